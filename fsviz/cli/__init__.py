@@ -1,0 +1,99 @@
+"""The same studies from a terminal: python -m fsviz COMMAND.
+
+One module per group of commands; each has `register(commands)`, which adds its commands with `add_command`.
+A command's function takes the parsed arguments and returns one dictionary: with --json it is printed as one JSON
+object on standard output; without, the command's `show` turns it into lines for a person. Progress goes to
+standard error (`progress`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fsviz.errors import FsvizError
+
+GROUPS = ("datasets", "features", "tasks", "evaluation", "hard")
+
+
+def add_command(
+    commands: argparse._SubParsersAction,
+    name: str,
+    run: Callable[[argparse.Namespace], dict[str, Any]],
+    show: Callable[[dict[str, Any]], str],
+    help: str,
+) -> argparse.ArgumentParser:
+    """Adds one command with --json; returns its parser so that arguments can be added."""
+    parser = commands.add_parser(name, help=help, description=help)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.set_defaults(run=run, show=show)
+    return parser
+
+
+def progress(message: str, end: str = "\n") -> None:
+    """One line of progress on standard error."""
+    print(message, end=end, file=sys.stderr, flush=True)
+
+
+def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+    """Rows as aligned plain text, numbers to the right."""
+    if not rows:
+        return "(none)"
+    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
+    widths = [max(len(c), *(len(line[i]) for line in cells)) for i, c in enumerate(columns)]
+    numeric = [all(isinstance(row.get(c), int | float) for row in rows if row.get(c) is not None) for c in columns]
+    lines = [list(columns), ["-" * w for w in widths], *cells]
+    return "\n".join(
+        "  ".join(c.rjust(w) if n else c.ljust(w) for c, w, n in zip(line, widths, numeric, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        return ", ".join(str(v) for v in value) or "-"
+    return str(value)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m fsviz", description="Why is a few-shot image-classification task hard?"
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for group in GROUPS:
+        importlib.import_module(f"fsviz.cli.{group}").register(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; 0 when it went well, 2 when the input must be mended, 130 when interrupted."""
+    args = build_parser().parse_args(argv)
+    try:
+        result = args.run(args)
+        print(json.dumps(result, default=_plain) if args.json else args.show(result))
+        return 0
+    except FsvizError as error:
+        print(f"fsviz: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        return 0
+    except KeyboardInterrupt:
+        print("fsviz: stopped.", file=sys.stderr)
+        return 130
+
+
+def _plain(value: Any) -> Any:
+    """Numpy scalars, arrays and paths as plain JSON values."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)

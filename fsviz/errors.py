@@ -1,0 +1,46 @@
+"""The only exceptions a page or the command line catches.
+
+Each message says what went wrong, the rule, what was got, and what to do next, in one or two sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class FsvizError(Exception):
+    """Something the user can mend; the message says how."""
+
+
+class UnknownName(FsvizError):
+    """A name (dataset, split, backbone, method, ...) that does not exist."""
+
+    def __init__(self, kind: str, name: object, known: Iterable[str], hint: str = "") -> None:
+        known = [str(k) for k in known]
+        near = get_close_matches(str(name), known, n=3, cutoff=0.5)
+        listed = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+        if near:
+            advice = f"Did you mean {' or '.join(repr(n) for n in near)}?"
+        elif known:
+            advice = f"Known: {listed}."
+        else:
+            advice = "There are none yet."
+        super().__init__(f"There is no {kind} named {str(name)!r}. {advice}{' ' + hint if hint else ''}")
+        self.kind, self.name, self.near = kind, str(name), near
+
+
+class BadInput(FsvizError):
+    """A value, a file or a folder that cannot be used as it is."""
+
+
+class Missing(FsvizError):
+    """Something that must be made first (features, images, a taxonomy); the message gives the command."""
+
+
+class WorkspaceError(FsvizError):
+    """The workspace folder cannot be read or written."""
+
+
+class Cancelled(FsvizError):
+    """The user stopped a long piece of work."""

@@ -1,0 +1,207 @@
+"""The frozen records that pass between rooms. No disk, no models, no drawing.
+
+Dimensions, named once and used everywhere:
+    C classes of a dataset        N images of a dataset       D feature dimensions
+    T tasks                       W ways (classes a task)     S shots a class      Q queries a class
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz.errors import BadInput, Missing, UnknownName
+
+PAD = -1  # fills ragged arrays of class_ids, image_ids and labels
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A named image collection: its classes always, its images where they are at hand.
+
+    classes   index class_id 0..C-1; columns class_name, split, n_images (Int64, <NA> where unknown),
+              node (the class's node in the taxonomy, "" where it has none).
+    splits    split name -> sorted class_ids. Several schemes may overlap (CIFAR-FS and FC100).
+    taxonomy  is-a edges (columns child, parent) of nodes, or None; node_names gives readable names.
+    contexts  columns class_id, context, n_images, or None.
+    images    index image_id 0..N-1; columns class_id, path (opaque: only the datasets room reads it),
+              optionally context, and one column per attribute; None where only the class table is known.
+    origin    how pixels are opened: "catalog" (none), "demo", "digits", "folder" (files below root),
+              "features" (imported features, no pixels).
+    """
+
+    name: str
+    title: str
+    classes: pd.DataFrame
+    splits: Mapping[str, np.ndarray]
+    summary: str = ""
+    source: str = ""
+    licence: str = ""
+    homepage: str = ""
+    taxonomy: pd.DataFrame | None = None
+    node_names: Mapping[str, str] = field(default_factory=dict)
+    contexts: pd.DataFrame | None = None
+    images: pd.DataFrame | None = None
+    attributes: tuple[str, ...] = ()
+    origin: str = "catalog"
+    root: Path | None = None
+    has_features: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    @property
+    def n_images(self) -> int | None:
+        """Number of images, None where the counts are not public."""
+        counts = self.classes["n_images"]
+        return None if counts.isna().any() else int(counts.sum())
+
+    @property
+    def has_pixels(self) -> bool:
+        return self.images is not None and self.origin != "features"
+
+    @property
+    def offers(self) -> tuple[str, ...]:
+        """What can be done with it: a subset of taxonomy, contexts, attributes, images, features."""
+        present = {
+            "taxonomy": self.taxonomy is not None,
+            "contexts": self.contexts is not None,
+            "attributes": bool(self.attributes),
+            "images": self.has_pixels,
+            "features": self.has_features,
+        }
+        return tuple(name for name, there in present.items() if there)
+
+    def split_class_ids(self, split: str) -> np.ndarray:
+        """Class ids of a split, in split order (the class table's); "all" is every class."""
+        if split == "all":
+            return np.arange(self.n_classes)
+        if split not in self.splits:
+            raise UnknownName("split", split, [*self.splits, "all"], f"Dataset {self.name!r} has those splits.")
+        return np.asarray(self.splits[split])
+
+    def class_weights(self) -> np.ndarray:
+        """Image counts (C,), or ones where the dataset's counts are unknown (treated as balanced)."""
+        if self.n_images is None:
+            return np.ones(self.n_classes)
+        return self.classes["n_images"].to_numpy(dtype=float)
+
+    def image_class_ids(self) -> np.ndarray:
+        """Class of every image_id (N,). Without an image table, ids count through the classes in table order."""
+        if self.images is not None:
+            return self.images["class_id"].to_numpy(dtype=np.int64)
+        if self.n_images is None:
+            raise Missing(
+                f"The image counts of {self.title} are not known, so images cannot be drawn from it. "
+                "Sample tasks of classes only (n_shot 0), or add your own copy with 'python -m fsviz add NAME PATH'."
+            )
+        return np.repeat(np.arange(self.n_classes), self.classes["n_images"].to_numpy(dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features of a dataset's images under one backbone.
+
+    values (n, D) float16 or float32, may be memory-mapped; image_ids (n,) and class_ids (n,) name the rows.
+    Rows may be fewer than the dataset's images (broken files are skipped).
+    """
+
+    dataset: str
+    backbone: str
+    values: np.ndarray
+    image_ids: np.ndarray
+    class_ids: np.ndarray
+    key: Mapping[str, Any] = field(default_factory=dict)
+
+    def rows_of(self, image_ids: np.ndarray) -> np.ndarray:
+        """Row of every image_id, PAD where an id is PAD or has no features; any shape."""
+        size = int(self.image_ids.max()) + 1 if len(self.image_ids) else 0
+        row = np.full(size + 1, PAD, dtype=np.int64)
+        row[self.image_ids] = np.arange(len(self.image_ids))
+        ids = np.where((image_ids < 0) | (image_ids >= size), size, image_ids)
+        return row[ids]
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """T tasks of one dataset, padded with PAD where ways, shots or queries vary.
+
+    class_ids (T, W); support (T, W, S) and query (T, W, Q) image_ids, or None for tasks of classes only.
+    measures  name -> (T,) difficulty numbers known so far ("coarsity", ...).
+    The label of a class inside a task is its column in class_ids.
+    """
+
+    class_ids: np.ndarray
+    support: np.ndarray | None = None
+    query: np.ndarray | None = None
+    measures: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.class_ids)
+
+    @property
+    def n_way(self) -> int:
+        return self.class_ids.shape[1]
+
+    @property
+    def has_images(self) -> bool:
+        return self.support is not None and self.query is not None
+
+    def take(self, which: np.ndarray | slice) -> Tasks:
+        """The tasks at these positions, in this order."""
+        return Tasks(
+            self.class_ids[which],
+            None if self.support is None else self.support[which],
+            None if self.query is None else self.query[which],
+            {name: np.asarray(values)[which] for name, values in self.measures.items()},
+        )
+
+    def with_measure(self, name: str, values: np.ndarray) -> Tasks:
+        if len(values) != len(self):
+            raise BadInput(f"Measure {name!r} must have one number a task ({len(self)}). Got {len(values)}.")
+        return replace(self, measures={**self.measures, name: np.asarray(values)})
+
+
+@dataclass(frozen=True)
+class Testbed:
+    """An ordered list of tasks and the recipe that made it.
+
+    recipe  dataset, split, sampler, its parameters, seed, version: enough to draw the same tasks again.
+    """
+
+    __test__ = False  # not a pytest class
+
+    name: str
+    tasks: Tasks
+    recipe: Mapping[str, Any]
+
+    @property
+    def dataset(self) -> str:
+        return str(self.recipe["dataset"])
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a method said of every query, small enough to keep for every task of a run.
+
+    All arrays (T, W, Q), laid out as Tasks.query; W indexes the query's true class.
+    predicted   label with the largest probability (PAD where there is no query)
+    rank        how many labels were given a larger probability than the true one (0 = right)
+    confidence  the largest probability
+    likelihood  the probability of the true label
+    """
+
+    predicted: np.ndarray
+    rank: np.ndarray
+    confidence: np.ndarray
+    likelihood: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.predicted)

@@ -1,0 +1,123 @@
+"""The one folder that fsviz writes to: imported datasets, features, testbeds, runs.
+
+Default `.fsviz/` in the current directory; the environment variable FSVIZ_HOME moves it. Nothing in it is
+needed to start. Every write goes to a temporary name and is renamed, so a kill never leaves half a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fsviz.errors import BadInput, WorkspaceError
+
+KINDS = ("datasets", "features", "testbeds", "runs")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+=-]{0,99}")
+
+
+def home() -> Path:
+    """The workspace folder; it may not exist yet."""
+    return Path(os.environ.get("FSVIZ_HOME") or ".fsviz").expanduser().absolute()
+
+
+def folder(kind: str, create: bool = False) -> Path:
+    """The folder of one kind of thing; made on demand when something is about to be written."""
+    if kind not in KINDS:
+        raise ValueError(f"unknown workspace folder {kind!r}")
+    path = home() / kind
+    if create:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise WorkspaceError(
+                f"The workspace {home()} cannot be written ({error.strerror or error}). "
+                "Free the path or set FSVIZ_HOME to a folder you may write to."
+            ) from error
+    return path
+
+
+def entries(kind: str, pattern: str = "*") -> list[Path]:
+    """What the workspace holds of one kind, by name; empty when there is none. Hidden and temporary names stay out."""
+    path = folder(kind)
+    try:
+        if not path.exists():
+            return []
+        return sorted(p for p in path.glob(pattern) if not p.name.startswith("."))
+    except OSError as error:
+        raise WorkspaceError(
+            f"The workspace {home()} cannot be read ({error.strerror or error}). "
+            "Mend its permissions or set FSVIZ_HOME to another folder."
+        ) from error
+
+
+def checked_name(name: str, kind: str = "name") -> str:
+    """A name that is safe as a file name everywhere: letters, digits, . _ + = - (at most 100)."""
+    if not _NAME.fullmatch(name):
+        raise BadInput(
+            f"A {kind} may have letters, digits, '.', '_', '+', '=' and '-' and must start with a letter or digit "
+            f"(at most 100 characters). Got {name!r}. Choose another."
+        )
+    return name
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Yields a temporary path beside `path`; on success it is renamed to `path`, on failure nothing remains."""
+    path = Path(path)
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=".tmp-", suffix=path.suffix, dir=path.parent)
+        os.close(handle)
+        yield Path(temporary)
+        with open(temporary, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise WorkspaceError(
+            f"{path} could not be written ({error.strerror or error}). Free some space or choose another folder."
+        ) from error
+    finally:
+        if temporary and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Yields a temporary folder; on success it takes the place of `path`, on failure nothing remains."""
+    path = Path(path)
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = tempfile.mkdtemp(prefix=".tmp-", dir=path.parent)
+        os.chmod(temporary, 0o755)
+        yield Path(temporary)
+        if path.exists():
+            shutil.rmtree(path)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise WorkspaceError(
+            f"{path} could not be written ({error.strerror or error}). Free some space or choose another folder."
+        ) from error
+    finally:
+        if temporary and os.path.exists(temporary):
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    with atomic_file(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=2, sort_keys=True), encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(f"{path} cannot be read as JSON ({error}). Delete it and make it again.") from error
