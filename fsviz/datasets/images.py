@@ -1,0 +1,179 @@
+"""Opening image files that somebody else made: every way a file can be bad ends in one sentence, never in a crash.
+
+Pillow only warns of a decompression bomb; here too many pixels are an error before a single one is decoded.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import warnings
+from pathlib import Path
+
+from PIL import Image, ImageOps
+
+from fsviz.errors import BadInput
+from fsviz.records import Dataset
+
+MAX_PIXELS = 64_000_000  # 8,000 x 8,000: more than any camera picture a few-shot dataset holds
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+SUFFIXES = frozenset(
+    (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
+)
+
+Image.MAX_IMAGE_PIXELS = MAX_PIXELS
+warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
+
+
+def open_file(
+    path: str | os.PathLike[str], root: str | os.PathLike[str] | None = None, at_least: int = 0
+) -> Image.Image:
+    """One image file as RGB, upright (EXIF orientation applied), transparency laid on white.
+
+    root      the file must lie below it, also after following symbolic links
+    at_least  a JPEG may be decoded smaller, as long as no side falls below this (0: full size)
+    """
+    path = inside(path, root)
+    with _opened(path) as image:
+        if at_least:
+            image.draft("RGB", (at_least, at_least))
+        return _pixels(image, path)
+
+
+def thumbnail(dataset: Dataset, image_id: int, px: int) -> Image.Image:
+    """One image of a dataset, no side longer than px; never enlarged."""
+    if dataset.origin == "folder" and dataset.images is not None and 0 <= image_id < len(dataset.images):
+        image = open_file(dataset.images["path"].iat[image_id], dataset.root, at_least=px)
+    else:
+        from fsviz import datasets
+
+        image = datasets.open_image(dataset, image_id)
+    image.thumbnail((px, px))
+    return image
+
+
+def identity(dataset: Dataset, image_id: int) -> str:
+    """A text that changes when the picture behind an image_id does: what a cache of thumbnails is keyed by."""
+    where = ""
+    if dataset.images is not None and 0 <= image_id < len(dataset.images):
+        where = str(dataset.images["path"].iat[image_id])
+    if dataset.origin != "folder" or dataset.root is None:
+        return f"{dataset.name}:{image_id}:{where}"
+    path = dataset.root / where
+    try:
+        status = path.stat()
+        return f"{path}:{status.st_size}:{status.st_mtime_ns}"
+    except (OSError, ValueError):
+        return f"{path}:missing"
+
+
+def problem_of(path: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> str:
+    """Why a file cannot be used, or "" when it looks sound.
+
+    Reads the header and looks for the end of the file; decodes the pixels only where the end is not as it should be.
+    Damage in the middle of a file shows when its pixels are first needed.
+    """
+    try:
+        path = inside(path, root)
+        with _opened(path) as image:
+            if not _ends_well(path, image.format or ""):
+                _pixels(image, path)
+    except BadInput as error:
+        return str(error)
+    return ""
+
+
+def inside(path: str | os.PathLike[str], root: str | os.PathLike[str] | None) -> Path:
+    """The path (taken from root when relative), refused when it leaves root, directly or through a symbolic link."""
+    path = Path(path)
+    if root is None:
+        return path
+    path = Path(root) / path
+    try:
+        leaves = not path.resolve().is_relative_to(Path(root).resolve())
+    except (OSError, RuntimeError, ValueError):
+        raise BadInput(f"{_shown(path)} is not a usable path. Rename or remove it.") from None
+    if leaves:
+        raise BadInput(
+            f"{_shown(path)} leads out of the dataset's folder {root}. Only files below that folder are read: "
+            "copy the file into it or remove the link."
+        )
+    return path
+
+
+def _opened(path: Path) -> Image.Image:
+    """The image with its header read and its size checked; pixels come later."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        raise BadInput(f"{_shown(path)} is not there or may not be read. Restore it or take it off the list.") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise BadInput(f"{_shown(path)} is not a file. Give the path of an image file.")
+    if status.st_size == 0:
+        raise BadInput(f"{_shown(path)} is empty (0 bytes). Replace or remove it.")
+    try:
+        Image.init()  # registers every format; only the first call does work
+        image = Image.open(path, formats=FORMATS)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise _too_large(path) from None
+    except PermissionError:
+        raise BadInput(f"{_shown(path)} may not be read. Change its permissions.") from None
+    except Exception:  # decoders raise whatever broken bytes lead them to
+        raise BadInput(
+            f"{_shown(path)} is not an image that can be read (JPEG, PNG, WebP, BMP, GIF, TIFF or PPM). "
+            "Replace or remove it."
+        ) from None
+    if image.width * image.height > MAX_PIXELS:
+        size = f"{image.width:,} x {image.height:,}"
+        image.close()
+        raise _too_large(path, size)
+    return image
+
+
+def _pixels(image: Image.Image, path: Path) -> Image.Image:
+    try:
+        image.load()
+        upright = ImageOps.exif_transpose(image)
+        return _rgb(upright)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise _too_large(path) from None
+    except Exception:
+        raise BadInput(
+            f"{_shown(path)} is damaged or cut off: its pixels cannot be decoded. Replace or remove it."
+        ) from None
+
+
+def _rgb(image: Image.Image) -> Image.Image:
+    if image.mode == "RGB":
+        return image
+    if image.mode.startswith("I;16"):  # 16-bit grey would be clipped to white
+        return image.convert("I").point(lambda value: value * (1 / 256)).convert("L").convert("RGB")
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        white = Image.new("RGBA", image.size, (255, 255, 255, 255))
+        return Image.alpha_composite(white, image).convert("RGB")
+    return image.convert("RGB")
+
+
+def _ends_well(path: Path, form: str) -> bool:
+    """Whether the file's last bytes are those its format ends with (JPEG and PNG; others are decoded to be sure)."""
+    ending = {"JPEG": b"\xff\xd9", "MPO": b"\xff\xd9", "PNG": b"IEND\xaeB`\x82"}.get(form)
+    if ending is None:
+        return False
+    with open(path, "rb") as file:
+        file.seek(-len(ending), os.SEEK_END)
+        return file.read() == ending
+
+
+def _too_large(path: Path, size: str = "") -> BadInput:
+    return BadInput(
+        f"{_shown(path)} has too many pixels{f' ({size})' if size else ''}: at most {MAX_PIXELS:,} "
+        "(8,000 x 8,000) are opened. Save it smaller or remove it."
+    )
+
+
+def _shown(path: Path) -> str:
+    """A path as text that fits into a sentence, whatever bytes its name is made of."""
+    text = str(path).encode("utf-8", "replace").decode("utf-8")
+    text = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return text if len(text) <= 160 else "..." + text[-157:]

@@ -1,0 +1,151 @@
+"""Safe opening of image files, good and bad."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fsviz.datasets import images
+from fsviz.errors import BadInput
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    noise = np.random.default_rng(0).integers(0, 255, (96, 128, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "photo.jpg", quality=90)
+    return tmp_path / "photo.jpg"
+
+
+def solid_png(path: Path, width: int, height: int) -> None:
+    """A one-bit PNG of one colour, written without ever holding its pixels."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    packer = zlib.compressobj(9)
+    row = b"\x00" + b"\x00" * ((width + 7) // 8)
+    body = b"".join(packer.compress(row) for _ in range(height)) + packer.flush()
+    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b""))
+
+
+def test_a_sound_photo_opens_as_rgb(photo: Path) -> None:
+    image = images.open_file(photo)
+    assert image.mode == "RGB" and image.size == (128, 96)
+    assert images.problem_of(photo) == ""
+
+
+def test_a_jpeg_can_be_decoded_smaller_but_not_below_the_size_asked_for(tmp_path: Path) -> None:
+    Image.new("RGB", (1600, 800), "teal").save(tmp_path / "big.jpg")
+    small = images.open_file(tmp_path / "big.jpg", at_least=90)
+    assert small.width < 1600 and min(small.size) >= 90
+
+
+def test_exif_orientation_is_applied(tmp_path: Path) -> None:
+    image = Image.new("RGB", (40, 20), "white")
+    image.putpixel((0, 0), (0, 0, 0))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the camera was turned: rotate by 270 degrees to stand upright
+    image.save(tmp_path / "turned.png", exif=exif)
+    upright = images.open_file(tmp_path / "turned.png")
+    assert upright.size == (20, 40)
+    assert upright.getpixel((19, 0)) == (0, 0, 0)
+
+
+def test_transparency_is_laid_on_white(tmp_path: Path) -> None:
+    Image.new("RGBA", (4, 4), (10, 20, 30, 0)).save(tmp_path / "clear.png")
+    assert images.open_file(tmp_path / "clear.png").getpixel((0, 0)) == (255, 255, 255)
+
+
+def test_sixteen_bit_grey_keeps_its_shades(tmp_path: Path) -> None:
+    grey = np.array([[0, 128 * 256, 255 * 256]], dtype=np.uint16)
+    Image.fromarray(grey).save(tmp_path / "deep.png")
+    shades = np.asarray(images.open_file(tmp_path / "deep.png"))[0, :, 0]
+    assert shades.tolist() == [0, 128, 255]
+
+
+def test_a_zero_byte_file(tmp_path: Path) -> None:
+    (tmp_path / "none.jpg").touch()
+    with pytest.raises(BadInput, match="empty"):
+        images.open_file(tmp_path / "none.jpg")
+    assert "empty" in images.problem_of(tmp_path / "none.jpg")
+
+
+@pytest.mark.parametrize("form", ["jpg", "png", "webp", "bmp", "gif", "tiff", "ppm"])
+def test_a_file_cut_off_in_the_middle(form: str, tmp_path: Path) -> None:
+    noise = np.random.default_rng(1).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    whole = tmp_path / f"whole.{form}"
+    Image.fromarray(noise).save(whole)
+    assert images.problem_of(whole) == ""
+    cut = tmp_path / f"cut.{form}"
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    with pytest.raises(BadInput, match=r"damaged|not an image"):
+        images.open_file(cut)
+    assert images.problem_of(cut)
+
+
+def test_a_jpeg_with_bytes_after_its_end_is_sound(photo: Path) -> None:
+    photo.write_bytes(photo.read_bytes() + b"appended by a camera")
+    assert images.problem_of(photo) == ""
+
+
+def test_text_named_jpg(tmp_path: Path) -> None:
+    (tmp_path / "poem.jpg").write_text("not a picture at all " * 40)
+    with pytest.raises(BadInput, match="not an image"):
+        images.open_file(tmp_path / "poem.jpg")
+
+
+def test_a_20000_by_20000_png_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb.png"
+    solid_png(bomb, 20_000, 20_000)
+    assert bomb.stat().st_size < 200_000
+    with pytest.raises(BadInput, match="too many pixels"):
+        images.open_file(bomb)
+    assert "too many pixels" in images.problem_of(bomb)
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")  # pytest undoes the error filter
+def test_the_limit_itself_lies_between_what_opens_and_what_does_not(tmp_path: Path) -> None:
+    solid_png(tmp_path / "at.png", 8_000, 8_000)
+    solid_png(tmp_path / "over.png", 8_001, 8_000)
+    assert images.problem_of(tmp_path / "at.png") == ""
+    assert "too many pixels" in images.problem_of(tmp_path / "over.png")
+
+
+def test_symbolic_links_that_leave_the_root(tmp_path: Path, photo: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "link.jpg").symlink_to(photo)
+    with pytest.raises(BadInput, match="leads out"):
+        images.open_file("link.jpg", root)
+    with pytest.raises(BadInput, match="leads out"):
+        images.open_file("../photo.jpg", root)
+    with pytest.raises(BadInput, match="leads out"):
+        images.open_file(photo, root)
+    (root / "inner.jpg").write_bytes(photo.read_bytes())
+    (root / "alias.jpg").symlink_to(root / "inner.jpg")
+    assert images.open_file("alias.jpg", root).size == (128, 96)
+
+
+def test_missing_files_folders_and_pipes(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="not there"):
+        images.open_file(tmp_path / "gone.jpg")
+    with pytest.raises(BadInput, match="not a file"):
+        images.open_file(tmp_path)
+    os.mkfifo(tmp_path / "pipe.jpg")
+    with pytest.raises(BadInput, match="not a file"):
+        images.open_file(tmp_path / "pipe.jpg")
+    with pytest.raises(BadInput):
+        images.open_file("nul\0byte.jpg", tmp_path)
+
+
+def test_every_message_is_one_short_line(tmp_path: Path) -> None:
+    (tmp_path / "a\nb.jpg").write_text("text")
+    message = images.problem_of(tmp_path / "a\nb.jpg")
+    assert "\n" not in message and len(message) < 400
