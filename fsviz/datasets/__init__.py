@@ -1,0 +1,70 @@
+"""Datasets: benchmarks as class tables, the embedded demo, scikit-learn's digits, and the user's own images.
+
+names()                      every dataset that can be loaded, the demo first
+load(name)                   its record
+open_image(dataset, id)      the pixels of one image
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsviz.errors import Missing, UnknownName
+from fsviz.records import Dataset
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+BUILT_IN = ("demo", "digits")
+
+
+def names() -> list[str]:
+    """Every dataset that can be loaded: the demo, digits, the catalog, then the workspace."""
+    from fsviz.datasets.catalog import ENTRIES
+    from fsviz.datasets.folders import workspace_dataset_names
+
+    return [*BUILT_IN, *ENTRIES, *workspace_dataset_names()]
+
+
+def load(name: str) -> Dataset:
+    """The dataset of this name; an unknown name is answered with the nearest ones."""
+    from fsviz.datasets.catalog import ENTRIES, load_entry
+
+    if name == "demo":
+        from fsviz.datasets.demo import load_demo
+
+        return load_demo()
+    if name == "digits":
+        from fsviz.datasets.digits import load_digits_dataset
+
+        return load_digits_dataset()
+    if name in ENTRIES:
+        return load_entry(name)
+
+    from fsviz.datasets.folders import load_workspace_dataset, workspace_dataset_names
+
+    if name not in workspace_dataset_names():
+        raise UnknownName("dataset", name, names(), "Add your own with 'python -m fsviz add NAME PATH'.")
+    return load_workspace_dataset(name)
+
+
+def open_image(dataset: Dataset, image_id: int) -> Image:
+    """The pixels of one image as RGB."""
+    if not dataset.has_pixels or dataset.images is None:
+        raise Missing(
+            f"{dataset.title} comes as a class table without pixels. "
+            "Add your own copy of its images with 'python -m fsviz add NAME PATH'."
+        )
+    if not 0 <= image_id < len(dataset.images):
+        raise UnknownName("image", image_id, [], f"{dataset.title} has images 0 to {len(dataset.images) - 1}.")
+    if dataset.origin == "demo":
+        from fsviz.datasets.demo import open_demo_image
+
+        return open_demo_image(dataset, image_id)
+    if dataset.origin == "digits":
+        from fsviz.datasets.digits import open_digit
+
+        return open_digit(image_id)
+    from fsviz.datasets.images import open_file
+
+    return open_file(dataset.images["path"].iloc[image_id], root=dataset.root)

@@ -1,0 +1,122 @@
+"""Commands about datasets: datasets, show, senses."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from fsviz.cli import add_command, table
+from fsviz.records import Dataset
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    add_command(commands, "datasets", list_datasets, show_list, "list every dataset and what it offers")
+    parser = add_command(commands, "show", show_dataset, show_one, "show one dataset: splits, contexts, attributes")
+    parser.add_argument("dataset", help="a name from 'datasets'")
+    parser = add_command(commands, "senses", find_senses, show_senses, "WordNet meanings of a class name")
+    parser.add_argument("name", help="a class name such as 'dog' or 'canna lily'")
+
+
+def describe(dataset: Dataset) -> dict[str, Any]:
+    """The one-line description that `datasets` prints of each."""
+    return {
+        "name": dataset.name,
+        "title": dataset.title,
+        "n_classes": dataset.n_classes,
+        "splits": {name: len(ids) for name, ids in dataset.splits.items()},
+        "n_images": dataset.n_images,
+        "offers": list(dataset.offers),
+    }
+
+
+def list_datasets(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets
+    from fsviz.cli import progress
+    from fsviz.errors import FsvizError
+
+    listed = []
+    for name in datasets.names():
+        try:
+            listed.append(describe(datasets.load(name)))
+        except FsvizError as error:  # one broken dataset in the workspace must not hide the others
+            progress(f"fsviz: {name} is left out: {error}")
+    return {"datasets": listed}
+
+
+def show_list(result: dict[str, Any]) -> str:
+    rows = [{**d, "splits": " / ".join(f"{name} {n:,}" for name, n in d["splits"].items())} for d in result["datasets"]]
+    return table(rows, ["name", "title", "n_classes", "n_images", "splits", "offers"])
+
+
+def show_dataset(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets
+
+    dataset = datasets.load(args.dataset)
+    counts = dataset.classes["n_images"].dropna()
+    contexts = dataset.contexts
+    return {
+        **describe(dataset),
+        "summary": dataset.summary,
+        "source": dataset.source,
+        "licence": dataset.licence,
+        "notes": list(dataset.notes),
+        "images_per_class": None if counts.empty else {"min": int(counts.min()), "max": int(counts.max())},
+        "contexts": None
+        if contexts is None
+        else {k: int(v) for k, v in contexts.groupby("context")["n_images"].sum().sort_values(ascending=False).items()},
+        "attributes": {name: _values(dataset, name) for name in dataset.attributes},
+        "classes": [
+            {"class_id": int(i), "class_name": row.class_name, "split": row.split, "node": row.node or None}
+            | {"n_images": None if row.n_images is None or row.n_images != row.n_images else int(row.n_images)}
+            for i, row in dataset.classes.astype({"n_images": object}).where(dataset.classes.notna(), None).iterrows()
+        ],
+    }
+
+
+def _values(dataset: Dataset, attribute: str) -> dict[str, Any]:
+    """Range of a numeric attribute, or the counts of a categorical one."""
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    assert dataset.images is not None
+    column = dataset.images[attribute].dropna()
+    if is_numeric_dtype(column) and not is_bool_dtype(column):
+        return {"min": float(column.min()), "mean": float(column.mean()), "max": float(column.max())}
+    return {str(k): int(v) for k, v in column.value_counts().head(20).items()}
+
+
+def show_one(result: dict[str, Any]) -> str:
+    n_images = "image counts unknown" if result["n_images"] is None else f"{result['n_images']:,} images"
+    lines = [
+        f"{result['title']} ({result['name']}): {result['n_classes']:,} classes, {n_images}",
+        result["summary"],
+        "splits: " + ", ".join(f"{name} {n:,}" for name, n in result["splits"].items()),
+        "offers: " + (", ".join(result["offers"]) or "the class table only"),
+    ]
+    if result["contexts"]:
+        lines.append("contexts: " + ", ".join(f"{k} {v:,}" for k, v in list(result["contexts"].items())[:20]))
+    for name, values in result["attributes"].items():
+        shown = ", ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v:,}" for k, v in values.items())
+        lines.append(f"attribute {name}: {shown}")
+    lines += [*result["notes"], f"source: {result['source']}", f"licence: {result['licence']}"]
+    return "\n".join(lines)
+
+
+def find_senses(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz.taxonomy import wordnet
+
+    return {
+        "name": args.name,
+        "senses": [
+            {"synset": s.synset_id, "lemmas": list(s.lemmas), "gloss": s.gloss, "path": list(s.path)}
+            for s in wordnet.senses(args.name)
+        ],
+    }
+
+
+def show_senses(result: dict[str, Any]) -> str:
+    if not result["senses"]:
+        return f"WordNet does not know {result['name']!r}. Try a more general word."
+    return "\n".join(
+        f"{s['synset']}  {', '.join(s['lemmas'])}: {s['gloss']}\n           {' > '.join(s['path'])}"
+        for s in result["senses"]
+    )
