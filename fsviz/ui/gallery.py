@@ -1,0 +1,293 @@
+"""Clickable walls of thumbnails, and rows of them for the classes of a task: one component for every page.
+
+The browser gets one message with all thumbnails as data URIs and builds the wall itself, about ten times as fast
+as one Streamlit element per image. Names from datasets are user data: they enter the page as text, never as HTML.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from threading import Lock
+from typing import Any, Literal
+
+import streamlit as st
+
+from fsviz.datasets import images
+from fsviz.errors import FsvizError
+from fsviz.figures import palette
+from fsviz.records import Dataset
+
+Frame = Literal["right", "wrong", "selected"]
+PER_PAGE = 100
+_SHARPNESS = 1.5  # thumbnail pixels per page pixel, between plain and high-density screens
+_KEEP = 20_000  # thumbnails kept for the whole server, about 5 KB each
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One thumbnail. The frame says more than its colour: right has a tick, wrong a cross and a broken line."""
+
+    image_id: int
+    caption: str = ""
+    frame: Frame | None = None
+    badge: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A titled row of tiles, such as one class of a task.
+
+    note     a second, quieter line below the title
+    kind     "support" or "query" colours the row's edge and names it; "" for any other row
+    section  a heading above this row
+    """
+
+    title: str
+    tiles: Sequence[Tile] = field(default_factory=tuple)
+    note: str = ""
+    kind: Literal["", "support", "query"] = ""
+    section: str = ""
+
+
+def gallery(dataset: Dataset, tiles: Iterable[Tile], key: str, tile_px: int = 112) -> int | None:
+    """A wall of thumbnails. Returns the image_id last clicked while it is shown; a second click on it clears it."""
+    return _wall(dataset, [Row("", tuple(tiles))], key, tile_px, titled=False)
+
+
+def task_rows(dataset: Dataset, rows: Iterable[Row], key: str, tile_px: int = 84) -> int | None:
+    """Rows of thumbnails with their titles on the left. Returns the image_id last clicked, as `gallery` does."""
+    return _wall(dataset, list(rows), key, tile_px, titled=True)
+
+
+def thumbnail_uri(dataset: Dataset, image_id: int, px: int) -> str:
+    """A thumbnail as a data URI, kept in memory; "" when the image cannot be opened."""
+    return _thumbnail(dataset, image_id, px)[0]
+
+
+def _wall(dataset: Dataset, rows: list[Row], key: str, tile_px: int, titled: bool) -> int | None:
+    groups = [
+        {
+            "title": row.title,
+            "note": row.note,
+            "kind": row.kind,
+            "section": row.section,
+            "tiles": [_tile(dataset, tile, tile_px) for tile in row.tiles],
+        }
+        for row in rows
+    ]
+    token = hashlib.blake2b(repr((dataset.name, tile_px, titled, groups)).encode(), digest_size=12).hexdigest()
+    result = _component()(
+        key=key,
+        data={"token": token, "px": tile_px, "titled": titled, "groups": groups},
+        default={"clicked": None},
+        on_clicked_change=_nothing,
+    )
+    clicked = result.clicked
+    shown = {tile.image_id for row in rows for tile in row.tiles}
+    return int(clicked) if clicked is not None and int(clicked) in shown else None
+
+
+def _tile(dataset: Dataset, tile: Tile, tile_px: int) -> dict[str, Any]:
+    source, problem = (
+        _thumbnail(dataset, tile.image_id, round(tile_px * _SHARPNESS)) if dataset.has_pixels else ("", "")
+    )
+    return {
+        "id": int(tile.image_id),
+        "source": source,
+        "problem": problem,
+        "caption": str(tile.caption),
+        "frame": tile.frame or "",
+        "badge": str(tile.badge),
+    }
+
+
+_kept: OrderedDict[tuple[str, int], tuple[str, str]] = OrderedDict()
+_lock = Lock()
+
+
+def _thumbnail(dataset: Dataset, image_id: int, px: int) -> tuple[str, str]:
+    """(data URI, "") or ("", why not). Kept in memory, the least recently used dropped first."""
+    name = (images.identity(dataset, image_id), px)
+    with _lock:
+        if name in _kept:
+            _kept.move_to_end(name)
+            return _kept[name]
+    try:
+        made = (_data_uri(images.thumbnail(dataset, image_id, px)), "")
+    except FsvizError as error:
+        made = ("", str(error))
+    with _lock:
+        _kept[name] = made
+        while len(_kept) > _KEEP:
+            _kept.popitem(last=False)
+    return made
+
+
+def _data_uri(image: Any) -> str:
+    buffer = io.BytesIO()
+    tiny = max(image.size) <= 64  # JPEG would smear it, PNG is as small
+    image.save(buffer, "PNG" if tiny else "JPEG", **({} if tiny else {"quality": 82}))
+    return f"data:image/{'png' if tiny else 'jpeg'};base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
+
+
+def _nothing() -> None:
+    """The component needs a callback to report state; the value itself is read from its result."""
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    return st.components.v2.component("fsviz_gallery", html='<div class="wall"></div>', css=_CSS, js=_JS)
+
+
+_CSS = (
+    """
+.wall { font-family: var(--st-font); color: var(--st-text-color); container-type: inline-size; padding: 4px 2px; }
+.section { font-size: 0.95rem; font-weight: 600; margin: 14px 0 6px; }
+.row { display: grid; grid-template-columns: minmax(110px, 170px) 1fr; gap: 14px; padding: 8px 0 8px 10px;
+  border-left: 4px solid var(--st-border-color); margin-bottom: 6px; }
+.row.support { border-left-color: SUPPORT; }
+.row.query { border-left-color: QUERY; }
+.title { font-size: 0.875rem; font-weight: 600; overflow-wrap: anywhere; line-height: 1.3; }
+.note { font-size: 0.78rem; opacity: 0.72; overflow-wrap: anywhere; line-height: 1.35; margin-top: 2px; }
+.kind { display: inline-block; font-size: 0.7rem; letter-spacing: 0.02em; opacity: 0.72; }
+.tiles { display: flex; flex-wrap: wrap; gap: 10px; align-items: flex-start; align-content: flex-start; }
+.wall > .tiles { display: grid; grid-template-columns: repeat(auto-fill, var(--px)); justify-content: space-between; }
+@container (max-width: 520px) { .row { grid-template-columns: 1fr; gap: 6px; } }
+.tile { all: unset; box-sizing: border-box; cursor: pointer; width: var(--px); border-radius: 8px; }
+.frame { position: relative; display: block; width: var(--px); height: var(--px); box-sizing: border-box;
+  border-radius: 8px; overflow: hidden; background: var(--st-secondary-background-color);
+  border: 1px solid var(--st-border-color); }
+.frame img { display: block; width: 100%; height: 100%; object-fit: cover; }
+.frame img.coarse { image-rendering: pixelated; }
+.absent { display: flex; width: 100%; height: 100%; align-items: center; justify-content: center; text-align: center;
+  font-size: 0.72rem; opacity: 0.7; padding: 4px; box-sizing: border-box; }
+.tile:hover .frame { border-color: ACCENT; }
+.tile:focus-visible .frame { outline: 3px solid ACCENT; outline-offset: 2px; }
+.tile.right .frame { border: 3px solid RIGHT; }
+.tile.wrong .frame { border: 3px dashed WRONG; }
+.tile.selected .frame, .tile[aria-pressed="true"] .frame { border: 3px solid ACCENT; box-shadow: 0 0 0 2px ACCENT; }
+.mark { position: absolute; left: 3px; top: 3px; width: 18px; height: 18px; border-radius: 9px; color: #fff;
+  font-size: 12px; line-height: 18px; text-align: center; font-weight: 700; }
+.tile.right .mark { background: RIGHT; }
+.tile.wrong .mark { background: WRONG; }
+.badge { position: absolute; right: 3px; bottom: 3px; max-width: calc(100% - 6px); box-sizing: border-box;
+  background: rgba(16, 20, 27, 0.82); color: #fff; border-radius: 5px; padding: 1px 5px; font-size: 0.68rem;
+  line-height: 1.35; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.caption { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden;
+  font-size: 0.75rem; line-height: 1.25; margin-top: 4px; overflow-wrap: anywhere; opacity: 0.85; }
+.empty { font-size: 0.8rem; opacity: 0.65; }
+""".replace("SUPPORT", palette.meaning("support"))
+    .replace("QUERY", palette.meaning("query"))
+    .replace("RIGHT", palette.meaning("right"))
+    .replace("WRONG", palette.meaning("wrong"))
+    .replace("ACCENT", palette.ACCENT)
+)
+
+_JS = """
+const text = (tag, kind, words) => {
+  const element = document.createElement(tag);
+  element.className = kind;
+  if (words) element.textContent = words;
+  return element;
+};
+
+const picture = (tile, px) => {
+  const frame = text("span", "frame");
+  if (tile.source) {
+    const image = document.createElement("img");
+    image.alt = "";
+    image.draggable = false;
+    image.onload = () => { if (image.naturalWidth * 2 <= px) image.className = "coarse"; };
+    image.src = tile.source;
+    frame.append(image);
+  } else {
+    frame.append(text("span", "absent", tile.problem ? "cannot be opened" : "image " + tile.id));
+  }
+  if (tile.frame === "right" || tile.frame === "wrong") {
+    frame.append(text("span", "mark", tile.frame === "right" ? "\\u2713" : "\\u2717"));
+  }
+  if (tile.badge) frame.append(text("span", "badge", tile.badge));
+  return frame;
+};
+
+const button = (tile, px) => {
+  const element = text("button", "tile " + tile.frame);
+  element.type = "button";
+  element.tabIndex = -1;
+  element.dataset.id = tile.id;
+  element.append(picture(tile, px));
+  if (tile.caption) element.append(text("span", "caption", tile.caption));
+  const spoken = ["image " + tile.id, tile.caption, tile.frame, tile.badge, tile.problem].filter(Boolean);
+  element.setAttribute("aria-label", spoken.join(", "));
+  element.title = [tile.caption, tile.badge, tile.problem].filter(Boolean).join("\\n");
+  return element;
+};
+
+const press = (wall) => {
+  for (const tile of wall.querySelectorAll(".tile")) {
+    tile.setAttribute("aria-pressed", String(Number(tile.dataset.id) === wall.chosen));
+  }
+};
+
+const walk = (wall, event) => {
+  const tiles = [...wall.querySelectorAll(".tile")];
+  const here = tiles.indexOf(event.target.closest(".tile"));
+  if (here < 0) return;
+  const top = tiles[here].getBoundingClientRect().top;
+  const perRow = Math.max(1, tiles.filter((t) => Math.abs(t.getBoundingClientRect().top - top) < 2).length);
+  const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: perRow, ArrowUp: -perRow }[event.key];
+  const there = event.key === "Home" ? 0 : event.key === "End" ? tiles.length - 1 : here + step;
+  if (Number.isNaN(there) || !tiles[there]) return;
+  event.preventDefault();
+  tiles[here].tabIndex = -1;
+  tiles[there].tabIndex = 0;
+  tiles[there].focus();
+};
+
+const build = (wall, data) => {
+  wall.style.setProperty("--px", data.px + "px");
+  const parts = [];
+  for (const group of data.groups) {
+    if (group.section) parts.push(text("div", "section", group.section));
+    const tiles = text("div", "tiles");
+    tiles.append(...group.tiles.map((tile) => button(tile, data.px)));
+    if (!data.titled) { parts.push(tiles); continue; }
+    if (!group.tiles.length) tiles.append(text("span", "empty", "no images"));
+    const row = text("div", "row " + group.kind);
+    const head = text("div", "head");
+    head.append(text("div", "title", group.title));
+    if (group.kind) head.append(text("div", "kind", group.kind));
+    if (group.note) head.append(text("div", "note", group.note));
+    row.append(head, tiles);
+    parts.push(row);
+  }
+  wall.replaceChildren(...parts);
+  const first = wall.querySelector(".tile");
+  if (first) first.tabIndex = 0;
+};
+
+export default function ({ data, parentElement, setStateValue }) {
+  const wall = parentElement.querySelector(".wall");
+  wall.report = (chosen) => setStateValue("clicked", chosen);
+  if (wall.dataset.token === data.token) return;
+  wall.dataset.token = data.token;
+  wall.chosen ??= null;
+  build(wall, data);
+  press(wall);
+  wall.onclick = (event) => {
+    const tile = event.target.closest(".tile");
+    if (!tile) return;
+    const id = Number(tile.dataset.id);
+    wall.chosen = wall.chosen === id ? null : id;
+    press(wall);
+    wall.report(wall.chosen);
+  };
+  wall.onkeydown = (event) => walk(wall, event);
+}
+"""
