@@ -1,0 +1,270 @@
+"""Tasks + features + method -> predictions, chunk by chunk in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from fsviz import methods
+from fsviz.errors import BadInput, Missing
+from fsviz.records import PAD, Features, Predictions, Tasks
+
+Progress = Callable[[int, int, str], None]
+
+MEMORY = 256 * 2**20  # bytes of work space a chunk may take; a constant, so that the same run has the same chunks
+LARGEST_CHUNK = 64  # beyond that the work of a step leaves the processor's caches
+_BLOCK = 4096  # rows or tasks looked at together while checking
+
+
+def evaluate(
+    features: Features,
+    tasks: Tasks,
+    method: str,
+    parameters: Mapping[str, Any] | None = None,
+    device: str = "cpu",
+    chunk: int | None = None,
+    progress: Progress | None = None,
+    centre: np.ndarray | None = None,
+) -> Predictions:
+    """What `method` says of every query of every task.
+
+    device    a torch device name; "auto" takes CUDA when there is one.
+    chunk     tasks worked on together; by default what fits 256 MB of work space, at most 64.
+    progress  called as progress(done, total, message) after every chunk.
+    centre    (D,) mean features for methods that centre on a wider set; by default the mean of all `features`.
+    """
+    import torch
+
+    chosen = methods.get(method)
+    settings: dict[str, Any] = chosen.checked(parameters)
+    place = torch_device(device)
+    check_tasks(features, tasks)
+    table = np.asarray(features.values)
+    drawn = tasks.support.size + tasks.query.size
+    check_each_chunk = drawn < len(table)
+    if not check_each_chunk:
+        _check_table(features)
+    if chosen.wants_centre:
+        mean = features_mean(features) if centre is None else np.asarray(centre, dtype=np.float32)
+        settings["centre"] = torch.from_numpy(np.ascontiguousarray(mean)).to(place)
+
+    n_tasks, n_way, n_shot = tasks.support.shape
+    n_query = tasks.query.shape[2]
+    if chunk is None:
+        chunk = chunk_size(n_way, n_shot, n_query, table.shape[1], chosen.pairwise)
+    chunk = max(1, min(int(chunk), n_tasks))
+    row_of = _row_lookup(features)
+    supports, queries = _Gatherer(table, chunk * n_way * n_shot), _Gatherer(table, chunk * n_way * n_query)
+    predict = chosen.load()
+
+    shape = (n_tasks, n_way, n_query)
+    answer = Predictions(
+        np.full(shape, PAD, dtype=np.int16),
+        np.full(shape, PAD, dtype=np.int16),
+        np.full(shape, np.nan, dtype=np.float32),
+        np.full(shape, np.nan, dtype=np.float32),
+    )
+    with torch.inference_mode():
+        for start in range(0, n_tasks, chunk):
+            part = slice(start, start + chunk)
+            support_ids, query_ids = tasks.support[part], tasks.query[part]
+            size = len(support_ids)
+            support_mask, query_mask = support_ids >= 0, query_ids >= 0
+            support = supports.take(row_of[support_ids]).view(size, n_way, n_shot, -1)
+            query = queries.take(row_of[query_ids]).view(size, n_way * n_query, -1)
+            if check_each_chunk and not (bool(support.sum().isfinite()) and bool(query.sum().isfinite())):
+                _check_rows(features, np.union1d(row_of[support_ids], row_of[query_ids]))
+            probability = predict(
+                support.to(place),
+                torch.from_numpy(support_mask).to(place),
+                query.to(place),
+                torch.from_numpy(query_mask.reshape(size, -1)).to(place),
+                **settings,
+            )
+            _record(answer, part, probability, query_mask)
+            if progress is not None:
+                done = start + size
+                progress(done, n_tasks, f"{chosen.title}: {done} of {n_tasks} tasks")
+    return answer
+
+
+def chunk_size(n_way: int, n_shot: int, n_query: int, dims: int, pairwise: bool = False) -> int:
+    """How many tasks to work on together so that the work space stays within MEMORY, whatever their number."""
+    images = n_way * (n_shot + n_query)
+    floats = 5 * images * dims + 12 * n_way * dims + 12 * images * n_way + (5 * images**2 if pairwise else 0)
+    return int(np.clip(MEMORY // (4 * floats), 1, LARGEST_CHUNK))
+
+
+def features_mean(features: Features) -> np.ndarray:
+    """Mean features (D,) over all images, read in blocks."""
+    total = np.zeros(features.values.shape[1])
+    for start in range(0, len(features.values), _BLOCK):
+        total += features.values[start : start + _BLOCK].sum(0, dtype=np.float64)
+    return (total / max(len(features.values), 1)).astype(np.float32)
+
+
+def torch_device(name: str) -> Any:
+    """The torch device of that name, or a sentence on what this machine has."""
+    import torch
+
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise BadInput(f"There is no device {name!r}. Use 'cpu', 'cuda', 'cuda:0', ... or 'auto'.") from error
+    if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
+        raise BadInput(
+            f"Device {name!r} is not on this machine: torch sees {torch.cuda.device_count()} CUDA devices. "
+            "Use 'cpu' or 'auto'."
+        )
+    return device
+
+
+def check_tasks(features: Features, tasks: Tasks) -> None:
+    """Raises a sentence when these tasks cannot be evaluated on these features."""
+    if not tasks.has_images:
+        raise BadInput(
+            "These tasks name classes only, so there is nothing to predict. "
+            "Sample them with n_shot and n_query of at least 1."
+        )
+    if len(tasks) == 0:
+        raise BadInput("There are no tasks to evaluate. Sample at least one.")
+    if len(features.values) == 0:
+        raise Missing(
+            f"The features of {features.dataset!r} under {features.backbone!r} are empty. Extract them again."
+        )
+    row_of = _row_lookup(features)
+    for start in range(0, len(tasks), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        class_ids, support, query = tasks.class_ids[part], tasks.support[part], tasks.query[part]
+        for half, image_ids in (("support", support), ("query", query)):
+            beyond = image_ids >= len(row_of) - 1
+            rows = row_of[np.where(beyond, PAD, image_ids)]
+            without = (image_ids >= 0) & (rows < 0)
+            if without.any():
+                _raise_without_features(features, tasks, half, np.argwhere(without)[0] + [start, 0, 0])
+            other = (image_ids >= 0) & (features.class_ids[rows] != class_ids[..., None])
+            if other.any():
+                task, way, place = np.argwhere(other)[0]
+                raise BadInput(
+                    f"Image {image_ids[task, way, place]} is given as class {class_ids[task, way]} in the {half} of task "
+                    f"{start + task}, but dataset {features.dataset!r} has it as class "
+                    f"{features.class_ids[rows[task, way, place]]}. The tasks were drawn from another dataset or "
+                    "another version of it: sample them again."
+                )
+        bare = (class_ids >= 0) & ~(support >= 0).any(2)
+        if bare.any():
+            task, way = np.argwhere(bare)[0]
+            raise BadInput(
+                f"Class {class_ids[task, way]} of task {start + task} has no support image, and every class of a task "
+                "needs at least one. Sample the tasks again with n_shot of at least 1."
+            )
+        silent = ~(query >= 0).any((1, 2))
+        if silent.any():
+            raise BadInput(
+                f"Task {start + int(np.argmax(silent))} has no query image, and a task needs at least one. "
+                "Sample the tasks again with n_query of at least 1."
+            )
+
+
+def check_class_sizes(
+    features: Features, class_ids: np.ndarray, n_shot: int, n_query: int, names: Mapping[int, str] | None = None
+) -> None:
+    """Raises a sentence when a class has fewer images with features than n_shot + n_query, with what would fit."""
+    class_ids = np.asarray(class_ids)
+    counts = np.bincount(features.class_ids, minlength=int(class_ids.max(initial=0)) + 1)[class_ids]
+    short = np.flatnonzero(counts < n_shot + n_query)
+    if len(short) == 0:
+        return
+    worst = short[np.argmin(counts[short])]
+    class_id, count = int(class_ids[worst]), int(counts[worst])
+    name = f"Class {names[class_id]!r}" if names is not None else f"Class {class_id}"
+    others = "" if len(short) == 1 else f" ({len(short) - 1} more are too small as well)"
+    if count >= 2:
+        shots = min(n_shot, count - 1)
+        advice = f"The largest that fits all classes is n_shot {shots} with n_query {min(n_query, count - shots)}."
+    else:
+        advice = "Leave the class out of the split, or add images of it."
+    raise BadInput(
+        f"{name} has {count} images with features under {features.backbone!r}, fewer than n_shot + n_query = "
+        f"{n_shot + n_query}{others}. {advice}"
+    )
+
+
+class _Gatherer:
+    """Copies rows of the features into one float32 buffer that is used again for every chunk."""
+
+    def __init__(self, table: np.ndarray, rows: int) -> None:
+        import torch
+
+        self.table = table
+        self.raw = np.empty((rows, table.shape[1]), dtype=table.dtype)
+        same = table.dtype == np.float32
+        self.buffer = torch.from_numpy(self.raw) if same else torch.empty(self.raw.shape, dtype=torch.float32)
+        self.same = same
+
+    def take(self, rows: np.ndarray) -> Any:
+        """Features (n, D) of these rows; padded rows hold some other image, which the mask hides."""
+        import torch
+
+        rows = rows.reshape(-1)
+        # "clip" sends PAD to row 0 and, unlike "raise", writes straight into the buffer
+        np.take(self.table, rows, axis=0, out=self.raw[: len(rows)], mode="clip")
+        if not self.same:
+            self.buffer[: len(rows)].copy_(torch.from_numpy(self.raw[: len(rows)]))
+        return self.buffer[: len(rows)]
+
+
+def _record(answer: Predictions, part: slice, probability: Any, query_mask: np.ndarray) -> None:
+    """Writes a chunk's probabilities (T, W Q, W) into the arrays (T, W, Q) of the answer."""
+    size, n_way, n_query = query_mask.shape
+    confidence, predicted = probability.max(-1)
+    by_class = probability.view(size, n_way, n_query, n_way)
+    likelihood = by_class.diagonal(dim1=1, dim2=3).transpose(1, 2)
+    rank = (by_class > likelihood.unsqueeze(-1)).sum(-1)
+    predicted = predicted.view(size, n_way, n_query).cpu().numpy()
+    # among equally likely labels one is predicted: rank 0 is kept for that one
+    tied = (rank.cpu().numpy() == 0) & (predicted != np.arange(n_way)[:, None])
+    for array, values in (
+        (answer.predicted, predicted),
+        (answer.rank, rank.cpu().numpy() + tied),
+        (answer.confidence, confidence.view(size, n_way, n_query).cpu().numpy()),
+        (answer.likelihood, likelihood.cpu().numpy()),
+    ):
+        np.copyto(array[part], values, where=query_mask, casting="same_kind")
+
+
+def _row_lookup(features: Features) -> np.ndarray:
+    """Row of every image_id, PAD where there is none; its last entry is PAD, so that PAD finds PAD."""
+    lookup = np.full(int(features.image_ids.max()) + 2, PAD, dtype=np.intp)
+    lookup[features.image_ids] = np.arange(len(features.image_ids))
+    return lookup
+
+
+def _check_table(features: Features) -> None:
+    for start in range(0, len(features.values), _BLOCK):
+        block = features.values[start : start + _BLOCK]
+        if not np.isfinite(block.sum(dtype=np.float32)):
+            _check_rows(features, np.arange(start, start + len(block)))
+
+
+def _check_rows(features: Features, rows: np.ndarray) -> None:
+    bad = rows[~np.isfinite(np.asarray(features.values[rows], dtype=np.float32)).all(1)]
+    if len(bad):
+        raise BadInput(
+            f"The features of image {features.image_ids[bad[0]]} (class {features.class_ids[bad[0]]}) of "
+            f"{features.dataset!r} under {features.backbone!r} hold NaN or infinite numbers"
+            f"{'' if len(bad) == 1 else f', and those of {len(bad) - 1} more'}. Features must be finite: extract them again."
+        )
+
+
+def _raise_without_features(features: Features, tasks: Tasks, half: str, at: np.ndarray) -> None:
+    task, way, place = (int(i) for i in at)
+    image_id = int(getattr(tasks, half)[task, way, place])
+    raise Missing(
+        f"Image {image_id} (class {int(tasks.class_ids[task, way])}), in the {half} of task {task}, has no features under "
+        f"{features.backbone!r}. Extract the features of {features.dataset!r} again, or sample tasks from the images that have them."
+    )
