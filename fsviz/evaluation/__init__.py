@@ -5,6 +5,40 @@ Accuracies are fractions from 0 to 1 throughout this room; whoever prints them m
 
 from __future__ import annotations
 
-from fsviz.evaluation.predicting import check_class_sizes, chunk_size, evaluate, features_mean
+from fsviz.evaluation.accuracy import (
+    PairConfusion,
+    accuracy_by_quantile,
+    class_accuracy,
+    mean_loss,
+    pair_confusion,
+    rolling_accuracy,
+    summary,
+    task_accuracy,
+    task_confidence,
+    task_loss,
+    task_top_k,
+)
+from fsviz.evaluation.comparison import PairedDifference, method_ranks, paired_difference
+from fsviz.evaluation.predicting import check_class_sizes, check_tasks, chunk_size, evaluate, features_mean
 
-__all__ = ["check_class_sizes", "chunk_size", "evaluate", "features_mean"]
+__all__ = [
+    "PairConfusion",
+    "PairedDifference",
+    "accuracy_by_quantile",
+    "check_class_sizes",
+    "check_tasks",
+    "chunk_size",
+    "class_accuracy",
+    "evaluate",
+    "features_mean",
+    "mean_loss",
+    "method_ranks",
+    "pair_confusion",
+    "paired_difference",
+    "rolling_accuracy",
+    "summary",
+    "task_accuracy",
+    "task_confidence",
+    "task_loss",
+    "task_top_k",
+]

@@ -150,8 +150,8 @@ def check_tasks(features: Features, tasks: Tasks) -> None:
             if other.any():
                 task, way, place = np.argwhere(other)[0]
                 raise BadInput(
-                    f"Image {image_ids[task, way, place]} is given as class {class_ids[task, way]} in the {half} of task "
-                    f"{start + task}, but dataset {features.dataset!r} has it as class "
+                    f"Image {image_ids[task, way, place]} is given as class {class_ids[task, way]} in the {half} "
+                    f"of task {start + task}, but dataset {features.dataset!r} has it as class "
                     f"{features.class_ids[rows[task, way, place]]}. The tasks were drawn from another dataset or "
                     "another version of it: sample them again."
                 )
@@ -257,7 +257,8 @@ def _check_rows(features: Features, rows: np.ndarray) -> None:
         raise BadInput(
             f"The features of image {features.image_ids[bad[0]]} (class {features.class_ids[bad[0]]}) of "
             f"{features.dataset!r} under {features.backbone!r} hold NaN or infinite numbers"
-            f"{'' if len(bad) == 1 else f', and those of {len(bad) - 1} more'}. Features must be finite: extract them again."
+            f"{'' if len(bad) == 1 else f', and those of {len(bad) - 1} more'}. "
+            "Features must be finite: extract them again."
         )
 
 
@@ -265,6 +266,7 @@ def _raise_without_features(features: Features, tasks: Tasks, half: str, at: np.
     task, way, place = (int(i) for i in at)
     image_id = int(getattr(tasks, half)[task, way, place])
     raise Missing(
-        f"Image {image_id} (class {int(tasks.class_ids[task, way])}), in the {half} of task {task}, has no features under "
-        f"{features.backbone!r}. Extract the features of {features.dataset!r} again, or sample tasks from the images that have them."
+        f"Image {image_id} (class {int(tasks.class_ids[task, way])}), in the {half} of task {task}, has no features "
+        f"under {features.backbone!r}. Extract the features of {features.dataset!r} again, or sample tasks from the "
+        "images that have them."
     )

@@ -1,0 +1,208 @@
+"""Predictions -> accuracies per task, per class, per pair of classes, and against a measure.
+
+T tasks, W ways, Q queries a class. Accuracies are fractions from 0 to 1, higher is better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz.errors import BadInput
+from fsviz.numerics import mean_and_ci95, quantile_bins, rolling_mean
+from fsviz.records import PAD, Predictions, Tasks
+
+
+def task_accuracy(predictions: Predictions) -> np.ndarray:
+    """Share of each task's queries that are right (T,); NaN for a task without queries."""
+    return task_top_k(predictions, 1)
+
+
+def task_top_k(predictions: Predictions, k: int) -> np.ndarray:
+    """Share of each task's queries whose true class is among the k most probable (T,)."""
+    if k < 1:
+        raise BadInput(f"Top-k accuracy needs k of at least 1. Got {k}.")
+    return _task_mean(predictions, predictions.rank < k)
+
+
+def task_loss(predictions: Predictions) -> np.ndarray:
+    """Mean over each task's queries of -log(probability of the true class), in nats (T,); lower is better.
+
+    A probability of zero counts as the smallest float32, so that the mean stays finite.
+    """
+    smallest = np.finfo(np.float32).tiny
+    return _task_mean(predictions, -np.log(np.maximum(predictions.likelihood, smallest, dtype=np.float64)))
+
+
+def task_confidence(predictions: Predictions) -> np.ndarray:
+    """Mean over each task's queries of the largest probability (T,): what the method itself expects to get right."""
+    return _task_mean(predictions, predictions.confidence)
+
+
+def mean_loss(predictions: Predictions) -> float:
+    """Mean of the tasks' losses, in nats."""
+    return float(np.nanmean(task_loss(predictions)))
+
+
+def summary(predictions: Predictions, k: int = 5) -> dict[str, Any]:
+    """Means over tasks with the half-widths of their 95% intervals, ready for JSON (None where undefined)."""
+    result: dict[str, Any] = {"n_tasks": len(predictions), "k": k}
+    for name, values in (
+        ("accuracy", task_accuracy(predictions)),
+        ("top_k", task_top_k(predictions, k)),
+        ("loss", task_loss(predictions)),
+        ("confidence", task_confidence(predictions)),
+    ):
+        mean, half = mean_and_ci95(values)
+        result[name] = _plain(mean)
+        result["ci95" if name == "accuracy" else f"{name}_ci95"] = _plain(half)
+    return result
+
+
+def accuracy_by_quantile(accuracy: np.ndarray, measure: np.ndarray, n_bins: int = 4) -> pd.DataFrame:
+    """Mean accuracy of equal-sized groups of tasks, from the lowest to the highest measure.
+
+    Columns bin (1..n_bins), low, high (of the measure), n_tasks, accuracy, ci95. Tasks without a finite
+    accuracy or measure are left out.
+    """
+    accuracy, measure = _finite_pairs(accuracy, measure)
+    if not 1 <= n_bins <= len(measure):
+        raise BadInput(
+            f"The number of groups must be from 1 to {len(measure)}, the tasks that have the measure. Got {n_bins}."
+        )
+    bins = quantile_bins(measure, n_bins)
+    rows = []
+    for b in range(n_bins):
+        inside = bins == b
+        mean, half = mean_and_ci95(accuracy[inside])
+        rows.append((b + 1, measure[inside].min(), measure[inside].max(), int(inside.sum()), float(mean), float(half)))
+    return pd.DataFrame(rows, columns=["bin", "low", "high", "n_tasks", "accuracy", "ci95"])
+
+
+def rolling_accuracy(accuracy: np.ndarray, measure: np.ndarray, window: int | None = None) -> pd.DataFrame:
+    """Accuracy against a measure: means over a sliding window of tasks sorted by it.
+
+    window defaults to a tenth of the tasks (at least 20). Columns measure, accuracy, ci95: one row per full window.
+    """
+    accuracy, measure = _finite_pairs(accuracy, measure)
+    if len(measure) == 0:
+        raise BadInput("No task has both an accuracy and the measure, so there is nothing to draw. Measure them first.")
+    if window is None:
+        window = max(20, len(measure) // 10)
+    window = int(np.clip(window, 1, len(measure)))
+    order = np.argsort(measure, kind="stable")
+    mean = rolling_mean(accuracy[order], window)
+    centre = accuracy.mean()  # squares around the mean lose no digits
+    spread = rolling_mean((accuracy[order] - centre) ** 2, window) - (mean - centre) ** 2
+    if window > 1:
+        half = 1.96 * np.sqrt(np.maximum(spread, 0) / (window - 1))
+    else:
+        half = np.full_like(mean, np.nan)
+    return pd.DataFrame({"measure": rolling_mean(measure[order], window), "accuracy": mean, "ci95": half})
+
+
+def class_accuracy(predictions: Predictions, tasks: Tasks) -> pd.DataFrame:
+    """Accuracy on the queries of every class, over the tasks that hold it; lowest first.
+
+    Columns class_id, n_tasks, n_queries, accuracy (over queries), ci95 (over tasks).
+    """
+    there = predictions.predicted != PAD
+    asked = there.sum(2)
+    used = asked > 0
+    class_ids = tasks.class_ids[used]
+    right = ((predictions.rank == 0) & there).sum(2)[used]
+    frame = pd.DataFrame({"class_id": class_ids, "asked": asked[used], "right": right})
+    frame["share"] = frame["right"] / frame["asked"]
+    grouped = frame.groupby("class_id")
+    table = pd.DataFrame(
+        {
+            "n_tasks": grouped.size(),
+            "n_queries": grouped["asked"].sum(),
+            "accuracy": grouped["right"].sum() / grouped["asked"].sum(),
+            "ci95": 1.96 * grouped["share"].sem(),
+        }
+    )
+    return table.reset_index().sort_values(["accuracy", "class_id"], ignore_index=True)
+
+
+@dataclass(frozen=True)
+class PairConfusion:
+    """How often queries of one class are taken for another, over the tasks that hold both.
+
+    class_ids (K,); confused[i, j] queries of class i predicted as class j, the diagonal being right answers;
+    asked[i, j] queries of class i in tasks that hold class j.
+    """
+
+    class_ids: np.ndarray
+    confused: np.ndarray
+    asked: np.ndarray
+
+    @property
+    def rate(self) -> np.ndarray:
+        """confused / asked (K, K); NaN where the two never met."""
+        with np.errstate(invalid="ignore"):
+            return np.where(self.asked > 0, self.confused / np.maximum(self.asked, 1), np.nan)
+
+    def worst(self, n: int = 20, least: int = 1) -> pd.DataFrame:
+        """The n ordered pairs most often confused, among those asked at least `least` times.
+
+        Columns class_id, taken_for, confused, asked, rate.
+        """
+        rate = self.rate
+        np.fill_diagonal(rate, np.nan)
+        rate[self.asked < least] = np.nan
+        flat = np.flatnonzero(rate > 0)
+        order = np.lexsort((-self.confused.ravel()[flat], -rate.ravel()[flat]))[:n]
+        i, j = np.unravel_index(flat[order], rate.shape)
+        return pd.DataFrame(
+            {
+                "class_id": self.class_ids[i],
+                "taken_for": self.class_ids[j],
+                "confused": self.confused[i, j],
+                "asked": self.asked[i, j],
+                "rate": rate[i, j],
+            }
+        )
+
+
+def pair_confusion(predictions: Predictions, tasks: Tasks) -> PairConfusion:
+    """Confusion of every ordered pair of classes, over all tasks."""
+    from scipy.sparse import csr_array
+
+    class_ids, place = np.unique(tasks.class_ids, return_inverse=True)
+    place = place.reshape(tasks.class_ids.shape)
+    if class_ids[0] == PAD:
+        class_ids, place = class_ids[1:], place - 1
+    k = len(class_ids)
+    there = predictions.predicted != PAD
+    t, w, q = np.nonzero(there)
+    said = place[t, predictions.predicted[t, w, q]]
+    confused = np.bincount(place[t, w] * k + said, minlength=k * k).reshape(k, k)
+    t, w = np.nonzero(tasks.class_ids != PAD)
+    shape = (len(tasks), k)
+    queries = csr_array((there.sum(2)[t, w], (t, place[t, w])), shape=shape, dtype=np.int64)
+    present = csr_array((np.ones(len(t), dtype=np.int64), (t, place[t, w])), shape=shape)
+    return PairConfusion(class_ids, confused, (queries.T @ present).toarray())
+
+
+def _task_mean(predictions: Predictions, values: np.ndarray) -> np.ndarray:
+    there = predictions.predicted != PAD
+    with np.errstate(invalid="ignore"):
+        return np.where(there, values, 0).sum((1, 2), dtype=np.float64) / there.sum((1, 2))
+
+
+def _finite_pairs(accuracy: np.ndarray, measure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    accuracy, measure = np.asarray(accuracy, dtype=float), np.asarray(measure, dtype=float)
+    if accuracy.shape != measure.shape:
+        raise BadInput(
+            f"Accuracies and measure must be of the same tasks. Got {len(accuracy)} and {len(measure)} numbers."
+        )
+    both = np.isfinite(accuracy) & np.isfinite(measure)
+    return accuracy[both], measure[both]
+
+
+def _plain(value: np.ndarray) -> float | None:
+    return float(value) if np.isfinite(value) else None
