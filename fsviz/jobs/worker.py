@@ -1,0 +1,32 @@
+"""python -m fsviz.jobs.worker: takes one queued run and carries it to its end. Started by the local engine."""
+
+from __future__ import annotations
+
+import os
+
+from fsviz.errors import FsvizError
+from fsviz.jobs import local, locks, store
+from fsviz.jobs.execute import execute
+
+
+def main() -> int:
+    os.nice(5)  # the app that shows the progress comes first
+    slot = next((lock for lock in map(locks.FileLock, local.slots()) if lock.acquire(patience=0.1)), None)
+    if slot is None:
+        return 0  # every holder of a slot looks at the queue again after freeing it
+    claimed = store.claim_next()
+    if claimed is not None:
+        run_id, lock = claimed
+        try:
+            execute(run_id)
+        except FsvizError as error:
+            print(f"{run_id}: {error}", flush=True)
+        finally:
+            lock.release()
+    slot.release()
+    local.start()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,19 @@
+"""One file a study: a paper, or a question, walking through the rooms from top to bottom.
+
+RUNNABLE names the studies that can run as jobs (see fsviz.jobs for what such a module has). Your own study joins by
+the environment variable FSVIZ_STUDIES="name=package.module,...": the module must be importable by the workers too.
+"""
+
+from __future__ import annotations
+
+import os
+
+RUNNABLE: dict[str, str] = {
+    "evaluate": "fsviz.studies.evaluate",
+}
+
+RUNNABLE.update(
+    (name.strip(), module.strip())
+    for name, equals, module in (part.partition("=") for part in os.environ.get("FSVIZ_STUDIES", "").split(","))
+    if equals
+)

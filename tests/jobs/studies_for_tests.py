@@ -1,0 +1,61 @@
+"""A small study whose chunks can be made slow, deaf or wrong, to try the engine on."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+from fsviz.errors import BadInput
+from fsviz.numerics import chunk_seed
+
+
+def prepare(spec: dict, folder: Path) -> dict:
+    if spec.get("n", 1) > 10_000:
+        raise BadInput("n must be at most 10,000. Got more. Lower it.")
+    (folder / "inputs").mkdir()
+    (folder / "inputs" / "offset.txt").write_text(str(spec.get("offset", 0)))
+    return spec
+
+
+def plan(spec: dict) -> int:
+    return int(spec["n"])
+
+
+def run_chunk(spec: dict, index: int) -> dict[str, np.ndarray]:
+    with open(spec["trace"], "a") as trace:  # one line a computed chunk, to see what was redone
+        trace.write(f"{index} {os.getpid()}\n")
+    if index == spec.get("break_at") and not Path(spec["trace"] + ".mended").exists():
+        raise BadInput("Chunk cannot be computed: mend it.")
+    if index == spec.get("crash_at") and not Path(spec["trace"] + ".mended").exists():
+        raise ZeroDivisionError("by hand")
+    time.sleep(spec.get("sleep", 0))
+    if spec.get("deaf") and index == spec["deaf"]:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:  # swallows everything that can be swallowed
+            try:
+                time.sleep(60)
+            except BaseException:
+                continue
+    offset = int((Path(spec["folder"]) / "inputs" / "offset.txt").read_text())
+    random = np.random.default_rng(chunk_seed(spec.get("seed", 0), index))
+    return {"values": random.standard_normal(1000) + offset}
+
+
+def describe(spec: dict, index: int) -> str:
+    return f"number {index}"
+
+
+def summarise(spec: dict, chunks) -> dict:
+    total = 0.0
+    for chunk in chunks:
+        total += float(chunk["values"].sum())
+    return {"n": len(chunks), "total": total, "array": np.arange(2), "none": float("nan")}
+
+
+def traced(spec: dict) -> list[int]:
+    """Indices of the chunks that were started, in order."""
+    path = Path(spec["trace"])
+    return [int(line.split()[0]) for line in path.read_text().splitlines()] if path.exists() else []

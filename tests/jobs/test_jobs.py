@@ -1,0 +1,357 @@
+"""Runs survive kills, cancels, damage and company, and end with the same numbers whatever happened on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from studies_for_tests import traced
+
+from fsviz import jobs
+from fsviz.errors import BadInput, Cancelled, FsvizError, Missing, UnknownName, WorkspaceError
+from fsviz.jobs import local, locks, store
+
+
+def until(condition, seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def pid_of(run_id: str) -> int:
+    until(lambda: locks.holder(jobs.folder(run_id) / "lock") is not None)
+    return locks.holder(jobs.folder(run_id) / "lock")
+
+
+def chunk_bytes(run_id: str) -> list[bytes]:
+    return [p.read_bytes() for p in sorted((jobs.folder(run_id) / "chunks").glob("*.npz"))]
+
+
+def test_a_submitted_run_finishes_in_another_process(numbers) -> None:
+    spec = numbers(n=4, seed=3)
+    run = jobs.wait(jobs.submit(spec))
+    assert run.state == "finished" and run.n_done == run.n_chunks == 4
+    assert run.error == "" and run.share_done == 1.0
+    expected = sum(float(chunk["values"].sum()) for chunk in jobs.chunks(run.id))
+    assert jobs.results(run.id) == {"n": 4, "total": expected, "array": [0, 1], "none": None}
+    worker = {int(line.split()[1]) for line in Path(spec["trace"]).read_text().splitlines()}
+    assert worker and os.getpid() not in worker
+    assert [r.id for r in jobs.list_runs()] == [run.id]
+    assert jobs.list_runs("evaluate") == []
+
+
+def test_the_same_spec_here_and_in_a_worker_gives_the_same_bytes(numbers) -> None:
+    told = []
+    here = jobs.run_here(numbers(n=3, seed=9), lambda done, total, message: told.append((done, total, message)))
+    there = jobs.wait(jobs.submit(numbers(n=3, seed=9, trace="other")))
+    assert chunk_bytes(here.id) == chunk_bytes(there.id)
+    assert jobs.results(here.id) == jobs.results(there.id)
+    assert told[0][:2] == (0, 3) and told[-1][:2] == (3, 3)
+
+
+def test_killed_and_resumed_is_bit_identical_and_redoes_nothing(numbers) -> None:
+    whole = jobs.run_here(numbers(n=8, seed=1, trace="whole"))
+    spec = numbers(n=8, seed=1, sleep=0.15)
+    run_id = jobs.submit(spec)
+    pid = pid_of(run_id)
+    until(lambda: len(store.chunk_indices(jobs.folder(run_id))) >= 2)
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: jobs.status(run_id).state == "interrupted", seconds=2)
+    before = store.chunk_indices(jobs.folder(run_id))
+    stamps = [store.chunk_path(jobs.folder(run_id), i).stat().st_mtime_ns for i in before]
+    assert jobs.status(run_id).n_done == len(before) < 8
+    jobs.resume(run_id)
+    assert jobs.wait(run_id).state == "finished"
+    assert [store.chunk_path(jobs.folder(run_id), i).stat().st_mtime_ns for i in before] == stamps
+    started = traced(spec)
+    assert sorted(set(started)) == list(range(8)) and len(started) <= 9  # only the chunk at hand may start twice
+    assert chunk_bytes(run_id) == chunk_bytes(whole.id)
+    assert (jobs.folder(run_id) / "results.json").read_bytes() == (jobs.folder(whole.id) / "results.json").read_bytes()
+
+
+def test_cancel_within_two_seconds_and_resume(numbers) -> None:
+    spec = numbers(n=6, sleep=0.1, seed=2)
+    run_id = jobs.submit(spec)
+    until(lambda: jobs.status(run_id).n_done >= 1 or traced(spec))
+    start = time.monotonic()
+    assert jobs.cancel(run_id).state == "cancelled"
+    assert time.monotonic() - start < 2
+    assert not locks.is_held(jobs.folder(run_id) / "lock")
+    kept = store.chunk_indices(jobs.folder(run_id))
+    time.sleep(0.4)
+    assert store.chunk_indices(jobs.folder(run_id)) == kept
+    assert jobs.resume_here(run_id).state == "finished"
+    assert jobs.results(run_id) == jobs.results(jobs.run_here(numbers(n=6, seed=2, trace="t2")).id)
+
+
+@pytest.mark.parametrize("more", [{"sleep": 30}, {"deaf": 1, "sleep": 0}], ids=["long chunk", "deaf chunk"])
+def test_cancel_ends_a_long_chunk_within_two_seconds(numbers, more) -> None:
+    spec = numbers(n=3, **more)
+    run_id = jobs.submit(spec)
+    until(lambda: (more.get("deaf") or 0) in traced(spec))
+    start = time.monotonic()
+    run = jobs.cancel(run_id)
+    assert time.monotonic() - start < 2
+    assert run.state == "cancelled" and not locks.is_held(jobs.folder(run_id) / "lock")
+
+
+def test_two_workers_on_one_run_are_impossible(numbers) -> None:
+    spec = numbers(n=3, sleep=0.5)
+    run_id = jobs.submit(spec)
+    pid = pid_of(run_id)
+    until(lambda: jobs.status(run_id).state == "running")
+    with pytest.raises(BadInput, match=f"already running \\(process {pid}\\)"):
+        jobs.resume(run_id)
+    with pytest.raises(BadInput, match="one worker at a time"):
+        jobs.resume_here(run_id)
+    with pytest.raises(BadInput, match="Cancel it before deleting"):
+        jobs.delete(run_id)
+    for _ in range(3):  # three more workers find nothing to do
+        local._spawn()
+    assert jobs.wait(run_id).state == "finished"
+    assert traced(spec) == [0, 1, 2]
+
+
+def test_many_processes_resume_one_run_and_one_wins(numbers) -> None:
+    spec = numbers(n=3, sleep=0.2)
+    run = store.create(spec, jobs.prepare, store.INTERRUPTED)
+    code = "import sys; from fsviz import jobs; jobs.resume_here(sys.argv[1])"
+    others = [subprocess.Popen([sys.executable, "-c", code, run.id], stderr=subprocess.DEVNULL) for _ in range(3)]
+    for other in others:
+        other.wait()
+    assert jobs.status(run.id).state == "finished"
+    assert traced(spec) == [0, 1, 2]
+
+
+def test_the_queue_keeps_to_the_chosen_number_of_workers(numbers) -> None:
+    jobs.set_workers(2)
+    assert jobs.n_workers() == 2
+    specs = [numbers(n=2, sleep=0.3, trace=f"t{i}") for i in range(4)]
+    ids = [jobs.submit(spec) for spec in specs]
+    most = 0
+    while any(jobs.status(i).active for i in ids):
+        most = max(most, sum(run.state == "running" for run in jobs.list_runs()))
+        time.sleep(0.05)
+    assert [jobs.status(i).state for i in ids] == ["finished"] * 4
+    assert most == 2
+    starts = [jobs.status(i).started for i in ids]
+    assert starts == sorted(starts)
+    with pytest.raises(BadInput, match="must be 1 to 64"):
+        jobs.set_workers(0)
+
+
+def test_a_queued_run_is_cancelled_without_ever_starting(numbers) -> None:
+    jobs.set_workers(1)
+    first = jobs.submit(numbers(n=2, sleep=0.6, trace="a"))
+    until(lambda: jobs.status(first).state == "running")
+    second = numbers(n=2, trace="b")
+    run_id = jobs.submit(second)
+    assert jobs.status(run_id).state == "queued"
+    assert jobs.cancel(run_id).state == "cancelled"
+    assert jobs.wait(first).state == "finished"
+    assert traced(second) == []
+    assert jobs.resume_here(run_id).state == "finished"
+
+
+def test_the_queue_moves_on_after_a_worker_is_killed(numbers, monkeypatch) -> None:
+    monkeypatch.setattr(local, "_RESTART_AFTER", 0.3)
+    jobs.set_workers(1)
+    first = jobs.submit(numbers(n=1, sleep=30, trace="a"))
+    second = jobs.submit(numbers(n=1, trace="b"))
+    os.kill(pid_of(first), signal.SIGKILL)
+    until(lambda: jobs.status(second).state == "finished")
+    assert jobs.status(first).state == "interrupted"
+
+
+def test_live_summary_of_the_chunks_so_far(numbers) -> None:
+    run_id = jobs.submit(numbers(n=4, sleep=0.5))
+    with pytest.raises(Missing, match="no results yet"):
+        jobs.results(run_id)
+    until(lambda: (jobs.status(run_id).summary or {}).get("n", 0) in (1, 2, 3))
+    run = jobs.status(run_id)
+    assert run.state == "running" and run.message.startswith("number")
+    jobs.cancel(run_id)
+
+
+def test_a_failure_says_why_and_can_be_resumed_after_mending(numbers) -> None:
+    spec = numbers(n=3, break_at=1)
+    run = jobs.wait(jobs.submit(spec))
+    assert run.state == "failed" and run.error == "Chunk cannot be computed: mend it."
+    Path(spec["trace"] + ".mended").touch()
+    jobs.resume(run.id)
+    run = jobs.wait(run.id)
+    assert run.state == "finished" and run.error == ""
+    assert traced(spec) == [0, 1, 1, 2]
+
+
+def test_an_unexpected_error_becomes_a_sentence_and_the_report_is_kept(numbers) -> None:
+    with pytest.raises(FsvizError, match="ZeroDivisionError: by hand"):
+        jobs.run_here(numbers(n=2, crash_at=1))
+    (run,) = jobs.list_runs()
+    assert run.state == "failed" and "unexpected error" in run.error and run.n_done == 1
+    assert "Traceback" in (jobs.folder(run.id) / "error.txt").read_text()
+
+
+@pytest.mark.parametrize("damage", ["text", "empty", "header", "middle", "gone", "other"])
+def test_a_damaged_register_is_rebuilt_and_nothing_is_lost(numbers, workspace, damage) -> None:
+    finished = jobs.run_here(numbers(n=2, seed=5))
+    stopped = store.create(numbers(n=2, trace="b"), jobs.prepare, store.INTERRUPTED)
+    results = jobs.results(finished.id)
+    path = workspace / "runs" / store.REGISTER
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    raw = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
+    elif damage == "other":
+        path.unlink()
+        with sqlite3.connect(path) as other:
+            other.execute("CREATE TABLE runs (id TEXT)")
+    else:
+        path.write_bytes(
+            {
+                "text": b"this is not a database " * 400,
+                "empty": b"",
+                "header": b"\0" * 100 + raw[100:],
+                "middle": raw[:4096] + os.urandom(len(raw) - 4096),
+            }[damage]
+        )
+    runs = {run.id: run for run in jobs.list_runs()}
+    assert {run.id: run.state for run in runs.values()} == {finished.id: "finished", stopped.id: "interrupted"}
+    assert jobs.results(finished.id) == results
+    assert runs[finished.id].n_done == 2
+    said = jobs.notice()
+    if damage == "gone":
+        assert said == ""
+    else:
+        assert "damaged and has been rebuilt" in said and "2 runs found, nothing lost" in said
+        (kept,) = workspace.glob("runs/runs.sqlite.damaged-*")
+        assert kept.name in said
+    assert jobs.notice() == ""
+    assert jobs.resume_here(stopped.id).state == "finished"
+
+
+def test_a_register_damaged_while_a_worker_runs(numbers, workspace) -> None:
+    run_id = jobs.submit(numbers(n=6, sleep=0.25))
+    until(lambda: jobs.status(run_id).n_done >= 1)
+    path = workspace / "runs" / store.REGISTER
+    path.write_bytes(b"broken" * 1000)
+    assert jobs.status(run_id).state == "running"
+    assert jobs.wait(run_id).state == "finished"
+    assert jobs.results(run_id)["n"] == 6
+
+
+def test_a_damaged_chunk_is_computed_again(numbers) -> None:
+    spec = numbers(n=3, seed=4, break_at=2)
+    with pytest.raises(BadInput):
+        jobs.run_here(spec)
+    (run,) = jobs.list_runs()
+    good = chunk_bytes(run.id)
+    store.chunk_path(jobs.folder(run.id), 0).write_bytes(good[0][:200])
+    with pytest.raises(WorkspaceError, match=r"Chunk 0 .* is damaged"):
+        _ = jobs.chunks(run.id)[0]
+    Path(spec["trace"] + ".mended").touch()
+    assert jobs.resume_here(run.id).state == "finished"
+    assert traced(spec) == [0, 1, 2, 0, 2]
+    assert chunk_bytes(run.id)[:2] == good
+
+
+def test_bad_specs_leave_no_folder(numbers, workspace) -> None:
+    with pytest.raises(UnknownName, match=r"no study named 'number'\. Did you mean 'numbers'"):
+        jobs.submit({"study": "number"})
+    with pytest.raises(UnknownName, match="study"):
+        jobs.submit({})
+    with pytest.raises(BadInput, match="at most 10,000"):
+        jobs.submit(numbers(n=20_000))
+    with pytest.raises(BadInput, match="nothing to run"):
+        jobs.submit(numbers(n=0))
+    with pytest.raises(BadInput, match="plain JSON"):
+        jobs.submit(numbers(n=1, bad=np.arange(3)))
+    assert jobs.list_runs() == []
+    assert [p for p in (workspace / "runs").iterdir() if p.is_dir()] == []
+
+
+@pytest.mark.parametrize("name", ["20200101-000000-0000", "../../etc", "", "a/b"])
+def test_unknown_runs_are_named(workspace, name) -> None:
+    for act in (jobs.status, jobs.cancel, jobs.resume, jobs.results, jobs.delete):
+        with pytest.raises(FsvizError):
+            act(name)
+
+
+def test_a_folder_with_a_broken_spec_is_listed_not_fatal(numbers) -> None:
+    run = jobs.run_here(numbers(n=1))
+    (jobs.folder(run.id) / "spec.json").write_text("{")
+    (listed,) = jobs.list_runs()
+    assert listed.state == "failed" and "spec.json" in listed.error
+
+
+def test_inputs_are_frozen_and_the_workspace_may_move(numbers, workspace, monkeypatch) -> None:
+    spec = numbers(n=2, offset=7, break_at=1)
+    with pytest.raises(BadInput):
+        jobs.run_here(spec)
+    (run,) = jobs.list_runs()
+    moved = workspace.with_name("moved")
+    workspace.rename(moved)
+    monkeypatch.setenv("FSVIZ_HOME", str(moved))
+    Path(spec["trace"] + ".mended").touch()
+    assert jobs.resume_here(run.id).state == "finished"
+    assert abs(np.mean([chunk["values"].mean() for chunk in jobs.chunks(run.id)]) - 7) < 0.2
+
+
+def test_deleting_a_run(numbers) -> None:
+    run = jobs.run_here(numbers(n=1))
+    jobs.delete(run.id)
+    assert jobs.list_runs() == []
+    with pytest.raises(UnknownName):
+        jobs.status(run.id)
+
+
+def test_sigterm_without_a_cancel_reads_as_interrupted(numbers) -> None:
+    spec = numbers(n=3, sleep=30)
+    run_id = jobs.submit(spec)
+    until(lambda: traced(spec))
+    os.kill(pid_of(run_id), signal.SIGTERM)
+    until(lambda: jobs.status(run_id).state == "interrupted")
+
+
+def test_finished_runs_are_not_run_again(numbers) -> None:
+    spec = numbers(n=2)
+    run = jobs.run_here(spec)
+    assert jobs.resume(run.id).state == "finished"
+    assert jobs.resume_here(run.id).state == "finished"
+    assert jobs.cancel(run.id).state == "finished"
+    assert traced(spec) == [0, 1]
+
+
+def test_a_cancelled_foreground_run_raises_cancelled(numbers) -> None:
+    code = (
+        "import sys, json; from fsviz import jobs\n"
+        "from fsviz.errors import Cancelled\n"
+        "try: jobs.run_here(json.loads(sys.argv[1]))\n"
+        "except Cancelled as e: print(e); sys.exit(7)"
+    )
+    spec = numbers(n=3, sleep=20)
+    process = subprocess.Popen([sys.executable, "-c", code, json.dumps(spec)], stdout=subprocess.PIPE, text=True)
+    until(lambda: traced(spec))
+    (run,) = jobs.list_runs()
+    assert jobs.cancel(run.id).state == "cancelled"
+    out, _ = process.communicate(timeout=5)
+    assert process.returncode == 7 and "was cancelled" in out
+    assert issubclass(Cancelled, FsvizError)
+
+
+def test_an_unwritable_workspace_is_one_sentence(tmp_path, monkeypatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "file"))
+    with pytest.raises(WorkspaceError):
+        jobs.submit({"study": "evaluate"})
+    assert jobs.list_runs() == []
