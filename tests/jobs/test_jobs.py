@@ -20,7 +20,7 @@ from fsviz.errors import BadInput, Cancelled, FsvizError, Missing, UnknownName, 
 from fsviz.jobs import local, locks, store
 
 
-def until(condition, seconds: float = 20.0) -> None:
+def until(condition, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"
@@ -163,7 +163,7 @@ def test_a_queued_run_is_cancelled_without_ever_starting(numbers) -> None:
 
 
 def test_the_queue_moves_on_after_a_worker_is_killed(numbers, monkeypatch) -> None:
-    monkeypatch.setattr(local, "_RESTART_AFTER", 0.3)
+    monkeypatch.setattr(local, "_RESTART_AFTER", 3.0)
     jobs.set_workers(1)
     first = jobs.submit(numbers(n=1, sleep=30, trace="a"))
     second = jobs.submit(numbers(n=1, trace="b"))
