@@ -205,3 +205,27 @@ class Predictions:
 
     def __len__(self) -> int:
         return len(self.predicted)
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """A tree of nodes, parents before children: the first is the root (its parent is None).
+
+    n_classes counts the classes at and below a node; split is the split they all belong to, or "mixed".
+    """
+
+    ids: tuple[str, ...]
+    labels: tuple[str, ...]
+    parents: tuple[str | None, ...]
+    n_classes: tuple[int, ...]
+    split: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SizeHistogram:
+    """Number of classes per bin of images a class, one row of bars per split."""
+
+    edges: np.ndarray
+    bars: Mapping[str, np.ndarray]
+    median: float
+    logarithmic: bool

@@ -48,6 +48,18 @@ def load(name: str) -> Dataset:
     return load_workspace_dataset(name)
 
 
+def stamp(name: str) -> str:
+    """Changes whenever the dataset must be read again: what ships never does, the workspace's parts by their times."""
+    from fsviz import workspace
+
+    times = []
+    for kind in ("datasets", "features"):
+        folder = workspace.folder(kind) / name
+        if folder.exists():
+            times.append(folder.stat().st_mtime_ns)
+    return "-".join(map(str, times))
+
+
 def open_image(dataset: Dataset, image_id: int) -> Image:
     """The pixels of one image as RGB."""
     if not dataset.has_pixels or dataset.images is None:

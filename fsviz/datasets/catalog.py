@@ -168,7 +168,7 @@ ENTRIES: dict[str, Entry] = {
         contexts="metacoco_contexts",
         notes=(
             "This is the readable part of the paper's table: 23 of 100 concepts and 69 of 155 contexts.",
-            "Splits follow the paper's rule by size: the largest 64% of concepts train, the next 20% test, the rest val.",
+            "Splits follow the paper's rule by size: the largest 64% of concepts train, the next 20% test, then val.",
         ),
     ),
 }

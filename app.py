@@ -1,0 +1,11 @@
+"""Overview: pick a dataset, see what it is and what can be done with it."""
+
+from fsviz.ui import overview, shell
+
+with shell.page(
+    "Why is a few-shot task hard?",
+    "A few-shot task asks a classifier to tell classes apart after seeing only a few images of each. Average accuracy "
+    "hides what makes one task harder than another; fsviz measures the causes, here on {dataset}.",
+    icon="🔎",
+) as dataset:
+    overview.show(dataset)

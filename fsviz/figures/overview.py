@@ -1,0 +1,75 @@
+"""Figures of the first page: the classes as a tree map, and the sizes of classes."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from fsviz.figures.palette import QUIET, meaning
+from fsviz.records import Hierarchy, SizeHistogram
+
+
+def plot_hierarchy(hierarchy: Hierarchy, height: int = 520) -> go.Figure:
+    """Tree map of the classes; colour is the split, quiet where a branch holds classes of several splits."""
+    colours = [QUIET if split == "mixed" else meaning(split) for split in hierarchy.split]
+    figure = go.Figure(
+        go.Treemap(
+            ids=hierarchy.ids,
+            labels=[_short(label) for label in hierarchy.labels],
+            parents=["" if parent is None else parent for parent in hierarchy.parents],
+            values=hierarchy.n_classes,
+            branchvalues="total",
+            maxdepth=4 if len(hierarchy.ids) < 400 else 3,
+            marker={"colors": colours, "line": {"width": 1}},
+            customdata=list(zip(hierarchy.labels, hierarchy.n_classes, hierarchy.split)),
+            hovertemplate="<b>%{customdata[0]}</b> holds %{customdata[1]} classes (split: %{customdata[2]})"
+            "<extra></extra>",
+            textfont={"size": 13},
+            tiling={"pad": 2},
+            pathbar={"thickness": 22},
+        )
+    )
+    figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 4, "b": 0})
+    return figure
+
+
+def _short(label: str, most: int = 28) -> str:
+    return label if len(label) <= most else label[: most - 1] + "…"
+
+
+def plot_class_sizes(histogram: SizeHistogram, height: int = 300) -> go.Figure:
+    """Stacked bars: how many classes have how many images."""
+    figure = go.Figure()
+    if len(histogram.edges) == 2:  # every class has the same number of images: bars by split say more
+        figure.add_bar(
+            x=list(histogram.bars),
+            y=[int(n.sum()) for n in histogram.bars.values()],
+            marker_color=[meaning(s) for s in histogram.bars],
+            text=[int(n.sum()) for n in histogram.bars.values()],
+            hovertemplate="split %{x}: %{y} classes<extra></extra>",
+        )
+        figure.update_xaxes(title=f"split (every class has {histogram.median:,.0f} images)")
+        figure.update_layout(showlegend=False)
+    else:
+        left, right = histogram.edges[:-1], histogram.edges[1:]
+        centre = (left * right) ** 0.5 if histogram.logarithmic else (left + right) / 2
+        for split, n in histogram.bars.items():
+            figure.add_bar(
+                x=centre,
+                y=n,
+                width=(right - left) * 0.94,
+                name=split,
+                marker_color=meaning(split),
+                customdata=list(zip(left, right)),
+                hovertemplate=f"%{{y}} classes of split {split} have %{{customdata[0]:,.0f}} to "
+                "%{customdata[1]:,.0f} images<extra></extra>",
+            )
+        figure.update_xaxes(title="images a class", type="log" if histogram.logarithmic else "linear")
+        figure.update_layout(showlegend=len(histogram.bars) > 1)
+    figure.update_yaxes(title="classes")
+    figure.update_layout(
+        barmode="stack",
+        height=height,
+        margin={"l": 0, "r": 0, "t": 8, "b": 0},
+        legend={"orientation": "h", "y": 1.12, "x": 0},
+    )
+    return figure

@@ -1,0 +1,114 @@
+"""The first page: what the chosen dataset is, and where to go from here."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from fsviz.figures import overview as figures
+from fsviz.records import Dataset, Hierarchy, SizeHistogram
+from fsviz.studies import overview as study
+from fsviz.ui import shell
+from fsviz.ui.gallery import Tile, gallery
+
+N_SAMPLE = 14
+
+
+def show(dataset: Dataset) -> None:
+    st.markdown(dataset.summary)
+    _headline(dataset)
+    if dataset.has_pixels:
+        _sample(dataset)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _classes(dataset)
+    with right:
+        _sizes(dataset)
+        _offers(dataset)
+    _doors(dataset)
+    st.caption(f"Source: {dataset.source}. Licence: {dataset.licence}." if dataset.source else "")
+
+
+def _headline(dataset: Dataset) -> None:
+    classes, images, splits, context = st.columns(4)
+    classes.metric("Classes", f"{dataset.n_classes:,}")
+    images.metric("Images", "unknown" if dataset.n_images is None else f"{dataset.n_images:,}")
+    main = {name: ids for name, ids in dataset.splits.items() if name in ("train", "val", "test", "all")}
+    shown = main or dict(list(dataset.splits.items())[:3])
+    splits.metric(
+        " / ".join(shown), " / ".join(f"{len(ids):,}" for ids in shown.values()), help="Classes in each split."
+    )
+    if dataset.contexts is not None:
+        context.metric(
+            "Contexts", f"{dataset.contexts['context'].nunique():,}", help="Backgrounds images were taken in."
+        )
+    else:
+        nodes = 0 if dataset.taxonomy is None else len(set(dataset.taxonomy["parent"]))
+        context.metric(
+            "Groups in the taxonomy", f"{nodes:,}", help="Inner nodes of the tree of meanings above the classes."
+        )
+    for note in dataset.notes:
+        st.caption(f"ⓘ {note}")
+
+
+def _sample(dataset: Dataset) -> None:
+    ids = study.sample_image_ids(dataset, N_SAMPLE)
+    names = dataset.classes["class_name"].to_numpy()[dataset.image_class_ids()[ids]]
+    gallery(dataset, [Tile(int(i), str(name)) for i, name in zip(ids, names)], key="overview_sample", tile_px=92)
+
+
+def _classes(dataset: Dataset) -> None:
+    st.subheader(
+        "The classes and how they are related" if dataset.taxonomy is not None else "The classes", anchor=False
+    )
+    st.plotly_chart(figures.plot_hierarchy(_hierarchy(dataset.name, dataset)), key="hierarchy")
+    if dataset.taxonomy is not None:
+        st.caption(
+            "Each box is a group of classes in the taxonomy, as large as its number of classes; click to go in, click "
+            "the bar above to come out. Colour is the split; grey groups hold classes of several splits, so test "
+            "classes there have close relatives among the training classes."
+        )
+    else:
+        st.caption("No taxonomy is known for these classes; they are grouped by split.")
+
+
+def _sizes(dataset: Dataset) -> None:
+    st.subheader("Images a class", anchor=False)
+    sizes = _class_sizes(dataset.name, dataset)
+    if sizes is None:
+        st.caption("The number of images of each class is not known; classes count the same.")
+        return
+    st.plotly_chart(figures.plot_class_sizes(sizes), key="sizes")
+    st.caption(f"{dataset.n_classes:,} classes; half of them have at least {sizes.median:,.0f} images.")
+
+
+def _offers(dataset: Dataset) -> None:
+    st.subheader("What it offers", anchor=False)
+    for offer, (what, how) in shell.OFFERS.items():
+        name, _, rest = what.partition(":")
+        if offer in dataset.offers:
+            st.markdown(f"✅ **{name.removeprefix('a ').capitalize()}**:{rest}")
+        else:
+            st.markdown(f"⬜ **{name.removeprefix('a ').capitalize()}**:{rest}. :gray[Missing. {how}]")
+
+
+def _doors(dataset: Dataset) -> None:
+    st.subheader("Ask a question", anchor=False)
+    doors = [p for p in shell.PAGES[1:] if (shell.ROOT / p.file).exists()]
+    for start in range(0, len(doors), 4):
+        for column, door in zip(st.columns(4), doors[start : start + 4]):
+            with column.container(border=True, height="stretch"):
+                st.page_link(door.file, label=f"**{door.question}**", icon=door.icon, query_params=shell.link(dataset))
+                st.caption(door.answer)
+                missing = [w for w in door.wants if w not in dataset.offers]
+                if missing:
+                    st.caption(f"⬜ {dataset.title} has no {' or '.join(missing)} yet.")
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _hierarchy(name: str, _dataset: Dataset) -> Hierarchy:
+    return study.class_hierarchy(_dataset)
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _class_sizes(name: str, _dataset: Dataset) -> SizeHistogram | None:
+    return study.class_sizes(_dataset)

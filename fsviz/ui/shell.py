@@ -1,0 +1,270 @@
+"""What every page shares: set-up, navigation, the dataset picker, and one sentence instead of a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from fsviz import datasets
+from fsviz.errors import FsvizError, UnknownName
+from fsviz.records import Dataset
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DEFAULT_DATASET = "demo"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the app: the file, the name in the navigation, and the question it answers.
+
+    wants  what a dataset must offer for the page to show all it can.
+    """
+
+    file: str
+    label: str
+    icon: str
+    question: str
+    answer: str
+    wants: tuple[str, ...] = ()
+
+
+PAGES: tuple[Page, ...] = (
+    Page("app.py", "Overview", "🏠", "Why is a few-shot task hard?", "Start here."),
+    Page(
+        "pages/1_Gallery.py",
+        "Gallery",
+        "🖼️",
+        "What does this dataset look like?",
+        "Browse images by class, context and attribute; click one for its nearest neighbours.",
+        ("images",),
+    ),
+    Page(
+        "pages/2_Taxonomy.py",
+        "Taxonomy",
+        "🌳",
+        "Which classes mean nearly the same?",
+        "The tree of meanings behind the classes, and the distance between any two of them.",
+        ("taxonomy",),
+    ),
+    Page(
+        "pages/3_Tasks.py",
+        "Tasks",
+        "🎚️",
+        "Are the tasks fine-grained or easy to tell apart?",
+        "Draw tasks with sliders, see how far apart their classes are in meaning, save a testbed.",
+        ("taxonomy",),
+    ),
+    Page(
+        "pages/4_Evaluate.py",
+        "Evaluate",
+        "⚖️",
+        "Which method suits these images?",
+        "Run thirteen few-shot methods on the same tasks, in the background.",
+        ("features",),
+    ),
+    Page(
+        "pages/5_Runs.py",
+        "Runs",
+        "📈",
+        "What came out, and is the difference real?",
+        "Compare runs with intervals, by quartile of difficulty, beside the published numbers.",
+    ),
+    Page(
+        "pages/6_Hard_tasks.py",
+        "Hard tasks",
+        "🧗",
+        "Which support images make a classifier fail?",
+        "Find hard and easy support sets, and see what differs between support and query.",
+        ("features",),
+    ),
+    Page(
+        "pages/7_Add_images.py",
+        "Add images",
+        "➕",
+        "How do I bring my own images?",
+        "Point at a folder, a CSV or a zip; map classes to meanings; extract features.",
+    ),
+)
+
+OFFERS: dict[str, tuple[str, str]] = {
+    "taxonomy": (
+        "a taxonomy: the classes' places in a tree of meanings",
+        "Map its classes to WordNet, or give a child,parent CSV, when you add your own copy on the page Add images.",
+    ),
+    "contexts": (
+        "contexts: the background every image was taken in",
+        "Give a CSV with a column 'context' when you add images.",
+    ),
+    "attributes": (
+        "attributes: blur, brightness, style and the like for every image",
+        "Give a CSV with one column per attribute when you add images.",
+    ),
+    "images": (
+        "images: pixels that can be shown",
+        "Add your own copy on the page Add images, or with: python -m fsviz add NAME PATH",
+    ),
+    "features": (
+        "features: what a backbone sees in every image",
+        "Extract them on the page Add images, or with: python -m fsviz extract NAME --backbone efficientnet_lite0",
+    ),
+}
+
+
+@contextmanager
+def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = True) -> Iterator[Dataset]:
+    """Sets a page up and yields the chosen dataset; an FsvizError inside becomes one sentence on the page.
+
+    how    one line below the title: how the question is answered. {dataset} is replaced by the dataset's title.
+    paper  the paper the page follows, named below the title.
+    """
+    st.set_page_config(page_title=f"fsviz · {question}", page_icon=icon, layout="wide")
+    st.html(_STYLE)
+    asked = dict(st.query_params)
+    _navigation()
+    try:
+        dataset = pick_dataset() if picker else load_dataset(DEFAULT_DATASET)
+        st.title(question, anchor=False)
+        st.caption(how.replace("{dataset}", f"**{dataset.title}**") + (f" After {paper}." if paper else ""))
+        _say_once()
+        yield dataset
+        _name_ignored_settings(asked)
+    except FsvizError as error:
+        st.error(str(error), icon="⚠️")
+
+
+def pick_dataset() -> Dataset:
+    """The dataset picker in the sidebar, kept in the URL (?dataset=) and across pages."""
+    known = datasets.names()
+    wanted = st.query_params.get("dataset")
+    if wanted is not None and wanted not in known:
+        st.session_state["_notice"] = str(UnknownName("dataset", wanted, known)) + f" Shown is {DEFAULT_DATASET!r}."
+    with st.sidebar:
+        name = st.selectbox(
+            "Dataset",
+            known,
+            index=known.index(DEFAULT_DATASET),
+            format_func=dataset_title,
+            key="dataset",
+            bind="query-params",
+            help="The demo has images and features. Benchmarks come as class tables: taxonomy and tasks work at once. "
+            "Add your own images on the page Add images.",
+        )
+    try:
+        return load_dataset(name)
+    except FsvizError as error:
+        st.error(f"{error} Shown is the demo instead.", icon="⚠️")
+        return load_dataset(DEFAULT_DATASET)
+
+
+def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, default: str = "test") -> str:
+    """A split of the dataset, kept in the URL; defaults to test where there is one."""
+    options = [*dataset.splits, *([] if "all" in dataset.splits else ["all"])]
+    start = options.index(default) if default in options else 0
+    if st.session_state.get(key) not in options:
+        st.session_state.pop(key, None)
+    return (where or st.sidebar).selectbox(
+        "Split",
+        options,
+        index=start,
+        key=key,
+        bind="query-params",
+        format_func=lambda s: f"{s} · {len(dataset.split_class_ids(s)):,} classes",
+        help="A split is a named set of classes. Few-shot methods train on some classes and are tested on others.",
+    )
+
+
+def needs(dataset: Dataset, *offers: str) -> None:
+    """Stops the page with an explanation and the next step when the dataset lacks one of these."""
+    for offer in offers:
+        if offer not in dataset.offers:
+            what, how = OFFERS[offer]
+            st.info(f"**{dataset.title} has no {what}.** This page needs it. {how}", icon="🧩")
+            left, right = st.columns(2)
+            left.page_link("pages/7_Add_images.py", label="Add images", icon="➕")
+            right.page_link("app.py", label="See what this dataset offers", icon="🏠", query_params=link(dataset))
+            st.stop()
+
+
+def link(dataset: Dataset, **more: str) -> Mapping[str, str]:
+    """Query parameters that keep the dataset on the way to another page."""
+    return {"dataset": dataset.name, **more}
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def dataset_title(name: str) -> str:
+    """The readable name of a dataset, its own name when it cannot be loaded."""
+    try:
+        return datasets.load(name).title
+    except FsvizError:
+        return name
+
+
+def load_dataset(name: str) -> Dataset:
+    """The dataset, read again only when something of it changed in the workspace."""
+    return _load_dataset(name, datasets.stamp(name))
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _load_dataset(name: str, stamp: str) -> Dataset:
+    return datasets.load(name)
+
+
+def notice(text: str) -> None:
+    """Says one sentence below the title on the next run, whatever page it is."""
+    st.session_state["_notice"] = text
+
+
+def _say_once() -> None:
+    text = st.session_state.pop("_notice", None)
+    if text:
+        st.warning(text, icon="⚠️")
+
+
+def _navigation() -> None:
+    with st.sidebar:
+        st.html('<div class="fsviz-brand"><b>fsviz</b><span>why is a few-shot task hard?</span></div>')
+        for entry in PAGES:
+            if (ROOT / entry.file).exists():
+                st.page_link(entry.file, label=entry.label, icon=entry.icon, help=entry.question)
+        st.divider()
+
+
+def _name_ignored_settings(asked: Mapping[str, str]) -> None:
+    """One sentence for settings of the link that are unknown here or were impossible."""
+    ignored = []
+    for name, value in asked.items():
+        if name == "dataset" or name.startswith("embed"):
+            continue
+        if name not in st.session_state or not _same(st.session_state[name], value):
+            ignored.append(f"{escape(name)}={escape(str(value)[:40])}")
+    if ignored and st.session_state.get("_ignored") != ignored:
+        st.session_state["_ignored"] = ignored
+        st.toast(f"This link's setting {', '.join(ignored)} is not possible here and was left out.", icon="⚠️")
+
+
+def _same(have: Any, asked: str) -> bool:
+    """Does a widget's value say what the link asked for? Lists and dates are taken on trust."""
+    if not isinstance(have, str | int | float | bool) or have is None:
+        return have is not None
+    try:
+        return abs(float(have) - float(asked)) < 1e-9
+    except ValueError:
+        return str(have).lower() == asked.lower()
+
+
+_STYLE = """
+<style>
+.fsviz-brand {display: flex; flex-direction: column; line-height: 1.25; margin-bottom: .35rem}
+.fsviz-brand b {font-size: 1.35rem; letter-spacing: .01em}
+.fsviz-brand span {font-size: .8rem; opacity: .65}
+.block-container, [data-testid="stMainBlockContainer"] {padding-top: 2.2rem; padding-bottom: 3rem; max-width: 1500px}
+h1 {font-size: 1.9rem !important; padding-bottom: .1rem !important}
+[data-testid="stMetricValue"] {font-size: 1.6rem}
+</style>
+"""

@@ -1,0 +1,131 @@
+"""The real app on a free port, driven in Chromium.
+
+A page test fails on any exception box, on any console error, and on any request that leaves 127.0.0.1.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+IGNORED_CONSOLE = ("Download the React DevTools",)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "browser" in Path(str(item.fspath)).parts:
+            item.add_marker(pytest.mark.browser)
+
+
+def start_app(home: Path, log: Path) -> tuple[subprocess.Popen, str]:
+    """Starts the app as README says, on a free port with its own workspace; returns when it answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command += ["--server.headless", "true"]
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, "FSVIZ_HOME": str(home)}, stdout=out, stderr=subprocess.STDOUT
+        )
+    url = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=1) as answer:
+                if answer.status == 200:
+                    return process, url
+        except OSError:
+            time.sleep(0.1)
+    process.kill()
+    raise RuntimeError(f"The app did not start:\n{log.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a running app with an empty workspace of its own."""
+    folder = tmp_path_factory.mktemp("app")
+    process, url = start_app(folder / "home", folder / "log.txt")
+    yield url
+    process.terminate()
+    process.wait(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed: 'apt-get install chromium'")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            str(tmp_path_factory.mktemp("chromium")),
+            executable_path=CHROMIUM,
+            headless=True,
+            args=FLAGS,
+            viewport={"width": 1440, "height": 900},
+        )
+        context.set_default_timeout(30_000)
+        yield context
+        context.close()
+
+
+@pytest.fixture
+def page(browser, app: str) -> Iterator[object]:
+    """A fresh tab; after the test it must show no exception, no console error and no outside request."""
+    tab = browser.new_page()
+    errors: list[str] = []
+    outside: list[str] = []
+
+    def on_console(message) -> None:
+        if message.type == "error" and not any(text in message.text for text in IGNORED_CONSOLE):
+            errors.append(message.text)
+
+    def on_request(request) -> None:
+        if not request.url.startswith((app, app.replace("http", "ws", 1), "data:", "blob:", "about:")):
+            outside.append(request.url)
+
+    tab.on("console", on_console)
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.on("request", on_request)
+    yield tab
+    boxes = tab.locator('[data-testid="stException"]').count()
+    tab.close()
+    assert boxes == 0, "an exception box is on the page"
+    assert not errors, errors
+    assert not outside, outside
+
+
+def settle(tab, timeout: float = 30_000) -> None:
+    """Waits until the script of the page has run and nothing is marked stale."""
+    tab.wait_for_selector('[data-testid="stMainBlockContainer"]', timeout=timeout)
+    tab.wait_for_function(
+        """() => {
+            const app = document.querySelector('[data-testid="stApp"]');
+            return app && app.getAttribute('data-test-script-state') !== 'running'
+                && app.getAttribute('data-test-script-state') !== 'initial'
+                && !document.querySelector('[data-testid="stSkeleton"]');
+        }""",
+        timeout=timeout,
+    )
+    tab.wait_for_timeout(150)

@@ -1,0 +1,151 @@
+"""Records, errors, numerics and the workspace: what every room stands on."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fsviz import numerics, workspace
+from fsviz.errors import BadInput, Missing, UnknownName, WorkspaceError
+from fsviz.records import PAD, Dataset, Features, Tasks
+
+
+def small_dataset(**changes) -> Dataset:
+    classes = pd.DataFrame(
+        {
+            "class_name": ["ant", "bee", "cat"],
+            "split": ["train", "test", "test"],
+            "n_images": pd.array([2, 1, 3], dtype="Int64"),
+            "node": ["", "", ""],
+        }
+    )
+    splits = {"train": np.array([0]), "test": np.array([1, 2])}
+    return Dataset(**{"name": "small", "title": "Small", "classes": classes, "splits": splits, **changes})
+
+
+def test_unknown_name_says_the_nearest() -> None:
+    error = UnknownName("dataset", "tiered", ["tiered_imagenet", "dtd"])
+    assert error.near == ["tiered_imagenet"]
+    assert str(error) == "There is no dataset named 'tiered'. Did you mean 'tiered_imagenet'?"
+    assert "Known: a, b." in str(UnknownName("split", "zzz", ["a", "b"]))
+    assert "There are none yet." in str(UnknownName("run", "x", []))
+
+
+def test_image_ids_count_through_the_classes_in_table_order() -> None:
+    assert small_dataset().image_class_ids().tolist() == [0, 0, 1, 2, 2, 2]
+    assert small_dataset().n_images == 6
+
+
+def test_unknown_counts_weigh_the_same_and_cannot_give_images() -> None:
+    classes = small_dataset().classes.assign(n_images=pd.array([pd.NA] * 3, dtype="Int64"))
+    dataset = small_dataset(classes=classes)
+    assert dataset.n_images is None
+    assert dataset.class_weights().tolist() == [1, 1, 1]
+    with pytest.raises(Missing, match="image counts of Small are not known"):
+        dataset.image_class_ids()
+
+
+def test_splits_by_name_and_all() -> None:
+    assert small_dataset().split_class_ids("test").tolist() == [1, 2]
+    assert small_dataset().split_class_ids("all").tolist() == [0, 1, 2]
+    with pytest.raises(UnknownName, match=r"no split named 'tset'.*'test'"):
+        small_dataset().split_class_ids("tset")
+
+
+def test_offers_follow_from_what_is_there() -> None:
+    assert small_dataset().offers == ()
+    images = pd.DataFrame({"class_id": [0], "path": [""], "blur": [0.1]})
+    full = small_dataset(images=images, attributes=("blur",), origin="demo", has_features=True)
+    assert full.offers == ("attributes", "images", "features")
+    assert "images" not in small_dataset(images=images, origin="features").offers
+
+
+def test_rows_of_features_by_image_id() -> None:
+    features = Features("d", "b", np.zeros((3, 2)), np.array([5, 2, 9]), np.array([0, 0, 1]))
+    asked = np.array([[2, 9], [PAD, 5], [3, 100]])
+    assert features.rows_of(asked).tolist() == [[1, 2], [PAD, 0], [PAD, PAD]]
+
+
+def test_tasks_take_keeps_measures_beside_their_task() -> None:
+    tasks = Tasks(np.array([[0, 1], [1, 2], [0, 2]])).with_measure("coarsity", np.array([3.0, 1.0, 2.0]))
+    taken = tasks.take(np.array([2, 0]))
+    assert taken.class_ids.tolist() == [[0, 2], [0, 1]]
+    assert taken.measures["coarsity"].tolist() == [2.0, 3.0]
+    with pytest.raises(BadInput, match=r"one number a task \(3\). Got 2"):
+        tasks.with_measure("x", np.zeros(2))
+
+
+def test_mean_and_interval_by_hand() -> None:
+    mean, half = numerics.mean_and_ci95(np.array([1.0, 2.0, 3.0, np.nan]))
+    assert mean == 2.0
+    assert half == pytest.approx(1.96 * 1.0 / 3**0.5)
+    assert np.isnan(numerics.mean_and_ci95(np.array([4.0]))[1])
+
+
+def test_interval_covers_the_mean_about_95_times_of_100() -> None:
+    samples = np.random.default_rng(0).normal(0.3, 1.0, size=(4000, 60))
+    mean, half = numerics.mean_and_ci95(samples)
+    assert 0.93 < np.mean(np.abs(mean - 0.3) <= half) < 0.97
+
+
+def test_quantile_bins_are_even_and_ordered() -> None:
+    values = np.array([5.0, 1.0, 3.0, 2.0, 4.0, 6.0, 8.0, 7.0])
+    assert numerics.quantile_bins(values).tolist() == [2, 0, 1, 0, 1, 2, 3, 3]
+
+
+def test_rolling_mean_by_hand() -> None:
+    assert numerics.rolling_mean(np.array([1.0, 2.0, 3.0, 4.0]), 2).tolist() == [1.5, 2.5, 3.5]
+    assert numerics.rolling_mean(np.array([1.0, 3.0]), 9).tolist() == [2.0]
+
+
+def test_chunk_seeds_differ_and_repeat() -> None:
+    def draw(chunk: int) -> list[int]:
+        return np.random.default_rng(numerics.chunk_seed(7, chunk)).integers(0, 1 << 30, 3).tolist()
+
+    assert draw(0) == draw(0)
+    assert draw(0) != draw(1)
+
+
+def test_workspace_follows_the_environment(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "there"))
+    assert workspace.home() == tmp_path / "there"
+    assert workspace.entries("runs") == []
+    assert not (tmp_path / "there").exists()
+    monkeypatch.delenv("FSVIZ_HOME")
+    monkeypatch.chdir(tmp_path)
+    assert workspace.home() == tmp_path / ".fsviz"
+
+
+def test_a_failed_write_leaves_nothing_and_keeps_the_old(tmp_path: Path) -> None:
+    target = tmp_path / "value.json"
+    workspace.write_json(target, {"a": 1})
+    with pytest.raises(RuntimeError), workspace.atomic_file(target) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError("killed")
+    assert json.loads(target.read_text()) == {"a": 1}
+    assert os.listdir(tmp_path) == ["value.json"]
+    with pytest.raises(RuntimeError), workspace.atomic_folder(tmp_path / "folder") as folder:
+        (folder / "part").write_text("half")
+        raise RuntimeError("killed")
+    assert os.listdir(tmp_path) == ["value.json"]
+
+
+def test_an_unwritable_workspace_is_one_sentence(monkeypatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "file"))
+    with pytest.raises(WorkspaceError, match=r"cannot be written.*set FSVIZ_HOME"):
+        workspace.folder("runs", create=True)
+    (tmp_path / "broken.json").write_text("{")
+    with pytest.raises(WorkspaceError, match="cannot be read as JSON"):
+        workspace.read_json(tmp_path / "broken.json")
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a" * 101, "a b", 'x"y'])
+def test_unsafe_names_are_refused(name: str) -> None:
+    with pytest.raises(BadInput, match="Choose another"):
+        workspace.checked_name(name, "testbed name")
