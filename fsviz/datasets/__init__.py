@@ -21,7 +21,7 @@ BUILT_IN = ("demo", "digits")
 def names() -> list[str]:
     """Every dataset that can be loaded: the demo, digits, the catalog, then the workspace."""
     from fsviz.datasets.catalog import ENTRIES
-    from fsviz.datasets.folders import workspace_dataset_names
+    from fsviz.datasets.saved import workspace_dataset_names
 
     return [*BUILT_IN, *ENTRIES, *workspace_dataset_names()]
 
@@ -41,11 +41,18 @@ def load(name: str) -> Dataset:
     if name in ENTRIES:
         return load_entry(name)
 
-    from fsviz.datasets.folders import load_workspace_dataset, workspace_dataset_names
+    from fsviz.datasets.saved import load_workspace_dataset, workspace_dataset_names
 
     if name not in workspace_dataset_names():
         raise UnknownName("dataset", name, names(), "Add your own with 'python -m fsviz add NAME PATH'.")
     return load_workspace_dataset(name)
+
+
+def title(name: str) -> str:
+    """The readable name of a dataset, without reading its tables where the catalog knows it."""
+    from fsviz.datasets.catalog import ENTRIES
+
+    return ENTRIES[name].title if name in ENTRIES else load(name).title
 
 
 def stamp(name: str) -> str:

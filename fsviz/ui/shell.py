@@ -200,7 +200,7 @@ def link(dataset: Dataset, **more: str) -> Mapping[str, str]:
 def dataset_title(name: str) -> str:
     """The readable name of a dataset, its own name when it cannot be loaded."""
     try:
-        return datasets.load(name).title
+        return datasets.title(name)
     except FsvizError:
         return name
 
