@@ -1,0 +1,273 @@
+"""The user's own images: `inspect` looks and reports, `register` writes what was found into the workspace.
+
+Understood are a folder root/class/image or root/split/class/image, a CSV table, easyfsl's JSON specs, and a folder of
+mini-ImageNet style CSV files; which one a path is follows from what lies there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fsviz.datasets import tables
+from fsviz.datasets.catalog import splits_of
+from fsviz.datasets.images import SUFFIXES, inside
+from fsviz.datasets.preview import Preview, Problem, Progress, checked, left_out_by_suffix, many, raw_table
+from fsviz.datasets.saved import load_workspace_dataset, remove_dataset, save_dataset, workspace_dataset_names
+from fsviz.errors import BadInput
+from fsviz.records import Dataset
+
+__all__ = [
+    "Preview",
+    "Problem",
+    "inspect",
+    "load_workspace_dataset",
+    "preview_dataset",
+    "register",
+    "remove_dataset",
+    "workspace_dataset_names",
+]
+
+SPLIT_NAMES = frozenset(
+    ("train", "training", "val", "valid", "validation", "test", "testing", "base", "novel")
+    + ("meta_train", "meta_val", "meta_test", "images_background", "images_evaluation", "background", "evaluation")
+)
+
+
+def inspect(
+    path: str | os.PathLike[str],
+    images: str | os.PathLike[str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    first_level: str = "auto",
+    check: bool = True,
+    progress: Progress | None = None,
+) -> Preview:
+    """Looks at a folder, a CSV table or a JSON spec and reports what it holds; writes nothing.
+
+    images       the folder that paths in a table or spec start from (default: the file's own folder, or images/ in it)
+    columns      which column of a CSV plays which part: keys path, class, split, context
+    first_level  "split" or "class": what the first folders below the root are; "auto" goes by their names
+    check        look into every file (else broken ones show up later)
+    """
+    path = _existing(path)
+    images = None if images is None else _existing(images)
+    if images is not None and not images.is_dir():
+        raise BadInput(f"The images folder must be a folder. Got the file {images}.")
+    if path.is_dir():
+        listed = tables.split_files(path)
+        if listed and not _has_class_folders(path):
+            return tables.inspect_files(listed, images, columns, check, progress)
+        return _inspect_folder(path, first_level, check, progress)
+    if path.suffix.lower() in (".csv", ".tsv", ".txt", ".json"):
+        return tables.inspect_files({"": path}, images, columns, check, progress)
+    raise BadInput(
+        f"Expected a folder of class folders, a CSV table or an easyfsl JSON spec. Got {path.name}. "
+        "Give the path of one of those."
+    )
+
+
+def register(
+    name: str,
+    preview: Preview,
+    nodes: Mapping[str, str] | None = None,
+    taxonomy: pd.DataFrame | None = None,
+    node_names: Mapping[str, str] | None = None,
+    title: str = "",
+    licence: str = "",
+    notes: tuple[str, ...] = (),
+    overwrite: bool = False,
+    move_images: Path | None = None,
+) -> Dataset:
+    """Saves a preview as a dataset of the workspace, whole or not at all.
+
+    nodes       class_name -> its node in the taxonomy; taxonomy holds the is-a edges (child, parent)
+    move_images the preview's root is a temporary folder of the workspace: keep its images with the dataset
+    """
+    dataset = preview_dataset(name, preview, nodes, taxonomy, node_names, title, licence, notes)
+    return save_dataset(dataset, overwrite, move_images)
+
+
+def preview_dataset(
+    name: str,
+    preview: Preview,
+    nodes: Mapping[str, str] | None = None,
+    taxonomy: pd.DataFrame | None = None,
+    node_names: Mapping[str, str] | None = None,
+    title: str = "",
+    licence: str = "",
+    notes: tuple[str, ...] = (),
+) -> Dataset:
+    """The dataset that a preview would become; nothing is written. Image ids run through the classes in table order."""
+    found = preview.classes
+    nodes = nodes or {}
+    classes = pd.DataFrame(
+        {
+            "class_name": [preview.class_titles.get(c, c) for c in found["class_name"]],
+            "split": found["split"].to_numpy(),
+            "n_images": found["n_images"].astype("Int64"),
+            "node": [str(nodes.get(c, "")) for c in found["class_name"]],
+        }
+    )
+    classes.index = pd.RangeIndex(len(classes), name="class_id")
+    class_ids = preview.images["class_name"].map(pd.Series(classes.index, index=found["class_name"])).to_numpy()
+    order = np.argsort(class_ids, kind="stable")
+    images = preview.images.drop(columns=["class_name", "split"]).iloc[order].reset_index(drop=True)
+    images.insert(0, "class_id", class_ids[order])
+    images.index.name = "image_id"
+    contexts = None
+    if "context" in images:
+        known = images[images["context"].astype(str) != ""]
+        contexts = known.groupby(["class_id", "context"]).size().rename("n_images").reset_index()
+    return Dataset(
+        name=name,
+        title=title or name,
+        classes=classes,
+        splits=splits_of(classes),
+        summary=f"Your own images: {len(classes):,} classes, {len(images):,} images, read from a {preview.source}.",
+        source=str(preview.root),
+        licence=licence,
+        taxonomy=taxonomy,
+        node_names=dict(node_names or {}),
+        contexts=contexts,
+        images=images,
+        attributes=preview.attributes,
+        origin="folder",
+        root=preview.root,
+        notes=notes,
+    )
+
+
+def _existing(path: str | os.PathLike[str]) -> Path:
+    text = os.fspath(path).strip()
+    if not text:
+        raise BadInput("Give the path of a folder, a CSV table or a JSON spec. Got nothing.")
+    try:
+        found = Path(text).expanduser().resolve(strict=True)
+        os.stat(found)
+    except (OSError, RuntimeError, ValueError) as error:
+        why = "may not be read" if isinstance(error, PermissionError) else "does not exist"
+        raise BadInput(f"{text!r} {why}. Check the path; it is taken from {Path.cwd()} when relative.") from None
+    return found
+
+
+def _has_class_folders(root: Path) -> bool:
+    """Whether some folder below root that is not just images/ holds images."""
+    try:
+        folders = [e for e in os.scandir(root) if e.is_dir(follow_symlinks=False) and e.name.lower() != "images"]
+    except OSError:
+        return False
+    return any(Path(f.name).suffix.lower() in SUFFIXES for folder in folders for _, _, f in _walk(folder.path))
+
+
+def _walk(root: str | os.PathLike[str]):
+    """Yields (folder, relative parts, entry) of every file below root, links included, in name order."""
+    waiting: list[tuple[str, tuple[str, ...]]] = [(os.fspath(root), ())]
+    while waiting:
+        folder, parts = waiting.pop()
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda e: e.name)
+        except OSError:
+            continue
+        below = []
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name == "__MACOSX":
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                below.append((entry.path, (*parts, entry.name)))
+            else:
+                yield folder, parts, entry
+        waiting += reversed(below)
+
+
+def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progress | None) -> Preview:
+    if first_level not in ("auto", "split", "class"):
+        raise BadInput(f"first_level must be auto, split or class. Got {first_level!r}.")
+    root = _only_folder_inside(root)
+    found: list[tuple[tuple[str, ...], str]] = []
+    others, links, unreadable, loose = [], [], [], []
+    for _, parts, entry in _walk(root):
+        if not _is_text(entry.path):
+            unreadable.append(f"{entry.path.encode('utf-8', 'replace').decode()}: its name is not valid UTF-8")
+        elif entry.is_symlink() and entry.is_dir():
+            links.append(_about_link(entry.path, root))
+        elif Path(entry.name).suffix.lower() not in SUFFIXES:
+            others.append(entry.name)
+        elif not parts:
+            loose.append(entry.name)
+        else:
+            found.append((parts, entry.name))
+    depths = {len(parts) for parts, _ in found}
+    firsts = {parts[0] for parts, _ in found}
+    if first_level == "auto":
+        by_split = bool(firsts) and all(f.lower() in SPLIT_NAMES for f in firsts) and min(depths) > 1
+    else:
+        by_split = first_level == "split"
+    if by_split and depths and min(depths) < 2:
+        loose += [f"{'/'.join(parts)}/{name}" for parts, name in found if len(parts) < 2]
+        found = [(parts, name) for parts, name in found if len(parts) > 1]
+    rows = [
+        {
+            "path": "/".join((*parts, name)),
+            "class_name": "/".join(parts[1:] if by_split else parts),
+            "split": parts[0] if by_split else "all",
+        }
+        for parts, name in found
+    ]
+    problems = _folder_problems(root, others, links, unreadable, loose)
+    if not rows:
+        told = f" {problems[0].message}" if problems else ""
+        raise BadInput(
+            f"{root} holds no images in class folders.{told} Expected is root/class/image or root/split/class/image."
+        )
+    source = "folder of splits" if by_split else "folder of classes"
+    return checked(source, root, raw_table(rows), problems, check=check, progress=progress)
+
+
+def _folder_problems(
+    root: Path, others: list[str], links: list[str], unreadable: list[str], loose: list[str]
+) -> list[Problem]:
+    problems = []
+    if links:
+        message = f"{many(len(links), 'linked folder')} not followed: only what lies in {root} itself is read."
+        problems.append(Problem("leaves_root", message, tuple(links)))
+    if unreadable:
+        message = f"{many(len(unreadable), 'file')} left out: the name is not valid UTF-8."
+        problems.append(Problem("broken", message, tuple(unreadable)))
+    if loose:
+        message = f"{many(len(loose), 'image')} outside any class folder left out."
+        problems.append(Problem("left_out", message, tuple(loose)))
+    other = left_out_by_suffix(others)
+    return [*problems, other] if other else problems
+
+
+def _about_link(path: str, root: Path) -> str:
+    try:
+        inside(path, root)
+        return f"{path} is a link to another folder below {root}."
+    except BadInput as error:
+        return str(error)
+
+
+def _only_folder_inside(root: Path) -> Path:
+    """Skips wrappers such as the folder inside an unpacked archive: one folder that holds folders and nothing else."""
+    while True:
+        entries = [e for e in os.scandir(root) if not e.name.startswith(".") and e.name != "__MACOSX"]
+        if len(entries) != 1 or not entries[0].is_dir(follow_symlinks=False) or entries[0].name.lower() in SPLIT_NAMES:
+            return root
+        inner = [e for e in os.scandir(entries[0].path) if not e.name.startswith(".")]
+        if not inner or not all(e.is_dir(follow_symlinks=False) for e in inner):
+            return root
+        root = Path(entries[0].path)
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode("utf-8")
+        return True
+    except UnicodeEncodeError:
+        return False

@@ -1,0 +1,236 @@
+"""What an import found, before anything is written: the usable images and every problem, to look at and decide."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz.datasets.images import problem_of
+from fsviz.errors import BadInput
+
+Progress = Callable[[int, int, str], None]
+ENOUGH = 20  # a class of the usual task: 5 support and 15 query images
+FIRST_SPLITS = ("train", "val", "test")
+KINDS: dict[str, str] = {
+    "broken": "cannot be opened",
+    "missing_file": "listed but not there",
+    "leaves_root": "leads out of the folder",
+    "too_few": "few images",
+    "duplicate_name": "names that are easily confused",
+    "listed_twice": "listed more than once",
+    "two_splits": "class in several splits",
+    "left_out": "left out",
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something the user may want to mend. `items` names the files, rows or classes, one text each."""
+
+    kind: str
+    message: str
+    items: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The usable images of a folder or table and what is wrong with the rest.
+
+    images      columns path (below root), class_name, split, optionally context and one column per attribute
+    attributes  names of the attribute columns
+    """
+
+    source: str
+    root: Path
+    images: pd.DataFrame
+    problems: tuple[Problem, ...] = ()
+    attributes: tuple[str, ...] = ()
+    class_titles: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> pd.DataFrame:
+        """One row a class, in reading order of the splits, then of the names: class_name, split, n_images."""
+        table = self.images.groupby("class_name", sort=False).agg(split=("split", "first"), n_images=("path", "size"))
+        table = table.reset_index()
+        order = {name: i for i, name in enumerate(FIRST_SPLITS)}
+        key = [
+            (order.get(split, len(order)), split, _natural(name))
+            for name, split in zip(table["class_name"], table["split"])
+        ]
+        return table.iloc[sorted(range(len(key)), key=key.__getitem__)].reset_index(drop=True)
+
+    @property
+    def split_counts(self) -> dict[str, dict[str, int]]:
+        """Per split: how many classes and images it has."""
+        classes = self.classes
+        return {
+            str(split): {"n_classes": len(part), "n_images": int(part["n_images"].sum())}
+            for split, part in classes.groupby("split", sort=False)
+        }
+
+    def samples(self, n: int = 24) -> pd.DataFrame:
+        """A few images to look at, from as many classes as possible."""
+        turn = self.images.groupby("class_name", sort=False).cumcount()
+        return self.images.iloc[np.argsort(turn.to_numpy(), kind="stable")[:n]]
+
+
+def checked(
+    source: str,
+    root: Path,
+    images: pd.DataFrame,
+    problems: Iterable[Problem] = (),
+    attributes: Iterable[str] = (),
+    check: bool = True,
+    progress: Progress | None = None,
+) -> Preview:
+    """A preview of a raw table (path, class_name, split, ...): looks at every file and every class."""
+    problems = list(problems)
+    if check:
+        images, found = _check_files(root, images, progress)
+        problems += found
+    images, found = _one_split_a_class(images)
+    problems += found
+    if images.empty:
+        told = f" {problems[0].message}" if problems else ""
+        raise BadInput(
+            f"No usable image was found in {root}.{told} Expected are folders of JPEG, PNG or WebP files, one a class."
+        )
+    problems += _about_classes(images)
+    if "image_split" in images:
+        attributes = [*attributes, "image_split"]
+    return Preview(source, root, images.reset_index(drop=True), tuple(problems), tuple(attributes))
+
+
+def _check_files(root: Path, images: pd.DataFrame, progress: Progress | None) -> tuple[pd.DataFrame, list[Problem]]:
+    reasons: dict[str, list[str]] = {"broken": [], "leaves_root": []}
+    good = np.ones(len(images), dtype=bool)
+    for i, path in enumerate(images["path"]):
+        problem = problem_of(path, root)
+        if problem:
+            good[i] = False
+            reasons["leaves_root" if "leads out of" in problem else "broken"].append(problem)
+        if progress and (i % 500 == 0 or i + 1 == len(images)):
+            progress(i + 1, len(images), "looking at the image files")
+    problems = []
+    if reasons["broken"]:
+        n = len(reasons["broken"])
+        problems.append(
+            Problem("broken", f"{many(n, 'file')} cannot be opened and {_is(n)} left out.", tuple(reasons["broken"]))
+        )
+    if reasons["leaves_root"]:
+        n = len(reasons["leaves_root"])
+        problems.append(
+            Problem(
+                "leaves_root",
+                f"{many(n, 'file')} leads out of {root} and {_is(n)} left out.",
+                tuple(reasons["leaves_root"]),
+            )
+        )
+    return images[good], problems
+
+
+def _one_split_a_class(images: pd.DataFrame) -> tuple[pd.DataFrame, list[Problem]]:
+    """Few-shot splits share no class: a class found in several goes to the one with most of its images."""
+    counts = images.groupby(["class_name", "split"], sort=False).size()
+    n_splits = counts.groupby("class_name").size()
+    shared = n_splits.index[n_splits > 1]
+    if not len(shared):
+        return images, []
+    home = counts.sort_values(ascending=False, kind="stable").reset_index().drop_duplicates("class_name")
+    home = home.set_index("class_name")["split"]
+    images = images.assign(image_split=images["split"], split=images["class_name"].map(home))
+    n = len(shared)
+    return images, [
+        Problem(
+            "two_splits",
+            f"{many(n, 'class', 'classes')} in more than one split. Splits of few-shot learning share no class, so "
+            "each was put into the split that holds most of its images; the attribute image_split keeps the original.",
+            tuple(f"{name}: {', '.join(counts[name].index)}" for name in shared),
+        )
+    ]
+
+
+def _about_classes(images: pd.DataFrame) -> list[Problem]:
+    problems = []
+    counts = images["class_name"].value_counts(sort=False)
+    few = counts[counts < ENOUGH].sort_values(kind="stable")
+    if len(few):
+        lonely = int((few < 2).sum())
+        message = (
+            f"{many(len(few), 'class', 'classes')} with fewer than {ENOUGH} images: the usual task takes 5 + 15 of each "
+            "class. Choose fewer shots and queries, or add images."
+        )
+        if lonely:
+            message += f" {many(lonely, 'class', 'classes')} with a single image cannot give both support and query."
+        problems.append(Problem("too_few", message, tuple(f"{name}: {many(n, 'image')}" for name, n in few.items())))
+    alike: dict[str, list[str]] = {}
+    for name in counts.index:
+        alike.setdefault(re.sub(r"[\W_]+", " ", str(name)).strip().casefold() or str(name), []).append(str(name))
+    twins = [names for names in alike.values() if len(names) > 1]
+    if twins:
+        problems.append(
+            Problem(
+                "duplicate_name",
+                f"{many(len(twins), 'group')} of class names differ only in case, spaces or signs. "
+                "They are kept apart; rename the folders if they are the same class.",
+                tuple(" / ".join(repr(n) for n in names) for names in twins),
+            )
+        )
+    if counts.size == 1:
+        problems.append(
+            Problem(
+                "too_few", "There is only one class, and a task needs two or more. Add a folder for each further class."
+            )
+        )
+    return problems
+
+
+def raw_table(rows: list[dict[str, Any]] | pd.DataFrame) -> pd.DataFrame:
+    """Rows as the raw table that `checked` takes; a missing split becomes "all"."""
+    table = pd.DataFrame(rows)
+    if "split" not in table:
+        table["split"] = "all"
+    table["split"] = [_split_name(s) for s in table["split"]]
+    return table
+
+
+def left_out_by_suffix(names: Iterable[str]) -> Problem | None:
+    """One line about files that are no images by their name."""
+    kinds = Counter(os.path.splitext(name)[1].lower() or "no ending" for name in names)
+    if not kinds:
+        return None
+    total = sum(kinds.values())
+    return Problem(
+        "left_out",
+        f"{many(total, 'file')} {_is(total)} no image by name and {_is(total)} left out.",
+        tuple(f"{kind}: {many(n, 'file')}" for kind, n in kinds.most_common()),
+    )
+
+
+def _split_name(name: object) -> str:
+    text = str(name).strip()
+    return {"valid": "val", "validation": "val", "training": "train", "testing": "test", "": "all"}.get(
+        text.lower(), text
+    )
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    """Sorts class 2 before class 10."""
+    return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", str(name)) if p]
+
+
+def many(n: int, one: str, several: str = "") -> str:
+    """A count with its noun: 1 file, 1,200 files."""
+    return f"{n:,} {one if n == 1 else several or one + 's'}"
+
+
+def _is(n: int) -> str:
+    return "is" if n == 1 else "are"

@@ -1,0 +1,147 @@
+"""Datasets in the workspace: a folder each, with dataset.json, classes.parquet, images.parquet and taxonomy.csv.
+
+Images stay where the user keeps them and are found through the root in dataset.json; only uploads are kept inside.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz import workspace
+from fsviz.errors import BadInput, FsvizError, UnknownName, WorkspaceError
+from fsviz.records import Dataset
+
+VERSION = 1
+_TEXTS = ("title", "summary", "source", "licence", "homepage", "origin")
+
+
+def workspace_dataset_names() -> list[str]:
+    """Names of the datasets that the user has added."""
+    return [path.name for path in workspace.entries("datasets") if (path / "dataset.json").is_file()]
+
+
+def save_dataset(dataset: Dataset, overwrite: bool = False, move_images: Path | None = None) -> Dataset:
+    """Writes a dataset into the workspace, whole or not at all, and returns it as it reads back.
+
+    move_images  a folder whose content becomes the dataset's own copy of its images (uploads); it must lie in the
+                 workspace and takes the place of dataset.root.
+    """
+    place = _free_place(dataset.name, overwrite)
+    with workspace.atomic_folder(place) as temporary:
+        dataset.classes.reset_index(drop=True).to_parquet(temporary / "classes.parquet")
+        if dataset.images is not None:
+            dataset.images.reset_index(drop=True).to_parquet(temporary / "images.parquet")
+        if dataset.taxonomy is not None:
+            dataset.taxonomy.to_csv(temporary / "taxonomy.csv", index=False)
+        if dataset.contexts is not None:
+            dataset.contexts.to_parquet(temporary / "contexts.parquet")
+        root = None if dataset.root is None else str(dataset.root)
+        if move_images is not None:
+            shutil.move(move_images, temporary / "images")
+            root = "images"
+        facts = {key: getattr(dataset, key) for key in _TEXTS} | {
+            "version": VERSION,
+            "name": dataset.name,
+            "root": root,
+            "splits": {name: np.asarray(ids).tolist() for name, ids in dataset.splits.items()},
+            "node_names": dict(dataset.node_names),
+            "attributes": list(dataset.attributes),
+            "notes": list(dataset.notes),
+        }
+        workspace.write_json(temporary / "dataset.json", facts)
+    return load_workspace_dataset(dataset.name)
+
+
+def load_workspace_dataset(name: str) -> Dataset:
+    """A dataset that the user has added. When its folder has moved, the notes say so and images do not open."""
+    place = workspace.folder("datasets") / workspace.checked_name(name, "dataset name")
+    if not (place / "dataset.json").is_file():
+        raise UnknownName(
+            "dataset", name, workspace_dataset_names(), "Add your own with 'python -m fsviz add NAME PATH'."
+        )
+    facts = workspace.read_json(place / "dataset.json")
+    try:
+        if facts["version"] != VERSION:
+            raise WorkspaceError(
+                f"Dataset {name!r} was written by another version of fsviz (format {facts['version']}, here "
+                f"{VERSION}). Add it again with 'python -m fsviz add NAME PATH --replace'."
+            )
+        return _assembled(name, place, facts)
+    except FsvizError:
+        raise
+    except Exception as error:  # a file that is damaged or half deleted can raise anything
+        raise WorkspaceError(
+            f"Dataset {name!r} in {place} is damaged ({type(error).__name__}). "
+            "Delete that folder and add the images again with 'python -m fsviz add NAME PATH'."
+        ) from error
+
+
+def remove_dataset(name: str) -> None:
+    """Takes a dataset out of the workspace; the user's own image folder is never touched."""
+    place = workspace.folder("datasets") / workspace.checked_name(name, "dataset name")
+    if not place.is_dir():
+        raise UnknownName("dataset", name, workspace_dataset_names())
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def _free_place(name: str, overwrite: bool) -> Path:
+    from fsviz.datasets import BUILT_IN
+    from fsviz.datasets.catalog import ENTRIES
+
+    workspace.checked_name(name, "dataset name")
+    if name in BUILT_IN or name in ENTRIES or name == "all":
+        raise BadInput(
+            f"The name {name!r} belongs to a dataset that comes with fsviz. Choose another, such as my_{name}."
+        )
+    place = workspace.folder("datasets", create=True) / name
+    if place.exists() and not overwrite:
+        raise BadInput(
+            f"A dataset named {name!r} is in the workspace already. Choose another name, or replace it "
+            "(--replace on the command line)."
+        )
+    return place
+
+
+def _assembled(name: str, place: Path, facts: dict[str, Any]) -> Dataset:
+    classes = pd.read_parquet(place / "classes.parquet")
+    classes.index = pd.RangeIndex(len(classes), name="class_id")
+    classes["n_images"] = classes["n_images"].astype("Int64")
+    images = None
+    if (place / "images.parquet").is_file():
+        images = pd.read_parquet(place / "images.parquet")
+        images.index = pd.RangeIndex(len(images), name="image_id")
+    taxonomy = None
+    if (place / "taxonomy.csv").is_file():
+        taxonomy = pd.read_csv(place / "taxonomy.csv", dtype=str, keep_default_na=False)
+    contexts = pd.read_parquet(place / "contexts.parquet") if (place / "contexts.parquet").is_file() else None
+    root = None if facts["root"] is None else place / facts["root"]  # an absolute root stands for itself
+    dataset = Dataset(
+        name=name,
+        classes=classes,
+        splits={split: np.asarray(ids, dtype=np.int64) for split, ids in facts["splits"].items()},
+        taxonomy=taxonomy,
+        node_names=facts["node_names"],
+        contexts=contexts,
+        images=images,
+        attributes=tuple(facts["attributes"]),
+        root=root,
+        has_features=(facts["origin"] == "features"),
+        notes=tuple(facts["notes"]),
+        **{key: facts[key] for key in _TEXTS},
+    )
+    if root is not None and not root.is_dir():
+        return replace(dataset, notes=(moved_sentence(name, root), *dataset.notes))
+    return dataset
+
+
+def moved_sentence(name: str, root: Path) -> str:
+    return (
+        f"The images of {name!r} are not at {root} any more: put that folder back, or add them again from their new "
+        f"place with 'python -m fsviz add {name} PATH --replace'."
+    )
