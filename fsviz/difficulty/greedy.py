@@ -1,0 +1,124 @@
+"""Greedy search for hard support sets (Agarwal et al. 2021): the baseline that FastDiffSel replaces.
+
+One support image at a time is swapped for the image of the pool that changes the query loss most, class by class and
+slot by slot, for a number of sweeps. All candidates of a slot are tried at once: a swap moves one prototype only, and
+its distances follow from inner products that are kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsviz.difficulty.hard_sets import ClassLayout, Progress, check_request, resolve_scale
+from fsviz.errors import BadInput, Cancelled
+from fsviz.records import PAD, Features, Tasks
+
+if TYPE_CHECKING:
+    import torch
+
+
+def greedy_supports(
+    features: Features,
+    tasks: Tasks,
+    objective: str = "hard",
+    loss: str = "euclidean",
+    scale: float | None = None,
+    n_sweeps: int = 1,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> Tasks:
+    """The same classes and queries with greedily chosen support images, starting from the tasks' own support."""
+    import torch
+
+    check_request(features, tasks, objective, loss, 1.0, 1, "ones")
+    if n_sweeps < 1:
+        raise BadInput(f"Greedy search needs at least one sweep. Got {n_sweeps}.")
+    layout = ClassLayout(features, np.unique(tasks.class_ids[tasks.class_ids != PAD]), device)
+    layout.require_pool(tasks)
+    lost = (tasks.support != PAD) & (layout.rows(tasks.support) == PAD)
+    if lost.any():
+        raise BadInput(f"{int(lost.sum())} support images have no features. Extract those of the whole dataset.")
+    support = tasks.support.copy()
+    with torch.inference_mode():
+        for t in range(len(tasks)):
+            factor = _scale_of(layout, tasks.take(slice(t, t + 1)), loss, scale)
+            support[t] = _greedy_one(layout, tasks, t, 1.0 if objective == "hard" else -1.0, loss, factor, n_sweeps)
+            if progress is not None and progress(t + 1, len(tasks), f"{objective} support sets, greedy") is False:
+                raise Cancelled("The search for support sets was stopped.")
+    return Tasks(tasks.class_ids, support, tasks.query, tasks.measures)
+
+
+def _scale_of(layout: ClassLayout, task: Tasks, loss: str, scale: float | None) -> float:
+    """The loss's factor for one task, the same that FastDiffSel uses."""
+    import torch
+
+    query, query_mask, _ = layout.queries(task)
+    way_mask = torch.from_numpy(task.class_ids != PAD).to(layout.device)
+    means = layout.pool_means(task, query, query_mask)
+    return float(resolve_scale(scale, loss, means, way_mask, query, query_mask))
+
+
+def _greedy_one(
+    layout: ClassLayout, tasks: Tasks, t: int, sign: float, loss: str, scale: float, n_sweeps: int
+) -> np.ndarray:
+    """Support (W, S) of task t after the sweeps."""
+    import torch
+
+    class_ids, support = tasks.class_ids[t], tasks.support[t].copy()
+    ways = [w for w in range(len(class_ids)) if class_ids[w] != PAD]
+    rows = layout.rows(tasks.query[t])
+    query = layout.all_values[torch.from_numpy(rows[rows != PAD])]
+    labels = torch.from_numpy(np.nonzero(rows != PAD)[0])
+    if loss == "cosine":
+        query = query / query.norm(dim=1, keepdim=True).clamp(min=1e-12)
+
+    pools, open_rows, chosen, with_query, with_chosen = {}, {}, {}, {}, {}
+    for w in ways:
+        class_id = int(class_ids[w])
+        pools[w] = layout.values(class_id)
+        in_class = np.ones(len(pools[w]), dtype=bool)
+        in_class[rows[w][rows[w] != PAD] - layout.first[class_id]] = False
+        open_rows[w] = torch.from_numpy(in_class)
+        chosen[w] = layout.rows(support[w][support[w] != PAD]) - layout.first[class_id]
+        with_query[w] = pools[w] @ query.T  # (n, M) inner products with the queries
+        with_chosen[w] = pools[w] @ pools[w][chosen[w]].T  # (n, k) inner products with the support
+
+    logits = torch.full((len(class_ids), len(query)), -torch.inf).to(query)
+    for w in ways:
+        if len(chosen[w]):
+            dots = with_query[w][chosen[w]].mean(dim=0)
+            logits[w] = _logits(dots, with_chosen[w][chosen[w]].mean(), loss, scale)
+    for _ in range(n_sweeps):
+        for w in ways:
+            n_shot = len(chosen[w])
+            of_class = labels == w
+            squares = (pools[w] ** 2).sum(dim=1)
+            elsewhere = torch.cat([logits[:w], logits[w + 1 :]]).logsumexp(dim=0)  # (M,)
+            true_elsewhere = logits[labels, torch.arange(len(labels))][~of_class].sum()
+            for slot in range(n_shot):
+                rest = np.delete(np.arange(n_shot), slot)
+                dots = (with_query[w][chosen[w][rest]].sum(dim=0) + with_query[w]) / n_shot  # (n, M)
+                inner = with_chosen[w][:, rest].sum(dim=1)  # (n,) rest . f_i
+                rest_square = with_chosen[w][chosen[w][rest]][:, rest].sum()
+                square = (rest_square + 2 * inner + squares) / n_shot**2
+                trial = _logits(dots, square[:, None], loss, scale)
+                total = torch.logaddexp(elsewhere, trial).sum(dim=1) - trial[:, of_class].sum(dim=1) - true_elsewhere
+                total = (sign * total).masked_fill(~open_rows[w], -torch.inf)
+                total[chosen[w][rest]] = -torch.inf
+                best = int(total.argmax())
+                if total[best] > total[chosen[w][slot]]:
+                    chosen[w][slot] = best
+                    with_chosen[w][:, slot] = pools[w] @ pools[w][best]
+                logits[w] = trial[chosen[w][slot]]
+    for w in ways:
+        support[w][support[w] != PAD] = layout.image_ids(int(class_ids[w]))[chosen[w]]
+    return support
+
+
+def _logits(dots: torch.Tensor, square: torch.Tensor, loss: str, scale: float) -> torch.Tensor:
+    """Logits of prototypes from their inner products with the queries and their squared lengths."""
+    if loss == "euclidean":
+        return scale * (2 * dots - square)
+    return scale * dots / square.clamp(min=1e-24).sqrt()

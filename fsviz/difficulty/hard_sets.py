@@ -1,0 +1,401 @@
+"""FastDiffSel (Basu et al. 2023): the support images, out of a whole pool, on which a classifier fails or shines.
+
+A task's queries are fixed. Every image i of the pool of class j (all its images but the queries) has a selection
+weight w_i >= 0; the prototype of the class is the weighted mean c_j = sum_i w_i f_i / sum_i w_i, and L is the
+cross-entropy of the queries under the prototypes. One step of gradient ascent on w, a projection of every class's
+weights onto the l1 ball of radius k_j, and the k_j heaviest images are the hard support set; descent gives an easy one.
+
+With g_j = dL/dc_j the gradient is dL/dw_i = g_j . (f_i - c_j) / sum(w_j): no autograd is needed. Classes are laid out
+contiguously, so that one matrix product serves every task that uses a class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsviz.errors import BadInput, Cancelled
+from fsviz.records import PAD, Features, Tasks
+
+if TYPE_CHECKING:
+    import torch
+
+OBJECTIVES = ("hard", "easy")
+LOSSES = ("euclidean", "cosine")
+COSINE_SCALE = 10.0
+SPREAD = 3.0  # mean scaled squared distance between queries and prototypes, see natural_scale
+STARTS = ("ones", "random")
+PAPER_STEP = 200.0
+
+Progress = Callable[[int, int, str], object]
+
+
+def select_supports(
+    features: Features,
+    tasks: Tasks,
+    objective: str = "hard",
+    loss: str = "euclidean",
+    scale: float | None = None,
+    step: float = PAPER_STEP,
+    n_steps: int = 1,
+    start: str = "ones",
+    seed: int = 0,
+    device: str = "cpu",
+    chunk: int | None = None,
+    progress: Progress | None = None,
+) -> Tasks:
+    """The same classes and queries with the support images that FastDiffSel picks; shots per class stay as they are.
+
+    loss      "euclidean" (minus the squared distance, as the paper) or "cosine" (similarity times 10).
+    scale     what distances or similarities are multiplied with; None is 10 for cosine and `natural_scale`, task by
+              task, for euclidean. 1 gives the plain squared distance.
+    start     "ones" (deterministic) or "random" (uniform in [0, 1), as the paper; needs the seed).
+    step      size of a gradient step. From ones, one step picks the same images whatever its size, because the
+              order of the weights is the order of the gradient: then the closed form is used, without weights.
+    n_steps   more than one step starts the next from the projected, now sparse weights.
+    """
+    import torch
+
+    check_request(features, tasks, objective, loss, step, n_steps, start)
+    sign = 1.0 if objective == "hard" else -1.0
+    layout = ClassLayout(features, np.unique(tasks.class_ids[tasks.class_ids != PAD]), device)
+    layout.require_pool(tasks)
+    n_tasks = len(tasks)
+    chunk = chunk or _chunk_size(tasks, features.values.shape[1])
+    support = np.full(tasks.support.shape, PAD, dtype=np.int64)
+    with torch.inference_mode():
+        for first in range(0, n_tasks, chunk):
+            part = tasks.take(slice(first, min(first + chunk, n_tasks)))
+            if start == "ones" and n_steps == 1:
+                chosen = _closed_form(layout, part, sign, loss, scale)
+            else:
+                generator = torch.Generator().manual_seed(
+                    int(np.random.SeedSequence((seed, first)).generate_state(1)[0])
+                )
+                chosen = _ascend(layout, part, sign, loss, scale, step, n_steps, start, generator)
+            support[first : first + len(part)] = chosen
+            if progress is not None and progress(first + len(part), n_tasks, f"{objective} support sets") is False:
+                raise Cancelled("The search for support sets was stopped.")
+    return Tasks(tasks.class_ids, support, tasks.query, tasks.measures)
+
+
+def project_l1(weights: torch.Tensor, radius: torch.Tensor, n_halvings: int = 60) -> torch.Tensor:
+    """Rows of weights (R, n) moved to the nearest point of the l1 ball of their radius (R,).
+
+    The threshold lambda of sign(w) max(|w| - lambda, 0) is found by bisection in [0, max |w|]. A row that is inside
+    its ball already is returned as it is.
+    """
+    import torch
+
+    size = weights.abs()
+    radius = radius.to(weights)
+    outside = size.sum(dim=1) > radius
+    if not bool(outside.any()):
+        return weights
+    low = torch.zeros_like(radius)
+    high = size.amax(dim=1)
+    for _ in range(n_halvings):
+        middle = (low + high) / 2
+        too_small = (size - middle[:, None]).clamp(min=0).sum(dim=1) > radius
+        low, high = torch.where(too_small, middle, low), torch.where(too_small, high, middle)
+    projected = weights.sign() * (size - high[:, None]).clamp(min=0)
+    return torch.where(outside[:, None], projected, weights)
+
+
+class ClassLayout:
+    """Features with the rows of a class side by side, so that a class is one slice and one matrix.
+
+    values[class_id] (n_c, D) float; image_ids[class_id] (n_c,); place (row of an image_id inside its class).
+    """
+
+    def __init__(self, features: Features, class_ids: np.ndarray, device: str = "cpu") -> None:
+        import torch
+
+        kept = np.flatnonzero(np.isin(features.class_ids, class_ids))
+        order = kept[np.argsort(features.class_ids[kept], kind="stable")]
+        values = np.asarray(features.values[order])
+        values = values if values.dtype == np.float64 else values.astype(np.float32, copy=False)
+        if not np.isfinite(values).all():
+            raise BadInput(
+                f"The {features.backbone} features of {features.dataset} hold values that are not finite (NaN or "
+                "infinity). Extract or import them again."
+            )
+        sorted_classes = features.class_ids[order]
+        self.device = device
+        self.all_values = torch.from_numpy(values).to(device)
+        self.row_of = np.full(int(features.image_ids.max(initial=0)) + 2, PAD, dtype=np.int64)
+        self.row_of[features.image_ids[order]] = np.arange(len(order))
+        self.all_image_ids = features.image_ids[order]
+        self.first = {int(c): int(np.searchsorted(sorted_classes, c)) for c in class_ids}
+        self.count = {
+            int(c): int(np.searchsorted(sorted_classes, c, side="right")) - self.first[int(c)] for c in class_ids
+        }
+
+    def values(self, class_id: int) -> torch.Tensor:
+        first = self.first[class_id]
+        return self.all_values[first : first + self.count[class_id]]
+
+    def image_ids(self, class_id: int) -> np.ndarray:
+        first = self.first[class_id]
+        return self.all_image_ids[first : first + self.count[class_id]]
+
+    def rows(self, image_ids: np.ndarray) -> np.ndarray:
+        """Row of every image_id in all_values; PAD where an id is PAD or has no features here."""
+        beyond = (image_ids < 0) | (image_ids >= len(self.row_of) - 1)
+        return self.row_of[np.where(beyond, len(self.row_of) - 1, image_ids)]
+
+    def require_pool(self, tasks: Tasks) -> None:
+        """Every query has features, and every class keeps at least as many images as it needs shots."""
+        rows = self.rows(tasks.query)
+        lost = (tasks.query != PAD) & (rows == PAD)
+        if lost.any():
+            raise BadInput(
+                f"{int(lost.sum())} query images have no features (the first is image {int(tasks.query[lost][0])}). "
+                "Extract the features of the whole dataset, or sample the tasks from images that have them."
+            )
+        n_query = (tasks.query != PAD).sum(axis=2)
+        n_shot = (tasks.support != PAD).sum(axis=2)
+        in_class = np.zeros_like(tasks.class_ids)
+        for class_id, count in self.count.items():
+            in_class[tasks.class_ids == class_id] = count
+        short = (tasks.class_ids != PAD) & (in_class - n_query < n_shot)
+        if short.any():
+            t, w = np.argwhere(short)[0]
+            raise BadInput(
+                f"The pool of a class must hold at least as many images as shots. Class {int(tasks.class_ids[t, w])} "
+                f"has {int(in_class[t, w])} images with features, {int(n_query[t, w])} of them queries, and "
+                f"{int(n_shot[t, w])} shots are asked for. Lower n_shot or n_query, or leave the class out."
+            )
+
+    def queries(self, tasks: Tasks) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Query features (T, M, D), mask (T, M) and labels (T, M), with the queries of all classes in one row."""
+        import torch
+
+        n_tasks, n_way, n_query = tasks.query.shape
+        rows = self.rows(tasks.query).reshape(n_tasks, n_way * n_query)
+        mask = torch.from_numpy(rows != PAD).to(self.device)
+        values = self.all_values[torch.from_numpy(np.maximum(rows, 0)).to(self.device)]
+        labels = torch.arange(n_way, device=self.device).repeat_interleave(n_query).expand(n_tasks, -1)
+        return values, mask, labels
+
+    def pool_means(self, tasks: Tasks, query: torch.Tensor, query_mask: torch.Tensor) -> torch.Tensor:
+        """Mean feature (T, W, D) of every class's pool: the class's sum without the task's queries of it."""
+        import torch
+
+        n_tasks, n_way = tasks.class_ids.shape
+        left_out = query.masked_fill(~query_mask[:, :, None], 0).reshape(n_tasks, n_way, -1, query.shape[2]).sum(dim=2)
+        n_left_out = query_mask.reshape(n_tasks, n_way, -1).sum(dim=2)
+        means = torch.zeros_like(left_out)
+        for class_id, at in class_entries(tasks):
+            values = self.values(class_id)
+            means[at] = (values.sum(dim=0) - left_out[at]) / (len(values) - n_left_out[at])[:, None].clamp(min=1)
+        return means
+
+
+def natural_scale(
+    prototypes: torch.Tensor, way_mask: torch.Tensor, query: torch.Tensor, query_mask: torch.Tensor
+) -> torch.Tensor:
+    """Factor (T, 1, 1) that makes the mean squared distance of a task's queries to its prototypes SPREAD.
+
+    Backbones differ in the size of their features by orders of magnitude, and with large distances the softmax sees
+    one nearly misclassified query and nothing else: the gradient then no longer finds what hurts the task. On
+    clustered and on real features, hard sets are hardest and easy sets easiest for spreads between 1 and 5.
+    """
+    pairs = (query_mask[:, :, None] & way_mask[:, None, :]).to(query)
+    squared = (
+        (query**2).sum(dim=2)[:, :, None]
+        - 2 * query @ prototypes.transpose(1, 2)
+        + (prototypes**2).sum(dim=2)[:, None, :]
+    ).clamp(min=0)
+    mean = (squared * pairs).sum(dim=(1, 2)) / pairs.sum(dim=(1, 2)).clamp(min=1)
+    return (SPREAD / mean.clamp(min=1e-12))[:, None, None]
+
+
+def resolve_scale(
+    scale: float | None,
+    loss: str,
+    prototypes: torch.Tensor,
+    way_mask: torch.Tensor,
+    query: torch.Tensor,
+    query_mask: torch.Tensor,
+) -> torch.Tensor | float:
+    """The factor of the loss: the one asked for, or the loss's own."""
+    if scale is not None:
+        return float(scale)
+    return COSINE_SCALE if loss == "cosine" else natural_scale(prototypes, way_mask, query, query_mask)
+
+
+def loss_gradient(
+    prototypes: torch.Tensor,
+    way_mask: torch.Tensor,
+    query: torch.Tensor,
+    query_mask: torch.Tensor,
+    labels: torch.Tensor,
+    loss: str,
+    scale: torch.Tensor | float,
+    per_class: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mean query loss (T,) and its gradient with respect to every prototype (T, W, D).
+
+    With per_class the gradient of every class is scaled by its own positive factor, so that it keeps its direction
+    even where the softmax is so sure of itself that the true gradient would underflow to zero.
+    """
+    import torch
+
+    if loss == "euclidean":
+        logits = 2 * query @ prototypes.transpose(1, 2) - (prototypes**2).sum(dim=2)[:, None, :]
+    else:
+        length = prototypes.norm(dim=2, keepdim=True).clamp(min=1e-12)
+        direction = prototypes / length
+        query = query / query.norm(dim=2, keepdim=True).clamp(min=1e-12)
+        logits = query @ direction.transpose(1, 2)
+    logits = (scale * logits).masked_fill(~way_mask[:, None, :], -torch.inf)
+    log_p = logits - logits.logsumexp(dim=2, keepdim=True)
+    true = labels[:, :, None] == torch.arange(logits.shape[2], device=logits.device)
+    count = query_mask.sum(dim=1).clamp(min=1)
+    mean_loss = -(log_p.gather(2, labels[:, :, None])[:, :, 0].masked_fill(~query_mask, 0)).sum(dim=1) / count
+    # p - 1 of the true class is minus the sum of the others: exact also where p is nearly 1
+    others = log_p.masked_fill(true, -torch.inf).logsumexp(dim=2, keepdim=True)
+    log_size = torch.where(true, others, log_p).masked_fill(~query_mask[:, :, None], -torch.inf)
+    if per_class:
+        top = log_size.amax(dim=1, keepdim=True)
+        log_size = log_size - torch.where(top.isfinite(), top, 0)
+    residual = torch.where(true, -1.0, 1.0) * log_size.exp() / count[:, None, None]
+    if loss == "euclidean":
+        gradient = 2 * (residual.transpose(1, 2) @ query - residual.sum(dim=1)[:, :, None] * prototypes)
+    else:
+        pull = residual.transpose(1, 2) @ query
+        gradient = (pull - (pull * direction).sum(dim=2, keepdim=True) * direction) / length
+    return mean_loss, scale * gradient
+
+
+def _closed_form(layout: ClassLayout, tasks: Tasks, sign: float, loss: str, scale: float | None) -> np.ndarray:
+    """One step from equal weights: the prototypes are the pools' means, the order is that of g_j . f_i."""
+    import torch
+
+    query, query_mask, labels = layout.queries(tasks)
+    prototypes = layout.pool_means(tasks, query, query_mask)
+    way_mask = torch.from_numpy(tasks.class_ids != PAD).to(layout.device)
+    scale = resolve_scale(scale, loss, prototypes, way_mask, query, query_mask)
+    _, gradient = loss_gradient(prototypes, way_mask, query, query_mask, labels, loss, scale, per_class=True)
+    support = np.full(tasks.support.shape, PAD, dtype=np.int64)
+    for class_id, at in class_entries(tasks):
+        key = sign * (gradient[at] @ layout.values(class_id).T)
+        _take_heaviest(layout, tasks, class_id, at, key, support)
+    return support
+
+
+def _ascend(
+    layout: ClassLayout,
+    tasks: Tasks,
+    sign: float,
+    loss: str,
+    scale: float | None,
+    step: float,
+    n_steps: int,
+    start: str,
+    generator: torch.Generator,
+) -> np.ndarray:
+    """Any start and any number of steps, with the weights of every class at hand."""
+    import torch
+
+    query, query_mask, labels = layout.queries(tasks)
+    way_mask = torch.from_numpy(tasks.class_ids != PAD).to(layout.device)
+    scale = resolve_scale(scale, loss, layout.pool_means(tasks, query, query_mask), way_mask, query, query_mask)
+    entries = class_entries(tasks)
+    n_shot = torch.from_numpy((tasks.support != PAD).sum(axis=2)).to(layout.device)
+    pools, weights = {}, {}
+    for class_id, at in entries:
+        shape = (len(at[0]), layout.count[class_id])
+        pools[class_id] = _pool_mask(layout, tasks, class_id, at)
+        first = torch.ones(shape) if start == "ones" else torch.rand(shape, generator=generator)
+        weights[class_id] = first.to(layout.all_values) * pools[class_id]
+    moved = {}
+    for _ in range(n_steps):
+        prototypes = torch.zeros(*tasks.class_ids.shape, query.shape[2]).to(query)
+        for class_id, at in entries:
+            w = weights[class_id]
+            prototypes[at] = (w @ layout.values(class_id)) / w.sum(dim=1, keepdim=True)
+        _, gradient = loss_gradient(prototypes, way_mask, query, query_mask, labels, loss, scale)
+        for class_id, at in entries:
+            w, g = weights[class_id], gradient[at]
+            slope = (g @ layout.values(class_id).T - (g * prototypes[at]).sum(dim=1, keepdim=True)) / w.sum(
+                dim=1, keepdim=True
+            )
+            moved[class_id] = w + sign * step * slope
+            kept = (moved[class_id] * pools[class_id]).clamp(min=0)
+            weights[class_id] = project_l1(kept, n_shot[at])
+    support = np.full(tasks.support.shape, PAD, dtype=np.int64)
+    for class_id, at in entries:
+        # soft thresholding keeps the order; the weights before it also order those that it set to zero
+        _take_heaviest(layout, tasks, class_id, at, moved[class_id], support)
+    return support
+
+
+def class_entries(tasks: Tasks) -> list[tuple[int, tuple[np.ndarray, np.ndarray]]]:
+    """Class by class, where it stands: class_id and the (task, way) positions that use it."""
+    flat = tasks.class_ids.ravel()
+    order = np.argsort(flat, kind="stable")
+    order = order[flat[order] != PAD]
+    classes, first = np.unique(flat[order], return_index=True)
+    groups = np.split(order, first[1:])
+    return [(int(c), np.unravel_index(g, tasks.class_ids.shape)) for c, g in zip(classes, groups, strict=True)]
+
+
+def _pool_mask(layout: ClassLayout, tasks: Tasks, class_id: int, at: tuple[np.ndarray, np.ndarray]) -> torch.Tensor:
+    """(E, n_c): true for the images that a task may select, false for its queries."""
+    import torch
+
+    places = layout.rows(tasks.query[at]) - layout.first[class_id]
+    entry, slot = np.nonzero(tasks.query[at] != PAD)
+    mask = np.ones((len(at[0]), layout.count[class_id]), dtype=bool)
+    mask[entry, places[entry, slot]] = False
+    return torch.from_numpy(mask).to(layout.device)
+
+
+def _take_heaviest(
+    layout: ClassLayout,
+    tasks: Tasks,
+    class_id: int,
+    at: tuple[np.ndarray, np.ndarray],
+    key: torch.Tensor,
+    support: np.ndarray,
+) -> None:
+    """Writes the images with the largest keys, heaviest first, into the support slots that a task uses."""
+    import torch
+
+    wanted = tasks.support[at] != PAD
+    most = int(wanted.sum(axis=1).max())
+    if most == 0:
+        return
+    pool = _pool_mask(layout, tasks, class_id, at)
+    best = key.masked_fill(~pool, -torch.inf).topk(most, dim=1).indices.cpu().numpy()
+    entry, _ = np.nonzero(wanted)
+    nth = wanted.cumsum(axis=1)[wanted] - 1
+    filled = np.full(wanted.shape, PAD, dtype=np.int64)
+    filled[wanted] = layout.image_ids(class_id)[best[entry, nth]]
+    support[at] = filled
+
+
+def _chunk_size(tasks: Tasks, n_dims: int, budget: int = 64_000_000) -> int:
+    """Tasks at a time so that query features stay below `budget` numbers."""
+    return max(1, min(512, budget // max(1, tasks.query[0].size * n_dims * 2 if len(tasks) else 1)))
+
+
+def check_request(
+    features: Features, tasks: Tasks, objective: str, loss: str, step: float, n_steps: int, start: str
+) -> None:
+    if objective not in OBJECTIVES:
+        raise BadInput(f"The objective must be one of {', '.join(OBJECTIVES)}. Got {objective!r}.")
+    if loss not in LOSSES:
+        raise BadInput(f"The loss must be one of {', '.join(LOSSES)}. Got {loss!r}.")
+    if start not in STARTS:
+        raise BadInput(f"The weights must start from one of {', '.join(STARTS)}. Got {start!r}.")
+    if not (np.isfinite(step) and step > 0):
+        raise BadInput(f"The step must be a positive number (the paper uses {PAPER_STEP:g}). Got {step}.")
+    if n_steps < 1:
+        raise BadInput(f"There must be at least one gradient step. Got {n_steps}.")
+    if not tasks.has_images:
+        raise BadInput("These tasks name classes only. Sample them with n_shot and n_query of at least 1.")

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from fsviz.difficulty import hard_sets
+from fsviz.difficulty.hard_sets import ClassLayout, loss_gradient, project_l1, select_supports
+from fsviz.errors import BadInput, Cancelled
+from fsviz.records import PAD, Features, Tasks
+
+from tests.difficulty.clusters import accuracy, clustered_features, query_loss, random_tasks
+
+
+def pool_with_known_worst() -> tuple[Features, Tasks, np.ndarray]:
+    """Two classes on a line, at 0 and 10; three images of class 0 lie at 8, the wrong side."""
+    rng = np.random.default_rng(0)
+    first = np.column_stack([rng.normal(0, 0.3, 20), rng.normal(0, 0.3, 20)])
+    second = np.column_stack([rng.normal(10, 0.3, 20), rng.normal(0, 0.3, 20)])
+    worst = np.array([4, 9, 17])
+    first[worst, 0] = [7.9, 8.0, 8.1]
+    features = Features(
+        "line", "none", np.vstack([first, second]).astype(np.float32), np.arange(40), np.repeat([0, 1], 20)
+    )
+    queries = np.stack([[0, 1, 2, 3], [20, 21, 22, 23]])
+    support = np.stack([[5, 6, 7], [25, 26, 27]])
+    return features, Tasks(np.array([[0, 1]]), support[None], queries[None]), worst
+
+
+@pytest.mark.parametrize("loss", ["euclidean", "cosine"])
+def test_known_worst_images_are_found_exactly(loss: str) -> None:
+    features, tasks, worst = pool_with_known_worst()
+    if loss == "cosine":  # away from the origin, where angles mean something
+        features = Features("l", "n", features.values + np.float32([1, 5]), features.image_ids, features.class_ids)
+    hard = select_supports(features, tasks, "hard", loss)
+    easy = select_supports(features, tasks, "easy", loss)
+    assert set(hard.support[0, 0]) == set(worst)
+    assert not set(easy.support[0, 0]) & set(worst)
+
+
+@pytest.mark.parametrize("loss", ["euclidean", "cosine"])
+@pytest.mark.parametrize("options", [{}, {"start": "random"}, {"n_steps": 3}])
+def test_supports_come_from_the_pool(loss: str, options: dict) -> None:
+    features = clustered_features()
+    tasks = random_tasks(features, 20, 4, 3, 6)
+    hard = select_supports(features, tasks, "hard", loss, **options)
+    classes = features.class_ids[features.rows_of(hard.support)]
+    assert (classes == hard.class_ids[:, :, None]).all()
+    for support, query in zip(hard.support, hard.query, strict=True):
+        assert not set(support.ravel()) & set(query.ravel())
+        assert len(set(support.ravel())) == support.size
+    assert (hard.query == tasks.query).all()
+
+
+def test_order_of_accuracies() -> None:
+    features = clustered_features(spread=2.0, n_images=80)
+    tasks = random_tasks(features, 60, 5, 3, 10)
+    found = {o: accuracy(features, select_supports(features, tasks, o)) for o in ("hard", "easy")}
+    assert found["hard"] < accuracy(features, tasks) - 0.15
+    assert found["easy"] > accuracy(features, tasks) + 0.02
+
+
+@pytest.mark.parametrize("loss", ["euclidean", "cosine"])
+def test_gradient_is_that_of_autograd(loss: str) -> None:
+    torch.manual_seed(0)
+    prototypes = torch.randn(3, 4, 5, dtype=torch.float64, requires_grad=True)
+    query = torch.randn(3, 8, 5, dtype=torch.float64)
+    way_mask = torch.ones(3, 4, dtype=torch.bool)
+    way_mask[1, 3] = False
+    labels = torch.arange(4).repeat_interleave(2).expand(3, -1)
+    query_mask = (labels != 3) | way_mask[:, 3:]
+    query_mask[0, 0] = False
+    value, gradient = loss_gradient(prototypes.detach(), way_mask, query, query_mask, labels, loss, 2.0)
+    if loss == "euclidean":
+        logits = -2.0 * torch.cdist(query, prototypes) ** 2
+    else:
+        logits = 2.0 * torch.nn.functional.cosine_similarity(query[:, :, None], prototypes[:, None], dim=3)
+    logits = logits.masked_fill(~way_mask[:, None], -torch.inf)
+    expected = torch.stack(
+        [torch.nn.functional.cross_entropy(logits[t][query_mask[t]], labels[t][query_mask[t]]) for t in range(3)]
+    )
+    expected.sum().backward()
+    torch.testing.assert_close(value, expected.detach())
+    torch.testing.assert_close(gradient[way_mask], prototypes.grad[way_mask])
+
+
+@pytest.mark.parametrize("loss", ["euclidean", "cosine"])
+@pytest.mark.parametrize("objective", ["hard", "easy"])
+@pytest.mark.parametrize("step", [0.01, 200.0])
+def test_closed_form_is_one_step_from_ones(loss: str, objective: str, step: float) -> None:
+    features = clustered_features()
+    tasks = random_tasks(features, 10, 4, 3, 6)
+    quick = select_supports(features, tasks, objective, loss)
+    layout = ClassLayout(features, np.unique(features.class_ids))
+    sign = 1.0 if objective == "hard" else -1.0
+    slow = hard_sets._ascend(layout, tasks, sign, loss, None, step, 1, "ones", torch.Generator())
+    assert (np.sort(quick.support) == np.sort(slow)).all()
+
+
+def test_a_batch_is_its_tasks_one_by_one_and_order_does_not_matter() -> None:
+    features = clustered_features()
+    tasks = random_tasks(features, 12, 4, 3, 6)
+    together = select_supports(features, tasks).support
+    alone = np.concatenate([select_supports(features, tasks.take([t])).support for t in range(12)])
+    order = np.random.default_rng(0).permutation(12)
+    assert (together == alone).all()
+    assert (select_supports(features, tasks.take(order)).support == together[order]).all()
+    assert (select_supports(features, tasks, chunk=5).support == together).all()
+
+
+def test_the_size_of_features_does_not_matter() -> None:
+    features = clustered_features()
+    tasks = random_tasks(features, 12, 4, 3, 6)
+    larger = Features("x", "y", features.values * 1000, features.image_ids, features.class_ids)
+    assert (select_supports(features, tasks).support == select_supports(larger, tasks).support).all()
+
+
+def test_a_saturated_softmax_still_orders_the_pool() -> None:
+    features, tasks, worst = pool_with_known_worst()
+    larger = Features("x", "y", features.values * 1000, features.image_ids, features.class_ids)
+    assert set(select_supports(larger, tasks, scale=1.0).support[0, 0]) == set(worst)
+
+
+def test_ragged_tasks_keep_their_ways_shots_and_queries() -> None:
+    features = clustered_features()
+    tasks = random_tasks(features, 6, 5, 4, 6)
+    class_ids, support, query = tasks.class_ids.copy(), tasks.support.copy(), tasks.query.copy()
+    class_ids[0, 4], support[0, 4], query[0, 4] = PAD, PAD, PAD
+    support[1, 2, 1:] = PAD
+    query[2, 1, 3:] = PAD
+    ragged = Tasks(class_ids, support, query)
+    for options in ({}, {"n_steps": 2}):
+        hard = select_supports(features, ragged, **options)
+        assert ((hard.support == PAD) == (support == PAD)).all()
+        assert (features.class_ids[features.rows_of(hard.support[1, 2, :1])] == class_ids[1, 2]).all()
+    # the missing way must not matter: the same task without it gives the same images
+    narrow = Tasks(class_ids[:1, :4], support[:1, :4], query[:1, :4])
+    assert (select_supports(features, narrow).support == select_supports(features, ragged).support[:1, :4]).all()
+
+
+def test_a_small_step_from_random_weights_is_a_random_draw_and_a_large_one_is_hard() -> None:
+    features = clustered_features(spread=2.0, n_images=80)
+    tasks = random_tasks(features, 60, 5, 3, 10)
+    found = [accuracy(features, select_supports(features, tasks, start="random", step=s)) for s in (1e-4, 20, 1e5)]
+    assert abs(found[0] - accuracy(features, tasks)) < 0.05
+    assert found[0] > found[1] > found[2]
+    again = select_supports(features, tasks, start="random", step=20)
+    assert (again.support == select_supports(features, tasks, start="random", step=20).support).all()
+    assert (again.support != select_supports(features, tasks, start="random", step=20, seed=1).support).any()
+
+
+def test_hard_raises_the_query_loss_of_nearly_every_task() -> None:
+    features = clustered_features(spread=2.0)
+    tasks = random_tasks(features, 20, 4, 3, 6)
+    hard = select_supports(features, tasks)
+    raised = [
+        query_loss(features, h, q, "euclidean", 0.1) > query_loss(features, r, q, "euclidean", 0.1)
+        for h, r, q in zip(hard.support, tasks.support, tasks.query, strict=True)
+    ]
+    assert np.mean(raised) > 0.9
+
+
+def test_projection_leaves_a_vector_inside_the_ball_as_it_is() -> None:
+    inside = torch.tensor([[0.5, 0.2, 0.0, 0.3], [-0.4, 0.1, 0.2, 0.0]], dtype=torch.float64)
+    assert torch.equal(project_l1(inside, torch.tensor([1.5, 0.8])), inside)
+    mixed = torch.cat([inside, torch.tensor([[3.0, 1.0, 0.0, 0.0]], dtype=torch.float64)])
+    moved = project_l1(mixed, torch.tensor([1.5, 0.8, 2.0], dtype=torch.float64))
+    assert torch.equal(moved[:2], inside)
+    torch.testing.assert_close(moved[2], torch.tensor([2.0, 0.0, 0.0, 0.0], dtype=torch.float64))
+
+
+def test_projection_is_the_nearest_point_of_the_ball() -> None:
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(20, 15)) * 3
+    radius = rng.uniform(0.5, 4, 20)
+    moved = project_l1(torch.from_numpy(weights), torch.from_numpy(radius)).numpy()
+    for w, r, m in zip(weights, radius, moved, strict=True):
+        sizes = np.sort(np.abs(w))[::-1]  # the exact threshold by sorting (Duchi et al. 2008)
+        above = np.flatnonzero(sizes - (sizes.cumsum() - r) / np.arange(1, 16) > 0)[-1]
+        threshold = (sizes[: above + 1].sum() - r) / (above + 1)
+        np.testing.assert_allclose(m, np.sign(w) * np.maximum(np.abs(w) - threshold, 0), atol=1e-9)
+
+
+def test_bad_input_is_named() -> None:
+    features = clustered_features(n_images=10)
+    with pytest.raises(BadInput, match=r"Class \d+ has 10 images with features, 6 of them queries, and 5 shots"):
+        tasks = random_tasks(features, 3, 4, 4, 6)
+        select_supports(features, Tasks(tasks.class_ids, np.repeat(tasks.support, 2, axis=2)[:, :, :5], tasks.query))
+    tasks = random_tasks(features, 3, 4, 2, 6)
+    with pytest.raises(BadInput, match="objective"):
+        select_supports(features, tasks, "nasty")
+    with pytest.raises(BadInput, match="loss"):
+        select_supports(features, tasks, loss="hinge")
+    with pytest.raises(BadInput, match="positive number"):
+        select_supports(features, tasks, step=-1)
+    with pytest.raises(BadInput, match="at least one gradient step"):
+        select_supports(features, tasks, n_steps=0)
+    with pytest.raises(BadInput, match="classes only"):
+        select_supports(features, Tasks(tasks.class_ids))
+    with pytest.raises(BadInput, match="no features"):
+        select_supports(features, Tasks(tasks.class_ids, tasks.support, tasks.query + 5000))
+    broken = Features("x", "y", features.values * np.nan, features.image_ids, features.class_ids)
+    with pytest.raises(BadInput, match="not finite"):
+        select_supports(broken, tasks)
+
+
+def test_progress_is_reported_and_can_stop_the_search() -> None:
+    features = clustered_features()
+    tasks = random_tasks(features, 10, 4, 3, 6)
+    seen = []
+    select_supports(features, tasks, chunk=4, progress=lambda done, total, message: seen.append((done, total)))
+    assert seen == [(4, 10), (8, 10), (10, 10)]
+    with pytest.raises(Cancelled):
+        select_supports(features, tasks, chunk=4, progress=lambda done, total, message: False)
