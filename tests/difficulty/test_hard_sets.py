@@ -8,7 +8,6 @@ from fsviz.difficulty import hard_sets
 from fsviz.difficulty.hard_sets import ClassLayout, loss_gradient, project_l1, select_supports
 from fsviz.errors import BadInput, Cancelled
 from fsviz.records import PAD, Features, Tasks
-
 from tests.difficulty.clusters import accuracy, clustered_features, query_loss, random_tasks
 
 
