@@ -97,10 +97,7 @@ def rolling_accuracy(accuracy: np.ndarray, measure: np.ndarray, window: int | No
     mean = rolling_mean(accuracy[order], window)
     centre = accuracy.mean()  # squares around the mean lose no digits
     spread = rolling_mean((accuracy[order] - centre) ** 2, window) - (mean - centre) ** 2
-    if window > 1:
-        half = 1.96 * np.sqrt(np.maximum(spread, 0) / (window - 1))
-    else:
-        half = np.full_like(mean, np.nan)
+    half = 1.96 * np.sqrt(np.maximum(spread, 0) / (window - 1)) if window > 1 else np.full_like(mean, np.nan)
     return pd.DataFrame({"measure": rolling_mean(measure[order], window), "accuracy": mean, "ci95": half})
 
 

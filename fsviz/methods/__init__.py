@@ -92,13 +92,24 @@ def _scale(default: float) -> Parameter:
     return Parameter("scale", default, "Multiplies the scores before softmax: larger is more confident.", 0.01, 100.0)
 
 
-def _steps(default: int, high: int = 1000) -> Parameter:
-    return Parameter("steps", default, "Optimisation steps per task.", 0, high, "int")
+def _steps(default: int) -> Parameter:
+    return Parameter("steps", default, "Optimisation steps per task.", 0, 1000, "int")
 
 
 def _lr(default: float) -> Parameter:
     return Parameter("lr", default, "Learning rate: the size of an optimisation step.", 1e-6, 1.0)
 
+
+def _weight(name: str, default: float, what: str) -> Parameter:
+    return Parameter(name, default, what, 0.0, 10.0)
+
+
+def _choice(name: str, choices: tuple[str, ...], what: str) -> Parameter:
+    return Parameter(name, choices[0], what, kind="choice", choices=choices)
+
+
+_DISTANCE = _choice("distance", ("euclidean", "cosine"), "How nearness is measured: by distance, or by angle alone.")
+_DECAY = "Pulls the weights towards zero: larger keeps them smaller."
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -109,16 +120,141 @@ METHODS: dict[str, Method] = {
             "Snell et al. 2017",
             "inductive",
             "Averages the support features of each class into a prototype and picks the nearest prototype.",
+            (_DISTANCE, _scale(1.0)),
+        ),
+        Method(
+            "simpleshot",
+            "SimpleShot",
+            "Wang et al. 2019",
+            "inductive",
+            "Picks the nearest prototype after taking the mean off all features and scaling them to length one.",
             (
-                Parameter(
-                    "distance",
-                    "euclidean",
-                    "How nearness is measured: squared Euclidean distance, or the angle alone.",
-                    kind="choice",
-                    choices=("euclidean", "cosine"),
-                ),
+                _choice("centring", ("dataset", "support", "none"), "Whose mean features are taken off first."),
                 _scale(1.0),
             ),
+            wants_centre=True,
+        ),
+        Method(
+            "knn",
+            "Nearest neighbours",
+            "Cover & Hart 1967",
+            "inductive",
+            "Lets the k support images nearest to a query vote for their classes.",
+            (Parameter("k", 1, "How many support images vote.", 1, 100, "int"), _DISTANCE),
+            pairwise=True,
+        ),
+        Method(
+            "matching",
+            "MatchingNet",
+            "Vinyals et al. 2016",
+            "inductive",
+            "Lets every support image vote for its class, the more the smaller its angle to the query.",
+            (_scale(1.0),),
+            pairwise=True,
+        ),
+        Method(
+            "finetune",
+            "Finetune",
+            "Chen et al. 2019",
+            "inductive",
+            "Trains a small classifier on the support features for a few steps, the backbone staying as it is.",
+            (
+                _choice("head", ("cosine", "linear"), "Cosines with trained prototypes, or a linear layer from zero."),
+                _steps(10),
+                _lr(1e-3),
+                _scale(1.0),
+            ),
+        ),
+        Method(
+            "baseline_pp",
+            "Baseline++",
+            "Chen et al. 2019",
+            "inductive",
+            "Trains one direction per class on the support and scores a query by its cosine with each.",
+            (_steps(100), _lr(0.01), Parameter("weight_decay", 1e-3, _DECAY, 0.0, 1.0), _scale(10.0)),
+        ),
+        Method(
+            "logistic",
+            "Logistic regression",
+            "Bontonou et al. 2020",
+            "inductive",
+            "Trains a linear classifier on support features of length one until it fits them well.",
+            (
+                Parameter("epochs", 50, "Passes over the support.", 1, 500, "int"),
+                Parameter("batch_size", 5, "Support images per step, which sets the number of steps.", 1, 500, "int"),
+                Parameter("max_steps", 500, "At most so many steps, however large the support.", 1, 10000, "int"),
+                _lr(0.01),
+                Parameter("weight_decay", 5e-6, _DECAY, 0.0, 1.0),
+            ),
+        ),
+        Method(
+            "ridge",
+            "Ridge regression (R2D2)",
+            "Bertinetto et al. 2019",
+            "inductive",
+            "Fits the support labels by least squares with small weights, solved exactly in one go.",
+            (Parameter("penalty", 1.0, _DECAY, 1e-3, 1000.0), _scale(10.0)),
+            pairwise=True,
+        ),
+        Method(
+            "bd_cspn",
+            "BD-CSPN",
+            "Liu et al. 2020",
+            "transductive",
+            "Moves the prototypes towards the queries that look like them, then picks the prototype of smallest angle.",
+            (_scale(1.0),),
+        ),
+        Method(
+            "tim",
+            "TIM",
+            "Boudiaf et al. 2020",
+            "transductive",
+            "Trains prototypes to fit the support while being sure of each query and using all classes equally.",
+            (
+                _steps(100),
+                _lr(1e-3),
+                _scale(10.0),
+                _weight("cross_entropy_weight", 1.0, "How much fitting the support counts."),
+                _weight("marginal_weight", 1.0, "How much using all classes equally counts."),
+                _weight("conditional_weight", 0.1, "How much being sure of every query counts."),
+            ),
+        ),
+        Method(
+            "transductive_finetuning",
+            "Transductive finetuning",
+            "Dhillon et al. 2020",
+            "transductive",
+            "Trains prototypes to fit the support while being sure of each query.",
+            (_steps(25), _lr(5e-5), _scale(1.0)),
+        ),
+        Method(
+            "pt_map",
+            "PT-MAP",
+            "Hu et al. 2021",
+            "transductive",
+            "Shares the queries out among the classes at the least total distance and moves the prototypes, in turns.",
+            (
+                _steps(10),
+                _lr(0.2),
+                Parameter("sharpness", 10.0, "Larger assigns each query to fewer classes.", 0.1, 100.0),
+                Parameter("power", 0.5, "Exponent that evens out the features before use.", 0.1, 1.0),
+                _choice("normalise", ("after", "before", "none"), "When features are scaled to length one."),
+            ),
+            pairwise=True,
+        ),
+        Method(
+            "laplacian_shot",
+            "LaplacianShot",
+            "Ziko et al. 2020",
+            "transductive",
+            "Picks a near prototype for each query while nudging queries that look alike towards the same class.",
+            (
+                Parameter("neighbours", 3, "How many alike queries each query listens to.", 1, 50, "int"),
+                _steps(20),
+                Parameter("smoothness", 0.7, "How much a query listens to them.", 0.0, 10.0),
+                _choice("normalise", ("l2", "none"), "Whether features are scaled to length one."),
+            ),
+            pairwise=True,
         ),
     )
 }

@@ -1,4 +1,8 @@
-"""Prototypes, similarities and probabilities of a batch of tasks (shapes as in fsviz.methods)."""
+"""Prototypes, similarities and probabilities of a batch of tasks.
+
+T tasks, W ways, S shots, N = W S support images of a task, M queries of a task, D dimensions. Scores are (T, W, M):
+with the images innermost, the products of a few ways with many images run about twice as fast as the other way round.
+"""
 
 from __future__ import annotations
 
@@ -6,65 +10,81 @@ import torch
 from torch import Tensor
 
 _TAIL, _ROOM = 60.0, 20.0
+SMALLEST = 1e-12  # the length below which a vector counts as zero, as in torch.nn.functional.normalize
 
 
 def blank(features: Tensor, mask: Tensor) -> Tensor:
-    """The features with zeros at padded places, so that whatever stood there cannot matter."""
+    """The features (..., D) with zeros where mask (...) is False, so that whatever stood there cannot matter."""
     return features if bool(mask.all()) else features.masked_fill(~mask.unsqueeze(-1), 0.0)
 
 
 def unit(features: Tensor) -> Tensor:
     """Features of length one; zero vectors stay zero."""
-    return torch.nn.functional.normalize(features, dim=-1)
+    return torch.nn.functional.normalize(features, dim=-1, eps=SMALLEST)
 
 
 def prototypes(support: Tensor, support_mask: Tensor) -> Tensor:
     """Mean support features of every class (T, W, D); zeros for a way without support."""
     if bool(support_mask.all()):
         return support.mean(2)
-    count = support_mask.sum(2, keepdim=True).clamp(min=1)
-    return blank(support, support_mask).sum(2) / count
+    return blank(support, support_mask).sum(2) / support_mask.sum(2, keepdim=True).clamp(min=1)
 
 
-def flat(support: Tensor, support_mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """All support images of a task in one row: features (T, N, D), mask (T, N), one-hot labels (T, N, W); N = W S."""
+def in_a_row(support: Tensor, support_mask: Tensor) -> tuple[Tensor, Tensor]:
+    """All support images of a task in one row: features (T, N, D), zeros where padded, and mask (T, N)."""
     n_tasks, n_way, n_shot, dims = support.shape
-    mask = support_mask.reshape(n_tasks, n_way * n_shot)
-    eye = torch.eye(n_way, dtype=support.dtype, device=support.device)
-    labels = eye.repeat_interleave(n_shot, 0).expand(n_tasks, -1, -1)
-    if not bool(mask.all()):
-        labels = labels * mask.unsqueeze(-1)
-    return blank(support, support_mask).reshape(n_tasks, n_way * n_shot, dims), mask, labels
+    clean = blank(support, support_mask)
+    return clean.reshape(n_tasks, n_way * n_shot, dims), support_mask.reshape(n_tasks, n_way * n_shot)
+
+
+def one_hot(support_mask: Tensor) -> Tensor:
+    """Labels of the support images in a row (T, W, N): 1 where an image is of a way, 0 elsewhere and where padded."""
+    n_tasks, n_way, n_shot = support_mask.shape
+    eye = torch.eye(n_way, device=support_mask.device)
+    return (eye[:, :, None] * support_mask[:, None]).reshape(n_tasks, n_way, n_way * n_shot)
+
+
+def mean_image(features: Tensor, mask: Tensor) -> Tensor:
+    """Mean (T, 1, D) of the images (T, M, D) that are there; padded places must hold zeros."""
+    return features.sum(1, keepdim=True) / mask.sum(1).clamp(min=1)[:, None, None]
 
 
 def cosine(features: Tensor, anchors: Tensor) -> Tensor:
-    """Cosine similarity of features (T, M, D) and anchors (T, W, D): (T, M, W)."""
-    return torch.bmm(unit(features), unit(anchors).transpose(1, 2))
+    """Cosine similarity (T, W, M) of anchors (T, W, D) and features (T, M, D)."""
+    lengths = torch.linalg.vector_norm(features, dim=-1).clamp_(min=SMALLEST)
+    return torch.bmm(unit(anchors), features.transpose(1, 2)).div_(lengths.unsqueeze(1))
 
 
 def squared_distances(features: Tensor, anchors: Tensor) -> Tensor:
-    """Squared Euclidean distances of features (T, M, D) and anchors (T, W, D): (T, M, W), never below zero."""
-    lengths = features.square().sum(-1).unsqueeze(2) + anchors.square().sum(-1).unsqueeze(1)
-    return torch.baddbmm(lengths, features, anchors.transpose(1, 2), alpha=-2).clamp_(min=0)
+    """Squared Euclidean distances (T, W, M) of anchors (T, W, D) and features (T, M, D).
+
+    What rounding alone can give (a millionth of the squared lengths) counts as zero.
+    """
+    lengths = features.square().sum(-1).unsqueeze(1) + anchors.square().sum(-1).unsqueeze(2)
+    distances = torch.baddbmm(lengths, anchors, features.transpose(1, 2), alpha=-2)
+    return distances.masked_fill_(distances <= 1e-6 * lengths, 0.0)
 
 
 def softmax(scores: Tensor, ways: Tensor) -> Tensor:
-    """Softmax over the ways a task has (T, W); zero elsewhere."""
+    """Softmax over the ways that a task has (T, W), of scores (T, W, M); zero for the other ways."""
     if not bool(ways.all()):
-        scores = scores.masked_fill(~ways.unsqueeze(1), -torch.inf)
-    return scores.softmax(-1)
+        scores = scores.masked_fill(~ways.unsqueeze(-1), -torch.inf)
+    return scores.softmax(1)
 
 
 def probabilities(scores: Tensor, ways: Tensor, query_mask: Tensor) -> Tensor:
-    """Softmax over the ways of a task, zero rows for padded queries, and no ties among the very unlikely.
+    """Scores (T, W, M) -> probabilities (T, M, W): softmax over a task's ways, zero rows for padded queries.
 
-    float32 turns everything below exp(-103) into 0, and the order of the classes (top-5 among 100) is lost.
-    Log-odds z below -60 are squeezed into (-80, -60], in order; probabilities above 1e-26 are as they were.
+    float32 turns everything below exp(-103) into 0, and the order of the classes (top-5 among 100) would be lost.
+    Log-odds z below -60 are squeezed into (-80, -60], in order; probabilities above 1e-26 stay as they are.
     """
-    if not bool(ways.all()):
-        scores = scores.masked_fill(~ways.unsqueeze(1), -torch.inf)
-    z = scores - scores.amax(-1, keepdim=True)
-    if bool((z < -_TAIL).any()):
-        squeezed = -_TAIL - _ROOM + _ROOM**2 / (_ROOM - _TAIL - z)
-        z = torch.where(z < -_TAIL, squeezed, z).masked_fill(~ways.unsqueeze(1), -torch.inf)
-    return blank(z.softmax(-1), query_mask)
+    whole = bool(ways.all())
+    if not whole:
+        scores = scores.masked_fill(~ways.unsqueeze(-1), -torch.inf)
+    z = scores - scores.amax(1, keepdim=True)
+    low = z < -_TAIL
+    if bool(low.any()):
+        z = torch.where(low, -_TAIL - _ROOM + _ROOM**2 / (_ROOM - _TAIL - z), z)
+        if not whole:
+            z = z.masked_fill(~ways.unsqueeze(-1), -torch.inf)
+    return blank(z.softmax(1).transpose(1, 2).contiguous(), query_mask)

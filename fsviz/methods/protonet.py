@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fsviz.methods.geometry import cosine, probabilities, prototypes
+from fsviz.methods.geometry import blank, cosine, probabilities, prototypes
 
 
 def predict(
@@ -17,10 +17,12 @@ def predict(
     scale: float = 1.0,
 ) -> Tensor:
     """Softmax of minus the squared distance (or of the cosine) from a query to the mean support of every class."""
+    query = blank(query, query_mask)
     centres = prototypes(support, support_mask)
     if distance == "cosine":
         scores = cosine(query, centres)
     else:
-        # |q - p|^2 without |q|^2, which is the same for all classes and leaves softmax as it is
-        scores = torch.baddbmm(centres.square().sum(-1).unsqueeze(1), query, centres.transpose(1, 2), beta=-1, alpha=2)
+        # -|q - p|^2 without |q|^2, which is the same for all classes and leaves softmax as it is
+        lengths = centres.square().sum(-1, keepdim=True)
+        scores = torch.baddbmm(lengths, centres, query.transpose(1, 2), beta=-1, alpha=2)
     return probabilities(scale * scores, support_mask.any(2), query_mask)

@@ -1,0 +1,147 @@
+"""PT-MAP, power transform and optimal transport (Hu et al. 2021), transductive."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numba import njit
+from torch import Tensor
+
+from fsviz.methods.geometry import blank, in_a_row, one_hot, probabilities, unit
+
+CHANGE, ITERATIONS, TINY = 1e-6, 1000, 1e-10  # when Sinkhorn's scaling stops, and what keeps it from dividing by zero
+
+
+def predict(
+    support: Tensor,
+    support_mask: Tensor,
+    query: Tensor,
+    query_mask: Tensor,
+    steps: int = 10,
+    lr: float = 0.2,
+    sharpness: float = 10.0,
+    power: float = 0.5,
+    normalise: str = "after",
+) -> Tensor:
+    """Assigns queries to prototypes by optimal transport, every class taking an equal share, and moves the prototypes.
+
+    normalise  length one "after" the power transform (the paper), "before" it, or "none".
+
+    Prototypes are weighted means of the task's images, so only the K x K products of those images are needed: with
+    weights C (T, W, K) and products G (T, K, K), the squared distance of prototype w and image k is
+    G_kk - 2 (C G)_wk + (C G C')_ww. An update of the prototypes is one of C, and of C G alike.
+    """
+    ways, labels = support_mask.any(2), one_hot(support_mask)
+    images, there = in_a_row(support, support_mask)
+    n_support = images.shape[1]
+    images = torch.cat([images, query], 1)
+    there = torch.cat([there, query_mask], 1)
+    if normalise == "before":
+        images = unit(blank(images, there))
+    images = (images.relu() + 1e-6).pow(power)
+    if normalise == "after":
+        images = unit(images)
+    images = blank(images, there)
+
+    products = torch.bmm(images, images.transpose(1, 2))
+    lengths = products.diagonal(dim1=1, dim2=2)[:, None, n_support:]
+    shares = torch.nn.functional.pad(labels / labels.sum(-1, keepdim=True).clamp(min=1), (0, query.shape[1]))
+    mixed = torch.bmm(shares, products)
+    for _ in range(steps):
+        plan, _ = transport(_cost(lengths, shares, mixed, n_support) * sharpness, ways, query_mask)
+        assigned = torch.cat([labels, plan], -1)
+        assigned = assigned / assigned.sum(-1, keepdim=True).clamp(min=TINY)
+        shares = shares.lerp(assigned, lr)
+        mixed = mixed.lerp(torch.bmm(assigned, products), lr)
+    cost = _cost(lengths, shares, mixed, n_support) * sharpness
+    _, appeal = transport(cost, ways, query_mask)
+    return probabilities(appeal.unsqueeze(-1) - cost, ways, query_mask)
+
+
+def _cost(lengths: Tensor, shares: Tensor, mixed: Tensor, n_support: int) -> Tensor:
+    """Squared distances (T, W, M) of the prototypes to the queries."""
+    own = (shares * mixed).sum(-1, keepdim=True)
+    return (lengths - 2 * mixed[..., n_support:] + own).clamp_(min=0)
+
+
+def transport(cost: Tensor, ways: Tensor, query_mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Sinkhorn's plan (T, W, M) for a cost (T, W, M): each query sends 1, each way receives an equal share.
+
+    Also the log-scaling of each way (T, W): the plan is softmax over ways of (log-scaling - cost), up to rounding.
+    """
+    if cost.device.type == "cpu":
+        plan = np.empty(cost.shape, dtype=np.float32)
+        appeal = np.empty(cost.shape[:2], dtype=np.float32)
+        _transport_loops(cost.contiguous().numpy(), ways.numpy(), query_mask.numpy(), plan, appeal)
+        return torch.from_numpy(plan), torch.from_numpy(appeal)
+    return transport_batched(cost, ways, query_mask)
+
+
+def transport_batched(cost: Tensor, ways: Tensor, query_mask: Tensor) -> tuple[Tensor, Tensor]:
+    """The same for any device: all tasks together, each frozen once it has settled."""
+    there = query_mask.unsqueeze(1)
+    cost = cost.masked_fill(~ways.unsqueeze(-1), torch.inf)
+    kernel = torch.exp(cost.amin(1, keepdim=True) - cost) * there
+    share = (query_mask.sum(1) / ways.sum(1).clamp(min=1))[:, None, None]
+    send, receive = torch.ones_like(cost[:, :1]), torch.ones_like(cost[:, :, :1])
+    active = torch.ones_like(share, dtype=torch.bool)
+    sums = send * (kernel * receive).sum(1, keepdim=True)
+    for iteration in range(ITERATIONS):
+        new_send = send / (sums + TINY)
+        taken = receive * (kernel * new_send).sum(2, keepdim=True)
+        new_receive = receive * share / (taken + TINY)
+        new_sums = new_send * (kernel * new_receive).sum(1, keepdim=True)
+        change = ((new_sums - sums) * there).abs().amax((1, 2), keepdim=True)
+        send, receive = torch.where(active, new_send, send), torch.where(active, new_receive, receive)
+        sums = torch.where(active, new_sums, sums)
+        active = active & (change >= CHANGE)
+        if iteration % 10 == 9 and not bool(active.any()):  # asking a GPU at every step would stall it
+            break
+    return kernel * send * receive, receive.squeeze(-1).clamp(min=1e-38).log()
+
+
+@njit(cache=True, nogil=True)
+def _transport_loops(
+    cost: np.ndarray, ways: np.ndarray, there: np.ndarray, plan: np.ndarray, appeal: np.ndarray
+) -> None:
+    """transport for one task after the other, in double precision: the matrices are too small for array calls."""
+    n_tasks, n_way, n_query = cost.shape
+    kernel = np.empty((n_query, n_way))
+    send, sums, receive, taken = np.empty(n_query), np.empty(n_query), np.empty(n_way), np.empty(n_way)
+    for t in range(n_tasks):
+        columns, rows = ways[t].sum(), there[t].sum()
+        share = rows / max(columns, 1)
+        for m in range(n_query):
+            least = np.inf
+            for w in range(n_way):
+                if ways[t, w] and cost[t, w, m] < least:
+                    least = cost[t, w, m]
+            sums[m], send[m] = 0.0, 1.0
+            for w in range(n_way):
+                used = there[t, m] and ways[t, w]
+                kernel[m, w] = np.exp(least - cost[t, w, m]) if used else 0.0
+                sums[m] += kernel[m, w]
+        receive[:] = 1.0
+        for _ in range(ITERATIONS):
+            taken[:] = 0.0
+            for m in range(n_query):
+                send[m] /= sums[m] + TINY
+                for w in range(n_way):
+                    taken[w] += kernel[m, w] * send[m]
+            for w in range(n_way):
+                receive[w] *= share / (receive[w] * taken[w] + TINY)
+            change = 0.0
+            for m in range(n_query):
+                total = 0.0
+                for w in range(n_way):
+                    total += kernel[m, w] * receive[w]
+                total *= send[m]
+                if there[t, m]:
+                    change = max(change, abs(total - sums[m]))
+                sums[m] = total
+            if change < CHANGE:
+                break
+        for w in range(n_way):
+            appeal[t, w] = np.log(max(receive[w], 1e-38))
+            for m in range(n_query):
+                plan[t, w, m] = kernel[m, w] * send[m] * receive[w]

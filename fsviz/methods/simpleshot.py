@@ -1,0 +1,34 @@
+"""SimpleShot (Wang et al. 2019), inductive."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from fsviz.methods.geometry import blank, in_a_row, mean_image, probabilities, prototypes, squared_distances, unit
+
+
+def predict(
+    support: Tensor,
+    support_mask: Tensor,
+    query: Tensor,
+    query_mask: Tensor,
+    centring: str = "dataset",
+    scale: float = 1.0,
+    centre: Tensor | None = None,
+) -> Tensor:
+    """Nearest prototype after taking a mean off all features and scaling them to length one ("CL2N").
+
+    centring  "dataset" takes off `centre` (D,), the mean of a wider set of images (the support's where none is
+              given), "support" the mean of the task's own support, "none" nothing.
+    """
+    if centring == "none":
+        middle = torch.zeros_like(support[:1, :1, 0])
+    elif centring == "dataset" and centre is not None:
+        middle = centre.to(support).view(1, 1, -1)
+    else:
+        middle = mean_image(*in_a_row(support, support_mask))
+    support = unit(blank(support, support_mask) - middle.unsqueeze(1))
+    query = unit(blank(query, query_mask) - middle)
+    scores = -scale * squared_distances(query, prototypes(support, support_mask))
+    return probabilities(scores, support_mask.any(2), query_mask)
