@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,17 +8,15 @@ import pytest
 from fsviz import jobs
 from fsviz.studies import RUNNABLE
 
-HERE = Path(__file__).parent
+STUDY = "tests.jobs.studies_for_tests"
 
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty workspace in which the study `numbers` is known, to this process and to its workers."""
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    monkeypatch.setenv("FSVIZ_STUDIES", "numbers=studies_for_tests")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]))
-    monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setitem(RUNNABLE, "numbers", "studies_for_tests")
+    monkeypatch.setenv("FSVIZ_STUDIES", f"numbers={STUDY}")
+    monkeypatch.setitem(RUNNABLE, "numbers", STUDY)
     yield tmp_path / "ws"
     for run in jobs.list_runs():
         if run.active:

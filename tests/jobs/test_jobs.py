@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from studies_for_tests import traced
 
 from fsviz import jobs
 from fsviz.errors import BadInput, Cancelled, FsvizError, Missing, UnknownName, WorkspaceError
 from fsviz.jobs import local, locks, store
+from tests.jobs.studies_for_tests import traced
 
 
 def until(condition, seconds: float = 60.0) -> None:
