@@ -1,0 +1,212 @@
+"""How support and query images differ in their attributes: contexts, styles, blur, brightness (Basu et al. 2023).
+
+Categorical attributes: the share of every value among support images minus its share among query images. Their gap is
+half the sum of the absolute differences: 0 when the shares agree, 1 when support and query have no value in common.
+Numeric attributes: mean of the support minus mean of the query, in standard deviations over the whole dataset; the gap
+is its absolute value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.numerics import mean_and_ci95
+from fsviz.records import PAD, Dataset, Tasks
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute of every image_id (N,): codes into `values`, or numbers in `numbers`.
+
+    codes are PAD and numbers NaN where the table has no entry.
+    """
+
+    name: str
+    values: tuple[str, ...] = ()
+    codes: np.ndarray | None = None
+    numbers: np.ndarray | None = None
+    deviation: float = 1.0
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.numbers is not None
+
+
+@dataclass(frozen=True)
+class Gap:
+    """What one attribute does between the support and the query of every task.
+
+    gap (T,)             0 is no difference; NaN where one side has no entry
+    support, query       shares of every value (T, V) for a categorical attribute, means (T,) for a numeric one
+    """
+
+    attribute: Attribute
+    gap: np.ndarray
+    support: np.ndarray
+    query: np.ndarray
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The plainest single statement about an attribute in one task, ready to be read or drawn."""
+
+    attribute: str
+    value: str  # the value whose share differs most; "" for a numeric attribute
+    support: float  # its share, or the mean
+    query: float
+    gap: float
+    words: str
+
+
+def attribute_names(dataset: Dataset) -> list[str]:
+    """Attributes that images of a dataset have, its context first."""
+    if dataset.images is None:
+        return []
+    has_context = "context" in dataset.images.columns
+    names = (["context"] if has_context else []) + [a for a in dataset.attributes if a != "context"]
+    return [n for n in names if n in dataset.images.columns]
+
+
+def require_attributes(dataset: Dataset) -> list[str]:
+    """The attributes, or a sentence on how to add some."""
+    names = attribute_names(dataset)
+    if not names:
+        raise Missing(
+            f"{dataset.title} has no attributes, so support and query can only be compared by eye. Add columns such as "
+            "blur or style to the CSV (path,class,blur,...) and import it with 'python -m fsviz add NAME PATH'."
+        )
+    return names
+
+
+def read_attribute(dataset: Dataset, name: str) -> Attribute:
+    """One attribute of a dataset; numbers with more than two values are numeric, everything else is categorical."""
+    if name not in attribute_names(dataset):
+        raise UnknownName("attribute", name, attribute_names(dataset), f"Those are the attributes of {dataset.title}.")
+    column = dataset.images[name]
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column) and column.nunique() > 2:
+        numbers = column.to_numpy(dtype=float, na_value=np.nan)
+        deviation = float(np.nanstd(numbers))
+        return Attribute(name, numbers=numbers, deviation=deviation if deviation > 0 else 1.0)
+    codes, values = pd.factorize(column, sort=True, use_na_sentinel=True)
+    return Attribute(name, tuple(_value_words(name, v) for v in values), codes=np.asarray(codes, dtype=np.int64))
+
+
+def measure_gap(attribute: Attribute, tasks: Tasks, by: str = "task") -> Gap:
+    """The gap of every task between all its support and all its query images.
+
+    by  "task" compares the two halves as a whole, as the paper does; "class" compares them class by class and takes
+        the mean, which also sees shifts of opposite direction in two classes.
+    """
+    if by not in ("task", "class"):
+        raise BadInput(f"Gaps are measured by 'task' or by 'class'. Got {by!r}.")
+    if not tasks.has_images:
+        raise BadInput("These tasks name classes only, so they have no attributes to compare.")
+    sides = []
+    for image_ids in (tasks.support, tasks.query):
+        whole = image_ids.reshape(len(tasks), 1, -1) if by == "task" else image_ids
+        sides.append(_means(attribute, whole) if attribute.is_numeric else _shares(attribute, whole))
+    support, query = sides
+    with np.errstate(invalid="ignore"):
+        if attribute.is_numeric:
+            gap = np.abs(support - query) / attribute.deviation
+        else:
+            gap = 0.5 * np.abs(support - query).sum(axis=2)
+    return Gap(attribute, _nanmean(gap), _nanmean(support), _nanmean(query))
+
+
+def measure_gaps(dataset: Dataset, tasks: Tasks, by: str = "task") -> dict[str, Gap]:
+    """The gaps of all attributes of a dataset."""
+    return {name: measure_gap(read_attribute(dataset, name), tasks, by) for name in require_attributes(dataset)}
+
+
+def gap_table(dataset: Dataset, sets: dict[str, Tasks], by: str = "task") -> pd.DataFrame:
+    """Mean gap of every attribute over the tasks of every set ("hard", "random", "easy").
+
+    Columns attribute, kind ("share" or "deviations"), set, gap, ci95, n_tasks.
+    """
+    rows = []
+    for set_name, tasks in sets.items():
+        for name, gap in measure_gaps(dataset, tasks, by).items():
+            mean, half = mean_and_ci95(gap.gap)
+            kind = "deviations" if gap.attribute.is_numeric else "share"
+            rows.append((name, kind, set_name, float(mean), float(half), int(np.isfinite(gap.gap).sum())))
+    return pd.DataFrame(rows, columns=["attribute", "kind", "set", "gap", "ci95", "n_tasks"])
+
+
+def differences(gaps: dict[str, Gap], task: int, most: int | None = None) -> list[Difference]:
+    """The attributes of one task, those that differ most first.
+
+    Shares and deviations are put on one scale by 1 - exp(-gap) for numeric ones: one deviation counts as 63 points.
+    """
+    found = []
+    for name, gap in gaps.items():
+        if not np.isfinite(gap.gap[task]):
+            continue
+        if gap.attribute.is_numeric:
+            found.append(_numeric_difference(name, gap, task))
+        else:
+            found.append(_categorical_difference(name, gap, task))
+    found.sort(key=lambda pair: -pair[0])
+    return [difference for _, difference in found[:most]]
+
+
+def _categorical_difference(name: str, gap: Gap, task: int) -> tuple[float, Difference]:
+    change = gap.support[task] - gap.query[task]
+    # of values that differ equally, the one that support has more of: "support: 80% night"
+    widest = int(np.argmax(np.abs(change) + 1e-9 * (change > 0)))
+    value, s, q = gap.attribute.values[widest], float(gap.support[task, widest]), float(gap.query[task, widest])
+    words = f"{name}: support {s:.0%} {value}, query {q:.0%} {value}"
+    return float(gap.gap[task]), Difference(name, value, s, q, float(gap.gap[task]), words)
+
+
+def _numeric_difference(name: str, gap: Gap, task: int) -> tuple[float, Difference]:
+    s, q, size = float(gap.support[task]), float(gap.query[task]), float(gap.gap[task])
+    way = "higher" if s > q else "lower"
+    words = f"{name}: support {s:.2f} on average, query {q:.2f} ({size:.1f} standard deviations {way} in the support)"
+    return 1 - float(np.exp(-size)), Difference(name, "", s, q, size, words)
+
+
+def _shares(attribute: Attribute, image_ids: np.ndarray) -> np.ndarray:
+    """Share of every value (T, G, V) among groups of image_ids (T, G, n); NaN for a group without entries."""
+    codes = np.where(image_ids == PAD, PAD, attribute.codes[image_ids])
+    n_values = len(attribute.values)
+    n_groups = codes.shape[0] * codes.shape[1]
+    flat = codes.reshape(n_groups, -1)
+    group = np.broadcast_to(np.arange(n_groups)[:, None], flat.shape)
+    counted = flat != PAD
+    counts = np.bincount(group[counted] * n_values + flat[counted], minlength=n_groups * n_values)
+    counts = counts.reshape(*codes.shape[:2], n_values).astype(float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return counts / counts.sum(axis=2, keepdims=True)
+
+
+def _means(attribute: Attribute, image_ids: np.ndarray) -> np.ndarray:
+    """Mean number (T, G) of groups of image_ids (T, G, n)."""
+    numbers = np.where(image_ids == PAD, np.nan, attribute.numbers[image_ids])
+    counted = np.isfinite(numbers)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(counted, numbers, 0).sum(axis=2) / counted.sum(axis=2)
+
+
+def _nanmean(values: np.ndarray) -> np.ndarray:
+    """Mean over the groups (axis 1) that have entries; NaN where none has."""
+    counted = np.isfinite(values)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(counted, values, 0).sum(axis=1) / counted.sum(axis=1)
+
+
+def _value_words(name: str, value: object) -> str:
+    """A value as it reads in a sentence: yes/no attributes carry their name."""
+    if isinstance(value, bool | np.bool_):
+        return name if value else f"not {name}"
+    return str(value)
+
+
+def attribute_rows(gaps: Sequence[Difference]) -> pd.DataFrame:
+    """Differences as a table with the columns attribute, value, support, query, gap, words."""
+    return pd.DataFrame([vars(d) for d in gaps], columns=["attribute", "value", "support", "query", "gap", "words"])

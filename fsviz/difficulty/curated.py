@@ -1,0 +1,102 @@
+"""Tasks with and without a chosen attribute shift (Basu et al. 2023, appendix D), for any attribute of any dataset.
+
+Queries of a class all belong to one group of the attribute: a context, a style, the low or the high third of a number.
+Without shift the support images come from the same group; with shift from the others, for a number from the opposite
+third. Both tasks of a pair share classes and queries, so that any difference in accuracy is due to the support.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fsviz.difficulty.attribute_gaps import Attribute
+from fsviz.errors import BadInput, UnknownName
+from fsviz.records import Tasks
+
+
+@dataclass(frozen=True)
+class CuratedPair:
+    """The same classes and queries, once without and once with a shift; groups (T, W) name the queries' group."""
+
+    without_shift: Tasks
+    with_shift: Tasks
+    groups: np.ndarray
+    group_names: tuple[str, ...]
+
+
+def attribute_groups(attribute: Attribute) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Group of every image (N,), -1 where it has none, and the groups' names. Numbers give low, middle and high."""
+    if not attribute.is_numeric:
+        return attribute.codes, attribute.values
+    low, high = np.nanquantile(attribute.numbers, [1 / 3, 2 / 3])
+    groups = np.where(attribute.numbers <= low, 0, np.where(attribute.numbers >= high, 2, 1))
+    names = (f"low {attribute.name}", f"middle {attribute.name}", f"high {attribute.name}")
+    return np.where(np.isfinite(attribute.numbers), groups, -1), names
+
+
+def sample_curated(
+    attribute: Attribute,
+    image_class_ids: np.ndarray,
+    class_ids: np.ndarray,
+    n_way: int,
+    n_shot: int,
+    n_query: int,
+    n_tasks: int,
+    seed: int,
+    query_group: str | None = None,
+) -> CuratedPair:
+    """Pairs of tasks without and with a shift of one attribute.
+
+    image_class_ids  class of every image_id (N,); class_ids the classes to draw from.
+    query_group      the group of all queries (a value of the attribute, or "low ..." / "high ..."); None draws one
+                     for every class of every task, among those that have enough images.
+    """
+    groups, names = attribute_groups(attribute)
+    if query_group is not None and query_group not in names:
+        raise UnknownName(f"group of {attribute.name}", query_group, names)
+    if min(n_shot, n_query, n_tasks) < 1 or n_way < 2:
+        raise BadInput("n_shot, n_query and n_tasks must be at least 1 and n_way at least 2.")
+    others = _opposites(attribute, len(names))
+    allowed = [names.index(query_group)] if query_group is not None else _query_groups(attribute, len(names))
+    image_class_ids = np.asarray(image_class_ids)
+    by_class = {int(c): np.flatnonzero(image_class_ids == c) for c in class_ids}
+    feasible: dict[int, list[int]] = {}
+    for class_id, image_ids in by_class.items():
+        counts = np.bincount(groups[image_ids][groups[image_ids] >= 0], minlength=len(names))
+        fits = [g for g in allowed if counts[g] >= n_shot + n_query and counts[others[g]].sum() >= n_shot]
+        if fits:
+            feasible[class_id] = fits
+    if len(feasible) < n_way:
+        raise BadInput(
+            f"A shift of {attribute.name!r} needs {n_way} classes with {n_shot + n_query} images of one value and "
+            f"{n_shot} of others. {len(feasible)} classes have them. Lower n_query or n_shot, or take another attribute."
+        )
+    rng = np.random.default_rng(np.random.SeedSequence((seed, 7)))
+    usable = np.array(sorted(feasible))
+    shape = (n_tasks, n_way)
+    classes, picked = np.empty(shape, np.int64), np.empty(shape, np.int64)
+    query, same, shifted = (np.empty((*shape, n), np.int64) for n in (n_query, n_shot, n_shot))
+    for t in range(n_tasks):
+        classes[t] = rng.choice(usable, n_way, replace=False)
+        for w, class_id in enumerate(classes[t]):
+            image_ids = by_class[int(class_id)]
+            picked[t, w] = rng.choice(feasible[int(class_id)])
+            inside = rng.permutation(image_ids[groups[image_ids] == picked[t, w]])
+            outside = image_ids[np.isin(groups[image_ids], others[picked[t, w]])]
+            query[t, w] = inside[:n_query]
+            same[t, w] = inside[n_query : n_query + n_shot]
+            shifted[t, w] = rng.choice(outside, n_shot, replace=False)
+    return CuratedPair(Tasks(classes, same, query), Tasks(classes, shifted, query), picked, names)
+
+
+def _opposites(attribute: Attribute, n_groups: int) -> list[np.ndarray]:
+    """Groups that count as shifted from each group."""
+    if attribute.is_numeric:
+        return [np.array([2]), np.array([0, 2]), np.array([0])]
+    return [np.delete(np.arange(n_groups), g) for g in range(n_groups)]
+
+
+def _query_groups(attribute: Attribute, n_groups: int) -> list[int]:
+    return [0, 2] if attribute.is_numeric else list(range(n_groups))

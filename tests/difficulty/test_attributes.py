@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fsviz.difficulty import attribute_gaps as gaps_room
+from fsviz.difficulty.attribute_gaps import differences, gap_table, measure_gap, measure_gaps, read_attribute
+from fsviz.difficulty.curated import attribute_groups, sample_curated
+from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.records import PAD, Dataset, Tasks
+
+
+def small_dataset(images: pd.DataFrame, attributes: tuple[str, ...]) -> Dataset:
+    classes = pd.DataFrame({"class_name": ["a", "b"], "split": "test", "n_images": 8, "node": ""})
+    return Dataset("small", "Small", classes, {"test": np.arange(2)}, images=images, attributes=attributes)
+
+
+IMAGES = pd.DataFrame(
+    {
+        "class_id": np.repeat([0, 1], 8),
+        "path": "",
+        "context": ["night"] * 5 + ["day"] * 3 + ["day"] * 7 + ["night"],
+        "blur": np.arange(16.0),
+        "blurred": np.arange(16) % 2 == 0,
+    }
+)
+DATASET = small_dataset(IMAGES, ("blur", "blurred"))
+# two tasks of both classes, two shots and two queries a class; the last query of the second task is missing
+TASKS = Tasks(
+    np.array([[0, 1], [0, 1]]),
+    np.array([[[0, 1], [15, 8]], [[0, 5], [8, 15]]]),
+    np.array([[[5, 6], [9, 10]], [[1, 6], [9, PAD]]]),
+)
+
+
+def test_shares_and_gap_by_hand() -> None:
+    gap = measure_gap(read_attribute(DATASET, "context"), TASKS)
+    assert gap.attribute.values == ("day", "night")
+    np.testing.assert_allclose(gap.support, [[0.25, 0.75], [0.5, 0.5]])
+    np.testing.assert_allclose(gap.query, [[1.0, 0.0], [2 / 3, 1 / 3]])
+    np.testing.assert_allclose(gap.gap, [0.75, 1 / 6])
+
+
+def test_gap_by_class_sees_opposite_shifts() -> None:
+    opposite = Tasks(np.array([[0, 1]]), np.array([[[0, 1], [8, 9]]]), np.array([[[5, 6], [15, PAD]]]))
+    attribute = read_attribute(DATASET, "context")
+    whole = measure_gap(attribute, opposite)
+    each = measure_gap(attribute, opposite, by="class")
+    np.testing.assert_allclose(whole.gap, [1 / 6])
+    np.testing.assert_allclose(each.gap, [1.0])
+
+
+def test_numeric_shift_in_standard_deviations_by_hand() -> None:
+    gap = measure_gap(read_attribute(DATASET, "blur"), TASKS)
+    np.testing.assert_allclose(gap.support, [6.0, 7.0])
+    np.testing.assert_allclose(gap.query, [7.5, 16 / 3])
+    np.testing.assert_allclose(gap.gap, np.abs([1.5, 5 / 3]) / np.arange(16.0).std())
+
+
+def test_missing_entries_are_left_out() -> None:
+    images = IMAGES.assign(
+        context=IMAGES["context"].where(IMAGES.index != 0), blur=IMAGES["blur"].where(IMAGES.index > 1)
+    )
+    dataset = small_dataset(images, ("blur",))
+    gaps = measure_gaps(dataset, TASKS)
+    np.testing.assert_allclose(gaps["context"].support[0], [1 / 3, 2 / 3])
+    np.testing.assert_allclose(gaps["blur"].support[0], 11.5)
+    nothing = Tasks(np.array([[0]]), np.array([[[0]]]), np.array([[[5]]]))
+    assert np.isnan(measure_gap(read_attribute(dataset, "context"), nothing).gap).all()
+
+
+def test_words_say_what_differs_most_first() -> None:
+    found = differences(measure_gaps(DATASET, TASKS), 0)
+    assert found[0].words == "context: support 75% night, query 0% night"
+    assert (found[0].value, found[0].support, found[0].query) == ("night", 0.75, 0.0)
+    assert {d.attribute for d in found} == {"context", "blur", "blurred"}
+    blur = next(d for d in found if d.attribute == "blur")
+    assert "support 6.00 on average, query 7.50 (0.3 standard deviations lower in the support)" in blur.words
+    assert "blurred" in next(d for d in found if d.attribute == "blurred").words
+    assert len(differences(measure_gaps(DATASET, TASKS), 0, most=1)) == 1
+    assert list(gaps_room.attribute_rows(found)["attribute"]) == [d.attribute for d in found]
+
+
+def test_table_over_sets() -> None:
+    table = gap_table(DATASET, {"hard": TASKS, "random": TASKS.take([1])})
+    row = table[(table["attribute"] == "context") & (table["set"] == "hard")].iloc[0]
+    assert row["gap"] == pytest.approx((0.75 + 1 / 6) / 2)
+    assert (row["kind"], row["n_tasks"]) == ("share", 2)
+    assert len(table) == 6
+
+
+def test_a_dataset_without_attributes_says_how_to_add_them() -> None:
+    bare = small_dataset(IMAGES[["class_id", "path"]], ())
+    with pytest.raises(Missing, match="python -m fsviz add"):
+        measure_gaps(bare, TASKS)
+    with pytest.raises(UnknownName, match="blur"):
+        read_attribute(DATASET, "blurr")
+    with pytest.raises(BadInput, match="'task' or by 'class'"):
+        measure_gap(read_attribute(DATASET, "blur"), TASKS, by="image")
+
+
+def many_images() -> Dataset:
+    rng = np.random.default_rng(0)
+    n = 8 * 60
+    images = pd.DataFrame(
+        {
+            "class_id": np.repeat(np.arange(8), 60),
+            "path": "",
+            "context": rng.choice(["water", "sand", "snow"], n),
+            "brightness": rng.random(n),
+        }
+    )
+    classes = pd.DataFrame({"class_name": list("abcdefgh"), "split": "test", "n_images": 60, "node": ""})
+    return Dataset("many", "Many", classes, {"test": np.arange(8)}, images=images, attributes=("brightness",))
+
+
+@pytest.mark.parametrize("name", ["context", "brightness"])
+def test_curated_pairs_differ_in_the_attribute_only(name: str) -> None:
+    dataset = many_images()
+    attribute = read_attribute(dataset, name)
+    groups, names = attribute_groups(attribute)
+    class_of = dataset.image_class_ids()
+    pair = sample_curated(attribute, class_of, np.arange(8), 5, 3, 5, 40, seed=0)
+    same, shifted = pair.without_shift, pair.with_shift
+    assert (same.class_ids == shifted.class_ids).all()
+    assert (same.query == shifted.query).all()
+    for tasks in (same, shifted):
+        assert (class_of[tasks.support] == tasks.class_ids[:, :, None]).all()
+        for support, query in zip(tasks.support, tasks.query, strict=True):
+            assert not set(support.ravel()) & set(query.ravel())
+            assert len(set(support.ravel())) == support.size
+    assert (groups[same.query] == pair.groups[:, :, None]).all()
+    assert (groups[same.support] == pair.groups[:, :, None]).all()
+    assert (groups[shifted.support] != pair.groups[:, :, None]).all()
+    if name == "brightness":
+        assert names == ("low brightness", "middle brightness", "high brightness")
+        assert (groups[shifted.support] == 2 - pair.groups[:, :, None]).all()
+    low = measure_gap(attribute, same, by="class").gap.mean()
+    assert measure_gap(attribute, shifted, by="class").gap.mean() > 3 * max(low, 0.1)
+
+
+def test_curated_queries_can_be_fixed_to_a_group_and_bad_requests_are_named() -> None:
+    dataset = many_images()
+    attribute = read_attribute(dataset, "context")
+    pair = sample_curated(attribute, dataset.image_class_ids(), np.arange(8), 5, 2, 5, 10, 0, query_group="snow")
+    assert (dataset.images["context"].to_numpy()[pair.with_shift.query] == "snow").all()
+    with pytest.raises(UnknownName, match="snow"):
+        sample_curated(attribute, dataset.image_class_ids(), np.arange(8), 5, 2, 5, 10, 0, query_group="snoww")
+    with pytest.raises(BadInput, match="Lower n_query"):
+        sample_curated(attribute, dataset.image_class_ids(), np.arange(8), 5, 5, 50, 10, 0)
