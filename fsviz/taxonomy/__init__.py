@@ -1,0 +1,21 @@
+"""Hierarchies of classes: the graph that spans a split, distances in meaning, coarsity of a task."""
+
+from __future__ import annotations
+
+from fsviz.taxonomy.coarsity import coarsity, split_positions
+from fsviz.taxonomy.dag import DAG_MODES, Dag, collapse, span, split_dag
+from fsviz.taxonomy.distances import DISTANCES, class_distances, lowest_superordinate, superordinates
+
+__all__ = [
+    "DAG_MODES",
+    "DISTANCES",
+    "Dag",
+    "class_distances",
+    "coarsity",
+    "collapse",
+    "lowest_superordinate",
+    "span",
+    "split_dag",
+    "split_positions",
+    "superordinates",
+]

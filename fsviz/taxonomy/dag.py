@@ -1,0 +1,297 @@
+"""The is-a graph that spans a set of classes: a directed acyclic graph from one root down to the classes.
+
+Dimensions: V nodes, E edges, C classes (those of one split, in split order).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.records import Dataset
+
+DAG_MODES: dict[str, str] = {
+    "shortest_path": "only nodes on one shortest path from the root to a class",
+    "all_paths": "every ancestor of every class",
+}
+
+
+@dataclass(frozen=True)
+class Dag:
+    """The part of a taxonomy that spans the classes of a split.
+
+    nodes        V node ids, parents before children, the root first
+    names        V readable names
+    parents, children  (E,) node indices of every edge
+    class_nodes  (C,) node index of every class
+    weights      (C,) images of every class
+    counts       (V,) images of the classes at or below a node: |v|
+    depth        (V,) edges on the shortest path from the root
+    first_parent (V,) the parent on that path (-1 for the root)
+    below        (V, C) whether a class is at or below a node
+    """
+
+    nodes: tuple[str, ...]
+    names: tuple[str, ...]
+    parents: np.ndarray
+    children: np.ndarray
+    class_nodes: np.ndarray
+    weights: np.ndarray
+    counts: np.ndarray
+    depth: np.ndarray
+    first_parent: np.ndarray
+    below: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.class_nodes)
+
+    @property
+    def n_edges(self) -> int:
+        return len(self.parents)
+
+    @property
+    def leaves(self) -> np.ndarray:
+        """Nodes without children."""
+        inner = np.zeros(len(self), dtype=bool)
+        inner[self.parents] = True
+        return np.flatnonzero(~inner)
+
+    def path_to(self, node: int) -> list[int]:
+        """Nodes from the root down to this one, along first parents."""
+        path = [int(node)]
+        while self.first_parent[path[-1]] >= 0:
+            path.append(int(self.first_parent[path[-1]]))
+        return path[::-1]
+
+
+def split_dag(dataset: Dataset, split: str, mode: str = "shortest_path") -> Dag:
+    """The graph that spans the classes of a split of a dataset."""
+    if dataset.taxonomy is None:
+        raise Missing(
+            f"{dataset.title} has no taxonomy, so distances in meaning cannot be measured. "
+            "Use the distance 'features', or pick a dataset that has a taxonomy."
+        )
+    class_ids = dataset.split_class_ids(split)
+    table = dataset.classes.loc[class_ids]
+    without = table.loc[table["node"].astype(str) == "", "class_name"].astype(str).tolist()
+    if without:
+        raise BadInput(
+            f"Every class needs a node in the taxonomy. Got none for {_listed(without)} in split {split!r} of "
+            f"{dataset.title}. Add them to the taxonomy or take them out of the split."
+        )
+    return span(
+        dataset.taxonomy,
+        table["node"].astype(str).tolist(),
+        dataset.class_weights()[class_ids],
+        mode,
+        dataset.node_names,
+    )
+
+
+def span(
+    edges: pd.DataFrame,
+    class_nodes: Sequence[str],
+    weights: np.ndarray,
+    mode: str = "shortest_path",
+    names: Mapping[str, str] | None = None,
+) -> Dag:
+    """The graph from the root to the given class nodes.
+
+    edges    is-a edges, columns child and parent
+    weights  (C,) images of every class
+    mode     "shortest_path" walks breadth-first from the root, the first parent found wins, and keeps the nodes on
+             the path of each class (with every edge among them); this is the graph of Bennequin et al. (2022).
+             "all_paths" keeps every ancestor of every class.
+    """
+    if mode not in DAG_MODES:
+        raise UnknownName("dag", mode, DAG_MODES)
+    class_nodes = [str(node) for node in class_nodes]
+    if not class_nodes:
+        raise BadInput("A taxonomy can only span one class or more. Got none. Pick a split that has classes.")
+    up: dict[str, list[str]] = defaultdict(list)
+    down: dict[str, list[str]] = defaultdict(list)
+    for child, parent in dict.fromkeys(zip(edges["child"].astype(str), edges["parent"].astype(str), strict=True)):
+        up[child].append(parent)
+        down[parent].append(child)
+
+    unknown = [node for node in class_nodes if node not in up and node not in down]
+    if unknown:
+        raise BadInput(
+            f"Every class must be a node of the taxonomy. Got {_listed(unknown)}, which no edge names. "
+            "Add an edge child,parent for each, or take those classes out of the split."
+        )
+    closure = _ancestors(class_nodes, up)
+    root = _root(closure, class_nodes, up, down)
+    if mode == "shortest_path":
+        first = _breadth_first(root, down, closure)
+        kept: set[str] = set()
+        for node in class_nodes:
+            while node is not None and node not in kept:
+                kept.add(node)
+                node = first[node]
+    else:
+        kept = closure & set(_breadth_first(root, down, closure))
+    return _assemble(root, kept, down, class_nodes, np.asarray(weights, dtype=float), names or {})
+
+
+def collapse(dag: Dag) -> Dag:
+    """The same graph without tunnels: nodes with one parent and one child that are no class.
+
+    A tunnel spans the same classes as its child, so no image count and no Jiang-Conrath distance changes.
+    """
+    up: dict[int, list[int]] = defaultdict(list)
+    down: dict[int, list[int]] = defaultdict(list)
+    for parent, child in zip(dag.parents.tolist(), dag.children.tolist(), strict=True):
+        up[child].append(parent)
+        down[parent].append(child)
+    classes = set(dag.class_nodes.tolist())
+    waiting = deque(range(len(dag)))
+    kept = set(range(len(dag)))
+    while waiting:
+        node = waiting.popleft()
+        if node in classes or node not in kept or len(up[node]) != 1 or len(down[node]) != 1:
+            continue
+        parent, child = up[node][0], down[node][0]
+        kept.remove(node)
+        if child in down[parent]:  # two tunnels side by side leave one edge
+            down[parent].remove(node)
+            up[child].remove(node)
+            waiting.extend((parent, child))
+        else:
+            down[parent][down[parent].index(node)] = child
+            up[child][up[child].index(node)] = parent
+    named = {dag.nodes[node]: dag.names[node] for node in kept}
+    edges = {dag.nodes[p]: [dag.nodes[c] for c in down[p]] for p in kept}
+    return _assemble(dag.nodes[0], set(named), edges, [dag.nodes[node] for node in dag.class_nodes], dag.weights, named)
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+
+
+def _ancestors(class_nodes: Sequence[str], up: Mapping[str, list[str]]) -> set[str]:
+    seen = set(class_nodes)
+    waiting = list(seen)
+    while waiting:
+        for parent in up.get(waiting.pop(), ()):
+            if parent not in seen:
+                seen.add(parent)
+                waiting.append(parent)
+    return seen
+
+
+def _root(
+    closure: set[str], class_nodes: Sequence[str], up: Mapping[str, list[str]], down: Mapping[str, list[str]]
+) -> str:
+    """The one parentless node above every class; refuses cycles and taxonomies in pieces."""
+    waiting_for = {node: len(up.get(node, ())) for node in closure}
+    ready = deque(sorted(node for node, n in waiting_for.items() if n == 0))
+    roots, done = list(ready), 0
+    while ready:
+        done += 1
+        for child in down.get(ready.popleft(), ()):
+            if child in waiting_for:
+                waiting_for[child] -= 1
+                if waiting_for[child] == 0:
+                    ready.append(child)
+    if done < len(closure):
+        raise BadInput(
+            f"A taxonomy may have no cycle. Got {' is a '.join(_cycle(waiting_for, up))}. Remove one of these edges."
+        )
+    wanted = set(class_nodes)
+    reach = {root: wanted & set(_breadth_first(root, down, closure)) for root in roots}
+    root = max(roots, key=lambda r: (len(reach[r]), r))
+    if len(reach[root]) < len(wanted):
+        outside = sorted(wanted - reach[root])
+        raise BadInput(
+            f"A taxonomy must have one root above every class. Got {len(roots)} roots, and {_listed(outside, 3)} "
+            f"cannot be reached from {root!r}. Join the pieces under one root."
+        )
+    return root
+
+
+def _cycle(waiting_for: Mapping[str, int], up: Mapping[str, list[str]]) -> list[str]:
+    """One cycle among the nodes that never became free: from any of them, walk up until a node repeats."""
+    node = min(n for n, left in waiting_for.items() if left > 0)
+    walked: list[str] = []
+    while node not in walked:
+        walked.append(node)
+        node = next(p for p in up[node] if waiting_for.get(p, 0) > 0)
+    return [*walked[walked.index(node) :], node]
+
+
+def _breadth_first(root: str, down: Mapping[str, list[str]], within: set[str]) -> dict[str, str | None]:
+    """First parent of every node that can be reached from the root, in the order of the walk."""
+    first: dict[str, str | None] = {root: None}
+    waiting = deque([root])
+    while waiting:
+        node = waiting.popleft()
+        for child in down.get(node, ()):
+            if child in within and child not in first:
+                first[child] = node
+                waiting.append(child)
+    return first
+
+
+def _assemble(
+    root: str,
+    kept: set[str],
+    down: Mapping[str, list[str]],
+    class_nodes: Sequence[str],
+    weights: np.ndarray,
+    names: Mapping[str, str],
+) -> Dag:
+    first = _breadth_first(root, down, kept)
+    order = _topological(root, kept, down)
+    index = {node: i for i, node in enumerate(order)}
+    pairs = [(index[p], index[c]) for p in order for c in down.get(p, ()) if c in index]
+    parents, children = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    at = np.array([index[node] for node in class_nodes], dtype=np.int64)
+    below = np.zeros((len(order), len(at)), dtype=bool)
+    below[at, np.arange(len(at))] = True
+    for parent, child in zip(parents[::-1], children[::-1], strict=True):  # children are complete before parents
+        below[parent] |= below[child]
+    depth = np.zeros(len(order), dtype=np.int64)
+    for node, parent in first.items():  # breadth-first: the parent's depth is known
+        if parent is not None:
+            depth[index[node]] = depth[index[parent]] + 1
+    return Dag(
+        nodes=tuple(order),
+        names=tuple(str(names.get(node, node)) for node in order),
+        parents=parents,
+        children=children,
+        class_nodes=at,
+        weights=weights,
+        counts=below @ weights,
+        depth=depth,
+        first_parent=np.array([-1 if first[node] is None else index[first[node]] for node in order], dtype=np.int64),
+        below=below,
+    )
+
+
+def _topological(root: str, kept: set[str], down: Mapping[str, list[str]]) -> list[str]:
+    left: dict[str, int] = defaultdict(int)
+    for node in kept:
+        for child in down.get(node, ()):
+            if child in kept:
+                left[child] += 1
+    ready, order = deque([root]), []
+    while ready:
+        node = ready.popleft()
+        order.append(node)
+        for child in down.get(node, ()):
+            if child in kept:
+                left[child] -= 1
+                if left[child] == 0:
+                    ready.append(child)
+    return order
