@@ -1,0 +1,74 @@
+"""Numbers printed in papers, to stand beside one's own runs and always marked as published."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import pandas as pd
+
+from fsviz.datasets.catalog import DATA
+
+PAPERS = {
+    "bennequin2022": "Bennequin et al. 2022",
+    "metacoco2024": "Zhang et al. 2024",
+    "bontonou2020": "Bontonou et al. 2020",
+    "basu2023": "Basu et al. 2023",
+    "arnold2021": "Arnold & Sha 2021",
+}
+
+
+def published_results() -> pd.DataFrame:
+    """Every published number: paper, table, dataset, benchmark, quartile, setting, backbone, method, fsviz_method,
+    metric, value (percent for accuracies), ci95 (half-width, NaN where the paper gives none), n_way, n_shot."""
+    return _read().copy()
+
+
+def published_benchmarks(dataset: str | None = None) -> list[tuple[str, str]]:
+    """(benchmark, setting) pairs with published top-1 accuracies, of one dataset or of all."""
+    table = _read()
+    table = table[table["metric"] == "top1"]
+    if dataset is not None:
+        table = table[table["dataset"] == dataset]
+    pairs = table[["benchmark", "setting"]].drop_duplicates()
+    return [(str(b), str(s)) for b, s in pairs.itertuples(index=False)]
+
+
+def published_table(benchmark: str, setting: str) -> pd.DataFrame:
+    """One published table, a row a method and backbone.
+
+    Columns method, fsviz_method, backbone, accuracy, ci95, top5, Q1 .. Q4 (NaN where not printed), source.
+    """
+    table = _read()
+    table = table[(table["benchmark"] == benchmark) & (table["setting"] == setting)]
+    rows = []
+    for (method, backbone), part in table.groupby(["method", "backbone"], sort=False):
+        whole = part[part["quartile"] == ""]
+        top1, top5 = whole[whole["metric"] == "top1"], whole[whole["metric"] == "top5"]
+        row = {
+            "method": method,
+            "fsviz_method": part["fsviz_method"].iloc[0],
+            "backbone": backbone,
+            "accuracy": top1["value"].iloc[0] if len(top1) else float("nan"),
+            "ci95": top1["ci95"].iloc[0] if len(top1) else float("nan"),
+            "top5": top5["value"].iloc[0] if len(top5) else float("nan"),
+        }
+        for quartile in ("Q1", "Q2", "Q3", "Q4"):
+            values = part[(part["quartile"] == quartile) & (part["metric"] == "top1")]["value"]
+            row[quartile] = values.iloc[0] if len(values) else float("nan")
+        first = part.iloc[0]
+        row["source"] = f"{PAPERS[first['paper']]}, {first['table']}"
+        rows.append(row)
+    columns = ["method", "fsviz_method", "backbone", "accuracy", "ci95", "top5", "Q1", "Q2", "Q3", "Q4", "source"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+@lru_cache(maxsize=1)
+def _read() -> pd.DataFrame:
+    table = pd.read_csv(DATA / "published" / "paper_results.csv", keep_default_na=False)
+    for name in ("value", "ci95"):
+        table[name] = pd.to_numeric(table[name], errors="coerce")
+    for name in ("way", "shot"):
+        found = table["setting"].map(lambda text, name=name: re.search(rf"(\d+)-{name}", text))
+        table[f"n_{name}"] = [int(match[1]) if match else pd.NA for match in found]
+    return table

@@ -1,0 +1,617 @@
+"""Which method suits these images? Every chosen method on every chosen backbone, on the same tasks.
+
+    dataset -> features (backbones) -> tasks (a testbed, or drawn here) -> predictions -> accuracy by coarsity
+
+The spec of a run:
+    {"study": "evaluate", "dataset": name, "backbones": [names], "methods": [{"name", "parameters"}],
+     "testbed": name or path   or   "sampler": {"sampler", "split", "n_way", "n_shot", "n_query", "n_tasks", ...},
+     "seed": 0, "device": "auto"}
+`prepare` resolves it once and freezes the tasks into the run's folder, so that deleting the testbed later does not
+matter. An entry is one method on one backbone; a chunk is a range of tasks of one entry.
+Accuracies are percentages in what this file hands out; fractions inside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fsviz import datasets, features
+from fsviz.errors import BadInput, FsvizError, Missing
+from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
+from fsviz.workspace import atomic_file
+
+VERSION = 1
+SAMPLERS = ("semantic", "uniform")
+SAMPLER_DEFAULTS: dict[str, Any] = {
+    "sampler": "semantic",
+    "split": "test",
+    "n_way": 5,
+    "n_shot": 5,
+    "n_query": 10,
+    "n_tasks": 1000,
+    "alpha": 0.383,
+    "beta": 100.0,
+    "distance": "jiang_conrath",
+    "dag": "shortest_path",
+}
+_CHUNK_SECONDS = 1.0  # what a chunk should take on one ordinary core
+_LARGEST_CHUNK = 2048
+_BATCH = 64  # chunks beyond this size are whole batches of the evaluation room
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method with its parameters on one backbone."""
+
+    backbone: str
+    method: str
+    title: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    changed: Mapping[str, Any] = field(default_factory=dict)  # parameters that differ from the method's defaults
+
+    @property
+    def label(self) -> str:
+        """The method's title with the parameters that differ from its defaults."""
+        return self.title + (
+            f" ({', '.join(f'{k} {_short(v)}' for k, v in self.changed.items())})" if self.changed else ""
+        )
+
+
+# --- the run -----------------------------------------------------------------------------------------------------
+
+
+def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Checks a spec, resolves its names and freezes its tasks into `folder`/inputs."""
+    dataset = datasets.load(_text(spec, "dataset"))
+    methods = _checked_methods(spec.get("methods"))
+    tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
+    testbed = resolve_testbed(spec, dataset, tables)
+    device = _resolved_device(str(spec.get("device", "auto")))
+    for table in tables.values():
+        _check(table, testbed)
+    (folder / "inputs").mkdir(parents=True, exist_ok=True)
+    save_tasks(folder / "inputs" / "tasks.npz", testbed.tasks)
+    frozen = {
+        **spec,
+        "methods": methods,
+        "backbones": list(tables),
+        "device": device,
+        "seed": _seed(spec),
+        "threads": int(spec.get("threads") or max(1, _cores() // 2)),
+        "recipe": dict(testbed.recipe),
+        "testbed_name": testbed.name,
+        "tasks": {
+            "n_tasks": len(testbed.tasks),
+            "n_way": int(testbed.tasks.n_way),
+            "n_shot": int(testbed.tasks.support.shape[2]),
+            "n_query": int(testbed.tasks.query.shape[2]),
+            "digest": tasks_digest(testbed.tasks),
+        },
+        "features": {name: _fingerprint(table) for name, table in tables.items()},
+        "version": VERSION,
+    }
+    frozen["chunk_tasks"] = [
+        _chunk_tasks(entry, testbed.tasks, tables[entry.backbone].values.shape[1]) for entry in entries(frozen)
+    ]
+    return frozen
+
+
+def plan(spec: Mapping[str, Any]) -> int:
+    return sum(math.ceil(spec["tasks"]["n_tasks"] / size) for size in spec["chunk_tasks"])
+
+
+def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+    """What one method says of the queries of one range of tasks, and where these belong (entry, start)."""
+    from fsviz.evaluation import evaluate
+
+    which, start, stop = place(spec, index)
+    entry = entries(spec)[which]
+    table, centre = _features_of(spec["dataset"], entry.backbone, spec["features"][entry.backbone])
+    tasks = load_tasks(spec["folder"]).take(slice(start, stop))
+    with _threads(spec["threads"]):
+        answer = evaluate(table, tasks, entry.method, dict(entry.parameters), device=spec["device"], centre=centre)
+    return {
+        "entry": np.array(which),
+        "start": np.array(start),
+        "predicted": answer.predicted,
+        "rank": answer.rank,
+        "confidence": answer.confidence,
+        "likelihood": answer.likelihood,
+    }
+
+
+def describe(spec: Mapping[str, Any], index: int) -> str:
+    which, _, stop = place(spec, index)
+    entry = entries(spec)[which]
+    return f"{entry.label} on {entry.backbone}: {stop:,} of {spec['tasks']['n_tasks']:,} tasks"
+
+
+def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """Accuracy, interval, top-5 and quartiles of every entry over the tasks finished so far."""
+    tasks = load_tasks(spec["folder"])
+    results = []
+    for entry, numbers in zip(entries(spec), task_numbers(spec, chunks), strict=True):
+        done = ~np.isnan(numbers["accuracy"])
+        if done.any():
+            results.append(_result(entry, {k: v[done] for k, v in numbers.items()}, tasks.take(np.flatnonzero(done))))
+    return {
+        "results": results,
+        "dataset": spec["dataset"],
+        "testbed": spec["testbed_name"],
+        "n_tasks": spec["tasks"]["n_tasks"],
+        "device": spec["device"],
+    }
+
+
+def place(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+    """Entry and range of tasks (start, stop) of a chunk."""
+    n_tasks = spec["tasks"]["n_tasks"]
+    for which, size in enumerate(spec["chunk_tasks"]):
+        n = math.ceil(n_tasks / size)
+        if index < n:
+            return which, index * size, min(n_tasks, (index + 1) * size)
+        index -= n
+    raise IndexError("no such chunk")
+
+
+def entries(spec: Mapping[str, Any]) -> list[Entry]:
+    """Every method on every backbone, in the order they are computed."""
+    from fsviz.methods import METHODS
+
+    found = []
+    for backbone in spec["backbones"]:
+        for chosen in spec["methods"]:
+            method = METHODS.get(chosen["name"])
+            defaults = {p.name: p.default for p in method.parameters} if method else {}
+            parameters = dict(chosen.get("parameters") or {})
+            changed = {k: v for k, v in parameters.items() if k not in defaults or v != defaults[k]}
+            title = method.title if method else chosen["name"]
+            found.append(Entry(backbone, chosen["name"], title, parameters, changed))
+    return found
+
+
+# --- what came out -----------------------------------------------------------------------------------------------
+
+
+def task_numbers(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
+    """Per entry the arrays (T,) accuracy, top5, loss and confidence of every task, NaN where it is not done yet."""
+    from fsviz import evaluation
+
+    measures = {
+        "accuracy": evaluation.task_accuracy,
+        "top5": lambda p: evaluation.task_top_k(p, 5),
+        "loss": evaluation.task_loss,
+        "confidence": evaluation.task_confidence,
+    }
+    n_tasks = spec["tasks"]["n_tasks"]
+    numbers = [{name: np.full(n_tasks, np.nan) for name in measures} for _ in entries(spec)]
+    for chunk in chunks:
+        part = _predictions_of(chunk)
+        start = int(chunk["start"])
+        for name, measure in measures.items():
+            numbers[int(chunk["entry"])][name][start : start + len(part)] = measure(part)
+    return numbers
+
+
+def predictions(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]], which: int) -> Predictions:
+    """What entry number `which` said of every query, tasks in order; only whole when the entry is finished."""
+    parts = sorted(((int(c["start"]), c) for c in chunks if int(c["entry"]) == which), key=lambda pair: pair[0])
+    if not parts:
+        raise Missing("No task of this method is finished yet. Wait for its first chunk, or resume the run.")
+    names = ("predicted", "rank", "confidence", "likelihood")
+    return Predictions(*(np.concatenate([chunk[name] for _, chunk in parts]) for name in names))
+
+
+def _predictions_of(chunk: Mapping[str, np.ndarray]) -> Predictions:
+    return Predictions(chunk["predicted"], chunk["rank"], chunk["confidence"], chunk["likelihood"])
+
+
+def _result(entry: Entry, numbers: Mapping[str, np.ndarray], tasks: Tasks) -> dict[str, Any]:
+    from fsviz.evaluation import accuracy_by_quantile
+    from fsviz.numerics import mean_and_ci95
+
+    accuracy, half = mean_and_ci95(numbers["accuracy"])
+    result: dict[str, Any] = {
+        "method": entry.method,
+        "label": entry.label,
+        "backbone": entry.backbone,
+        "parameters": dict(entry.parameters),
+        "n_tasks": len(tasks),
+        "accuracy": 100 * float(accuracy),
+        "ci95": 100 * float(half),
+        "top5": 100 * float(np.mean(numbers["top5"])),
+        "loss": float(np.mean(numbers["loss"])),
+        "confidence": 100 * float(np.mean(numbers["confidence"])),
+        "quartiles": None,
+    }
+    coarsity = tasks.measures.get("coarsity")
+    if coarsity is not None and np.isfinite(coarsity).sum() >= 4:
+        table = accuracy_by_quantile(numbers["accuracy"], coarsity, 4)
+        result["quartiles"] = [100 * float(a) for a in table["accuracy"]]
+        result["quartiles_ci95"] = [100 * float(h) for h in table["ci95"]]
+        result["quartile_coarsity"] = [[float(low), float(high)] for low, high in zip(table["low"], table["high"])]
+    return result
+
+
+# --- the tasks ---------------------------------------------------------------------------------------------------
+
+
+def resolve_testbed(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, Features]) -> Testbed:
+    """The tasks a spec names: a saved testbed, or drawn here from the images that have features everywhere."""
+    named, sampler = spec.get("testbed"), spec.get("sampler")
+    if (named is None) == (sampler is None):
+        raise BadInput(
+            'An evaluation needs either "testbed" (a name or a file) or "sampler" (how to draw tasks), not both.'
+        )
+    if named is not None:
+        from fsviz.sampling.testbeds import load_testbed
+
+        testbed = load_testbed(str(named), dataset)
+        if testbed.dataset != dataset.name:
+            raise BadInput(
+                f"Testbed {testbed.name!r} was drawn from dataset {testbed.dataset!r}, and its image ids mean nothing "
+                f"in {dataset.name!r}. Evaluate it on {testbed.dataset!r}, or draw a testbed from {dataset.name!r}."
+            )
+    else:
+        testbed = sample_testbed(dataset, sampler, _seed(spec), tables)
+    return Testbed(testbed.name, with_coarsity(testbed.tasks, dataset), testbed.recipe)
+
+
+def sample_testbed(
+    dataset: Dataset, sampler: Mapping[str, Any], seed: int, tables: Mapping[str, Features] | None = None
+) -> Testbed:
+    """Draws tasks as `sampler` says (see SAMPLER_DEFAULTS), from the images that all these features have."""
+    from fsviz import sampling
+    from fsviz.evaluation import check_class_sizes
+
+    s = _checked_sampler(sampler)
+    class_ids = dataset.split_class_ids(s["split"])
+    image_class_ids = _common_images(dataset, tables or {})
+    if tables:
+        names = dict(enumerate(dataset.classes["class_name"].astype(str)))
+        smallest = min(tables.values(), key=lambda table: len(table.image_ids))
+        check_class_sizes(smallest, class_ids, s["n_shot"], s["n_query"], names)
+    if s["sampler"] == "semantic":
+        distances = _distances(dataset, s["split"], s["distance"], s["dag"], tables)
+        tasks = sampling.sample_semantic(distances, class_ids, s["n_way"], s["n_tasks"], s["alpha"], s["beta"], seed)
+    else:
+        tasks = sampling.sample_uniform(class_ids, s["n_way"], s["n_tasks"], seed)
+    tasks = sampling.assign_images(tasks, image_class_ids, s["n_shot"], s["n_query"], seed)
+    recipe = {"dataset": dataset.name, **s, "seed": seed, "version": VERSION}
+    if s["sampler"] == "uniform":
+        recipe = {k: v for k, v in recipe.items() if k not in ("alpha", "beta", "distance", "dag")}
+    name = (
+        f"{dataset.name}-{s['split']}-{s['sampler']}-{s['n_way']}way-{s['n_shot']}shot-{s['n_tasks']}tasks-seed{seed}"
+    )
+    return Testbed(name, tasks, recipe)
+
+
+def with_coarsity(tasks: Tasks, dataset: Dataset) -> Tasks:
+    """The tasks with their coarsity, where the dataset has a taxonomy and it is not known yet."""
+    if "coarsity" in tasks.measures or dataset.taxonomy is None:
+        return tasks
+    from fsviz import taxonomy
+
+    used = np.unique(tasks.class_ids[tasks.class_ids != PAD])
+    split = next((s for s in (*dataset.splits, "all") if np.isin(used, dataset.split_class_ids(s)).all()), "all")
+    try:
+        distances = taxonomy.class_distances(taxonomy.split_dag(dataset, split))
+        positions = taxonomy.split_positions(tasks.class_ids, dataset.split_class_ids(split))
+        return tasks.with_measure("coarsity", taxonomy.coarsity(distances, positions))
+    except FsvizError:  # a class outside the taxonomy, a task of one way: evaluated all the same, without quartiles
+        return tasks
+
+
+def save_tasks(path: Path, tasks: Tasks) -> None:
+    arrays = {"class_ids": tasks.class_ids, "support": tasks.support, "query": tasks.query}
+    with atomic_file(path) as temporary:
+        np.savez(temporary, **arrays, **{f"measure_{name}": values for name, values in tasks.measures.items()})
+
+
+def load_tasks(folder: str | Path) -> Tasks:
+    """The tasks frozen in a run's folder."""
+    path = Path(folder) / "inputs" / "tasks.npz"
+    try:
+        return _tasks_at(str(path), path.stat().st_mtime_ns)
+    except (OSError, ValueError, KeyError) as error:
+        raise Missing(f"The tasks of this run ({path}) cannot be read ({error}). Start a new run.") from error
+
+
+@lru_cache(maxsize=4)
+def _tasks_at(path: str, stamp: int) -> Tasks:
+    with np.load(path, allow_pickle=False) as stored:
+        measures = {k.removeprefix("measure_"): stored[k] for k in stored.files if k.startswith("measure_")}
+        return Tasks(stored["class_ids"], stored["support"], stored["query"], measures)
+
+
+def tasks_digest(tasks: Tasks) -> str:
+    """A short name for exactly these tasks: runs with the same digest can be compared task by task."""
+    digest = hashlib.blake2b(digest_size=12)
+    for array in (tasks.class_ids, tasks.support, tasks.query):
+        values = np.ascontiguousarray(array, dtype=np.int64)
+        digest.update(repr(values.shape).encode() + values.tobytes())
+    return digest.hexdigest()
+
+
+# --- a first look, and how long it will take ---------------------------------------------------------------------
+
+
+def first_look(
+    dataset: Dataset, backbone: str, method: str = "protonet", n_tasks: int = 200, **sampler: Any
+) -> dict[str, Any]:
+    """A small evaluation in this process, for a page to open with: tasks, predictions and their summary."""
+    from fsviz.evaluation import evaluate
+
+    table = features.load(dataset, backbone)
+    settings = _feasible({**SAMPLER_DEFAULTS, **sampler, "n_tasks": n_tasks}, dataset, table)
+    testbed = sample_testbed(dataset, settings, 0, {backbone: table})
+    tasks = with_coarsity(testbed.tasks, dataset)
+    with _threads(1):
+        answer = evaluate(table, tasks, method)
+    spec = {"backbones": [backbone], "methods": [{"name": method}], "tasks": {"n_tasks": len(tasks)}}
+    chunk = {"entry": np.array(0), "start": np.array(0), **vars(answer)}
+    (numbers,) = task_numbers(spec, [chunk])
+    return {
+        "sampler": testbed.recipe,
+        "tasks": tasks,
+        "predictions": answer,
+        "numbers": numbers,
+        "result": _result(entries(spec)[0], numbers, tasks),
+    }
+
+
+def estimate(spec: Mapping[str, Any], seconds: float = 0.25) -> list[dict[str, Any]]:
+    """How long every entry of a spec would take on this machine, from a trial of a few tasks.
+
+    Each trial works on a handful of tasks, more until `seconds` are spent. Rows: label, backbone, per_task, seconds.
+    """
+    from fsviz.evaluation import evaluate
+
+    dataset = datasets.load(_text(spec, "dataset"))
+    methods = _checked_methods(spec.get("methods"))
+    tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
+    device = _resolved_device(str(spec.get("device", "auto")))
+    n_tasks, tasks = _trial_tasks(spec, dataset, tables)
+    rows = []
+    with _threads(int(spec.get("threads") or max(1, _cores() // 2))):
+        for entry in entries({"backbones": list(tables), "methods": methods}):
+            table = tables[entry.backbone]
+            evaluate(table, tasks.take(slice(0, 1)), entry.method, dict(entry.parameters), device=device)  # warm up
+            size, spent, done = min(2, len(tasks)), 0.0, 0
+            while True:
+                start = time.perf_counter()
+                evaluate(table, tasks.take(slice(0, size)), entry.method, dict(entry.parameters), device=device)
+                spent, done = time.perf_counter() - start, size
+                if spent > seconds / 2 or size >= min(len(tasks), n_tasks):
+                    break
+                size = min(len(tasks), size * 4)
+            per_task = spent / done
+            rows.append(
+                {
+                    "label": entry.label,
+                    "method": entry.method,
+                    "backbone": entry.backbone,
+                    "per_task": per_task,
+                    "seconds": per_task * n_tasks,
+                }
+            )
+    return rows
+
+
+def _trial_tasks(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, Features]) -> tuple[int, Tasks]:
+    if spec.get("testbed") is None and spec.get("sampler") is not None:
+        asked = _checked_sampler(spec["sampler"])
+        few = {**asked, "n_tasks": min(asked["n_tasks"], 256), "sampler": "uniform"}
+        return asked["n_tasks"], sample_testbed(dataset, few, 0, tables).tasks
+    testbed = resolve_testbed(spec, dataset, tables)
+    for table in tables.values():
+        _check(table, testbed)
+    return len(testbed.tasks), testbed.tasks.take(slice(0, 256))
+
+
+def largest_setting(dataset: Dataset, backbone: str, split: str) -> dict[str, int]:
+    """What a split can give under a backbone: its number of classes and the images of its smallest class."""
+    table = features.load(dataset, backbone)
+    class_ids = dataset.split_class_ids(split)
+    counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
+    return {"n_classes": len(class_ids), "smallest_class": int(counts.min(initial=0)) if len(counts) else 0}
+
+
+def devices() -> list[dict[str, str]]:
+    """What evaluations can run on here, the fastest first: torch's name of each device and what it is."""
+    import torch
+
+    found = [
+        {"device": f"cuda:{i}", "name": f"{torch.cuda.get_device_name(i)} (cuda:{i})"}
+        for i in range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
+    ]
+    cores = _cores()
+    return [*found, {"device": "cpu", "name": f"CPU, {cores} core{'s' if cores != 1 else ''}"}]
+
+
+def _feasible(sampler: dict[str, Any], dataset: Dataset, table: Features) -> dict[str, Any]:
+    """The nearest settings this dataset can give, for a first look that must not fail."""
+    splits = [sampler["split"], "test", *dataset.splits, "all"]
+    sampler["split"] = next(s for s in splits if s == "all" or (s in dataset.splits and len(dataset.splits[s]) >= 2))
+    class_ids = dataset.split_class_ids(sampler["split"])
+    sampler["n_way"] = min(sampler["n_way"], len(class_ids))
+    smallest = int(np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids].min())
+    sampler["n_shot"] = max(1, min(sampler["n_shot"], smallest // 2))
+    sampler["n_query"] = max(1, min(sampler["n_query"], smallest - sampler["n_shot"]))
+    if dataset.taxonomy is None:
+        sampler["sampler"] = "uniform"
+    return sampler
+
+
+# --- checking ----------------------------------------------------------------------------------------------------
+
+
+def _text(spec: Mapping[str, Any], name: str) -> str:
+    value = spec.get(name)
+    if not isinstance(value, str) or not value:
+        raise BadInput(f'An evaluation\'s spec needs "{name}", a name. Got {value!r}.')
+    return value
+
+
+def _seed(spec: Mapping[str, Any]) -> int:
+    seed = spec.get("seed", 0)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise BadInput(f"seed must be a whole number from 0. Got {seed!r}.")
+    return seed
+
+
+def _checked_methods(chosen: Any) -> list[dict[str, Any]]:
+    from fsviz import methods
+
+    if not isinstance(chosen, list | tuple) or not chosen:
+        raise BadInput('An evaluation needs at least one method: "methods": [{"name": "protonet"}].')
+    found: list[dict[str, Any]] = []
+    for one in chosen:
+        one = {"name": one} if isinstance(one, str) else one
+        if not isinstance(one, Mapping):
+            raise BadInput(f'A method is {{"name": ..., "parameters": {{...}}}}. Got {one!r}.')
+        method = methods.get(str(one.get("name")))
+        checked = {"name": method.name, "parameters": method.checked(one.get("parameters"))}
+        if checked in found:
+            raise BadInput(
+                f"{method.title} is listed twice with the same parameters. Remove one or change its parameters."
+            )
+        found.append(checked)
+    return found
+
+
+def _checked_backbones(chosen: Any) -> list[str]:
+    if not isinstance(chosen, list | tuple) or not chosen:
+        raise BadInput('An evaluation needs at least one backbone with features: "backbones": ["efficientnet_lite0"].')
+    return list(dict.fromkeys(str(name) for name in chosen))
+
+
+def _checked_sampler(sampler: Any) -> dict[str, Any]:
+    from fsviz.errors import UnknownName
+
+    if not isinstance(sampler, Mapping):
+        raise BadInput(f'"sampler" is a dictionary such as {{"sampler": "uniform", "n_tasks": 100}}. Got {sampler!r}.')
+    unknown = [name for name in sampler if name not in SAMPLER_DEFAULTS]
+    if unknown:
+        raise UnknownName("setting of the sampler", unknown[0], SAMPLER_DEFAULTS)
+    settings = {**SAMPLER_DEFAULTS, **sampler}
+    if settings["sampler"] not in SAMPLERS:
+        raise UnknownName("sampler", settings["sampler"], SAMPLERS)
+    return settings
+
+
+def _common_images(dataset: Dataset, tables: Mapping[str, Features]) -> np.ndarray:
+    """Class of every image (N,), PAD where one of the tables lacks it."""
+    class_ids = dataset.image_class_ids().copy()
+    for table in tables.values():
+        there = np.zeros(max(len(class_ids), int(table.image_ids.max(initial=-1)) + 1), dtype=bool)
+        there[table.image_ids] = True
+        class_ids[~there[: len(class_ids)]] = PAD
+    return class_ids
+
+
+def _distances(
+    dataset: Dataset, split: str, distance: str, dag: str, tables: Mapping[str, Features] | None
+) -> np.ndarray:
+    from fsviz import taxonomy
+
+    return taxonomy.class_distances(taxonomy.split_dag(dataset, split, dag), distance)
+
+
+def _check(table: Features, testbed: Testbed) -> None:
+    from fsviz.evaluation import check_tasks
+
+    try:
+        check_tasks(table, testbed.tasks)
+    except FsvizError as error:
+        raise type(error)(f"Testbed {testbed.name!r} cannot be evaluated. {error}") from error
+
+
+def _resolved_device(name: str) -> str:
+    from fsviz.evaluation.predicting import torch_device
+
+    device = torch_device(name)
+    return f"cuda:{device.index or 0}" if device.type == "cuda" else str(device)
+
+
+def _fingerprint(table: Features) -> dict[str, Any]:
+    """What tells these features from others of the same name: their key, shape and images."""
+    ids = hashlib.blake2b(np.ascontiguousarray(table.image_ids, dtype=np.int64).tobytes(), digest_size=8).hexdigest()
+    key = hashlib.blake2b(repr(sorted(dict(table.key).items())).encode(), digest_size=8).hexdigest()
+    return {"rows": int(table.values.shape[0]), "dims": int(table.values.shape[1]), "images": ids, "key": key}
+
+
+@lru_cache(maxsize=4)
+def _features_cached(dataset: str, backbone: str, fingerprint: tuple[Any, ...]) -> tuple[Features, np.ndarray]:
+    from fsviz.evaluation import features_mean
+
+    try:
+        table = features.load(datasets.load(dataset), backbone)
+    except Missing as error:
+        raise Missing(f"{error} The run's finished chunks are kept: resume it afterwards.") from error
+    if tuple(sorted(_fingerprint(table).items())) != fingerprint:
+        raise BadInput(
+            f"The features of {dataset!r} under {backbone!r} are not the ones this run started with, and mixing them "
+            "would give numbers of neither. Start a new run."
+        )
+    return table, features_mean(table)
+
+
+def _features_of(dataset: str, backbone: str, fingerprint: Mapping[str, Any]) -> tuple[Features, np.ndarray]:
+    return _features_cached(dataset, backbone, tuple(sorted(fingerprint.items())))
+
+
+def _chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:
+    """Tasks a chunk, so that one takes about a second: a rough count of operations, the same on every machine."""
+    from fsviz.evaluation import chunk_size
+    from fsviz.methods import METHODS
+
+    images = tasks.n_way * (tasks.support.shape[2] + tasks.query.shape[2])
+    steps = sum(
+        int(value)
+        for name, value in entry.parameters.items()
+        if any(word in name for word in ("step", "iter", "epoch")) and isinstance(value, int | float)
+    )
+    method = METHODS[entry.method]
+    work = images * dims / 2e8 + steps * images * dims * tasks.n_way * 4 / 8e9
+    if method.pairwise:
+        work += images**2 * (dims + 20 * max(steps, 10)) / 4e9
+    size = int(np.clip(_CHUNK_SECONDS / work, 1, _LARGEST_CHUNK))
+    batch = chunk_size(tasks.n_way, tasks.support.shape[2], tasks.query.shape[2], dims, method.pairwise)
+    return max(batch, size - size % batch) if size >= batch else size
+
+
+@contextmanager
+def _threads(n: int) -> Iterator[None]:
+    """The number of threads torch uses: part of a run's spec, so that its sums are added in the same order again."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(n)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _cores() -> int:
+    import os
+
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        return os.cpu_count() or 1
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

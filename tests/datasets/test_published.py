@@ -1,0 +1,47 @@
+"""Published numbers as printed, and easy to set beside a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from fsviz.datasets.published import PAPERS, published_benchmarks, published_results, published_table
+from fsviz.methods import METHODS
+
+
+def test_every_number_has_a_paper_and_accuracies_are_percentages() -> None:
+    table = published_results()
+    assert len(table) == 562
+    assert set(table["paper"]) == set(PAPERS)
+    accuracies = table[table["metric"].isin(["top1", "top5"])]["value"]
+    assert accuracies.between(0, 100).all() and accuracies.max() > 50
+    assert set(table["fsviz_method"]) - {""} <= set(METHODS)
+
+
+def test_the_semantic_table_as_printed() -> None:
+    table = published_table("better-tieredImageNet", "5-way 1-shot").set_index("fsviz_method")
+    row = table.loc["bd_cspn"]
+    assert (row["accuracy"], row["ci95"]) == (59.99, 0.45)
+    assert [row[q] for q in ("Q1", "Q2", "Q3", "Q4")] == [46.69, 57.5, 63.8, 71.95]
+    assert row["source"] == "Bennequin et al. 2022, Table 1"
+    assert len(table) == 6 and table["top5"].isna().all()
+
+
+def test_quartiles_average_to_the_whole() -> None:
+    """Quartiles are equal parts of the same tasks, so their mean is the printed accuracy up to rounding (and one misprint of 0.2)."""
+    for setting in ("5-way 1-shot", "5-way 5-shot"):
+        table = published_table("better-tieredImageNet", setting)
+        mean = table[["Q1", "Q2", "Q3", "Q4"]].mean(axis=1)
+        assert (mean - table["accuracy"]).abs().max() < 0.21
+
+
+def test_top5_is_beside_top1() -> None:
+    table = published_table("DF20", "100-way 1-shot")
+    assert (table["top5"] > table["accuracy"]).all() and len(table) == 6
+
+
+@pytest.mark.parametrize("dataset", ["tiered_imagenet", "df20", "metacoco", "mini_imagenet"])
+def test_benchmarks_of_a_dataset(dataset: str) -> None:
+    pairs = published_benchmarks(dataset)
+    assert pairs and all(len(published_table(*pair)) for pair in pairs)
+    assert published_benchmarks("demo") == []
+    assert set(pairs) <= set(published_benchmarks())
