@@ -1,0 +1,127 @@
+"""Images to pixels in separate processes, so that the backbone never waits for a file.
+
+The processes import neither torch nor a backbone, and they end with the process that started them, however it ends.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+
+import numpy as np
+
+from fsviz import datasets
+from fsviz.errors import FsvizError, WorkspaceError
+from fsviz.features.preprocessing import Preprocessing
+from fsviz.records import Dataset
+
+FEW = 96  # below this many images, starting processes costs more than it saves
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Some images, preprocessed. pixels (n, height, width, 3) uint8 of image_ids (n,); the others with the reason."""
+
+    pixels: np.ndarray
+    image_ids: np.ndarray
+    skipped: tuple[tuple[int, str], ...]
+
+
+def decode(dataset: Dataset, image_ids: Sequence[int], preprocessing: Preprocessing) -> Decoded:
+    """Opens and preprocesses images; one that cannot be read is left out and named."""
+    pixels, kept, skipped = [], [], []
+    for image_id in image_ids:
+        try:
+            pixels.append(preprocessing.apply(datasets.open_image(dataset, int(image_id))))
+            kept.append(int(image_id))
+        except FsvizError as error:
+            skipped.append((int(image_id), str(error)))
+        except Exception as error:  # decoders raise whatever broken bytes lead them to
+            skipped.append((int(image_id), f"The image cannot be decoded ({type(error).__name__}: {error})."))
+    shape = (0, *preprocessing.size, 3)
+    return Decoded(np.stack(pixels) if pixels else np.zeros(shape, np.uint8), np.array(kept, np.int64), tuple(skipped))
+
+
+class Decoder:
+    """Decodes batches of images ahead of their use, in `workers` processes (0: in this one). A context manager."""
+
+    def __init__(self, dataset: Dataset, workers: int) -> None:
+        if multiprocessing.current_process().daemon:
+            workers = 0  # such a process may not have children
+        self._dataset, self._workers = dataset, workers
+        self._pool: ProcessPoolExecutor | None = None
+        if workers:
+            context = multiprocessing.get_context("spawn")  # a fork would copy torch's threads in an unknown state
+            self._pool = ProcessPoolExecutor(workers, context, _begin, (dataset,))
+            for _ in range(workers):
+                self._pool.submit(_ready)  # starts the processes while the backbone loads
+
+    def __enter__(self) -> Decoder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def batches(self, batches: Sequence[Sequence[int]], preprocessing: Preprocessing) -> Iterator[Decoded]:
+        """The decoded batches in order; a few are decoded ahead."""
+        done = 0
+        if self._pool is not None:
+            ahead: deque[Future[Decoded]] = deque()
+            following = iter(batches)
+            try:
+                for batch in following:
+                    ahead.append(self._pool.submit(_decode_here, batch, preprocessing))
+                    if len(ahead) > 2 * self._workers + 1:
+                        break
+                while ahead:
+                    decoded = ahead.popleft().result()
+                    batch = next(following, None)
+                    if batch is not None:
+                        ahead.append(self._pool.submit(_decode_here, batch, preprocessing))
+                    yield decoded
+                    done += 1
+                return
+            except BrokenProcessPool as error:
+                if done:
+                    raise WorkspaceError(
+                        "A process that decodes images was killed, perhaps for want of memory. Run the same command "
+                        "again: finished parts are kept. Fewer images at once (--batch) need less memory."
+                    ) from error
+                # The processes could not start at all (a script without a __main__ guard): decode here instead.
+        for batch in batches:
+            yield decode(self._dataset, batch, preprocessing)
+
+
+_worker_dataset: Dataset | None = None
+
+
+def _begin(dataset: Dataset) -> None:
+    global _worker_dataset
+    _worker_dataset = dataset
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
+    """A killed parent cannot tell its children; without this they would wait for ever."""
+    parent.join()
+    os._exit(1)
+
+
+def _ready() -> bool:
+    return _worker_dataset is not None
+
+
+def _decode_here(image_ids: Sequence[int], preprocessing: Preprocessing) -> Decoded:
+    assert _worker_dataset is not None
+    return decode(_worker_dataset, image_ids, preprocessing)

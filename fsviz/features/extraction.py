@@ -1,0 +1,284 @@
+"""Images to features: decoded in processes of their own, computed in batches, kept shard by shard.
+
+A stopped or killed extraction continues where it was. Images that cannot be read are skipped and listed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fsviz.errors import BadInput, Cancelled, Missing
+from fsviz.features import store
+from fsviz.features.backbones import DEFAULT, Backbone, load_backbone
+from fsviz.features.decoding import FEW, Decoder
+from fsviz.features.device import cores, describe
+from fsviz.records import Dataset, Features
+
+Progress = Callable[[int, int, str], None]
+MAX_BATCH = 4096
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """What an extraction gave.
+
+    n_images counts images with features; skipped holds image_id, path and reason of the others; images_per_second is
+    this run's, decoding included (None where nothing was left to do); resumed counts images kept from an earlier run.
+    """
+
+    features: Features
+    n_images: int
+    dims: int
+    skipped: tuple[dict[str, Any], ...]
+    images_per_second: float | None
+    resumed: int
+    device: str
+    warning: str
+    path: Path
+
+
+def extract(
+    dataset: Dataset,
+    backbone: str | Backbone = DEFAULT,
+    checkpoint: str | Path | None = None,
+    device: str = "auto",
+    batch: int | None = None,
+    workers: int | None = None,
+    again: bool = False,
+    progress: Progress | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Extracted:
+    """Features of all images of a dataset, computed where they are not stored yet.
+
+    batch     images at once (default 16 on a CPU, 128 on a GPU)
+    workers   processes that decode images (default: by the number of cores; 0: none)
+    again     start over, also when the features are stored
+    progress  called with images done, images in all, and a line with speed and time left; may raise Cancelled
+    should_stop  asked between batches; True ends the work with Cancelled, finished shards stay
+    """
+    n_images = check_pixels(dataset)
+    if batch is not None and not 1 <= batch <= MAX_BATCH:
+        raise BadInput(f"batch must be between 1 and {MAX_BATCH}. Got {batch}.")
+    workers = default_workers(n_images, device) if workers is None else workers
+    with Decoder(dataset, workers) as decoder:  # its processes start while the backbone loads
+        if isinstance(backbone, str):
+            backbone = load_backbone(backbone, checkpoint, device)
+        key, label = key_of(dataset, backbone), backbone.label
+        with store.locked(key, label):
+            if again:
+                store.remove(key, label)
+            stored = store.find(key, label)
+            if stored is not None:
+                return _result(stored, backbone, None, n_images)
+            done = {i for i in store.shards_done(key, label) if store.load_shard(key, label, i) is not None}
+            todo = [i for i in range(store.n_shards(n_images)) if i not in done]
+            before = sum(len(store.shard_ids(n_images, i)) for i in done)
+            started, finished, ready = time.perf_counter(), 0, before
+            with _threads(workers, backbone.device):
+                for count in _shards(dataset, backbone, todo, decoder, batch, n_images, should_stop):
+                    finished, ready = finished + count, ready + count
+                    if progress is not None:
+                        progress(ready, n_images, _pace(started, finished, n_images - ready))
+                rate = finished / (time.perf_counter() - started) if finished else None
+                where = describe(backbone.device)
+            _refuse_empty(dataset, key, label, n_images)
+            facts = {"images_per_second": rate, "device": where, "resumed": before}
+            store.finish(key, label, dataset, facts)
+        found = store.find(key, label)
+        assert found is not None
+        return _result(found, backbone, rate, before)
+
+
+def extract_shard(dataset: Dataset, backbone: Backbone, index: int, decoder: Decoder, batch: int | None = None) -> None:
+    """One shard of an extraction, for runs that are cut into chunks; joins the shards when it was the last one."""
+    n_images = check_pixels(dataset)
+    key, label = key_of(dataset, backbone), backbone.label
+    if store.find(key, label) is not None:
+        return
+    if store.load_shard(key, label, index) is None:
+        for _ in _shards(dataset, backbone, [index], decoder, batch, n_images):
+            pass
+    if len(store.shards_done(key, label)) == store.n_shards(n_images):
+        with store.locked(key, label, wait=True):
+            if store.find(key, label) is None:
+                _refuse_empty(dataset, key, label, n_images)
+                store.finish(key, label, dataset, {"device": describe(backbone.device)})
+
+
+def compute(
+    dataset: Dataset,
+    image_ids: Sequence[int] | np.ndarray,
+    backbone: Backbone,
+    decoder: Decoder | None = None,
+    batch: int | None = None,
+) -> Iterator[store.Shard]:
+    """Features of some images, batch after batch, in the order asked for; nothing is stored."""
+    ids = [int(i) for i in image_ids]
+    batches = _cut(ids, batch or default_batch(backbone.device))
+    yield from _computed(dataset, batches, backbone, decoder or Decoder(dataset, 0))
+
+
+def key_of(dataset: Dataset, backbone: Backbone) -> dict[str, Any]:
+    """Every input that the features depend on."""
+    key = {
+        "version": store.VERSION,
+        "dataset": dataset.name,
+        "fingerprint": store.fingerprint(dataset),
+        "backbone": backbone.name,
+        "checkpoint": backbone.checkpoint,
+        "preprocessing": backbone.preprocessing.as_dict(),
+    }
+    return {**key, "warning": backbone.warning} if backbone.warning else key
+
+
+def check_pixels(dataset: Dataset) -> int:
+    """The number of images to extract from; a sentence where there are none."""
+    if not dataset.has_pixels or dataset.images is None:
+        raise Missing(
+            f"{dataset.title} has no images here, only its class table. "
+            "Add your own copy with 'python -m fsviz add NAME PATH', then extract from that."
+        )
+    if not len(dataset.images):
+        raise Missing(f"{dataset.title} has no images. Add some with 'python -m fsviz add NAME PATH'.")
+    if dataset.origin == "folder" and dataset.root is not None and not dataset.root.is_dir():
+        raise Missing(
+            f"The folder of {dataset.title}, {dataset.root}, is not there. Connect its disk or restore it."
+        )
+    return len(dataset.images)
+
+
+def default_workers(n_images: int, device: str = "auto") -> int:
+    """Decoding processes: on a CPU one core in four, beside a GPU all but one; none for a handful of images."""
+    if n_images < FEW:
+        return 0
+    on_cpu = device == "cpu" or (device == "auto" and not _has_gpu())
+    return max(1, cores() // 4) if on_cpu else max(1, min(16, cores() - 1))
+
+
+def default_batch(device: str) -> int:
+    """Images at once: few on a CPU, where larger batches only leave its caches."""
+    return 16 if device == "cpu" else 128
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available() or torch.backends.mps.is_available()
+
+
+def _shards(
+    dataset: Dataset,
+    backbone: Backbone,
+    todo: Sequence[int],
+    decoder: Decoder,
+    batch: int | None,
+    n_images: int,
+    should_stop: Callable[[], bool] | None = None,
+) -> Iterator[int]:
+    """Computes and keeps shards; yields the number of images after every batch. Decoding runs ahead across shards."""
+    key, label = key_of(dataset, backbone), backbone.label
+    size = batch or default_batch(backbone.device)
+    by_shard = {index: _cut(store.shard_ids(n_images, index), size) for index in todo}
+    computed = _computed(dataset, [ids for batches in by_shard.values() for ids in batches], backbone, decoder)
+    for index, batches in by_shard.items():
+        parts = []
+        for _ in batches:
+            if should_stop is not None and should_stop():
+                raise Cancelled("The extraction was stopped. Run it again to continue: finished parts are kept.")
+            parts.append(next(computed))
+            yield len(parts[-1].image_ids) + len(parts[-1].skipped)
+        values, kept = np.concatenate([p.values for p in parts]), np.concatenate([p.image_ids for p in parts])
+        skipped = tuple(pair for part in parts for pair in part.skipped)
+        store.save_shard(key, label, index, store.Shard(values, kept, skipped))
+
+
+def _computed(
+    dataset: Dataset, batches: Sequence[Sequence[int]], backbone: Backbone, decoder: Decoder
+) -> Iterator[store.Shard]:
+    for decoded in decoder.batches(batches, backbone.preprocessing):
+        if len(decoded.image_ids):
+            values = _forward(backbone, decoded.pixels)
+        else:
+            values = np.zeros((0, backbone.dims), np.float32)
+        yield store.Shard(values, decoded.image_ids, decoded.skipped)
+
+
+def _forward(backbone: Backbone, pixels: np.ndarray) -> np.ndarray:
+    import torch
+
+    try:
+        values = backbone.features(pixels)
+    except torch.OutOfMemoryError as error:
+        raise BadInput(
+            f"{len(pixels)} images at once do not fit into the memory of {backbone.device}. Lower --batch."
+        ) from error
+    if not np.isfinite(values).all():
+        raise BadInput(
+            f"{backbone.name} gives features that are not finite numbers, so its weights are broken. "
+            "Choose another checkpoint."
+        )
+    return values
+
+
+def _cut(ids: Sequence[int], size: int) -> list[list[int]]:
+    return [[int(i) for i in ids[start : start + size]] for start in range(0, len(ids), size)]
+
+
+@contextmanager
+def _threads(workers: int, device: str) -> Iterator[None]:
+    """Leaves the decoding processes their cores while a backbone runs on the CPU."""
+    import torch
+
+    before = torch.get_num_threads()
+    try:
+        if device == "cpu":
+            torch.set_num_threads(max(1, min(before, cores() - workers)))
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _pace(started: float, finished: int, left: int) -> str:
+    rate = finished / max(time.perf_counter() - started, 1e-9)
+    return f"{rate:.1f} images/s, {_duration(left / rate)} left" if rate else "starting"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _refuse_empty(dataset: Dataset, key: dict[str, Any], label: str, n_images: int) -> None:
+    """When not one image can be read, something is wrong with the folder, and there is nothing to keep."""
+    shards = (store.load_shard(key, label, index) for index in range(store.n_shards(n_images)))
+    first = ""
+    for shard in shards:
+        if shard is not None and len(shard.image_ids):
+            return
+        if shard is not None and shard.skipped and not first:
+            first = shard.skipped[0][1]
+    store.remove(key, label)
+    raise BadInput(f"None of the {n_images} images of {dataset.title} can be read. The first one: {first}")
+
+
+def _result(about: dict[str, Any], backbone: Backbone, rate: float | None, resumed: int) -> Extracted:
+    features = store.open_found(about)
+    return Extracted(
+        features,
+        len(features.image_ids),
+        int(features.values.shape[1]),
+        tuple(about["skipped"]),
+        rate,
+        resumed,
+        describe(backbone.device),
+        backbone.warning,
+        Path(about["path"]),
+    )

@@ -1,0 +1,388 @@
+"""Features on disk: what ships with the demo, and the workspace.
+
+workspace/features/DATASET/BACKBONE-DIGEST/
+    values.npy     (n, D) float16 (float32 where the numbers need it), memory-mapped when loaded
+    rows.parquet   image_id and class_id of every row
+    about.json     the key (every input the values depend on), images that were skipped, and how it was made
+workspace/features/DATASET/.partial-BACKBONE-DIGEST/
+    00012.npz      a finished shard of SHARD images; what a killed extraction leaves, and the next one continues
+
+Everything is written under a temporary name and renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz import workspace
+from fsviz.errors import BadInput, Missing, WorkspaceError
+from fsviz.records import Dataset, Features
+
+VERSION = 1
+SHARD = 256  # images; a kill loses at most this many
+SHIPPED = Path(__file__).resolve().parents[2] / "data" / "demo" / "features"
+IMPORTED = "imported"
+_LARGEST_HALF = 60_000.0
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Features (n, D) float32 of image_ids (n,), and the images of the shard that could not be read."""
+
+    values: np.ndarray
+    image_ids: np.ndarray
+    skipped: tuple[tuple[int, str], ...]
+
+
+def load(dataset: Dataset, backbone: str) -> Features:
+    """Features of a dataset under a backbone: the ones that ship with the demo first, then the workspace's.
+
+    backbone  a name as `available` gives it; a plain name also finds features made with a checkpoint of it.
+    """
+    shipped = _shipped(dataset, backbone)
+    if shipped is not None:
+        return shipped
+    found = [entry for entry in _entries(dataset.name) if _matches(backbone, entry["label"])]
+    print_ = fingerprint(dataset) if found else ""
+    current = [entry for entry in found if entry["key"].get("fingerprint") == print_]
+    if current:
+        exact = [entry for entry in current if entry["label"] == backbone]
+        return _open(max(exact or current, key=lambda entry: entry["created"]))
+    if found:
+        raise Missing(
+            f"The features of {dataset.title} under {backbone} were made before its images changed. "
+            f"Make them again with '{_command(dataset, backbone)}'."
+        )
+    others = available(dataset)
+    also = f" There are features under {', '.join(others)}." if others else ""
+    if not dataset.has_pixels:
+        raise Missing(
+            f"{dataset.title} has no features under {backbone} and no images to extract them from.{also} "
+            "Add your own copy of its images with 'python -m fsviz add NAME PATH', or import features you have "
+            "with 'python -m fsviz import-features NAME FILE'."
+        )
+    raise Missing(
+        f"There are no features of {dataset.title} under {backbone} yet.{also} "
+        f"Make them with '{_command(dataset, backbone)}'."
+    )
+
+
+def available(dataset: Dataset) -> list[str]:
+    """The backbones that have up-to-date features of a dataset, the embedded ones first."""
+    labels = []
+    if dataset.origin == "demo" and SHIPPED.is_dir():
+        shipped = [path.stem for path in sorted(SHIPPED.glob("*.npy"), reverse=True)]
+        labels += [label for label in shipped if _shipped(dataset, label) is not None]
+    stored = _entries(dataset.name)
+    print_ = fingerprint(dataset) if stored else ""
+    labels += [entry["label"] for entry in stored if entry["key"].get("fingerprint") == print_]
+    return list(dict.fromkeys(labels))
+
+
+def list_features() -> list[dict[str, Any]]:
+    """All features at hand, shipped and in the workspace: one dictionary each, plain values."""
+    rows = []
+    for path in sorted(SHIPPED.glob("*.npy"), reverse=True) if SHIPPED.is_dir() else []:
+        about = _about(path.with_suffix(".json"))
+        if about is not None:
+            rows.append(_row({"label": path.stem, **about}, path, "shipped"))
+    for folder in workspace.entries("features"):
+        for entry in _entries(folder.name):
+            rows.append(_row(entry, Path(entry["path"]), "workspace"))
+    return rows
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """Changes when a dataset's images do: their order, files and classes; for the demo everything they are drawn from.
+
+    Attributes, splits and taxonomy of other datasets may change without making features again.
+    """
+    if dataset.images is None:
+        table = dataset.classes[["class_name"]]
+    elif dataset.origin == "demo":
+        table = dataset.images
+    else:
+        table = dataset.images[["class_id", "path"] if "path" in dataset.images else ["class_id"]]
+    text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    return hashlib.sha256(f"{dataset.origin}\n{text}".encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def key_digest(key: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
+
+
+def folder_of(key: Mapping[str, Any], label: str) -> Path:
+    """Where the features with this key live."""
+    return workspace.folder("features") / str(key["dataset"]) / f"{_slug(label)}-{key_digest(key)[:12]}"
+
+
+def find(key: Mapping[str, Any], label: str) -> dict[str, Any] | None:
+    """What is known of the features with exactly this key, or None where they are not stored."""
+    folder = folder_of(key, label)
+    about = _about(folder / "about.json")
+    return None if about is None or about.get("key") != key else {**about, "path": str(folder)}
+
+
+def open_found(about: Mapping[str, Any]) -> Features:
+    """The features that `find` found."""
+    return _open(about)
+
+
+def remove(key: Mapping[str, Any], label: str) -> None:
+    """Forgets the features with this key, finished or not."""
+    for path in (folder_of(key, label), _partial(key, label)):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def save(
+    key: Mapping[str, Any],
+    label: str,
+    values: np.ndarray,
+    image_ids: np.ndarray,
+    class_ids: np.ndarray,
+    skipped: Sequence[Mapping[str, Any]] = (),
+    facts: Mapping[str, Any] | None = None,
+) -> Path:
+    """Stores finished features."""
+    return _write(key, label, [values], image_ids, class_ids, skipped, facts or {})
+
+
+# Shards of an extraction that is under way
+
+
+def save_shard(key: Mapping[str, Any], label: str, index: int, shard: Shard) -> None:
+    """Keeps one finished shard; after a kill it need not be computed again."""
+    folder = _partial(key, label)
+    ids = np.array([image_id for image_id, _ in shard.skipped], np.int64)
+    reasons = np.array([reason for _, reason in shard.skipped], np.str_)
+    try:
+        with workspace.atomic_file(folder / f"{index:05d}.npz") as temporary, open(temporary, "wb") as file:
+            np.savez(file, values=shard.values, image_ids=shard.image_ids, skipped=ids, reasons=reasons)
+    except WorkspaceError:
+        _drop_if_empty(folder)
+        raise
+
+
+def load_shard(key: Mapping[str, Any], label: str, index: int) -> Shard | None:
+    """A finished shard, or None; one that cannot be read counts as not finished."""
+    path = _partial(key, label) / f"{index:05d}.npz"
+    if not path.is_file():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as kept:
+            skipped = tuple(zip(kept["skipped"].tolist(), kept["reasons"].tolist(), strict=True))
+            return Shard(kept["values"], kept["image_ids"], skipped)
+    except (OSError, ValueError, KeyError, EOFError):
+        return None
+
+
+def shards_done(key: Mapping[str, Any], label: str) -> set[int]:
+    """Numbers of the shards that are finished."""
+    folder = _partial(key, label)
+    return {int(path.stem) for path in folder.glob("[0-9]*.npz")} if folder.is_dir() else set()
+
+
+def finish(key: Mapping[str, Any], label: str, dataset: Dataset, facts: Mapping[str, Any]) -> Path:
+    """Joins all shards into the finished features and removes them."""
+    count = n_shards(len(dataset.images) if dataset.images is not None else 0)
+    shards = [load_shard(key, label, index) for index in range(count)]
+    if any(shard is None for shard in shards):
+        raise WorkspaceError(
+            f"Part of the extraction in {_partial(key, label)} is gone. Run the same command again to make it."
+        )
+    image_ids = np.concatenate([shard.image_ids for shard in shards])
+    paths = dataset.images["path"].astype(str).to_numpy() if "path" in dataset.images else None
+    skipped = [
+        {"image_id": image_id, "path": "" if paths is None else str(paths[image_id]), "reason": reason}
+        for shard in shards
+        for image_id, reason in shard.skipped
+    ]
+    class_ids = dataset.image_class_ids()[image_ids]
+    path = _write(key, label, [shard.values for shard in shards], image_ids, class_ids, skipped, facts)
+    shutil.rmtree(_partial(key, label), ignore_errors=True)
+    return path
+
+
+def n_shards(n_images: int) -> int:
+    return -(-n_images // SHARD)
+
+
+def shard_ids(n_images: int, index: int) -> range:
+    """The image_ids of one shard."""
+    return range(index * SHARD, min(n_images, (index + 1) * SHARD))
+
+
+@contextmanager
+def locked(key: Mapping[str, Any], label: str, wait: bool = False) -> Iterator[None]:
+    """One process at a time works on these features; the lock falls with the process, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: renames alone keep the store whole
+        yield
+        return
+    parent = workspace.folder("features", create=True) / str(key["dataset"])
+    path = parent / f".lock-{_slug(label)}-{key_digest(key)[:12]}"
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        handle = open(path, "w")  # noqa: SIM115  (held open as long as the lock)
+    except OSError as error:
+        raise WorkspaceError(
+            f"{parent} cannot be written ({error.strerror or error}). Free some space or move FSVIZ_HOME."
+        ) from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError as error:
+            raise BadInput(
+                f"The features of {key['dataset']} under {label} are being extracted by another process. "
+                "Wait for it to finish, or stop it first."
+            ) from error
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+# Private steps
+
+
+def _write(
+    key: Mapping[str, Any],
+    label: str,
+    parts: Sequence[np.ndarray],
+    image_ids: np.ndarray,
+    class_ids: np.ndarray,
+    skipped: Sequence[Mapping[str, Any]],
+    facts: Mapping[str, Any],
+) -> Path:
+    path = folder_of(key, label)
+    dims = parts[0].shape[1]
+    half = all(float(np.abs(part).max(initial=0)) < _LARGEST_HALF for part in parts)
+    dtype = np.dtype(np.float16 if half else np.float32)
+    about = {
+        "key": dict(key),
+        "label": label,
+        "n_images": len(image_ids),
+        "dims": dims,
+        "dtype": dtype.name,
+        "skipped": list(skipped),
+        "created": time.time(),
+        **facts,
+    }
+    with workspace.atomic_folder(path) as folder:
+        # Plain writes: on a full disk a memory-mapped file would end the process instead of raising an error.
+        with open(folder / "values.npy", "wb") as file:
+            header = {"descr": dtype.str, "fortran_order": False, "shape": (len(image_ids), dims)}
+            np.lib.format.write_array_header_1_0(file, header)
+            for part in parts:
+                file.write(np.ascontiguousarray(part, dtype=dtype).data)
+        pd.DataFrame({"image_id": image_ids, "class_id": class_ids}).to_parquet(folder / "rows.parquet", index=False)
+        (folder / "about.json").write_text(json.dumps(about, indent=1, sort_keys=True), encoding="utf-8")
+    return path
+
+
+def _open(about: Mapping[str, Any]) -> Features:
+    folder = Path(about["path"])
+    try:
+        values = np.load(folder / "values.npy", mmap_mode="r", allow_pickle=False)
+        rows = pd.read_parquet(folder / "rows.parquet")
+        if values.ndim != 2 or len(values) != len(rows):
+            raise ValueError(f"{values.shape} values for {len(rows)} rows")
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(
+            f"The features in {folder} cannot be read ({error}). Delete that folder and extract them again."
+        ) from error
+    ids, classes = rows["image_id"].to_numpy(np.int64), rows["class_id"].to_numpy(np.int64)
+    return Features(str(about["key"]["dataset"]), str(about["label"]), values, ids, classes, about["key"])
+
+
+def _shipped(dataset: Dataset, backbone: str) -> Features | None:
+    if dataset.origin != "demo" or dataset.images is None or not _is_plain(backbone):
+        return None
+    path = SHIPPED / f"{backbone}.npy"
+    if not path.is_file():
+        return None
+    about = _about(path.with_suffix(".json"))
+    values = np.load(path, mmap_mode="r", allow_pickle=False)
+    if about is None or len(values) != len(dataset.images) or about["key"].get("fingerprint") != fingerprint(dataset):
+        return None
+    return Features(dataset.name, backbone, values, np.arange(len(values)), dataset.image_class_ids(), about["key"])
+
+
+def _entries(dataset_name: str) -> list[dict[str, Any]]:
+    """The stored features of one dataset, oldest first; folders that cannot be read are left out."""
+    folder = workspace.folder("features") / dataset_name
+    if not folder.is_dir():
+        return []
+    entries = []
+    for path in sorted(folder.iterdir()):
+        about = None if path.name.startswith(".") else _about(path / "about.json")
+        if about is not None:
+            entries.append({**about, "path": str(path)})
+    return sorted(entries, key=lambda entry: entry["created"])
+
+
+def _about(path: Path) -> dict[str, Any] | None:
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        return about if isinstance(about["key"], dict) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _row(about: Mapping[str, Any], path: Path, origin: str) -> dict[str, Any]:
+    key = about["key"]
+    return {
+        "dataset": key.get("dataset", "demo"),
+        "backbone": about["label"],
+        "n_images": about.get("n_images"),
+        "dims": about.get("dims"),
+        "skipped": len(about.get("skipped", ())),
+        "dtype": about.get("dtype"),
+        "origin": origin,
+        "warning": key.get("warning", ""),
+        "path": str(path),
+    }
+
+
+def _matches(asked: str, label: str) -> bool:
+    """ "resnet12" finds resnet12@1a2b3c4d, "ViT-B-32" finds open_clip:ViT-B-32/openai; a full label finds itself."""
+    if asked == label:
+        return True
+    plain = label.split("@")[0]
+    bare = plain.split(":", 1)[-1]
+    return asked in {plain, bare, bare.split("/")[0]}
+
+
+def _is_plain(name: str) -> bool:
+    return re.fullmatch(r"[A-Za-z0-9_]+", name) is not None
+
+
+def _slug(label: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.@+-]+", "-", label)[:80]
+
+
+def _partial(key: Mapping[str, Any], label: str) -> Path:
+    final = folder_of(key, label)
+    return final.with_name(f".partial-{final.name}")
+
+
+def _drop_if_empty(folder: Path) -> None:
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _command(dataset: Dataset, backbone: str) -> str:
+    return f"python -m fsviz extract {dataset.name} --backbone {backbone.split('@')[0]}"
