@@ -229,3 +229,34 @@ class SizeHistogram:
     bars: Mapping[str, np.ndarray]
     median: float
     logarithmic: bool
+
+
+@dataclass(frozen=True)
+class ClassMap:
+    """The graph of meanings that spans C classes of a split, laid out to be drawn: V visible nodes, the root first.
+
+    names (V,), xy (V, 2) with y downwards, depth (V,)
+    n_images, n_classes  (V,) images and classes at or below a node
+    class_position       (V,) place in the split of the class a node is, PAD where it is a concept above classes
+    folded               (V,) whether nodes below it are not shown
+    parents, children    (E,) visible edges
+    shown_at             (C,) the visible node of each class: itself, or the one it is folded into
+    branch               (V,) name of the first-level concept above a node, "" for the root
+    deepest, n_nodes, n_edges, n_leaves  of the whole graph, shown or not
+    """
+
+    names: tuple[str, ...]
+    xy: np.ndarray
+    depth: np.ndarray
+    n_images: np.ndarray
+    n_classes: np.ndarray
+    class_position: np.ndarray
+    folded: np.ndarray
+    parents: np.ndarray
+    children: np.ndarray
+    shown_at: np.ndarray
+    branch: np.ndarray
+    deepest: int
+    n_nodes: int
+    n_edges: int
+    n_leaves: int

@@ -1,0 +1,435 @@
+"""Semantic task sampling (Bennequin et al. 2022): how far apart in meaning are the classes of a task?
+
+From top to bottom: distances between the classes of a split, a testbed drawn uniformly or by closeness, what the
+testbed is like (coarsity, balance of classes), and the graph of meanings behind it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import fsviz
+from fsviz import sampling, taxonomy
+from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
+from fsviz.records import PAD, ClassMap, Dataset, Features, Tasks, Testbed
+from fsviz.sampling import testbeds
+from fsviz.taxonomy.layout import class_order, layered, radial
+
+SAMPLERS: dict[str, str] = {
+    "uniform": "every set of classes is equally likely",
+    "semantic": "classes close in meaning are drawn together, every class about equally often",
+}
+DAGS = taxonomy.DAG_MODES
+
+
+@dataclass(frozen=True)
+class DistanceKind:
+    """A way to measure how far apart two classes are.
+
+    alpha       the default weight of closeness, and alpha_most the end of a slider: a distance between 0 and 1 needs
+                a larger alpha than one that reaches 15
+    """
+
+    title: str
+    explanation: str
+    alpha: float
+    alpha_most: float
+    bounded: bool = False
+
+
+DISTANCES: dict[str, DistanceKind] = {
+    "jiang_conrath": DistanceKind(
+        "Jiang-Conrath",
+        "2 log|s| - log|a| - log|b|: how many images the smallest concept s above both classes a and b holds, "
+        "against the images of a and of b. The paper's distance.",
+        0.383,
+        2.0,
+    ),
+    "path_length": DistanceKind(
+        "Path length",
+        "the number of is-a steps from one class up to a shared concept and down to the other.",
+        0.25,
+        1.5,
+    ),
+    "wu_palmer": DistanceKind(
+        "Wu-Palmer",
+        "from 0 to 1: how deep the shared concept lies, against the depth of the two classes.",
+        5.0,
+        30.0,
+        True,
+    ),
+    "lin": DistanceKind(
+        "Lin",
+        "from 0 to 1: how specific the shared concept is, against how specific the two classes are.",
+        5.0,
+        30.0,
+        True,
+    ),
+    "features": DistanceKind(
+        "Features",
+        "the straight-line distance between the mean features of two classes: how alike they look, whatever they mean.",
+        5.0,
+        40.0,
+        True,
+    ),
+}
+
+
+# Distances -------------------------------------------------------------------------------------------------------
+
+
+def class_distances(
+    dataset: Dataset,
+    split: str,
+    distance: str = "jiang_conrath",
+    dag: str = "shortest_path",
+    backbone: str | None = None,
+) -> np.ndarray:
+    """(C, C) distances between the classes of a split, in split order."""
+    if distance not in DISTANCES:
+        raise UnknownName("distance", distance, DISTANCES)
+    if distance == "features":
+        from fsviz import features
+
+        if backbone is None:
+            backbone = default_backbone(dataset)
+        return feature_distances(features.load(dataset, backbone), dataset.split_class_ids(split))
+    return taxonomy.class_distances(taxonomy.split_dag(dataset, split, dag), distance)
+
+
+def feature_distances(features: Features, class_ids: np.ndarray) -> np.ndarray:
+    """(C, C) Euclidean distances between class means of unit-length features. Between 0 and 2."""
+    class_ids = np.asarray(class_ids)
+    means = np.zeros((len(class_ids), features.values.shape[1]))
+    for position, class_id in enumerate(class_ids):
+        rows = np.flatnonzero(features.class_ids == class_id)
+        if not len(rows):
+            raise Missing(
+                f"Class {int(class_id)} of {features.dataset!r} has no features under {features.backbone!r}, so its "
+                "mean is unknown. Extract the features again, or pick another distance."
+            )
+        values = np.asarray(features.values[rows], dtype=float)
+        norms = np.linalg.norm(values, axis=1, keepdims=True)
+        means[position] = (values / np.where(norms > 0, norms, 1.0)).mean(axis=0)
+    squared = (means**2).sum(axis=1)
+    distances = np.sqrt(np.maximum(squared[:, None] + squared[None, :] - 2 * means @ means.T, 0.0))
+    np.fill_diagonal(distances, 0.0)
+    return (distances + distances.T) / 2
+
+
+def default_backbone(dataset: Dataset) -> str:
+    """The first backbone that has features of a dataset."""
+    from fsviz import features
+
+    known = features.available(dataset)
+    if not known:
+        raise Missing(
+            f"{dataset.title} has no features, so classes cannot be compared by how they look. Extract them with "
+            f"'python -m fsviz extract {dataset.name} --backbone efficientnet_lite0', or pick another distance."
+        )
+    return known[0]
+
+
+def possible_distances(dataset: Dataset) -> list[str]:
+    """The distances this dataset can give: by taxonomy, by features, both or none."""
+    names = [name for name in DISTANCES if name != "features"] if dataset.taxonomy is not None else []
+    return [*names, "features"] if dataset.has_features else names
+
+
+# Testbeds --------------------------------------------------------------------------------------------------------
+
+
+def sample_testbed(
+    dataset: Dataset,
+    split: str = "test",
+    sampler: str = "semantic",
+    alpha: float = 0.383,
+    beta: float = 100.0,
+    n_way: int = 5,
+    n_shot: int | None = None,
+    n_query: int | None = None,
+    n_tasks: int = 5000,
+    seed: int = 0,
+    distance: str = "jiang_conrath",
+    dag: str = "shortest_path",
+    backbone: str | None = None,
+    name: str | None = None,
+    distances: np.ndarray | None = None,
+    usable: np.ndarray | None = None,
+) -> Testbed:
+    """Draws a testbed and measures the coarsity of its tasks.
+
+    n_shot     images a class in the support, 0 or None for tasks of classes only; then n_query images in the query
+    distances  the matrix of `class_distances`, where the caller already has it
+    usable     image_ids that may be drawn (those with features, say); all where None
+    The uniform sampler needs no distance: without one its tasks carry no coarsity.
+    """
+    if sampler not in SAMPLERS:
+        raise UnknownName("sampler", sampler, SAMPLERS)
+    class_ids = dataset.split_class_ids(split)
+    _check_ways(dataset, split, n_way, len(class_ids))
+    if distances is None:
+        try:
+            distances = class_distances(dataset, split, distance, dag, backbone)
+        except FsvizError:
+            if sampler == "semantic":
+                raise
+    if sampler == "semantic":
+        tasks = sampling.sample_semantic(distances, class_ids, n_way, n_tasks, alpha, beta, seed)
+    else:
+        tasks = sampling.sample_uniform(class_ids, n_way, n_tasks, seed)
+    if distances is not None:
+        tasks = measure_coarsity(tasks, class_ids, distances)
+    recipe: dict[str, Any] = {"dataset": dataset.name, "split": split, "sampler": sampler}
+    if sampler == "semantic":
+        recipe |= {"alpha": float(alpha), "beta": float(beta)}
+    recipe |= {"distance": distance}
+    if distance == "features":
+        recipe |= {"backbone": backbone or default_backbone(dataset)}
+    else:
+        recipe |= {"dag": dag}
+    recipe |= {"n_way": int(n_way), "n_tasks": int(n_tasks), "seed": int(seed)}
+    recipe |= {"n_distinct": sampling.count_distinct(tasks.class_ids)}
+    if n_shot:
+        tasks = _with_images(dataset, tasks, n_shot, n_query, seed, usable)
+        recipe |= {"n_shot": int(n_shot), "n_query": int(n_query)}
+    recipe |= {"version": fsviz.__version__}
+    return Testbed(name or default_name(recipe), tasks, recipe)
+
+
+def measure_coarsity(tasks: Tasks, class_ids: np.ndarray, distances: np.ndarray) -> Tasks:
+    """The tasks with their coarsity, given the distances between the classes class_ids (C,)."""
+    positions = taxonomy.split_positions(tasks.class_ids, class_ids)
+    return tasks.with_measure("coarsity", taxonomy.coarsity(distances, positions))
+
+
+def default_name(recipe: Mapping[str, Any]) -> str:
+    """A name that tells testbeds of different recipes apart."""
+    parts = [str(recipe["dataset"]), str(recipe["split"]), str(recipe["sampler"])]
+    if recipe["sampler"] == "semantic":
+        parts += [f"a{recipe['alpha']:g}", f"b{recipe['beta']:g}"]
+    if recipe["distance"] != "jiang_conrath":
+        parts.append(str(recipe["distance"]))
+    if recipe.get("dag") == "all_paths":
+        parts.append("all_paths")
+    parts.append(f"{recipe['n_way']}way")
+    if "n_shot" in recipe:
+        parts.append(f"{recipe['n_shot']}shot")
+    return "_".join([*parts, f"{recipe['n_tasks']}tasks", f"seed{recipe['seed']}"])[:100]
+
+
+def command(recipe: Mapping[str, Any], out: str = "") -> str:
+    """The command line that draws the same testbed again."""
+    words = ["python", "-m", "fsviz", "sample", str(recipe["dataset"]), "--split", str(recipe["split"])]
+    words += ["--sampler", str(recipe["sampler"])]
+    for key in ("alpha", "beta"):
+        if key in recipe:
+            words += [f"--{key}", f"{recipe[key]:g}" if float(f"{recipe[key]:g}") == recipe[key] else repr(recipe[key])]
+    if recipe.get("distance", "jiang_conrath") != "jiang_conrath":
+        words += ["--distance", str(recipe["distance"])]
+    if "backbone" in recipe:
+        words += ["--backbone", str(recipe["backbone"])]
+    if recipe.get("dag", "shortest_path") != "shortest_path":
+        words += ["--dag", str(recipe["dag"])]
+    words += ["--n-way", str(recipe["n_way"])]
+    words += ["--n-shot", str(recipe.get("n_shot", 0))]
+    if "n_query" in recipe:
+        words += ["--n-query", str(recipe["n_query"])]
+    words += ["--n-tasks", str(recipe["n_tasks"]), "--seed", str(recipe["seed"])]
+    return shlex.join([*words, *(["--out", out] if out else [])])
+
+
+def summarise(testbed: Testbed, dataset: Dataset) -> dict[str, Any]:
+    """Quartiles of the coarsity, and how often the rarest and the commonest class of the split occur."""
+    if "coarsity" not in testbed.tasks.measures:
+        raise Missing(f"The testbed {testbed.name!r} carries no coarsity. Choose a distance this dataset can give.")
+    values = np.quantile(testbed.tasks.measures["coarsity"], [0, 0.25, 0.5, 0.75, 1])
+    counts = class_counts(testbed, dataset)
+    return {
+        "n_tasks": len(testbed.tasks),
+        "quantiles": {name: float(v) for name, v in zip(("0", "25", "50", "75", "100"), values, strict=True)},
+        "class_counts": {"min": int(counts.min()), "max": int(counts.max())},
+    }
+
+
+def class_counts(testbed: Testbed, dataset: Dataset) -> np.ndarray:
+    """(C,) number of tasks that hold each class of the testbed's split, in split order."""
+    class_ids = dataset.split_class_ids(str(testbed.recipe["split"]))
+    ids = testbed.tasks.class_ids
+    return np.bincount(ids[ids != PAD], minlength=dataset.n_classes)[class_ids]
+
+
+def testbed_coarsity(
+    testbed: Testbed,
+    dataset: Dataset,
+    distance: str = "jiang_conrath",
+    dag: str = "shortest_path",
+    backbone: str | None = None,
+) -> Testbed:
+    """The testbed with its coarsity measured again, by this distance over the classes of its split."""
+    split = str(testbed.recipe["split"])
+    distances = class_distances(dataset, split, distance, dag, backbone)
+    tasks = measure_coarsity(testbed.tasks, dataset.split_class_ids(split), distances)
+    return Testbed(testbed.name, tasks, testbed.recipe)
+
+
+save_testbed = testbeds.save_testbed
+load_testbed = testbeds.load_testbed
+list_testbeds = testbeds.list_testbeds
+export_testbed = testbeds.export
+
+
+def warm_up() -> None:
+    """Loads the compiled samplers, so that the first real draw is quick."""
+    line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    sampling.sample_semantic(line, np.arange(3), 2, 1, 1.0, 1.0, 0)
+    sampling.assign_images(sampling.sample_uniform(np.arange(3), 2, 1, 0), np.arange(3).repeat(2), 1, 1, 0)
+
+
+def _check_ways(dataset: Dataset, split: str, n_way: int, n_classes: int) -> None:
+    if isinstance(n_way, int | np.integer) and n_way > n_classes:
+        raise BadInput(
+            f"n_way must be at most {n_classes}, the number of classes in split {split!r} of {dataset.title}. "
+            f"Got {n_way}. Lower n_way or pick another split."
+        )
+
+
+def _with_images(
+    dataset: Dataset, tasks: Tasks, n_shot: int, n_query: int | None, seed: int, usable: np.ndarray | None
+) -> Tasks:
+    of_image = dataset.image_class_ids()
+    if usable is not None:
+        masked = np.full(len(of_image), PAD, dtype=np.int64)
+        masked[usable] = of_image[usable]
+        of_image = masked
+    hand = n_shot + (n_query or 0)
+    used = np.unique(tasks.class_ids)
+    sizes = np.bincount(of_image[of_image >= 0], minlength=dataset.n_classes)
+    smallest = used[sizes[used].argmin()]
+    if sizes[smallest] < hand:
+        raise BadInput(
+            f"A class needs n_shot + n_query = {hand} images. Class {dataset.classes['class_name'][smallest]!r} of "
+            f"{dataset.title} has {sizes[smallest]}. Lower n_shot or n_query."
+        )
+    return sampling.assign_images(tasks, of_image, n_shot, n_query or 0, seed)
+
+
+# The graph behind the distances ----------------------------------------------------------------------------------
+
+
+def class_map(
+    dataset: Dataset, split: str, dag: str = "shortest_path", deepest: int | None = None, layout: str = "radial"
+) -> ClassMap:
+    """The graph that spans the classes of a split, without tunnels, laid out to be drawn.
+
+    deepest  nodes farther from the root are folded into their last visible ancestor; None shows all
+    layout   "radial" (root in the middle) or "layered" (root on top)
+    """
+    graph = taxonomy.collapse(taxonomy.split_dag(dataset, split, dag))
+    if layout not in ("radial", "layered"):
+        raise UnknownName("layout", layout, ["radial", "layered"])
+    limit = int(graph.depth.max()) if deepest is None else max(1, int(deepest))
+    shown = np.flatnonzero(graph.depth <= limit)
+    xy = (radial if layout == "radial" else layered)(graph, shown)
+    new = np.full(len(graph), -1, dtype=np.int64)
+    new[shown] = np.arange(len(shown))
+    edge = (new[graph.parents] >= 0) & (new[graph.children] >= 0)
+    folded = np.zeros(len(graph), dtype=bool)
+    folded[graph.parents[(new[graph.parents] >= 0) & (new[graph.children] < 0)]] = True
+    class_at = np.full(len(graph), PAD, dtype=np.int64)
+    class_at[graph.class_nodes] = np.arange(graph.n_classes)
+    names = np.array(graph.names, dtype=object)
+    class_names = dataset.classes["class_name"].to_numpy()[dataset.split_class_ids(split)]
+    names[graph.class_nodes] = class_names
+    visible = graph.class_nodes.copy()  # where each class shows: itself, or the node it is folded into
+    while (hidden := new[visible] < 0).any():
+        visible[hidden] = graph.first_parent[visible[hidden]]
+    return ClassMap(
+        names=tuple(str(n) for n in names[shown]),
+        xy=xy,
+        depth=graph.depth[shown],
+        n_images=graph.counts[shown],
+        n_classes=graph.below[shown].sum(axis=1),
+        class_position=class_at[shown],
+        folded=folded[shown],
+        parents=new[graph.parents[edge]],
+        children=new[graph.children[edge]],
+        shown_at=new[visible],
+        branch=_branches(graph)[shown],
+        deepest=int(graph.depth.max()),
+        n_nodes=len(graph),
+        n_edges=graph.n_edges,
+        n_leaves=len(graph.leaves),
+    )
+
+
+def _branches(graph: taxonomy.Dag) -> np.ndarray:
+    """(V,) name of the first-level concept above each node, "" for the root: the kingdoms of DF20."""
+    branch = np.array([""] * len(graph), dtype=object)
+    for node in np.argsort(graph.depth, kind="stable")[1:]:
+        parent = graph.first_parent[node]
+        branch[node] = graph.names[node] if parent == 0 else branch[parent]
+    return branch
+
+
+@dataclass(frozen=True)
+class ClassCard:
+    """A class's place among the others: its path from the root, its images, its nearest and farthest classes."""
+
+    class_name: str
+    path: tuple[str, ...]
+    n_images: int | None
+    nearest: tuple[tuple[str, float], ...]
+    farthest: tuple[tuple[str, float], ...]
+
+
+def class_card(
+    dataset: Dataset, split: str, position: int, distances: np.ndarray, dag: str = "shortest_path", n: int = 5
+) -> ClassCard:
+    """What there is to know of the class at this place of the split."""
+    names = dataset.classes["class_name"].to_numpy()[dataset.split_class_ids(split)]
+    counts = dataset.classes["n_images"].to_numpy()[dataset.split_class_ids(split)]
+    path: tuple[str, ...] = ()
+    if dataset.taxonomy is not None:
+        graph = taxonomy.split_dag(dataset, split, dag)
+        nodes = graph.path_to(int(graph.class_nodes[position]))
+        path = (*(graph.names[v] for v in nodes[:-1]), str(names[position]))
+    others = np.delete(np.arange(len(names)), position)
+    order = others[np.argsort(distances[position, others], kind="stable")]
+    return ClassCard(
+        str(names[position]),
+        path,
+        None if dataset.n_images is None else int(counts[position]),
+        tuple((str(names[i]), float(distances[position, i])) for i in order[:n]),
+        tuple((str(names[i]), float(distances[position, i])) for i in order[::-1][:n]),
+    )
+
+
+def class_set(
+    dataset: Dataset, split: str, positions: list[int], distances: np.ndarray, dag: str = "shortest_path"
+) -> dict[str, Any]:
+    """Coarsity of a hand-made task, its lowest superordinate, and where that coarsity lies among uniform tasks."""
+    result: dict[str, Any] = {"coarsity": float(taxonomy.coarsity(distances, np.asarray(positions)))}
+    if dataset.taxonomy is not None:
+        graph = taxonomy.split_dag(dataset, split, dag)
+        node = taxonomy.lowest_superordinate(graph, positions)
+        result |= {
+            "superordinate": graph.names[node],
+            "superordinate_classes": int(graph.below[node].sum()),
+            "superordinate_images": float(graph.counts[node]),
+        }
+    uniform = sampling.sample_uniform(np.arange(len(distances)), len(positions), 2000, 0)
+    below = taxonomy.coarsity(distances, uniform.class_ids) < result["coarsity"] - 1e-9
+    return result | {"share_below": float(below.mean())}
+
+
+def taxonomy_order(dataset: Dataset, split: str, dag: str = "shortest_path") -> np.ndarray:
+    """(C,) places of the classes of a split in the order of the taxonomy, relatives side by side."""
+    if dataset.taxonomy is None:
+        return np.arange(len(dataset.split_class_ids(split)))
+    return class_order(taxonomy.split_dag(dataset, split, dag))
