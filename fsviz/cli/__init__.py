@@ -17,7 +17,7 @@ from typing import Any
 
 from fsviz.errors import FsvizError
 
-GROUPS = ("datasets", "features", "tasks", "evaluation", "hard")
+GROUPS = ("datasets", "own_images", "features", "tasks", "evaluation", "hard")
 
 
 def add_command(

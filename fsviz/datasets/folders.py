@@ -33,8 +33,10 @@ __all__ = [
 ]
 
 SPLIT_NAMES = frozenset(
-    ("train", "training", "val", "valid", "validation", "test", "testing", "base", "novel")
-    + ("meta_train", "meta_val", "meta_test", "images_background", "images_evaluation", "background", "evaluation")
+    (
+        *("train", "training", "val", "valid", "validation", "test", "testing", "base", "novel"),
+        *("meta_train", "meta_val", "meta_test", "images_background", "images_evaluation", "background", "evaluation"),
+    )
 )
 
 

@@ -89,6 +89,11 @@ def inside(path: str | os.PathLike[str], root: str | os.PathLike[str] | None) ->
     if root is None:
         return path
     path = Path(root) / path
+    if not Path(root).is_dir():
+        raise BadInput(
+            f"The folder {root}, which holds the images, is not there any more. Put it back, or add the images "
+            "again from their new place with 'python -m fsviz add NAME PATH --replace'."
+        )
     try:
         leaves = not path.resolve().is_relative_to(Path(root).resolve())
     except (OSError, RuntimeError, ValueError):

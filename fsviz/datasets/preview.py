@@ -130,7 +130,7 @@ def _check_files(root: Path, images: pd.DataFrame, progress: Progress | None) ->
         problems.append(
             Problem(
                 "leaves_root",
-                f"{many(n, 'file')} leads out of {root} and {_is(n)} left out.",
+                f"{many(n, 'file')} left out: {'it leads' if n == 1 else 'they lead'} out of {root}.",
                 tuple(reasons["leaves_root"]),
             )
         )
@@ -165,8 +165,8 @@ def _about_classes(images: pd.DataFrame) -> list[Problem]:
     if len(few):
         lonely = int((few < 2).sum())
         message = (
-            f"{many(len(few), 'class', 'classes')} with fewer than {ENOUGH} images: the usual task takes 5 + 15 of each "
-            "class. Choose fewer shots and queries, or add images."
+            f"{many(len(few), 'class', 'classes')} with fewer than {ENOUGH} images: the usual task takes 5 + 15 of "
+            "each class. Choose fewer shots and queries, or add images."
         )
         if lonely:
             message += f" {many(lonely, 'class', 'classes')} with a single image cannot give both support and query."

@@ -135,7 +135,7 @@ def _inspect_specs(files: Mapping[str, Path], images: Path | None, check: bool, 
                     outside.append(str(error))
     if outside:
         problems.append(
-            Problem("leaves_root", f"{len(outside):,} files lead out of {root} and are left out.", tuple(outside))
+            Problem("leaves_root", f"{many(len(outside), 'file')} left out: outside {root}.", tuple(outside))
         )
     if not rows:
         raise BadInput(f"The class folders of {next(iter(files.values())).name} hold no images. Check the class_roots.")

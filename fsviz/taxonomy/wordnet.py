@@ -46,8 +46,12 @@ def senses(name: str) -> list[Sense]:
     Underscores, hyphens, digits in front ("090.canna lily") and letter case do not matter. When the whole name is
     unknown, its head (the last word, in English) is looked up instead: "red kitchen chair" gives "chair".
     """
-    words = re.sub(r"^\d+[.\s_-]+", "", str(name)).replace("-", " ").replace("_", " ").lower().split()
+    text = re.sub(r"^\d+[.\s_-]+", "", str(name)).replace("_", " ").lower()
     reader = _reader()
+    spelt = reader.synsets("_".join(text.split()), pos="n")  # WordNet writes some names with hyphens
+    if spelt:
+        return [_sense(s) for s in spelt]
+    words = text.replace("-", " ").split()
     for start in range(len(words)):
         found = reader.synsets("_".join(words[start:]), pos="n")
         if found:

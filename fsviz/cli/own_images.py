@@ -1,0 +1,92 @@
+"""The command that brings the user's own images in: add."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from fsviz.cli import add_command, progress, table
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    parser = add_command(
+        commands, "add", add_images, show_added, "make a dataset of your own images, with a taxonomy from WordNet"
+    )
+    parser.add_argument("name", help="what the dataset will be called")
+    parser.add_argument(
+        "path",
+        help="a folder root/class/image or root/split/class/image, a CSV (path, class, optionally split, context and "
+        "attributes), an easyfsl JSON spec, a folder with train.csv/val.csv/test.csv and images/, or torchvision:NAME "
+        "(cifar100, omniglot, flowers102, dtd, aircraft, gtsrb)",
+    )
+    parser.add_argument("--taxonomy", metavar="FILE", help="a CSV child,parent to use instead of WordNet")
+    parser.add_argument("--senses", metavar="FILE", help="a CSV class,synset that corrects the guessed WordNet senses")
+    parser.add_argument("--images", metavar="FOLDER", help="where the paths of a CSV or spec start")
+    for part in ("path", "class", "split", "context"):
+        parser.add_argument(f"--{part}-column", metavar="NAME", help=f"the column of a CSV that holds the {part}")
+    parser.add_argument(
+        "--first-level",
+        choices=("auto", "split", "class"),
+        default="auto",
+        help="what the first folders are (auto: by their names)",
+    )
+    parser.add_argument("--title", default="", help="a readable name")
+    parser.add_argument("--no-check", action="store_true", help="do not look into every file for damage")
+    parser.add_argument("--replace", action="store_true", help="take the place of a dataset of the same name")
+
+
+def add_images(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz.studies import own_images
+
+    columns = {part: getattr(args, f"{part}_column") for part in ("path", "class", "split", "context")}
+    return own_images.add(
+        args.name,
+        args.path,
+        taxonomy_file=args.taxonomy,
+        senses_file=args.senses,
+        overwrite=args.replace,
+        title=args.title,
+        images=args.images,
+        columns={part: name for part, name in columns.items() if name},
+        first_level=args.first_level,
+        check=not args.no_check,
+        progress=_Progress(),
+    )
+
+
+def show_added(result: dict[str, Any]) -> str:
+    splits = ", ".join(
+        f"{s} {c['n_classes']:,} classes / {c['n_images']:,} images" for s, c in result["splits"].items()
+    )
+    lines = [
+        f"Added {result['name']}: {result['n_classes']:,} classes, {result['n_images']:,} images ({splits}).",
+        f"Images stay in {result['root']}.",
+    ]
+    for problem in result["problems"]:
+        lines += ["", problem["message"], *(f"  {item}" for item in problem["items"][:5])]
+        if len(problem["items"]) > 5:
+            lines.append(f"  ... and {len(problem['items']) - 5:,} more (--json lists all)")
+    if result["guesses"]:
+        rows = [
+            {"class": g["class_name"], "synset": g["synset"], "path": " > ".join(g["path"][-3:]), "check": g["doubt"]}
+            for g in result["guesses"]
+        ]
+        lines += ["", "What the classes mean (correct with --senses FILE --replace):"]
+        lines += [table(rows[:40], ["class", "synset", "path", "check"])]
+        if len(rows) > 40:
+            lines.append(f"... and {len(rows) - 40:,} more (--json lists all)")
+    lines += ["", f"Next: python -m fsviz extract {result['name']} --backbone efficientnet_lite0"]
+    return "\n".join(lines)
+
+
+class _Progress:
+    """At most one line of progress a tenth of the way."""
+
+    def __init__(self) -> None:
+        self._told: tuple[str, int] = ("", -1)
+
+    def __call__(self, done: int, total: int, message: str) -> None:
+        step = (message, done * 10 // max(total, 1))
+        if step != self._told and total > 500:
+            self._told = step
+            progress(f"{message}: {done:,} of {total:,}")
