@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from fsviz.methods.descent import cosine_gradient, cosine_scores, cross_entropy_slope, momentum
-from fsviz.methods.geometry import blank, in_a_row, one_hot, probabilities, prototypes, softmax, unit
+from fsviz.methods.descent import cosine_head, cross_entropy, momentum
+from fsviz.methods.geometry import blank, cosine, in_a_row, probabilities, prototypes, unit
 
 
 def predict(
@@ -23,15 +23,9 @@ def predict(
     The paper starts from random weights and takes mini-batches; here every class starts at the mean direction of its
     support and each step sees the whole support, so that the answer depends on nothing but the task.
     """
-    ways, labels = support_mask.any(2), one_hot(support_mask)
-    images, there = in_a_row(support, support_mask)
-    images = unit(images)
-
-    def gradient(weights: Tensor) -> Tensor:
-        scores = cosine_scores(weights, images, scale)
-        slope = cross_entropy_slope(softmax(scores, ways), labels, there)
-        return cosine_gradient(weights, images, scale, scores, slope)
-
-    start = prototypes(images.view_as(support), support_mask)
+    ways = support_mask.any(2)
+    images, _ = in_a_row(support, support_mask)
+    start = prototypes(unit(images).view_as(support), support_mask)
+    gradient = cosine_head(images, scale, ways, cross_entropy(support_mask))
     weights = momentum(start, gradient, steps, lr, weight_decay)
-    return probabilities(cosine_scores(weights, unit(blank(query, query_mask)), scale), ways, query_mask)
+    return probabilities(scale * cosine(blank(query, query_mask), weights), ways, query_mask)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fsviz.methods.geometry import blank, cosine, in_a_row, mean_image, probabilities, prototypes, unit
+from fsviz.methods.geometry import SMALLEST, blank, cosine, lengths, mean_image, probabilities, prototypes, unit
 
 
 def predict(support: Tensor, support_mask: Tensor, query: Tensor, query_mask: Tensor, scale: float = 1.0) -> Tensor:
@@ -19,23 +19,26 @@ def rectified_prototypes(support: Tensor, support_mask: Tensor, query: Tensor, q
     """Prototypes (T, W, D) from support and pseudo-labelled queries; padded queries must hold zeros.
 
     The queries are shifted so that their mean meets that of the support; each takes the label of the most similar
-    prototype; every image then counts in its class by exp(cosine with the prototype).
+    prototype; every image then counts in its class by exp(cosine with the prototype). Products with the shifted
+    queries are those with the queries plus those with the shift: nothing of the queries' size is written.
     """
-    n_tasks, n_way, n_shot, _ = support.shape
-    images, there = in_a_row(support, support_mask)
-    centres = unit(prototypes(support, support_mask))
-    shift = mean_image(images, there) - mean_image(query, query_mask)
-    moved = query + shift
+    n_tasks, n_way, n_shot, dims = support.shape
+    support = blank(support, support_mask)
+    ways, centres = support_mask.any(2), unit(prototypes(support, support_mask))
+    shift = mean_image(support.view(n_tasks, -1, dims), support_mask.flatten(1)) - mean_image(query, query_mask)
 
-    own = (unit(images).view_as(support) * centres.unsqueeze(2)).sum(-1).exp()
-    own = own * support_mask
-    likeness = cosine(moved, centres)
-    if not bool(support_mask.any(2).all()):
-        likeness = likeness.masked_fill(~support_mask.any(2).unsqueeze(-1), -torch.inf)
-    best = likeness.max(1, keepdim=True)
+    by_class = support.view(n_tasks * n_way, n_shot, dims)
+    own = torch.bmm(by_class, centres.view(n_tasks * n_way, dims, 1)).view(n_tasks, n_way, n_shot)
+    own = (own / torch.linalg.vector_norm(support, dim=-1).clamp_(min=SMALLEST)).exp_().mul_(support_mask)
+
+    products = torch.bmm(torch.cat([centres, shift], 1), query.transpose(1, 2))
+    with_shift = torch.bmm(torch.cat([centres, shift], 1), shift.transpose(1, 2))
+    squares = lengths(query).square() + 2 * products[:, n_way:] + with_shift[:, n_way:]
+    likeness = (products[:, :n_way] + with_shift[:, :n_way]) / squares.clamp_(min=SMALLEST**2).sqrt_()
+    best = likeness.masked_fill(~ways.unsqueeze(-1), -torch.inf).max(1, keepdim=True)
     lent = torch.zeros_like(likeness).scatter_(1, best.indices, best.values.exp() * query_mask.unsqueeze(1))
 
-    total = own.sum(2) + lent.sum(2)
-    kept = torch.bmm(own.view(n_tasks * n_way, 1, n_shot), images.view(n_tasks * n_way, n_shot, -1))
-    gathered = torch.baddbmm(kept.view_as(centres), lent, moved)
-    return gathered / total.clamp(min=1e-12).unsqueeze(-1)
+    lent_in_all = lent.sum(2, keepdim=True)
+    kept = torch.bmm(own.view(n_tasks * n_way, 1, n_shot), by_class).view(n_tasks, n_way, dims)
+    gathered = torch.baddbmm(kept.addcmul_(lent_in_all, shift), lent, query)
+    return gathered / (own.sum(2, keepdim=True) + lent_in_all).clamp_(min=SMALLEST)

@@ -10,9 +10,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from fsviz.methods.geometry import SMALLEST
+from fsviz.methods.geometry import equal_shares, lengths, one_hot, softmax
 
-Gradient = Callable[[Tensor], Tensor]
+Gradient = Callable[[Tensor], Tensor]  # weights (T, W, D) -> gradient of the loss for them
+ScoreSlope = Callable[[Tensor], Tensor]  # probabilities (T, W, K) -> gradient for the scores; may overwrite them
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
 
@@ -52,26 +53,41 @@ def momentum(start: Tensor, gradient: Gradient, steps: int, lr: float, weight_de
     return weights
 
 
-def cosine_scores(weights: Tensor, images: Tensor, scale: float) -> Tensor:
-    """scale * cosine of every weight vector and every image; the images must have length one."""
-    lengths = torch.linalg.vector_norm(weights, dim=-1, keepdim=True).clamp_(min=SMALLEST)
-    return torch.bmm(weights, images.transpose(1, 2)).mul_(scale / lengths)
+def cosine_head(images: Tensor, scale: float, ways: Tensor, score_slope: ScoreSlope) -> Gradient:
+    """Gradient for the weights of a head whose scores are scale * cosine of a way's weights w and an image x.
 
-
-def cosine_gradient(weights: Tensor, images: Tensor, scale: float, scores: Tensor, slope: Tensor) -> Tensor:
-    """Gradient of a loss for the weights, from its gradient `slope` for the `scores` of cosine_scores.
-
-    With w of length l and unit images x: d(s cos)/dw = s (x - cos w / l) / l.
+    score_slope gives the gradient of the loss for the scores from the probabilities, both (T, W, K). With l = |w|:
+    d(scale cos)/dw = scale (x / |x| - cos w / l) / l. Lengths are divided out of the scores, so that the images
+    themselves are neither scaled nor copied.
     """
-    lengths = torch.linalg.vector_norm(weights, dim=-1, keepdim=True).clamp_(min=SMALLEST)
-    along = (slope * scores).sum(-1, keepdim=True) / lengths.square()
-    return torch.baddbmm(weights * along, slope * (scale / lengths), images, beta=-1)
+    factor = scale / lengths(images)
+
+    def gradient(weights: Tensor) -> Tensor:
+        length = lengths(weights).transpose(1, 2)
+        factors = factor / length
+        scores = torch.bmm(weights, images.transpose(1, 2)).mul_(factors)
+        slope = score_slope(softmax(scores, ways))
+        along = (slope * scores).sum(-1, keepdim=True) / length.square()
+        return torch.baddbmm(weights * along, slope.mul_(factors), images, beta=-1)
+
+    return gradient
 
 
-def cross_entropy_slope(probability: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
-    """Gradient for the scores of the mean cross-entropy over the images that are there: (p - y) / n."""
-    share = mask / mask.sum(1, keepdim=True).clamp(min=1)
-    return (probability - labels).mul_(share.unsqueeze(1))
+def linear_head(images: Tensor, scale: float, ways: Tensor, score_slope: ScoreSlope) -> Gradient:
+    """Gradient for the weights of a head whose scores are scale * product of a way's weights and an image."""
+
+    def gradient(weights: Tensor) -> Tensor:
+        scores = torch.bmm(weights, images.transpose(1, 2))
+        return torch.bmm(score_slope(softmax(scores.mul_(scale), ways)).mul_(scale), images)
+
+    return gradient
+
+
+def cross_entropy(support_mask: Tensor) -> ScoreSlope:
+    """Gradient for the scores of the mean cross-entropy over the support: (p - y) / n with one-hot labels y."""
+    labels = one_hot(support_mask)
+    share = equal_shares(support_mask.flatten(1))
+    return lambda probability: probability.sub_(labels).mul_(share)
 
 
 def with_bias(images: Tensor) -> Tensor:

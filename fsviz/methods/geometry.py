@@ -44,25 +44,36 @@ def one_hot(support_mask: Tensor) -> Tensor:
     return (eye[:, :, None] * support_mask[:, None]).reshape(n_tasks, n_way, n_way * n_shot)
 
 
+def equal_shares(mask: Tensor) -> Tensor:
+    """Weights (T, 1, M) that average over the images that are there: 1 / their number, 0 where padded."""
+    return (mask / mask.sum(1, keepdim=True).clamp(min=1)).unsqueeze(1)
+
+
 def mean_image(features: Tensor, mask: Tensor) -> Tensor:
     """Mean (T, 1, D) of the images (T, M, D) that are there; padded places must hold zeros."""
-    return features.sum(1, keepdim=True) / mask.sum(1).clamp(min=1)[:, None, None]
+    return torch.bmm(equal_shares(mask), features)
+
+
+def lengths(features: Tensor) -> Tensor:
+    """Euclidean lengths (T, 1, M) of features (T, M, D), never quite zero."""
+    return torch.linalg.vector_norm(features, dim=-1).clamp_(min=SMALLEST).unsqueeze(1)
 
 
 def cosine(features: Tensor, anchors: Tensor) -> Tensor:
     """Cosine similarity (T, W, M) of anchors (T, W, D) and features (T, M, D)."""
-    lengths = torch.linalg.vector_norm(features, dim=-1).clamp_(min=SMALLEST)
-    return torch.bmm(unit(anchors), features.transpose(1, 2)).div_(lengths.unsqueeze(1))
+    return torch.bmm(unit(anchors), features.transpose(1, 2)).div_(lengths(features))
 
 
-def squared_distances(features: Tensor, anchors: Tensor) -> Tensor:
+def squared_distances(features: Tensor, anchors: Tensor, squares: Tensor | None = None) -> Tensor:
     """Squared Euclidean distances (T, W, M) of anchors (T, W, D) and features (T, M, D).
 
-    What rounding alone can give (a millionth of the squared lengths) counts as zero.
+    squares (T, 1, M) are the features' squared lengths, where already known. What rounding alone can give
+    (a millionth of the squared lengths) counts as zero.
     """
-    lengths = features.square().sum(-1).unsqueeze(1) + anchors.square().sum(-1).unsqueeze(2)
-    distances = torch.baddbmm(lengths, anchors, features.transpose(1, 2), alpha=-2)
-    return distances.masked_fill_(distances <= 1e-6 * lengths, 0.0)
+    squares = lengths(features).square() if squares is None else squares
+    squares = squares + lengths(anchors).square().transpose(1, 2)
+    distances = torch.baddbmm(squares, anchors, features.transpose(1, 2), alpha=-2)
+    return distances.masked_fill_(distances <= 1e-6 * squares, 0.0)
 
 
 def softmax(scores: Tensor, ways: Tensor) -> Tensor:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fsviz.methods.descent import adam, cross_entropy_slope, with_bias
-from fsviz.methods.geometry import blank, in_a_row, one_hot, probabilities, softmax, unit
+from fsviz.methods.descent import adam, cross_entropy, linear_head, with_bias
+from fsviz.methods.geometry import blank, in_a_row, probabilities, unit
 
 
 def predict(
@@ -25,16 +25,12 @@ def predict(
     It takes as many steps as `epochs` passes in mini-batches of `batch_size` would (at most `max_steps`), but every
     step sees the whole support: nothing depends on the order of the images.
     """
-    ways, labels = support_mask.any(2), one_hot(support_mask)
+    ways = support_mask.any(2)
     images, there = in_a_row(support, support_mask)
     images, query = with_bias(unit(images)), with_bias(unit(blank(query, query_mask)))
     stops = (epochs * ((there.sum(1) + batch_size - 1) // batch_size)).clamp(max=max_steps)
     steps = int(stops.max())
-
-    def gradient(weights: Tensor) -> Tensor:
-        probability = softmax(torch.bmm(weights, images.transpose(1, 2)), ways)
-        return torch.bmm(cross_entropy_slope(probability, labels, there), images)
-
     start = images.new_zeros(len(images), support.shape[1], images.shape[2])
+    gradient = linear_head(images, 1.0, ways, cross_entropy(support_mask))
     weights = adam(start, gradient, steps, lr, weight_decay, None if bool((stops == steps).all()) else stops)
     return probabilities(torch.bmm(weights, query.transpose(1, 2)), ways, query_mask)

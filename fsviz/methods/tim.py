@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fsviz.methods.descent import adam, cosine_gradient, cosine_scores, cross_entropy_slope
-from fsviz.methods.geometry import blank, in_a_row, one_hot, probabilities, prototypes, softmax, unit
+from fsviz.methods.descent import adam, cosine_head, cross_entropy
+from fsviz.methods.geometry import blank, cosine, equal_shares, in_a_row, probabilities, prototypes
 
 
 def predict(
@@ -28,23 +28,20 @@ def predict(
     with the weights a, b, c in the order of the arguments and H the entropy: fit the support, use all classes,
     and be sure of every query.
     """
-    ways, labels = support_mask.any(2), one_hot(support_mask)
-    images, there = in_a_row(support, support_mask)
+    ways = support_mask.any(2)
+    images, _ = in_a_row(support, support_mask)
     n_support = images.shape[1]
-    images = unit(torch.cat([images, blank(query, query_mask)], 1))
-    share = (query_mask / query_mask.sum(1, keepdim=True).clamp(min=1)).unsqueeze(1)
+    images = torch.cat([images, blank(query, query_mask)], 1)
+    fit = cross_entropy(support_mask)
+    share = equal_shares(query_mask)
 
-    def gradient(weights: Tensor) -> Tensor:
-        scores = cosine_scores(weights, images, scale)
-        probability = softmax(scores, ways)
+    def slope(probability: Tensor) -> Tensor:
         guess = probability[..., n_support:]
         marginal = (guess * share).sum(-1, keepdim=True)
         # gradient for the probabilities, up to a constant per query, which softmax's own gradient removes
-        pull = marginal_weight * marginal.clamp(min=1e-30).log() - conditional_weight * (guess + 1e-12).log()
-        pull = guess * (pull - (guess * pull).sum(1, keepdim=True))
-        fit = cross_entropy_slope(probability[..., :n_support], labels, there)
-        slope = torch.cat([cross_entropy_weight * fit, pull * share], -1)
-        return cosine_gradient(weights, images, scale, scores, slope)
+        pull = (guess + 1e-12).log_().mul_(-conditional_weight).add_(marginal_weight * marginal.clamp(min=1e-30).log())
+        pull = pull.sub_((guess * pull).sum(1, keepdim=True)).mul_(guess).mul_(share)
+        return torch.cat([cross_entropy_weight * fit(probability[..., :n_support]), pull], -1)
 
-    weights = adam(prototypes(support, support_mask), gradient, steps, lr)
-    return probabilities(cosine_scores(weights, images[:, n_support:], scale), ways, query_mask)
+    weights = adam(prototypes(support, support_mask), cosine_head(images, scale, ways, slope), steps, lr)
+    return probabilities(scale * cosine(images[:, n_support:], weights), ways, query_mask)
