@@ -70,6 +70,36 @@ class Backbone:
             return self.forward(normalised(pixels, self.preprocessing, self.device)).float().cpu().numpy()
 
 
+@dataclass(frozen=True)
+class Trainable:
+    """A network that can be finetuned, batch norms left as they are.
+
+    forward  pixels (n, 3, height, width) in [0, 1] -> features (n, D), through `network`'s present weights
+    """
+
+    name: str
+    network: nn.Module
+    preprocessing: Preprocessing
+    forward: Callable[[Tensor], Tensor]
+
+
+def load_trainable(name: str = DEFAULT, checkpoint: str | Path | None = None, on: str = "cpu") -> Trainable:
+    """The network behind a backbone, with gradients: for finetuning it on a task."""
+    import torch
+
+    family, plain = resolve(name)
+    network, canonical, preprocessing, _ = _LOADERS[family](plain, checkpoint)
+    network = network.eval().requires_grad_(True).to(device.choose(on), memory_format=torch.channels_last)
+    forward = _lite_features(network) if canonical == DEFAULT else _vector(network)
+
+    def from_pixels(pixels: Tensor) -> Tensor:
+        mean = torch.tensor(preprocessing.mean).to(pixels).view(1, 3, 1, 1)
+        std = torch.tensor(preprocessing.std).to(pixels).view(1, 3, 1, 1)
+        return forward((pixels - mean) / std)
+
+    return Trainable(canonical, network, preprocessing, from_pixels)
+
+
 def names() -> list[str]:
     """The names that need no prefix and no internet."""
     return [*EMBEDDED, *FEWSHOT]

@@ -10,6 +10,8 @@ import os
 
 RUNNABLE: dict[str, str] = {
     "evaluate": "fsviz.studies.evaluate",
+    "hard_sets": "fsviz.studies.hard_sets",
+    "stress": "fsviz.studies.stress",
 }
 
 RUNNABLE.update(

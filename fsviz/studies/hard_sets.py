@@ -1,0 +1,479 @@
+"""Which support images make a classifier fail? Hard, random and easy support sets over the same queries.
+
+    dataset -> features -> tasks (queries fixed) -> FastDiffSel or greedy search -> predictions -> what differs
+
+The spec of a run (all but dataset and backbone have defaults, see DEFAULTS):
+    {"study": "hard_sets", "dataset": name, "backbone": name, "split": "test", "sampler": "uniform" | "semantic" |
+     "variable", "n_way", "n_shot", "n_query", "n_tasks", "search": "fastdiffsel" | "greedy", "loss", "start", "step",
+     "n_steps", "n_sweeps", "classifier": a method, "objective": which set `finish` saves as a testbed, "seed"}
+A chunk is a range of tasks. Accuracies are fractions inside and percentages in what `summarise` hands out.
+After Basu et al. 2023.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz import datasets, evaluation, features
+from fsviz.difficulty import attribute_gaps, curated
+from fsviz.difficulty.attribute_gaps import Difference, attribute_names
+from fsviz.errors import BadInput, UnknownName
+from fsviz.numerics import mean_and_ci95
+from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
+from fsviz.studies import evaluate as evaluation_study
+
+__all__ = ["Difference", "HardSets", "attribute_names"]
+
+VERSION = 1
+SETS = ("hard", "random", "easy")
+SAMPLERS = ("uniform", "semantic", "variable")
+SEARCHES = ("fastdiffsel", "greedy")
+DEFAULTS: dict[str, Any] = {
+    "split": "test",
+    "sampler": "uniform",
+    "n_way": 5,
+    "n_shot": 5,
+    "n_query": 10,
+    "n_tasks": 200,
+    "alpha": 0.383,
+    "beta": 100.0,
+    "search": "fastdiffsel",
+    "loss": "euclidean",
+    "start": "ones",
+    "step": 200.0,
+    "n_steps": 1,
+    "n_sweeps": 1,
+    "classifier": "protonet",
+    "objective": "hard",
+    "seed": 0,
+    "device": "cpu",
+}
+STEP_SIZES = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
+_CHUNK = {"fastdiffsel": 25, "greedy": 4}  # tasks a chunk: a second or less on one core
+
+Progress = Callable[[int, int, str], object]
+
+
+@dataclass(frozen=True)
+class HardSets:
+    """What a run found: for "hard", "random" and "easy" the tasks (same classes and queries) and the predictions."""
+
+    spec: Mapping[str, Any]
+    tasks: Mapping[str, Tasks]
+    predictions: Mapping[str, Predictions]
+
+    def __len__(self) -> int:
+        return len(self.tasks["random"])
+
+    def accuracy(self, which: str) -> np.ndarray:
+        """Accuracy of every task (T,), from 0 to 1."""
+        return evaluation.task_accuracy(self.predictions[which])
+
+    def loss(self, which: str) -> np.ndarray:
+        """Mean query loss of every task (T,), in nats."""
+        return evaluation.task_loss(self.predictions[which])
+
+
+# --- the whole study in one process ------------------------------------------------------------------------------
+
+
+def find_hard_sets(spec: Mapping[str, Any], progress: Progress | None = None) -> HardSets:
+    """Samples tasks, searches their hard and easy support sets, and classifies the queries with all three."""
+    spec = checked_spec(spec)
+    tasks, table = sample_tasks(spec)
+    return _search_and_classify(spec, tasks, table, spec["seed"], progress)
+
+
+def sample_tasks(spec: Mapping[str, Any]) -> tuple[Tasks, Features]:
+    """The random tasks of a checked spec with their coarsity where there is a taxonomy, and the features."""
+    dataset = datasets.load(spec["dataset"])
+    table = features.load(dataset, spec["backbone"])
+    return draw_tasks(spec, dataset, {spec["backbone"]: table}), table
+
+
+def draw_tasks(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, Features]) -> Tasks:
+    """Random tasks from images that all these features have."""
+    if spec["sampler"] == "variable":
+        from fsviz.sampling.variable import sample_variable
+
+        shared = None
+        for table in tables.values():
+            shared = table.image_ids if shared is None else np.intersect1d(shared, table.image_ids)
+        image_ids = np.sort(shared)
+        class_ids = dataset.image_class_ids()[image_ids]
+        split = dataset.split_class_ids(spec["split"])
+        tasks = sample_variable(class_ids, split, spec["n_tasks"], spec["seed"], image_ids=image_ids)
+    else:
+        names = ("sampler", "split", "n_way", "n_shot", "n_query", "n_tasks", "alpha", "beta")
+        sampler = {name: spec[name] for name in names}
+        tasks = evaluation_study.sample_testbed(dataset, sampler, spec["seed"], tables).tasks
+    return evaluation_study.with_coarsity(tasks, dataset)
+
+
+def search(
+    spec: Mapping[str, Any], tasks: Tasks, table: Features, objective: str, seed: int, progress: Progress | None = None
+) -> Tasks:
+    """The same queries with the hard or the easy support sets that the spec's search finds."""
+    if spec["search"] == "greedy":
+        from fsviz.difficulty.greedy import greedy_supports
+
+        return greedy_supports(table, tasks, objective, spec["loss"], None, spec["n_sweeps"], progress=progress)
+    from fsviz.difficulty.hard_sets import select_supports
+
+    return select_supports(
+        table,
+        tasks,
+        objective,
+        spec["loss"],
+        step=spec["step"],
+        n_steps=spec["n_steps"],
+        start=spec["start"],
+        seed=seed,
+        device=spec["device"],
+        progress=progress,
+    )
+
+
+def _search_and_classify(
+    spec: Mapping[str, Any], tasks: Tasks, table: Features, seed: int, progress: Progress | None = None
+) -> HardSets:
+    found = {
+        "hard": search(spec, tasks, table, "hard", seed, progress),
+        "random": tasks,
+        "easy": search(spec, tasks, table, "easy", seed, progress),
+    }
+    said = {
+        name: evaluation.evaluate(table, part, spec["classifier"], device=spec["device"])
+        for name, part in found.items()
+    }
+    return HardSets(spec, found, said)
+
+
+# --- the run -----------------------------------------------------------------------------------------------------
+
+
+def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Checks a spec and freezes its tasks into `folder`/inputs."""
+    frozen = {"study": "hard_sets", **checked_spec(spec), "version": VERSION}
+    tasks, _ = sample_tasks(frozen)
+    (folder / "inputs").mkdir(parents=True, exist_ok=True)
+    evaluation_study.save_tasks(folder / "inputs" / "tasks.npz", tasks)
+    return frozen
+
+
+def plan(spec: Mapping[str, Any]) -> int:
+    return math.ceil(spec["n_tasks"] / _CHUNK[spec["search"]])
+
+
+def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+    """Support sets and predictions of one range of tasks."""
+    size = _CHUNK[spec["search"]]
+    start = index * size
+    tasks = evaluation_study.load_tasks(spec["folder"]).take(slice(start, start + size))
+    table = _features_of(spec["dataset"], spec["backbone"])
+    found = _search_and_classify(spec, tasks, table, int(spec["seed"]) + 1_000_003 * index)
+    arrays: dict[str, np.ndarray] = {"start": np.array(start)}
+    for name in SETS:
+        arrays[f"{name}_support"] = found.tasks[name].support
+        for part in ("predicted", "rank", "confidence", "likelihood"):
+            arrays[f"{name}_{part}"] = getattr(found.predictions[name], part)
+    return arrays
+
+
+def describe(spec: Mapping[str, Any], index: int) -> str:
+    done = min(spec["n_tasks"], (index + 1) * _CHUNK[spec["search"]])
+    return f"hard, random and easy support sets: {done:,} of {spec['n_tasks']:,} tasks"
+
+
+def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """Accuracies in percent over the tasks finished so far."""
+    found = collect(spec, chunks)
+    return {**summary(found), "dataset": spec["dataset"], "backbone": spec["backbone"]}
+
+
+def finish(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """The summary, with the tasks of the spec's objective saved as a testbed."""
+    found = collect(spec, chunks)
+    testbed = to_testbed(found, spec["objective"])
+    from fsviz.sampling.testbeds import save_testbed
+
+    save_testbed(testbed)
+    return {**summarise(spec, chunks), "testbed": testbed.name}
+
+
+def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> HardSets:
+    """The finished chunks of a run put together, in the order of the tasks."""
+    parts = sorted(chunks, key=lambda chunk: int(chunk["start"]))
+    if not parts:
+        raise BadInput("No task of this run is finished yet. Wait for its first chunk.")
+    every = evaluation_study.load_tasks(spec["folder"])
+    which = np.concatenate([int(c["start"]) + np.arange(len(c["hard_support"])) for c in parts])
+    drawn = every.take(which)
+    tasks, said = {}, {}
+    for name in SETS:
+        support = np.concatenate([c[f"{name}_support"] for c in parts])
+        tasks[name] = Tasks(drawn.class_ids, support, drawn.query, drawn.measures)
+        said[name] = Predictions(
+            *(
+                np.concatenate([c[f"{name}_{p}"] for c in parts])
+                for p in ("predicted", "rank", "confidence", "likelihood")
+            )
+        )
+    return HardSets(spec, tasks, said)
+
+
+@lru_cache(maxsize=2)
+def _features_of(dataset: str, backbone: str) -> Features:
+    return features.load(datasets.load(dataset), backbone)
+
+
+# --- what came out -----------------------------------------------------------------------------------------------
+
+
+def summary(found: HardSets) -> dict[str, Any]:
+    """Mean accuracies in percent with their 95% intervals, the drop from random to hard, rank correlations."""
+    accuracy, ci95 = {}, {}
+    for name in SETS:
+        mean, half = mean_and_ci95(100 * found.accuracy(name))
+        accuracy[name], ci95[name] = float(mean), _number(half)
+    drop, drop_half = mean_and_ci95(100 * (found.accuracy("random") - found.accuracy("hard")))
+    return {
+        "accuracy": accuracy,
+        "ci95": ci95,
+        "drop": float(drop),
+        "drop_ci95": _number(drop_half),
+        "n_tasks": len(found),
+        "harder_than_random": float(np.mean(found.accuracy("hard") < found.accuracy("random"))),
+        "spearman_loss_accuracy": loss_accuracy_correlation(found),
+        "histogram": accuracy_histogram(found),
+    }
+
+
+def accuracy_histogram(found: HardSets, n_bins: int = 20) -> dict[str, Any]:
+    """Tasks per bin of accuracy (percent) for every set; the last bin includes 100."""
+    edges = np.linspace(0, 100, n_bins + 1)
+    counts = {name: np.histogram(100 * found.accuracy(name), edges)[0].tolist() for name in SETS}
+    return {"edges": edges.tolist(), **counts}
+
+
+def loss_accuracy_correlation(found: HardSets) -> float | None:
+    """Spearman's rank correlation of accuracy with minus the query loss, over hard, random and easy tasks together."""
+    loss = np.concatenate([found.loss(name) for name in SETS])
+    accuracy = np.concatenate([found.accuracy(name) for name in SETS])
+    return spearman(-loss, accuracy)
+
+
+def spearman(first: np.ndarray, second: np.ndarray) -> float | None:
+    """Rank correlation of two lists of numbers; None where one of them is constant or too short."""
+    from scipy import stats
+
+    fine = np.isfinite(first) & np.isfinite(second)
+    if fine.sum() < 3 or np.ptp(first[fine]) == 0 or np.ptp(second[fine]) == 0:
+        return None
+    return float(stats.spearmanr(first[fine], second[fine]).statistic)
+
+
+def coarsity_table(found: HardSets, n_bins: int = 4) -> pd.DataFrame | None:
+    """Accuracy of hard, random and easy sets by quartile of coarsity; None where tasks have no coarsity.
+
+    Columns set, bin (1 = closest in meaning), low, high, n_tasks, accuracy, ci95 (fractions).
+    """
+    coarsity = found.tasks["random"].measures.get("coarsity")
+    if coarsity is None or np.isfinite(coarsity).sum() < 2 * n_bins:
+        return None
+    parts = [evaluation.accuracy_by_quantile(found.accuracy(name), coarsity, n_bins).assign(set=name) for name in SETS]
+    return pd.concat(parts, ignore_index=True)
+
+
+def gap_table(found: HardSets, dataset: Dataset, by: str = "task") -> pd.DataFrame:
+    """Mean gap of every attribute between support and query, for every set (see difficulty.attribute_gaps)."""
+    return attribute_gaps.gap_table(dataset, dict(found.tasks), by)
+
+
+def task_differences(
+    found: HardSets, dataset: Dataset, task: int, most: int | None = None
+) -> dict[str, list[Difference]]:
+    """For every set, the attributes of one task that differ most between support and query."""
+    if not attribute_names(dataset):
+        return {}
+    return {
+        name: attribute_gaps.differences(attribute_gaps.measure_gaps(dataset, tasks.take([task])), 0, most)
+        for name, tasks in found.tasks.items()
+    }
+
+
+def task_gap(found: HardSets, dataset: Dataset, attribute: str, which: str = "hard") -> np.ndarray:
+    """Gap (T,) of one attribute in every task of a set: what tasks can be filtered by."""
+    return attribute_gaps.measure_gap(attribute_gaps.read_attribute(dataset, attribute), found.tasks[which]).gap
+
+
+def step_sweep(
+    spec: Mapping[str, Any], steps: Sequence[float] = STEP_SIZES, objectives: Sequence[str] = ("hard", "easy")
+) -> pd.DataFrame:
+    """Accuracy against the size of the gradient step, from random weights as in the paper.
+
+    Columns objective, step, accuracy, ci95 (percent). A tiny step keeps the random order of the weights.
+    """
+    spec = checked_spec({**spec, "start": "random", "search": "fastdiffsel"})
+    tasks, table = sample_tasks(spec)
+    rows = []
+    for objective in objectives:
+        for step in steps:
+            chosen = search({**spec, "step": float(step)}, tasks, table, objective, spec["seed"])
+            rows.append((objective, float(step), *_accuracy_of(spec, table, chosen)))
+    return pd.DataFrame(rows, columns=["objective", "step", "accuracy", "ci95"])
+
+
+def steps_sweep(spec: Mapping[str, Any], most: int = 6) -> pd.DataFrame:
+    """Accuracy of hard sets against the number of gradient steps (appendix K). Columns n_steps, accuracy, ci95."""
+    spec = checked_spec({**spec, "search": "fastdiffsel"})
+    tasks, table = sample_tasks(spec)
+    rows = [
+        (n, *_accuracy_of(spec, table, search({**spec, "n_steps": n}, tasks, table, "hard", spec["seed"])))
+        for n in range(1, most + 1)
+    ]
+    return pd.DataFrame(rows, columns=["n_steps", "accuracy", "ci95"])
+
+
+def _accuracy_of(spec: Mapping[str, Any], table: Features, tasks: Tasks) -> tuple[float, float]:
+    said = evaluation.evaluate(table, tasks, spec["classifier"], device=spec["device"])
+    mean, half = mean_and_ci95(100 * evaluation.task_accuracy(said))
+    return float(mean), float(half)
+
+
+# --- tasks with and without a chosen shift -----------------------------------------------------------------------
+
+
+def curated_tasks(spec: Mapping[str, Any], attribute: str, query_group: str | None = None) -> curated.CuratedPair:
+    """Pairs of tasks that share classes and queries, without and with a shift of one attribute (appendix D)."""
+    spec = checked_spec(spec)
+    dataset = datasets.load(spec["dataset"])
+    table = features.load(dataset, spec["backbone"])
+    image_class_ids = np.full(len(dataset.image_class_ids()), PAD, dtype=np.int64)
+    image_class_ids[table.image_ids] = table.class_ids
+    return curated.sample_curated(
+        attribute_gaps.read_attribute(dataset, attribute),
+        image_class_ids,
+        dataset.split_class_ids(spec["split"]),
+        spec["n_way"],
+        spec["n_shot"],
+        spec["n_query"],
+        spec["n_tasks"],
+        spec["seed"],
+        query_group,
+    )
+
+
+def shift_table(spec: Mapping[str, Any], attributes: Sequence[str] | None = None) -> pd.DataFrame:
+    """What a shift of each attribute costs: accuracy in percent without and with it, on the same queries.
+
+    Columns attribute, without_shift, with_shift, cost (percent points), ci95 (of the paired cost), n_tasks, problem
+    (a sentence where the dataset's images cannot give such tasks, numbers are then missing).
+    """
+    spec = checked_spec(spec)
+    dataset = datasets.load(spec["dataset"])
+    table = features.load(dataset, spec["backbone"])
+    rows = []
+    for name in attributes if attributes is not None else attribute_gaps.require_attributes(dataset):
+        try:
+            pair = curated_tasks(spec, name)
+        except BadInput as problem:
+            rows.append((name, np.nan, np.nan, np.nan, np.nan, 0, str(problem)))
+            continue
+        same, shifted = (
+            100 * evaluation.task_accuracy(evaluation.evaluate(table, tasks, spec["classifier"]))
+            for tasks in (pair.without_shift, pair.with_shift)
+        )
+        cost, half = mean_and_ci95(same - shifted)
+        rows.append((name, same.mean(), shifted.mean(), float(cost), float(half), len(same), ""))
+    columns = ["attribute", "without_shift", "with_shift", "cost", "ci95", "n_tasks", "problem"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+# --- testbeds ----------------------------------------------------------------------------------------------------
+
+
+def to_testbed(found: HardSets, which: str = "hard", name: str | None = None) -> Testbed:
+    """One of the sets as a testbed like any other, with the recipe that made it."""
+    if which not in SETS:
+        raise UnknownName("set", which, SETS)
+    spec = found.spec
+    if name is None:
+        shape = "variable" if spec["sampler"] == "variable" else f"{spec['n_way']}way-{spec['n_shot']}shot"
+        backbone = re.sub(r"[^A-Za-z0-9_.+=-]+", "_", str(spec["backbone"]))
+        name = f"{spec['dataset']}-{spec['split']}-{which}-{backbone}-{shape}-{len(found)}tasks-seed{spec['seed']}"[
+            :100
+        ]
+    recipe = {k: v for k, v in spec.items() if k not in ("study", "folder", "objective", "device", "version")}
+    recipe |= {"sampler": f"{which}_sets" if which != "random" else spec["sampler"], "classes": spec["sampler"]}
+    return Testbed(name, found.tasks[which].with_measure("query_loss", found.loss(which)), recipe)
+
+
+def save_sets(found: HardSets, which: str = "hard", name: str | None = None) -> str:
+    """Saves one of the sets as a testbed of the workspace and returns its name."""
+    from fsviz.sampling.testbeds import save_testbed
+
+    testbed = to_testbed(found, which, name)
+    save_testbed(testbed)
+    return testbed.name
+
+
+def export_sets(found: HardSets, which: str, kind: str) -> bytes:
+    """One of the sets as the bytes of a testbed file: parquet, csv or json."""
+    from fsviz.sampling.testbeds import export
+
+    return export(to_testbed(found, which), datasets.load(found.spec["dataset"]), kind)
+
+
+# --- checking ----------------------------------------------------------------------------------------------------
+
+
+def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec with its defaults filled in; unknown settings and impossible values are named."""
+    known = {"study", "dataset", "backbone", "version", "folder", *DEFAULTS}
+    for name in spec:
+        if name not in known:
+            raise UnknownName("setting of the hard-tasks study", name, sorted(known - {"folder", "version"}))
+    for name in ("dataset", "backbone"):
+        if not spec.get(name):
+            raise BadInput(f'The search for hard tasks needs "{name}".')
+    full = {**DEFAULTS, **spec}
+    for name, choices in (
+        ("sampler", SAMPLERS),
+        ("search", SEARCHES),
+        ("objective", SETS),
+        ("loss", ("euclidean", "cosine")),
+        ("start", ("ones", "random")),
+    ):
+        if full[name] not in choices:
+            raise BadInput(f"{name} must be one of {', '.join(choices)}. Got {full[name]!r}.")
+    for name, least, most in (
+        ("n_way", 2, 100),
+        ("n_shot", 1, 500),
+        ("n_query", 1, 500),
+        ("n_tasks", 1, 100_000),
+        ("n_steps", 1, 100),
+        ("n_sweeps", 1, 20),
+        ("seed", 0, 2**31),
+    ):
+        value = full[name]
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+            raise BadInput(f"{name} must be a whole number from {least:,} to {most:,}. Got {value!r}.")
+        full[name] = int(value)
+    if not (isinstance(full["step"], int | float) and math.isfinite(full["step"]) and full["step"] > 0):
+        raise BadInput(f"step must be a positive number (the paper uses 200). Got {full['step']!r}.")
+    full["step"] = float(full["step"])
+    return full
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None

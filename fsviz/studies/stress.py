@@ -1,0 +1,383 @@
+"""Does difficulty stay when the backbone or the adaptation changes? Hard against random testbeds, cell by cell.
+
+    hard sets of one or more source backbones -> every backbone x every adaptation -> drop from random to hard
+
+The spec of a run:
+    {"study": "stress", "dataset": name, "sources": [backbones the hard sets are searched with], "backbones": [backbones
+     they are classified with], "adaptations": names out of ADAPTATIONS, and the settings of the hard-tasks study,
+     "finetuning": {"n_tasks", "n_validation", "n_steps", "size", "augment"} for full finetuning}
+A cell is one set of tasks ("random" or a source) with one backbone and one adaptation; a chunk is a range of its
+tasks. Full finetuning trains all weights of the backbone on every task, from its images; it takes about a minute a
+task on a processor core, so it has its own, smaller number of tasks. After Basu et al. 2023, section 5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fsviz import datasets, evaluation, features
+from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.numerics import mean_and_ci95
+from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
+from fsviz.studies import evaluate as evaluation_study
+from fsviz.studies import hard_sets
+from fsviz.workspace import read_json, write_json
+
+FULL = "full_finetuning"
+ADAPTATIONS: dict[str, str] = {
+    "protonet": "prototypes",
+    "finetune": "finetuned head",
+    "tim": "transductive (TIM)",
+    FULL: "finetuned backbone",
+}
+FINETUNING: dict[str, Any] = {"n_tasks": 10, "n_validation": 5, "n_steps": 50, "size": 128, "augment": 0.9}
+RANDOM = "random"
+_CHUNK = 50  # tasks of a cell that are classified together
+_ON_ONE = ("dataset", "backbone", "classifier", "objective", "study", "version", "folder")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One set of tasks, classified with one backbone and one adaptation."""
+
+    source: str  # RANDOM, or the backbone that the hard sets were searched with
+    backbone: str
+    adaptation: str
+    n_tasks: int
+    n_chunks: int
+
+
+def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Checks a spec, draws the tasks, searches the hard sets of every source, and freezes them into `folder`."""
+    frozen = checked_spec(spec)
+    dataset = datasets.load(frozen["dataset"])
+    tables = {name: features.load(dataset, name) for name in {*frozen["sources"], *frozen["backbones"]}}
+    if FULL in frozen["adaptations"]:
+        _require_trainable(dataset, frozen["backbones"])
+    base = _base(frozen)
+    tasks = hard_sets.draw_tasks(base, dataset, tables)
+    (folder / "inputs").mkdir(parents=True, exist_ok=True)
+    evaluation_study.save_tasks(folder / "inputs" / f"{RANDOM}.npz", tasks)
+    for i, source in enumerate(frozen["sources"]):
+        hard = hard_sets.search(base, tasks, tables[source], "hard", base["seed"])
+        evaluation_study.save_tasks(folder / "inputs" / f"source{i}.npz", hard)
+    return frozen
+
+
+def plan(spec: Mapping[str, Any]) -> int:
+    return sum(cell.n_chunks for cell in cells(spec))
+
+
+def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+    """Accuracy and query loss of one range of tasks of one cell."""
+    which, start, stop = place(spec, index)
+    cell = cells(spec)[which]
+    tasks = _tasks(spec, cell.source).take(slice(start, stop))
+    if cell.adaptation == FULL:
+        rate = learning_rate(spec, cell.backbone)
+        said = _finetuned(spec, cell.backbone, tasks, rate, seed=spec["seed"] + start)
+    else:
+        table = _features_of(spec["dataset"], cell.backbone)
+        said = evaluation.evaluate(table, tasks, cell.adaptation, device=spec["device"])
+    return {
+        "cell": np.array(which),
+        "start": np.array(start),
+        "accuracy": evaluation.task_accuracy(said),
+        "loss": evaluation.task_loss(said),
+    }
+
+
+def describe(spec: Mapping[str, Any], index: int) -> str:
+    which, _, stop = place(spec, index)
+    cell = cells(spec)[which]
+    what = "random tasks" if cell.source == RANDOM else f"tasks hard for {cell.source}"
+    return f"{what}, {cell.backbone}, {ADAPTATIONS[cell.adaptation]}: {stop:,} of {cell.n_tasks:,}"
+
+
+def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """The stress-test matrix in percent over what is finished, and how far difficulty carries over."""
+    accuracy, loss = _numbers(spec, chunks)
+    every = cells(spec)
+    position = {(c.source, c.backbone, c.adaptation): i for i, c in enumerate(every)}
+    rows = []
+    for source in spec["sources"]:
+        for backbone in spec["backbones"]:
+            for adaptation in spec["adaptations"]:
+                random = accuracy[position[RANDOM, backbone, adaptation]]
+                hard = accuracy[position[source, backbone, adaptation]]
+                done = np.isfinite(random) & np.isfinite(hard)
+                if done.any():
+                    rows.append(_row(source, backbone, adaptation, random[done], hard[done]))
+    return {
+        "dataset": spec["dataset"],
+        "n_tasks": spec["n_tasks"],
+        "matrix": rows,
+        "spearman": _correlations(spec, every, accuracy, loss),
+        "agreement": _agreement(spec, position, accuracy),
+        "learning_rates": _known_rates(spec),
+    }
+
+
+def _row(source: str, backbone: str, adaptation: str, random: np.ndarray, hard: np.ndarray) -> dict[str, Any]:
+    drop, drop_half = mean_and_ci95(100 * (random - hard))
+    result = {"source": source, "backbone": backbone, "adaptation": adaptation, "n_tasks": len(hard)}
+    for name, values in (("random", random), ("hard", hard)):
+        mean, half = mean_and_ci95(100 * values)
+        result[name], result[f"{name}_ci95"] = float(mean), _number(half)
+    return result | {"drop": float(drop), "drop_ci95": _number(drop_half)}
+
+
+def _correlations(
+    spec: Mapping[str, Any], every: Sequence[Cell], accuracy: Sequence[np.ndarray], loss: Sequence[np.ndarray]
+) -> list[dict[str, Any]]:
+    """Per backbone and adaptation: Spearman of accuracy with minus the query loss, over hard and random tasks."""
+    found = []
+    for backbone in spec["backbones"]:
+        for adaptation in spec["adaptations"]:
+            mine = [i for i, c in enumerate(every) if (c.backbone, c.adaptation) == (backbone, adaptation)]
+            rho = hard_sets.spearman(
+                -np.concatenate([loss[i] for i in mine]), np.concatenate([accuracy[i] for i in mine])
+            )
+            found.append({"backbone": backbone, "adaptation": adaptation, "loss_accuracy": rho})
+    return found
+
+
+def _agreement(
+    spec: Mapping[str, Any], position: Mapping[tuple[str, str, str], int], accuracy: Sequence[np.ndarray]
+) -> list[dict[str, Any]]:
+    """Per source and other backbone: Spearman of both's accuracies on the tasks that are hard for the source."""
+    first = spec["adaptations"][0]
+    found = []
+    for source in spec["sources"]:
+        for backbone in spec["backbones"]:
+            if source in spec["backbones"] and backbone != source:
+                own = accuracy[position[source, source, first]]
+                other = accuracy[position[source, backbone, first]]
+                found.append({"source": source, "backbone": backbone, "accuracy": hard_sets.spearman(own, other)})
+    return found
+
+
+# --- cells and chunks --------------------------------------------------------------------------------------------
+
+
+def cells(spec: Mapping[str, Any]) -> list[Cell]:
+    """All cells in the order they are computed: quick adaptations first."""
+    found = []
+    for adaptation in sorted(spec["adaptations"], key=lambda a: a == FULL):
+        n_tasks = min(spec["n_tasks"], spec["finetuning"]["n_tasks"]) if adaptation == FULL else spec["n_tasks"]
+        size = 1 if adaptation == FULL else _CHUNK
+        for backbone in spec["backbones"]:
+            for source in (RANDOM, *spec["sources"]):
+                found.append(Cell(source, backbone, adaptation, n_tasks, math.ceil(n_tasks / size)))
+    return found
+
+
+def place(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+    """Cell and range of tasks (start, stop) of a chunk."""
+    for which, cell in enumerate(cells(spec)):
+        if index < cell.n_chunks:
+            size = math.ceil(cell.n_tasks / cell.n_chunks)
+            return which, index * size, min(cell.n_tasks, (index + 1) * size)
+        index -= cell.n_chunks
+    raise IndexError("no such chunk")
+
+
+def _numbers(
+    spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Accuracy and loss (n_tasks,) of every cell, NaN where a task is not done yet."""
+    every = cells(spec)
+    accuracy = [np.full(cell.n_tasks, np.nan) for cell in every]
+    loss = [np.full(cell.n_tasks, np.nan) for cell in every]
+    for chunk in chunks:
+        part = slice(int(chunk["start"]), int(chunk["start"]) + len(chunk["accuracy"]))
+        accuracy[int(chunk["cell"])][part] = chunk["accuracy"]
+        loss[int(chunk["cell"])][part] = chunk["loss"]
+    return accuracy, loss
+
+
+def _tasks(spec: Mapping[str, Any], source: str) -> Tasks:
+    name = RANDOM if source == RANDOM else f"source{spec['sources'].index(source)}"
+    path = Path(spec["folder"]) / "inputs" / f"{name}.npz"
+    try:
+        return _tasks_at(str(path), path.stat().st_mtime_ns)
+    except (OSError, ValueError, KeyError) as error:
+        raise Missing(f"The tasks of this run ({path}) cannot be read ({error}). Start a new run.") from error
+
+
+@lru_cache(maxsize=16)
+def _tasks_at(path: str, stamp: int) -> Tasks:
+    with np.load(path, allow_pickle=False) as stored:
+        return Tasks(stored["class_ids"], stored["support"], stored["query"])
+
+
+@lru_cache(maxsize=4)
+def _features_of(dataset: str, backbone: str) -> Features:
+    return features.load(datasets.load(dataset), backbone)
+
+
+# --- full finetuning ---------------------------------------------------------------------------------------------
+
+
+def learning_rate(spec: Mapping[str, Any], backbone: str) -> float:
+    """The rate of LEARNING_RATES that is best on random validation tasks; found once a run and kept in its folder."""
+    from fsviz.difficulty.full_finetuning import choose_learning_rate
+
+    path = _rate_file(spec, backbone)
+    if path.exists():
+        return float(read_json(path)["chosen"])
+    tasks = _validation_tasks(spec, backbone)
+
+    def accuracy_at(rate: float) -> float:
+        return float(np.mean(evaluation.task_accuracy(_finetuned(spec, backbone, tasks, rate, spec["seed"]))))
+
+    chosen, reached = choose_learning_rate(accuracy_at)
+    write_json(path, {"chosen": chosen, "accuracy": {f"{rate:g}": value for rate, value in reached.items()}})
+    return chosen
+
+
+def _validation_tasks(spec: Mapping[str, Any], backbone: str) -> Tasks:
+    """Random tasks of split val where it is large enough, else of the same split with another seed."""
+    dataset = datasets.load(spec["dataset"])
+    table = _features_of(spec["dataset"], backbone)
+    base = _base(spec) | {"n_tasks": spec["finetuning"]["n_validation"], "seed": spec["seed"] + 1, "sampler": "uniform"}
+    counts = np.bincount(table.class_ids, minlength=dataset.n_classes)
+    val = dataset.splits.get("val", np.array([], dtype=np.int64))
+    if (counts[val] >= base["n_shot"] + base["n_query"]).all() and len(val) >= base["n_way"]:
+        base["split"] = "val"
+    return hard_sets.draw_tasks(base, dataset, {backbone: table})
+
+
+def _finetuned(spec: Mapping[str, Any], backbone: str, tasks: Tasks, rate: float, seed: int) -> Predictions:
+    """Predictions after finetuning all weights of a backbone on every task's support images."""
+    import torch
+
+    from fsviz.difficulty.full_finetuning import finetune_and_predict
+
+    dataset = datasets.load(spec["dataset"])
+    settings = spec["finetuning"]
+    trainable = _trainable(backbone, spec["device"])
+    shape = tasks.query.shape
+    said = Predictions(
+        np.full(shape, PAD, np.int16), np.full(shape, PAD, np.int16), np.full(shape, np.nan), np.full(shape, np.nan)
+    )
+    for t in range(len(tasks)):
+        support_at, query_at = tasks.support[t] != PAD, tasks.query[t] != PAD
+        support = _pixels(dataset, tasks.support[t][support_at], trainable.preprocessing, settings["size"])
+        query = _pixels(dataset, tasks.query[t][query_at], trainable.preprocessing, settings["size"])
+        labels = torch.from_numpy(np.nonzero(support_at)[0])
+        probability = finetune_and_predict(
+            trainable.network,
+            trainable.forward,
+            support,
+            labels,
+            query,
+            rate,
+            settings["n_steps"],
+            settings["augment"],
+            seed + t,
+        ).numpy()
+        truth = np.nonzero(query_at)[0]
+        likelihood = probability[np.arange(len(truth)), truth]
+        said.predicted[t][query_at] = probability.argmax(axis=1)
+        said.rank[t][query_at] = (probability > likelihood[:, None]).sum(axis=1)
+        said.confidence[t][query_at] = probability.max(axis=1)
+        said.likelihood[t][query_at] = likelihood
+    return said
+
+
+def _pixels(dataset: Dataset, image_ids: np.ndarray, preprocessing: Any, size: int) -> Any:
+    """Images as (n, 3, size, size) in [0, 1], cut out as the backbone's own preprocessing does."""
+    import torch
+
+    fitted = replace(preprocessing, size=(size, size), resize=size if preprocessing.resize else 0)
+    stacked = np.stack([fitted.apply(datasets.open_image(dataset, int(i))) for i in image_ids])
+    return torch.from_numpy(stacked).permute(0, 3, 1, 2).float() / 255
+
+
+@lru_cache(maxsize=1)
+def _trainable(backbone: str, device: str) -> Any:
+    from fsviz.features.backbones import load_trainable
+
+    return load_trainable(backbone.removesuffix("@random"), on=device)
+
+
+def _require_trainable(dataset: Dataset, backbones: Sequence[str]) -> None:
+    if not dataset.has_pixels:
+        raise Missing(
+            f"Full finetuning trains on images, and {dataset.title} has none here. Leave it out, or add your own copy "
+            "of the images with 'python -m fsviz add NAME PATH'."
+        )
+    for name in backbones:
+        if "@" in name.removesuffix("@random"):
+            raise BadInput(
+                f"Full finetuning loads a backbone by its name, and {name!r} was made from a checkpoint file. "
+                "Leave full finetuning out for it."
+            )
+
+
+def _rate_file(spec: Mapping[str, Any], backbone: str) -> Path:
+    return Path(spec["folder"]) / "inputs" / f"rate{spec['backbones'].index(backbone)}.json"
+
+
+def _known_rates(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What was chosen so far, per backbone, with the validation accuracies."""
+    if FULL not in spec["adaptations"] or "folder" not in spec:
+        return {}
+    return {b: read_json(_rate_file(spec, b)) for b in spec["backbones"] if _rate_file(spec, b).exists()}
+
+
+# --- checking ----------------------------------------------------------------------------------------------------
+
+
+def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec with its defaults filled in; what is impossible is named."""
+    sources, backbones = _names(spec, "sources"), _names(spec, "backbones")
+    adaptations = list(dict.fromkeys(spec.get("adaptations") or [a for a in ADAPTATIONS if a != FULL]))
+    for name in adaptations:
+        if name not in ADAPTATIONS:
+            raise UnknownName("adaptation", name, ADAPTATIONS)
+    finetuning = {**FINETUNING, **(spec.get("finetuning") or {})}
+    for name, value in finetuning.items():
+        if name not in FINETUNING:
+            raise UnknownName("setting of full finetuning", name, FINETUNING)
+        least = 0 if name in ("augment", "n_steps") else 1
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
+            raise BadInput(f"{name} of full finetuning must be a number of at least {least}. Got {value!r}.")
+    mine = ("sources", "backbones", "adaptations", "finetuning")
+    rest = {k: v for k, v in spec.items() if k not in mine and k not in _ON_ONE}
+    base = hard_sets.checked_spec({**rest, "dataset": spec.get("dataset"), "backbone": sources[0]})
+    base = {k: v for k, v in base.items() if k not in _ON_ONE}
+    return {
+        "study": "stress",
+        "dataset": spec["dataset"],
+        **base,
+        "sources": sources,
+        "backbones": backbones,
+        "adaptations": adaptations,
+        "finetuning": finetuning,
+    }
+
+
+def _base(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that the hard-tasks study understands."""
+    known = {k: spec[k] for k in hard_sets.DEFAULTS if k in spec}
+    return hard_sets.checked_spec({**known, "dataset": spec["dataset"], "backbone": spec["sources"][0]})
+
+
+def _names(spec: Mapping[str, Any], key: str) -> list[str]:
+    names = spec.get(key)
+    if not isinstance(names, list | tuple) or not names or not all(isinstance(n, str) and n for n in names):
+        raise BadInput(f'A stress test needs "{key}", a list of one or more backbones that have features.')
+    return list(dict.fromkeys(names))
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
