@@ -1,0 +1,516 @@
+"""Reading folders, tables, specs and archives of images; saving them and reading them back."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from fsviz import datasets, workspace
+from fsviz.datasets import folders, tables, uploads
+from fsviz.datasets.preview import Preview
+from fsviz.errors import BadInput, WorkspaceError
+from tests.datasets.test_images import solid_png
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ODD_NAMES = [
+    'it\'s "quoted"',
+    "<script>alert(1)</script>",
+    "<b>bold</b> & more",
+    "🐶 puppy",
+    "a, b; c",
+    "NA",
+    "007",
+]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def picture(path: Path, colour: str = "teal", size: int = 16) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (size, size), colour).save(path)
+
+
+def folder_of(root: Path, classes: dict[str, int], splits: tuple[str, ...] = ("",)) -> Path:
+    for split in splits:
+        for name, n in classes.items():
+            for i in range(n):
+                picture(root / split / name / f"{i:02d}.png")
+    return root
+
+
+def kinds(preview: Preview) -> set[str]:
+    return {problem.kind for problem in preview.problems}
+
+
+def items(preview: Preview, kind: str) -> str:
+    return "\n".join(item for problem in preview.problems if problem.kind == kind for item in problem.items)
+
+
+# Folders
+
+
+def test_a_folder_of_classes(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "pets", {"dog": 21, "cat": 20})
+    preview = folders.inspect(root)
+    assert preview.classes.to_dict("list") == {"class_name": ["cat", "dog"], "split": ["all"] * 2, "n_images": [20, 21]}
+    assert preview.problems == ()
+    assert preview.split_counts == {"all": {"n_classes": 2, "n_images": 41}}
+    assert not (tmp_path / "home").exists(), "a preview writes nothing"
+
+
+def test_a_folder_of_splits_orders_train_val_test_and_classes_as_people_count(tmp_path: Path) -> None:
+    root = tmp_path / "set"
+    folder_of(root / "train", {"class10": 20, "class9": 20})
+    folder_of(root / "test", {"dog": 20})
+    folder_of(root / "valid", {"cat": 20})
+    preview = folders.inspect(root)
+    assert preview.classes["class_name"].tolist() == ["class9", "class10", "cat", "dog"]
+    assert preview.classes["split"].tolist() == ["train", "train", "val", "test"]
+
+
+def test_what_the_first_folders_are_can_be_said(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "set", {"a": 2, "b": 2}, splits=("north", "south"))
+    assert folders.inspect(root).classes["class_name"].tolist() == ["north/a", "north/b", "south/a", "south/b"]
+    both = folders.inspect(root, first_level="split")
+    assert both.classes["class_name"].tolist() == ["a", "b"]
+    assert "two_splits" in kinds(both) and "image_split" in both.attributes
+    assert both.images["image_split"].value_counts().to_dict() == {"north": 4, "south": 4}
+    with pytest.raises(BadInput, match="first_level"):
+        folders.inspect(root, first_level="other")
+
+
+def test_a_wrapper_folder_is_skipped(tmp_path: Path) -> None:
+    folder_of(tmp_path / "download" / "pets", {"dog": 2, "cat": 2})
+    assert folders.inspect(tmp_path / "download").root == tmp_path / "download" / "pets"
+    folder_of(tmp_path / "one", {"dog": 2})
+    assert folders.inspect(tmp_path / "one").classes["class_name"].tolist() == ["dog"]
+
+
+def test_every_bad_file_is_listed_and_left_out(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "set", {"dog": 20, "cat": 20})
+    picture(tmp_path / "outside.png")
+    (root / "dog" / "empty.jpg").touch()
+    whole = io.BytesIO()
+    Image.effect_noise((64, 64), 60).convert("RGB").save(whole, "JPEG")
+    (root / "dog" / "cut.jpg").write_bytes(whole.getvalue()[: len(whole.getvalue()) // 2])
+    (root / "dog" / "poem.jpg").write_text("roses are red")
+    (root / "dog" / "notes.txt").write_text("not an image, and not called one")
+    solid_png(root / "cat" / "bomb.png", 20_000, 20_000)
+    (root / "cat" / "link.png").symlink_to(tmp_path / "outside.png")
+    (root / "cat" / "dangling.png").symlink_to(tmp_path / "gone.png")
+    (root / "loop").symlink_to(root)
+    (root / "away").symlink_to(tmp_path)
+    (root / "loose.png").write_bytes((tmp_path / "outside.png").read_bytes())
+    preview = folders.inspect(root)
+    assert preview.classes["n_images"].tolist() == [20, 20]
+    broken = items(preview, "broken")
+    for name in (
+        "empty.jpg is empty",
+        "cut.jpg is damaged",
+        "poem.jpg is not an image",
+        "bomb.png has too many pixels",
+    ):
+        assert name in broken
+    outside = items(preview, "leaves_root")
+    for name in ("link.png", "dangling.png", "away", "loop"):
+        assert name in outside
+    assert "loose.png" in items(preview, "left_out") and ".txt: 1 file" in items(preview, "left_out")
+
+
+def test_ten_thousand_tiny_images_in_one_class(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "set", {"one": 1, "many": 1})
+    tiny = (root / "many" / "00.png").read_bytes()
+    for i in range(1, 10_000):
+        (root / "many" / f"{i}.png").write_bytes(tiny)
+    calls: list[tuple[int, int, str]] = []
+    start = time.perf_counter()
+    preview = folders.inspect(root, progress=lambda *told: calls.append(told))
+    assert preview.classes["n_images"].tolist() == [10_000, 1]
+    assert calls[-1][0] == calls[-1][1] == 10_001
+    assert "too_few" in kinds(preview) and "single image" in preview.problems[-1].message
+    dataset = folders.register("tiny", preview)
+    assert dataset.n_images == 10_001
+    assert time.perf_counter() - start < 30
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_odd_class_names_survive_the_way_through_the_workspace(name: str, tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "set", {name: 2, "plain": 2})
+    folders.register("odd", folders.inspect(root))
+    dataset = datasets.load("odd")
+    assert set(dataset.classes["class_name"]) == {name, "plain"}
+    assert datasets.open_image(dataset, 3).size == (16, 16)
+
+
+def test_names_that_are_easily_confused_are_named(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "set", {"Golden_Retriever": 2, "golden retriever": 2, "pug": 2})
+    preview = folders.inspect(root)
+    assert "'Golden_Retriever' / 'golden retriever'" in items(preview, "duplicate_name")
+    assert len(preview.classes) == 3
+
+
+def test_names_that_are_not_utf8_are_left_out(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "set", {"dog": 2, "cat": 2})
+    try:
+        picture(root / "dog" / os.fsdecode(b"caf\xe9.png"))
+    except OSError:
+        pytest.skip("this file system takes only UTF-8 names")
+    preview = folders.inspect(root)
+    assert "not valid UTF-8" in items(preview, "broken")
+    folders.register("ok", preview)
+
+
+def test_folders_without_images(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadInput, match="holds no images"):
+        folders.inspect(tmp_path / "empty")
+    with pytest.raises(BadInput, match="does not exist"):
+        folders.inspect(tmp_path / "nowhere")
+    with pytest.raises(BadInput, match="Got nothing"):
+        folders.inspect("  ")
+    (tmp_path / "bad" / "dog").mkdir(parents=True)
+    (tmp_path / "bad" / "dog" / "x.jpg").write_text("text")
+    with pytest.raises(BadInput, match=r"No usable image.*1 file cannot be opened"):
+        folders.inspect(tmp_path / "bad")
+    (tmp_path / "film.mp4").write_text("film")
+    with pytest.raises(BadInput, match=r"Got film\.mp4"):
+        folders.inspect(tmp_path / "film.mp4")
+
+
+# Tables
+
+
+def table_of(root: Path, n: int = 4) -> pd.DataFrame:
+    rows = []
+    for i in range(n):
+        picture(root / f"img{i}.png")
+        rows.append(
+            {
+                "path": f"img{i}.png",
+                "class": "NA" if i % 2 else "007",
+                "split": "test",
+                "context": ["grass", ""][i // 2],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def test_a_csv_with_context_and_attributes(tmp_path: Path) -> None:
+    table = table_of(tmp_path).assign(
+        blur=["0.5", "1", "", "2"], night=["yes", "no", "yes", "no"], style=["a", "b", "", "c"]
+    )
+    table.to_csv(tmp_path / "list.csv", index=False)
+    preview = folders.inspect(tmp_path / "list.csv")
+    assert set(preview.classes["class_name"]) == {"NA", "007"}
+    assert preview.attributes == ("blur", "night", "style")
+    dataset = folders.register("listed", preview)
+    again = datasets.load("listed")
+    assert again.contexts is not None and again.contexts["n_images"].sum() == 2
+    assert again.images is not None
+    assert again.images["blur"].dropna().tolist() == [0.5, 1.0, 2.0] or set(again.images["blur"].dropna()) == {
+        0.5,
+        1,
+        2,
+    }
+    assert again.images["night"].sum() == 2
+    assert again.images["style"].isna().sum() == 1
+    assert again.splits.keys() == {"test"} and dataset.offers == ("contexts", "attributes", "images")
+
+
+def test_missing_files_are_named_by_row(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    table.loc[2, "path"] = "gone.png"
+    table.to_csv(tmp_path / "list.csv", index=False)
+    preview = folders.inspect(tmp_path / "list.csv")
+    assert items(preview, "missing_file") == "list.csv row 4: gone.png"
+    assert len(preview.images) == 3
+    table["path"] = "gone" + table.index.astype(str)
+    table.to_csv(tmp_path / "list.csv", index=False)
+    with pytest.raises(BadInput, match=r"None of the files.*row 2: gone0"):
+        folders.inspect(tmp_path / "list.csv")
+
+
+def test_rows_that_repeat_are_left_out_or_leave_the_root(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    picture(tmp_path / "secret.png")
+    table = table_of(root)
+    table.loc[4] = ["img0.png", "other", "test", ""]
+    table.loc[5] = ["../secret.png", "007", "test", ""]
+    table.loc[6] = [str(tmp_path / "secret.png"), "007", "test", ""]
+    table.loc[7] = ["", "007", "test", ""]
+    table.to_csv(root / "list.csv", index=False)
+    preview = folders.inspect(root / "list.csv")
+    assert "row 6: img0.png (class other, before 007)" in items(preview, "listed_twice")
+    assert items(preview, "leaves_root").count("secret.png") == 2
+    assert items(preview, "left_out") == "list.csv row 9"
+    assert len(preview.images) == 4
+
+
+def test_column_names_can_be_given(tmp_path: Path) -> None:
+    table_of(tmp_path).rename(columns={"path": "where", "class": "what"}).to_csv(
+        tmp_path / "l.csv", index=False, sep=";"
+    )
+    with pytest.raises(BadInput, match=r"needs a column of image paths.*--path-column"):
+        folders.inspect(tmp_path / "l.csv")
+    preview = folders.inspect(tmp_path / "l.csv", columns={"path": "where", "class": "what"})
+    assert len(preview.images) == 4
+    with pytest.raises(BadInput, match="no column 'nope'"):
+        folders.inspect(tmp_path / "l.csv", columns={"path": "nope"})
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "is empty"),
+        (b"path,class\n", "no rows"),
+        (b"\xff\xfe\x00p", "not UTF-8"),
+        (b'path,class\na,b\n"x,y,z\n1,2,3,4', "cannot be read"),
+    ],
+)
+def test_broken_tables(content: bytes, told: str, tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_bytes(content)
+    with pytest.raises(BadInput, match=told):
+        folders.inspect(tmp_path / "list.csv")
+
+
+def test_mini_imagenet_style_lists_beside_a_folder_of_images(tmp_path: Path) -> None:
+    for split, name in {"train": "n01532829", "val": "n01855672", "test": "n01930112"}.items():
+        rows = []
+        for i in range(3):
+            picture(tmp_path / "images" / f"{name}{i}.jpg")
+            rows.append({"filename": f"{name}{i}.jpg", "label": name})
+        pd.DataFrame(rows).to_csv(tmp_path / f"{split}.csv", index=False)
+    preview = folders.inspect(tmp_path)
+    assert preview.classes["split"].tolist() == ["train", "val", "test"]
+    assert preview.classes["n_images"].tolist() == [3, 3, 3]
+    one = folders.inspect(tmp_path / "test.csv")
+    assert one.classes["class_name"].tolist() == ["n01930112"]
+
+
+def test_easyfsl_specs(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "data" / "CUB" / "images", {"001.albatross": 3, "002.auklet": 2})
+    spec = {
+        "class_names": ["Albatross", "Auklet"],
+        "class_roots": ["./data/CUB/images/001.albatross", str(root / "002.auklet")],
+    }
+    (tmp_path / "data" / "CUB" / "test.json").write_text(json.dumps(spec))
+    preview = folders.inspect(tmp_path / "data" / "CUB" / "test.json")
+    assert preview.root == root
+    assert preview.classes.to_dict("list") == {
+        "class_name": ["Albatross", "Auklet"],
+        "split": ["test"] * 2,
+        "n_images": [3, 2],
+    }
+    spec["class_roots"][0] = "./elsewhere"
+    (tmp_path / "data" / "CUB" / "train.json").write_text(json.dumps(spec))
+    preview = folders.inspect(tmp_path / "data" / "CUB" / "train.json")
+    assert "elsewhere (class Albatross)" in items(preview, "missing_file")
+    assert easyfsl_reads(tmp_path / "data" / "CUB" / "test.json", tmp_path) == 5
+
+
+def easyfsl_reads(spec: Path, start: Path) -> int:
+    """How many images easyfsl itself finds through the spec, as an oracle."""
+    code = (
+        "from fsviz.features import torchvision_guard; torchvision_guard.install();"
+        "from easyfsl.datasets import EasySet;"
+        f"print(len(EasySet({str(spec)!r})))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    out = subprocess.run([sys.executable, "-c", code], cwd=start, env=env, capture_output=True, text=True)
+    if out.returncode:
+        pytest.skip(f"easyfsl does not run here: {out.stderr[-200:]}")
+    return int(out.stdout.split()[-1])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"class_names": ["a"], "class_roots": []}', '{"class_names": [1], "class_roots": [2]}']
+)
+def test_broken_specs(text: str, tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text(text)
+    with pytest.raises(BadInput, match="not an easyfsl spec"):
+        folders.inspect(tmp_path / "spec.json")
+
+
+def test_a_spec_without_a_common_folder_or_with_none_there(tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_text(json.dumps({"class_names": ["a"], "class_roots": ["nowhere"]}))
+    with pytest.raises(BadInput, match=r"None of the class folders.*--images"):
+        folders.inspect(tmp_path / "spec.json")
+    with pytest.raises(BadInput, match=r"None of the class folders"):
+        (tmp_path / "inside").mkdir()
+        (tmp_path / "spec.json").write_text(json.dumps({"class_names": ["a"], "class_roots": [".."]}))
+        folders.inspect(tmp_path / "spec.json", images=tmp_path / "inside")
+
+
+def test_a_taxonomy_file(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("Child,Parent,note\ndog,animal,x\ncat,animal,\n,animal,\ndog,animal,\n")
+    edges = tables.read_edges(tmp_path / "t.csv")
+    assert edges.to_dict("list") == {"child": ["dog", "cat"], "parent": ["animal", "animal"]}
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(BadInput, match="columns child and parent"):
+        tables.read_edges(tmp_path / "t.csv")
+
+
+# The workspace
+
+
+def test_a_dataset_reads_back_as_it_was_saved(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "pets", {"dog": 3, "cat": 2})
+    edges = pd.DataFrame({"child": ["cat", "dog"], "parent": ["animal", "animal"]})
+    saved = folders.register(
+        "pets", folders.inspect(root), {"cat": "cat", "dog": "dog"}, edges, {"cat": "cat"}, title="Pets", licence="mine"
+    )
+    loaded = datasets.load("pets")
+    pd.testing.assert_frame_equal(saved.classes, loaded.classes)
+    assert loaded.taxonomy is not None and loaded.taxonomy.equals(edges)
+    assert loaded.images is not None and loaded.images["class_id"].tolist() == [0, 0, 1, 1, 1]
+    assert loaded.classes["node"].tolist() == ["cat", "dog"]
+    assert (loaded.title, loaded.licence, loaded.origin, loaded.root) == ("Pets", "mine", "folder", root)
+    assert "pets" in datasets.names() and folders.workspace_dataset_names() == ["pets"]
+    assert [p.name for p in (tmp_path / "home" / "datasets").iterdir()] == ["pets"], "nothing half-written remains"
+    assert np.asarray(datasets.open_image(loaded, 0)).shape == (16, 16, 3)
+
+
+def test_names_that_are_taken_or_impossible(tmp_path: Path) -> None:
+    preview = folders.inspect(folder_of(tmp_path / "pets", {"dog": 2, "cat": 2}))
+    for name in ("demo", "digits", "tiered_imagenet"):
+        with pytest.raises(BadInput, match="comes with fsviz"):
+            folders.register(name, preview)
+    for name in ("../x", "", ".hidden", "a b", "x" * 101):
+        with pytest.raises(BadInput, match="dataset name may have"):
+            folders.register(name, preview)
+    folders.register("pets", preview)
+    with pytest.raises(BadInput, match="already"):
+        folders.register("pets", preview)
+    folders.register("pets", preview, title="Second", overwrite=True)
+    assert datasets.load("pets").title == "Second"
+    folders.remove_dataset("pets")
+    assert folders.workspace_dataset_names() == [] and (tmp_path / "pets" / "dog" / "00.png").exists()
+
+
+def test_a_folder_that_has_moved(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
+    folders.register("pets", folders.inspect(root))
+    shutil.move(root, tmp_path / "elsewhere")
+    dataset = datasets.load("pets")
+    assert "not at" in dataset.notes[0] and "--replace" in dataset.notes[0]
+    with pytest.raises(BadInput, match="not there any more"):
+        datasets.open_image(dataset, 0)
+
+
+def test_a_damaged_dataset_says_so_and_the_others_still_load(tmp_path: Path, home: Path) -> None:
+    preview = folders.inspect(folder_of(tmp_path / "pets", {"dog": 2, "cat": 2}))
+    folders.register("one", preview)
+    folders.register("two", preview)
+    (home / "datasets" / "one" / "classes.parquet").write_bytes(b"PAR1 not really")
+    with pytest.raises(WorkspaceError, match="damaged"):
+        datasets.load("one")
+    (home / "datasets" / "one" / "dataset.json").write_text("{")
+    with pytest.raises(WorkspaceError):
+        datasets.load("one")
+    assert datasets.load("two").n_images == 4
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, home: Path) -> None:
+    """A limit on the size of files stands for a full disk: every write beyond it fails with an OSError."""
+    root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
+    code = f"""
+import resource, sys
+from fsviz.datasets import folders
+preview = folders.inspect({str(root)!r})
+import pyarrow.parquet
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    folders.register("pets", preview)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert out.stdout.startswith("WorkspaceError"), out.stdout + out.stderr
+    assert "could not be written" in out.stdout and "Free some space" in out.stdout
+    assert list((home / "datasets").iterdir()) == []
+
+
+# Archives
+
+
+def archive_of(names: dict[str, bytes]) -> io.BytesIO:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in names.items():
+            archive.writestr(name, content)
+    buffer.seek(0)
+    return buffer
+
+
+@pytest.fixture
+def png() -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def test_an_upload_becomes_a_dataset_with_its_own_images(png: bytes, home: Path) -> None:
+    archive = archive_of({f"pets/{c}/{i}.png": png for c in ("dog", "cat") for i in range(3)} | {"pets/read.me": b"x"})
+    place = uploads.unpack(archive)
+    assert uploads.unpack(archive) == place, "the same upload is unpacked once"
+    assert not list(place.rglob("read.me"))
+    preview = folders.inspect(place)
+    dataset = folders.register("pets", preview, move_images=preview.root)
+    assert dataset.root == home / "datasets" / "pets" / "images"
+    assert datasets.open_image(datasets.load("pets"), 5).size == (8, 8)
+    moved = home.with_name("moved")  # a workspace can be moved as a whole
+    shutil.move(home, moved)
+    os.environ["FSVIZ_HOME"] = str(moved)
+    assert datasets.open_image(datasets.load("pets"), 5).size == (8, 8)
+
+
+@pytest.mark.parametrize("name", ["../evil.png", "/etc/evil.png", "a/../../evil.png", "a\\..\\evil.png", "C:/evil.png"])
+def test_archives_that_leave_their_folder_are_refused_whole(name: str, png: bytes, home: Path) -> None:
+    with pytest.raises(BadInput, match="outside its own folder"):
+        uploads.unpack(archive_of({"dog/1.png": png, name: png}))
+    assert not list(home.rglob("*.png")) and not list((home / "datasets").iterdir())
+
+
+def test_links_bombs_and_other_archives(png: bytes, home: Path) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        link = zipfile.ZipInfo("dog/link.png")
+        link.external_attr = 0o120777 << 16
+        archive.writestr(link, "/etc/passwd")
+    with pytest.raises(BadInput, match="symbolic link"):
+        uploads.unpack(buffer)
+    with pytest.raises(BadInput, match="at most 1 MB"):
+        uploads.unpack(archive_of({"dog/1.png": b"\0" * 2_000_000}), max_bytes=1_000_000)
+    with pytest.raises(BadInput, match="zip archive"):
+        uploads.unpack(io.BytesIO(b"not a zip"))
+    with pytest.raises(BadInput, match="no images"):
+        uploads.unpack(archive_of({"readme.md": b"x"}))
+    whole = archive_of({"dog/1.png": os.urandom(4000)}).getvalue()
+    with pytest.raises(BadInput, match="zip archive"):
+        uploads.unpack(io.BytesIO(whole[:60] + b"\0" * 50 + whole[110:]))
+    assert not list((home / "datasets").iterdir()), "nothing half-written remains"
+
+
+def test_uploads_never_saved_are_forgotten_after_a_day(png: bytes) -> None:
+    old = uploads.unpack(archive_of({"dog/1.png": png}))
+    os.utime(old, (time.time() - 2 * 86400,) * 2)
+    uploads.unpack(archive_of({"cat/1.png": png}))
+    assert not old.exists()
+    assert workspace.entries("datasets") == []

@@ -1,0 +1,288 @@
+"""From class names to WordNet, the command add, neighbours of an image, and torchvision's folders."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from fsviz import cli, datasets
+from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.records import Features
+from fsviz.studies import neighbours, own_images, torchvision_sets
+from fsviz.taxonomy.dag import split_dag
+from tests.datasets.test_folders import ODD_NAMES, folder_of, home, picture  # noqa: F401
+
+
+def meaning(class_names: list[str]) -> dict[str, str]:
+    """class -> parent and name of the sense that is guessed."""
+    return {
+        g.class_name: "" if g.sense is None else " ".join(g.sense.path[-2:])
+        for g in own_images.guess_senses(class_names)
+    }
+
+
+# Guessing what a class means
+
+
+def test_the_company_decides_what_a_crane_is() -> None:
+    assert meaning(["crane", "robin", "gull", "duck"])["crane"] == "wading bird crane"
+    assert meaning(["crane", "excavator", "truck", "bulldozer"])["crane"] == "lifting device crane"
+
+
+def test_things_that_a_camera_can_see_come_first() -> None:
+    (guess,) = own_images.guess_senses(["orange"])
+    seen = [sense.is_physical for sense in guess.candidates]
+    assert seen == sorted(seen, reverse=True) and seen[0] and not seen[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "synset_id"),
+    [
+        ("090.canna lily", "n12350959"),
+        ("Golden_Retriever", "n02099601"),
+        ("GoldenRetriever", "n02099601"),
+        ("golden-retriever", "n02099601"),
+        ("gold fish", "n01443537"),
+        ("red-breasted merganser", "n01855032"),
+        ("tench, Tinca tinca", "n01440764"),
+        ("animals/dogs/pug (small)", "n02110958"),
+        ("n02084071", "n02084071"),
+        ("<b>wombat</b>", "n01883070"),
+    ],
+)
+def test_spellings_of_a_class_name(name: str, synset_id: str) -> None:
+    (guess,) = own_images.guess_senses([name])
+    assert synset_id in {s.synset_id for s in guess.candidates}
+    assert guess.sense is not None
+
+
+def test_doubts_are_told() -> None:
+    doubts = {
+        g.class_name: g.doubt for g in own_images.guess_senses(["red kitchen chair", "zxqv", "happiness", "mice", "🐶"])
+    }
+    assert doubts["red kitchen chair"] == "only 'chair' was found in WordNet"
+    assert doubts["zxqv"] == doubts["🐶"] == "WordNet does not know this name"
+    assert doubts["happiness"] == "nothing a camera can see goes by this name"
+    assert "only" not in doubts["mice"]
+
+
+def test_most_classes_of_tiered_imagenet_are_guessed_right() -> None:
+    """The catalog knows the sense of 608 classes: an oracle for the guess."""
+    classes = datasets.load("tiered_imagenet").classes
+    guesses = own_images.guess_senses(classes["class_name"])
+    right = np.mean([g.synset_id == node for g, node in zip(guesses, classes["node"])])
+    first = np.mean(
+        [bool(g.candidates) and g.candidates[0].synset_id == node for g, node in zip(guesses, classes["node"])]
+    )
+    assert right > 0.85 and right > first, (right, first)
+
+
+def test_classes_named_by_ids_get_readable_titles() -> None:
+    titles = own_images.class_titles(["n02012849", "n03126707", "n02084071", "n99999999", "dog"])
+    assert titles == {
+        "n02012849": "crane (n02012849)",
+        "n03126707": "crane (n03126707)",
+        "n02084071": "dog",
+    }
+
+
+# Taxonomies
+
+
+def test_every_class_gets_a_node_of_its_own() -> None:
+    taxonomy = own_images.taxonomy_from_senses(
+        {"dog": "n02084071", "hound": "n02084071", "cat": "n02121620", "zxqv": ""}
+    )
+    assert taxonomy is not None
+    assert taxonomy.nodes == {"dog": "class: dog", "hound": "class: hound", "cat": "n02121620", "zxqv": "class: zxqv"}
+    parents = taxonomy.edges.groupby("child")["parent"].agg(list).to_dict()
+    assert parents["class: dog"] == parents["class: hound"] == ["n02084071"]
+    assert parents["class: zxqv"] == ["n00001740"]
+    assert "zxqv" in taxonomy.notes[0]
+    assert taxonomy.names["n02084071"] == "dog"
+    assert own_images.taxonomy_from_senses({"zxqv": ""}) is None
+
+
+def test_a_taxonomy_of_ones_own_matches_names_and_refuses_what_cannot_work() -> None:
+    edges = pd.DataFrame({"child": ["golden retriever", "cat", "dog"], "parent": ["dog", "animal", "animal"]})
+    taxonomy = own_images.taxonomy_from_edges(edges, ["Golden_Retriever", "cat"])
+    assert taxonomy.nodes == {"Golden_Retriever": "golden retriever", "cat": "cat"}
+    with pytest.raises(BadInput, match=r"1 of 2 are not: fish\. Add a row"):
+        own_images.taxonomy_from_edges(edges, ["cat", "fish"])
+    cycle = pd.concat([edges, pd.DataFrame({"child": ["animal"], "parent": ["cat"]})])
+    with pytest.raises(BadInput, match="cycle"):
+        own_images.taxonomy_from_edges(cycle, ["cat", "dog"])
+    pieces = pd.DataFrame({"child": ["cat", "rose"], "parent": ["animal", "plant"]})
+    with pytest.raises(BadInput, match="one root"):
+        own_images.taxonomy_from_edges(pieces, ["cat", "rose"])
+
+
+# The command
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.main(arguments)
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_add_makes_a_dataset_whose_taxonomy_spans_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = folder_of(tmp_path / "zoo", {"dog": 3, "wolf": 2, "zxqv": 2})
+    (root / "dog" / "bad.jpg").touch()
+    code, out, _ = run(capsys, "add", "zoo", str(root), "--json")
+    result = json.loads(out)
+    assert code == 0 and result["n_classes"] == 3 and result["n_images"] == 7
+    assert {p["kind"] for p in result["problems"]} == {"broken", "too_few"}
+    assert {g["class_name"]: g["synset"] for g in result["guesses"]}["dog"] == "n02084071"
+    dataset = datasets.load("zoo")
+    assert split_dag(dataset, "all").n_classes == 3
+    assert run(capsys, "add", "zoo", str(root))[0] == 2, "a name is given once"
+    code, out, _ = run(capsys, "add", "zoo", str(root), "--replace")
+    assert code == 0 and "bad.jpg is empty" in out and "extract zoo" in out
+
+
+def test_senses_and_taxonomy_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = folder_of(tmp_path / "zoo", {"crane": 2, "wolf": 2})
+    (tmp_path / "senses.csv").write_text("class,synset\ncrane,n03126707\n")
+    code, out, _ = run(capsys, "add", "one", str(root), "--senses", str(tmp_path / "senses.csv"), "--json")
+    assert json.loads(out)["classes"][0]["node"] == "n03126707"
+    (tmp_path / "senses.csv").write_text("class,synset\nwolf,12345\n")
+    code, _, err = run(capsys, "add", "two", str(root), "--senses", str(tmp_path / "senses.csv"))
+    assert code == 2 and "WordNet id" in err
+    (tmp_path / "senses.csv").write_text("class,synset\nbear,n02084071\n")
+    code, _, err = run(capsys, "add", "two", str(root), "--senses", str(tmp_path / "senses.csv"))
+    assert code == 2 and "'bear'" in err
+    (tmp_path / "tree.csv").write_text("child,parent\ncrane,thing\nwolf,thing\n")
+    code, out, _ = run(capsys, "add", "two", str(root), "--taxonomy", str(tmp_path / "tree.csv"), "--json")
+    assert json.loads(out)["guesses"] == [] and datasets.load("two").classes["node"].tolist() == ["crane", "wolf"]
+
+
+def test_odd_names_go_all_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = []
+    for i, name in enumerate([*ODD_NAMES, "either/or"]):
+        for j in range(2):
+            picture(tmp_path / f"{i}_{j}.png")
+            rows.append({"path": f"{i}_{j}.png", "class": name})
+    pd.DataFrame(rows).to_csv(tmp_path / "list.csv", index=False)
+    code, _, _ = run(capsys, "add", "odd", str(tmp_path / "list.csv"), "--json")
+    assert code == 0
+    dataset = datasets.load("odd")
+    assert set(dataset.classes["class_name"]) == {*ODD_NAMES, "either/or"}
+    assert split_dag(dataset, "all").n_classes == len(ODD_NAMES) + 1
+
+
+# Neighbours
+
+
+def test_nearest_images_agree_with_a_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbours, "_ROWS", 7)  # several blocks
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(40, 5)).astype(np.float16)
+    ids = rng.permutation(100)[:40]
+    features = Features("d", "b", values, ids, np.zeros(40, dtype=int))
+    found, cosines = neighbours.nearest_images(features, ids[[3, 17]], k=6)
+    unit = values.astype(float) / np.linalg.norm(values.astype(float), axis=1, keepdims=True)
+    for row, image, cosine in zip((3, 17), found, cosines):
+        plain = unit @ unit[row]
+        plain[row] = -np.inf
+        order = np.argsort(-plain)[:6]
+        assert image.tolist() == ids[order].tolist()
+        assert np.allclose(cosine, plain[order], atol=1e-5)
+    assert neighbours.nearest_images(features, ids[:1], k=500)[0].shape == (1, 39)
+    with pytest.raises(Missing, match="has no features"):
+        neighbours.nearest_images(features, np.array([1000]))
+
+
+def test_the_place_of_a_class() -> None:
+    mini = datasets.load("mini_imagenet")
+    classes = mini.classes["class_name"].tolist()
+    place = neighbours.place_in_taxonomy(mini, classes.index("malamute"))
+    assert place is not None and place.path[0] == "entity" and place.path[-1] == "malamute"
+    assert all(s != classes.index("malamute") for s in place.siblings) and place.shared in place.path
+    assert neighbours.place_in_taxonomy(replace(mini, taxonomy=None), 0) is None
+
+
+def test_the_place_of_a_class_by_hand() -> None:
+    mini = datasets.load("mini_imagenet")
+    edges = pd.DataFrame([("a", "x"), ("b", "x"), ("x", "r"), ("c", "r"), ("a", "r2")], columns=["child", "parent"])
+    classes = mini.classes.iloc[:3].assign(node=["a", "b", "c"])
+    toy = replace(mini, taxonomy=edges, classes=classes, node_names={"x": "ex"})
+    assert neighbours.place_in_taxonomy(toy, 1) == neighbours.Place(("r", "ex", "b"), "ex", (0,))
+    assert neighbours.place_in_taxonomy(toy, 2) == neighbours.Place(("r", "c"), "r", (0, 1))
+    loop = pd.DataFrame([("a", "b"), ("b", "a")], columns=["child", "parent"])
+    assert neighbours.place_in_taxonomy(replace(toy, taxonomy=loop), 0) is not None
+
+
+# torchvision
+
+
+def test_a_failed_download_is_one_sentence_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:  # noqa: F811
+    import urllib.request
+
+    def no_network(*args: object, **kwargs: object) -> None:
+        raise OSError("Name or service not known")
+
+    monkeypatch.setattr(urllib.request, "urlopen", no_network)
+    with pytest.raises(Missing, match=r"dtd could not be downloaded .*internet") as told:
+        torchvision_sets.fetch("DTD")
+    assert "\n" not in str(told.value)
+    assert not [p for p in home.rglob("*") if p.is_file()] and not list((home / "datasets" / ".torchvision").iterdir())
+    with pytest.raises(UnknownName, match="cifar100"):
+        torchvision_sets.fetch("cifar10")
+
+
+def test_the_folders_that_torchvision_leaves_are_read(tmp_path: Path) -> None:
+    picture(tmp_path / "omniglot-py" / "images_background" / "Greek" / "character01" / "0001_01.png")
+    picture(tmp_path / "omniglot-py" / "images_evaluation" / "Tengwar" / "character01" / "0002_01.png")
+    omniglot = torchvision_sets.read_omniglot(tmp_path)
+    assert omniglot.classes["class_name"].tolist() == ["Greek/character01", "Tengwar/character01"]
+    assert omniglot.classes["split"].tolist() == ["train", "test"]
+
+    data = tmp_path / "fgvc-aircraft-2013b" / "data"
+    for number in ("1", "2"):
+        picture(data / "images" / f"{number}.jpg")
+    (data / "images_variant_trainval.txt").write_text("1 Falcon 2000\n")
+    (data / "images_variant_test.txt").write_text("2 A318\n")
+    aircraft = torchvision_sets.read_aircraft(tmp_path)
+    assert aircraft.classes["class_name"].tolist() == ["A318", "Falcon 2000"]
+    known = torchvision_sets._with_known_splits(aircraft, "aircraft")
+    assert set(known.classes["split"]) == {"train"}
+
+    picture(tmp_path / "gtsrb" / "GTSRB" / "Training" / "00000" / "1.ppm")
+    picture(tmp_path / "gtsrb" / "GTSRB" / "Training" / "00001" / "1.ppm")
+    signs = torchvision_sets.read_gtsrb(tmp_path)
+    assert signs.class_titles["00000"] == "00.Speed limit (20km/h)"
+
+    picture(tmp_path / "dtd" / "dtd" / "images" / "banded" / "1.jpg")
+    assert torchvision_sets.read_dtd(tmp_path).classes["class_name"].tolist() == ["banded"]
+
+
+def test_cifar_arrays_become_files_once(tmp_path: Path) -> None:
+    class Half:
+        classes = ["apple", "bear"]  # noqa: RUF012
+        data = np.arange(2 * 32 * 32 * 3, dtype=np.uint8).reshape(2, 32, 32, 3)
+        targets = [1, 0]  # noqa: RUF012
+
+    preview = torchvision_sets.read_cifar100(tmp_path, [Half(), Half()])
+    assert preview.classes.set_index("class_name")["n_images"].to_dict() == {"apple": 2, "bear": 2}
+    assert np.array_equal(np.asarray(Image.open(tmp_path / "cifar-100-png" / "bear" / "00000.png")), Half.data[0])
+
+
+def test_flowers_are_labelled_from_one(tmp_path: Path) -> None:
+    from scipy.io import savemat
+
+    for i in (1, 2):
+        picture(tmp_path / "flowers-102" / "jpg" / f"image_{i:05d}.jpg")
+    savemat(tmp_path / "flowers-102" / "imagelabels.mat", {"labels": [2, 1]})
+
+    class Theirs:
+        classes = ["pink primrose", "canna lily"]  # noqa: RUF012
+
+    preview = torchvision_sets.read_flowers102(tmp_path, [Theirs()])
+    assert preview.images["class_name"].tolist() == ["canna lily", "pink primrose"]
