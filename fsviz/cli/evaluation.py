@@ -1,7 +1,271 @@
+"""evaluate and runs: the methods on the tasks, recorded as runs that can be listed, resumed and cancelled."""
+
 from __future__ import annotations
 
 import argparse
+import sys
+import time
+from typing import Any
+
+from fsviz.cli import add_command, progress, table
+from fsviz.errors import BadInput
+
+_SAMPLER_ARGUMENTS = ("split", "n_way", "n_shot", "n_query", "n_tasks", "alpha", "beta", "distance", "dag")
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    """Filled in by its room."""
+    parser = add_command(
+        commands, "evaluate", run_evaluate, show_results, "Evaluate few-shot methods on tasks; records a run."
+    )
+    parser.add_argument("--dataset", required=True, metavar="D", help="dataset with features")
+    parser.add_argument(
+        "--backbone",
+        "--backbones",
+        default=None,
+        metavar="B[,B]",
+        help="backbones with features; all of them when left out",
+    )
+    parser.add_argument("--methods", "--method", default="protonet", metavar="M[,M]", help="methods, or 'all'")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="METHOD.PARAMETER=VALUE",
+        help="a method's parameter; may be repeated",
+    )
+    parser.add_argument(
+        "--testbed", default=None, metavar="FILE", help="a saved testbed's name, or a .parquet, .csv or .json file"
+    )
+    parser.add_argument(
+        "--sampler", default=None, choices=("semantic", "uniform"), help="draw tasks instead of reading a testbed"
+    )
+    parser.add_argument("--split", default=None, help="classes to draw from (test)")
+    for name, kind, what in (
+        ("--n-way", int, "classes a task (5)"),
+        ("--n-shot", int, "support images a class (5)"),
+        ("--n-query", int, "query images a class (10)"),
+        ("--n-tasks", int, "tasks (1000)"),
+        ("--alpha", float, "semantic sampler: weight of closeness (0.383)"),
+        ("--beta", float, "semantic sampler: strength of balance (100)"),
+    ):
+        parser.add_argument(name, type=kind, default=None, help=what)
+    parser.add_argument("--distance", default=None, help="semantic sampler: distance between classes (jiang_conrath)")
+    parser.add_argument("--dag", default=None, help="semantic sampler: shortest_path or all_paths")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:0, ...")
+    parser.add_argument(
+        "--background", action="store_true", help="queue the run for a worker process and return at once"
+    )
+
+    parser = add_command(
+        commands, "runs", run_runs, show_runs, "List runs; 'runs show|resume|cancel|delete ID' for one of them."
+    )
+    parser.add_argument("action", nargs="?", default="list", choices=("list", "show", "resume", "cancel", "delete"))
+    parser.add_argument("id", nargs="?", default=None, metavar="ID")
+    parser.add_argument("--background", action="store_true", help="resume: leave the work to a worker process")
+    parser.add_argument("--workers", type=int, default=None, help="how many queued runs may go at the same time")
+
+
+# --- evaluate ----------------------------------------------------------------------------------------------------
+
+
+def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import jobs
+
+    spec = _spec(args)
+    if args.background:
+        run_id = jobs.submit(spec)
+        progress(f"Run {run_id} is queued. 'python -m fsviz runs show {run_id}' says how far it is.")
+        return _result(jobs.status(run_id))
+    run = jobs.run_here(
+        spec,
+        _bar(),
+        started=lambda run: progress(
+            f"Run {run.id}: if it is stopped, 'python -m fsviz runs resume {run.id}' goes on."
+        ),
+    )
+    return _result(run)
+
+
+def _spec(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets
+
+    dataset = datasets.load(args.dataset)
+    backbones = _names(args.backbone)
+    if not backbones:
+        from fsviz import features
+
+        backbones = features.available(dataset)
+        if not backbones:
+            features.load(dataset, "efficientnet_lite0")  # says how to make them
+    spec = {
+        "study": "evaluate",
+        "dataset": args.dataset,
+        "backbones": backbones,
+        "methods": _methods(args.methods, args.set),
+        "seed": args.seed,
+        "device": args.device,
+    }
+    asked = {name: getattr(args, name) for name in _SAMPLER_ARGUMENTS if getattr(args, name) is not None}
+    if args.testbed is not None:
+        if args.sampler or asked:
+            given = "--sampler" if args.sampler else f"--{next(iter(asked)).replace('_', '-')}"
+            raise BadInput(f"--testbed brings its own tasks, so {given} has no effect. Leave one of them out.")
+        spec["testbed"] = args.testbed
+    else:
+        sampler = args.sampler or ("semantic" if dataset.taxonomy is not None else "uniform")
+        if "split" not in asked and "test" not in dataset.splits:
+            asked["split"] = "all"
+        spec["sampler"] = {"sampler": sampler, **asked}
+    return spec
+
+
+def _names(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def _methods(text: str, settings: list[str]) -> list[dict[str, Any]]:
+    from fsviz.methods import METHODS, get
+
+    chosen = list(METHODS) if text.strip() == "all" else _names(text)
+    parameters: dict[str, dict[str, Any]] = {name: {} for name in chosen}
+    for setting in settings:
+        where, equals, value = setting.partition("=")
+        method, dot, name = where.partition(".")
+        if not (equals and dot):
+            raise BadInput(f"--set takes METHOD.PARAMETER=VALUE, such as tim.steps=50. Got {setting!r}.")
+        if method not in parameters:
+            raise BadInput(f"--set {setting} is of a method that is not evaluated. Add {method} to --methods.")
+        parameters[method][name] = _value(get(method), name, value)
+    return [{"name": name, "parameters": parameters[name]} for name in chosen]
+
+
+def _value(method: Any, name: str, text: str) -> Any:
+    """A parameter's text as its kind of value; what is wrong with it, the method says."""
+    kind = next((p.kind for p in method.parameters if p.name == name), "choice")
+    if kind == "choice":
+        return text
+    try:
+        return int(text) if kind == "int" else float(text)
+    except ValueError:
+        return text
+
+
+def _bar():
+    """Progress on standard error: rewritten in place on a terminal, a line now and then elsewhere."""
+    last = [0.0]
+
+    def tell(done: int, total: int, message: str) -> None:
+        if sys.stderr.isatty():
+            progress(f"\r\x1b[K{100 * done / total:3.0f} %  {message}", end="\n" if done == total else "")
+        elif time.monotonic() - last[0] > 5 or done == total:
+            last[0] = time.monotonic()
+            progress(f"{100 * done / total:3.0f} %  {message}")
+
+    return tell
+
+
+def _result(run: Any) -> dict[str, Any]:
+    summary = dict(run.summary or {})
+    return {
+        "run": run.id,
+        "state": run.state,
+        "results": summary.pop("results", []),
+        **{k: v for k, v in summary.items() if k not in ("run", "state")},
+        "seconds": round(run.seconds, 3),
+    }
+
+
+def show_results(result: dict[str, Any]) -> str:
+    lines = [f"Run {result['run']}: {result['state']}"]
+    if result["results"]:
+        lines.append(table([_row(r) for r in result["results"]], _columns(result["results"])))
+        lines.append(
+            "Accuracies in percent with 95% intervals; Q1 to Q4: tasks from the finest to the coarsest quarter."
+        )
+    return "\n".join(lines)
+
+
+def _row(result: dict[str, Any]) -> dict[str, Any]:
+    quartiles = result.get("quartiles") or []
+    return {
+        "method": result.get("label", result.get("method")),
+        "backbone": result.get("backbone"),
+        "tasks": result.get("n_tasks"),
+        "accuracy": result.get("accuracy"),
+        "±": result.get("ci95"),
+        "top-5": result.get("top5"),
+        **{f"Q{i + 1}": value for i, value in enumerate(quartiles)},
+    }
+
+
+def _columns(results: list[dict[str, Any]]) -> list[str]:
+    quartiles = ["Q1", "Q2", "Q3", "Q4"] if any(r.get("quartiles") for r in results) else []
+    return ["method", "backbone", "tasks", "accuracy", "±", "top-5", *quartiles]
+
+
+# --- runs --------------------------------------------------------------------------------------------------------
+
+
+def run_runs(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import jobs
+
+    if args.workers is not None:
+        jobs.set_workers(args.workers)
+    if args.action == "list":
+        if args.id is not None:
+            raise BadInput(f"'runs list' takes no id. 'python -m fsviz runs show {args.id}' shows one run.")
+        runs = [_listed(run) for run in jobs.list_runs()]
+        _say_notice()
+        return {"runs": runs, "workers": jobs.n_workers()}
+    if args.id is None:
+        raise BadInput(f"'runs {args.action}' needs the ID of a run. 'python -m fsviz runs' lists them.")
+    if args.action == "delete":
+        jobs.delete(args.id)
+        return {"run": args.id, "state": "deleted"}
+    if args.action == "cancel":
+        run = jobs.cancel(args.id)
+    elif args.action == "resume":
+        run = jobs.resume(args.id) if args.background else jobs.resume_here(args.id, _bar())
+    else:
+        run = jobs.status(args.id)
+    _say_notice()
+    return {**_listed(run), **_result(run), "spec": dict(run.spec), "message": run.message, "error": run.error}
+
+
+def _say_notice() -> None:
+    from fsviz import jobs
+
+    said = jobs.notice()
+    if said:
+        progress(said)
+
+
+def _listed(run: Any) -> dict[str, Any]:
+    return {
+        "run": run.id,
+        "study": run.study,
+        "state": run.state,
+        "dataset": run.spec.get("dataset"),
+        "created": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(run.created)),
+        "n_done": run.n_done,
+        "n_chunks": run.n_chunks,
+        "seconds": round(run.seconds, 3),
+        "error": run.error,
+    }
+
+
+def show_runs(result: dict[str, Any]) -> str:
+    if "runs" in result:
+        if not result["runs"]:
+            return "There are no runs yet. 'python -m fsviz evaluate --dataset demo' makes one."
+        rows = [{**run, "chunks": f"{run['n_done']}/{run['n_chunks']}"} for run in result["runs"]]
+        return table(rows, ["run", "study", "state", "dataset", "chunks", "seconds", "error"])
+    if "n_chunks" not in result:
+        return f"Run {result['run']}: {result['state']}"
+    lines = [f"{result['study']} on {result.get('dataset')}, {result['n_done']} of {result['n_chunks']} chunks done"]
+    if result["error"]:
+        lines.append(result["error"])
+    if result["study"] == "evaluate":
+        return "\n".join([*lines, show_results(result)])
+    return "\n".join([*lines, f"Run {result['run']}: {result['state']}"])

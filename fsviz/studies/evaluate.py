@@ -5,7 +5,7 @@
 The spec of a run:
     {"study": "evaluate", "dataset": name, "backbones": [names], "methods": [{"name", "parameters"}],
      "testbed": name or path   or   "sampler": {"sampler", "split", "n_way", "n_shot", "n_query", "n_tasks", ...},
-     "seed": 0, "device": "auto"}
+     "seed": 0, "device": "auto", "chunk": tasks a chunk (chosen by itself when left out)}
 `prepare` resolves it once and freezes the tasks into the run's folder, so that deleting the testbed later does not
 matter. An entry is one method on one backbone; a chunk is a range of tasks of one entry.
 Accuracies are percentages in what this file hands out; fractions inside.
@@ -100,8 +100,9 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
         "features": {name: _fingerprint(table) for name, table in tables.items()},
         "version": VERSION,
     }
+    chunk = _chunk(spec)
     frozen["chunk_tasks"] = [
-        _chunk_tasks(entry, testbed.tasks, tables[entry.backbone].values.shape[1]) for entry in entries(frozen)
+        chunk or _chunk_tasks(entry, testbed.tasks, tables[entry.backbone].values.shape[1]) for entry in entries(frozen)
     ]
     return frozen
 
@@ -470,6 +471,13 @@ def _seed(spec: Mapping[str, Any]) -> int:
     return seed
 
 
+def _chunk(spec: Mapping[str, Any]) -> int | None:
+    chunk = spec.get("chunk")
+    if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
+        raise BadInput(f"chunk, the number of tasks a chunk, must be a whole number from 1. Got {chunk!r}.")
+    return chunk
+
+
 def _checked_methods(chosen: Any) -> list[dict[str, Any]]:
     from fsviz import methods
 
@@ -583,9 +591,9 @@ def _chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:
         if any(word in name for word in ("step", "iter", "epoch")) and isinstance(value, int | float)
     )
     method = METHODS[entry.method]
-    work = images * dims / 2e8 + steps * images * dims * tasks.n_way * 4 / 8e9
+    work = images * dims / 2e8 + steps * images * dims * tasks.n_way * 4 / 2.5e10
     if method.pairwise:
-        work += images**2 * (dims + 20 * max(steps, 10)) / 4e9
+        work += images**2 * (dims + 20 * max(steps, 10)) / 1e10
     size = int(np.clip(_CHUNK_SECONDS / work, 1, _LARGEST_CHUNK))
     batch = chunk_size(tasks.n_way, tasks.support.shape[2], tasks.query.shape[2], dims, method.pairwise)
     return max(batch, size - size % batch) if size >= batch else size

@@ -1,0 +1,259 @@
+"""Figures of evaluations: accuracies with intervals, accuracy against coarsity, ranks, paired differences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
+
+# Beyond ten lines colours repeat; the dash then tells two lines of one colour apart.
+_DASHES = ("solid", "dot", "dash", "dashdot")
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross")
+
+
+def plot_accuracies(
+    names: Sequence[str], accuracy: Sequence[float], ci95: Sequence[float], chance: float | None = None
+) -> go.Figure:
+    """A dot a method with its 95% interval, the best on top; a dotted line marks guessing. Percent."""
+    order = np.argsort(np.asarray(accuracy, dtype=float), kind="stable")
+    names = [str(names[i]) for i in order]
+    values = np.asarray(accuracy, dtype=float)[order]
+    half = np.nan_to_num(np.asarray(ci95, dtype=float)[order])
+    top = len(names) - 1
+    figure = go.Figure(
+        go.Scatter(
+            x=values,
+            y=names,
+            mode="markers+text",
+            text=[f"{v:.1f}" for v in values],
+            textposition="top center",
+            marker={"size": 11, "color": [ACCENT if i == top and top else QUIET for i in range(len(names))]},
+            error_x={"type": "data", "array": half, "thickness": 2, "width": 5, "color": QUIET},
+            customdata=half,
+            hovertemplate="%{y}: %{x:.2f} ± %{customdata:.2f} % of queries right<extra></extra>",
+            cliponaxis=False,
+        )
+    )
+    if chance is not None and len(values):
+        low = float((values - half).min())
+        if chance > low - 25:
+            figure.add_vline(x=chance, line={"dash": "dot", "color": QUIET}, annotation_text="guessing")
+    figure.update_xaxes(title="accuracy (% of queries right, mean over tasks with 95% interval)")
+    figure.update_yaxes(automargin=True, ticklabelstandoff=6)
+    figure.update_layout(height=110 + 44 * len(names), showlegend=False, margin={"l": 0, "r": 20, "t": 24, "b": 0})
+    return figure
+
+
+def plot_accuracy_by_measure(
+    curves: Mapping[str, pd.DataFrame],
+    points: tuple[np.ndarray, np.ndarray] | None = None,
+    quartiles: Sequence[tuple[float, float]] = (),
+    title: str = "how far apart in meaning the classes of a task are (coarsity)",
+    height: int = 460,
+) -> go.Figure:
+    """Accuracy against a measure: a rolling mean and its 95% band a method, labelled at its end.
+
+    points     (measure, accuracy in percent) of single tasks, drawn faintly behind
+    quartiles  ranges of the measure, marked Q1 to Q4 along the top
+    """
+    figure = go.Figure()
+    if points is not None:
+        figure.add_scatter(
+            x=points[0],
+            y=points[1],
+            mode="markers",
+            marker={"size": 5, "color": QUIET, "opacity": 0.35},
+            name="single tasks",
+            hovertemplate="one task: coarsity %{x:.1f}, %{y:.0f} % right<extra></extra>",
+        )
+    band = len(curves) <= 4
+    for i, (name, curve) in enumerate(curves.items()):
+        colour, dash = SERIES[i % len(SERIES)], _DASHES[i // len(SERIES) % len(_DASHES)]
+        x, y, half = (curve[c].to_numpy(dtype=float) for c in ("measure", "accuracy", "ci95"))
+        half = np.nan_to_num(half)
+        if band and len(x) > 1:
+            figure.add_scatter(
+                x=np.concatenate([x, x[::-1]]),
+                y=np.concatenate([y + half, (y - half)[::-1]]),
+                fill="toself",
+                fillcolor=_faded(colour, 0.15),
+                line={"width": 0},
+                hoverinfo="skip",
+                showlegend=False,
+            )
+        figure.add_scatter(
+            x=x,
+            y=y,
+            mode="lines" if len(x) > 1 else "markers",
+            name=name,
+            line={"color": colour, "width": 2.5, "dash": dash},
+            marker={"color": colour, "size": 9},
+            customdata=half,
+            hovertemplate=f"{_safe(name)}: %{{y:.1f}} ± %{{customdata:.1f}} % right around coarsity %{{x:.1f}}"
+            "<extra></extra>",
+        )
+    for label, x, y, colour in _spread(curves):
+        figure.add_annotation(
+            x=x, y=y, text=label, font={"color": colour, "size": 13}, xanchor="left", xshift=8, showarrow=False
+        )
+    for i, (low, high) in enumerate(quartiles):
+        figure.add_annotation(
+            x=(low + high) / 2,
+            y=1,
+            yref="paper",
+            yanchor="bottom",
+            text=f"Q{i + 1}",
+            showarrow=False,
+            font={"size": 12},
+        )
+        if i:
+            figure.add_vline(x=low, line={"dash": "dot", "width": 1, "color": QUIET})
+    longest = max((len(name) for name in curves), default=0)
+    figure.update_xaxes(title=title)
+    figure.update_yaxes(title="accuracy (% of queries right)")
+    figure.update_layout(
+        height=height,
+        showlegend=False,
+        margin={"l": 0, "r": min(320, 24 + 7 * longest), "t": 28, "b": 0},
+    )
+    return figure
+
+
+def plot_quartiles(results: pd.DataFrame, height: int = 340) -> go.Figure:
+    """Accuracy by quartile of coarsity, a line a method; columns name, Q1 .. Q4 and their ci95."""
+    figure = go.Figure()
+    quartiles = ["Q1", "Q2", "Q3", "Q4"]
+    for i, row in enumerate(results.to_dict("records")):
+        colour = SERIES[i % len(SERIES)]
+        half = [row.get(f"{q}_ci95", np.nan) for q in quartiles]
+        figure.add_scatter(
+            x=["Q1 (finest)", "Q2", "Q3", "Q4 (coarsest)"],
+            y=[row[q] for q in quartiles],
+            error_y={"type": "data", "array": np.nan_to_num(half), "thickness": 1.5, "width": 4},
+            mode="lines+markers",
+            name=str(row["name"]),
+            line={"color": colour, "width": 2, "dash": _DASHES[i // len(SERIES) % len(_DASHES)]},
+            marker={"symbol": _SYMBOLS[i % len(_SYMBOLS)], "size": 9},
+            customdata=np.nan_to_num(half),
+            hovertemplate=f"{_safe(row['name'])}, %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}} %<extra></extra>",
+        )
+    figure.update_yaxes(title="accuracy (% of queries right)")
+    figure.update_layout(
+        height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0}, legend={"orientation": "h", "y": -0.15, "x": 0}
+    )
+    return figure
+
+
+def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
+    """Who is best where: rank of every method (rows) in every quartile (columns), 1 is best."""
+    wide = ranks.pivot(index="method", columns="bin", values="rank")
+    accuracy = ranks.pivot(index="method", columns="bin", values="accuracy").loc[wide.index]
+    order = wide.mean(axis=1).sort_values(kind="stable", ascending=False).index
+    wide, accuracy = wide.loc[order], accuracy.loc[order]
+    columns = [f"Q{b}" + (" (finest)" if b == 1 else " (coarsest)" if b == wide.columns.max() else "") for b in wide]
+    figure = go.Figure(
+        go.Heatmap(
+            z=wide.to_numpy(),
+            x=columns,
+            y=list(wide.index),
+            text=[[f"{r:g}" for r in row] for row in wide.to_numpy()],
+            texttemplate="%{text}",
+            customdata=accuracy.to_numpy(),
+            hovertemplate="%{y} in %{x}: rank %{text}, %{customdata:.1f} % right<extra></extra>",
+            colorscale=[[0, _faded(ACCENT, 0.85)], [1, _faded(ACCENT, 0.06)]],
+            zmin=1,
+            zmax=max(2, len(wide)),
+            showscale=False,
+            xgap=3,
+            ygap=3,
+        )
+    )
+    figure.update_xaxes(side="top", showgrid=False)
+    figure.update_yaxes(automargin=True, showgrid=False)
+    figure.update_layout(height=70 + 34 * len(wide), margin={"l": 0, "r": 0, "t": 8, "b": 0})
+    return figure
+
+
+def plot_differences(differences: pd.DataFrame) -> go.Figure:
+    """Paired differences to the reference with 95% intervals: filled where significant, hollow where chance will do."""
+    table = differences.iloc[::-1]
+    significant = table["significant"].to_numpy(dtype=bool)
+    colours = np.where(significant, np.where(table["difference"] < 0, meaning("wrong"), meaning("right")), QUIET)
+    figure = go.Figure(
+        go.Scatter(
+            x=table["difference"],
+            y=table["name"].astype(str),
+            mode="markers",
+            marker={
+                "size": 11,
+                "color": list(colours),
+                "symbol": ["circle" if s else "circle-open" for s in significant],
+                "line": {"width": 2, "color": list(colours)},
+            },
+            error_x={"type": "data", "array": np.nan_to_num(table["ci95"]), "thickness": 2, "width": 5, "color": QUIET},
+            customdata=np.stack([np.nan_to_num(table["ci95"]), table["p_holm"].fillna(1)], axis=1),
+            hovertemplate="%{y}: %{x:+.2f} ± %{customdata[0]:.2f} points, p = %{customdata[1]:.2g}<extra></extra>",
+        )
+    )
+    figure.add_vline(x=0, line={"color": QUIET, "width": 1.5})
+    reference = str(differences["reference"].iloc[0]) if len(differences) else ""
+    figure.update_xaxes(title=f"points of accuracy more (+) or less (−) than {reference}", zeroline=False)
+    figure.update_yaxes(automargin=True, ticklabelstandoff=6)
+    figure.update_layout(height=100 + 36 * len(table), showlegend=False, margin={"l": 0, "r": 20, "t": 8, "b": 0})
+    return figure
+
+
+def plot_task_accuracies(accuracy: np.ndarray, n_query: int | None = None, height: int = 230) -> go.Figure:
+    """How many tasks reach which accuracy (percent): tasks differ a lot, a mean hides it."""
+    accuracy = np.asarray(accuracy, dtype=float)
+    accuracy = accuracy[np.isfinite(accuracy)]
+    edges = np.linspace(0, 100, 26)
+    counts, _ = np.histogram(accuracy, edges)
+    mean = float(accuracy.mean()) if len(accuracy) else 0.0
+    figure = go.Figure(
+        go.Bar(
+            x=(edges[:-1] + edges[1:]) / 2,
+            y=counts,
+            width=3.7,
+            marker_color=QUIET,
+            hovertemplate="%{y} tasks with about %{x:.0f} % right<extra></extra>",
+        )
+    )
+    figure.add_vline(x=mean, line={"color": ACCENT, "width": 2}, annotation_text=f"mean {mean:.1f}")
+    figure.update_xaxes(title="accuracy of a task (%)", range=[0, 101])
+    figure.update_yaxes(title="tasks")
+    figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 24, "b": 0}, showlegend=False)
+    return figure
+
+
+def _spread(curves: Mapping[str, pd.DataFrame]) -> list[tuple[str, float, float, str]]:
+    """Where to write each line's name at its right end so that names do not overlap: (label, x, y, colour)."""
+    ends = []
+    for i, (name, curve) in enumerate(curves.items()):
+        if len(curve):
+            ends.append(
+                [name, float(curve["measure"].iloc[-1]), float(curve["accuracy"].iloc[-1]), SERIES[i % len(SERIES)]]
+            )
+    if not ends:
+        return []
+    everything = np.concatenate([curve["accuracy"].to_numpy(dtype=float) for curve in curves.values()])
+    gap = max(float(np.ptp(everything)), 4.0) * 0.062
+    ends.sort(key=lambda end: end[2])
+    for below, above in pairwise(ends):
+        above[2] = max(above[2], below[2] + gap)
+    return [(_safe(name), x, y, colour) for name, x, y, colour in ends]
+
+
+def _faded(colour: str, opacity: float) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def _safe(text: str) -> str:
+    """Plotly reads a little HTML in labels; names from datasets are shown as they are."""
+    return str(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,284 @@
+"""An evaluation as a run: right numbers, frozen inputs, resumable without a trace, and clear about bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fsviz import datasets, features, jobs
+from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
+from fsviz.evaluation import evaluate as predict
+from fsviz.evaluation import task_accuracy
+from fsviz.jobs import locks, store
+from fsviz.sampling.testbeds import delete_testbed, load_testbed, save_testbed, to_csv
+from fsviz.studies import evaluate
+from tests.studies.toy_dataset import make_toy, save_toy_features
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    evaluate._features_cached.cache_clear()
+    yield make_toy()
+    for run in jobs.list_runs():
+        if run.active:
+            jobs.cancel(run.id)
+
+
+def spec_of(methods=("protonet",), n_tasks: int = 60, **more) -> dict:
+    sampler = {"sampler": "uniform", "n_way": 4, "n_shot": 3, "n_query": 5, "n_tasks": n_tasks}
+    sampler |= more.pop("sampler", {})
+    spec = {
+        "study": "evaluate",
+        "dataset": "toy",
+        "backbones": ["alpha_net"],
+        "methods": [m if isinstance(m, dict) else {"name": m, "parameters": {}} for m in methods],
+        "sampler": sampler,
+        "seed": 0,
+        "device": "cpu",
+    }
+    return {k: v for k, v in {**spec, **more}.items() if v is not None}
+
+
+def test_results_equal_a_plain_evaluation_of_the_same_tasks(toy) -> None:
+    run = jobs.run_here(spec_of(("protonet", "simpleshot"), n_tasks=70))
+    tasks = evaluate.load_tasks(jobs.folder(run.id))
+    table = features.load(toy, "alpha_net")
+    for result in run.summary["results"]:
+        accuracy = task_accuracy(predict(table, tasks, result["method"]))
+        assert result["n_tasks"] == 70
+        assert result["accuracy"] == pytest.approx(100 * accuracy.mean())
+        assert result["ci95"] == pytest.approx(100 * 1.96 * accuracy.std(ddof=1) / np.sqrt(70))
+        assert result["top5"] == pytest.approx(100.0)  # four ways: the true class is always among five
+        assert np.mean(result["quartiles"]) == pytest.approx(result["accuracy"], abs=1.0)
+        # classes close in meaning are close in feature space here: the finest quarter is the hardest
+        assert result["quartiles"][0] < result["quartiles"][3]
+
+
+def test_predictions_are_kept_with_image_ids(toy) -> None:
+    run = jobs.run_here(spec_of(n_tasks=20))
+    spec = {**run.spec, "folder": str(jobs.folder(run.id))}
+    answer = evaluate.predictions(spec, jobs.chunks(run.id), 0)
+    tasks = evaluate.load_tasks(jobs.folder(run.id))
+    assert answer.predicted.shape == tasks.query.shape
+    again = predict(features.load(toy, "alpha_net"), tasks, "protonet")
+    assert np.array_equal(answer.predicted, again.predicted) and np.array_equal(answer.rank, again.rank)
+    assert np.array_equal(
+        toy.image_class_ids()[tasks.query], np.broadcast_to(tasks.class_ids[..., None], tasks.query.shape)
+    )
+
+
+def test_every_method_and_backbone_is_an_entry_in_order(toy) -> None:
+    save_toy_features(toy, "beta_net", seed=7)
+    run = jobs.run_here(
+        spec_of(
+            ("protonet", {"name": "protonet", "parameters": {"distance": "cosine"}}),
+            backbones=["alpha_net", "beta_net"],
+        )
+    )
+    rows = [(r["backbone"], r["label"]) for r in run.summary["results"]]
+    cosine = "ProtoNet (distance cosine)"
+    assert rows == [("alpha_net", "ProtoNet"), ("alpha_net", cosine), ("beta_net", "ProtoNet"), ("beta_net", cosine)]
+
+
+def test_chunks_cover_every_task_once(toy) -> None:
+    spec = evaluate.prepare(
+        spec_of(("protonet", "tim", "pt_map"), n_tasks=333), Path(jobs.store.folder("runs", True)) / "x"
+    )
+    seen = [np.zeros(333, int) for _ in spec["methods"]]
+    for index in range(evaluate.plan(spec)):
+        which, start, stop = evaluate.place(spec, index)
+        assert stop > start
+        seen[which][start:stop] += 1
+    assert all((counts == 1).all() for counts in seen)
+    with pytest.raises(IndexError):
+        evaluate.place(spec, evaluate.plan(spec))
+
+
+def test_the_testbed_is_frozen_when_the_run_starts(toy) -> None:
+    testbed = evaluate.sample_testbed(toy, spec_of(n_tasks=30)["sampler"], 3)
+    save_testbed(testbed)
+    run_id = jobs.store.create(
+        spec_of(sampler={}, testbed=testbed.name) | {"sampler": None}, jobs.prepare, store.INTERRUPTED
+    ).id
+    delete_testbed(testbed.name)
+    run = jobs.resume_here(run_id)
+    assert run.state == "finished" and run.summary["testbed"] == testbed.name
+    assert np.array_equal(evaluate.load_tasks(jobs.folder(run_id)).query, testbed.tasks.query)
+
+
+def test_a_testbed_file_gives_the_same_numbers_as_the_saved_one(toy, tmp_path) -> None:
+    testbed = evaluate.sample_testbed(toy, spec_of(n_tasks=30)["sampler"], 3)
+    save_testbed(testbed)
+    (tmp_path / "tasks.csv").write_text(to_csv(testbed, toy))
+    named = jobs.run_here(spec_of(testbed=testbed.name) | {"sampler": None})
+    filed = jobs.run_here(spec_of(testbed=str(tmp_path / "tasks.csv")) | {"sampler": None})
+    assert named.spec["tasks"]["digest"] == filed.spec["tasks"]["digest"]
+    assert [r["accuracy"] for r in named.summary["results"]] == [r["accuracy"] for r in filed.summary["results"]]
+    assert load_testbed(testbed.name, toy).recipe["sampler"] == "uniform"
+
+
+def test_killed_and_resumed_gives_identical_results(toy) -> None:
+    more = {"methods": [{"name": "tim", "parameters": {"steps": 400}}], "sampler": {"n_tasks": 640}, "chunk": 64}
+    whole = jobs.run_here(spec_of(**more))
+    assert whole.n_chunks >= 4
+    run_id = jobs.submit(spec_of(**more))
+    end = time.monotonic() + 60
+    while not store.chunk_indices(jobs.folder(run_id)):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    pid = locks.holder(jobs.folder(run_id) / "lock")
+    if pid:
+        os.kill(pid, signal.SIGKILL)
+    assert jobs.wait(run_id).state == "interrupted"
+    assert 0 < jobs.status(run_id).n_done < whole.n_chunks
+    jobs.resume_here(run_id)
+    one, two = (jobs.folder(i) / "results.json" for i in (whole.id, run_id))
+    assert one.read_bytes() == two.read_bytes()
+    for name in sorted(p.name for p in (jobs.folder(run_id) / "chunks").glob("*.npz")):
+        assert (jobs.folder(run_id) / "chunks" / name).read_bytes() == (
+            jobs.folder(whole.id) / "chunks" / name
+        ).read_bytes()
+
+
+def test_live_summaries_hold_the_tasks_done_so_far(toy) -> None:
+    run = jobs.run_here(spec_of(("protonet", "tim"), n_tasks=50))
+    spec = {**run.spec, "folder": str(jobs.folder(run.id))}
+    spec["chunk_tasks"] = [20, 20]
+    chunks = [evaluate.run_chunk(spec, i) for i in range(4)]
+    part = evaluate.summarise(spec, chunks)["results"]
+    assert [(r["method"], r["n_tasks"]) for r in part] == [("protonet", 50), ("tim", 20)]
+    assert part[0]["accuracy"] == pytest.approx(run.summary["results"][0]["accuracy"])
+    assert evaluate.summarise(spec, [])["results"] == []
+    assert evaluate.describe(spec, 3) == "TIM on alpha_net: 20 of 50 tasks"
+
+
+def test_the_estimate_names_every_entry_and_is_of_the_right_size(toy) -> None:
+    spec = spec_of(("protonet", "tim"), n_tasks=4000)
+    rows = evaluate.estimate(spec, seconds=0.1)
+    assert [r["method"] for r in rows] == ["protonet", "tim"]
+    assert all(r["seconds"] == pytest.approx(4000 * r["per_task"]) for r in rows)
+    assert rows[1]["per_task"] > rows[0]["per_task"] > 0
+
+
+def test_first_look_works_on_any_small_dataset(toy) -> None:
+    look = evaluate.first_look(toy, "alpha_net")
+    assert look["result"]["n_tasks"] == 200 and 25 < look["result"]["accuracy"] < 100
+    assert len(look["result"]["quartiles"]) == 4
+    make_toy("tiny", n_images=3)
+    look = evaluate.first_look(datasets.load("tiny"), "alpha_net")
+    assert look["tasks"].support.shape[2] == 1 and look["tasks"].query.shape[2] == 2
+
+
+def test_devices_are_named_honestly() -> None:
+    import torch
+
+    found = evaluate.devices()
+    assert found[-1]["device"] == "cpu" and found[-1]["name"].startswith("CPU")
+    assert len(found) == 1 + (torch.cuda.device_count() if torch.cuda.is_available() else 0)
+
+
+# --- bad input ---------------------------------------------------------------------------------------------------
+
+
+def refused(spec: dict, error: type[FsvizError], match: str) -> None:
+    before = [run.id for run in jobs.list_runs()]
+    with pytest.raises(error, match=match):
+        jobs.submit(spec)
+    assert [run.id for run in jobs.list_runs()] == before
+
+
+def test_nan_in_features_is_named(toy) -> None:
+    def spoil(values: np.ndarray) -> None:
+        values[17, 3] = np.nan
+
+    save_toy_features(toy, "spoiled", spoil=spoil)
+    with pytest.raises(BadInput, match=r"features of image 17 \(class 0\).*NaN.*extract them again"):
+        jobs.run_here(spec_of(backbones=["spoiled"], n_tasks=200))
+    (run,) = jobs.list_runs()
+    assert run.state == "failed" and "image 17" in run.error
+
+
+def test_a_class_with_too_few_images_is_named_with_what_would_fit(toy) -> None:
+    make_toy("uneven", small_class=5)
+    refused(
+        spec_of(dataset="uneven"),
+        BadInput,
+        r"'group 1 <b>kind</b> 1' has 3 images.*n_shot \+ n_query = 8.*n_shot 2 with n_query 1",
+    )
+
+
+def test_a_testbed_of_another_dataset_is_refused(toy) -> None:
+    other = make_toy("other", n_images=30)
+    testbed = evaluate.sample_testbed(other, spec_of()["sampler"], 0)
+    save_testbed(testbed)
+    refused(spec_of(testbed=testbed.name) | {"sampler": None}, FsvizError, "other")
+
+
+def test_deleted_features_are_named_and_nothing_is_lost(toy, tmp_path) -> None:
+    run = jobs.run_here(spec_of(n_tasks=40))
+    store.chunk_path(jobs.folder(run.id), 0).unlink()
+    jobs.store.change_state(run.id, store.INTERRUPTED)
+    folder = tmp_path / "ws" / "features" / "toy"
+    shutil.move(folder, tmp_path / "aside")
+    evaluate._features_cached.cache_clear()
+    with pytest.raises(Missing, match=r"no features under alpha_net.*resume it afterwards"):
+        jobs.resume_here(run.id)
+    assert jobs.status(run.id).state == "failed"
+    refused(spec_of(), Missing, "no features under alpha_net")
+    shutil.move(tmp_path / "aside", folder)
+    again = jobs.resume_here(run.id)
+    assert again.state == "finished" and again.summary == run.summary
+
+
+def test_features_that_changed_meanwhile_are_refused(toy, tmp_path) -> None:
+    run = jobs.run_here(spec_of(n_tasks=40))
+    store.chunk_path(jobs.folder(run.id), 0).unlink()
+    jobs.store.change_state(run.id, store.INTERRUPTED)
+    shutil.rmtree(tmp_path / "ws" / "features" / "toy")
+    save_toy_features(toy, "alpha_net", seed=99)
+    evaluate._features_cached.cache_clear()
+    with pytest.raises(BadInput, match="not the ones this run started with"):
+        jobs.resume_here(run.id)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "match"),
+    [
+        ({"dataset": "toyy"}, UnknownName, "Did you mean 'toy'"),
+        ({"dataset": None}, BadInput, 'needs "dataset"'),
+        ({"methods": []}, BadInput, "at least one method"),
+        ({"methods": [{"name": "protonets"}]}, UnknownName, "Did you mean 'protonet'"),
+        ({"methods": [{"name": "tim", "parameters": {"steps": -1}}]}, BadInput, "steps of TIM"),
+        ({"methods": [{"name": "tim", "parameters": {"step": 1}}]}, UnknownName, "parameter of TIM"),
+        ({"methods": ["protonet", "protonet"]}, BadInput, "listed twice"),
+        ({"methods": "protonet"}, BadInput, "at least one method"),
+        ({"methods": [3]}, BadInput, "A method is"),
+        ({"backbones": []}, BadInput, "at least one backbone"),
+        ({"backbones": ["nope"]}, Missing, "no features under nope"),
+        ({"sampler": None}, BadInput, "either"),
+        ({"sampler": "uniform"}, BadInput, '"sampler" is a dictionary'),
+        ({"sampler": {"sampler": "easy"}}, UnknownName, "sampler"),
+        ({"sampler": {"ways": 3}}, UnknownName, "setting of the sampler"),
+        ({"sampler": {"n_way": 40}}, FsvizError, "16"),
+        ({"sampler": {"split": "tset"}}, UnknownName, "split"),
+        ({"testbed": "no-such-testbed", "sampler": None}, UnknownName, "testbed"),
+        ({"testbed": "a", "sampler": {}}, BadInput, "not both"),
+        ({"seed": -1}, BadInput, "seed must be"),
+        ({"chunk": 0}, BadInput, "tasks a chunk"),
+        ({"device": "tpu-9"}, BadInput, "device"),
+        ({"device": "cuda:7"}, BadInput, "not on this machine"),
+    ],
+    ids=lambda value: json.dumps(value) if isinstance(value, dict) else None,
+)
+def test_bad_specs_are_one_sentence_and_leave_nothing(toy, change, error, match) -> None:
+    spec = spec_of()
+    spec.update(change)
+    refused({k: v for k, v in spec.items() if v is not None}, error, match)
