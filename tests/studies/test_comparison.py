@@ -1,0 +1,175 @@
+"""Runs side by side: hand-computed tables, corrections and ranks; names escaped wherever they are printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fsviz import jobs
+from fsviz.errors import BadInput, Missing
+from fsviz.records import Predictions, Tasks
+from fsviz.studies import comparison, evaluate
+from fsviz.studies.comparison import Line
+from tests.studies.toy_dataset import make_toy
+
+
+def line(label: str, accuracy, digest: str = "same", coarsity=None, **more) -> Line:
+    accuracy = np.asarray(accuracy, dtype=float)
+    measures = {} if coarsity is None else {"coarsity": np.asarray(coarsity, dtype=float)}
+    values = {
+        "run_id": "r1",
+        "entry": 0,
+        "method": label.lower(),
+        "backbone": "net",
+        "dataset": "toy",
+        "testbed": "bed",
+    }
+    values |= {"setting": "4-way 1-shot"} | more
+    return Line(
+        label=label,
+        digest=digest,
+        accuracy=accuracy,
+        top5=np.ones(len(accuracy)),
+        loss=1 - accuracy,
+        measures=measures,
+        **values,
+    )
+
+
+EIGHT = [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_the_table_by_hand() -> None:
+    lines = [line("A", [0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1], coarsity=EIGHT), line("B", [0.5] * 8, coarsity=EIGHT)]
+    table = comparison.table(lines).set_index("name")
+    assert table.loc["A", "accuracy"] == pytest.approx(62.5)
+    assert table.loc["A", ["Q1", "Q2", "Q3", "Q4"]].tolist() == pytest.approx([10, 50, 90, 100])
+    assert table.loc["B", "ci95"] == 0 and table.loc["B", "n_tasks"] == 8
+    marks = comparison.best(comparison.table(lines))
+    assert marks["accuracy"].tolist() == [True, False]
+    assert marks["Q1"].tolist() == [False, True] and marks["Q2"].tolist() == [True, True]
+    assert marks["loss"].tolist() == [True, False]
+
+
+def test_the_best_is_sought_among_the_same_tasks_only() -> None:
+    lines = [
+        line("A", [0.5]),
+        line("B", [0.6]),
+        line("C", [0.9], digest="other"),
+        line("D", [0.1, 0.2], digest="third"),
+    ]
+    marks = comparison.best(comparison.table(lines))
+    assert marks["accuracy"].tolist() == [False, True, False, False]  # a line alone has nothing to win against
+
+
+def test_lines_get_names_that_tell_them_apart() -> None:
+    same = [line("A", [1]), line("B", [1])]
+    assert list(comparison.named(same)) == ["A", "B"]
+    assert list(comparison.named([line("A", [1]), line("A", [1], backbone="big")])) == ["A · net", "A · big"]
+    twice = [line("A", [1]), line("A", [1], run_id="r2")]
+    assert list(comparison.named(twice)) == ["A · run r1", "A · run r2"]
+
+
+def test_paired_differences_by_hand() -> None:
+    random = np.random.default_rng(0)
+    base = random.uniform(0.3, 0.7, 400)
+    better, same = base + 0.05 + 0.02 * random.standard_normal(400), base + 0.02 * random.standard_normal(400)
+    found = comparison.differences([line("Base", base), line("Better", better), line("Same", same)], "Base")
+    found = found.set_index("name")
+    assert found.loc["Better", "difference"] == pytest.approx(100 * (better - base).mean())
+    assert found.loc["Better", "significant"] and not found.loc["Same", "significant"]
+    assert found.loc["Better", ["wins", "ties", "losses"]].sum() == 400
+    assert comparison.differences([line("Base", base), line("Better", better)])["reference"].tolist() == ["Better"]
+    assert comparison.differences([line("Base", base)]).empty
+
+
+def test_different_tasks_are_not_compared() -> None:
+    lines = [line("A", [1, 0]), line("B", [1, 0], digest="other")]
+    for act in (comparison.differences, comparison.ranks):
+        with pytest.raises(BadInput, match="same tasks"):
+            act(lines)
+    assert [len(group) for group in comparison.groups(lines).values()] == [1, 1]
+
+
+def test_holm_by_hand() -> None:
+    assert comparison.holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])
+    assert comparison.holm(np.array([0.5, 0.9])).tolist() == pytest.approx([1.0, 1.0])
+    corrected = comparison.holm(np.array([np.nan, 0.02]))
+    assert np.isnan(corrected[0]) and corrected[1] == pytest.approx(0.02)
+    assert comparison.holm(np.array([])).size == 0
+
+
+def test_ranks_per_quartile() -> None:
+    first = line("Fine", [1, 1, 0.5, 0.5, 0.2, 0.2, 0, 0], coarsity=EIGHT)
+    second = line("Coarse", [0, 0, 0.5, 0.5, 0.3, 0.3, 1, 1], coarsity=EIGHT)
+    ranks = comparison.ranks([first, second]).pivot(index="method", columns="bin", values="rank")
+    assert ranks.loc["Fine"].tolist() == [1, 1.5, 2, 2]
+    assert comparison.ranks([line("A", [1.0] * 8)]).empty  # no coarsity, no quartiles
+
+
+def test_curves_are_rolling_means_in_percent() -> None:
+    accuracy = np.linspace(0, 1, 1000)
+    curve = comparison.curves([line("A", accuracy, coarsity=np.arange(1000.0))], window=101)["A"]
+    assert len(curve) <= 400
+    assert np.allclose(curve["accuracy"], 100 * curve["measure"] / 999)
+    assert comparison.curves([line("A", accuracy)]) == {}
+
+
+def test_confusions_lead_to_the_images() -> None:
+    tasks = Tasks(
+        np.array([[4, 7], [7, 4]]),
+        np.array([[[0], [10]], [[11], [1]]]),
+        np.array([[[2, 3], [12, 13]], [[14, 15], [2, 5]]]),
+    )
+    predicted = np.array(
+        [[[1, 0], [1, 1]], [[0, 0], [0, 0]]], dtype=np.int16
+    )  # class 4 is taken for 7: 2, then 2 and 5
+    confidence = np.array([[[0.9, 0.8], [1, 1]], [[1, 1], [0.6, 0.7]]], dtype=np.float32)
+    answer = Predictions(predicted, (predicted != np.arange(2)[:, None]).astype(np.int16), confidence, confidence)
+    wrong = comparison.misclassified(answer, tasks, 4, 7)
+    assert wrong["image_id"].tolist() == [2, 5] and wrong["times"].tolist() == [2, 1]
+    assert wrong["confidence"].tolist() == pytest.approx([90, 70]) and wrong["task"].tolist() == [0, 1]
+    assert comparison.misclassified(answer, tasks, 7, 4).empty
+
+
+def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
+    toy = make_toy(noise=2.0)
+    spec = {
+        "study": "evaluate",
+        "dataset": "toy",
+        "backbones": ["alpha_net"],
+        "methods": ["protonet", "simpleshot"],
+        "sampler": {"sampler": "semantic", "n_way": 4, "n_shot": 1, "n_query": 5, "n_tasks": 80, "beta": 10.0},
+    }
+    run = jobs.run_here(spec)
+    frozen = {**run.spec, "folder": str(jobs.folder(run.id))}
+    lines = comparison.lines_of(run.id, frozen, jobs.chunks(run.id))
+    table = comparison.table(lines)
+    assert table["accuracy"].tolist() == pytest.approx([r["accuracy"] for r in run.summary["results"]])
+    assert table["Q1"].tolist() == pytest.approx([r["quartiles"][0] for r in run.summary["results"]])
+    pairs = comparison.confused_pairs(frozen, jobs.chunks(run.id), 0, toy)
+    assert (pairs["rate"] > 0).all() and pairs["rate"].is_monotonic_decreasing
+    top = pairs.iloc[0]
+    answer = evaluate.predictions(frozen, jobs.chunks(run.id), 0)
+    tasks = evaluate.load_tasks(jobs.folder(run.id))
+    wrong = comparison.misclassified(answer, tasks, int(top["class_id"]), int(top["taken_for"]))
+    assert wrong["times"].sum() == top["confused"]
+    assert set(toy.image_class_ids()[wrong["image_id"]]) == {top["class_id"]}
+    with pytest.raises(Missing, match="No task of this method"):
+        evaluate.predictions(frozen, [], 0)
+
+
+def test_printed_tables_are_bold_and_escaped() -> None:
+    lines = [line("A_1 & <b>%x</b> | $y", [0.25, 0.75]), line("B", [0.1, 0.1])]
+    table = comparison.table(lines)
+    latex, markdown = comparison.to_latex(table), comparison.to_markdown(table)
+    assert r"A\_1 \& <b>\%x</b> | \$y" in latex and r"\textbf{50.00 $\pm$ 49.00}" in latex
+    assert latex.count(r"\\") == 3 and r"\toprule" in latex
+    assert r"A\_1 & \<b\>%x\</b\> \| $y" in markdown and "**50.00 ± 49.00**" in markdown
+    rows = markdown.strip().splitlines()
+    assert len(rows) == 4 and len({row.replace(r"\|", "").count("|") for row in rows}) == 1
+    records = comparison.to_records(table)
+    assert records[0]["Q1"] is None and records[1]["accuracy"] == pytest.approx(10)
