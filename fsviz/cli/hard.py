@@ -130,8 +130,8 @@ def show_stress(result: dict[str, Any]) -> str:
     for entry in result["agreement"]:
         if entry["accuracy"] is not None:
             lines.append(
-                f"On tasks hard for {entry['source']}, accuracies of {entry['backbone']} follow it with a rank "
-                f"correlation of {entry['accuracy']:.2f}."
+                f"Over random tasks and tasks hard for {entry['source']}, accuracies of {entry['backbone']} follow it "
+                f"with a rank correlation of {entry['accuracy']:.2f}."
             )
     return "\n".join(lines)
 
@@ -141,4 +141,4 @@ def _list(text: str | None) -> list[str]:
 
 
 def _tell(done: int, total: int, message: str) -> None:
-    progress(f"\r{message} ({done} of {total})", end="" if done < total else "\n")
+    progress(f"{message} ({done} of {total})")

@@ -409,6 +409,8 @@ def to_testbed(found: HardSets, which: str = "hard", name: str | None = None) ->
     spec = found.spec
     if name is None:
         shape = "variable" if spec["sampler"] == "variable" else f"{spec['n_way']}way-{spec['n_shot']}shot"
+        shape += "-semantic" if spec["sampler"] == "semantic" else ""
+        shape += "-greedy" if spec["search"] == "greedy" and which != "random" else ""
         backbone = re.sub(r"[^A-Za-z0-9_.+=-]+", "_", str(spec["backbone"]))
         name = f"{spec['dataset']}-{spec['split']}-{which}-{backbone}-{shape}-{len(found)}tasks-seed{spec['seed']}"[
             :100

@@ -120,7 +120,7 @@ def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]
         "n_tasks": spec["n_tasks"],
         "matrix": rows,
         "spearman": _correlations(spec, every, accuracy, loss),
-        "agreement": _agreement(spec, position, accuracy),
+        "agreement": _agreement(spec, position, accuracy, loss),
         "learning_rates": _known_rates(spec),
     }
 
@@ -150,17 +150,33 @@ def _correlations(
 
 
 def _agreement(
-    spec: Mapping[str, Any], position: Mapping[tuple[str, str, str], int], accuracy: Sequence[np.ndarray]
+    spec: Mapping[str, Any],
+    position: Mapping[tuple[str, str, str], int],
+    accuracy: Sequence[np.ndarray],
+    loss: Sequence[np.ndarray],
 ) -> list[dict[str, Any]]:
-    """Per source and other backbone: Spearman of both's accuracies on the tasks that are hard for the source."""
+    """Per source and other backbone, over random and hard tasks together: is what is hard for one hard for the other?
+
+    Spearman of both backbones' accuracies, and of the source's minus query loss with the other's accuracy.
+    """
     first = spec["adaptations"][0]
+
+    def both(numbers: Sequence[np.ndarray], source: str, backbone: str) -> np.ndarray:
+        return np.concatenate([numbers[position[s, backbone, first]] for s in (RANDOM, source)])
+
     found = []
     for source in spec["sources"]:
         for backbone in spec["backbones"]:
             if source in spec["backbones"] and backbone != source:
-                own = accuracy[position[source, source, first]]
-                other = accuracy[position[source, backbone, first]]
-                found.append({"source": source, "backbone": backbone, "accuracy": hard_sets.spearman(own, other)})
+                other = both(accuracy, source, backbone)
+                found.append(
+                    {
+                        "source": source,
+                        "backbone": backbone,
+                        "accuracy": hard_sets.spearman(both(accuracy, source, source), other),
+                        "loss": hard_sets.spearman(-both(loss, source, source), other),
+                    }
+                )
     return found
 
 
