@@ -1,7 +1,148 @@
+"""extract, features, import-features."""
+
 from __future__ import annotations
 
 import argparse
+from typing import Any
+
+from fsviz.cli import add_command, progress, table
+from fsviz.errors import BadInput
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    """Filled in by its room."""
+    extract = add_command(commands, "extract", run_extract, show_extract, "images to features, with a frozen backbone")
+    extract.add_argument("dataset", help="a dataset with images (see: datasets)")
+    extract.add_argument(
+        "--backbone",
+        default="efficientnet_lite0",
+        help="efficientnet_lite0 (default), demo_clip, conv64f, resnet10, resnet12, resnet18, wrn28_10, "
+        "timm:NAME or open_clip:ARCH[/WEIGHTS]",
+    )
+    extract.add_argument("--checkpoint", metavar="FILE", help="weights from a file: .safetensors, .pt or .pth")
+    extract.add_argument("--device", default="auto", help="auto (default), cuda, mps or cpu")
+    extract.add_argument("--batch", type=int, metavar="N", help="images at once (default 16 on a CPU, 128 on a GPU)")
+    extract.add_argument(
+        "--workers", type=int, metavar="N", help="processes that decode images (default: by the cores)"
+    )
+    extract.add_argument("--again", action="store_true", help="start over, also when the features are stored")
+
+    features = add_command(
+        commands, "features", run_features, show_features, "list the features at hand, or import some"
+    )
+    features.add_argument("action", nargs="?", choices=("list", "import"), default="list")
+    features.add_argument("name", nargs="?", help="with import: the dataset's name")
+    features.add_argument("file", nargs="?", help="with import: the file of features")
+    _import_options(features)
+
+    imported = add_command(
+        commands, "import-features", run_import, show_import, "features made elsewhere: npz, npy, parquet or HDF5"
+    )
+    imported.add_argument("name", help="a new dataset's name, or one whose images the rows are")
+    imported.add_argument("file", help="the file of features")
+    _import_options(imported)
+
+
+def _import_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--labels", metavar="FILE", help="one label a row, where the features file has none")
+    parser.add_argument("--like", metavar="DATASET", help="take class names, splits and taxonomy from this dataset")
+    parser.add_argument("--split", help="with --like: numeric labels count through the classes of this split")
+    parser.add_argument("--backbone", default="imported", help="what to call the features (default: imported)")
+    parser.add_argument("--replace", action="store_true", help="replace a dataset of the same name")
+
+
+def run_extract(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets
+    from fsviz.studies.extraction import extract_now
+
+    if args.workers is not None and not 0 <= args.workers <= 64:
+        raise BadInput(f"workers must be between 0 and 64. Got {args.workers}.")
+    dataset = datasets.load(args.dataset)
+    told = _Told()
+    result = extract_now(
+        dataset,
+        args.backbone,
+        checkpoint=args.checkpoint,
+        device=args.device,
+        batch=args.batch,
+        workers=args.workers,
+        again=args.again,
+        progress=told,
+    )
+    if result["warning"]:
+        progress(f"Careful: {args.backbone} has {result['warning']}.")
+    return result
+
+
+def show_extract(result: dict[str, Any]) -> str:
+    rate = result["images_per_second"]
+    how = f"{rate:.1f} images/s on {result['device']}" if rate else "stored before"
+    lines = [
+        f"{result['n_images']:,} images of {result['dataset']} under {result['backbone']}: "
+        f"{result['dims']} dimensions, {how}",
+        result["path"],
+    ]
+    for skipped in result["skipped"][:20]:
+        lines.append(f"skipped image {skipped['image_id']}: {skipped['reason']}")
+    if len(result["skipped"]) > 20:
+        lines.append(f"... and {len(result['skipped']) - 20} more; all are listed in about.json there")
+    return "\n".join(lines)
+
+
+def run_features(args: argparse.Namespace) -> dict[str, Any]:
+    if args.action == "import":
+        if not args.name or not args.file:
+            raise BadInput("An import needs a dataset name and a file: 'python -m fsviz features import NAME FILE'.")
+        return run_import(args)
+    if args.name or args.file:
+        raise BadInput("'features' lists what there is; to import, write 'python -m fsviz features import NAME FILE'.")
+    from fsviz import features
+
+    return {"features": features.list_features()}
+
+
+def show_features(result: dict[str, Any]) -> str:
+    if "features" not in result:
+        return show_import(result)
+    rows = [{**row, "note": "random weights" if row["warning"] else ""} for row in result["features"]]
+    return table(rows, ["dataset", "backbone", "n_images", "dims", "skipped", "dtype", "origin", "note"])
+
+
+def run_import(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, features
+    from fsviz.features.importing import describe
+
+    like = datasets.load(args.like) if args.like else None
+    if args.split and like is None:
+        raise BadInput("--split says which classes numeric labels mean, so it needs --like DATASET.")
+    imported = features.import_features(
+        args.name,
+        args.file,
+        labels=args.labels,
+        like=like,
+        split=args.split,
+        backbone=args.backbone,
+        replace=args.replace,
+    )
+    return describe(imported)
+
+
+def show_import(result: dict[str, Any]) -> str:
+    what = "joined the dataset" if result["attached"] else "are the new dataset"
+    return (
+        f"{result['n_images']:,} features of {result['dims']} dimensions in {result['n_classes']} classes {what} "
+        f"{result['dataset']} as {result['backbone']!r}.\n{result['path']}"
+    )
+
+
+class _Told:
+    """One line of progress a second."""
+
+    def __init__(self) -> None:
+        self.next = 0.0
+
+    def __call__(self, done: int, total: int, message: str) -> None:
+        import time
+
+        if time.monotonic() >= self.next or done == total:
+            self.next = time.monotonic() + 1
+            progress(f"{done:,} of {total:,} images, {message}")

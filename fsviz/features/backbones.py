@@ -156,7 +156,9 @@ def normalised(pixels: np.ndarray, preprocessing: Preprocessing, on: str) -> Ten
     """Pixels (n, height, width, 3) uint8 -> (n, 3, height, width) float32 on a device, mean and deviation applied."""
     import torch
 
-    images = torch.from_numpy(np.ascontiguousarray(pixels)).to(on, non_blocking=True).permute(0, 3, 1, 2)
+    if not pixels.flags.writeable or not pixels.flags.c_contiguous:
+        pixels = pixels.copy()
+    images = torch.from_numpy(pixels).to(on, non_blocking=True).permute(0, 3, 1, 2)
     mean = torch.tensor(preprocessing.mean, device=on).view(1, 3, 1, 1)
     std = torch.tensor(preprocessing.std, device=on).view(1, 3, 1, 1)
     # The permuted view keeps the channels last in memory, which is what convolutions run fastest on.

@@ -55,7 +55,7 @@ class Decoder:
     def __init__(self, dataset: Dataset, workers: int) -> None:
         if multiprocessing.current_process().daemon:
             workers = 0  # such a process may not have children
-        self._dataset, self._workers = dataset, workers
+        self._dataset, self.workers = dataset, workers
         self._pool: ProcessPoolExecutor | None = None
         if workers:
             context = multiprocessing.get_context("spawn")  # a fork would copy torch's threads in an unknown state
@@ -67,6 +67,9 @@ class Decoder:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
@@ -79,7 +82,7 @@ class Decoder:
             try:
                 for batch in following:
                     ahead.append(self._pool.submit(_decode_here, batch, preprocessing))
-                    if len(ahead) > 2 * self._workers + 1:
+                    if len(ahead) > 2 * self.workers + 1:
                         break
                 while ahead:
                     decoded = ahead.popleft().result()

@@ -81,7 +81,7 @@ def extract(
             todo = [i for i in range(store.n_shards(n_images)) if i not in done]
             before = sum(len(store.shard_ids(n_images, i)) for i in done)
             started, finished, ready = time.perf_counter(), 0, before
-            with _threads(workers, backbone.device):
+            with _threads(decoder.workers, backbone.device):
                 for count in _shards(dataset, backbone, todo, decoder, batch, n_images, should_stop):
                     finished, ready = finished + count, ready + count
                     if progress is not None:
@@ -96,20 +96,28 @@ def extract(
         return _result(found, backbone, rate, before)
 
 
-def extract_shard(dataset: Dataset, backbone: Backbone, index: int, decoder: Decoder, batch: int | None = None) -> None:
+def extract_shard(
+    dataset: Dataset, backbone: Backbone, index: int, decoder: Decoder, batch: int | None = None
+) -> store.Shard:
     """One shard of an extraction, for runs that are cut into chunks; joins the shards when it was the last one."""
     n_images = check_pixels(dataset)
     key, label = key_of(dataset, backbone), backbone.label
-    if store.find(key, label) is not None:
-        return
-    if store.load_shard(key, label, index) is None:
-        for _ in _shards(dataset, backbone, [index], decoder, batch, n_images):
-            pass
+    stored = store.find(key, label)
+    if stored is not None:
+        return store.stored_shard(stored, index)
+    shard = store.load_shard(key, label, index)
+    if shard is None:
+        with _threads(decoder.workers, backbone.device):
+            for _ in _shards(dataset, backbone, [index], decoder, batch, n_images):
+                pass
+        shard = store.load_shard(key, label, index)
+        assert shard is not None
     if len(store.shards_done(key, label)) == store.n_shards(n_images):
         with store.locked(key, label, wait=True):
             if store.find(key, label) is None:
                 _refuse_empty(dataset, key, label, n_images)
                 store.finish(key, label, dataset, {"device": describe(backbone.device)})
+    return shard
 
 
 def compute(
@@ -148,9 +156,7 @@ def check_pixels(dataset: Dataset) -> int:
     if not len(dataset.images):
         raise Missing(f"{dataset.title} has no images. Add some with 'python -m fsviz add NAME PATH'.")
     if dataset.origin == "folder" and dataset.root is not None and not dataset.root.is_dir():
-        raise Missing(
-            f"The folder of {dataset.title}, {dataset.root}, is not there. Connect its disk or restore it."
-        )
+        raise Missing(f"The folder of {dataset.title}, {dataset.root}, is not there. Connect its disk or restore it.")
     return len(dataset.images)
 
 
@@ -278,7 +284,7 @@ def _result(about: dict[str, Any], backbone: Backbone, rate: float | None, resum
         tuple(about["skipped"]),
         rate,
         resumed,
-        describe(backbone.device),
+        str(about.get("device", "")),
         backbone.warning,
         Path(about["path"]),
     )

@@ -17,8 +17,10 @@ import json
 import re
 import shutil
 import time
+import weakref
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,7 @@ SHARD = 256  # images; a kill loses at most this many
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "demo" / "features"
 IMPORTED = "imported"
 _LARGEST_HALF = 60_000.0
+_prints: dict[int, tuple[weakref.ref[Dataset], str]] = {}  # a record never changes, so it is hashed once
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,9 @@ def fingerprint(dataset: Dataset) -> str:
 
     Attributes, splits and taxonomy of other datasets may change without making features again.
     """
+    known = _prints.get(id(dataset))
+    if known is not None and known[0]() is dataset:
+        return known[1]
     if dataset.images is None:
         table = dataset.classes[["class_name"]]
     elif dataset.origin == "demo":
@@ -116,7 +122,11 @@ def fingerprint(dataset: Dataset) -> str:
     else:
         table = dataset.images[["class_id", "path"] if "path" in dataset.images else ["class_id"]]
     text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    return hashlib.sha256(f"{dataset.origin}\n{text}".encode("utf-8", "surrogateescape")).hexdigest()
+    digest = hashlib.sha256(f"{dataset.origin}\n{text}".encode("utf-8", "surrogateescape")).hexdigest()
+    for identity in [i for i, (reference, _) in _prints.items() if reference() is None]:
+        del _prints[identity]
+    _prints[id(dataset)] = (weakref.ref(dataset), digest)
+    return digest
 
 
 def key_digest(key: Mapping[str, Any]) -> str:
@@ -140,9 +150,29 @@ def open_found(about: Mapping[str, Any]) -> Features:
     return _open(about)
 
 
+def stored_shard(about: Mapping[str, Any], index: int) -> Shard:
+    """The part of finished features that was one shard."""
+    features = _open(about)
+    low, high = index * SHARD, (index + 1) * SHARD
+    rows = np.flatnonzero((features.image_ids >= low) & (features.image_ids < high))
+    skipped = ((int(s["image_id"]), str(s["reason"])) for s in about["skipped"])
+    return Shard(features.values[rows], features.image_ids[rows], tuple(p for p in skipped if low <= p[0] < high))
+
+
 def remove(key: Mapping[str, Any], label: str) -> None:
     """Forgets the features with this key, finished or not."""
     for path in (folder_of(key, label), _partial(key, label)):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def stored_paths(dataset_name: str) -> list[Path]:
+    """The folders of a dataset's stored features."""
+    return [Path(entry["path"]) for entry in _entries(dataset_name)]
+
+
+def forget(paths: Sequence[Path]) -> None:
+    """Removes stored features by their folders."""
+    for path in paths:
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -184,7 +214,7 @@ def load_shard(key: Mapping[str, Any], label: str, index: int) -> Shard | None:
         with np.load(path, allow_pickle=False) as kept:
             skipped = tuple(zip(kept["skipped"].tolist(), kept["reasons"].tolist(), strict=True))
             return Shard(kept["values"], kept["image_ids"], skipped)
-    except (OSError, ValueError, KeyError, EOFError):
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
 
 
@@ -253,6 +283,7 @@ def locked(key: Mapping[str, Any], label: str, wait: bool = False) -> Iterator[N
             yield
         finally:
             path.unlink(missing_ok=True)
+            _drop_if_empty(parent)
 
 
 # Private steps
@@ -380,7 +411,7 @@ def _partial(key: Mapping[str, Any], label: str) -> Path:
 
 
 def _drop_if_empty(folder: Path) -> None:
-    if folder.is_dir() and not any(folder.iterdir()):
+    with suppress(OSError):  # not empty
         folder.rmdir()
 
 

@@ -10,6 +10,7 @@ import os
 
 RUNNABLE: dict[str, str] = {
     "evaluate": "fsviz.studies.evaluate",
+    "extraction": "fsviz.studies.extraction",
     "hard_sets": "fsviz.studies.hard_sets",
     "stress": "fsviz.studies.stress",
 }

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from fsviz import datasets, features
+from fsviz.errors import BadInput, FsvizError, WorkspaceError
+from fsviz.features import store
+from fsviz.features.importing import import_features, read
+
+X = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+Y = np.array([2, 0, 2, 1, 0, 1])
+NAMES = np.array(["ant", "bee", "cat"])
+
+
+def write(path: Path) -> Path:
+    """The same six features in the format that the file's name asks for."""
+    kind = path.name
+    if kind == "plain.npz":
+        np.savez(path, features=X, labels=Y)
+    elif kind == "named.npz":
+        np.savez(path, embeddings=X, y=NAMES[Y])
+    elif kind == "mapped.npz":
+        np.savez(path, X=X, labels=Y, class_names=NAMES)
+    elif kind == "easyfsl.parquet":
+        pd.DataFrame({"embedding": list(X), "class_name": NAMES[Y]}).to_parquet(path)
+    elif kind == "padded.hdf5":
+        with h5py.File(path, "w") as file:
+            file["all_feats"] = np.concatenate([X, np.zeros((3, 4), np.float32)])
+            file["all_labels"] = np.concatenate([Y, np.zeros(3, int)])
+            file["count"] = np.array([6])
+    elif kind == "tensors.pt":
+        torch.save({"features": torch.from_numpy(X), "labels": torch.from_numpy(Y)}, path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels"),
+    [
+        ("plain.npz", Y),
+        ("named.npz", NAMES[Y]),
+        ("mapped.npz", NAMES[Y]),
+        ("easyfsl.parquet", NAMES[Y]),
+        ("padded.hdf5", Y),
+        ("tensors.pt", Y),
+    ],
+)
+def test_formats_that_users_have(tmp_path: Path, kind: str, labels: np.ndarray) -> None:
+    values, found = read(write(tmp_path / kind))
+    assert np.array_equal(values, X)
+    assert found.tolist() == labels.tolist()
+
+
+def test_npy_takes_labels_from_a_second_file_or_from_its_first_axis(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", Y)
+    (tmp_path / "y.csv").write_text("\n".join(f"{i},{NAMES[y]}" for i, y in enumerate(Y)))
+    assert read(tmp_path / "x.npy", tmp_path / "y.npy")[1].tolist() == Y.tolist()
+    assert read(tmp_path / "x.npy", tmp_path / "y.csv")[1].tolist() == NAMES[Y].tolist()
+    with pytest.raises(BadInput, match="--labels FILE"):
+        read(tmp_path / "x.npy")
+    np.save(tmp_path / "cube.npy", X.reshape(3, 2, 4))
+    values, labels = read(tmp_path / "cube.npy")
+    assert np.array_equal(values, X)
+    assert labels.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_npz_with_one_table_a_class(tmp_path: Path) -> None:
+    np.savez(tmp_path / "by_class.npz", ant=X[:2], bee=X[2:])
+    values, labels = read(tmp_path / "by_class.npz")
+    assert np.array_equal(values, X)
+    assert labels.tolist() == ["ant"] * 2 + ["bee"] * 4
+
+
+@pytest.mark.parametrize("name", ["x.pkl", "x.pickle", "x.plk"])
+def test_pickles_are_refused_with_the_reason_and_the_way(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(pickle.dumps({"features": X}))
+    with pytest.raises(BadInput, match=r"can run any code.*numpy.savez"):
+        read(tmp_path / name)
+
+
+def test_pickles_inside_other_files_are_refused_too(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", features=X, labels=np.array(["a", 1, None, "b", 2, 3], dtype=object))
+    with pytest.raises(BadInput, match="can run any code"):
+        read(tmp_path / "x.npz")
+    np.save(tmp_path / "x.npy", np.array([X, None], dtype=object))
+    with pytest.raises(BadInput, match="can run any code"):
+        read(tmp_path / "x.npy")
+    (tmp_path / "y.npy").write_bytes(pickle.dumps([1, 2]))
+    with pytest.raises(BadInput):
+        read(tmp_path / "y.npy")
+    torch.save({"features": np.array([1.0])}, tmp_path / "x.pt")
+    with pytest.raises(BadInput):
+        read(tmp_path / "x.pt")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_features_that_are_no_numbers_are_refused(tmp_path: Path, bad: float) -> None:
+    values = X.copy()
+    values[3, 1] = bad
+    np.savez(tmp_path / "x.npz", features=values, labels=Y)
+    with pytest.raises(BadInput, match=r"1 of 6 rows .* row 3"):
+        read(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"features": X, "labels": Y[:4]}, "no labels"),
+        ({"a": X, "b": X[:, :2]}, "must hold the features"),
+        ({"features": np.zeros((0, 4)), "labels": np.zeros(0, int)}, "no features"),
+        ({"features": X.astype(str), "labels": Y}, "must be numbers"),
+        ({"features": X, "labels": Y + 0.5}, "whole numbers or class names"),
+    ],
+)
+def test_files_that_do_not_fit(tmp_path: Path, arrays: dict, message: str) -> None:
+    np.savez(tmp_path / "x.npz", **arrays)
+    with pytest.raises(BadInput, match=message):
+        read(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("name", ["x.npz", "x.npy", "x.parquet", "x.h5", "x.pt", "x.xlsx"])
+def test_broken_empty_and_missing_files(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInput, match="no file"):
+        read(tmp_path / name)
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(BadInput, match="0 bytes"):
+        read(tmp_path / name)
+    (tmp_path / name).write_bytes(b"nothing of the kind")
+    with pytest.raises(BadInput):
+        read(tmp_path / name)
+
+
+def test_parquet_must_have_its_columns(tmp_path: Path) -> None:
+    pd.DataFrame({"vector": list(X), "class_name": NAMES[Y]}).to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(BadInput, match="columns embedding and class_name"):
+        read(tmp_path / "x.parquet")
+    ragged = [row[: 3 + i % 2] for i, row in enumerate(X)]
+    pd.DataFrame({"embedding": ragged, "class_name": NAMES[Y]}).to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(BadInput, match="same length"):
+        read(tmp_path / "x.parquet")
+
+
+# Into the workspace
+
+
+def test_an_import_is_a_dataset_with_features(tmp_path: Path, home: Path) -> None:
+    done = import_features("mine", write(tmp_path / "easyfsl.parquet"))
+    assert "mine" in datasets.names()
+    dataset = datasets.load("mine")
+    assert dataset.classes["class_name"].tolist() == ["ant", "bee", "cat"]
+    assert dataset.classes["n_images"].tolist() == [2, 2, 2]
+    assert dataset.origin == "features"
+    assert not dataset.has_pixels
+    assert dataset.offers == ("features",)
+    assert features.available(dataset) == ["imported"]
+    loaded = features.load(dataset, "imported")
+    assert np.allclose(loaded.values, X, atol=2e-3)
+    assert loaded.class_ids.tolist() == Y.tolist()
+    assert loaded.image_ids.tolist() == list(range(6))
+    assert done.path.is_dir()
+
+
+def test_classes_splits_and_taxonomy_come_from_a_known_dataset(tmp_path: Path, home: Path) -> None:
+    like = datasets.load("mini_imagenet")
+    test = like.split_class_ids("test")
+    np.savez(tmp_path / "x.npz", features=X, labels=np.array([4, 0, 4, 2, 0, 2]))
+    import_features("mine", tmp_path / "x.npz", like=like, split="test")
+    dataset = datasets.load("mine")
+    expected = like.classes["class_name"].iloc[test[[0, 2, 4]]].tolist()
+    assert dataset.classes["class_name"].tolist() == expected
+    assert dataset.classes["node"].tolist() == like.classes["node"].iloc[test[[0, 2, 4]]].tolist()
+    assert dataset.splits["test"].tolist() == [0, 1, 2]
+    assert dataset.taxonomy is not None
+    assert features.load(dataset, "imported").class_ids.tolist() == [2, 0, 2, 1, 0, 1]
+    nodes = like.classes["node"].to_numpy()[test]
+    np.savez(tmp_path / "n.npz", features=X, labels=nodes[[4, 0, 4, 2, 0, 2]].astype(str))
+    import_features("by_node", tmp_path / "n.npz", like=like)
+    assert datasets.load("by_node").classes["class_name"].tolist() == expected
+    with pytest.raises(BadInput, match="must lie between 0 and 19"):
+        np.savez(tmp_path / "y.npz", features=X, labels=Y + 40)
+        import_features("other", tmp_path / "y.npz", like=like, split="test")
+    with pytest.raises(BadInput, match="'bee'"):
+        import_features("other", write(tmp_path / "named.npz"), like=like)
+    assert "other" not in datasets.names()
+
+
+def test_a_second_backbone_joins_when_the_rows_match(tmp_path: Path, home: Path) -> None:
+    import_features("mine", write(tmp_path / "named.npz"))
+    np.savez(tmp_path / "clip.npz", features=X[:, :3] * 2, labels=NAMES[Y])
+    done = import_features("mine", tmp_path / "clip.npz", backbone="clip")
+    assert done.attached
+    dataset = datasets.load("mine")
+    assert sorted(features.available(dataset)) == ["clip", "imported"]
+    assert features.load(dataset, "clip").values.shape == (6, 3)
+    with pytest.raises(BadInput, match="already"):
+        import_features("mine", tmp_path / "clip.npz", backbone="clip")
+    np.savez(tmp_path / "fewer.npz", features=X[:5], labels=NAMES[Y[:5]])
+    with pytest.raises(BadInput, match="has 6 images, but the file has 5 rows"):
+        import_features("mine", tmp_path / "fewer.npz", backbone="third")
+    np.savez(tmp_path / "other.npz", features=X, labels=NAMES[Y[::-1]])
+    with pytest.raises(BadInput, match="other classes"):
+        import_features("mine", tmp_path / "other.npz", backbone="third")
+
+
+def test_features_join_a_dataset_of_images(tmp_path: Path, make_dataset) -> None:
+    from fsviz.datasets.saved import save_dataset
+
+    dataset = save_dataset(make_dataset(6, 3, "pictures"))
+    np.savez(tmp_path / "x.npz", features=X, labels=np.arange(6) % 3)
+    assert import_features("pictures", tmp_path / "x.npz").attached
+    assert features.available(dataset) == ["imported"]
+    assert datasets.load("pictures").has_pixels
+
+
+def test_replacing_forgets_the_old_features(tmp_path: Path, home: Path) -> None:
+    import_features("mine", write(tmp_path / "named.npz"))
+    np.savez(tmp_path / "new.npz", features=X[:4] + 1, labels=NAMES[Y[:4]])
+    import_features("mine", tmp_path / "new.npz", replace=True)
+    dataset = datasets.load("mine")
+    assert dataset.n_images == 4
+    assert len(features.load(dataset, "imported").values) == 4
+    assert len(store.stored_paths("mine")) == 1
+
+
+def test_a_failed_import_leaves_nothing(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "named.npz")
+    for name in ("demo", "mini_imagenet", "../up", "a b"):
+        with pytest.raises(FsvizError):
+            import_features(name, path, replace=True)
+
+    def full(*_: object, **__: object) -> None:
+        raise WorkspaceError("No space left on device.")
+
+    monkeypatch.setattr("fsviz.datasets.saved.save_dataset", full)
+    with pytest.raises(WorkspaceError):
+        import_features("mine", path)
+    assert [p for p in home.rglob("*") if p.is_file()] == []
+    assert "mine" not in datasets.names()
