@@ -28,6 +28,7 @@ import numpy as np
 from fsviz import datasets, features
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
+from fsviz.studies import semantic_sampling
 from fsviz.workspace import atomic_file
 
 VERSION = 1
@@ -272,29 +273,18 @@ def sample_testbed(
     dataset: Dataset, sampler: Mapping[str, Any], seed: int, tables: Mapping[str, Features] | None = None
 ) -> Testbed:
     """Draws tasks as `sampler` says (see SAMPLER_DEFAULTS), from the images that all these features have."""
-    from fsviz import sampling
     from fsviz.evaluation import check_class_sizes
 
-    s = _checked_sampler(sampler)
-    class_ids = dataset.split_class_ids(s["split"])
-    image_class_ids = _common_images(dataset, tables or {})
-    if tables:
-        names = dict(enumerate(dataset.classes["class_name"].astype(str)))
-        smallest = min(tables.values(), key=lambda table: len(table.image_ids))
-        check_class_sizes(smallest, class_ids, s["n_shot"], s["n_query"], names)
-    if s["sampler"] == "semantic":
-        distances = _distances(dataset, s["split"], s["distance"], s["dag"], tables)
-        tasks = sampling.sample_semantic(distances, class_ids, s["n_way"], s["n_tasks"], s["alpha"], s["beta"], seed)
-    else:
-        tasks = sampling.sample_uniform(class_ids, s["n_way"], s["n_tasks"], seed)
-    tasks = sampling.assign_images(tasks, image_class_ids, s["n_shot"], s["n_query"], seed)
-    recipe = {"dataset": dataset.name, **s, "seed": seed, "version": VERSION}
-    if s["sampler"] == "uniform":
-        recipe = {k: v for k, v in recipe.items() if k not in ("alpha", "beta", "distance", "dag")}
-    name = (
-        f"{dataset.name}-{s['split']}-{s['sampler']}-{s['n_way']}way-{s['n_shot']}shot-{s['n_tasks']}tasks-seed{seed}"
-    )
-    return Testbed(name, tasks, recipe)
+    settings = _checked_sampler(sampler)
+    names = dict(enumerate(dataset.classes["class_name"].astype(str)))
+    for table in (tables or {}).values():
+        check_class_sizes(
+            table, dataset.split_class_ids(settings["split"]), settings["n_shot"], settings["n_query"], names
+        )
+    usable = None
+    for table in (tables or {}).values():
+        usable = table.image_ids if usable is None else np.intersect1d(usable, table.image_ids)
+    return semantic_sampling.sample_testbed(dataset, **settings, seed=seed, usable=usable)
 
 
 def with_coarsity(tasks: Tasks, dataset: Dataset) -> Tasks:
@@ -516,24 +506,6 @@ def _checked_sampler(sampler: Any) -> dict[str, Any]:
     if settings["sampler"] not in SAMPLERS:
         raise UnknownName("sampler", settings["sampler"], SAMPLERS)
     return settings
-
-
-def _common_images(dataset: Dataset, tables: Mapping[str, Features]) -> np.ndarray:
-    """Class of every image (N,), PAD where one of the tables lacks it."""
-    class_ids = dataset.image_class_ids().copy()
-    for table in tables.values():
-        there = np.zeros(max(len(class_ids), int(table.image_ids.max(initial=-1)) + 1), dtype=bool)
-        there[table.image_ids] = True
-        class_ids[~there[: len(class_ids)]] = PAD
-    return class_ids
-
-
-def _distances(
-    dataset: Dataset, split: str, distance: str, dag: str, tables: Mapping[str, Features] | None
-) -> np.ndarray:
-    from fsviz import taxonomy
-
-    return taxonomy.class_distances(taxonomy.split_dag(dataset, split, dag), distance)
 
 
 def _check(table: Features, testbed: Testbed) -> None:

@@ -1,0 +1,165 @@
+"""evaluate and runs from a terminal, as a user types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fsviz import features, jobs
+from fsviz.cli import main
+from fsviz.evaluation import evaluate as predict
+from fsviz.evaluation import task_accuracy
+from fsviz.studies import evaluate
+from tests.studies.toy_dataset import make_toy, save_toy_features
+
+SAMPLER = ["--sampler", "uniform", "--n-way", "4", "--n-shot", "2", "--n-query", "5", "--n-tasks", "60"]
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    evaluate._features_cached.cache_clear()
+    return make_toy()
+
+
+def run_json(capsys, *arguments: str) -> dict:
+    assert main([*arguments, "--json"]) == 0
+    out = capsys.readouterr().out
+    assert len(out.strip().splitlines()) == 1
+    return json.loads(out)
+
+
+def fails(capsys, *arguments: str) -> str:
+    assert main(list(arguments)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.splitlines()[-1].startswith("fsviz: ")
+    return captured.err.splitlines()[-1]
+
+
+def test_evaluate_prints_the_promised_json(toy, capsys) -> None:
+    answer = run_json(
+        capsys, "evaluate", "--dataset", "toy", "--backbone", "alpha_net", "--methods", "protonet,tim", *SAMPLER
+    )
+    assert {"run", "results"} <= set(answer)
+    assert [r["method"] for r in answer["results"]] == ["protonet", "tim"]
+    for result in answer["results"]:
+        assert {"method", "backbone", "n_tasks", "accuracy", "ci95", "top5", "quartiles"} <= set(result)
+        assert result["n_tasks"] == 60 and 25 < result["accuracy"] <= 100 and 0 < result["ci95"] < 20
+        assert len(result["quartiles"]) == 4
+    tasks = evaluate.load_tasks(jobs.folder(answer["run"]))
+    accuracy = task_accuracy(predict(features.load(toy, "alpha_net"), tasks, "protonet"))
+    assert answer["results"][0]["accuracy"] == pytest.approx(100 * accuracy.mean())
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_seed_others(toy, capsys) -> None:
+    base = ["evaluate", "--dataset", "toy", *SAMPLER]
+    first, second = (run_json(capsys, *base, "--seed", "5") for _ in range(2))
+    assert first["results"] == second["results"] and first["run"] != second["run"]
+    assert run_json(capsys, *base, "--seed", "6")["results"] != first["results"]
+
+
+def test_a_testbed_file_and_parameters(toy, capsys, tmp_path) -> None:
+    assert main(["sample", "toy", *SAMPLER, "--seed", "1", "--out", str(tmp_path / "bed.csv")]) == 0
+    capsys.readouterr()
+    more = ["--methods", "tim,protonet", "--set", "tim.steps=3", "--set", "protonet.distance=cosine"]
+    answer = run_json(capsys, "evaluate", "--dataset", "toy", "--testbed", str(tmp_path / "bed.csv"), *more)
+    assert answer["results"][0]["parameters"]["steps"] == 3
+    assert answer["results"][1]["label"] == "ProtoNet (distance cosine)"
+    assert answer["results"][0]["n_tasks"] == 60
+
+
+def test_every_backbone_is_taken_when_none_is_named(toy, capsys) -> None:
+    save_toy_features(toy, "beta_net", seed=3)
+    answer = run_json(capsys, "evaluate", "--dataset", "toy", *SAMPLER)
+    assert sorted(r["backbone"] for r in answer["results"]) == ["alpha_net", "beta_net"]
+
+
+def test_runs_are_listed_shown_and_deleted(toy, capsys) -> None:
+    assert main(["runs"]) == 0
+    assert "no runs yet" in capsys.readouterr().out
+    run_id = run_json(capsys, "evaluate", "--dataset", "toy", *SAMPLER)["run"]
+    (listed,) = run_json(capsys, "runs")["runs"]
+    assert listed["run"] == run_id and listed["state"] == "finished" and listed["study"] == "evaluate"
+    shown = run_json(capsys, "runs", "show", run_id)
+    assert shown["results"][0]["method"] == "protonet" and shown["spec"]["sampler"]["n_way"] == 4
+    assert main(["runs", "show", run_id]) == 0
+    text = capsys.readouterr().out
+    assert "ProtoNet" in text and "Q1" in text
+    assert run_json(capsys, "runs", "resume", run_id)["state"] == "finished"
+    assert run_json(capsys, "runs", "cancel", run_id)["state"] == "finished"
+    assert run_json(capsys, "runs", "delete", run_id)["state"] == "deleted"
+    assert run_json(capsys, "runs")["runs"] == []
+
+
+def test_kill_resume_from_the_terminal_gives_the_same_results(toy, capsys, tmp_path) -> None:
+    command = ["evaluate", "--dataset", "toy", "--methods", "protonet,tim", "--set", "tim.steps=600"]
+    command += [*SAMPLER[:-1], "1500"]
+    environment = {**os.environ, "FSVIZ_HOME": str(tmp_path / "ws"), "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fsviz", *command], env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    end = time.monotonic() + 60
+    while not (runs := jobs.list_runs()) or runs[0].n_done < 1:
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    run = jobs.status(runs[0].id)
+    assert run.state == "interrupted" and 0 < run.n_done < run.n_chunks
+    resumed = run_json(capsys, "runs", "resume", run.id)
+    whole = run_json(capsys, *command)
+    assert resumed["state"] == "finished" and resumed["results"] == whole["results"]
+
+
+def test_background_and_cancel(toy, capsys) -> None:
+    more = ["--methods", "tim", "--set", "tim.steps=1000", *SAMPLER[:-1], "200000", "--background"]
+    answer = run_json(capsys, "evaluate", "--dataset", "toy", *more)
+    assert answer["state"] in ("queued", "running") and answer["results"] == []
+    start = time.monotonic()
+    assert run_json(capsys, "runs", "cancel", answer["run"])["state"] == "cancelled"
+    assert time.monotonic() - start < 4  # two seconds for the run, the rest for a busy machine
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["evaluate", "--dataset", "toyy"], "Did you mean 'toy'"),
+        (["evaluate", "--dataset", "toy", "--backbone", "nope"], "no features under nope"),
+        (["evaluate", "--dataset", "tiered_imagenet"], "no features"),
+        (["evaluate", "--dataset", "toy", "--methods", "protonets"], "Did you mean 'protonet'"),
+        (["evaluate", "--dataset", "toy", "--methods", "tim", "--set", "tim.steps=many"], "whole number"),
+        (["evaluate", "--dataset", "toy", "--set", "tim.steps=3"], "Add tim to --methods"),
+        (["evaluate", "--dataset", "toy", "--set", "steps"], "METHOD.PARAMETER=VALUE"),
+        (["evaluate", "--dataset", "toy", "--testbed", "a", "--n-way", "3"], "--n-way has no effect"),
+        (["evaluate", "--dataset", "toy", "--testbed", "nowhere.csv"], "nowhere.csv"),
+        (["evaluate", "--dataset", "toy", "--n-shot", "30"], "fewer than n_shot + n_query"),
+        (["evaluate", "--dataset", "toy", "--n-way", "99"], "16"),
+        (["evaluate", "--dataset", "toy", "--device", "cuda:5"], "cuda:5"),
+        (["runs", "show", "nothing"], "no run named 'nothing'"),
+        (["runs", "show"], "needs the ID"),
+        (["runs", "resume", "../x"], "run id"),
+        (["runs", "--workers", "0"], "1 to 64"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_bad_input_is_one_sentence(toy, capsys, arguments, words) -> None:
+    assert words in fails(capsys, *arguments)
+    assert jobs.list_runs() == []
+
+
+def test_a_damaged_register_is_mentioned_and_the_runs_are_there(toy, capsys, tmp_path) -> None:
+    run_id = run_json(capsys, "evaluate", "--dataset", "toy", *SAMPLER)["run"]
+    (tmp_path / "ws" / "runs" / "runs.sqlite").write_bytes(os.urandom(5000))
+    assert main(["runs", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert [r["run"] for r in json.loads(captured.out)["runs"]] == [run_id]
+    assert "rebuilt from the run folders: 1 run found, nothing lost" in captured.err
+    assert np.isfinite(run_json(capsys, "runs", "show", run_id)["results"][0]["accuracy"])
