@@ -7,10 +7,13 @@ import plotly.graph_objects as go
 from fsviz.figures.palette import QUIET, meaning
 from fsviz.records import Hierarchy, SizeHistogram
 
+ROOT = "#5B6675"  # dark enough for its label on both themes
 
-def plot_hierarchy(hierarchy: Hierarchy, height: int = 520) -> go.Figure:
+
+def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
     """Tree map of the classes; colour is the split, quiet where a branch holds classes of several splits."""
     colours = [QUIET if split == "mixed" else meaning(split) for split in hierarchy.split]
+    colours[0] = ROOT
     figure = go.Figure(
         go.Treemap(
             ids=hierarchy.ids,
@@ -18,13 +21,13 @@ def plot_hierarchy(hierarchy: Hierarchy, height: int = 520) -> go.Figure:
             parents=["" if parent is None else parent for parent in hierarchy.parents],
             values=hierarchy.n_classes,
             branchvalues="total",
-            maxdepth=4 if len(hierarchy.ids) < 400 else 3,
+            maxdepth=-1 if len(hierarchy.ids) < 1200 else 4,  # beyond that the browser takes seconds
             marker={"colors": colours, "line": {"width": 1}},
             customdata=list(zip(hierarchy.labels, hierarchy.n_classes, hierarchy.split)),
             hovertemplate="<b>%{customdata[0]}</b> holds %{customdata[1]} classes (split: %{customdata[2]})"
             "<extra></extra>",
             textfont={"size": 13},
-            tiling={"pad": 2},
+            tiling={"pad": 1},
             pathbar={"thickness": 22},
         )
     )

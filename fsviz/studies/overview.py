@@ -8,6 +8,8 @@ from fsviz.errors import FsvizError
 from fsviz.records import Dataset, Hierarchy, SizeHistogram
 from fsviz.taxonomy.dag import collapse, split_dag
 
+NEARLY_ALL = 0.8
+
 
 def class_hierarchy(dataset: Dataset) -> Hierarchy:
     """The classes below their taxonomy, or below their split where there is no taxonomy that spans them.
@@ -32,12 +34,21 @@ def class_hierarchy(dataset: Dataset) -> Hierarchy:
         parent = dag.first_parent[node]
         n_classes[parent] += n_classes[node]
         below[parent] |= below[node]
+    is_class = np.zeros(len(dag), dtype=bool)
+    is_class[dag.class_nodes] = True
+    # A group that holds nearly all of its parent ("physical entity" in "entity") says nothing: its children move up.
+    parents = dag.first_parent.copy()
+    kept = np.ones(len(dag), dtype=bool)
+    for node in range(1, len(dag)):
+        if not kept[parents[node]]:
+            parents[node] = parents[parents[node]]
+        kept[node] = is_class[node] or n_classes[node] < NEARLY_ALL * n_classes[parents[node]]
     return Hierarchy(
-        ids=tuple(dag.nodes),
-        labels=tuple(labels),
-        parents=(None, *(dag.nodes[p] for p in dag.first_parent[1:])),
-        n_classes=tuple(n_classes.tolist()),
-        split=tuple(next(iter(s)) if len(s) == 1 else "mixed" for s in below),
+        ids=tuple(dag.nodes[i] for i in np.flatnonzero(kept)),
+        labels=tuple(labels[i] for i in np.flatnonzero(kept)),
+        parents=(None, *(dag.nodes[parents[i]] for i in np.flatnonzero(kept)[1:])),
+        n_classes=tuple(n_classes[kept].tolist()),
+        split=tuple(next(iter(below[i])) if len(below[i]) == 1 else "mixed" for i in np.flatnonzero(kept)),
     )
 
 

@@ -10,7 +10,7 @@ from fsviz.studies import overview as study
 from fsviz.ui import shell
 from fsviz.ui.gallery import Tile, gallery
 
-N_SAMPLE = 14
+N_SAMPLE = 20
 
 
 def show(dataset: Dataset) -> None:
@@ -18,13 +18,13 @@ def show(dataset: Dataset) -> None:
     _headline(dataset)
     if dataset.has_pixels:
         _sample(dataset)
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        _classes(dataset)
-    with right:
-        _sizes(dataset)
-        _offers(dataset)
+    _classes(dataset)
     _doors(dataset)
+    left, right = st.columns(2, gap="large")
+    with left:
+        _sizes(dataset)
+    with right:
+        _offers(dataset)
     st.caption(f"Source: {dataset.source}. Licence: {dataset.licence}." if dataset.source else "")
 
 
@@ -43,11 +43,9 @@ def _headline(dataset: Dataset) -> None:
         )
     else:
         nodes = 0 if dataset.taxonomy is None else len(set(dataset.taxonomy["parent"]))
-        context.metric(
-            "Groups in the taxonomy", f"{nodes:,}", help="Inner nodes of the tree of meanings above the classes."
-        )
+        context.metric("Groups", f"{nodes:,}", help="Inner nodes of the tree of meanings above the classes.")
     for note in dataset.notes:
-        st.caption(f"ⓘ {note}")
+        st.caption(note)
 
 
 def _sample(dataset: Dataset) -> None:
@@ -86,7 +84,7 @@ def _offers(dataset: Dataset) -> None:
     for offer, (what, how) in shell.OFFERS.items():
         name, _, rest = what.partition(":")
         if offer in dataset.offers:
-            st.markdown(f"✅ **{name.removeprefix('a ').capitalize()}**:{rest}")
+            st.markdown(f"✅ **{name.removeprefix('a ').capitalize()}**:{rest}.")
         else:
             st.markdown(f"⬜ **{name.removeprefix('a ').capitalize()}**:{rest}. :gray[Missing. {how}]")
 

@@ -139,27 +139,38 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
 
 
 def pick_dataset() -> Dataset:
-    """The dataset picker in the sidebar, kept in the URL (?dataset=) and across pages."""
+    """The dataset picker in the sidebar, kept in the URL (?dataset=NAME) and across pages."""
     known = datasets.names()
-    wanted = st.query_params.get("dataset")
-    if wanted is not None and wanted not in known:
-        st.session_state["_notice"] = str(UnknownName("dataset", wanted, known)) + f" Shown is {DEFAULT_DATASET!r}."
+    asked = st.query_params.get("dataset")
+    if asked is not None and asked not in known:
+        notice(str(UnknownName("dataset", asked, known)) + f" Shown is {DEFAULT_DATASET!r}.")
+        del st.query_params["dataset"]
+        asked = None
+    # The link wins, then what was picked on another page. (Binding would put the titles into the URL, not the names.)
+    name = asked or st.session_state.get("_dataset", DEFAULT_DATASET)
+    st.session_state["dataset_picker"] = name if name in known else DEFAULT_DATASET
     with st.sidebar:
         name = st.selectbox(
             "Dataset",
             known,
-            index=known.index(DEFAULT_DATASET),
             format_func=dataset_title,
-            key="dataset",
-            bind="query-params",
+            key="dataset_picker",
+            on_change=_picked,
             help="The demo has images and features. Benchmarks come as class tables: taxonomy and tasks work at once. "
             "Add your own images on the page Add images.",
         )
+    st.session_state["_dataset"] = name
+    if st.query_params.get("dataset", DEFAULT_DATASET) != name:
+        st.query_params["dataset"] = name
     try:
         return load_dataset(name)
     except FsvizError as error:
         st.error(f"{error} Shown is the demo instead.", icon="⚠️")
         return load_dataset(DEFAULT_DATASET)
+
+
+def _picked() -> None:
+    st.query_params["dataset"] = st.session_state["dataset_picker"]
 
 
 def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, default: str = "test") -> str:
@@ -174,7 +185,6 @@ def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, defau
         index=start,
         key=key,
         bind="query-params",
-        format_func=lambda s: f"{s} · {len(dataset.split_class_ids(s)):,} classes",
         help="A split is a named set of classes. Few-shot methods train on some classes and are tested on others.",
     )
 
@@ -227,11 +237,13 @@ def _say_once() -> None:
 
 
 def _navigation() -> None:
+    name = st.query_params.get("dataset") or st.session_state.get("_dataset", DEFAULT_DATASET)
+    chosen = None if name == DEFAULT_DATASET else {"dataset": name}
     with st.sidebar:
         st.html('<div class="fsviz-brand"><b>fsviz</b><span>why is a few-shot task hard?</span></div>')
         for entry in PAGES:
             if (ROOT / entry.file).exists():
-                st.page_link(entry.file, label=entry.label, icon=entry.icon, help=entry.question)
+                st.page_link(entry.file, label=entry.label, icon=entry.icon, help=entry.question, query_params=chosen)
         st.divider()
 
 
@@ -263,8 +275,11 @@ _STYLE = """
 .fsviz-brand {display: flex; flex-direction: column; line-height: 1.25; margin-bottom: .35rem}
 .fsviz-brand b {font-size: 1.35rem; letter-spacing: .01em}
 .fsviz-brand span {font-size: .8rem; opacity: .65}
-.block-container, [data-testid="stMainBlockContainer"] {padding-top: 2.2rem; padding-bottom: 3rem; max-width: 1500px}
+.block-container, [data-testid="stMainBlockContainer"] {padding-top: 2.2rem; padding-bottom: 3rem;
+  padding-left: 2.4rem; padding-right: 2.4rem; max-width: 1500px}
+[data-testid="stSidebarHeader"] {height: 2.2rem; margin-bottom: 0}
 h1 {font-size: 1.9rem !important; padding-bottom: .1rem !important}
+[data-testid="stMainBlockContainer"] [data-testid="stPageLink-NavLink"] * {white-space: normal; overflow: visible}
 [data-testid="stMetricValue"] {font-size: 1.6rem}
 </style>
 """

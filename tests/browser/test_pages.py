@@ -1,0 +1,77 @@
+"""Every page opens by a cold deep link: with the demo, with datasets that lack things, with nonsense in the link."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.browser.conftest import ROOT, settle
+
+PAGES = ["/", *(f"/{re.sub(r'^[0-9]+_', '', Path(p).stem)}" for p in sorted((ROOT / "pages").glob("*.py")))]
+
+
+def heading(tab) -> str:
+    return tab.locator("h1").first.inner_text()
+
+
+@pytest.mark.parametrize("dataset", ["demo", "df20", "dtd", "digits"])
+@pytest.mark.parametrize("path", PAGES)
+def test_a_cold_deep_link_opens(page, app: str, path: str, dataset: str) -> None:
+    page.goto(f"{app}{path}?dataset={dataset}")
+    settle(page)
+    assert heading(page).endswith("?")
+    assert page.locator('[data-testid="stException"]').count() == 0
+    assert len(page.locator('[data-testid="stMainBlockContainer"]').inner_text()) > 200
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_nonsense_in_the_link_is_one_sentence_and_the_page_stays_up(page, app: str, path: str) -> None:
+    page.goto(f"{app}{path}?dataset=tierd_imagenet&n_way=many&%3Cb%3E=1")
+    settle(page)
+    page.get_by_text("There is no dataset named 'tierd_imagenet'. Did you mean 'tiered_imagenet'").wait_for()
+    assert heading(page).endswith("?")
+
+
+def test_the_dataset_stays_on_the_way_through_the_pages(page, app: str) -> None:
+    page.goto(f"{app}/?dataset=mini_imagenet")
+    settle(page)
+    page.locator('[data-testid="stSidebar"]').get_by_role("link", name="Taxonomy").click()
+    page.wait_for_url("**/Taxonomy**")
+    settle(page)
+    assert "dataset=mini_imagenet" in page.url
+    page.get_by_text("miniImageNet").first.wait_for()
+
+
+def test_picking_a_dataset_changes_the_page_and_the_link(page, app: str) -> None:
+    page.goto(app)
+    settle(page)
+    picker = page.locator('[data-testid="stSidebar"] [data-testid="stSelectbox"] input').first
+    picker.click()
+    picker.fill("Omniglot")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**dataset=omniglot**")
+    settle(page)
+    page.get_by_text("1,623").first.wait_for()
+    page.get_by_text("50 alphabets").first.wait_for()
+
+
+def test_the_overview_shows_images_and_leads_to_every_page(page, app: str) -> None:
+    page.goto(app)
+    settle(page)
+    page.get_by_text("not photographs").first.wait_for()
+    page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length >= 2")
+    main = page.locator('[data-testid="stMainBlockContainer"]')
+    for path in PAGES[1:]:
+        assert main.locator(f'a[href*="{path.strip("/")}"]').count() >= 1, path
+
+
+def test_the_tree_map_opens_a_group_by_click(page, app: str) -> None:
+    page.goto(f"{app}/?dataset=mini_imagenet")
+    settle(page)
+    page.locator(".treemaplayer .slice").nth(1).wait_for()
+    before = page.locator(".treemaplayer .slicetext").all_inner_texts()
+    page.locator(".treemaplayer .slice").nth(2).click()
+    page.wait_for_timeout(1200)
+    assert page.locator(".treemaplayer .slicetext").all_inner_texts() != before
