@@ -7,6 +7,7 @@ open_image(dataset, id)      the pixels of one image
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsviz.errors import Missing, UnknownName
@@ -36,8 +37,9 @@ def load(name: str) -> Dataset:
         return load_demo()
     if name == "digits":
         from fsviz.datasets.digits import load_digits_dataset
+        from fsviz.datasets.saved import has_features
 
-        return load_digits_dataset()
+        return replace(load_digits_dataset(), has_features=has_features(name))
     if name in ENTRIES:
         return load_entry(name)
 

@@ -131,13 +131,22 @@ def _assembled(name: str, place: Path, facts: dict[str, Any]) -> Dataset:
         images=images,
         attributes=tuple(facts["attributes"]),
         root=root,
-        has_features=(facts["origin"] == "features"),
+        has_features=has_features(name),
         notes=tuple(facts["notes"]),
         **{key: facts[key] for key in _TEXTS},
     )
     if root is not None and not root.is_dir():
         return replace(dataset, notes=(moved_sentence(name, root), *dataset.notes))
     return dataset
+
+
+def has_features(name: str) -> bool:
+    """Whether the workspace holds features of this name; the features room decides whether they still fit."""
+    place = workspace.folder("features") / name
+    try:
+        return any(not path.name.startswith(".") for path in place.iterdir())
+    except OSError:
+        return False
 
 
 def moved_sentence(name: str, root: Path) -> str:
