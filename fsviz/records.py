@@ -241,7 +241,6 @@ class ClassMap:
     folded               (V,) whether nodes below it are not shown
     parents, children    (E,) visible edges
     shown_at             (C,) the visible node of each class: itself, or the one it is folded into
-    branch               (V,) name of the first-level concept above a node, "" for the root
     deepest, n_nodes, n_edges, n_leaves  of the whole graph, shown or not
     """
 
@@ -255,7 +254,6 @@ class ClassMap:
     parents: np.ndarray
     children: np.ndarray
     shown_at: np.ndarray
-    branch: np.ndarray
     deepest: int
     n_nodes: int
     n_edges: int

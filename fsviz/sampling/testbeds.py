@@ -65,15 +65,22 @@ def load_testbed(name_or_path: str | Path, dataset: Dataset, split: str | None =
         path = workspace.folder("testbeds") / f"{text}.parquet"
     elif path.suffix == ".parquet" and not path.exists() and text in {f"{n}.parquet" for n in list_testbeds()}:
         path = workspace.folder("testbeds") / text
-    content = _read_bytes(path)
-    kind = path.suffix.lower().lstrip(".")
+    return parse_testbed(_read_bytes(path), path.name, dataset, split, uneven)
+
+
+def parse_testbed(
+    content: bytes, file_name: str, dataset: Dataset, split: str | None = None, uneven: bool = False
+) -> Testbed:
+    """A testbed from the bytes of a file (an upload, say); the name's ending tells the format."""
+    name, _, kind = file_name.rpartition(".")
+    kind = kind.lower()
     if kind == "parquet":
         return from_parquet(content, dataset)
     if kind == "csv":
-        return from_csv(content, dataset, split, uneven, name=path.stem)
+        return from_csv(content, dataset, split, uneven, name=name)
     if kind == "json":
-        return from_json(content, dataset, split, uneven, name=path.stem)
-    raise BadInput(f"A testbed file ends in .parquet, .csv or .json. Got {path.name!r}. Rename or convert it.")
+        return from_json(content, dataset, split, uneven, name=name)
+    raise BadInput(f"A testbed file ends in .parquet, .csv or .json. Got {file_name!r}. Rename or convert it.")
 
 
 def read_recipe(name: str) -> dict[str, Any]:

@@ -7,11 +7,12 @@ testbed is like (coarsity, balance of classes), and the graph of meanings behind
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import fsviz
 from fsviz import sampling, taxonomy
@@ -25,6 +26,7 @@ SAMPLERS: dict[str, str] = {
     "semantic": "classes close in meaning are drawn together, every class about equally often",
 }
 DAGS = taxonomy.DAG_MODES
+Graph = taxonomy.Dag
 
 
 @dataclass(frozen=True)
@@ -281,7 +283,66 @@ def testbed_coarsity(
 save_testbed = testbeds.save_testbed
 load_testbed = testbeds.load_testbed
 list_testbeds = testbeds.list_testbeds
+parse_testbed = testbeds.parse_testbed
 export_testbed = testbeds.export
+
+
+@dataclass(frozen=True)
+class CoarsityBins:
+    """Histograms of several testbeds over the same bins: edges (B + 1,), counts name -> (B,), medians."""
+
+    edges: np.ndarray
+    counts: Mapping[str, np.ndarray]
+    medians: Mapping[str, float]
+
+    def bin_of(self, values: np.ndarray) -> np.ndarray:
+        """The bin of every value; the last bin holds its upper edge."""
+        return np.clip(np.searchsorted(self.edges, values, side="right") - 1, 0, len(self.edges) - 2)
+
+
+def coarsity_bins(testbeds_by_name: Mapping[str, Testbed], n_bins: int = 40) -> CoarsityBins:
+    """Histograms of coarsity from zero to the largest value of all, over about n_bins bins with round edges."""
+    values = {name: testbed.tasks.measures["coarsity"] for name, testbed in testbeds_by_name.items()}
+    most = max(float(v.max()) for v in values.values()) or 1.0
+    scale = 10.0 ** np.floor(np.log10(most / n_bins))
+    width = scale * next(step for step in (1, 2, 2.5, 5, 10) if most / (step * scale) <= n_bins)
+    edges = np.arange(int(np.ceil(most / width - 1e-9)) + 1) * width
+    bins = CoarsityBins(edges, {}, {name: float(np.median(v)) for name, v in values.items()})
+    counts = {name: np.bincount(bins.bin_of(v), minlength=len(edges) - 1) for name, v in values.items()}
+    return replace(bins, counts=counts)
+
+
+def share_finer(testbed: Testbed, uniform: Testbed, quantile: float = 0.05) -> float:
+    """Share of the tasks that are finer than all but this share of the uniform ones."""
+    limit = np.quantile(uniform.tasks.measures["coarsity"], quantile)
+    return float((testbed.tasks.measures["coarsity"] <= limit).mean())
+
+
+def tasks_near_quantile(testbed: Testbed, quantile: float, n: int = 6) -> np.ndarray:
+    """Positions of n tasks whose coarsity lies around this quantile of the testbed, the finest first."""
+    order = np.argsort(testbed.tasks.measures["coarsity"], kind="stable")
+    start = round(quantile * (len(order) - 1)) - n // 2
+    start = min(max(start, 0), max(len(order) - n, 0))
+    return order[start : start + n]
+
+
+def example_images(dataset: Dataset, class_ids: np.ndarray, n: int, seed: int = 0) -> np.ndarray:
+    """(len(class_ids), n) images of some classes to look at, padded where a class has fewer."""
+    of_image = dataset.image_class_ids()
+    shown = np.full((len(class_ids), n), PAD, dtype=np.int64)
+    for row, class_id in enumerate(class_ids):
+        images = np.flatnonzero(of_image == class_id)
+        chosen = np.random.default_rng((seed, int(class_id))).permutation(images)[:n]
+        shown[row, : len(chosen)] = chosen
+    return shown
+
+
+def smallest_class(dataset: Dataset, split: str) -> int | None:
+    """Images of the smallest class of a split, None where the counts are not known."""
+    if dataset.images is None and dataset.n_images is None:
+        return None
+    sizes = np.bincount(dataset.image_class_ids(), minlength=dataset.n_classes)
+    return int(sizes[dataset.split_class_ids(split)].min())
 
 
 def warm_up() -> None:
@@ -322,20 +383,30 @@ def _with_images(
 # The graph behind the distances ----------------------------------------------------------------------------------
 
 
+def spanning_graph(dataset: Dataset, split: str, dag: str = "shortest_path") -> taxonomy.Dag:
+    """The graph that spans the classes of a split, with the names of the classes as the dataset gives them."""
+    graph = taxonomy.split_dag(dataset, split, dag)
+    names = np.array(graph.names, dtype=object)
+    names[graph.class_nodes] = dataset.classes["class_name"].to_numpy()[dataset.split_class_ids(split)]
+    return replace(graph, names=tuple(str(name) for name in names))
+
+
 def class_map(
-    dataset: Dataset, split: str, dag: str = "shortest_path", deepest: int | None = None, layout: str = "radial"
+    graph: taxonomy.Dag, deepest: int | None = None, layout: str = "radial", reveal: Sequence[int] = ()
 ) -> ClassMap:
-    """The graph that spans the classes of a split, without tunnels, laid out to be drawn.
+    """The graph without tunnels (concepts with one parent and one child), laid out to be drawn.
 
     deepest  nodes farther from the root are folded into their last visible ancestor; None shows all
     layout   "radial" (root in the middle) or "layered" (root on top)
+    reveal   places of classes that are shown however deep they are
     """
-    graph = taxonomy.collapse(taxonomy.split_dag(dataset, split, dag))
     if layout not in ("radial", "layered"):
         raise UnknownName("layout", layout, ["radial", "layered"])
-    limit = int(graph.depth.max()) if deepest is None else max(1, int(deepest))
-    shown = np.flatnonzero(graph.depth <= limit)
-    xy = (radial if layout == "radial" else layered)(graph, shown)
+    graph = taxonomy.collapse(graph)
+    visible = graph.depth <= (graph.depth.max() if deepest is None else max(1, int(deepest)))
+    for position in reveal:
+        visible[graph.path_to(int(graph.class_nodes[position]))] = True
+    shown = np.flatnonzero(visible)
     new = np.full(len(graph), -1, dtype=np.int64)
     new[shown] = np.arange(len(shown))
     edge = (new[graph.parents] >= 0) & (new[graph.children] >= 0)
@@ -343,15 +414,12 @@ def class_map(
     folded[graph.parents[(new[graph.parents] >= 0) & (new[graph.children] < 0)]] = True
     class_at = np.full(len(graph), PAD, dtype=np.int64)
     class_at[graph.class_nodes] = np.arange(graph.n_classes)
-    names = np.array(graph.names, dtype=object)
-    class_names = dataset.classes["class_name"].to_numpy()[dataset.split_class_ids(split)]
-    names[graph.class_nodes] = class_names
-    visible = graph.class_nodes.copy()  # where each class shows: itself, or the node it is folded into
-    while (hidden := new[visible] < 0).any():
-        visible[hidden] = graph.first_parent[visible[hidden]]
+    place = graph.class_nodes.copy()  # where each class shows: itself, or the node it is folded into
+    while (hidden := new[place] < 0).any():
+        place[hidden] = graph.first_parent[place[hidden]]
     return ClassMap(
-        names=tuple(str(n) for n in names[shown]),
-        xy=xy,
+        names=tuple(graph.names[v] for v in shown),
+        xy=(radial if layout == "radial" else layered)(graph, shown),
         depth=graph.depth[shown],
         n_images=graph.counts[shown],
         n_classes=graph.below[shown].sum(axis=1),
@@ -359,8 +427,7 @@ def class_map(
         folded=folded[shown],
         parents=new[graph.parents[edge]],
         children=new[graph.children[edge]],
-        shown_at=new[visible],
-        branch=_branches(graph)[shown],
+        shown_at=new[place],
         deepest=int(graph.depth.max()),
         n_nodes=len(graph),
         n_edges=graph.n_edges,
@@ -368,68 +435,81 @@ def class_map(
     )
 
 
-def _branches(graph: taxonomy.Dag) -> np.ndarray:
-    """(V,) name of the first-level concept above each node, "" for the root: the kingdoms of DF20."""
-    branch = np.array([""] * len(graph), dtype=object)
-    for node in np.argsort(graph.depth, kind="stable")[1:]:
-        parent = graph.first_parent[node]
-        branch[node] = graph.names[node] if parent == 0 else branch[parent]
-    return branch
+def task_map(graph: taxonomy.Dag, positions: Sequence[int]) -> ClassMap:
+    """The concepts above a few classes, from the lowest one above all of them down to the classes."""
+    positions = [int(p) for p in positions]
+    root = taxonomy.lowest_superordinate(graph, positions)
+    nodes = np.array(graph.nodes, dtype=object)
+    within = ~(graph.below & ~graph.below[root]).any(axis=1)  # nodes whose classes are all below the new root
+    edge = within[graph.parents] & within[graph.children] & (graph.children != root)
+    edges = pd.DataFrame({"child": nodes[graph.children[edge]], "parent": nodes[graph.parents[edge]]})
+    names = dict(zip(graph.nodes, graph.names, strict=True))
+    chosen = nodes[graph.class_nodes[positions]].tolist()
+    return class_map(taxonomy.span(edges, chosen, graph.weights[positions], names=names), layout="layered")
 
 
 @dataclass(frozen=True)
 class ClassCard:
     """A class's place among the others: its path from the root, its images, its nearest and farthest classes."""
 
-    class_name: str
     path: tuple[str, ...]
-    n_images: int | None
-    nearest: tuple[tuple[str, float], ...]
-    farthest: tuple[tuple[str, float], ...]
+    n_images: float
+    nearest: tuple[tuple[int, float], ...]
+    farthest: tuple[tuple[int, float], ...]
 
 
-def class_card(
-    dataset: Dataset, split: str, position: int, distances: np.ndarray, dag: str = "shortest_path", n: int = 5
-) -> ClassCard:
-    """What there is to know of the class at this place of the split."""
-    names = dataset.classes["class_name"].to_numpy()[dataset.split_class_ids(split)]
-    counts = dataset.classes["n_images"].to_numpy()[dataset.split_class_ids(split)]
-    path: tuple[str, ...] = ()
-    if dataset.taxonomy is not None:
-        graph = taxonomy.split_dag(dataset, split, dag)
-        nodes = graph.path_to(int(graph.class_nodes[position]))
-        path = (*(graph.names[v] for v in nodes[:-1]), str(names[position]))
-    others = np.delete(np.arange(len(names)), position)
+def class_card(graph: taxonomy.Dag, distances: np.ndarray, position: int, n: int = 5) -> ClassCard:
+    """What there is to know of the class at this place of the split; other classes are given by their places."""
+    others = np.delete(np.arange(len(distances)), position)
     order = others[np.argsort(distances[position, others], kind="stable")]
     return ClassCard(
-        str(names[position]),
-        path,
-        None if dataset.n_images is None else int(counts[position]),
-        tuple((str(names[i]), float(distances[position, i])) for i in order[:n]),
-        tuple((str(names[i]), float(distances[position, i])) for i in order[::-1][:n]),
+        tuple(graph.names[v] for v in graph.path_to(int(graph.class_nodes[position]))),
+        float(graph.weights[position]),
+        tuple((int(i), float(distances[position, i])) for i in order[:n]),
+        tuple((int(i), float(distances[position, i])) for i in order[::-1][:n]),
     )
 
 
-def class_set(
-    dataset: Dataset, split: str, positions: list[int], distances: np.ndarray, dag: str = "shortest_path"
-) -> dict[str, Any]:
-    """Coarsity of a hand-made task, its lowest superordinate, and where that coarsity lies among uniform tasks."""
-    result: dict[str, Any] = {"coarsity": float(taxonomy.coarsity(distances, np.asarray(positions)))}
-    if dataset.taxonomy is not None:
-        graph = taxonomy.split_dag(dataset, split, dag)
-        node = taxonomy.lowest_superordinate(graph, positions)
-        result |= {
-            "superordinate": graph.names[node],
-            "superordinate_classes": int(graph.below[node].sum()),
-            "superordinate_images": float(graph.counts[node]),
-        }
+@dataclass(frozen=True)
+class ClassSet:
+    """A hand-made task: its coarsity, its lowest superordinate, and the share of uniform tasks that are finer."""
+
+    coarsity: float
+    superordinate: str
+    superordinate_classes: int
+    share_finer: float
+
+
+def class_set(graph: taxonomy.Dag, distances: np.ndarray, positions: Sequence[int]) -> ClassSet:
+    """Measures the task of the classes at these places of the split."""
+    coarsity = float(taxonomy.coarsity(distances, np.asarray(positions)))
+    node = taxonomy.lowest_superordinate(graph, positions)
     uniform = sampling.sample_uniform(np.arange(len(distances)), len(positions), 2000, 0)
-    below = taxonomy.coarsity(distances, uniform.class_ids) < result["coarsity"] - 1e-9
-    return result | {"share_below": float(below.mean())}
+    finer = taxonomy.coarsity(distances, uniform.class_ids) < coarsity - 1e-9
+    return ClassSet(coarsity, graph.names[node], int(graph.below[node].sum()), float(finer.mean()))
 
 
-def taxonomy_order(dataset: Dataset, split: str, dag: str = "shortest_path") -> np.ndarray:
+def concepts(graph: taxonomy.Dag) -> dict[str, tuple[str, np.ndarray]]:
+    """Concepts with at least two classes below them, the largest first: label -> (name, places of those classes)."""
+    graph = taxonomy.collapse(graph)
+    size = graph.below.sum(axis=1)
+    found: dict[str, tuple[str, np.ndarray]] = {}
+    for node in np.lexsort((np.arange(len(graph)), -size)):
+        if size[node] >= 2:
+            label = f"{graph.names[node]} · {size[node]:,} classes"
+            if label in found:
+                label = f"{label} ({graph.nodes[node]})"
+            found[label] = (graph.names[node], np.flatnonzero(graph.below[node]))
+    return found
+
+
+def taxonomy_order(graph: taxonomy.Dag) -> np.ndarray:
     """(C,) places of the classes of a split in the order of the taxonomy, relatives side by side."""
-    if dataset.taxonomy is None:
-        return np.arange(len(dataset.split_class_ids(split)))
-    return class_order(taxonomy.split_dag(dataset, split, dag))
+    return class_order(graph)
+
+
+def backbones(dataset: Dataset) -> list[str]:
+    """Backbones that have features of a dataset."""
+    from fsviz import features
+
+    return features.available(dataset)

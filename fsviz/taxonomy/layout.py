@@ -15,26 +15,33 @@ def class_order(dag: Dag) -> np.ndarray:
 
 
 def radial(dag: Dag, shown: np.ndarray) -> np.ndarray:
-    """(len(shown), 2) places with the root in the middle, depth as radius, and leaves evenly around the circle."""
-    across, slots = _across(dag, shown)
+    """(len(shown), 2) places with the root in the middle and the ends of branches evenly around a circle.
+
+    The radius is the depth; ends lie on the outermost circle however deep they are, so that their names can be read.
+    """
+    across, slots, ends = _across(dag, shown)
     angle = 2 * np.pi * across[shown] / max(slots, 1)
-    radius = dag.depth[shown].astype(float)
+    radius = np.where(ends[shown], max(int(dag.depth[shown].max()), 1), dag.depth[shown]).astype(float)
     return np.stack([radius * np.sin(angle), -radius * np.cos(angle)], axis=1)
 
 
 def layered(dag: Dag, shown: np.ndarray) -> np.ndarray:
-    """(len(shown), 2) places with the root on top, a row for each depth (y grows downwards)."""
-    across, slots = _across(dag, shown)
-    tallest = max(int(dag.depth[shown].max()), 1)
-    return np.stack([across[shown] / max(slots - 1, 1) * tallest * 2.2, dag.depth[shown].astype(float)], axis=1)
+    """(len(shown), 2) places with the root on the left, a column for each depth, ends of branches in the last one."""
+    across, slots, ends = _across(dag, shown)
+    last = max(int(dag.depth[shown].max()), 1)
+    column = np.where(ends[shown], last, dag.depth[shown]).astype(float)
+    return np.stack([column, across[shown] / max(slots - 1, 1) * last], axis=1)
 
 
-def _across(dag: Dag, shown: np.ndarray) -> tuple[np.ndarray, int]:
-    """Place of every shown node along the outer edge: ends of branches take one slot each, parents the middle."""
+def _across(dag: Dag, shown: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
+    """Place of every shown node along the outer edge, the number of places, and which nodes are ends of branches.
+
+    Ends take one place each, other nodes the middle of their ends.
+    """
     visible = np.zeros(len(dag), dtype=bool)
     visible[shown] = True
     walk = [node for node in _walk(dag) if visible[node]]
-    low, high = np.full(len(dag), np.inf), np.full(len(dag), -np.inf)
+    low, high = np.full(len(dag), np.inf), np.zeros(len(dag))
     slots = 0
     has_child = np.zeros(len(dag), dtype=bool)
     has_child[[dag.first_parent[node] for node in walk if dag.first_parent[node] >= 0]] = True
@@ -46,7 +53,7 @@ def _across(dag: Dag, shown: np.ndarray) -> tuple[np.ndarray, int]:
         parent = dag.first_parent[node]
         if parent >= 0:
             low[parent], high[parent] = min(low[parent], low[node]), max(high[parent], high[node])
-    return (low + high) / 2, slots
+    return (low + high) / 2, slots, visible & ~has_child
 
 
 def _walk(dag: Dag) -> list[int]:

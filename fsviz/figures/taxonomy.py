@@ -1,0 +1,220 @@
+"""Figures of the taxonomy: the graph of meanings, the heat map of distances, the small tree of one task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
+from fsviz.records import PAD, ClassMap
+
+MANY = 700  # above this many nodes a graph is drawn without labels and animation
+
+
+def plot_class_map(graph: ClassMap, selected: Sequence[int] = (), focus: int | None = None) -> dict[str, Any]:
+    """ECharts graph: root green, classes red, concepts grey; first-level concepts in colours of their own.
+
+    selected  places in the split of the classes picked by the user
+    focus     node to fly to
+    """
+    picked = {int(graph.shown_at[p]) for p in selected}
+    first_level = np.flatnonzero(graph.depth == 1)
+    few_branches = 1 < len(first_level) <= len(SERIES) - 1
+    branch_colour = {int(v): SERIES[(i + 1) % len(SERIES)] for i, v in enumerate(first_level)} if few_branches else {}
+    crowded = len(graph.names) > MANY
+    size = 5 if crowded else 7 if len(graph.names) > 250 else 10
+    ends = np.ones(len(graph.names), dtype=bool)
+    ends[graph.parents] = False
+    radial = bool((graph.xy[:, 0] < -1e-9).any())
+    nodes = []
+    for v, name in enumerate(graph.names):
+        is_class = graph.class_position[v] != PAD
+        kind = 4 if v in picked else 0 if v == 0 else 3 if is_class else 2 if graph.folded[v] else 1
+        node: dict[str, Any] = {
+            "id": str(v),
+            "name": name,
+            "x": round(float(graph.xy[v, 0]) * 100, 2),
+            "y": round(float(graph.xy[v, 1]) * 100, 2),
+            "category": kind,
+            "value": [int(graph.n_classes[v])],
+        }
+        if v == 0 or kind == 4:
+            node["symbolSize"] = size * 2
+            node["label"] = {"show": True, "fontWeight": "bold", "fontSize": 13}
+        elif v in branch_colour:
+            node["symbolSize"] = size * 1.9
+            node["itemStyle"] = {"color": branch_colour[v]}
+            node["label"] = {"show": True, "fontSize": 12}
+        elif kind == 2:
+            node["symbolSize"] = min(size * (1 + float(np.log2(1 + graph.n_classes[v])) / 3), size * 2.6)
+        if ends[v]:
+            node["label"] = node.get("label", {}) | _outward(graph.xy[v], radial)
+        elif crowded and v and v not in branch_colour:
+            node["label"] = {"show": False}
+        nodes.append(node)
+    series: dict[str, Any] = {
+        "type": "graph",
+        "layout": "none",
+        "roam": True,
+        "selectedMode": "single",
+        "scaleLimit": {"min": 0.6, "max": 40},
+        "data": nodes,
+        "links": [{"source": int(p), "target": int(c)} for p, c in zip(graph.parents, graph.children, strict=True)],
+        "categories": [
+            {"name": "root", "itemStyle": {"color": meaning("root")}, "symbol": "diamond"},
+            {"name": "concept", "itemStyle": {"color": QUIET}},
+            {"name": "folded concept", "itemStyle": {"color": QUIET, "opacity": 0.75}, "symbol": "roundRect"},
+            {"name": "class", "itemStyle": {"color": meaning("leaf")}},
+            {"name": "your task", "itemStyle": {"color": ACCENT}, "symbol": "triangle"},
+        ],
+        "symbolSize": size,
+        "label": {
+            "show": True,
+            "position": "right",
+            "fontSize": 10.5,
+            "distance": 4,
+            "width": 118,
+            "overflow": "truncate",
+        },
+        "labelLayout": {"hideOverlap": True},
+        "lineStyle": {"color": QUIET, "opacity": 0.55, "width": 1},
+        "select": {"itemStyle": {"borderColor": ACCENT, "borderWidth": 3}},
+        "emphasis": {"focus": "none" if crowded else "adjacency", "label": {"show": True}},
+        "left": "19%" if radial else "4%",
+        "right": "19%",
+        "top": "17%" if radial else "9%",
+        "bottom": "13%" if radial else "3%",
+    }
+    if focus is not None:
+        series["center"] = [nodes[focus]["x"], nodes[focus]["y"]]
+        series["zoom"] = 4 if len(nodes) < 400 else 7
+    if crowded:
+        series["progressive"] = 400
+    return {
+        "tooltip": {"formatter": "<b>{b}</b><br>holds {@[0]} class(es) of the split"},
+        "legend": {
+            "data": [
+                {"name": "root", "icon": "diamond"},
+                {"name": "concept", "icon": "circle"},
+                {"name": "folded concept", "icon": "roundRect"},
+                {"name": "class", "icon": "circle"},
+                {"name": "your task", "icon": "triangle"},
+            ],
+            "top": 0,
+            "left": 0,
+            "itemWidth": 13,
+            "itemHeight": 13,
+        },
+        "animation": not crowded,
+        "animationDurationUpdate": 400,
+        "series": [series],
+    }
+
+
+def _outward(xy: np.ndarray, radial: bool) -> dict[str, Any]:
+    """A label that reads away from the middle of the circle; upright in a layered graph."""
+    if not radial:
+        return {"position": "right"}
+    angle = float(np.degrees(np.arctan2(-xy[1], xy[0])))
+    if abs(angle) <= 90:
+        return {"position": "right", "rotate": round(angle, 1)}
+    return {"position": "left", "rotate": round(angle - 180 if angle > 0 else angle + 180, 1)}
+
+
+def plot_distance_map(
+    distances: np.ndarray, names: Sequence[str], title: str, most: float | None = None, height: int = 620
+) -> go.Figure:
+    """Heat map of distances, classes in the given order: bright is close."""
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.round(distances, 3),
+            x=list(names),
+            y=list(names),
+            zmin=0,
+            zmax=most,
+            colorscale="Cividis_r",
+            colorbar={"title": {"text": title, "side": "right"}, "thickness": 14},
+            hovertemplate="<b>%{y}</b> and <b>%{x}</b> are %{z:.2f} apart<extra></extra>",
+        )
+    )
+    few = len(names) <= 30
+    figure.update_xaxes(showticklabels=few, tickangle=-45, automargin=True, constrain="domain")
+    figure.update_yaxes(showticklabels=few, autorange="reversed", automargin=True, scaleanchor="x", constrain="domain")
+    figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})
+    return figure
+
+
+def plot_task_distances(
+    distances: np.ndarray, names: Sequence[str], title: str, most: float, height: int = 300
+) -> go.Figure:
+    """Heat map of one task's pairwise distances with the numbers written in, for up to about ten classes."""
+    few = len(names) <= 10
+    shown = [_short(name, 24) for name in names]
+    figure = go.Figure(
+        go.Heatmap(
+            z=distances,
+            x=list(range(len(names))),
+            y=list(range(len(names))),
+            zmin=0,
+            zmax=most,
+            colorscale="Cividis_r",
+            texttemplate="%{z:.1f}" if few else None,
+            customdata=[[f"{a} and {b}" for b in names] for a in names],
+            hovertemplate="%{customdata}: %{z:.2f} apart<extra></extra>",
+            colorbar={"title": {"text": title, "side": "right"}, "thickness": 12},
+            xgap=1 if few else 0,
+            ygap=1 if few else 0,
+        )
+    )
+    ticks = {"tickvals": list(range(len(names))), "ticktext": shown} if len(names) <= 25 else {"showticklabels": False}
+    figure.update_xaxes(**ticks, tickangle=-35, automargin=True)
+    figure.update_yaxes(**ticks, autorange="reversed", automargin=True)
+    figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})
+    return figure
+
+
+def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
+    """ECharts tree of the concepts above a few classes, from left (the smallest shared concept) to right."""
+    children: dict[int, list[int]] = {}
+    first: dict[int, int] = {}
+    for parent, child in zip(graph.parents.tolist(), graph.children.tolist(), strict=True):
+        if child not in first:
+            first[child] = parent
+            children.setdefault(parent, []).append(child)
+
+    def branch(v: int) -> dict[str, Any]:
+        is_class = graph.class_position[v] != PAD
+        colour = meaning("leaf") if is_class else meaning("root") if v == 0 else QUIET
+        entry: dict[str, Any] = {"name": _short(graph.names[v], 34), "itemStyle": {"color": colour}}
+        if v in children:
+            entry["children"] = [branch(c) for c in children[v]]
+            entry["label"] = {"position": "top", "align": "center", "verticalAlign": "bottom", "distance": 4}
+        return entry
+
+    return {
+        "animation": False,
+        "series": [
+            {
+                "type": "tree",
+                "data": [branch(0)],
+                "orient": "LR",
+                "expandAndCollapse": False,
+                "symbol": "circle",
+                "symbolSize": 9,
+                "left": "9%",
+                "right": "30%",
+                "top": 22,
+                "bottom": 14,
+                "label": {"fontSize": 11.5},
+                "leaves": {"label": {"position": "right", "align": "left", "verticalAlign": "middle"}},
+                "lineStyle": {"color": QUIET, "width": 1.2},
+            }
+        ],
+    }
+
+
+def _short(name: str, most: int) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
