@@ -15,7 +15,7 @@ import pandas as pd
 
 from fsviz.errors import BadInput
 from fsviz.numerics import mean_and_ci95
-from fsviz.records import Dataset, Tasks
+from fsviz.records import Dataset, Predictions, Tasks, Testbed
 from fsviz.studies import evaluate
 
 QUARTILES = ("Q1", "Q2", "Q3", "Q4")
@@ -76,6 +76,28 @@ def lines_of(run_id: str, spec: Mapping[str, Any], chunks: Sequence[Mapping[str,
             )
         )
     return found
+
+
+def line_of(entry: evaluate.Entry, answer: Predictions, testbed: Testbed, run_id: str = "look", which: int = 0) -> Line:
+    """The line of predictions that belong to no recorded run."""
+    from fsviz import evaluation
+
+    tasks = testbed.tasks
+    return Line(
+        run_id,
+        which,
+        entry.method,
+        entry.label,
+        entry.backbone,
+        testbed.dataset,
+        testbed.name,
+        evaluate.tasks_digest(tasks),
+        f"{tasks.n_way}-way {tasks.support.shape[2]}-shot",
+        evaluation.task_accuracy(answer),
+        evaluation.task_top_k(answer, 5),
+        evaluation.task_loss(answer),
+        tasks.measures,
+    )
 
 
 def named(lines: Sequence[Line]) -> dict[str, Line]:
@@ -239,7 +261,7 @@ def confused_pairs(
     return pairs_table(answer, evaluate.load_tasks(spec["folder"]).take(slice(0, len(answer))), dataset, n)
 
 
-def pairs_table(answer: Any, tasks: Tasks, dataset: Dataset, n: int = 20) -> pd.DataFrame:
+def pairs_table(answer: Predictions, tasks: Tasks, dataset: Dataset, n: int = 20) -> pd.DataFrame:
     """Pairs of classes by how often the first is taken for the second, among pairs met often enough to tell."""
     from fsviz.evaluation import pair_confusion
 
@@ -254,7 +276,7 @@ def pairs_table(answer: Any, tasks: Tasks, dataset: Dataset, n: int = 20) -> pd.
     return worst
 
 
-def misclassified(answer: Any, tasks: Tasks, class_id: int, taken_for: int, n: int = 60) -> pd.DataFrame:
+def misclassified(answer: Predictions, tasks: Tasks, class_id: int, taken_for: int, n: int = 60) -> pd.DataFrame:
     """Queries of one class that were taken for another, the most confident mistakes first.
 
     Columns image_id, task, confidence (percent), times: an image may be wrong in several tasks and is listed once.

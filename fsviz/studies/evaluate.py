@@ -47,7 +47,6 @@ SAMPLER_DEFAULTS: dict[str, Any] = {
 }
 _CHUNK_SECONDS = 1.0  # what a chunk should take on one ordinary core
 _LARGEST_CHUNK = 2048
-_BATCH = 64  # chunks beyond this size are whole batches of the evaluation room
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Entry:
 def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Checks a spec, resolves its names and freezes its tasks into `folder`/inputs."""
     dataset = datasets.load(_text(spec, "dataset"))
-    methods = _checked_methods(spec.get("methods"))
+    chosen = _checked_methods(spec.get("methods"))
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
     testbed = resolve_testbed(spec, dataset, tables)
     device = _resolved_device(str(spec.get("device", "auto")))
@@ -84,7 +83,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     save_tasks(folder / "inputs" / "tasks.npz", testbed.tasks)
     frozen = {
         **spec,
-        "methods": methods,
+        "methods": chosen,
         "backbones": list(tables),
         "device": device,
         "seed": _seed(spec),
@@ -337,28 +336,80 @@ def tasks_digest(tasks: Tasks) -> str:
 # --- a first look, and how long it will take ---------------------------------------------------------------------
 
 
-def first_look(
-    dataset: Dataset, backbone: str, method: str = "protonet", n_tasks: int = 200, **sampler: Any
-) -> dict[str, Any]:
-    """A small evaluation in this process, for a page to open with: tasks, predictions and their summary."""
+def backbones(dataset: Dataset) -> list[str]:
+    """The backbones that have features of a dataset."""
+    return features.available(dataset)
+
+
+def methods() -> dict[str, Any]:
+    """Every method by name: its title, paper, kind and parameters."""
+    from fsviz.methods import METHODS
+
+    return METHODS
+
+
+def testbeds(dataset: Dataset) -> list[str]:
+    """Saved testbeds of a dataset that have images."""
+    from fsviz.sampling.testbeds import list_testbeds, read_recipe
+
+    found = []
+    for name in list_testbeds():
+        try:
+            recipe = read_recipe(name)
+        except FsvizError:
+            continue
+        if recipe.get("dataset") == dataset.name and recipe.get("n_shot", 1):
+            found.append(name)
+    return found
+
+
+def look_testbed(dataset: Dataset, spec: Mapping[str, Any], n_tasks: int = 200) -> Testbed:
+    """A few of the tasks a spec would evaluate: drawn like them, or spread evenly over its testbed."""
+    tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
+    if spec.get("sampler") is not None:
+        few = min(n_tasks, int(_checked_sampler(spec["sampler"])["n_tasks"]))
+        spec = {**spec, "sampler": {**spec["sampler"], "n_tasks": few}}
+    testbed = resolve_testbed(spec, dataset, tables)
+    for table in tables.values():
+        _check(table, testbed)
+    if len(testbed.tasks) > n_tasks:
+        which = np.unique(np.linspace(0, len(testbed.tasks) - 1, n_tasks).round().astype(int))
+        testbed = Testbed(testbed.name, testbed.tasks.take(which), testbed.recipe)
+    return testbed
+
+
+def look(dataset: Dataset, backbone: str, method: str, parameters: Mapping[str, Any], tasks: Tasks) -> Predictions:
+    """What one method says of these tasks, computed here and now."""
     from fsviz.evaluation import evaluate
 
+    with _threads(max(1, _cores() // 2)):
+        return evaluate(features.load(dataset, backbone), tasks, method, dict(parameters))
+
+
+def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: Mapping[str, Any], tasks: Tasks) -> float:
+    """About how long these tasks take on one ordinary core, from a count of operations; `estimate` measures it."""
+    chosen = methods()[method]
+    entry = Entry(backbone, method, chosen.title, chosen.checked(parameters))
+    return len(tasks) * _seconds_a_task(entry, tasks, features.load(dataset, backbone).values.shape[1])
+
+
+def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, **asked: Any) -> dict[str, Any]:
+    """Settings of the sampler that this dataset can give, as near to the defaults (and to `asked`) as possible."""
     table = features.load(dataset, backbone)
-    settings = _feasible({**SAMPLER_DEFAULTS, **sampler, "n_tasks": n_tasks}, dataset, table)
-    testbed = sample_testbed(dataset, settings, 0, {backbone: table})
-    tasks = with_coarsity(testbed.tasks, dataset)
-    with _threads(1):
-        answer = evaluate(table, tasks, method)
-    spec = {"backbones": [backbone], "methods": [{"name": method}], "tasks": {"n_tasks": len(tasks)}}
-    chunk = {"entry": np.array(0), "start": np.array(0), **vars(answer)}
-    (numbers,) = task_numbers(spec, [chunk])
-    return {
-        "sampler": testbed.recipe,
-        "tasks": tasks,
-        "predictions": answer,
-        "numbers": numbers,
-        "result": _result(entries(spec)[0], numbers, tasks),
-    }
+    settings = {**SAMPLER_DEFAULTS, **{k: v for k, v in asked.items() if v is not None}}
+    candidates = [split or settings["split"], "test", *dataset.splits, "all"]
+    settings["split"] = next(
+        s for s in candidates if s == "all" or (s in dataset.splits and len(dataset.splits[s]) >= 2)
+    )
+    class_ids = dataset.split_class_ids(settings["split"])
+    counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
+    smallest = int(counts.min()) if len(counts) else 0
+    settings["n_way"] = min(settings["n_way"], len(class_ids))
+    settings["n_shot"] = max(1, min(settings["n_shot"], smallest // 2))
+    settings["n_query"] = max(1, min(settings["n_query"], smallest - settings["n_shot"]))
+    if dataset.taxonomy is None:
+        settings["sampler"] = "uniform"
+    return settings
 
 
 def estimate(spec: Mapping[str, Any], seconds: float = 0.25) -> list[dict[str, Any]]:
@@ -369,13 +420,13 @@ def estimate(spec: Mapping[str, Any], seconds: float = 0.25) -> list[dict[str, A
     from fsviz.evaluation import evaluate
 
     dataset = datasets.load(_text(spec, "dataset"))
-    methods = _checked_methods(spec.get("methods"))
+    chosen = _checked_methods(spec.get("methods"))
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
     device = _resolved_device(str(spec.get("device", "auto")))
     n_tasks, tasks = _trial_tasks(spec, dataset, tables)
     rows = []
     with _threads(int(spec.get("threads") or max(1, _cores() // 2))):
-        for entry in entries({"backbones": list(tables), "methods": methods}):
+        for entry in entries({"backbones": list(tables), "methods": chosen}):
             table = tables[entry.backbone]
             evaluate(table, tasks.take(slice(0, 1)), entry.method, dict(entry.parameters), device=device)  # warm up
             size, spent, done = min(2, len(tasks)), 0.0, 0
@@ -410,14 +461,6 @@ def _trial_tasks(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str,
     return len(testbed.tasks), testbed.tasks.take(slice(0, 256))
 
 
-def largest_setting(dataset: Dataset, backbone: str, split: str) -> dict[str, int]:
-    """What a split can give under a backbone: its number of classes and the images of its smallest class."""
-    table = features.load(dataset, backbone)
-    class_ids = dataset.split_class_ids(split)
-    counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
-    return {"n_classes": len(class_ids), "smallest_class": int(counts.min(initial=0)) if len(counts) else 0}
-
-
 def devices() -> list[dict[str, str]]:
     """What evaluations can run on here, the fastest first: torch's name of each device and what it is."""
     import torch
@@ -428,20 +471,6 @@ def devices() -> list[dict[str, str]]:
     ]
     cores = _cores()
     return [*found, {"device": "cpu", "name": f"CPU, {cores} core{'s' if cores != 1 else ''}"}]
-
-
-def _feasible(sampler: dict[str, Any], dataset: Dataset, table: Features) -> dict[str, Any]:
-    """The nearest settings this dataset can give, for a first look that must not fail."""
-    splits = [sampler["split"], "test", *dataset.splits, "all"]
-    sampler["split"] = next(s for s in splits if s == "all" or (s in dataset.splits and len(dataset.splits[s]) >= 2))
-    class_ids = dataset.split_class_ids(sampler["split"])
-    sampler["n_way"] = min(sampler["n_way"], len(class_ids))
-    smallest = int(np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids].min())
-    sampler["n_shot"] = max(1, min(sampler["n_shot"], smallest // 2))
-    sampler["n_query"] = max(1, min(sampler["n_query"], smallest - sampler["n_shot"]))
-    if dataset.taxonomy is None:
-        sampler["sampler"] = "uniform"
-    return sampler
 
 
 # --- checking ----------------------------------------------------------------------------------------------------
@@ -469,7 +498,7 @@ def _chunk(spec: Mapping[str, Any]) -> int | None:
 
 
 def _checked_methods(chosen: Any) -> list[dict[str, Any]]:
-    from fsviz import methods
+    from fsviz.methods import get
 
     if not isinstance(chosen, list | tuple) or not chosen:
         raise BadInput('An evaluation needs at least one method: "methods": [{"name": "protonet"}].')
@@ -478,7 +507,7 @@ def _checked_methods(chosen: Any) -> list[dict[str, Any]]:
         one = {"name": one} if isinstance(one, str) else one
         if not isinstance(one, Mapping):
             raise BadInput(f'A method is {{"name": ..., "parameters": {{...}}}}. Got {one!r}.')
-        method = methods.get(str(one.get("name")))
+        method = get(str(one.get("name")))
         checked = {"name": method.name, "parameters": method.checked(one.get("parameters"))}
         if checked in found:
             raise BadInput(
@@ -554,21 +583,25 @@ def _features_of(dataset: str, backbone: str, fingerprint: Mapping[str, Any]) ->
 def _chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:
     """Tasks a chunk, so that one takes about a second: a rough count of operations, the same on every machine."""
     from fsviz.evaluation import chunk_size
-    from fsviz.methods import METHODS
 
+    size = int(np.clip(_CHUNK_SECONDS / _seconds_a_task(entry, tasks, dims), 1, _LARGEST_CHUNK))
+    pairwise = methods()[entry.method].pairwise
+    batch = chunk_size(tasks.n_way, tasks.support.shape[2], tasks.query.shape[2], dims, pairwise)
+    return size - size % batch if size >= batch else size
+
+
+def _seconds_a_task(entry: Entry, tasks: Tasks, dims: int) -> float:
+    """Gathering the images, then steps of matrix products over ways, then pairs of images where a method needs them."""
     images = tasks.n_way * (tasks.support.shape[2] + tasks.query.shape[2])
     steps = sum(
         int(value)
         for name, value in entry.parameters.items()
         if any(word in name for word in ("step", "iter", "epoch")) and isinstance(value, int | float)
     )
-    method = METHODS[entry.method]
-    work = images * dims / 2e8 + steps * images * dims * tasks.n_way * 4 / 2.5e10
-    if method.pairwise:
-        work += images**2 * (dims + 20 * max(steps, 10)) / 1e10
-    size = int(np.clip(_CHUNK_SECONDS / work, 1, _LARGEST_CHUNK))
-    batch = chunk_size(tasks.n_way, tasks.support.shape[2], tasks.query.shape[2], dims, method.pairwise)
-    return max(batch, size - size % batch) if size >= batch else size
+    seconds = images * dims / 2e8 + steps * images * dims * tasks.n_way * 4 / 2.5e10
+    if methods()[entry.method].pairwise:
+        seconds += images**2 * (dims + 20 * max(steps, 10)) / 1e10
+    return seconds
 
 
 @contextmanager

@@ -168,13 +168,27 @@ def test_the_estimate_names_every_entry_and_is_of_the_right_size(toy) -> None:
     assert rows[1]["per_task"] > rows[0]["per_task"] > 0
 
 
-def test_first_look_works_on_any_small_dataset(toy) -> None:
-    look = evaluate.first_look(toy, "alpha_net")
-    assert look["result"]["n_tasks"] == 200 and 25 < look["result"]["accuracy"] < 100
-    assert len(look["result"]["quartiles"]) == 4
-    make_toy("tiny", n_images=3)
-    look = evaluate.first_look(datasets.load("tiny"), "alpha_net")
-    assert look["tasks"].support.shape[2] == 1 and look["tasks"].query.shape[2] == 2
+def test_a_first_look_draws_like_the_run_and_fits_any_dataset(toy) -> None:
+    tiny = make_toy("tiny", n_images=3)
+    for dataset, shots in ((toy, 5), (tiny, 1)):
+        sampler = evaluate.feasible_sampler(dataset, "alpha_net")
+        assert sampler["n_shot"] == shots
+        testbed = evaluate.look_testbed(dataset, {"backbones": ["alpha_net"], "sampler": sampler}, n_tasks=50)
+        answer = evaluate.look(dataset, "alpha_net", "protonet", {}, testbed.tasks)
+        assert len(answer) == 50 and "coarsity" in testbed.tasks.measures
+        assert 0.25 < task_accuracy(answer).mean() <= 1
+        guess = [evaluate.guess_seconds(dataset, "alpha_net", m, {}, testbed.tasks) for m in ("protonet", "tim")]
+        assert 0 < guess[0] < guess[1]
+
+
+def test_a_first_look_at_a_testbed_spreads_over_it(toy) -> None:
+    testbed = evaluate.sample_testbed(toy, spec_of(n_tasks=30)["sampler"], 3)
+    save_testbed(testbed)
+    assert evaluate.testbeds(toy) == [testbed.name]
+    few = evaluate.look_testbed(toy, {"backbones": ["alpha_net"], "testbed": testbed.name}, n_tasks=4)
+    assert np.array_equal(few.tasks.query, testbed.tasks.query[[0, 10, 19, 29]])
+    make_toy("other")
+    assert evaluate.testbeds(datasets.load("other")) == []
 
 
 def test_devices_are_named_honestly() -> None:
