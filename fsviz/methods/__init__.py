@@ -39,6 +39,7 @@ class Method:
     kind          "inductive" (each query alone) or "transductive" (all queries of a task together).
     wants_centre  predict also takes `centre` (D,), the mean features of a wider set of images than the task.
     pairwise      its work space grows with the square of the images of a task (the chunk size follows from that).
+    chunk         how many tasks go well together on a CPU: more leave its caches, fewer cost more calls.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Method:
     parameters: tuple[Parameter, ...] = ()
     wants_centre: bool = False
     pairwise: bool = False
+    chunk: int = 64
 
     def load(self) -> Callable[..., Any]:
         """The predict function; imports torch."""
@@ -186,6 +188,7 @@ METHODS: dict[str, Method] = {
                 _lr(0.01),
                 Parameter("weight_decay", 5e-6, _DECAY, 0.0, 1.0),
             ),
+            chunk=16,
         ),
         Method(
             "ridge",

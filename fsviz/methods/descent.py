@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
+from numba import njit
 from torch import Tensor
 
 from fsviz.methods.geometry import equal_shares, lengths, one_hot, softmax
@@ -24,23 +26,54 @@ def adam(
 
     stops (T,), where given, ends each task after its own number of steps.
     """
-    weights = start.clone()
-    mean, square, root = torch.zeros_like(weights), torch.zeros_like(weights), torch.empty_like(weights)
-    kept = start.clone() if stops is not None else None
+    weights = start.clone(memory_format=torch.contiguous_format)
+    mean, square = torch.zeros_like(weights), torch.zeros_like(weights)
+    kept = weights.clone() if stops is not None else None
+    move = _move_in_one_pass if weights.device.type == "cpu" and weights.dtype == torch.float32 else _move
     for step in range(1, steps + 1):
-        slope = gradient(weights)
-        if weight_decay:
-            slope = slope.add_(weights, alpha=weight_decay)
-        mean.lerp_(slope, 1 - BETA_1)
-        square.mul_(BETA_2).addcmul_(slope, slope, value=1 - BETA_2)
-        # both bias corrections, folded into the step so that no array is passed over for them
+        # both bias corrections are folded into the size of the step
         correction = (1 - BETA_2**step) ** 0.5
-        torch.sqrt(square, out=root)
-        root.add_(EPSILON * correction)
-        weights.addcdiv_(mean, root, value=-lr * correction / (1 - BETA_1**step))
+        size = lr * correction / (1 - BETA_1**step)
+        move(weights, gradient(weights), mean, square, weight_decay, size, EPSILON * correction)
         if kept is not None:
             kept = torch.where((stops == step)[:, None, None], weights, kept)
     return weights if kept is None else kept
+
+
+def _move(
+    weights: Tensor, slope: Tensor, mean: Tensor, square: Tensor, decay: float, size: float, epsilon: float
+) -> None:
+    """One step of Adam in place, on any device."""
+    slope = slope.add(weights, alpha=decay)
+    mean.lerp_(slope, 1 - BETA_1)
+    square.mul_(BETA_2).addcmul_(slope, slope, value=1 - BETA_2)
+    weights.addcdiv_(mean, square.sqrt().add_(epsilon), value=-size)
+
+
+def _move_in_one_pass(
+    weights: Tensor, slope: Tensor, mean: Tensor, square: Tensor, decay: float, size: float, epsilon: float
+) -> None:
+    """_move for float32 on a CPU, where six passes over the arrays would take longer than the gradient itself."""
+    arrays = (array.view(-1).numpy() for array in (weights, slope.contiguous(), mean, square))
+    _move_loop(*arrays, np.float32(decay), np.float32(size), np.float32(epsilon))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _move_loop(
+    weights: np.ndarray,
+    slope: np.ndarray,
+    mean: np.ndarray,
+    square: np.ndarray,
+    decay: np.float32,
+    size: np.float32,
+    epsilon: np.float32,
+) -> None:
+    rate_1, rate_2 = np.float32(1 - BETA_1), np.float32(1 - BETA_2)
+    for i in range(weights.size):
+        s = slope[i] + decay * weights[i]
+        mean[i] += rate_1 * (s - mean[i])
+        square[i] += rate_2 * (s * s - square[i])
+        weights[i] -= size * mean[i] / (np.sqrt(square[i]) + epsilon)
 
 
 def momentum(start: Tensor, gradient: Gradient, steps: int, lr: float, weight_decay: float = 0.0) -> Tensor:
