@@ -44,6 +44,10 @@ def thumbnail(dataset: Dataset, image_id: int, px: int) -> Image.Image:
     """One image of a dataset, no side longer than px; never enlarged."""
     if dataset.origin == "folder" and dataset.images is not None and 0 <= image_id < len(dataset.images):
         image = open_file(dataset.images["path"].iat[image_id], dataset.root, at_least=px)
+    elif dataset.origin == "demo":  # drawn at the size it is shown in
+        from fsviz.datasets.demo import open_demo_image
+
+        image = open_demo_image(dataset, image_id, size=px)
     else:
         from fsviz import datasets
 

@@ -25,7 +25,7 @@ from fsviz.taxonomy.wordnet import Sense
 
 ROOT = "n00001740"  # WordNet's "entity", above every noun
 _SYNSET_ID = re.compile(r"n\d{8}")
-_CLEARLY = 1.3  # how much better another sense must fit the other classes to displace the most usual one
+_CLEARLY = 1.2  # how much better another sense must fit the other classes to displace the most usual one
 _COMPANY = 60  # how many other classes are asked
 
 
@@ -56,7 +56,7 @@ def guess_senses(class_names: Iterable[str], progress: Progress | None = None) -
         found.append(_candidates(name))
         if progress:
             progress(i + 1, len(class_names), "looking class names up in WordNet")
-    company = [[s.path for s in senses if s.is_physical] for _, senses in found]
+    company = [next((s.path for s in senses if s.is_physical), ()) for _, senses in found]
     return [
         _guess(name, words, senses, _others(company, i))
         for i, (name, (words, senses)) in enumerate(zip(class_names, found))
@@ -260,7 +260,15 @@ def _candidates(name: str) -> tuple[str, tuple[Sense, ...]]:
     if found and " " in words and not _says(found, words):
         joined = wordnet.senses(re.sub(r"[ -]", "", words))  # "gold fish" is the goldfish, not any fish
         found = joined or found
-    return words, tuple(sorted(found, key=lambda sense: not sense.is_physical))
+    return words, tuple(sorted(found, key=_unlikely))
+
+
+def _unlikely(sense: Sense) -> tuple[bool, bool, bool]:
+    """Sorts what few image classes are to the end: what no camera sees, proper names (Crane the writer), and people.
+
+    Half the animals in WordNet are also a kind of person (shrimp, goat); a class that is a person has no other sense.
+    """
+    return (not sense.is_physical, sense.name[:1].isupper(), "person" in sense.path)
 
 
 def clean(name: str) -> str:
@@ -274,7 +282,7 @@ def clean(name: str) -> str:
     return " ".join(text.lower().split()).strip("-' ")
 
 
-def _guess(name: str, words: str, candidates: tuple[Sense, ...], others: list[list[tuple[str, ...]]]) -> Guess:
+def _guess(name: str, words: str, candidates: tuple[Sense, ...], others: list[tuple[str, ...]]) -> Guess:
     if not candidates:
         return Guess(name, "", (), "WordNet does not know this name")
     seen = [sense for sense in candidates if sense.is_physical]
@@ -297,19 +305,21 @@ def _guess(name: str, words: str, candidates: tuple[Sense, ...], others: list[li
     return Guess(name, taken.synset_id, candidates, doubt)
 
 
-def _others(company: list[list[tuple[str, ...]]], i: int) -> list[list[tuple[str, ...]]]:
-    """The candidates' paths of up to _COMPANY other classes, spread evenly over the dataset."""
-    rest = [paths for j, paths in enumerate(company) if j != i and paths]
+def _others(company: list[tuple[str, ...]], i: int) -> list[tuple[str, ...]]:
+    """The paths of the likeliest senses of up to _COMPANY other classes, spread evenly over the dataset."""
+    rest = [path for j, path in enumerate(company) if j != i and path]
     return rest[:: max(1, len(rest) // _COMPANY)]
 
 
-def _fit(sense: Sense, others: list[list[tuple[str, ...]]]) -> float:
-    """How near a sense is to the other classes: mean over them of the similarity of Wu & Palmer (1994), 0 to 1.
+def _fit(sense: Sense, others: list[tuple[str, ...]]) -> float:
+    """How near a sense is to the nearest quarter of the other classes: their mean similarity, 0 to 1.
 
-    That is twice the depth of the lowest node two paths share, over the sum of their depths; of another class's
-    candidates the nearest counts.
+    The similarity of Wu & Palmer (1994) is twice the depth of the lowest node two paths share, over the sum of their
+    depths. A quarter, because datasets mix kinds: a bird is at home where some others are birds.
     """
-    return sum(max(_similarity(sense.path, path) for path in paths) for paths in others) / len(others)
+    near = sorted((_similarity(sense.path, path) for path in others), reverse=True)
+    n = max(1, len(near) // 4)
+    return sum(near[:n]) / n
 
 
 def _similarity(one: tuple[str, ...], other: tuple[str, ...]) -> float:
@@ -338,3 +348,11 @@ def _says(found: Iterable[Sense], words: str) -> bool:
 
 def _plain(text: str) -> str:
     return re.sub(r"[\W_]+", " ", str(text)).strip().casefold()
+
+
+def import_features(name: str, path: str, **options: Any) -> dict[str, Any]:
+    """Features that were made elsewhere, as a dataset; `options` are those of features.import_features."""
+    from fsviz import features
+    from fsviz.features import importing
+
+    return importing.describe(features.import_features(name, path, **options))

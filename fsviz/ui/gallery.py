@@ -157,10 +157,11 @@ _CSS = (
 .note { font-size: 0.78rem; opacity: 0.72; overflow-wrap: anywhere; line-height: 1.35; margin-top: 2px; }
 .kind { display: inline-block; font-size: 0.7rem; letter-spacing: 0.02em; opacity: 0.72; }
 .tiles { display: flex; flex-wrap: wrap; gap: 10px; align-items: flex-start; align-content: flex-start; }
-.wall > .tiles { display: grid; grid-template-columns: repeat(auto-fill, var(--px)); justify-content: space-between; }
+.wall > .tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--px), 1fr)); gap: 8px; }
+.wall > .tiles .tile, .wall > .tiles .frame { width: 100%; }
 @container (max-width: 520px) { .row { grid-template-columns: 1fr; gap: 6px; } }
 .tile { all: unset; box-sizing: border-box; cursor: pointer; width: var(--px); border-radius: 8px; }
-.frame { position: relative; display: block; width: var(--px); height: var(--px); box-sizing: border-box;
+.frame { position: relative; display: block; width: var(--px); aspect-ratio: 1; box-sizing: border-box;
   border-radius: 8px; overflow: hidden; background: var(--st-secondary-background-color);
   border: 1px solid var(--st-border-color); }
 .frame img { display: block; width: 100%; height: 100%; object-fit: cover; }

@@ -1,0 +1,559 @@
+"""The Add images page: from a folder to a dataset with a taxonomy and features, in three steps.
+
+1. say where the images are and look at what was found
+2. say what the classes mean
+3. save, then let a backbone look at the images
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from fsviz import datasets, jobs, workspace
+from fsviz.datasets import folders, tables, uploads
+from fsviz.datasets.preview import KINDS, Preview
+from fsviz.errors import FsvizError
+from fsviz.records import Dataset
+from fsviz.studies import extraction, own_images, torchvision_sets
+from fsviz.studies.own_images import Guess
+from fsviz.ui import shell
+from fsviz.ui.browse import plain
+from fsviz.ui.gallery import Tile, gallery
+
+ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
+FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "A zip file to upload", "A dataset to download"
+WORDNET, OWN, NONE = "WordNet", "My own taxonomy", "No taxonomy"
+NO_SENSE = "(none: far from every other class)"
+N_SAMPLES = 24
+
+
+def take_over() -> None:
+    """Before the page is drawn: a dataset that was just saved becomes the chosen one."""
+    saved = st.session_state.pop("just_saved", None)
+    if saved is not None:
+        st.session_state["dataset"] = saved
+
+
+def show(dataset: Dataset) -> None:
+    choice = st.segmented_control(
+        "What do you want to do?",
+        (ADD, EXTRACT, IMPORT),
+        default=ADD,
+        key="do",
+        bind="query-params",
+        required=True,
+        label_visibility="collapsed",
+    )
+    if choice == EXTRACT:
+        _extract(dataset)
+    elif choice == IMPORT:
+        _import()
+    else:
+        _add(dataset)
+
+
+# 1. Where the images are
+
+
+def _add(dataset: Dataset) -> None:
+    done = st.session_state.get("added")
+    if done is not None and done == dataset.name:
+        _saved(dataset)
+        return
+    st.subheader("1 · Where are the images?", anchor=False)
+    where = st.segmented_control(
+        "Source", (FOLDER, UPLOAD, DOWNLOAD), default=FOLDER, key="source", required=True, label_visibility="collapsed"
+    )
+    if where == UPLOAD:
+        preview, upload = _from_upload()
+    elif where == DOWNLOAD:
+        preview, upload = _from_download(), None
+    else:
+        preview, upload = _from_path(), None
+    if preview is None:
+        _layouts()
+        _mine()
+        return
+    _found(preview)
+    st.subheader("2 · What do the classes mean?", anchor=False)
+    senses, edges, ready = _meanings(preview)
+    st.subheader("3 · Save it", anchor=False)
+    _save(preview, senses, edges, upload, ready)
+
+
+def _from_path() -> Preview | None:
+    path = st.text_input(
+        "Path of a folder, a CSV table or an easyfsl JSON spec",
+        key="path",
+        placeholder="/home/you/pictures/pets",
+        help="The images stay where they are; only a table that points to them is written.",
+    )
+    with st.expander("Options for tables and folders"):
+        one, two = st.columns(2)
+        images = one.text_input("Images folder (where the paths of a table start)", key="images_folder")
+        first = two.selectbox("The first folders are", ("auto", "split", "class"), key="first_level")
+        parts = {}
+        for column, part in zip(st.columns(4), ("path", "class", "split", "context")):
+            parts[part] = column.text_input(f"Column of the {part}", key=f"column_{part}", placeholder="auto")
+    if not path.strip():
+        return None
+    options = {
+        "images": images.strip() or None,
+        "first_level": first,
+        "columns": {part: name for part, name in parts.items() if name},
+    }
+    return _look(path.strip(), **options)
+
+
+def _from_upload() -> tuple[Preview | None, Path | None]:
+    archive = st.file_uploader("A zip of one folder per class (or of splits with class folders)", type="zip", key="zip")
+    if archive is None:
+        return None, None
+    with st.spinner("Checking and unpacking the archive …"):
+        place = uploads.unpack(archive)
+    return _look(str(place)), place
+
+
+def _from_download() -> Preview | None:
+    st.caption("torchvision fetches these from their makers' servers; this needs internet and some gigabytes of disk.")
+    name = st.selectbox("Dataset", torchvision_sets.names(), key="torchvision")
+    if st.button("Download and look", key="download") or st.session_state.get("fetched") == name:
+        st.session_state["fetched"] = name
+        return _look(f"torchvision:{name}")
+    return None
+
+
+def _look(path: str, **options: Any) -> Preview | None:
+    """The preview of a path, kept until the path, the options or the wish to look again change."""
+    request = (path, repr(sorted(options.items(), key=str)))
+    kept = st.session_state.get("preview")
+    if kept is not None and kept[0] == request:
+        return kept[1]
+    if st.session_state.get("stopped") == request:
+        st.info("Looking was stopped.", icon="⏹️")
+        if st.button("Look again", key="again"):
+            st.session_state.pop("stopped")
+            st.rerun()
+        return None
+    holder = st.empty()
+    with holder.container(horizontal=True, vertical_alignment="center"):
+        bar = st.progress(0.0, "Reading the folder …")
+        st.button("Stop", key="stop", on_click=_stop, args=(request,))
+    try:
+        preview = own_images.find(
+            path,
+            progress=lambda done, total, message: bar.progress(
+                done / max(total, 1), f"{message.capitalize()}: {done:,} of {total:,}"
+            ),
+            **options,
+        )
+    except FsvizError:
+        st.session_state.pop("fetched", None)
+        raise
+    finally:
+        holder.empty()
+    st.session_state["preview"] = (request, preview)
+    st.session_state.pop("added", None)
+    return preview
+
+
+def _stop(request: tuple[str, str]) -> None:
+    st.session_state["stopped"] = request
+
+
+def _layouts() -> None:
+    """What can be given, drawn as it lies on disk; shown while nothing has been given."""
+    st.markdown("**Any of these will do:**")
+    one, two, three = st.columns(3)
+    one.caption("A folder per class, or splits with folders per class")
+    one.code(
+        "pets/\n  dog/  1.jpg  2.jpg\n  cat/  1.jpg  2.jpg\n\npets/\n  train/ dog/ ...\n  test/  cat/ ...",
+        language=None,
+    )
+    two.caption("A CSV table; further columns become attributes")
+    two.code(
+        "path,class,split,context,blur\na/1.jpg,dog,train,grass,0.1\na/2.jpg,cat,test,sofa,0.7\n\n"
+        "or train.csv, val.csv, test.csv\n(filename,label) beside images/",
+        language=None,
+    )
+    three.caption("An easyfsl spec, or a folder with train.json, val.json, test.json")
+    three.code(
+        '{"class_names": ["dog", "cat"],\n "class_roots": ["./pets/dog",\n                 "./pets/cat"]}',
+        language=None,
+    )
+
+
+def _mine() -> None:
+    """The datasets that were added before."""
+    names = folders.workspace_dataset_names()
+    if not names:
+        return
+    st.subheader("Added before", anchor=False)
+    for name in names:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            try:
+                mine = shell.load_dataset(name)
+                told = f"{mine.n_classes:,} classes, {mine.n_images or 0:,} images"
+                told += ", features" if mine.has_features else ", no features yet"
+                st.markdown(f"**{plain(mine.title)}** · {told}")
+                st.page_link("pages/1_Gallery.py", label="Look", icon="🖼️", query_params=shell.link(mine))
+            except FsvizError as error:
+                st.markdown(f"**{plain(name)}** · {plain(str(error))}")
+            with st.popover("Remove"):
+                st.caption("The dataset leaves fsviz. Your own image folder is not touched.")
+                st.button(f"Remove {name}", key=f"remove_{name}", on_click=_remove, args=(name,))
+
+
+def _remove(name: str) -> None:
+    try:
+        folders.remove_dataset(name)
+    except FsvizError as error:
+        shell.notice(str(error))
+    if st.session_state.get("dataset") == name:
+        st.session_state["dataset"] = shell.DEFAULT_DATASET
+
+
+def _found(preview: Preview) -> None:
+    """Counts, samples and problems."""
+    classes = preview.classes
+    one, two, three, four = st.columns(4)
+    one.metric("Classes", f"{len(classes):,}")
+    two.metric("Images", f"{len(preview.images):,}")
+    splits = preview.split_counts
+    three.metric("Splits", " / ".join(splits) if len(splits) < 4 else f"{len(splits)}", help="Sets of classes.")
+    n_problems = sum(max(1, len(p.items)) for p in preview.problems)
+    four.metric("Things to look at", f"{n_problems:,}", help="Problems found; none of them stops you.")
+    st.caption(f"Read as a {preview.source} in {plain(str(preview.root))}.")
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        shown = folders.preview_dataset("preview", preview)
+        picked = _sample_ids(shown)
+        names = shown.classes["class_name"].to_numpy()[shown.image_class_ids()[picked]]
+        gallery(shown, [Tile(int(i), str(n)) for i, n in zip(picked, names)], key="samples", tile_px=84)
+        st.caption(f"{len(picked)} of {len(preview.images):,} images, from as many classes as possible.")
+    with right:
+        st.dataframe(
+            classes,
+            hide_index=True,
+            height=320,
+            column_config={
+                "class_name": st.column_config.TextColumn("Class", width=120),
+                "split": st.column_config.TextColumn("Split", width=60),
+                "n_images": st.column_config.ProgressColumn(
+                    "Images", format="%d", min_value=0, max_value=int(classes["n_images"].max()), width=140
+                ),
+            },
+        )
+    for problem in preview.problems:
+        with st.expander(f"{KINDS[problem.kind].capitalize()}: {plain(problem.message)}", icon="⚠️"):
+            if problem.items:
+                st.dataframe(pd.DataFrame({"which": list(problem.items)}), hide_index=True, height=200)
+            else:
+                st.caption("Nothing to list.")
+
+
+def _sample_ids(dataset: Dataset) -> list[int]:
+    """Up to N_SAMPLES images, taking turns over the classes."""
+    turn = pd.Series(dataset.image_class_ids()).groupby(dataset.image_class_ids()).cumcount()
+    return turn.sort_values(kind="stable").index[:N_SAMPLES].tolist()
+
+
+# 2. What the classes mean
+
+
+def _meanings(preview: Preview) -> tuple[dict[str, str], pd.DataFrame | None, bool]:
+    """The chosen senses, or a taxonomy of the user's own; and whether saving makes sense."""
+    names = preview.classes["class_name"].tolist()
+    st.caption(
+        "A taxonomy is a tree of meanings: a poodle is a dog, a dog is an animal. With it fsviz can tell fine-grained "
+        "tasks from easy ones. WordNet is a dictionary that is such a tree; each class needs one of its meanings."
+    )
+    how = st.segmented_control(
+        "Taxonomy",
+        (WORDNET, OWN, NONE),
+        default=WORDNET,
+        key="taxonomy_from",
+        required=True,
+        label_visibility="collapsed",
+    )
+    if how == NONE:
+        st.caption("Without a taxonomy, tasks can still be drawn uniformly or by distances between features.")
+        return {}, None, True
+    if how == OWN:
+        return _own_taxonomy(names)
+    with st.spinner("Looking the class names up in WordNet …"):
+        guesses = _guesses(tuple(names))
+    return _sense_table(guesses, preview), None, True
+
+
+def _own_taxonomy(names: list[str]) -> tuple[dict[str, str], pd.DataFrame | None, bool]:
+    st.caption("A CSV with the columns child and parent. Every class must be in it, and everything below one root.")
+    file = st.file_uploader("Taxonomy CSV", type="csv", key="taxonomy_csv")
+    if file is None:
+        return {}, None, False
+    try:
+        edges = _edges(file.getvalue())
+        own_images.taxonomy_from_edges(edges, names)
+    except FsvizError as error:
+        st.error(str(error), icon="⚠️")
+        return {}, None, False
+    st.success(f"{len(edges):,} links read; every class has its place.", icon="🌳")
+    return {}, edges, True
+
+
+def _edges(content: bytes) -> pd.DataFrame:
+    with tempfile.NamedTemporaryFile(suffix=".csv") as file:
+        file.write(content)
+        file.flush()
+        return tables.read_edges(file.name)
+
+
+@st.cache_data(show_spinner=False, max_entries=8)
+def _guesses(names: tuple[str, ...]) -> list[Guess]:
+    return own_images.guess_senses(names)
+
+
+def _sense_table(guesses: list[Guess], preview: Preview) -> dict[str, str]:
+    """A table with one meaning a class, to be corrected by choosing another one."""
+    senses = {sense.synset_id: sense for guess in guesses for sense in guess.candidates}
+    word = st.text_input(
+        "Look for another meaning",
+        key="other_word",
+        placeholder="a word, such as crane: its meanings join the choices of the table",
+    )
+    if word.strip():
+        (other,) = own_images.guess_senses([word.strip()])
+        senses |= {sense.synset_id: sense for sense in other.candidates}
+        st.caption(f"{len(other.candidates)} meanings of “{plain(word.strip())}” can now be chosen below.")
+    labels = {synset: _sense_label(sense) for synset, sense in senses.items()}
+    synsets = {label: synset for synset, label in labels.items()}
+    table = pd.DataFrame(
+        {
+            "class": [guess.class_name for guess in guesses],
+            "meaning": [labels.get(guess.synset_id, NO_SENSE) for guess in guesses],
+            "doubt": [guess.doubt for guess in guesses],
+            "says": [guess.sense.gloss if guess.sense else "" for guess in guesses],
+        }
+    )
+    doubtful = int((table["doubt"] != "").sum())
+    # The editor keeps changes by row: rows stand in the same order as long as the same images are looked at.
+    order = table["doubt"].eq("").sort_values(kind="stable").index
+    edited = st.data_editor(
+        table.loc[order],
+        hide_index=True,
+        height=min(36 * len(table) + 40, 420),
+        disabled=("class", "doubt", "says"),
+        key=f"senses_{hash(tuple(table['class']))}",
+        column_config={
+            "class": st.column_config.TextColumn("Class", width="small"),
+            "meaning": st.column_config.SelectboxColumn(
+                "Meaning (click to change, type to search)",
+                options=[NO_SENSE, *sorted(labels.values())],
+                required=True,
+                width=420,
+            ),
+            "doubt": st.column_config.TextColumn("Worth a look because", width=240),
+            "says": st.column_config.TextColumn("The guess in WordNet's words", width="large"),
+        },
+    )
+    st.caption(f"{doubtful:,} of {len(table):,} guesses are worth a look; they stand at the top.")
+    return {row["class"]: synsets.get(row["meaning"], "") for _, row in edited.iterrows()}
+
+
+def _sense_label(sense: Any) -> str:
+    return f"{sense.name} · {' › '.join(sense.path[-4:-1])} ({sense.synset_id})"
+
+
+# 3. Save
+
+
+def _save(
+    preview: Preview, senses: dict[str, str], edges: pd.DataFrame | None, upload: Path | None, ready: bool
+) -> None:
+    one, two, three = st.columns([2, 2, 1], vertical_alignment="bottom")
+    suggested = re.sub(r"[^A-Za-z0-9_.+=-]+", "_", preview.root.name).strip("._-") or "my_images"
+    if upload is not None and preview.root == upload:
+        suggested = "my_images"
+    name = one.text_input("Name", suggested, key="new_name", help="Letters, digits and . _ + = - only.").strip()
+    title = two.text_input("Title", "", key="new_title", placeholder=name).strip()
+    overwrite = False
+    if name in folders.workspace_dataset_names():
+        overwrite = st.checkbox(f"Replace the dataset {name} that is there already", key="replace")
+    if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
+        with st.spinner("Writing the dataset …"):
+            saved = own_images.save(name, preview, senses, edges, title, overwrite=overwrite, upload=upload)
+        for key in ("preview", "path", "zip", "fetched"):
+            st.session_state.pop(key, None)
+        st.session_state["added"] = st.session_state["just_saved"] = saved.name
+        st.rerun()
+    st.caption(
+        f"The table is written to {plain(str(workspace.folder('datasets')))}; images are not copied, except uploads."
+    )
+
+
+def _saved(dataset: Dataset) -> None:
+    st.success(
+        f"**{plain(dataset.title)}** is saved: {dataset.n_classes:,} classes, {dataset.n_images or 0:,} images"
+        f"{', with a taxonomy' if dataset.taxonomy is not None else ''}.",
+        icon="✅",
+    )
+    for note in dataset.notes:
+        st.caption(plain(note))
+    _extract(dataset)
+    if st.button("Add another dataset", icon="➕", key="another"):
+        st.session_state.pop("added", None)
+        st.rerun()
+
+
+def _doors(dataset: Dataset) -> None:
+    st.markdown("**Go on with this dataset**")
+    with st.container(horizontal=True):
+        for page in shell.PAGES[1:-1]:
+            if (shell.ROOT / page.file).exists():
+                st.page_link(page.file, label=page.label, icon=page.icon, query_params=shell.link(dataset))
+
+
+# Features
+
+
+def _extract(dataset: Dataset) -> None:
+    st.subheader(f"Let a backbone look at {plain(dataset.title)}", anchor=False)
+    if not dataset.has_pixels:
+        st.info(
+            f"{plain(dataset.title)} has no images here, so features cannot be extracted. Pick another dataset in the "
+            "sidebar, or add your own copy of the images.",
+            icon="🧩",
+        )
+        return
+    st.caption(
+        "A backbone is a trained image network; its features are the list of numbers it makes of every image. "
+        "Methods and measures work on them."
+    )
+    rows = extraction.choices(dataset)
+    there = [row["backbone"] for row in rows if row["extracted"]]
+    if there:
+        st.success(f"Features are there under {', '.join(there)}.", icon="✅")
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    names = [row["backbone"] for row in rows]
+    warnings = {row["backbone"]: row["warning"] for row in rows}
+    backbone = left.selectbox(
+        "Backbone",
+        names,
+        key="extract_with",
+        accept_new_options=True,
+        help="Or type the name of any timm model or open_clip tower; those are downloaded when there is internet.",
+    )
+    if warnings.get(backbone):
+        st.caption(f"⚠️ {backbone}: {warnings[backbone]}.")
+    run = _latest_run(dataset.name)
+    active = run is not None and run.active
+    if right.button("Extract features", key="extract", type="primary", disabled=active, width="stretch"):
+        with st.spinner("Loading the backbone …"):
+            jobs.submit({"study": "extraction", "dataset": dataset.name, "backbone": backbone})
+        st.rerun()
+    st.caption(f"It would run on {extraction.device_in_words()}, in the background: you may close this page.")
+    if run is not None:
+        if run.active:
+            _progress(run.id)
+        else:
+            _ended(run)
+    _doors(dataset)
+
+
+def _latest_run(name: str) -> jobs.Run | None:
+    return next((run for run in jobs.list_runs("extraction") if run.spec.get("dataset") == name), None)
+
+
+@st.fragment(run_every=1.0)
+def _progress(run_id: str) -> None:
+    run = jobs.status(run_id)
+    if not run.active:
+        st.rerun()
+    summary = run.summary or {}
+    total, done = int(run.spec.get("n_images") or 0), int(summary.get("n_images") or 0)
+    speed = summary.get("images_per_second")
+    told = f"{run.spec.get('backbone')}: {done:,} of {total:,} images"
+    if speed:
+        told += f", {speed:,.1f} a second, about {_duration((total - done) / speed)} left"
+    elif run.state == "queued":
+        told += ", waiting for a free worker"
+    left, right = st.columns([5, 1], vertical_alignment="center")
+    left.progress(min(1.0, done / total) if total else run.share_done, told)
+    right.button("Cancel", key="cancel_extraction", on_click=jobs.cancel, args=(run_id,), width="stretch")
+
+
+def _ended(run: jobs.Run) -> None:
+    summary = run.summary or {}
+    backbone = run.spec.get("backbone")
+    if run.state == "finished":
+        skipped = summary.get("skipped") or []
+        st.caption(
+            f"Last extraction: {summary.get('n_images', 0):,} images under {backbone}, {summary.get('dims')} numbers "
+            f"each, in {_duration(run.seconds)}; {len(skipped):,} images could not be read."
+        )
+        if skipped:
+            with st.expander("Images that could not be read", icon="⚠️"):
+                st.dataframe(pd.DataFrame(skipped), hide_index=True)
+        return
+    st.warning(f"The extraction under {backbone} was {run.state}. {plain(run.error or '')}", icon="⚠️")
+    if run.resumable and st.button("Go on where it stopped", key="resume_extraction"):
+        jobs.resume(run.id)
+        st.rerun()
+
+
+def _duration(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 90
+        else f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.1f} h"
+    )
+
+
+def _import() -> None:
+    st.subheader("Features that you have already", anchor=False)
+    st.caption(
+        "npz or npy with labels, easyfsl parquet (embedding, class_name), HDF5 (all_feats, all_labels), or a torch "
+        "file of tensors. Pickles are refused, because opening one can run any code."
+    )
+    path = st.text_input("File of features", key="features_file", placeholder="/home/you/features.npz").strip()
+    one, two, three = st.columns(3)
+    labels = one.text_input("File of labels (only for .npy)", key="labels_file").strip()
+    likes = ["(none)", *(n for n in datasets.names() if n not in ("demo", "digits"))]
+    like = two.selectbox(
+        "Classes of", likes, key="like", format_func=lambda n: n if n == "(none)" else shell.dataset_title(n)
+    )
+    parent = None if like == "(none)" else shell.load_dataset(like)
+    splits = ["(every class)", *(parent.splits if parent else ())]
+    split = three.selectbox("Numeric labels count through", splits, key="like_split", disabled=parent is None)
+    four, five, six = st.columns([2, 2, 1], vertical_alignment="bottom")
+    name = four.text_input("Name of the dataset", "my_features", key="features_name").strip()
+    backbone = five.text_input("What the features are called", "imported", key="features_backbone").strip()
+    replace = st.checkbox("Replace a dataset of the same name", key="features_replace")
+    if six.button("Import", type="primary", key="import", disabled=not path, width="stretch"):
+        with st.spinner("Reading the features …"):
+            made = own_images.import_features(
+                name,
+                path,
+                labels=labels or None,
+                like=parent,
+                split=None if split == "(every class)" else split,
+                backbone=backbone,
+                replace=replace,
+            )
+        st.session_state["imported"] = made
+    made = st.session_state.get("imported")
+    if made:
+        st.success(
+            f"**{plain(made['dataset'])}**: {made['n_images']:,} images of {made['n_classes']:,} classes with "
+            f"{made['dims']:,} numbers each, as {plain(made['backbone'])}.",
+            icon="✅",
+        )
+        _doors(shell.load_dataset(made["dataset"]))

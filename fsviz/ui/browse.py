@@ -1,0 +1,345 @@
+"""The Gallery page: a wall of images with filters, and everything about the one that was clicked."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from fsviz import datasets
+from fsviz.errors import FsvizError, Missing
+from fsviz.records import Dataset
+from fsviz.studies import browsing, neighbours
+from fsviz.ui import shell
+from fsviz.ui.gallery import PER_PAGE, Row, Tile, gallery, task_rows
+
+CLASSES_PER_PAGE = 12
+N_NEIGHBOURS = 12
+
+
+def show(dataset: Dataset) -> None:
+    if dataset.root is not None and not dataset.root.is_dir():
+        st.warning(plain(dataset.notes[0]), icon="📁")
+    if not dataset.has_pixels:
+        _class_list(dataset)
+        return
+    wanted, order, view = _settings(dataset)
+    image_ids = browsing.select_images(dataset, wanted, order, seed=4)
+    _headline(dataset, image_ids)
+    if not len(image_ids):
+        st.info("No image passes all of these filters. Take one of them away in the sidebar.", icon="🔍")
+        return
+    left, right = st.columns([11, 7], gap="large")
+    with left:
+        clicked = _images(dataset, image_ids, order) if view == "Images" else _classes(dataset, image_ids)
+    shown = _selected(dataset, clicked, image_ids)
+    with right:
+        _detail(dataset, shown, chosen=shown != int(image_ids[0]))
+
+
+# Filters
+
+
+def _settings(dataset: Dataset) -> tuple[browsing.Filter, str, str]:
+    split = shell.pick_split(dataset, default="all")
+    with st.sidebar:
+        names = dataset.classes["class_name"].iloc[dataset.split_class_ids(split)].astype(str)
+        classes = _multiselect("Class", list(dict.fromkeys(names)), "classes", "every class")
+        contexts: list[str] = []
+        if dataset.contexts is not None:
+            known = dataset.contexts.groupby("context")["n_images"].sum().sort_values(ascending=False)
+            contexts = _multiselect("Context", known.index.astype(str).tolist(), "contexts", "every background")
+        attributes: dict[str, Any] = {}
+        if dataset.attributes:
+            for name in _multiselect("Filter by attribute", list(dataset.attributes), "by", "none"):
+                attributes[name] = _attribute(dataset, name)
+        orders = [browsing.SHUFFLED, browsing.BY_CLASS, *dataset.attributes]
+        order = _selectbox("Order", orders, "order")
+        views = ("Images", "Classes")
+        view = st.segmented_control("Show", views, default="Images", key="view", bind="query-params", required=True)
+    by_name = pd.Series(dataset.classes.index, index=dataset.classes["class_name"].astype(str))
+    class_ids = by_name[by_name.index.isin(classes)].tolist()
+    return browsing.Filter(split, class_ids, contexts, attributes), order, str(view or "Images")
+
+
+def _multiselect(label: str, options: list[str], key: str, placeholder: str) -> list[str]:
+    """A multiselect kept in the URL; what the dataset does not have is forgotten."""
+    if key in st.session_state:
+        st.session_state[key] = [v for v in st.session_state[key] if v in options]
+    return st.multiselect(label, options, key=key, bind="query-params", placeholder=placeholder)
+
+
+def _selectbox(label: str, options: list[str], key: str) -> str:
+    if st.session_state.get(key) not in options:
+        st.session_state.pop(key, None)
+    return st.selectbox(label, options, key=key, bind="query-params", format_func=lambda o: o.replace("_", " "))
+
+
+def _attribute(dataset: Dataset, name: str) -> Any:
+    values = browsing.attribute_values(dataset, name)
+    label, key = name.replace("_", " "), f"with_{dataset.name}_{name}"
+    if isinstance(values, tuple):
+        low, high = values
+        if low == high:
+            st.caption(f"{label} is {low:g} everywhere")
+            return (low, high)
+        return st.slider(label, low, high, (low, high), key=key)
+    return st.multiselect(label, values, default=values[:1], key=key)
+
+
+def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:
+    images = dataset.images
+    assert images is not None
+    part = images["class_id"].to_numpy()[image_ids]
+    one, two, three, four = st.columns(4)
+    one.metric("Images", f"{len(image_ids):,}", help=f"of {len(images):,} in the dataset")
+    two.metric("Classes", f"{len(np.unique(part)):,}", help=f"of {dataset.n_classes:,} in the dataset")
+    if dataset.contexts is not None:
+        n = images["context"].iloc[image_ids].nunique()
+        three.metric("Contexts", f"{n:,}", help="Different backgrounds among these images.")
+    else:
+        three.metric("Splits", f"{len(dataset.splits):,}", help=", ".join(dataset.splits))
+    sizes = np.bincount(part)
+    sizes = sizes[sizes > 0]
+    told = (
+        "0"
+        if not len(sizes)
+        else f"{sizes.min():,}"
+        if sizes.min() == sizes.max()
+        else f"{sizes.min():,} to {sizes.max():,}"
+    )
+    four.metric("Images a class", told, help="Among the images that pass the filters.")
+
+
+# The wall
+
+
+def _images(dataset: Dataset, image_ids: np.ndarray, order: str) -> int | None:
+    page = _page(len(image_ids), PER_PAGE)
+    part = image_ids[(page - 1) * PER_PAGE : page * PER_PAGE]
+    images = dataset.images
+    assert images is not None
+    names = dataset.classes["class_name"].to_numpy()[images["class_id"].to_numpy()[part]]
+    badges = _badges(images, part, order) if order in dataset.attributes else [""] * len(part)
+    tiles = [Tile(int(i), str(name), badge=badge) for i, name, badge in zip(part, names, badges)]
+    clicked = gallery(dataset, tiles, key=f"wall_{st.session_state.get('wall_turn', 0)}", tile_px=84)
+    first = (page - 1) * PER_PAGE + 1
+    st.caption(f"Images {first:,} to {first + len(part) - 1:,} of {len(image_ids):,}. Click one to see all about it.")
+    return clicked
+
+
+def _badges(images: pd.DataFrame, part: np.ndarray, name: str) -> list[str]:
+    return ["–" if pd.isna(v) else f"{v:.3g}" if isinstance(v, float) else str(v) for v in images[name].iloc[part]]
+
+
+def _classes(dataset: Dataset, image_ids: np.ndarray) -> int | None:
+    assert dataset.images is not None
+    class_ids = dataset.images["class_id"].to_numpy()[image_ids]
+    present = np.unique(class_ids)
+    page = _page(len(present), CLASSES_PER_PAGE)
+    rows = []
+    for class_id in present[(page - 1) * CLASSES_PER_PAGE : page * CLASSES_PER_PAGE]:
+        members = image_ids[class_ids == class_id]
+        about = dataset.classes.iloc[class_id]
+        note = f"{about['split']} · {len(members):,} images"
+        rows.append(Row(str(about["class_name"]), [Tile(int(i)) for i in members[:8]], note=note))
+    clicked = task_rows(dataset, rows, key=f"class_wall_{st.session_state.get('wall_turn', 0)}", tile_px=76)
+    st.caption(f"{len(present):,} classes, the first 8 of each one's images. Click an image to see all about it.")
+    return clicked
+
+
+def _page(n: int, per_page: int) -> int:
+    n_pages = max(1, -(-n // per_page))
+    if n_pages == 1:
+        return 1
+    if not 1 <= int(st.session_state.get("page") or 1) <= n_pages:
+        st.session_state.pop("page", None)
+    return st.pagination(n_pages, key="page", bind="query-params")
+
+
+def _selected(dataset: Dataset, clicked: int | None, image_ids: np.ndarray) -> int:
+    """The image to tell about: the last one clicked, on the wall or among the neighbours; else the first one shown."""
+    state = st.session_state
+    if state.get("seen_dataset") != dataset.name:
+        state["seen_dataset"], state["seen_click"] = dataset.name, None
+        state.pop("followed", None)
+    if clicked != state.get("seen_click"):
+        state["seen_click"] = clicked
+        state.pop("followed", None)
+    followed = state.get("followed")
+    if followed is not None:
+        return followed
+    return int(image_ids[0]) if clicked is None else clicked
+
+
+# One image
+
+
+def _detail(dataset: Dataset, image_id: int, chosen: bool) -> None:
+    row = browsing.image_row(dataset, image_id)
+    st.subheader(plain(str(row["class"])), anchor=False)
+    if not chosen:
+        st.caption("The first image shown. Click another one to see its neighbours.")
+    _picture(dataset, image_id)
+    st.html(_facts({k: v for k, v in row.items() if k != "class" and v is not None}))
+    _place(dataset, int(dataset.image_class_ids()[image_id]))
+    _neighbours(dataset, image_id)
+
+
+def _picture(dataset: Dataset, image_id: int) -> None:
+    try:
+        image = datasets.open_image(dataset, image_id)
+    except FsvizError as error:
+        st.warning(str(error), icon="⚠️")
+        return
+    if max(image.size) < 96:  # tiny images are shown as the squares they are made of
+        times = 240 // max(image.size)
+        image = image.resize((image.width * times, image.height * times), resample=0)
+    image.thumbnail((640, 640))
+    st.image(image, width=min(240, max(image.size)))
+
+
+def _place(dataset: Dataset, class_id: int) -> None:
+    place = _cached_place(dataset.name, datasets.stamp(dataset.name), class_id, dataset)
+    if place is None:
+        return
+    st.markdown("**Its place among meanings**")
+    st.html(_crumbs(place.path))
+    if place.siblings:
+        names = dataset.classes["class_name"].iloc[list(place.siblings)].astype(str)
+        told = ", ".join(plain(n) for n in names[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")
+        st.caption(f"Closest relatives among the classes, all below “{plain(place.shared)}”: {told}.")
+
+
+def _neighbours(dataset: Dataset, image_id: int) -> None:
+    st.markdown("**Its nearest neighbours in feature space**")
+    known = neighbours.backbones(dataset)
+    if not known:
+        st.info(
+            "A backbone (a trained image network) must look at the images first. "
+            f"Extract features on the page Add images, or run: `python -m fsviz extract {dataset.name}`",
+            icon="🧩",
+        )
+        st.page_link("pages/7_Add_images.py", label="Extract features", icon="➕", query_params=shell.link(dataset))
+        return
+    backbone = known[0]
+    if len(known) > 1:
+        if st.session_state.get("backbone") not in known:
+            st.session_state.pop("backbone", None)
+        backbone = st.selectbox("Backbone", known, key="backbone", bind="query-params")
+    try:
+        stamp = datasets.stamp(dataset.name)
+        near, cosines = _cached_neighbours(dataset.name, stamp, backbone, image_id, dataset)
+    except Missing as error:
+        st.info(str(error), icon="🧩")
+        return
+    class_ids = dataset.image_class_ids()
+    names = dataset.classes["class_name"].to_numpy()
+    same = class_ids[near] == class_ids[image_id]
+    tiles = [
+        Tile(int(i), str(names[class_ids[i]]), "right" if alike else "wrong", f"{cosine:.2f}")
+        for i, cosine, alike in zip(near, cosines, same)
+    ]
+    clicked = gallery(dataset, tiles, key=f"near_{dataset.name}_{image_id}", tile_px=84)
+    st.caption(
+        f"{int(same.sum())} of {len(near)} neighbours are of the same class (✓). The number is the cosine of the two "
+        f"images' features under {backbone}: 1 means the backbone sees the same thing. Click one to go there."
+    )
+    if clicked is not None and clicked != image_id:
+        st.session_state["followed"] = clicked
+        st.session_state["wall_turn"] = st.session_state.get("wall_turn", 0) + 1  # the wall forgets its own choice
+        st.session_state["seen_click"] = None
+        st.rerun()
+
+
+@st.cache_data(show_spinner=False, max_entries=2000)
+def _cached_place(name: str, stamp: str, class_id: int, _dataset: Dataset) -> neighbours.Place | None:
+    return neighbours.place_in_taxonomy(_dataset, class_id)
+
+
+@st.cache_data(show_spinner="Comparing features …", max_entries=2000)
+def _cached_neighbours(
+    name: str, stamp: str, backbone: str, image_id: int, _dataset: Dataset
+) -> tuple[np.ndarray, np.ndarray]:
+    near, cosines = neighbours.nearest_images_of(_dataset, backbone, image_id, N_NEIGHBOURS)
+    return near, cosines
+
+
+# A dataset without pixels
+
+
+def _class_list(dataset: Dataset) -> None:
+    split = shell.pick_split(dataset, default="all")
+    table = dataset.classes.iloc[dataset.split_class_ids(split)]
+    one, two, three, _ = st.columns(4)
+    one.metric("Classes", f"{len(table):,}")
+    known = not table["n_images"].isna().any()
+    two.metric("Images", f"{int(table['n_images'].sum()):,}" if known else "unknown")
+    three.metric("Splits", f"{len(dataset.splits):,}", help=", ".join(dataset.splits))
+    why = "its features were imported without images" if dataset.origin == "features" else "it comes as a class table"
+    st.info(
+        f"**{dataset.title} has no pixels here: {why}.** Below are its classes. To look at images, get your own copy "
+        f"of them and add the folder on the page Add images, or run: `python -m fsviz add my_{dataset.name} PATH`",
+        icon="🖼️",
+    )
+    st.page_link("pages/7_Add_images.py", label="Add images", icon="➕")
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        shown = table[["class_name", "split", "n_images"]].astype({"n_images": "float64"})
+        event = st.dataframe(
+            shown,
+            hide_index=True,
+            height=520,
+            on_select="rerun",
+            selection_mode="single-row",
+            key=f"class_list_{dataset.name}_{split}",
+            column_config={
+                "class_name": st.column_config.TextColumn("Class", width="large"),
+                "split": st.column_config.TextColumn("Split"),
+                "n_images": st.column_config.ProgressColumn(
+                    "Images", format="%d", min_value=0, max_value=max(1.0, float(shown["n_images"].max() or 1))
+                )
+                if known
+                else st.column_config.NumberColumn("Images"),
+            },
+        )
+        st.caption("Select a row to see its place among the classes.")
+    picked = event.selection.rows[0] if event.selection.rows else 0
+    with right:
+        class_id = int(table.index[picked]) if len(table) else 0
+        st.subheader(plain(str(dataset.classes["class_name"].iat[class_id])), anchor=False)
+        _place(dataset, class_id)
+        if dataset.taxonomy is None:
+            st.caption("This dataset has no taxonomy, so nothing is known about how its classes are related.")
+
+
+def _facts(facts: dict[str, Any]) -> str:
+    """Names and values of one image as a grid; every text escaped."""
+    cells = "".join(
+        f'<div><span style="opacity:.65;font-size:.78rem">{escape(name.replace("_", " "))}</span><br>'
+        f'<span style="overflow-wrap:anywhere">{escape(_readable(value))}</span></div>'
+        for name, value in facts.items()
+    )
+    grid = "display:grid;grid-template-columns:repeat(auto-fill,minmax(96px,1fr));gap:.45rem .9rem;font-size:.88rem"
+    return f'<div style="{grid};line-height:1.25">{cells}</div>'
+
+
+def _crumbs(path: tuple[str, ...]) -> str:
+    """The way from the root to a class; the class itself in bold."""
+    shown = [escape(name) for name in path]
+    shown[-1] = f"<b>{shown[-1]}</b>"
+    return (
+        '<div style="font-size:.88rem;line-height:1.5">' + ' <span style="opacity:.5">›</span> '.join(shown) + "</div>"
+    )
+
+
+def _readable(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def plain(text: str) -> str:
+    """Text from a dataset as it is: nothing in it is taken for Markdown."""
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]()<>#+-.!|~$:^" else letter for letter in text)
