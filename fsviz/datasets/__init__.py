@@ -16,7 +16,7 @@ from fsviz.records import Dataset
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-BUILT_IN = ("demo", "digits")
+BUILT_IN = {"demo": "EmojiCoCo (demo)", "digits": "Handwritten digits"}
 
 
 def names() -> list[str]:
@@ -54,6 +54,8 @@ def title(name: str) -> str:
     """The readable name of a dataset, without reading its tables where the catalog knows it."""
     from fsviz.datasets.catalog import ENTRIES
 
+    if name in BUILT_IN:
+        return BUILT_IN[name]
     return ENTRIES[name].title if name in ENTRIES else load(name).title
 
 

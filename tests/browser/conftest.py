@@ -28,7 +28,6 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-IGNORED_CONSOLE = ("Download the React DevTools",)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -98,8 +97,10 @@ def page(browser, app: str) -> Iterator[object]:
     outside: list[str] = []
 
     def on_console(message) -> None:
-        if message.type == "error" and not any(text in message.text for text in IGNORED_CONSOLE):
-            errors.append(message.text)
+        # On a cold deep link Streamlit's own front end looks for its server below the page's path first.
+        probing = "/_stcore/" in (message.location or {}).get("url", "")
+        if message.type == "error" and not probing:
+            errors.append(f"{message.text} {(message.location or {}).get('url', '')}")
 
     def on_request(request) -> None:
         if not request.url.startswith((app, app.replace("http", "ws", 1), "data:", "blob:", "about:")):

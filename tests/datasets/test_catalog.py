@@ -83,6 +83,11 @@ def test_metacoco_contexts_add_up_to_the_classes() -> None:
     assert sizes.min()["train"] >= sizes.max()["test"] >= sizes.max()["val"]
 
 
+def test_titles_are_known_without_reading_the_tables() -> None:
+    for name in datasets.names():
+        assert datasets.title(name) == datasets.load(name).title
+
+
 def test_unknown_dataset_names_the_nearest() -> None:
     with pytest.raises(UnknownName, match="'tiered_imagenet'"):
         datasets.load("tieredimagenet")
