@@ -37,6 +37,7 @@ AMBIENT = {
 }
 # Contexts with ground to throw a shadow on.
 GROUND = frozenset({"grass", "snow", "desert", "rock", "autumn", "night", "city", "wood", "indoor", "forest", "road"})
+DEFOCUS = 2.9  # blur of a scene behind its object, in pixels of the 320-pixel scene
 FRONT_EDGE = 28 / 320  # where the upper edge of a front lies, as a share of a scene's side
 
 
@@ -72,15 +73,18 @@ def compose_rows(rows: Sequence[dict[str, Any]], size: int = NATIVE) -> np.ndarr
 
 
 def hidden_share(row: dict[str, Any], size: int = 96) -> float:
-    """The share of the object's own pixels that its front covers, 0 to 1."""
-    if row["front"] < 0:
-        return 0.0
+    """The share of the object's own pixels that the second object and the front cover, 0 to 1."""
     object_, left, top = _object(row, size)
-    alpha = Image.new("L", (size, size))
+    alpha, cover = Image.new("L", (size, size)), Image.new("L", (size, size))
     alpha.paste(object_.getchannel("A"), (left, top))
-    front, edge = _front(row, size, top + object_.height, object_.height)
-    cover = Image.new("L", (size, size))
-    cover.paste(front.getchannel("A"), (0, edge))
+    if row["second"] >= 0:
+        second, second_left, second_top = _second(row, size)
+        mask = second.getchannel("A")
+        cover.paste(mask, (second_left, second_top), mask)
+    if row["front"] >= 0:
+        front, edge = _front(row, size, top + object_.height, object_.height)
+        mask = front.getchannel("A")
+        cover.paste(mask, (0, edge), mask)
     whole = np.asarray(alpha, dtype=np.int64).sum()
     return float(np.asarray(ImageChops.multiply(alpha, cover), dtype=np.int64).sum() / max(whole, 1))
 
@@ -95,16 +99,10 @@ def _draw(row: dict[str, Any], size: int) -> Image.Image:
     picture = scene.resize((size, size), Image.Resampling.BICUBIC, box=(left, top, left + side, top + side))
     if row["mirror"]:
         picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-    if row["second"] >= 0:
-        second = _fitted(_sprite(row["second"]), row["clutter"] * size, 0.0, context)
-        corner = (round(row["second_x"] * size - second.width / 2), round(row["second_y"] * size - second.height / 2))
-        picture.paste(second, corner, second)
     object_, left, top = _object(row, size)
-    if context in GROUND:
-        shadow = _shadow().resize((max(2, round(object_.width * 0.95)), max(2, round(object_.width * 0.22))))
-        at = (left + (object_.width - shadow.width) // 2, top + object_.height - shadow.height * 2 // 3)
-        picture.paste((18, 14, 20), at, shadow)
-    picture.paste(object_, (left, top), object_)
+    _stand(picture, object_, left, top, context)
+    if row["second"] >= 0:
+        _stand(picture, *_second(row, size), context)
     if row["front"] >= 0:
         front, edge = _front(row, size, top + object_.height, object_.height)
         picture.paste(front, (0, edge), front)
@@ -120,6 +118,21 @@ def _object(row: dict[str, Any], size: int) -> tuple[Image.Image, int, int]:
     """The main object, ready to paste, and its left upper corner."""
     drawn = _fitted(_sprite(row["sprite"]), row["scale"] * size, row["rotation"], row["context"])
     return drawn, round(row["x"] * size - drawn.width / 2), round(row["y"] * size - drawn.height / 2)
+
+
+def _second(row: dict[str, Any], size: int) -> tuple[Image.Image, int, int]:
+    """The second object, of another class, and its left upper corner."""
+    drawn = _fitted(_sprite(row["second"]), row["clutter"] * size, 0.0, row["context"])
+    return drawn, round(row["second_x"] * size - drawn.width / 2), round(row["second_y"] * size - drawn.height / 2)
+
+
+def _stand(picture: Image.Image, drawn: Image.Image, left: int, top: int, context: str) -> None:
+    """Pastes an object into the picture, on its shadow where there is ground."""
+    if context in GROUND:
+        shadow = _shadow().resize((max(2, round(drawn.width * 0.95)), max(2, round(drawn.width * 0.22))))
+        at = (left + (drawn.width - shadow.width) // 2, top + drawn.height - shadow.height * 2 // 3)
+        picture.paste((18, 14, 20), at, shadow)
+    picture.paste(drawn, (left, top), drawn)
 
 
 def _fitted(sprite: Image.Image, longer: float, rotation: float, context: str) -> Image.Image:
@@ -176,7 +189,9 @@ def _sprite(number: int) -> Image.Image:
 
 @cache
 def _scene(context: str, variant: int) -> Image.Image:
-    return Image.open(io.BytesIO(_backgrounds()[context, "scene", variant])).convert("RGB")
+    """A scene slightly out of focus, as behind an object that a camera looks at."""
+    sharp = Image.open(io.BytesIO(_backgrounds()[context, "scene", variant])).convert("RGB")
+    return sharp.filter(ImageFilter.GaussianBlur(DEFOCUS))
 
 
 @cache
