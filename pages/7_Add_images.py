@@ -2,7 +2,6 @@
 
 from fsviz.ui import add_images, shell
 
-add_images.take_over()
 with shell.page(
     "How do I bring my own images?",
     "Point at a folder, a table or a zip; say what the classes mean; let a backbone look at the images. "

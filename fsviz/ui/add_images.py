@@ -33,13 +33,6 @@ NO_SENSE = "(none: far from every other class)"
 N_SAMPLES = 24
 
 
-def take_over() -> None:
-    """Before the page is drawn: a dataset that was just saved becomes the chosen one."""
-    saved = st.session_state.pop("just_saved", None)
-    if saved is not None:
-        st.session_state["dataset"] = saved
-
-
 def show(dataset: Dataset) -> None:
     choice = st.segmented_control(
         "What do you want to do?",
@@ -90,7 +83,7 @@ def _add(dataset: Dataset) -> None:
 def _from_path() -> Preview | None:
     path = st.text_input(
         "Path of a folder, a CSV table or an easyfsl JSON spec",
-        key="path",
+        key=f"path_{st.session_state.get('add_turn', 0)}",
         placeholder="/home/you/pictures/pets",
         help="The images stay where they are; only a table that points to them is written.",
     )
@@ -112,7 +105,11 @@ def _from_path() -> Preview | None:
 
 
 def _from_upload() -> tuple[Preview | None, Path | None]:
-    archive = st.file_uploader("A zip of one folder per class (or of splits with class folders)", type="zip", key="zip")
+    archive = st.file_uploader(
+        "A zip of one folder per class (or of splits with class folders)",
+        type="zip",
+        key=f"zip_{st.session_state.get('add_turn', 0)}",
+    )
     if archive is None:
         return None, None
     with st.spinner("Checking and unpacking the archive …"):
@@ -215,8 +212,8 @@ def _remove(name: str) -> None:
         folders.remove_dataset(name)
     except FsvizError as error:
         shell.notice(str(error))
-    if st.session_state.get("dataset") == name:
-        st.session_state["dataset"] = shell.DEFAULT_DATASET
+    if st.query_params.get("dataset") == name:
+        shell.choose_dataset(shell.DEFAULT_DATASET)
 
 
 def _found(preview: Preview) -> None:
@@ -388,9 +385,11 @@ def _save(
     if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
         with st.spinner("Writing the dataset …"):
             saved = own_images.save(name, preview, senses, edges, title, overwrite=overwrite, upload=upload)
-        for key in ("preview", "path", "zip", "fetched"):
+        for key in ("preview", "fetched"):
             st.session_state.pop(key, None)
-        st.session_state["added"] = st.session_state["just_saved"] = saved.name
+        st.session_state["added"] = saved.name
+        st.session_state["add_turn"] = st.session_state.get("add_turn", 0) + 1  # the fields start empty next time
+        shell.choose_dataset(saved.name)
         st.rerun()
     st.caption(
         f"The table is written to {plain(str(workspace.folder('datasets')))}; images are not copied, except uploads."

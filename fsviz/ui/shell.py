@@ -173,6 +173,11 @@ def _picked() -> None:
     st.query_params["dataset"] = st.session_state["dataset_picker"]
 
 
+def choose_dataset(name: str) -> None:
+    """Makes a dataset the picked one from the next run on, here and on every page."""
+    st.session_state["_dataset"] = st.query_params["dataset"] = name
+
+
 def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, default: str = "test") -> str:
     """A split of the dataset, kept in the URL; defaults to test where there is one."""
     options = [*dataset.splits, *([] if "all" in dataset.splits else ["all"])]
