@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import time
 from typing import Any
 
 from fsviz.cli import add_command, progress, table
@@ -20,7 +22,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     )
     extract.add_argument("--checkpoint", metavar="FILE", help="weights from a file: .safetensors, .pt or .pth")
     extract.add_argument("--device", default="auto", help="auto (default), cuda, mps or cpu")
-    extract.add_argument("--batch", type=int, metavar="N", help="images at once (default 16 on a CPU, 128 on a GPU)")
+    extract.add_argument("--batch", type=int, metavar="N", help="images at once (default 8 on a CPU, 128 on a GPU)")
     extract.add_argument(
         "--workers", type=int, metavar="N", help="processes that decode images (default: by the cores)"
     )
@@ -135,14 +137,14 @@ def show_import(result: dict[str, Any]) -> str:
 
 
 class _Told:
-    """One line of progress a second."""
+    """Progress on one line that a terminal overwrites every second; elsewhere a line every ten seconds."""
 
     def __init__(self) -> None:
         self.next = 0.0
 
     def __call__(self, done: int, total: int, message: str) -> None:
-        import time
-
+        live = sys.stderr.isatty()
         if time.monotonic() >= self.next or done == total:
-            self.next = time.monotonic() + 1
-            progress(f"{done:,} of {total:,} images, {message}")
+            self.next = time.monotonic() + (1 if live else 10)
+            text = f"{done:,} of {total:,} images, {message}"
+            progress(f"\r{text:<70}" if live else text, end="\n" if done == total or not live else "")

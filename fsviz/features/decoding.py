@@ -22,6 +22,7 @@ from fsviz.errors import FsvizError, WorkspaceError
 from fsviz.features.preprocessing import Preprocessing
 from fsviz.records import Dataset
 
+AHEAD = 48  # images decoded before they are needed, so that a busy machine does not let the backbone wait
 FEW = 96  # below this many images, starting processes costs more than it saves
 
 
@@ -79,10 +80,11 @@ class Decoder:
         if self._pool is not None:
             ahead: deque[Future[Decoded]] = deque()
             following = iter(batches)
+            depth = self.workers + max(2, AHEAD // max(1, len(batches[0]) if batches else 1))
             try:
                 for batch in following:
                     ahead.append(self._pool.submit(_decode_here, batch, preprocessing))
-                    if len(ahead) > 2 * self.workers + 1:
+                    if len(ahead) >= depth:
                         break
                 while ahead:
                     decoded = ahead.popleft().result()
