@@ -71,7 +71,7 @@ def sample_curated(
     if len(feasible) < n_way:
         raise BadInput(
             f"A shift of {attribute.name!r} needs {n_way} classes with {n_shot + n_query} images of one value and "
-            f"{n_shot} of others. {len(feasible)} classes have them. Lower n_query or n_shot, or take another attribute."
+            f"{n_shot} of others. Got {len(feasible)} such classes. Lower n_query or n_shot, or take another attribute."
         )
     rng = np.random.default_rng(np.random.SeedSequence((seed, 7)))
     usable = np.array(sorted(feasible))

@@ -313,7 +313,7 @@ def _ascend(
         first = torch.ones(shape) if start == "ones" else torch.rand(shape, generator=generator)
         weights[class_id] = first.to(layout.all_values) * pools[class_id]
     moved = {}
-    for _ in range(n_steps):
+    for nth in range(1, n_steps + 1):
         prototypes = torch.zeros(*tasks.class_ids.shape, query.shape[2]).to(query)
         for class_id, at in entries:
             w = weights[class_id]
@@ -325,11 +325,12 @@ def _ascend(
                 dim=1, keepdim=True
             )
             moved[class_id] = w + sign * step * slope
-            kept = (moved[class_id] * pools[class_id]).clamp(min=0)
-            weights[class_id] = project_l1(kept, n_shot[at])
+            if nth < n_steps:
+                kept = (moved[class_id] * pools[class_id]).clamp(min=0)
+                weights[class_id] = project_l1(kept, n_shot[at])
     support = np.full(tasks.support.shape, PAD, dtype=np.int64)
     for class_id, at in entries:
-        # soft thresholding keeps the order; the weights before it also order those that it set to zero
+        # the projection after the last step would keep the order; before it, also the weights it sets to zero have one
         _take_heaviest(layout, tasks, class_id, at, moved[class_id], support)
     return support
 

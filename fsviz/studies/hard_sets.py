@@ -93,6 +93,18 @@ def find_hard_sets(spec: Mapping[str, Any], progress: Progress | None = None) ->
     return _search_and_classify(spec, tasks, table, spec["seed"], progress)
 
 
+def backbones(dataset: Dataset) -> list[str]:
+    """Backbones that have features of a dataset."""
+    return features.available(dataset)
+
+
+def classifiers() -> dict[str, str]:
+    """Methods that can classify the queries: name -> title."""
+    from fsviz.methods import METHODS
+
+    return {name: method.title for name, method in METHODS.items()}
+
+
 def sample_tasks(spec: Mapping[str, Any]) -> tuple[Tasks, Features]:
     """The random tasks of a checked spec with their coarsity where there is a taxonomy, and the features."""
     dataset = datasets.load(spec["dataset"])
@@ -299,16 +311,18 @@ def gap_table(found: HardSets, dataset: Dataset, by: str = "task") -> pd.DataFra
     return attribute_gaps.gap_table(dataset, dict(found.tasks), by)
 
 
-def task_differences(
-    found: HardSets, dataset: Dataset, task: int, most: int | None = None
-) -> dict[str, list[Difference]]:
-    """For every set, the attributes of one task that differ most between support and query."""
+def task_differences(found: HardSets, dataset: Dataset, most: int | None = None) -> dict[str, list[list[Difference]]]:
+    """For every set and task, the attributes that differ most between support and query, the largest first.
+
+    Empty lists where the dataset has no attributes.
+    """
     if not attribute_names(dataset):
-        return {}
-    return {
-        name: attribute_gaps.differences(attribute_gaps.measure_gaps(dataset, tasks.take([task])), 0, most)
-        for name, tasks in found.tasks.items()
-    }
+        return {name: [[] for _ in range(len(found))] for name in SETS}
+    result = {}
+    for name, tasks in found.tasks.items():
+        gaps = attribute_gaps.measure_gaps(dataset, tasks)
+        result[name] = [attribute_gaps.differences(gaps, t, most) for t in range(len(tasks))]
+    return result
 
 
 def task_gap(found: HardSets, dataset: Dataset, attribute: str, which: str = "hard") -> np.ndarray:
@@ -376,26 +390,32 @@ def curated_tasks(spec: Mapping[str, Any], attribute: str, query_group: str | No
 def shift_table(spec: Mapping[str, Any], attributes: Sequence[str] | None = None) -> pd.DataFrame:
     """What a shift of each attribute costs: accuracy in percent without and with it, on the same queries.
 
-    Columns attribute, without_shift, with_shift, cost (percent points), ci95 (of the paired cost), n_tasks, problem
-    (a sentence where the dataset's images cannot give such tasks, numbers are then missing).
+    Where too few images share a value, fewer queries a class are drawn than asked for.
+    Columns attribute, without_shift, with_shift, cost (percent points), ci95 (of the paired cost), n_tasks, n_query,
+    problem (a sentence where the images cannot give such tasks at all; numbers are then missing).
     """
     spec = checked_spec(spec)
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])
     rows = []
     for name in attributes if attributes is not None else attribute_gaps.require_attributes(dataset):
-        try:
-            pair = curated_tasks(spec, name)
-        except BadInput as problem:
-            rows.append((name, np.nan, np.nan, np.nan, np.nan, 0, str(problem)))
+        pair, problem = None, ""
+        for n_query in dict.fromkeys((spec["n_query"], *(n for n in (5, 3, 2, 1) if n < spec["n_query"]))):
+            try:
+                pair = curated_tasks({**spec, "n_query": n_query}, name)
+                break
+            except BadInput as error:
+                problem = str(error)
+        if pair is None:
+            rows.append((name, np.nan, np.nan, np.nan, np.nan, 0, 0, problem))
             continue
         same, shifted = (
             100 * evaluation.task_accuracy(evaluation.evaluate(table, tasks, spec["classifier"]))
             for tasks in (pair.without_shift, pair.with_shift)
         )
         cost, half = mean_and_ci95(same - shifted)
-        rows.append((name, same.mean(), shifted.mean(), float(cost), float(half), len(same), ""))
-    columns = ["attribute", "without_shift", "with_shift", "cost", "ci95", "n_tasks", "problem"]
+        rows.append((name, same.mean(), shifted.mean(), float(cost), float(half), len(same), n_query, ""))
+    columns = ["attribute", "without_shift", "with_shift", "cost", "ci95", "n_tasks", "n_query", "problem"]
     return pd.DataFrame(rows, columns=columns)
 
 

@@ -54,6 +54,17 @@ class Cell:
     n_chunks: int
 
 
+def run_at_once(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The whole stress test in this process, nothing recorded; full finetuning is left to runs."""
+    import tempfile
+
+    if FULL in (spec.get("adaptations") or ()):
+        raise BadInput("Full finetuning takes minutes: start it as a run.")
+    with tempfile.TemporaryDirectory() as folder:
+        frozen = {**prepare(dict(spec), Path(folder)), "folder": folder}
+        return summarise(frozen, [run_chunk(frozen, index) for index in range(plan(frozen))])
+
+
 def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Checks a spec, draws the tasks, searches the hard sets of every source, and freezes them into `folder`."""
     frozen = checked_spec(spec)

@@ -1,0 +1,394 @@
+"""Figures of hard and easy support sets: accuracies, attributes of support and query, step sizes, stress test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from fsviz.figures.palette import ACCENT, QUIET, meaning
+
+SETS = ("hard", "random", "easy")
+_SYMBOL = {"hard": "triangle-down", "random": "circle", "easy": "triangle-up"}
+_MARGIN = {"l": 0, "r": 10, "t": 30, "b": 0}
+
+
+def plot_distribution(
+    histogram: Mapping[str, Any], mean: Mapping[str, float], ci95: Mapping[str, float | None], height: int = 360
+) -> go.Figure:
+    """How many tasks reach which accuracy, with hard, random and easy supports; means are written at their lines."""
+    edges = np.asarray(histogram["edges"])
+    centre, width = (edges[:-1] + edges[1:]) / 2, edges[1] - edges[0]
+    figure = go.Figure()
+    top = max(max(histogram[name]) for name in SETS) or 1
+    for name in SETS:
+        total = max(sum(histogram[name]), 1)
+        figure.add_scatter(
+            x=np.concatenate([[edges[0] - width / 2], centre, [edges[-1] + width / 2]]),
+            y=[0, *histogram[name], 0],
+            name=name,
+            mode="lines",
+            line={"shape": "hvh", "color": meaning(name), "width": 2},
+            fill="tozeroy",
+            fillcolor=_faint(meaning(name), 0.22),
+            customdata=[0, *(100 * np.asarray(histogram[name]) / total), 0],
+            hovertemplate=f"%{{y}} tasks (%{{customdata:.0f}}%) with {name} supports reach about %{{x:.0f}}% accuracy"
+            "<extra></extra>",
+        )
+    for name, anchor, level in _label_places(mean):
+        half = f" ± {ci95[name]:.1f}" if ci95[name] is not None else ""
+        y = top * (1.06 + 0.14 * level)
+        figure.add_scatter(
+            x=[mean[name], mean[name]],
+            y=[0, y],
+            mode="lines",
+            line={"color": meaning(name), "width": 2, "dash": "dot"},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        figure.add_annotation(
+            x=mean[name],
+            y=y,
+            text=f"<b>{name}</b> {mean[name]:.1f}{half} %",
+            showarrow=False,
+            xanchor=anchor,
+            yshift=10,
+            font={"color": meaning(name), "size": 13},
+        )
+    figure.update_xaxes(title="accuracy of a task (% of its queries right)", range=[-3, 103], ticksuffix=" %")
+    figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * 1.32])
+    figure.update_layout(height=height, margin=_MARGIN | {"t": 10, "r": 70}, showlegend=False, hovermode="closest")
+    return figure
+
+
+def _label_places(mean: Mapping[str, float], near: float = 17.0) -> list[tuple[str, str, int]]:
+    """Where the labels of three means go so that none covers another: name, anchor, level above the curve."""
+    low, middle, high = sorted(mean, key=lambda name: mean[name])
+    below, above = mean[middle] - mean[low] < near, mean[high] - mean[middle] < near
+    between = {(True, True): "center", (True, False): "left", (False, True): "right"}.get((below, above), "center")
+    return [
+        (low, "right" if below else "center", 0),
+        (middle, between, 1 if below and above else 0),
+        (high, "left" if above else "center", 0),
+    ]
+
+
+def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
+    """Gap between support and query per attribute for hard, random and easy sets, with 95% intervals.
+
+    Shares on the left (0 = the same mix, 1 = nothing in common), numbers on the right in standard deviations.
+    """
+    kinds = [k for k in ("share", "deviations") if (table["kind"] == k).any()]
+    titles = {"share": "values (contexts, styles, ...)", "deviations": "numbers (blur, size, ...)"}
+    axes = {
+        "share": "share of images that differ between support and query",
+        "deviations": "shift between support and query (standard deviations)",
+    }
+    figure = make_subplots(rows=1, cols=len(kinds), subplot_titles=[titles[k] for k in kinds], horizontal_spacing=0.17)
+    most = 1
+    for column, kind in enumerate(kinds, start=1):
+        part = table[table["kind"] == kind]
+        hard = part[part["set"] == "hard"].sort_values("gap")
+        order = hard["attribute"].tolist()
+        most = max(most, len(order))
+        for name in SETS:
+            rows = part[part["set"] == name].set_index("attribute").loc[order]
+            figure.add_scatter(
+                x=rows["gap"],
+                y=order,
+                name=name,
+                mode="markers",
+                marker={"color": meaning(name), "size": 11, "symbol": _SYMBOL[name]},
+                error_x={"type": "data", "array": rows["ci95"], "thickness": 1.5, "width": 4},
+                legendgroup=name,
+                showlegend=column == 1,
+                hovertemplate=f"%{{y}}: gap %{{x:.2f}} with {name} supports<extra></extra>",
+                row=1,
+                col=column,
+            )
+        for attribute in order:
+            values = part[part["attribute"] == attribute]["gap"]
+            figure.add_scatter(
+                x=[values.min(), values.max()],
+                y=[attribute, attribute],
+                mode="lines",
+                line={"color": _faint(QUIET, 0.6), "width": 2},
+                hoverinfo="skip",
+                showlegend=False,
+                row=1,
+                col=column,
+            )
+        figure.update_xaxes(title=axes[kind], rangemode="tozero", row=1, col=column)
+        figure.update_yaxes(ticklabelstandoff=8, automargin=True, row=1, col=column)
+    figure.update_layout(
+        height=height or 150 + 38 * most,
+        margin=_MARGIN | {"t": 84},
+        legend={"orientation": "h", "y": 1, "yref": "container", "yanchor": "top", "x": 0},
+    )
+    return figure
+
+
+def plot_differences(rows: Sequence[Mapping[str, Any]], set_name: str = "hard", height: int | None = None) -> go.Figure:
+    """One task: for the categorical attributes that differ most, their share among support and among query images.
+
+    rows have attribute, value, support and query (shares from 0 to 1); the first differs most.
+    """
+    rows = list(rows)[::-1]
+    labels = [f"{r['attribute']}: {r['value']}" for r in rows]
+    figure = go.Figure()
+    for side in ("query", "support"):
+        figure.add_bar(
+            y=labels,
+            x=[100 * r[side] for r in rows],
+            name=f"{set_name} support" if side == "support" else "query",
+            orientation="h",
+            marker_color=meaning(side),
+            text=[f"{100 * r[side]:.0f} %" for r in rows],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate=f"%{{x:.0f}}% of the {side} images have %{{y}}<extra></extra>",
+        )
+    figure.update_xaxes(title="share of images (%)", range=[0, 112])
+    figure.update_yaxes(automargin=True, ticklabelstandoff=6)
+    figure.update_layout(
+        height=height or 110 + 54 * len(rows),
+        barmode="group",
+        bargap=0.3,
+        margin=_MARGIN,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "reversed"},
+    )
+    return figure
+
+
+def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure:
+    """Accuracy without and with a shift of one attribute, the same queries; the costliest attribute on top."""
+    table = table.dropna(subset=["cost"]).sort_values("cost")
+    figure = go.Figure()
+    for _, row in table.iterrows():
+        figure.add_scatter(
+            x=[row["with_shift"], row["without_shift"]],
+            y=[row["attribute"]] * 2,
+            mode="lines",
+            line={"color": QUIET, "width": 2},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    for column, name, symbol, colour in (
+        ("with_shift", "support differs from query", "triangle-down", meaning("hard")),
+        ("without_shift", "support is like query", "circle", meaning("random")),
+    ):
+        figure.add_scatter(
+            x=table[column],
+            y=table["attribute"],
+            mode="markers",
+            name=name,
+            marker={"size": 12, "symbol": symbol, "color": colour},
+            hovertemplate=f"%{{y}}, {name}: %{{x:.1f}}% right<extra></extra>",
+        )
+    for _, row in table.iterrows():
+        figure.add_annotation(
+            x=max(row["with_shift"], row["without_shift"]),
+            y=row["attribute"],
+            text=f"{-row['cost']:+.1f} ± {row['ci95']:.1f} points",
+            showarrow=False,
+            xanchor="left",
+            xshift=12,
+        )
+    figure.update_xaxes(title="accuracy (% of queries right, mean over tasks)", ticksuffix=" %")
+    figure.update_yaxes(automargin=True, ticklabelstandoff=8)
+    figure.update_layout(
+        height=height or 120 + 36 * len(table),
+        margin=_MARGIN | {"r": 130},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    )
+    return figure
+
+
+def plot_step_sizes(
+    table: pd.DataFrame, reference: Mapping[str, float], chosen: float | None = None, height: int = 380
+) -> go.Figure:
+    """Accuracy of hard and easy sets against the size of the gradient step; dotted lines need no step size."""
+    figure = go.Figure()
+    for objective, rows in table.groupby("objective", sort=False):
+        figure.add_scatter(
+            x=rows["step"],
+            y=rows["accuracy"],
+            error_y={"type": "data", "array": rows["ci95"], "thickness": 1.2, "width": 3},
+            mode="lines+markers",
+            name=objective,
+            line={"color": meaning(objective), "width": 2},
+            marker={"symbol": _SYMBOL[objective], "size": 9},
+            hovertemplate=f"step %{{x:g}}: {objective} supports reach %{{y:.1f}}%<extra></extra>",
+        )
+        last = rows.iloc[-1]
+        figure.add_annotation(
+            x=np.log10(last["step"]),
+            y=last["accuracy"],
+            text=f" {objective}",
+            showarrow=False,
+            xanchor="left",
+            xshift=6,
+            font={"color": meaning(objective), "size": 13},
+        )
+    for name, value in reference.items():
+        figure.add_hline(
+            y=value,
+            line={"dash": "dot", "color": meaning(name.partition(",")[0]), "width": 1.5},
+            annotation_text=f"{name} {value:.1f} %",
+            annotation_position="top left" if name.startswith("easy") else "bottom left",
+            annotation_font={"color": meaning(name.partition(",")[0]), "size": 12},
+        )
+    if chosen is not None:
+        figure.add_vline(x=chosen, line={"color": ACCENT, "width": 2})
+        near = table.iloc[(np.log(table["step"]) - np.log(chosen)).abs().argsort()[:1]]
+        figure.add_annotation(
+            x=np.log10(chosen),
+            y=1,
+            yref="paper",
+            text=f"step {chosen:g}",
+            showarrow=False,
+            yshift=12,
+            font={"color": ACCENT, "size": 13},
+            hovertext=f"{near['accuracy'].iloc[0]:.1f}%",
+        )
+    figure.update_xaxes(title="size of the gradient step (logarithmic)", type="log", tickvals=_ticks(table["step"]))
+    figure.update_yaxes(title="accuracy (%)", rangemode="tozero")
+    figure.update_layout(height=height, margin=_MARGIN | {"r": 55}, showlegend=False)
+    return figure
+
+
+def plot_steps(table: pd.DataFrame, height: int = 300) -> go.Figure:
+    """Accuracy of hard sets against the number of gradient steps."""
+    figure = go.Figure(
+        go.Scatter(
+            x=table["n_steps"],
+            y=table["accuracy"],
+            error_y={"type": "data", "array": table["ci95"], "thickness": 1.2, "width": 3},
+            mode="lines+markers",
+            line={"color": meaning("hard"), "width": 2},
+            marker={"symbol": _SYMBOL["hard"], "size": 9},
+            hovertemplate="%{x} steps: hard supports reach %{y:.1f}%<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title="gradient steps", dtick=1)
+    figure.update_yaxes(title="accuracy of hard sets (%)", rangemode="tozero")
+    figure.update_layout(height=height, margin=_MARGIN, showlegend=False)
+    return figure
+
+
+def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:
+    """Accuracy of hard, random and easy sets in four groups of tasks, from close to distant classes."""
+    figure = go.Figure()
+    last = {name: float(table[table["set"] == name].sort_values("bin")["accuracy"].iloc[-1]) for name in SETS}
+    lifts = dict.fromkeys(SETS, 0)
+    if abs(last["easy"] - last["random"]) < 0.06:  # the two labels would cover each other
+        lifts |= {"easy": 8, "random": -8} if last["easy"] >= last["random"] else {"easy": -8, "random": 8}
+    for name in SETS:
+        rows = table[table["set"] == name].sort_values("bin")
+        names = [
+            f"{'closest' if b == 1 else 'farthest' if b == rows['bin'].max() else f'group {b}'}<br>"
+            f"<span style='font-size:11px'>coarsity {low:.0f} to {high:.0f}</span>"
+            for b, low, high in zip(rows["bin"], rows["low"], rows["high"], strict=True)
+        ]
+        figure.add_scatter(
+            x=names,
+            y=100 * rows["accuracy"],
+            error_y={"type": "data", "array": 100 * rows["ci95"], "thickness": 1.2, "width": 4},
+            mode="lines+markers+text",
+            text=[f"{100 * a:.0f}" for a in rows["accuracy"]],
+            textposition="top center" if name != "random" else "bottom center",
+            name=name,
+            line={"color": meaning(name), "width": 2},
+            marker={"symbol": _SYMBOL[name], "size": 10},
+            hovertemplate=f"{name} supports reach %{{y:.1f}}%<extra></extra>",
+        )
+        figure.add_annotation(
+            x=len(names) - 1,
+            y=100 * rows["accuracy"].iloc[-1],
+            text=f"  {name}",
+            showarrow=False,
+            xanchor="left",
+            xshift=8,
+            yshift=lifts[name],
+            font={"color": meaning(name), "size": 13},
+        )
+    figure.update_xaxes(title="classes of a task, by how far apart they are in meaning (quarters of all tasks)")
+    figure.update_yaxes(title="accuracy (%)", rangemode="tozero", range=[0, 105])
+    figure.update_layout(height=height, margin=_MARGIN | {"r": 60}, showlegend=False)
+    return figure
+
+
+def plot_stress(matrix: Sequence[Mapping[str, Any]], adaptation_names: Mapping[str, str], source: str) -> go.Figure:
+    """Drop from random to hard tasks for every backbone and adaptation; cells say both accuracies."""
+    rows = [r for r in matrix if r["source"] == source]
+    backbones = list(dict.fromkeys(r["backbone"] for r in rows))
+    adaptations = list(dict.fromkeys(r["adaptation"] for r in rows))
+    drop = np.full((len(backbones), len(adaptations)), np.nan)
+    text = np.full(drop.shape, "", dtype=object)
+    words = np.full(drop.shape, "", dtype=object)
+    for r in rows:
+        at = backbones.index(r["backbone"]), adaptations.index(r["adaptation"])
+        drop[at] = r["drop"]
+        half = f" ± {r['drop_ci95']:.1f}" if r["drop_ci95"] is not None else ""
+        text[at] = f"<b>{-r['drop']:+.1f}{half}</b><br>{r['random']:.1f} → {r['hard']:.1f}"
+        words[at] = (
+            f"{r['backbone']}, {adaptation_names[r['adaptation']]}: {r['random']:.1f}% on random tasks, "
+            f"{r['hard']:.1f}% on hard ones ({r['n_tasks']} tasks)"
+        )
+    figure = go.Figure(
+        go.Heatmap(
+            z=drop,
+            x=[adaptation_names[a] for a in adaptations],
+            y=[b + (" (searched with)" if b == source else "") for b in backbones],
+            text=text,
+            texttemplate="%{text}",
+            textfont={"size": 14},
+            customdata=words,
+            hovertemplate="%{customdata}<extra></extra>",
+            colorscale=[[0, _faint(meaning("hard"), 0.06)], [1, _faint(meaning("hard"), 0.75)]],
+            zmin=0,
+            zmax=max(30.0, float(np.nanmax(drop)) if np.isfinite(drop).any() else 30.0),
+            xgap=3,
+            ygap=3,
+            colorbar={"title": {"text": "points lost"}, "thickness": 14},
+        )
+    )
+    figure.update_xaxes(title="how the classifier adapts to the support set", side="top")
+    figure.update_yaxes(autorange="reversed", automargin=True, ticklabelstandoff=8)
+    figure.update_layout(height=140 + 84 * len(backbones), margin=_MARGIN | {"t": 60})
+    return figure
+
+
+def plot_loss_accuracy(
+    loss: Mapping[str, np.ndarray], accuracy: Mapping[str, np.ndarray], height: int = 380
+) -> go.Figure:
+    """Accuracy of every task against its query loss."""
+    figure = go.Figure()
+    for name in SETS:
+        figure.add_scattergl(
+            x=loss[name],
+            y=100 * np.asarray(accuracy[name]),
+            mode="markers",
+            name=name,
+            marker={"color": meaning(name), "symbol": _SYMBOL[name], "size": 6, "opacity": 0.65},
+            hovertemplate=f"{name}: loss %{{x:.2f}}, %{{y:.0f}}% right<extra></extra>",
+        )
+    figure.update_xaxes(title="query loss (nats, logarithmic)", type="log")
+    figure.update_yaxes(title="accuracy (%)", range=[0, 103])
+    figure.update_layout(
+        height=height, margin=_MARGIN, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    )
+    return figure
+
+
+def _faint(colour: str, opacity: float) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def _ticks(steps: pd.Series) -> list[float]:
+    return sorted({float(s) for s in steps})
