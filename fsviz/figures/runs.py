@@ -43,7 +43,7 @@ def plot_accuracies(
         low = float((values - half).min())
         if chance > low - 25:
             figure.add_vline(x=chance, line={"dash": "dot", "color": QUIET}, annotation_text="guessing")
-    figure.update_xaxes(title="accuracy (% of queries right, mean over tasks with 95% interval)")
+    figure.update_xaxes(title="accuracy (% of queries right)")
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
     figure.update_layout(height=110 + 44 * len(names), showlegend=False, margin={"l": 0, "r": 20, "t": 24, "b": 0})
     return figure
@@ -114,6 +114,12 @@ def plot_accuracy_by_measure(
         if i:
             figure.add_vline(x=low, line={"dash": "dot", "width": 1, "color": QUIET})
     longest = max((len(name) for name in curves), default=0)
+    everything = [curve["measure"].to_numpy(dtype=float) for curve in curves.values()]
+    everything += [points[0]] if points is not None else []
+    if everything:  # names at the ends of lines stand in the margin and must not stretch the axis
+        low, high = (float(f(np.concatenate(everything))) for f in (np.nanmin, np.nanmax))
+        pad = 0.02 * (high - low) or 1.0
+        figure.update_xaxes(range=[low - pad, high + pad])
     figure.update_xaxes(title=title)
     figure.update_yaxes(title="accuracy (% of queries right)")
     figure.update_layout(

@@ -1,0 +1,451 @@
+"""The page Evaluate: choose tasks, backbones and methods; a first look at once, the whole in the background."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz import datasets, jobs
+from fsviz.errors import FsvizError
+from fsviz.figures import runs as figures
+from fsviz.records import Dataset, Predictions, Testbed
+from fsviz.studies import comparison, evaluate
+from fsviz.ui import results, shell
+
+LOOK_TASKS = 200
+LOOK_SECONDS = 1.0  # a method whose first look would take longer waits for the run
+DEFAULT_METHODS = ("protonet", "simpleshot", "ridge", "bd_cspn")
+N_TASKS = (100, 200, 500, 1000, 2000, 5000, 10000)
+
+
+def show(dataset: Dataset) -> None:
+    known = evaluate.backbones(dataset)
+    if not known:
+        _no_features(dataset)
+        return
+    answer, settings = st.columns([3.1, 1], gap="large")
+    with settings:
+        spec = _settings(dataset, known)
+        below = st.container()
+    with answer:
+        results.active_runs("evaluate", "evaluate")
+        _just_finished()
+        if spec is None or not _first_look(dataset, spec):
+            return
+    with below:  # after the answer: timing takes a moment
+        _estimate(spec)
+        with st.popover("Copy as command", width="stretch"):
+            st.code(command(spec), language="bash", wrap_lines=True)
+
+
+def _no_features(dataset: Dataset) -> None:
+    """Says what is missing, and offers to make it."""
+    if not dataset.has_pixels:
+        shell.needs(dataset, "features")
+        return
+    st.info(
+        f"**{results.escaped(dataset.title)} has images but no features yet.** Methods work on features: what a "
+        "backbone, a frozen network, sees in every image. Extract them once; it runs in the background.",
+        icon="🧩",
+    )
+    results.active_runs("extract", "extraction")
+    if st.button("Extract features with EfficientNet-Lite0", type="primary"):
+        jobs.submit(
+            {"study": "extraction", "dataset": dataset.name, "backbone": "efficientnet_lite0", "device": "auto"}
+        )
+        st.rerun()
+    st.caption("Or in a terminal:")
+    st.code(f"python -m fsviz extract {shlex.quote(dataset.name)} --backbone efficientnet_lite0", language="bash")
+
+
+# --- settings ----------------------------------------------------------------------------------------------------
+
+
+def _settings(dataset: Dataset, known: list[str]) -> dict[str, Any] | None:
+    """The narrow column: what to run. Returns the spec, None when something has to be chosen first."""
+    st.subheader("What to run", anchor=False)
+    chosen = _methods()
+    backbones = st.multiselect(
+        "Backbones",
+        known,
+        default=known[:1],
+        key="backbones",
+        bind="query-params",
+        help="Frozen networks whose features of these images are at hand. More of them: page Add images.",
+    )
+    source = _tasks(dataset, (backbones or known)[0])
+    device = _device()
+    if not chosen or not backbones:
+        st.info("Choose at least one method and one backbone.", icon="👈")
+        return None
+    spec = {
+        "study": "evaluate",
+        "dataset": dataset.name,
+        "backbones": backbones,
+        "methods": chosen,
+        "device": device,
+        **source,
+    }
+    if st.button("Start the run", type="primary", width="stretch", key="start"):
+        run_id = jobs.submit(spec)
+        st.session_state["watched_run"] = run_id
+        st.toast(f"Run {run_id} is on its way. You may close the browser.", icon="🚀")
+        st.rerun()
+    return spec
+
+
+def _methods() -> list[dict[str, Any]]:
+    """Method picker and, for each one chosen, the controls its parameters ask for."""
+    methods = evaluate.methods()
+    names = st.pills(
+        "Methods",
+        list(methods),
+        selection_mode="multi",
+        default=[name for name in DEFAULT_METHODS if name in methods],
+        format_func=lambda name: methods[name].title,
+        key="methods",
+        bind="query-params",
+        help="Inductive methods judge each query image alone; transductive ones look at all queries of a task at once.",
+    )
+    chosen = []
+    if names:
+        with st.popover("Parameters of the methods", width="stretch"):
+            for name in names:
+                method = methods[name]
+                st.markdown(f"**{method.title}** · {method.kind} · {method.paper}")
+                st.caption(method.what)
+                chosen.append({"name": name, "parameters": {p.name: _control(name, p) for p in method.parameters}})
+    return chosen
+
+
+def _control(method: str, parameter: Any) -> Any:
+    """One widget, built from what the method says of its parameter."""
+    key = f"{method}_{parameter.name}"
+    label = parameter.name.replace("_", " ")
+    if parameter.kind == "choice":
+        return st.selectbox(
+            label,
+            parameter.choices,
+            index=parameter.choices.index(parameter.default),
+            key=key,
+            bind="query-params",
+            help=parameter.what,
+        )
+    number = int if parameter.kind == "int" else float
+    small = parameter.kind == "float" and abs(parameter.default) < 0.01
+    return st.number_input(
+        label,
+        min_value=number(parameter.low),
+        max_value=number(parameter.high),
+        value=number(parameter.default),
+        step=1 if number is int else number(parameter.default) / 10 or 0.01,
+        format="%d" if number is int else "%.2e" if small else "%.3f",
+        key=key,
+        bind="query-params",
+        help=parameter.what,
+    )
+
+
+def _tasks(dataset: Dataset, backbone: str) -> dict[str, Any]:
+    """Where tasks come from: drawn here, or a saved testbed."""
+    saved = evaluate.testbeds(dataset)
+    if saved:
+        source = st.segmented_control(
+            "Tasks", ["draw", "saved"], default="draw", key="tasks_from", bind="query-params", format_func=_source_name
+        )
+        if source == "saved":
+            name = st.selectbox(
+                "Testbed", saved, key="testbed", bind="query-params", help="Saved on the page Tasks, or by 'sample'."
+            )
+            return {"testbed": name, "seed": 0}
+    return _sampler(dataset, backbone)
+
+
+def _source_name(source: str) -> str:
+    return {"draw": "Draw here", "saved": "Saved testbed"}[source]
+
+
+def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
+    start = evaluate.feasible_sampler(dataset, backbone)
+    split = shell.pick_split(dataset, where=st, default=start["split"])
+    semantic = dataset.taxonomy is not None
+    sampler = st.segmented_control(
+        "Tasks drawn",
+        ["semantic", "uniform"] if semantic else ["uniform"],
+        default=start["sampler"],
+        key="sampler",
+        bind="query-params",
+        help="Semantic: classes close in meaning come together, so tasks range from fine to coarse (Bennequin et al. "
+        "2022). Uniform: any classes together, as most benchmarks do."
+        + ("" if semantic else " This dataset has no taxonomy, so only uniform tasks can be drawn."),
+    )
+    way, shot, query = st.columns(3)
+    n_way = way.number_input("Ways", 2, 1000, start["n_way"], key="n_way", bind="query-params", help="Classes a task.")
+    n_shot = shot.number_input(
+        "Shots", 1, 1000, start["n_shot"], key="n_shot", bind="query-params", help="Labelled images a class."
+    )
+    n_query = query.number_input(
+        "Queries", 1, 1000, start["n_query"], key="n_query", bind="query-params", help="Images to name, a class."
+    )
+    n_tasks = st.select_slider(
+        "Tasks in the run", N_TASKS, start["n_tasks"], key="n_tasks", bind="query-params", format_func="{:,}".format
+    )
+    settings = {"sampler": sampler or start["sampler"], "split": split, "n_way": n_way, "n_shot": n_shot}
+    settings |= {"n_query": n_query, "n_tasks": n_tasks}
+    with st.popover("Sampler and seed", width="stretch"):
+        if settings["sampler"] == "semantic":
+            settings["alpha"] = st.number_input(
+                "alpha: weight of closeness in meaning",
+                0.0,
+                10.0,
+                start["alpha"],
+                0.05,
+                format="%.3f",
+                key="alpha",
+                bind="query-params",
+            )
+            settings["beta"] = st.number_input(
+                "beta: how evenly classes are used", 0.0, 1000.0, start["beta"], 10.0, key="beta", bind="query-params"
+            )
+        seed = st.number_input(
+            "Seed", 0, 10**6, 0, key="seed", bind="query-params", help="The same seed, the same tasks."
+        )
+    return {"sampler": settings, "seed": seed}
+
+
+def _device() -> str:
+    found = _devices()
+    names = {d["device"]: d["name"] for d in found}
+    device = st.selectbox(
+        "Device",
+        list(names),
+        format_func=lambda device: names[device],
+        key="device",
+        help="CUDA devices are listed by name when torch sees them.",
+    )
+    if len(found) == 1:
+        st.caption("No CUDA device is visible to torch here, so this runs on the CPU.")
+    return device
+
+
+@st.fragment
+def _estimate(spec: dict[str, Any]) -> None:
+    """How long it would take, from a trial of a few tasks with each method."""
+    with st.spinner("Timing a few tasks…"):
+        rows = _timed(json.dumps(spec), datasets.stamp(spec["dataset"]))
+    total = sum(row["seconds"] for row in rows)
+    slowest = max(rows, key=lambda row: row["seconds"])
+    text = f"About **{results.duration(total)}** on this device, from a quick trial."
+    if len(rows) > 1 and slowest["seconds"] > 2:
+        text += f" The slowest is {results.escaped(slowest['label'])}: {results.duration(slowest['seconds'])}."
+    st.caption(text)
+
+
+def command(spec: Mapping[str, Any]) -> str:
+    """The command line that runs the same."""
+    words = ["python", "-m", "fsviz", "evaluate", "--dataset", spec["dataset"]]
+    words += ["--backbone", ",".join(spec["backbones"])]
+    words += ["--methods", ",".join(m["name"] for m in spec["methods"])]
+    methods = evaluate.methods()
+    for method in spec["methods"]:
+        defaults = {p.name: p.default for p in methods[method["name"]].parameters}
+        for name, value in method["parameters"].items():
+            if value != defaults[name]:
+                words += ["--set", f"{method['name']}.{name}={value}"]
+    if spec.get("testbed"):
+        words += ["--testbed", spec["testbed"]]
+    else:
+        for name, value in spec["sampler"].items():
+            words += [f"--{name.replace('_', '-')}", str(value)]
+        words += ["--seed", str(spec["seed"])]
+    return shlex.join([*words, "--device", spec["device"]])
+
+
+# --- the answer --------------------------------------------------------------------------------------------------
+
+
+def _just_finished() -> None:
+    """The run started here, once it has ended."""
+    run_id = st.session_state.get("watched_run")
+    if not run_id:
+        return
+    try:
+        run = jobs.status(run_id)
+    except FsvizError:
+        st.session_state.pop("watched_run")
+        return
+    if run.active:
+        return
+    if run.state == "finished":
+        best = max(run.summary["results"], key=lambda r: r["accuracy"])
+        text = (
+            f"Run {run.id} is finished: {results.escaped(best['label'])} is the most accurate, "
+            f"**{best['accuracy']:.1f} ± {best['ci95'] or 0:.1f} %** over {best['n_tasks']:,} tasks."
+        )
+        st.success(text, icon="✅")
+    else:
+        st.warning(f"Run {run.id} was {run.state}. {results.escaped(run.error)} What is finished is kept.", icon="⏸️")
+    left, right = st.columns([3, 1])
+    left.page_link(
+        "pages/5_Runs.py",
+        label="See the whole comparison on the page Runs",
+        icon="📈",
+        query_params={"dataset": run.spec["dataset"]},
+    )
+    if right.button("Hide", key="hide_finished"):
+        st.session_state.pop("watched_run")
+        st.rerun()
+
+
+def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
+    """A real, small evaluation of the chosen methods: headline, figure, mistakes. False when it is impossible."""
+    stamp = datasets.stamp(dataset.name)
+    part = json.dumps(_task_part(spec))
+    try:
+        testbed = _testbed(dataset.name, stamp, part)
+    except FsvizError as error:
+        st.error(str(error), icon="⚠️")
+        _offer_feasible(dataset, spec)
+        return False
+    lines, answers, waiting = {}, {}, []
+    for which, entry in enumerate(evaluate.entries(spec)):
+        guess = evaluate.guess_seconds(dataset, entry.backbone, entry.method, entry.parameters, testbed.tasks)
+        if guess > LOOK_SECONDS and len(lines):
+            waiting.append(entry.label)
+            continue
+        with st.spinner(f"{entry.label} on {len(testbed.tasks)} tasks…"):
+            answer = _look(dataset.name, stamp, part, entry.backbone, entry.method, json.dumps(entry.parameters))
+        line = comparison.line_of(entry, answer, testbed, which=which)
+        lines[line.key], answers[line.key] = line, answer
+    named = comparison.named(list(lines.values()))
+    table = comparison.table(list(lines.values()))
+    top = table.loc[table["accuracy"].idxmax()]
+    _headline(table, top, testbed)
+    _figure(named, table, testbed)
+    if waiting:
+        st.caption(
+            f"Not in this first look because they are slower: {', '.join(map(results.escaped, waiting))}. "
+            "The run has them."
+        )
+    st.subheader("What gets confused", anchor=False)
+    best = named[top["name"]]
+    results.show_confusions(dataset, answers[best.key], testbed.tasks, results.escaped(str(top["name"])), key="look")
+    return True
+
+
+def _headline(table: Any, top: Any, testbed: Testbed) -> None:
+    tasks = testbed.tasks
+    st.caption(
+        f"First look: {len(tasks):,} tasks, {tasks.n_way} ways, {tasks.support.shape[2]} shots, "
+        f"{tasks.query.shape[2]} queries a class. The run on the right takes more tasks for narrower intervals."
+    )
+    best, second, fine, coarse = st.columns(4)
+    best.metric(
+        "Most accurate",
+        f"{top['accuracy']:.1f} ± {top['ci95']:.1f} %",
+        str(top["name"]),
+        delta_color="off",
+        delta_arrow="off",
+        help="Mean accuracy over the tasks with its 95% interval.",
+    )
+    chance = 100 / tasks.n_way
+    if len(table) > 1:
+        runner = table[table["name"] != top["name"]].sort_values("accuracy").iloc[-1]
+        second.metric(
+            f"Next: {runner['name']}",
+            f"{runner['accuracy']:.1f} ± {runner['ci95']:.1f} %",
+            f"{runner['accuracy'] - top['accuracy']:+.1f} points",
+            delta_color="off",
+        )
+    else:
+        second.metric("Guessing", f"{chance:.1f} %", help="One class out of the ways of a task, at random.")
+    if not np.isnan(top["Q1"]):
+        fine.metric(
+            "Finest quarter (Q1)",
+            f"{top['Q1']:.1f} %",
+            help="The best method on the quarter of tasks whose classes are closest in meaning.",
+        )
+        coarse.metric(
+            "Coarsest quarter (Q4)",
+            f"{top['Q4']:.1f} %",
+            f"{top['Q4'] - top['Q1']:+.1f} points from Q1",
+            help="The best method on the quarter of tasks whose classes are farthest apart in meaning.",
+        )
+    else:
+        fine.metric("Guessing", f"{chance:.1f} %", help="One class out of the ways of a task, at random.")
+        coarse.metric("Tasks", f"{len(tasks):,}")
+
+
+def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed) -> None:
+    lines = list(named.values())
+    curves = comparison.curves(lines, window=max(20, len(testbed.tasks) // 5))
+    if curves:
+        st.plotly_chart(figures.plot_accuracy_by_measure(curves, height=380), key="look_curves")
+        st.caption(
+            "Accuracy against how far apart in meaning a task's classes are (**coarsity**: the mean squared distance "
+            "between them in the taxonomy). Rolling mean over a fifth of the tasks"
+            + (", with its 95% band." if len(curves) <= 4 else ".")
+        )
+    st.plotly_chart(
+        figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], 100 / testbed.tasks.n_way),
+        key="look_bars",
+    )
+    st.caption(f"Mean accuracy over the same {len(testbed.tasks):,} tasks; bars are 95% intervals.")
+
+
+def _offer_feasible(dataset: Dataset, spec: Mapping[str, Any]) -> None:
+    """A button that sets what does fit."""
+    if not spec.get("sampler"):
+        return
+    asked = spec["sampler"]
+    fits = evaluate.feasible_sampler(
+        dataset,
+        spec["backbones"][0],
+        asked["split"],
+        n_way=asked["n_way"],
+        n_shot=asked["n_shot"],
+        n_query=asked["n_query"],
+    )
+    changes = {name: fits[name] for name in ("n_way", "n_shot", "n_query") if fits[name] != asked[name]}
+    if changes:
+        words = ", ".join(f"{name} {value}" for name, value in changes.items())
+        st.button(
+            f"Use the largest that fits: {words}", on_click=st.session_state.update, args=(changes,), type="primary"
+        )
+
+
+# --- cached ------------------------------------------------------------------------------------------------------
+
+
+def _task_part(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a spec that decides the tasks of a first look; their number in the run does not."""
+    part = {name: spec[name] for name in ("testbed", "sampler", "seed", "backbones") if name in spec}
+    if "sampler" in part:
+        part["sampler"] = {**part["sampler"], "n_tasks": LOOK_TASKS}
+    return part
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _testbed(dataset: str, stamp: str, part: str) -> Testbed:
+    return evaluate.look_testbed(shell.load_dataset(dataset), json.loads(part), LOOK_TASKS)
+
+
+@st.cache_resource(show_spinner=False, max_entries=256)
+def _look(dataset: str, stamp: str, part: str, backbone: str, method: str, parameters: str) -> Predictions:
+    tasks = _testbed(dataset, stamp, part).tasks
+    return evaluate.look(shell.load_dataset(dataset), backbone, method, json.loads(parameters), tasks)
+
+
+@st.cache_data(show_spinner=False, max_entries=128)
+def _timed(spec: str, stamp: str) -> list[dict[str, Any]]:
+    return evaluate.estimate(json.loads(spec), seconds=0.1)
+
+
+@st.cache_data(show_spinner=False)
+def _devices() -> list[dict[str, str]]:
+    return evaluate.devices()

@@ -1,0 +1,12 @@
+"""Runs: everything that was run, compared task by task and set beside the published numbers."""
+
+from fsviz.ui import runs, shell
+
+with shell.page(
+    "What came out, and is the difference real?",
+    "Every evaluation is kept. Methods that saw the same tasks are compared task by task, and set beside what papers "
+    "printed.",
+    icon="📈",
+    paper="Bennequin et al. (2022), figure 5 and tables 1 to 3",
+) as dataset:
+    runs.show(dataset)
