@@ -109,8 +109,7 @@ def _draw(row: dict[str, Any], size: int) -> Image.Image:
     if row["blur"] > 0:
         picture = picture.filter(ImageFilter.GaussianBlur(row["blur"] * size / 100))
     if row["brightness"] != 1:
-        factor = round(row["brightness"] * 1000)
-        picture = picture.point([min(255, (level * factor + 500) // 1000) for level in range(256)] * 3)
+        picture = picture.point(_exposure(round(row["brightness"] * 1000)))
     return picture
 
 
@@ -204,6 +203,11 @@ def _light(context: str) -> list[int]:
     factors = [round(f * 100) for f in AMBIENT[context]]
     table = [(level * f + 50) // 100 for f in factors for level in range(256)]
     return [*table, *range(256)]  # alpha stays
+
+
+@lru_cache(maxsize=1024)
+def _exposure(thousandths: int) -> list[int]:
+    return [min(255, (level * thousandths + 500) // 1000) for level in range(256)] * 3
 
 
 @lru_cache(maxsize=1)
