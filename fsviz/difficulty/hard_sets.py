@@ -55,6 +55,9 @@ def select_supports(
     step      size of a gradient step. From ones, one step picks the same images whatever its size, because the
               order of the weights is the order of the gradient: then the closed form is used, without weights.
     n_steps   more than one step starts the next from the projected, now sparse weights.
+
+    One step follows a straight line. Where a class has distinct groups, an easy set of several shots may therefore
+    stay inside one group and miss the variety that a random set has; greedy search does not.
     """
     import torch
 

@@ -30,6 +30,7 @@ from fsviz.errors import BadInput, UnknownName
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.studies import evaluate as evaluation_study
+from fsviz.workspace import home
 
 __all__ = ["Difference", "HardSets", "attribute_names"]
 
@@ -243,8 +244,13 @@ def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]])
     return HardSets(spec, tasks, said)
 
 
-@lru_cache(maxsize=2)
 def _features_of(dataset: str, backbone: str) -> Features:
+    """The features, read once for all chunks of a run while the workspace does not change."""
+    return _features_at(dataset, backbone, f"{home()} {datasets.stamp(dataset)}")
+
+
+@lru_cache(maxsize=2)
+def _features_at(dataset: str, backbone: str, stamp: str) -> Features:
     return features.load(datasets.load(dataset), backbone)
 
 

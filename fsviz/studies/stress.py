@@ -28,7 +28,7 @@ from fsviz.numerics import mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies import hard_sets
-from fsviz.workspace import read_json, write_json
+from fsviz.workspace import home, read_json, write_json
 
 FULL = "full_finetuning"
 ADAPTATIONS: dict[str, str] = {
@@ -245,8 +245,13 @@ def _tasks_at(path: str, stamp: int) -> Tasks:
         return Tasks(stored["class_ids"], stored["support"], stored["query"])
 
 
-@lru_cache(maxsize=4)
 def _features_of(dataset: str, backbone: str) -> Features:
+    """The features, read once for all chunks of a run while the workspace does not change."""
+    return _features_at(dataset, backbone, f"{home()} {datasets.stamp(dataset)}")
+
+
+@lru_cache(maxsize=4)
+def _features_at(dataset: str, backbone: str, stamp: str) -> Features:
     return features.load(datasets.load(dataset), backbone)
 
 

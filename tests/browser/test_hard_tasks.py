@@ -1,0 +1,101 @@
+"""The page of hard tasks in a real browser, on the demo as it ships."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.browser.conftest import settle
+
+
+def open_page(page, app: str, query: str = "") -> None:
+    page.goto(f"{app}/Hard_tasks{query}")
+    settle(page, 90_000)
+    page.wait_for_selector("text=Hard supports cost", timeout=90_000)
+
+
+def metric(page, label: str) -> float:
+    box = page.locator('[data-testid="stMetric"]', has_text=label).first
+    return float(re.search(r"-?[\d.]+", box.locator('[data-testid="stMetricValue"]').inner_text())[0])
+
+
+def test_the_demo_shows_a_result_at_once(page, app: str) -> None:
+    open_page(page, app)
+    assert metric(page, "Hard supports cost") > 15
+    assert metric(page, "Accuracy, hard support") < metric(page, "Accuracy, random support")
+    assert metric(page, "Accuracy, random support") < metric(page, "Accuracy, easy support")
+    page.wait_for_selector(".js-plotly-plot")
+    page.wait_for_selector("text=the same queries, three support sets")
+    page.wait_for_selector(".tile.wrong")
+    assert page.locator(".row.support").count() == 15  # five classes, three support sets
+    assert page.locator(".row.query").count() == 5
+    assert page.locator(".row.query .tile.wrong .badge").count() > 0
+    page.wait_for_selector("text=What differs between support and query")
+
+
+def test_an_image_is_enlarged_by_a_click(page, app: str) -> None:
+    open_page(page, app)
+    page.locator(".row.query .tile").first.click()
+    dialog = page.locator('[data-testid="stDialog"]')
+    dialog.wait_for()
+    assert "query of task" in dialog.inner_text()
+    dialog.locator("img").first.wait_for()
+
+
+def test_queries_can_be_seen_with_another_support(page, app: str) -> None:
+    open_page(page, app)
+    page.wait_for_selector(".row.query .tile")
+    hard = page.locator(".row.query .tile.wrong").count()
+    page.get_by_role("radio", name="easy support").click()
+    page.wait_for_function(f"() => document.querySelectorAll('.row.query .tile.wrong').length < {hard}")
+
+
+@pytest.mark.parametrize(
+    "section, words",
+    [
+        ("Attributes", "What does a shift of one attribute cost?"),
+        ("Closeness+in+meaning", "Are close classes and bad supports two problems or one?"),
+        ("Step+size", "How far must the selection weights move?"),
+        ("Stress+test", "Is a task that is hard for one classifier hard for all?"),
+    ],
+)
+def test_every_section_opens_by_its_link(page, app: str, section: str, words: str) -> None:
+    open_page(page, app, f"?n_tasks=50&show={section}")
+    page.wait_for_selector(f"text={words}", timeout=90_000)
+    settle(page, 90_000)
+    assert page.locator(".js-plotly-plot").count() >= 2
+    assert page.locator('[data-testid="stAlertContentError"]').count() == 0
+
+
+def test_the_step_size_changes_the_accuracy(page, app: str) -> None:
+    open_page(page, app, "?n_tasks=50&show=Step+size&look_at_step=0.1")
+    page.wait_for_selector("text=Hard supports at step 0.1", timeout=90_000)
+    small = metric(page, "Hard supports at step 0.1")
+    slider = page.locator('[data-testid="stSlider"]', has_text="Step size").get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("End")
+    page.wait_for_selector("text=Hard supports at step 1000", timeout=30_000)
+    assert metric(page, "Hard supports at step 1000") < small - 10
+
+
+def test_a_long_search_runs_as_a_job_and_ends_in_the_page(page, app: str) -> None:
+    open_page(page, app, "?n_tasks=50&search=greedy&n_shot=2&n_query=5")
+    page.get_by_role("button", name="Start the run").click()
+    page.wait_for_selector("text=Greedy search runs in the background", state="detached", timeout=120_000)
+    page.wait_for_selector('[data-testid="stProgress"]', state="detached", timeout=120_000)
+    settle(page, 60_000)
+    page.wait_for_selector("text=--method greedy", timeout=60_000)
+    assert metric(page, "Hard supports cost") > 15
+
+
+def test_a_testbed_is_saved(page, app: str) -> None:
+    open_page(page, app, "?n_tasks=50")
+    page.get_by_role("button", name="Save testbed").click()
+    page.wait_for_selector("text=Saved as demo-test-hard-")
+
+
+def test_a_dataset_without_features_says_the_next_step(page, app: str) -> None:
+    page.goto(f"{app}/Hard_tasks?dataset=tiered_imagenet")
+    settle(page, 60_000)
+    page.wait_for_selector("text=has no features")

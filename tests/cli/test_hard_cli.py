@@ -1,0 +1,83 @@
+"""hard and stress from a terminal, as a user types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fsviz.cli import main
+from fsviz.sampling.testbeds import list_testbeds, load_testbed
+from tests.studies.shifted_dataset import make_shifted
+
+TASKS = ["--n-way", "4", "--n-shot", "3", "--n-query", "6", "--n-tasks", "30"]
+
+
+@pytest.fixture
+def shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    return make_shifted()
+
+
+def run_json(capsys, *arguments: str) -> dict:
+    assert main([*arguments, "--json"]) == 0
+    out = capsys.readouterr().out
+    assert len(out.strip().splitlines()) == 1
+    return json.loads(out)
+
+
+def fails(capsys, *arguments: str) -> str:
+    assert main(list(arguments)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err.splitlines()[-1]
+
+
+def test_hard_prints_the_promised_json_and_saves_the_testbed(shifted, capsys) -> None:
+    answer = run_json(capsys, "hard", "shifted", "--backbone", "first", *TASKS)
+    assert {"accuracy", "n_tasks", "testbed"} <= set(answer)
+    assert answer["n_tasks"] == 30
+    assert set(answer["accuracy"]) == {"hard", "random", "easy"}
+    assert answer["accuracy"]["hard"] < answer["accuracy"]["random"] <= 100
+    assert answer["testbed"] in list_testbeds()
+    assert load_testbed(answer["testbed"], shifted).tasks.support.shape == (30, 4, 3)
+
+
+@pytest.mark.parametrize(
+    "more", [["--method", "greedy", "--n-tasks", "6"], ["--sampler", "variable"], ["--start", "random"]]
+)
+def test_other_searches_and_samplers(shifted, capsys, more: list[str]) -> None:
+    answer = run_json(capsys, "hard", "shifted", "--backbone", "first", *TASKS, *more)
+    assert answer["accuracy"]["hard"] < answer["accuracy"]["random"]
+
+
+def test_the_easy_objective_saves_the_easy_sets(shifted, capsys) -> None:
+    answer = run_json(capsys, "hard", "shifted", "--backbone", "first", *TASKS, "--objective", "easy")
+    assert "-easy-" in answer["testbed"]
+    assert load_testbed(answer["testbed"], shifted).recipe["sampler"] == "easy_sets"
+
+
+def test_the_text_for_a_person(shifted, capsys) -> None:
+    assert main(["hard", "shifted", "--backbone", "first", *TASKS]) == 0
+    out = capsys.readouterr().out
+    assert "Hard support sets cost" in out
+    assert "random" in out
+
+
+def test_stress_prints_a_matrix(shifted, capsys) -> None:
+    answer = run_json(
+        capsys, "stress", "shifted", "--backbones", "first,second", "--adaptations", "protonet,tim", *TASKS
+    )
+    assert len(answer["matrix"]) == 4
+    assert all(row["drop"] > 0 for row in answer["matrix"])
+    assert main(["stress", "shifted", "--adaptations", "protonet", *TASKS]) == 0
+    assert "rank correlation" in capsys.readouterr().out
+
+
+def test_bad_input_is_one_sentence(shifted, capsys) -> None:
+    assert "There is no dataset named 'shiftd'" in fails(capsys, "hard", "shiftd")
+    assert "n_shot" in fails(capsys, "hard", "shifted", "--backbone", "first", "--n-shot", "60")
+    assert "features" in fails(capsys, "hard", "shifted", "--backbone", "resnet12")
+    assert "features" in fails(capsys, "stress", "tiered_imagenet")
+    assert "adaptation" in fails(capsys, "stress", "shifted", "--adaptations", "svm")

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fsviz import datasets, features, jobs
+from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
+from fsviz.records import PAD
+from fsviz.sampling.testbeds import list_testbeds, load_testbed
+from fsviz.studies import hard_sets, stress
+from tests.studies.shifted_dataset import make_shifted
+from tests.studies.toy_dataset import make_toy
+
+SPEC = {"dataset": "shifted", "backbone": "first", "n_tasks": 60, "n_query": 8}
+
+
+@pytest.fixture
+def shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    return make_shifted()
+
+
+def test_easy_is_above_random_and_hard_far_below(shifted) -> None:
+    found = hard_sets.find_hard_sets(SPEC)
+    numbers = hard_sets.summary(found)
+    accuracy = numbers["accuracy"]
+    assert accuracy["hard"] < accuracy["random"] - 15
+    assert accuracy["random"] < accuracy["easy"]
+    assert numbers["drop"] == pytest.approx(accuracy["random"] - accuracy["hard"])
+    assert numbers["n_tasks"] == 60
+    assert numbers["spearman_loss_accuracy"] > 0.8
+    assert all(sum(numbers["histogram"][name]) == 60 for name in hard_sets.SETS)
+
+
+def test_the_three_sets_share_classes_and_queries_and_nothing_leaks(shifted) -> None:
+    found = hard_sets.find_hard_sets(SPEC)
+    class_of = shifted.image_class_ids()
+    for name in hard_sets.SETS:
+        tasks = found.tasks[name]
+        assert (tasks.query == found.tasks["random"].query).all()
+        assert (class_of[tasks.support] == tasks.class_ids[:, :, None]).all()
+        for support, query in zip(tasks.support, tasks.query, strict=True):
+            assert not set(support.ravel()) & set(query.ravel())
+
+
+def test_the_search_finds_the_attribute_that_moves_features_and_not_the_other(shifted) -> None:
+    found = hard_sets.find_hard_sets(SPEC)
+    table = hard_sets.gap_table(found, shifted, by="class").set_index(["attribute", "set"])["gap"]
+    assert table["context", "hard"] > table["context", "random"] + 0.1
+    assert abs(table["noise", "hard"] - table["noise", "random"]) < 0.25
+    words = hard_sets.task_differences(found, shifted)["hard"][0]
+    assert {d.attribute for d in words} == {"context", "noise"}
+    gap = hard_sets.task_gap(found, shifted, "context")
+    assert gap.shape == (60,)
+
+
+def test_a_curated_shift_costs_accuracy_where_the_attribute_matters(shifted) -> None:
+    table = hard_sets.shift_table({**SPEC, "n_shot": 3, "n_tasks": 80}).set_index("attribute")
+    assert table.loc["context", "cost"] > 10
+    assert table.loc["context", "cost"] - table.loc["context", "ci95"] > 0
+    assert abs(table.loc["noise", "cost"]) < 5
+    assert (table["problem"] == "").all()
+    impossible = hard_sets.shift_table({**SPEC, "n_shot": 30}).set_index("attribute")
+    assert "needs 5 classes" in impossible.loc["context", "problem"]
+    assert np.isnan(impossible.loc["context", "cost"])
+
+
+def test_steps_from_random_weights(shifted) -> None:
+    table = hard_sets.step_sweep(SPEC, steps=(0.01, 200.0, 5000.0), objectives=("hard",))
+    random = hard_sets.summary(hard_sets.find_hard_sets(SPEC))["accuracy"]
+    assert abs(table["accuracy"].iloc[0] - random["random"]) < 8
+    assert table["accuracy"].is_monotonic_decreasing
+    assert abs(table["accuracy"].iloc[2] - random["hard"]) < 8
+    several = hard_sets.steps_sweep(SPEC, most=2)
+    assert several["n_steps"].tolist() == [1, 2]
+    assert several["accuracy"].iloc[0] == pytest.approx(random["hard"])
+
+
+def test_coarsity_quartiles_and_close_classes(shifted) -> None:
+    found = hard_sets.find_hard_sets({**SPEC, "sampler": "semantic", "alpha": 1.0})
+    table = hard_sets.coarsity_table(found)
+    assert sorted(table["set"].unique()) == sorted(hard_sets.SETS)
+    assert table.groupby("set")["n_tasks"].sum().eq(60).all()
+    uniform = hard_sets.find_hard_sets(SPEC).tasks["random"].measures["coarsity"]
+    assert found.tasks["random"].measures["coarsity"].mean() < uniform.mean()
+
+
+def test_variable_tasks(shifted) -> None:
+    found = hard_sets.find_hard_sets({**SPEC, "sampler": "variable", "n_tasks": 30})
+    ways = (found.tasks["hard"].class_ids != PAD).sum(axis=1)
+    assert ways.min() >= 5
+    assert len(set(ways)) > 2
+    assert ((found.tasks["hard"].support == PAD) == (found.tasks["random"].support == PAD)).all()
+    assert found.accuracy("hard").mean() < found.accuracy("random").mean()
+
+
+def test_greedy_search_is_as_hard(shifted) -> None:
+    spec = {**SPEC, "n_tasks": 12}
+    greedy = hard_sets.summary(hard_sets.find_hard_sets({**spec, "search": "greedy"}))["accuracy"]
+    fast = hard_sets.summary(hard_sets.find_hard_sets(spec))["accuracy"]
+    assert greedy["hard"] < fast["random"] - 15
+    assert greedy["easy"] > fast["random"]
+
+
+def test_a_run_gives_what_the_study_gives_and_saves_its_testbed(shifted) -> None:
+    run = jobs.run_here({"study": "hard_sets", **SPEC})
+    result = jobs.results(run.id)
+    here = hard_sets.summary(hard_sets.find_hard_sets(SPEC))
+    assert result["accuracy"] == pytest.approx(here["accuracy"])
+    assert list_testbeds() == [result["testbed"]]
+    testbed = load_testbed(result["testbed"], shifted)
+    collected = hard_sets.collect({**run.spec, "folder": str(jobs.folder(run.id))}, jobs.chunks(run.id))
+    assert (testbed.tasks.support == collected.tasks["hard"].support).all()
+    assert testbed.recipe["sampler"] == "hard_sets"
+    assert testbed.recipe["backbone"] == "first"
+    assert json.dumps(result)
+
+
+def test_sets_are_saved_and_exported_like_any_testbed(shifted, tmp_path: Path) -> None:
+    found = hard_sets.find_hard_sets(SPEC)
+    for which in hard_sets.SETS:
+        assert hard_sets.save_sets(found, which) in list_testbeds()
+    path = tmp_path / "easy.csv"
+    path.write_bytes(hard_sets.export_sets(found, "easy", "csv"))
+    back = load_testbed(path, shifted)
+    assert (np.sort(back.tasks.support) == np.sort(found.tasks["easy"].support)).all()
+    with pytest.raises(UnknownName, match="set"):
+        hard_sets.to_testbed(found, "medium")
+
+
+def test_difficulty_carries_over_to_another_backbone_and_other_methods(shifted) -> None:
+    spec = {"dataset": "shifted", "sources": ["first"], "backbones": ["first", "second"], "n_tasks": 40, "n_query": 8}
+    result = stress.run_at_once(spec)
+    assert len(result["matrix"]) == 2 * 3
+    for row in result["matrix"]:
+        assert row["drop"] - row["drop_ci95"] > 5, row
+        assert row["drop"] == pytest.approx(row["random"] - row["hard"])
+    agreement = result["agreement"]
+    assert [(e["source"], e["backbone"]) for e in agreement] == [("first", "second")]
+    assert agreement[0]["accuracy"] > 0.6
+    assert agreement[0]["loss"] > 0.6
+    assert all(e["loss_accuracy"] > 0.6 for e in result["spearman"])
+    recorded = jobs.results(jobs.run_here({"study": "stress", **spec}).id)
+    assert recorded["matrix"] == result["matrix"]
+
+
+def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    make_shifted("pictures", backbones=("conv64f@random",), root=tmp_path / "images")
+    spec = {
+        "study": "stress",
+        "dataset": "pictures",
+        "sources": ["conv64f@random"],
+        "backbones": ["conv64f@random"],
+        "adaptations": ["protonet", "full_finetuning"],
+        "n_tasks": 6,
+        "n_way": 3,
+        "n_shot": 2,
+        "n_query": 4,
+        "finetuning": {"n_tasks": 2, "n_validation": 1, "n_steps": 3, "size": 24},
+    }
+    result = jobs.results(jobs.run_here(spec).id)
+    rows = {row["adaptation"]: row for row in result["matrix"]}
+    assert rows["full_finetuning"]["n_tasks"] == 2
+    assert rows["full_finetuning"]["random"] > 40  # three classes of coloured squares; guessing gives 33
+    chosen = result["learning_rates"]["conv64f@random"]
+    assert set(chosen["accuracy"]) == {"0.0001", "0.001", "0.01"}
+    assert chosen["chosen"] in (1e-4, 1e-3, 1e-2)
+    with pytest.raises(BadInput, match="start it as a run"):
+        stress.run_at_once(spec)
+
+
+def test_bad_input_is_named(shifted) -> None:
+    for change, words in (
+        ({"n_shot": 0}, "n_shot must be a whole number"),
+        ({"sampler": "nice"}, "sampler must be one of"),
+        ({"n_shot": 40}, "images with features"),
+        ({"n_way": 50}, "n_way"),
+        ({"step": -1.0}, "step must be a positive"),
+        ({"shots": 3}, "no setting"),
+        ({"backbone": "third"}, "There are no features|has no features"),
+        ({"classifier": "svm"}, "no method"),
+    ):
+        with pytest.raises(FsvizError, match=words):
+            hard_sets.find_hard_sets({**SPEC, **change})
+    with pytest.raises(BadInput, match='"backbones"'):
+        stress.checked_spec({"dataset": "shifted", "sources": ["first"]})
+    with pytest.raises(UnknownName, match="adaptation"):
+        stress.checked_spec(
+            {"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["svm"]}
+        )
+    with pytest.raises(Missing, match="trains on images"):
+        full = {"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["full_finetuning"]}
+        jobs.run_here({"study": "stress", **full})
+
+
+def test_a_dataset_without_attributes_is_still_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    toy = make_toy()
+    found = hard_sets.find_hard_sets({"dataset": "toy", "backbone": "alpha_net", "n_tasks": 10})
+    assert hard_sets.task_differences(found, toy)["hard"] == [[]] * 10
+    with pytest.raises(Missing, match="has no attributes"):
+        hard_sets.gap_table(found, toy)
+
+
+@pytest.fixture(scope="module")
+def demo():
+    dataset = datasets.load("demo")
+    if "efficientnet_lite0" not in features.available(dataset):
+        pytest.fail("the demo's features are not in data/demo: make them with scripts/demo")
+    return dataset
+
+
+def test_demo_order_of_accuracies_and_time(demo) -> None:
+    spec = {"dataset": "demo", "backbone": "efficientnet_lite0"}
+    hard_sets.find_hard_sets({**spec, "n_tasks": 1})  # the first call of a process loads and compiles
+    start = time.perf_counter()
+    found = hard_sets.find_hard_sets(spec)
+    seconds = time.perf_counter() - start
+    accuracy = hard_sets.summary(found)["accuracy"]
+    print(f"demo, 5-way 5-shot, 200 tasks: {accuracy} in {seconds:.2f} s")
+    assert accuracy["hard"] < accuracy["random"] - 15
+    assert accuracy["random"] < accuracy["easy"]
+    assert seconds < 5
+
+
+def test_demo_hard_sets_stay_hard_for_other_methods_and_backbones(demo) -> None:
+    known = features.available(demo)[:2]
+    result = stress.run_at_once({"dataset": "demo", "sources": known[:1], "backbones": known, "n_tasks": 50})
+    for row in result["matrix"]:
+        assert row["drop"] - row["drop_ci95"] > 3, row
