@@ -39,7 +39,6 @@ class Method:
     kind          "inductive" (each query alone) or "transductive" (all queries of a task together).
     wants_centre  predict also takes `centre` (D,), the mean features of a wider set of images than the task.
     pairwise      its work space grows with the square of the images of a task (the chunk size follows from that).
-    chunk         how many tasks go well together on a CPU: more leave its caches, fewer cost more calls.
     """
 
     name: str
@@ -50,7 +49,6 @@ class Method:
     parameters: tuple[Parameter, ...] = ()
     wants_centre: bool = False
     pairwise: bool = False
-    chunk: int = 64
 
     def load(self) -> Callable[..., Any]:
         """The predict function; imports torch."""
@@ -132,6 +130,7 @@ METHODS: dict[str, Method] = {
             "Picks the nearest prototype after taking the mean off all features and scaling them to length one.",
             (
                 _choice("centring", ("dataset", "support", "none"), "Whose mean features are taken off first."),
+                _DISTANCE,
                 _scale(1.0),
             ),
             wants_centre=True,
@@ -180,15 +179,13 @@ METHODS: dict[str, Method] = {
             "Logistic regression",
             "Bontonou et al. 2020",
             "inductive",
-            "Trains a linear classifier on support features of length one until it fits them well.",
+            "Trains a linear classifier on support features of length one, on one image of each class at a time.",
             (
                 Parameter("epochs", 50, "Passes over the support.", 1, 500, "int"),
-                Parameter("batch_size", 5, "Support images per step, which sets the number of steps.", 1, 500, "int"),
                 Parameter("max_steps", 500, "At most so many steps, however large the support.", 1, 10000, "int"),
                 _lr(0.01),
                 Parameter("weight_decay", 5e-6, _DECAY, 0.0, 1.0),
             ),
-            chunk=16,
         ),
         Method(
             "ridge",

@@ -83,13 +83,13 @@ def transport_batched(cost: Tensor, ways: Tensor, query_mask: Tensor) -> tuple[T
     cost = cost.masked_fill(~ways.unsqueeze(-1), torch.inf)
     kernel = torch.exp(cost.amin(1, keepdim=True) - cost) * there
     share = (query_mask.sum(1) / ways.sum(1).clamp(min=1))[:, None, None]
-    send, receive = torch.ones_like(cost[:, :1]), torch.ones_like(cost[:, :, :1])
+    send, receive = there.to(cost), ways.unsqueeze(-1).to(cost)
     active = torch.ones_like(share, dtype=torch.bool)
     sums = send * (kernel * receive).sum(1, keepdim=True)
     for iteration in range(ITERATIONS):
         new_send = send / (sums + TINY)
         taken = receive * (kernel * new_send).sum(2, keepdim=True)
-        new_receive = receive * share / (taken + TINY)
+        new_receive = (receive * share / (taken + TINY)).clamp(max=1e30)
         new_sums = new_send * (kernel * new_receive).sum(1, keepdim=True)
         change = ((new_sums - sums) * there).abs().amax((1, 2), keepdim=True)
         send, receive = torch.where(active, new_send, send), torch.where(active, new_receive, receive)
@@ -116,12 +116,12 @@ def _transport_loops(
             for w in range(n_way):
                 if ways[t, w] and cost[t, w, m] < least:
                     least = cost[t, w, m]
-            sums[m], send[m] = 0.0, 1.0
+            sums[m], send[m] = 0.0, there[t, m]  # 1 for a query, 0 where padded
             for w in range(n_way):
                 used = there[t, m] and ways[t, w]
                 kernel[m, w] = np.exp(least - cost[t, w, m]) if used else 0.0
                 sums[m] += kernel[m, w]
-        receive[:] = 1.0
+        receive[:] = ways[t]  # 1 for the ways of this task, 0 for the others
         for _ in range(ITERATIONS):
             taken[:] = 0.0
             for m in range(n_query):
@@ -129,7 +129,8 @@ def _transport_loops(
                 for w in range(n_way):
                     taken[w] += kernel[m, w] * send[m]
             for w in range(n_way):
-                receive[w] *= share / (receive[w] * taken[w] + TINY)
+                # a way out of everybody's reach would ask for ever more
+                receive[w] = min(receive[w] * share / (receive[w] * taken[w] + TINY), 1e30)
             change = 0.0
             for m in range(n_query):
                 total = 0.0

@@ -5,7 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fsviz.methods.geometry import blank, in_a_row, mean_image, probabilities, prototypes, squared_distances, unit
+from fsviz.methods.geometry import (
+    blank,
+    cosine,
+    in_a_row,
+    mean_image,
+    probabilities,
+    prototypes,
+    squared_distances,
+    unit,
+)
 
 
 def predict(
@@ -14,6 +23,7 @@ def predict(
     query: Tensor,
     query_mask: Tensor,
     centring: str = "dataset",
+    distance: str = "euclidean",
     scale: float = 1.0,
     centre: Tensor | None = None,
 ) -> Tensor:
@@ -30,5 +40,6 @@ def predict(
         middle = mean_image(*in_a_row(support, support_mask))
     support = unit(blank(support, support_mask) - middle.unsqueeze(1))
     query = unit(blank(query, query_mask) - middle)
-    scores = -scale * squared_distances(query, prototypes(support, support_mask))
-    return probabilities(scores, support_mask.any(2), query_mask)
+    centres = prototypes(support, support_mask)
+    scores = cosine(query, centres) if distance == "cosine" else -squared_distances(query, centres)
+    return probabilities(scale * scores, support_mask.any(2), query_mask)

@@ -1,0 +1,239 @@
+"""Hand-computed cases, the parts that methods share, and easyfsl as an oracle where the algorithms coincide."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from fsviz.methods import METHODS, descent, geometry, pt_map
+from tests.methods.test_methods import EVEN, RAGGED, Batch, make_batch
+
+
+def whole(support: list, query: list) -> Batch:
+    """One task without padding from nested lists."""
+    s, q = torch.tensor([support], dtype=torch.float32), torch.tensor([query], dtype=torch.float32)
+    return Batch(s, torch.ones(s.shape[:3], dtype=torch.bool), q, torch.ones(q.shape[:2], dtype=torch.bool))
+
+
+def test_protonet_by_hand() -> None:
+    batch = whole([[[0.0, 0.0], [0.0, 2.0]], [[3.0, 1.0], [3.0, 1.0]]], [[1.0, 1.0]])
+    # prototypes (0, 1) and (3, 1): squared distances 1 and 4
+    expected = torch.tensor([1 / (1 + math.exp(-3)), 1 / (1 + math.exp(3))])
+    torch.testing.assert_close(batch.predict("protonet")[0, 0], expected)
+
+
+def test_the_order_of_very_unlikely_classes_survives() -> None:
+    # squared distances 0, 100, 400, ...: as plain float32 softmax all but two would be exactly 0
+    batch = whole([[[10.0 * w]] for w in range(12)], [[0.0]])
+    answer = batch.predict("protonet")[0, 0]
+    assert bool((answer.diff() < 0).all()) and float(answer[-1]) > 0
+    assert float(answer.sum()) == pytest.approx(1)
+
+
+def test_knn_votes_and_ties_by_hand() -> None:
+    batch = whole([[[1.0], [9.0]], [[2.0], [8.0]]], [[0.0], [10.0]])
+    one, two = batch.predict("knn")[0], batch.predict("knn", k=2)[0]
+    assert one.argmax(1).tolist() == [0, 0]
+    # k = 2: one vote each; the class with the nearer image wins the tie, by a hundredth of a vote
+    assert two.argmax(1).tolist() == [0, 0]
+    torch.testing.assert_close(two[0], torch.tensor([1.01, 1.005]) / 2.015)
+
+
+def test_ridge_by_hand() -> None:
+    # orthogonal unit supports and penalty 1: each weight vector is half its support image
+    batch = whole([[[2.0, 0.0]], [[0.0, 3.0]]], [[1.0, 0.0]])
+    torch.testing.assert_close(batch.predict("ridge", scale=2.0)[0, 0], torch.tensor([1.0, 0.0]).softmax(0))
+
+
+def test_matching_counts_shots() -> None:
+    # all cosines are 1, so the attention of a class is its share of the support images
+    support = torch.ones(1, 2, 3, 4)
+    mask = torch.tensor([[[True, True, True], [True, False, False]]])
+    answer = METHODS["matching"].load()(support, mask, torch.ones(1, 1, 4), torch.ones(1, 1, dtype=torch.bool))
+    torch.testing.assert_close(answer[0, 0], torch.tensor([0.75, 0.25]))
+
+
+def test_simpleshot_takes_the_centre_off() -> None:
+    # seen from (10, 10) the query points the way of class 1, seen from the origin that of class 0
+    batch = whole([[[12.0, 10.0]], [[10.0, 11.0]]], [[10.0, 10.5]])
+    far = batch.predict("simpleshot", centre=torch.tensor([10.0, 10.0]))
+    torch.testing.assert_close(far[0, 0], torch.tensor([-2.0, 0.0]).softmax(0))
+    assert float((batch.predict("simpleshot", centring="none") - far).abs().max()) > 0.1
+
+
+def test_bd_cspn_weights_by_hand() -> None:
+    # one shot each; the mean shift is zero; the query joins class 0 at cosine c
+    batch = whole([[[1.0, 0.0]], [[-1.0, 0.0]]], [[0.6, 0.8], [-0.6, -0.8]])
+    from fsviz.methods.bd_cspn import rectified_prototypes
+
+    got = rectified_prototypes(batch.support, batch.support_mask, batch.query, batch.query_mask)[0]
+    own, lent = math.exp(1.0), math.exp(0.6)
+    first = torch.tensor([(own + 0.6 * lent) / (own + lent), 0.8 * lent / (own + lent)])
+    torch.testing.assert_close(got, torch.stack([first, -first]))
+
+
+def test_transport_serves_rows_and_columns() -> None:
+    cost = torch.rand(4, 5, 30, generator=torch.Generator().manual_seed(0)) * 8
+    ways, there = torch.ones(4, 5, dtype=torch.bool), torch.ones(4, 30, dtype=torch.bool)
+    ways[1, 2] = False
+    there[2, 20:] = False
+    plan, appeal = pt_map.transport(cost, ways, there)
+    torch.testing.assert_close(plan.sum(1), there.float(), rtol=0, atol=1e-4)
+    share = there.sum(1, keepdim=True) / ways.sum(1, keepdim=True)
+    torch.testing.assert_close(plan.sum(2), share * ways, rtol=0, atol=1e-4)
+    by_softmax = geometry.softmax(appeal.unsqueeze(-1) - cost, ways) * there.unsqueeze(1)
+    torch.testing.assert_close(by_softmax, plan, rtol=0, atol=1e-4)
+
+
+def test_transport_for_other_devices_gives_the_same_plan() -> None:
+    generator = torch.Generator().manual_seed(1)
+    cost = torch.rand(6, 4, 21, generator=generator) * 20
+    ways = torch.rand(6, 4, generator=generator) > 0.3
+    ways[:, 0] = True
+    there = torch.rand(6, 21, generator=generator) > 0.2
+    loops, batched = pt_map.transport(cost, ways, there), pt_map.transport_batched(cost, ways, there)
+    torch.testing.assert_close(loops[0], batched[0], rtol=0, atol=1e-4)
+    torch.testing.assert_close(loops[1][ways], batched[1][ways], rtol=1e-3, atol=1e-3)
+
+
+def test_transport_to_a_way_out_of_reach_stays_finite() -> None:
+    cost = torch.zeros(1, 2, 4)
+    cost[0, 1] = 5000.0
+    everything = torch.ones(1, 2, dtype=torch.bool), torch.ones(1, 4, dtype=torch.bool)
+    for solve in (pt_map.transport, pt_map.transport_batched):
+        assert all(bool(part.isfinite().all()) for part in solve(cost, *everything))
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.01])
+def test_adam_equals_torchs(decay: float) -> None:
+    generator = torch.Generator().manual_seed(2)
+    start, target = torch.randn(3, 2, 7, generator=generator), torch.randn(3, 2, 7, generator=generator)
+
+    def gradient(weights: Tensor) -> Tensor:
+        return 2 * (weights - target)
+
+    weights = start.clone().requires_grad_()
+    optimiser = torch.optim.Adam([weights], lr=0.05, weight_decay=decay)
+    for _ in range(40):
+        optimiser.zero_grad()
+        ((weights - target) ** 2).sum().backward()
+        optimiser.step()
+    torch.testing.assert_close(descent.adam(start, gradient, 40, 0.05, decay), weights.detach(), rtol=1e-5, atol=1e-5)
+    # float64 takes the path of other devices
+    exact = descent.adam(start.double(), lambda w: 2 * (w - target.double()), 40, 0.05, decay)
+    torch.testing.assert_close(exact.float(), weights.detach(), rtol=1e-5, atol=1e-5)
+
+
+def test_each_task_stops_after_its_own_number_of_steps() -> None:
+    start = torch.ones(3, 1, 2)
+    stops = torch.tensor([0, 2, 5])
+    got = descent.adam(start, lambda w: w.clone(), 5, 0.1, stops=stops)
+    for task, stop in enumerate(stops.tolist()):
+        expected = descent.adam(start[task : task + 1], lambda w: w.clone(), stop, 0.1)
+        torch.testing.assert_close(got[task : task + 1], expected)
+
+
+def test_mini_batches_in_order_are_as_good_as_shuffled_ones_for_logistic_regression() -> None:
+    """The published script shuffles mini-batches of five, from random weights."""
+    batch = make_batch([[5] * 5] * 16, [100] * 16, dims=64, seed=4, signal=0.6)
+    truth = torch.arange(100) % 5
+    ours = (batch.predict("logistic").argmax(-1) == truth).float().mean()
+    torch.manual_seed(0)
+    right = []
+    for support, query in zip(batch.support, batch.query):
+        images = torch.nn.functional.normalize(support.reshape(25, -1), dim=1)
+        labels = torch.arange(5).repeat_interleave(5)
+        layer = torch.nn.Linear(64, 5)
+        optimiser = torch.optim.Adam(layer.parameters(), lr=0.01, weight_decay=5e-6)
+        for _ in range(50):
+            for part in torch.randperm(25).split(5):
+                optimiser.zero_grad()
+                torch.nn.functional.cross_entropy(layer(images[part]), labels[part]).backward()
+                optimiser.step()
+        right.append((layer(torch.nn.functional.normalize(query, dim=1)).argmax(1) == truth).float().mean())
+    assert float(ours) == pytest.approx(float(torch.stack(right).mean()), abs=0.03)
+
+
+@pytest.fixture(scope="module")
+def easyfsl():
+    from fsviz.features import torchvision_guard
+
+    torchvision_guard.install()
+    return pytest.importorskip("easyfsl.methods")
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "oracle", "theirs"),
+    [
+        ("protonet", {}, "PrototypicalNetworks", {}),
+        ("protonet", {"distance": "cosine"}, "SimpleShot", {}),
+        ("simpleshot", {"distance": "cosine"}, "SimpleShot", {"feature_normalization": 2.0}),
+        ("finetune", {}, "Finetune", {"fine_tuning_steps": 10, "fine_tuning_lr": 1e-3}),
+        ("bd_cspn", {}, "BDCSPN", {}),
+        ("tim", {}, "TIM", {"fine_tuning_steps": 100, "fine_tuning_lr": 1e-3}),
+        ("transductive_finetuning", {}, "TransductiveFinetuning", {}),
+        # theirs counts the query itself among its neighbours
+        ("laplacian_shot", {}, "LaplacianShot", {"knn": 4, "feature_normalization": 2.0}),
+        (
+            "laplacian_shot",
+            {"normalise": "none", "smoothness": 2.0},
+            "LaplacianShot",
+            {"knn": 4, "lambda_regularization": 2.0},
+        ),
+        ("pt_map", {"normalise": "before"}, "PTMAP", {"feature_normalization": 2.0}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_easyfsl_says_the_same(name: str, parameters: dict, oracle: str, theirs: dict, easyfsl) -> None:
+    batch = make_batch([[5] * 5] * 12, [25] * 12, dims=64, seed=5, signal=0.5)
+    if name == "simpleshot":
+        parameters = {**parameters, "centre": batch.support.mean((0, 1, 2))}
+        theirs = {**theirs, "feature_centering": parameters["centre"]}
+    got = batch.predict(name, **parameters).argmax(-1)
+    labels = torch.arange(5).repeat_interleave(5)
+    expected = []
+    for support, query in zip(batch.support, batch.query):
+        classifier = getattr(easyfsl, oracle)(**theirs)
+        classifier.process_support_set(support.reshape(25, -1), labels)
+        with torch.no_grad():
+            expected.append(classifier(query).argmax(-1))
+    accuracy = (got == torch.arange(25) % 5).float().mean()
+    assert 0.5 < float(accuracy) < 1  # neither hopeless nor trivial
+    assert torch.equal(got, torch.stack(expected))
+
+
+def test_easyfsl_probabilities_of_tim_and_finetune(easyfsl) -> None:
+    for name, theirs in (
+        ("finetune", easyfsl.Finetune(use_softmax=True, fine_tuning_steps=10, fine_tuning_lr=1e-3)),
+        ("tim", easyfsl.TIM(use_softmax=True, fine_tuning_steps=100, fine_tuning_lr=1e-3)),
+    ):
+        answer = EVEN.predict(name)
+        theirs.process_support_set(EVEN.support[0].reshape(25, -1), torch.arange(5).repeat_interleave(5))
+        torch.testing.assert_close(answer[0], theirs(EVEN.query[0]), rtol=0, atol=1e-4)
+
+
+def test_identical_images_do_no_harm() -> None:
+    """Duplicates and zero vectors: distances of zero, lengths of zero."""
+    support, query = torch.zeros(2, 3, 2, 6), torch.zeros(2, 4, 6)
+    support[1], query[1] = 1.0, 1.0
+    masks = torch.ones(2, 3, 2, dtype=torch.bool), torch.ones(2, 4, dtype=torch.bool)
+    for name, method in METHODS.items():
+        answer = method.load()(support, masks[0], query, masks[1])
+        assert bool(answer.isfinite().all()), name
+        if name == "knn":  # all are nearest; one of them has the vote
+            continue
+        torch.testing.assert_close(answer, torch.full((2, 4, 3), 1 / 3), rtol=0, atol=1e-3, msg=name)
+
+
+def test_one_class_alone_gets_everything() -> None:
+    for name in METHODS:
+        batch = make_batch([[2, 0], [1, 3]], [3, 4])
+        assert bool((batch.predict(name)[0, :3, 0] == 1).all()), name
+
+
+def test_masks_of_a_ragged_batch_are_what_the_tests_think() -> None:
+    assert RAGGED.support_mask.sum((1, 2)).tolist() == [11, 20, 6, 4, 9]
+    assert RAGGED.query_mask.sum(1).tolist() == [12, 20, 7, 9, 1]
