@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -236,14 +237,14 @@ def _found(preview: Preview) -> None:
         st.caption(f"{len(picked)} of {len(preview.images):,} images, from as many classes as possible.")
     with right:
         st.dataframe(
-            classes,
+            classes if len(splits) > 1 else classes[["class_name", "n_images"]],
             hide_index=True,
             height=320,
             column_config={
-                "class_name": st.column_config.TextColumn("Class", width=120),
+                "class_name": st.column_config.TextColumn("Class", width=90),
                 "split": st.column_config.TextColumn("Split", width=60),
                 "n_images": st.column_config.ProgressColumn(
-                    "Images", format="%d", min_value=0, max_value=int(classes["n_images"].max()), width=140
+                    "Images", format="%d", min_value=0, max_value=int(classes["n_images"].max()), width=110
                 ),
             },
         )
@@ -456,7 +457,7 @@ def _extract(dataset: Dataset) -> None:
         with st.spinner("Loading the backbone …"):
             jobs.submit({"study": "extraction", "dataset": dataset.name, "backbone": backbone})
         st.rerun()
-    st.caption(f"It would run on {extraction.device_in_words()}, in the background: you may close this page.")
+    st.caption(f"Runs on {extraction.device_in_words()}, in the background: you may close this page.")
     if run is not None:
         if run.active:
             _progress(run.id)
@@ -482,6 +483,8 @@ def _progress(run_id: str) -> None:
         told += f", {speed:,.1f} a second, about {_duration((total - done) / speed)} left"
     elif run.state == "queued":
         told += ", waiting for a free worker"
+    elif run.started is not None:
+        told += f", {_duration(time.time() - run.started)} so far"
     left, right = st.columns([5, 1], vertical_alignment="center")
     left.progress(min(1.0, done / total) if total else run.share_done, told)
     right.button("Cancel", key="cancel_extraction", on_click=jobs.cancel, args=(run_id,), width="stretch")

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from fsviz import datasets
+from fsviz.datasets.saved import moved_sentence
 from fsviz.errors import FsvizError, Missing
 from fsviz.records import Dataset
 from fsviz.studies import browsing, neighbours
@@ -22,7 +23,7 @@ N_NEIGHBOURS = 12
 
 def show(dataset: Dataset) -> None:
     if dataset.root is not None and not dataset.root.is_dir():
-        st.warning(plain(dataset.notes[0]), icon="📁")
+        st.warning(plain(moved_sentence(dataset.name, dataset.root)), icon="📁")
     if not dataset.has_pixels:
         _class_list(dataset)
         return
@@ -223,7 +224,12 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
             f"Extract features on the page Add images, or run: `python -m fsviz extract {dataset.name}`",
             icon="🧩",
         )
-        st.page_link("pages/7_Add_images.py", label="Extract features", icon="➕", query_params=shell.link(dataset))
+        st.page_link(
+            "pages/7_Add_images.py",
+            label="Extract features",
+            icon="➕",
+            query_params=shell.link(dataset, do="Extract features"),
+        )
         return
     backbone = known[0]
     if len(known) > 1:
@@ -297,10 +303,14 @@ def _class_list(dataset: Dataset) -> None:
             selection_mode="single-row",
             key=f"class_list_{dataset.name}_{split}",
             column_config={
-                "class_name": st.column_config.TextColumn("Class", width="large"),
-                "split": st.column_config.TextColumn("Split"),
+                "class_name": st.column_config.TextColumn("Class", width=220),
+                "split": st.column_config.TextColumn("Split", width=60),
                 "n_images": st.column_config.ProgressColumn(
-                    "Images", format="%d", min_value=0, max_value=max(1.0, float(shown["n_images"].max() or 1))
+                    "Images",
+                    format="%d",
+                    min_value=0,
+                    max_value=max(1.0, float(shown["n_images"].max() or 1)),
+                    width=160,
                 )
                 if known
                 else st.column_config.NumberColumn("Images"),

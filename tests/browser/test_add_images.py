@@ -1,0 +1,131 @@
+"""From a folder to a dataset with taxonomy and features through the page alone, and every way it can go wrong."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.browser.conftest import settle
+from tests.datasets.test_folders import picture
+
+HOSTILE = "<img src=x onerror=document.title='owned'>"
+
+
+def open_page(page, app: str, link: str = "") -> None:
+    page.goto(f"{app}/Add_images{link}")
+    settle(page)
+
+
+def give_path(page, path: Path | str) -> None:
+    field = page.get_by_role("textbox", name="Path of a folder")
+    field.fill(str(path))
+    field.press("Enter")
+
+
+def save_as(page, name: str) -> None:
+    field = page.get_by_role("textbox", name="Name", exact=True)
+    field.fill(name)
+    field.press("Enter")
+    settle(page)
+    page.get_by_role("button", name="Save dataset").click()
+    page.get_by_text("is saved").wait_for()
+
+
+def metric(page, label: str) -> str:
+    box = page.locator('[data-testid="stMetric"]').filter(has_text=label).first
+    return box.locator('[data-testid="stMetricValue"]').inner_text()
+
+
+@pytest.fixture
+def pets(tmp_path: Path) -> Path:
+    colours = ("red", "green", "blue", "orange", "purple", "teal")
+    for name in ("dog", "wolf", HOSTILE, 'it\'s "quoted" 🐶'):
+        for i, colour in enumerate(colours):
+            folder = tmp_path / "pets" / name.replace("/", "_")
+            picture(folder / f"{i}.png", colour, size=40)
+    (tmp_path / "pets" / "dog" / "broken.jpg").write_text("not a picture")
+    return tmp_path / "pets"
+
+
+def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, pets: Path) -> None:
+    open_page(page, app)
+    page.get_by_text("Any of these will do").wait_for()
+    give_path(page, pets)
+    page.get_by_role("button", name="Save dataset").wait_for()
+    settle(page)
+    assert (metric(page, "Classes"), metric(page, "Images")) == ("4", "24")
+    page.get_by_text("1 file cannot be opened and is left out").wait_for()
+    assert page.locator(".tile").count() == 24
+    save_as(page, "browser_pets")
+    assert "dataset=browser_pets" in page.url
+    page.get_by_role("button", name="Extract features").last.click()
+    page.get_by_text("Last extraction: 24 images").wait_for(timeout=120_000)
+    page.get_by_text("Features are there under efficientnet_lite0").wait_for()
+    page.locator('[data-testid="stMainBlockContainer"]').get_by_role("link", name="Gallery").click()
+    page.wait_for_url("**/Gallery**")
+    settle(page)
+    page.locator(".wall").first.locator(".caption", has_text="onerror").first.wait_for()
+    page.get_by_text("neighbours are of the same class").wait_for()
+    assert page.title() != "owned"
+
+
+def test_a_zip_is_unpacked_and_saved_with_its_images(page, app: str, tmp_path: Path) -> None:
+    picture_bytes = io.BytesIO()
+    Image.new("RGB", (32, 32), "teal").save(picture_bytes, "PNG")
+    with zipfile.ZipFile(tmp_path / "birds.zip", "w") as archive:
+        for name in ("robin", "crane"):
+            for i in range(3):
+                archive.writestr(f"birds/{name}/{i}.png", picture_bytes.getvalue())
+    open_page(page, app)
+    page.get_by_role("radio", name="A zip file to upload").click()
+    page.locator('input[type="file"]').set_input_files(str(tmp_path / "birds.zip"))
+    page.get_by_role("button", name="Save dataset").wait_for()
+    settle(page)
+    assert metric(page, "Images") == "6"
+    save_as(page, "browser_birds")
+    page.goto(f"{app}/Gallery?dataset=browser_birds")
+    settle(page)
+    page.locator(".tile").nth(5).wait_for()
+
+
+def test_bad_archives_and_paths_are_one_sentence(page, app: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
+        archive.writestr("../evil.png", b"x")
+    open_page(page, app)
+    page.get_by_role("radio", name="A zip file to upload").click()
+    page.locator('input[type="file"]').set_input_files(str(tmp_path / "evil.zip"))
+    page.get_by_text("names a file outside its own folder").wait_for()
+    page.get_by_role("radio", name="A folder or table on this computer").click()
+    settle(page)
+    give_path(page, "/nowhere/at/all")
+    page.get_by_text("'/nowhere/at/all' does not exist").wait_for()
+    (tmp_path / "list.csv").write_text("path,class\ngone.png,dog\n")
+    give_path(page, tmp_path / "list.csv")
+    page.get_by_text("None of the files in the table is there").wait_for()
+
+
+def test_a_taken_name_is_one_sentence(page, app: str, tmp_path: Path) -> None:
+    for name in ("dog", "cat"):
+        for i in range(2):
+            picture(tmp_path / "two" / name / f"{i}.png")
+    open_page(page, app)
+    give_path(page, tmp_path / "two")
+    page.get_by_role("button", name="Save dataset").wait_for()
+    settle(page)
+    field = page.get_by_role("textbox", name="Name", exact=True)
+    field.fill("demo")
+    field.press("Enter")
+    settle(page)
+    page.get_by_role("button", name="Save dataset").click()
+    page.get_by_text("The name 'demo' belongs to a dataset that comes with fsviz").wait_for()
+
+
+def test_other_ways_open_and_explain_themselves(page, app: str) -> None:
+    open_page(page, app, "?dataset=tiered_imagenet&do=Extract+features")
+    page.get_by_text("has no images here, so features cannot be extracted").wait_for()
+    open_page(page, app, "?do=Import+features")
+    page.get_by_text("Pickles are refused").wait_for()

@@ -1,0 +1,87 @@
+"""Filters and orders of the Gallery, against a table small enough to check by eye."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fsviz import datasets
+from fsviz.errors import Missing, UnknownName
+from fsviz.records import Dataset
+from fsviz.studies import browsing
+from fsviz.studies.browsing import BY_CLASS, SHUFFLED, Filter, select_images
+
+
+@pytest.fixture
+def toy() -> Dataset:
+    classes = pd.DataFrame(
+        {"class_name": ["a", "b", "c"], "split": ["train", "test", "test"], "n_images": 2, "node": ""}
+    )
+    images = pd.DataFrame(
+        {
+            "class_id": [2, 0, 1, 0, 2, 1],
+            "path": list("uvwxyz"),
+            "context": ["grass", "sand", "grass", "", "sand", "grass"],
+            "blur": [0.5, np.nan, 0.1, 0.9, 0.1, 0.3],
+            "night": pd.array([True, False, None, True, False, False], dtype="boolean"),
+            "style": ["x", "y", "x", None, "y", "x"],
+        }
+    )
+    splits = {"train": np.array([0]), "test": np.array([1, 2])}
+    return Dataset("toy", "Toy", classes, splits, images=images, attributes=("blur", "night", "style"), origin="folder")
+
+
+def ids(dataset: Dataset, order: str = BY_CLASS, **wanted: object) -> list[int]:
+    return select_images(dataset, Filter(**wanted), order).tolist()  # type: ignore[arg-type]
+
+
+def test_each_filter_alone_and_together(toy: Dataset) -> None:
+    assert ids(toy) == [1, 3, 2, 5, 0, 4]
+    assert ids(toy, split="test") == [2, 5, 0, 4]
+    assert ids(toy, class_ids=[0]) == [1, 3]
+    assert ids(toy, contexts=["grass"]) == [2, 5, 0]
+    assert ids(toy, attributes={"blur": (0.1, 0.3)}) == [2, 5, 4], (
+        "a range includes its ends and leaves out the unknown"
+    )
+    assert ids(toy, attributes={"night": [False]}) == [1, 5, 4]
+    assert ids(toy, attributes={"style": ["y"]}) == [1, 4]
+    assert ids(toy, split="test", contexts=["grass"], attributes={"style": ["x"], "blur": (0.2, 1.0)}) == [5, 0]
+    assert ids(toy, split="train", contexts=["grass"]) == []
+
+
+def test_orders(toy: Dataset) -> None:
+    assert ids(toy, "blur") == [2, 4, 5, 0, 3, 1], "images without a value come last"
+    assert ids(toy, "style") == [0, 2, 5, 1, 4, 3]
+    assert sorted(ids(toy, SHUFFLED)) == list(range(6))
+    assert ids(toy, SHUFFLED) == ids(toy, SHUFFLED)
+    with pytest.raises(UnknownName, match="attribute"):
+        ids(toy, "size")
+    with pytest.raises(UnknownName, match="split"):
+        ids(toy, split="dev")
+
+
+def test_attribute_values_and_rows(toy: Dataset) -> None:
+    assert browsing.attribute_values(toy, "blur") == (0.1, 0.9)
+    assert browsing.attribute_values(toy, "night") == [False, True]
+    assert browsing.attribute_values(toy, "style") == ["x", "y"]
+    expected = {"image": 0, "class": "c", "split": "test", "context": "grass"}
+    expected |= {"blur": 0.5, "night": True, "style": "x", "file": "u"}
+    assert browsing.image_row(toy, 0) == expected
+    row = browsing.image_row(toy, 3)
+    assert "context" not in row and row["style"] is None
+
+
+def test_a_class_table_has_no_images_to_select() -> None:
+    with pytest.raises(Missing, match="python -m fsviz add"):
+        select_images(datasets.load("dtd"), Filter())
+
+
+def test_the_demo_can_be_filtered_by_everything_it_offers() -> None:
+    demo = datasets.load("demo")
+    assert demo.images is not None
+    for name in demo.attributes:
+        values = browsing.attribute_values(demo, name)
+        kept = select_images(demo, Filter(attributes={name: values if isinstance(values, tuple) else values[:1]}))
+        assert 0 < len(kept) <= len(demo.images)
+        assert len(select_images(demo, Filter(), name)) == len(demo.images)

@@ -1,0 +1,117 @@
+"""The Gallery and Add images pages without a browser: states that are quicker to reach from here."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from fsviz import datasets
+from fsviz.datasets import folders
+from fsviz.ui import gallery
+from tests.datasets.test_folders import folder_of, home  # noqa: F401
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def run(page: str, **query: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page(f"pages/{page}")
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception, app.exception
+    return app
+
+
+def texts(app: AppTest) -> str:
+    kinds = (app.title, app.caption, app.markdown, app.info, app.warning, app.error, app.success, app.subheader)
+    return "\n".join(element.value for kind in kinds for element in kind)
+
+
+def test_a_folder_that_moved_is_told_and_the_page_stays_up(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "pets", {"dog": 3, "cat": 3})
+    folders.register("pets", folders.inspect(root))
+    assert "not there any more" not in texts(run("1_Gallery.py", dataset="pets"))
+    shutil.move(root, tmp_path / "elsewhere")
+    told = texts(run("1_Gallery.py", dataset="pets"))
+    assert "any more" in told and "replace" in told
+
+
+def test_a_damaged_dataset_shows_the_demo_and_one_sentence(tmp_path: Path, home: Path) -> None:  # noqa: F811
+    folders.register("pets", folders.inspect(folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})))
+    (home / "datasets" / "pets" / "images.parquet").write_bytes(b"nonsense")
+    for page in ("1_Gallery.py", "7_Add_images.py"):
+        assert "is damaged" in texts(run(page, dataset="pets"))
+
+
+def test_a_broken_image_is_a_tile_that_says_so(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
+    dataset = folders.register("pets", folders.inspect(root))
+    (root / "cat" / "00.png").write_bytes(b"rotten")
+    source, problem = gallery._thumbnail(dataset, 0, 64)
+    assert source == "" and "not an image" in problem
+    assert gallery.thumbnail_uri(dataset, 1, 64).startswith("data:image/png;base64,")
+    told = run("1_Gallery.py", dataset="pets", order="class")
+    assert "not an image" in texts(told)
+
+
+def test_a_thumbnail_changes_with_its_file(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
+    dataset = folders.register("pets", folders.inspect(root))
+    before = gallery.thumbnail_uri(dataset, 0, 64)
+    assert gallery.thumbnail_uri(dataset, 0, 64) == before
+    from PIL import Image
+
+    Image.new("RGB", (30, 30), "orange").save(root / "cat" / "00.png")
+    assert gallery.thumbnail_uri(dataset, 0, 64) != before
+
+
+def test_thumbnails_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gallery, "_KEEP", 5)
+    gallery._kept.clear()
+    demo = datasets.load("demo")
+    for i in range(8):
+        gallery.thumbnail_uri(demo, i, 32)
+    assert len(gallery._kept) == 5
+
+
+def test_a_failed_download_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    import urllib.request
+
+    def no_network(*args: object, **kwargs: object) -> None:
+        raise OSError("Name or service not known")
+
+    monkeypatch.setattr(urllib.request, "urlopen", no_network)
+    app = run("7_Add_images.py")
+    app.session_state["source"] = "A dataset to download"
+    app.run()
+    app.button(key="download").click().run()
+    assert "could not be downloaded" in texts(app) and not app.exception
+
+
+def test_adding_from_the_page_writes_what_was_previewed(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "zoo", {"dog": 2, "wolf": 2})
+    app = run("7_Add_images.py")
+    app.text_input(key="path_0").set_value(str(root)).run()
+    assert not app.exception
+    app.text_input(key="new_name").set_value("zoo").run()
+    app.button(key="save").click().run()
+    assert not app.exception
+    dataset = datasets.load("zoo")
+    assert dataset.classes["node"].tolist() == ["n02084071", "n02114100"]
+    assert "is saved" in texts(app)
+
+
+def test_features_are_imported_from_the_page(tmp_path: Path) -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "f.npz", features=rng.normal(size=(12, 4)).astype("float32"), labels=np.arange(12) // 4)
+    app = run("7_Add_images.py", do="Import features")
+    app.text_input(key="features_file").set_value(str(tmp_path / "f.npz")).run()
+    app.button(key="import").click().run()
+    assert not app.exception and "12 images of 3 classes" in texts(app)
+    told = texts(run("1_Gallery.py", dataset="my_features"))
+    assert "features were imported without images" in told
