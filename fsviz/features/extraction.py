@@ -253,10 +253,11 @@ def _threads(workers: int, device: str) -> Iterator[None]:
 
 def _pace(started: float, finished: int, left: int) -> str:
     rate = finished / max(time.perf_counter() - started, 1e-9)
-    return f"{rate:.1f} images/s, {_duration(left / rate)} left" if rate else "starting"
+    return f"{rate:.1f} images/s, {duration(left / rate)} left" if rate else "starting"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds in words for a person who waits."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

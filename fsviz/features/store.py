@@ -4,7 +4,7 @@ workspace/features/DATASET/BACKBONE-DIGEST/
     values.npy     (n, D) float16 (float32 where the numbers need it), memory-mapped when loaded
     rows.parquet   image_id and class_id of every row
     about.json     the key (every input the values depend on), images that were skipped, and how it was made
-workspace/features/DATASET/.partial-BACKBONE-DIGEST/
+workspace/features/DATASET/.partial-128-BACKBONE-DIGEST/
     00012.npz      a finished shard of SHARD images; what a killed extraction leaves, and the next one continues
 
 Everything is written under a temporary name and renamed.
@@ -13,13 +13,14 @@ Everything is written under a temporary name and renamed.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import shutil
 import time
 import weakref
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,7 @@ from fsviz.errors import BadInput, Missing, WorkspaceError
 from fsviz.records import Dataset, Features
 
 VERSION = 1
-SHARD = 256  # images; a kill loses at most this many
+SHARD = 128  # images; a kill loses at most this many
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "demo" / "features"
 IMPORTED = "imported"
 _LARGEST_HALF = 60_000.0
@@ -186,7 +187,7 @@ def save(
     facts: Mapping[str, Any] | None = None,
 ) -> Path:
     """Stores finished features."""
-    return _write(key, label, [values], image_ids, class_ids, skipped, facts or {})
+    return _write(key, label, [values], _fits_half(values), image_ids, class_ids, skipped, facts or {})
 
 
 # Shards of an extraction that is under way
@@ -227,20 +228,17 @@ def shards_done(key: Mapping[str, Any], label: str) -> set[int]:
 def finish(key: Mapping[str, Any], label: str, dataset: Dataset, facts: Mapping[str, Any]) -> Path:
     """Joins all shards into the finished features and removes them."""
     count = n_shards(len(dataset.images) if dataset.images is not None else 0)
-    shards = [load_shard(key, label, index) for index in range(count)]
-    if any(shard is None for shard in shards):
-        raise WorkspaceError(
-            f"Part of the extraction in {_partial(key, label)} is gone. Run the same command again to make it."
-        )
-    image_ids = np.concatenate([shard.image_ids for shard in shards])
     paths = dataset.images["path"].astype(str).to_numpy() if "path" in dataset.images else None
-    skipped = [
-        {"image_id": image_id, "path": "" if paths is None else str(paths[image_id]), "reason": reason}
-        for shard in shards
-        for image_id, reason in shard.skipped
-    ]
-    class_ids = dataset.image_class_ids()[image_ids]
-    path = _write(key, label, [shard.values for shard in shards], image_ids, class_ids, skipped, facts)
+    image_ids, skipped, half = [], [], True
+    for shard in _each_shard(key, label, count):  # once for the rows, once more for the values: never all in memory
+        image_ids.append(shard.image_ids)
+        half = half and _fits_half(shard.values)
+        for image_id, reason in shard.skipped:
+            where = "" if paths is None else str(paths[image_id])
+            skipped.append({"image_id": image_id, "path": where, "reason": reason})
+    ids = np.concatenate(image_ids)
+    values = (shard.values for shard in _each_shard(key, label, count))
+    path = _write(key, label, values, half, ids, dataset.image_class_ids()[ids], skipped, facts)
     shutil.rmtree(_partial(key, label), ignore_errors=True)
     return path
 
@@ -289,18 +287,34 @@ def locked(key: Mapping[str, Any], label: str, wait: bool = False) -> Iterator[N
 # Private steps
 
 
+def _each_shard(key: Mapping[str, Any], label: str, count: int) -> Iterator[Shard]:
+    for index in range(count):
+        shard = load_shard(key, label, index)
+        if shard is None:
+            raise WorkspaceError(
+                f"Part of the extraction in {_partial(key, label)} is gone. Run the same command again to make it."
+            )
+        yield shard
+
+
+def _fits_half(values: np.ndarray) -> bool:
+    return float(np.abs(values).max(initial=0)) < _LARGEST_HALF
+
+
 def _write(
     key: Mapping[str, Any],
     label: str,
-    parts: Sequence[np.ndarray],
+    parts: Iterable[np.ndarray],
+    half: bool,
     image_ids: np.ndarray,
     class_ids: np.ndarray,
     skipped: Sequence[Mapping[str, Any]],
     facts: Mapping[str, Any],
 ) -> Path:
     path = folder_of(key, label)
-    dims = parts[0].shape[1]
-    half = all(float(np.abs(part).max(initial=0)) < _LARGEST_HALF for part in parts)
+    parts = iter(parts)
+    first = next(parts)
+    dims = first.shape[1]
     dtype = np.dtype(np.float16 if half else np.float32)
     about = {
         "key": dict(key),
@@ -317,7 +331,7 @@ def _write(
         with open(folder / "values.npy", "wb") as file:
             header = {"descr": dtype.str, "fortran_order": False, "shape": (len(image_ids), dims)}
             np.lib.format.write_array_header_1_0(file, header)
-            for part in parts:
+            for part in itertools.chain([first], parts):
                 file.write(np.ascontiguousarray(part, dtype=dtype).data)
         pd.DataFrame({"image_id": image_ids, "class_id": class_ids}).to_parquet(folder / "rows.parquet", index=False)
         (folder / "about.json").write_text(json.dumps(about, indent=1, sort_keys=True), encoding="utf-8")
@@ -407,7 +421,7 @@ def _slug(label: str) -> str:
 
 def _partial(key: Mapping[str, Any], label: str) -> Path:
     final = folder_of(key, label)
-    return final.with_name(f".partial-{final.name}")
+    return final.with_name(f".partial-{SHARD}-{final.name}")  # shards of another size do not mix
 
 
 def _drop_if_empty(folder: Path) -> None:

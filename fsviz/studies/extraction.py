@@ -68,6 +68,8 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     started = time.perf_counter()
     shard = extract_shard(dataset, backbone, index, _decoder(dataset, workers), spec.get("batch"))
     seconds = time.perf_counter() - started
+    images, before = _pace.get(str(spec.get("folder")), (0, 0.0))
+    _pace[str(spec.get("folder"))] = (images + len(shard.image_ids) + len(shard.skipped), before + seconds)
     return {
         "n_images": np.array([len(shard.image_ids)]),
         "seconds": np.array([seconds]),
@@ -98,9 +100,16 @@ def summarise(spec: Mapping[str, Any], chunks: Iterable[Mapping[str, np.ndarray]
 
 
 def describe(spec: Mapping[str, Any], index: int) -> str:
-    """A line beside the progress bar."""
-    last = min(int(spec.get("n_images") or 0), (index + 1) * store.SHARD)
-    return f"{last:,} of {int(spec.get('n_images') or 0):,} images"
+    """A line beside the progress bar: images, speed, and time left at that speed."""
+    total = int(spec.get("n_images") or 0)
+    ready = min(total, (index + 1) * store.SHARD)
+    text = f"{ready:,} of {total:,} images"
+    images, seconds = _pace.get(str(spec.get("folder")), (0, 0.0))
+    if not images or seconds <= 0:
+        return text
+    from fsviz.features.extraction import duration
+
+    return f"{text}, {images / seconds:.1f} images/s, {duration((total - ready) * seconds / images)} left"
 
 
 def extract_now(
@@ -160,6 +169,7 @@ def _dataset(name: str, run: str) -> Dataset:
     return datasets.load(name)
 
 
+_pace: dict[str, tuple[int, float]] = {}  # run folder -> images and seconds of this process, for `describe`
 _decoders: dict[tuple[int, int], Any] = {}
 
 

@@ -1,0 +1,38 @@
+"""The features that ship with the demo are what this code gives for the demo's images."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fsviz import datasets, features
+from fsviz.features import store
+from fsviz.features.backbones import EMBEDDED, load_backbone
+from fsviz.features.extraction import compute, key_of
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_a_sample_recomputed_agrees(name: str, home) -> None:
+    dataset = datasets.load("demo")
+    shipped = features.load(dataset, name)
+    assert shipped.values.dtype == np.float16
+    assert len(shipped.values) == len(dataset.images)
+    assert shipped.image_ids.tolist() == list(range(len(dataset.images)))
+    assert np.array_equal(shipped.class_ids, dataset.image_class_ids())
+    backbone = load_backbone(name, on="cpu")
+    assert dict(shipped.key) == key_of(dataset, backbone), "another backbone, preprocessing or set of images made them"
+    sample = np.linspace(0, len(dataset.images) - 1, 8).astype(int)
+    again = np.concatenate([part.values for part in compute(dataset, sample, backbone)])
+    kept = np.asarray(shipped.values[sample], np.float32)
+    assert np.abs(again - kept).max() < 0.02 * np.abs(again).max()
+    cosine = (again * kept).sum(1) / np.linalg.norm(again, axis=1) / np.linalg.norm(kept, axis=1)
+    assert cosine.min() > 0.9995
+
+
+def test_the_demo_has_features_before_anything_is_written(home) -> None:
+    assert features.available(datasets.load("demo"))[: len(EMBEDDED)] == list(EMBEDDED)
+    listed = {row["backbone"]: row for row in features.list_features()}
+    assert listed["efficientnet_lite0"]["origin"] == "shipped"
+    assert listed["efficientnet_lite0"]["dims"] == 1280
+    assert not home.exists()
+    assert store.SHIPPED.is_dir()
