@@ -85,8 +85,8 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
     kinds = [k for k in ("share", "deviations") if (table["kind"] == k).any()]
     titles = {"share": "values (contexts, styles, ...)", "deviations": "numbers (blur, size, ...)"}
     axes = {
-        "share": "share of images that differ between support and query",
-        "deviations": "shift between support and query (standard deviations)",
+        "share": "share of the mix that differs",
+        "deviations": "shift (standard deviations)",
     }
     figure = make_subplots(rows=1, cols=len(kinds), subplot_titles=[titles[k] for k in kinds], horizontal_spacing=0.17)
     most = 1

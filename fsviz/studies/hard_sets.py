@@ -393,6 +393,29 @@ def curated_tasks(spec: Mapping[str, Any], attribute: str, query_group: str | No
     )
 
 
+def attribute_groups(dataset: Dataset, attribute: str) -> list[str]:
+    """What queries can have in common: the values of an attribute, or its low and high third."""
+    read = attribute_gaps.read_attribute(dataset, attribute)
+    names = curated.attribute_groups(read)[1]
+    return [names[0], names[2]] if read.is_numeric else list(names)
+
+
+def save_curated(spec: Mapping[str, Any], attribute: str, pair: curated.CuratedPair) -> list[str]:
+    """Saves a pair's tasks as two testbeds of the workspace; returns their names."""
+    from fsviz.sampling.testbeds import save_testbed
+
+    spec = checked_spec(spec)
+    names = []
+    for kind, tasks in (("without", pair.without_shift), ("with", pair.with_shift)):
+        plain = re.sub(r"[^A-Za-z0-9_.+=-]+", "_", attribute)
+        name = f"{spec['dataset']}-{spec['split']}-{kind}-{plain}-shift-{spec['n_way']}way-{spec['n_shot']}shot"
+        recipe = {k: spec[k] for k in ("dataset", "split", "n_way", "n_shot", "n_query", "n_tasks", "seed")}
+        recipe |= {"sampler": "curated", "attribute": attribute, "shift": kind == "with"}
+        names.append(f"{name}-{len(tasks)}tasks-seed{spec['seed']}"[:100])
+        save_testbed(Testbed(names[-1], tasks, recipe))
+    return names
+
+
 def shift_table(spec: Mapping[str, Any], attributes: Sequence[str] | None = None) -> pd.DataFrame:
     """What a shift of each attribute costs: accuracy in percent without and with it, on the same queries.
 

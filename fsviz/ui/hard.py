@@ -286,11 +286,12 @@ def _headline(found: HardSets) -> None:
     )
     for column, name in zip(columns[1:], study.SETS):
         column.metric(
-            f"Accuracy, {name} support",
+            SET_WORDS[name],
             f"{accuracy[name]:.1f} %",
-            delta=None if name == "random" else f"{accuracy[name] - accuracy['random']:+.1f} points against random",
+            delta=None if name == "random" else f"{accuracy[name] - accuracy['random']:+.1f} points",
             delta_arrow="off",
-            help=f"Mean over {numbers['n_tasks']:,} tasks" + (f" ± {half[name]:.1f}" if half[name] else "") + ".",
+            help=f"Share of queries classified correctly, mean over {numbers['n_tasks']:,} tasks"
+            + (f" (± {half[name]:.1f})." if half[name] else "."),
         )
 
 
@@ -405,7 +406,7 @@ def _one_task(dataset: Dataset, found: HardSets, task: int, differences: Mapping
     for column, name in zip(columns, study.SETS):
         with column:
             st.markdown(f"**{SET_WORDS[name]}** · {100 * found.accuracy(name)[task]:.0f} % of queries right")
-            clicked[name] = task_rows(dataset, _support_rows(dataset, found, task, name), f"support_{name}", tile_px=54)
+            clicked[name] = task_rows(dataset, _support_rows(dataset, found, task, name), f"support_{name}", tile_px=48)
     _reasons(differences, task)
     view = st.segmented_control(
         "Queries, as classified with the",
@@ -550,15 +551,49 @@ def _attributes(dataset: Dataset, found: HardSets) -> None:
     table = _shifts(_key(spec), datasets.stamp(dataset.name))
     if table["cost"].notna().any():
         st.plotly_chart(figures.plot_shift_cost(table), key="shift_cost")
+        fewer = table[(table["n_query"] > 0) & (table["n_query"] < spec["n_query"])]
+        asked = ", ".join(f"{r['attribute']} {r['n_query']}" for _, r in fewer.iterrows())
         st.caption(
             f"{int(table['n_tasks'].max())} pairs of tasks an attribute, without any search: all queries of a class "
             "share one value (or the lower or upper third of a number); support images are drawn from the same "
             "value or from others. Both tasks of a pair have the same queries. Points are paired differences with "
-            "95% intervals."
+            "95% intervals." + (f" Fewer queries a class where images are few: {asked}." if asked else "")
         )
     problems = table[table["problem"] != ""]
     for _, row in problems.iterrows():
         st.caption(f"⬜ {row['attribute']}: {row['problem']}")
+    possible = table.loc[table["problem"] == "", "attribute"].tolist()
+    if possible:
+        _curate(dataset, spec, table.set_index("attribute"), possible)
+
+
+def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possible: list[str]) -> None:
+    """Tasks with and without one chosen shift, to look at and to keep."""
+    with st.expander("Make tasks with one chosen shift"):
+        columns = st.columns([2, 2, 3], vertical_alignment="bottom")
+        attribute = columns[0].selectbox("Attribute", possible, key="curated_attribute")
+        groups = study.attribute_groups(dataset, attribute)
+        group = columns[1].selectbox("Queries have", ["any one value", *groups], key="curated_group")
+        wanted = {**spec, "n_query": int(table.loc[attribute, "n_query"])}
+        pair = study.curated_tasks(wanted, attribute, None if group == "any one value" else group)
+        names = dataset.classes["class_name"].astype(str).to_numpy()
+        for column, tasks, title in zip(
+            st.columns(2, gap="large"),
+            (pair.without_shift, pair.with_shift),
+            ("Support is like the query", "Support differs from the query"),
+        ):
+            with column:
+                st.markdown(f"**{title}**")
+                rows = []
+                for way, class_id in enumerate(tasks.class_ids[0]):
+                    name, value = names[class_id], pair.group_names[pair.groups[0, way]]
+                    rows.append(Row(name, [Tile(int(i)) for i in tasks.support[0, way]], kind="support"))
+                    rows.append(Row(name, [Tile(int(i)) for i in tasks.query[0, way]], value, kind="query"))
+                task_rows(dataset, rows[:6], f"curated_{title[:12]}", tile_px=44)
+        st.caption(f"The first three classes of the first of {len(pair.with_shift):,} pairs of tasks.")
+        if columns[2].button("Save both as testbeds", icon="💾", key="save_curated"):
+            saved = study.save_curated(wanted, attribute, pair)
+            st.toast(f"Saved as {' and '.join(saved)}", icon="💾")
 
 
 def _plain_spec(found: HardSets, **changes: Any) -> dict[str, Any]:

@@ -69,6 +69,17 @@ def test_a_curated_shift_costs_accuracy_where_the_attribute_matters(shifted) -> 
     assert np.isnan(impossible.loc["context", "cost"])
 
 
+def test_curated_pairs_are_saved_as_testbeds(shifted) -> None:
+    assert hard_sets.attribute_groups(shifted, "noise") == ["low noise", "high noise"]
+    pair = hard_sets.curated_tasks({**SPEC, "n_shot": 2}, "context", "sand")
+    contexts = shifted.images["context"].to_numpy()
+    assert (contexts[pair.with_shift.query] == "sand").all()
+    assert (contexts[pair.with_shift.support] != "sand").all()
+    saved = hard_sets.save_curated({**SPEC, "n_shot": 2}, "context", pair)
+    assert sorted(saved) == sorted(list_testbeds())
+    assert [load_testbed(name, shifted).recipe["shift"] for name in saved] == [False, True]
+
+
 def test_steps_from_random_weights(shifted) -> None:
     table = hard_sets.step_sweep(SPEC, steps=(0.01, 200.0, 5000.0), objectives=("hard",))
     random = hard_sets.summary(hard_sets.find_hard_sets(SPEC))["accuracy"]
