@@ -8,12 +8,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -60,9 +63,12 @@ class Decoder:
         self._pool: ProcessPoolExecutor | None = None
         if workers:
             context = multiprocessing.get_context("spawn")  # a fork would copy torch's threads in an unknown state
-            self._pool = ProcessPoolExecutor(workers, context, _begin, (dataset,))
-            for _ in range(workers):
-                self._pool.submit(_ready)  # starts the processes while the backbone loads
+            try:
+                self._pool = ProcessPoolExecutor(workers, context, _begin, (dataset,))
+                for _ in range(workers):
+                    self._submit(_ready)  # starts the processes while the backbone loads
+            except (OSError, ImportError, NotImplementedError):  # a sandbox without processes or semaphores
+                self._pool, self.workers = None, 0
 
     def __enter__(self) -> Decoder:
         return self
@@ -83,14 +89,14 @@ class Decoder:
             depth = self.workers + max(2, AHEAD // max(1, len(batches[0]) if batches else 1))
             try:
                 for batch in following:
-                    ahead.append(self._pool.submit(_decode_here, batch, preprocessing))
+                    ahead.append(self._submit(_decode_here, batch, preprocessing))
                     if len(ahead) >= depth:
                         break
                 while ahead:
                     decoded = ahead.popleft().result()
                     batch = next(following, None)
                     if batch is not None:
-                        ahead.append(self._pool.submit(_decode_here, batch, preprocessing))
+                        ahead.append(self._submit(_decode_here, batch, preprocessing))
                     yield decoded
                     done += 1
                 return
@@ -100,9 +106,19 @@ class Decoder:
                         "A process that decodes images was killed, perhaps for want of memory. Run the same command "
                         "again: finished parts are kept. Fewer images at once (--batch) need less memory."
                     ) from error
-                # The processes could not start at all (a script without a __main__ guard): decode here instead.
+                # The processes could not start at all: decode here instead.
         for batch in batches:
             yield decode(self._dataset, batch, preprocessing)
+
+    def _submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
+        """A process may start here. Without this it would first import the script that runs, which needs a guard."""
+        assert self._pool is not None
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            return self._pool.submit(function, *arguments)
+        finally:
+            sys.modules["__main__"] = main
 
 
 _worker_dataset: Dataset | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import multiprocessing
 import os
 import signal
 import struct
@@ -188,7 +189,34 @@ def test_a_script_without_a_main_guard_still_extracts(tmp_path: Path) -> None:
     )
     environment = {**os.environ, "FSVIZ_HOME": str(home), "OMP_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=environment)
-    assert "images 6" in done.stdout, done.stderr
+    assert done.stdout == "images 6\n", "the script ran once"
+    assert done.stderr == ""
+
+
+def test_without_processes_images_are_decoded_here(make_dataset, conv, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = make_dataset(6)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "no semaphores here")
+
+    monkeypatch.setattr("fsviz.features.decoding.ProcessPoolExecutor", refuse)
+    assert extract(dataset, conv, workers=2).n_images == 6
+    monkeypatch.undo()
+
+
+def test_a_decoding_process_that_dies_is_one_sentence(make_dataset, conv, small_shards, monkeypatch) -> None:
+    dataset = make_dataset(24)
+    monkeypatch.setattr("fsviz.features.decoding.AHEAD", 2)
+
+    def kill_at_8(done: int, total: int, message: str) -> None:
+        if done == 8:
+            for child in multiprocessing.active_children():
+                child.kill()
+            time.sleep(0.5)
+
+    with pytest.raises(WorkspaceError, match=r"was killed.*finished parts are kept"):
+        extract(dataset, conv, batch=1, workers=1, progress=kill_at_8)
+    assert extract(dataset, conv, batch=4).resumed >= 8
 
 
 # Bad images
