@@ -32,7 +32,8 @@ def save_dataset(dataset: Dataset, overwrite: bool = False, move_images: Path | 
     move_images  a folder whose content becomes the dataset's own copy of its images (uploads); it must lie in the
                  workspace and takes the place of dataset.root.
     """
-    place = _free_place(dataset.name, overwrite)
+    check_new_name(dataset.name, overwrite)
+    place = workspace.folder("datasets", create=True) / dataset.name
     with workspace.atomic_folder(place) as temporary:
         dataset.classes.reset_index(drop=True).to_parquet(temporary / "classes.parquet")
         if dataset.images is not None:
@@ -90,7 +91,8 @@ def remove_dataset(name: str) -> None:
     shutil.rmtree(place, ignore_errors=True)
 
 
-def _free_place(name: str, overwrite: bool) -> Path:
+def check_new_name(name: str, overwrite: bool = False) -> None:
+    """Refuses names that are impossible, that come with fsviz, or (unless overwrite) that are taken."""
     from fsviz.datasets import BUILT_IN
     from fsviz.datasets.catalog import ENTRIES
 
@@ -99,13 +101,11 @@ def _free_place(name: str, overwrite: bool) -> Path:
         raise BadInput(
             f"The name {name!r} belongs to a dataset that comes with fsviz. Choose another, such as my_{name}."
         )
-    place = workspace.folder("datasets", create=True) / name
-    if place.exists() and not overwrite:
+    if (workspace.folder("datasets") / name).exists() and not overwrite:
         raise BadInput(
             f"A dataset named {name!r} is in the workspace already. Choose another name, or replace it "
             "(--replace on the command line)."
         )
-    return place
 
 
 def _assembled(name: str, place: Path, facts: dict[str, Any]) -> Dataset:

@@ -18,6 +18,7 @@ import pandas as pd
 
 from fsviz.datasets import folders
 from fsviz.datasets.preview import Preview, Progress
+from fsviz.datasets.saved import check_new_name
 from fsviz.errors import BadInput
 from fsviz.records import Dataset
 from fsviz.taxonomy import dag, wordnet
@@ -185,6 +186,7 @@ def add(
     """All of it in one go, for the command line; `options` are those of datasets.folders.inspect."""
     from fsviz.datasets import tables
 
+    check_new_name(name, overwrite)  # before minutes are spent on looking
     preview = find(path, progress=progress, **options)
     class_names = preview.classes["class_name"].tolist()
     edges = tables.read_edges(taxonomy_file) if taxonomy_file else None
