@@ -18,7 +18,7 @@ import streamlit as st
 
 from fsviz import datasets, jobs, workspace
 from fsviz.datasets import folders, tables, uploads
-from fsviz.datasets.preview import KINDS, Preview
+from fsviz.datasets.preview import Preview
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset
 from fsviz.studies import extraction, own_images, torchvision_sets
@@ -249,7 +249,7 @@ def _found(preview: Preview) -> None:
             },
         )
     for problem in preview.problems:
-        with st.expander(f"{KINDS[problem.kind].capitalize()}: {plain(problem.message)}", icon="⚠️"):
+        with st.expander(plain(problem.message), icon="⚠️"):
             if problem.items:
                 st.dataframe(pd.DataFrame({"which": list(problem.items)}), hide_index=True, height=200)
             else:

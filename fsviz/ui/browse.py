@@ -12,12 +12,21 @@ import streamlit as st
 from fsviz import datasets
 from fsviz.datasets.saved import moved_sentence
 from fsviz.errors import FsvizError, Missing
+from fsviz.figures import palette
 from fsviz.records import Dataset
 from fsviz.studies import browsing, neighbours
 from fsviz.ui import shell
 from fsviz.ui.gallery import PER_PAGE, Row, Tile, gallery, task_rows
 
 CLASSES_PER_PAGE = 12
+# What is told about an image stays in sight while the wall beside it is scrolled.
+_STICKY = """<style>
+@media (min-width: 900px) {
+  [data-testid="stColumn"]:has(.st-key-gallery_detail) {
+    position: sticky; top: 3.2rem; align-self: flex-start; max-height: calc(100vh - 3.6rem); overflow-y: auto;
+  }
+}
+</style>"""
 N_NEIGHBOURS = 12
 
 
@@ -37,7 +46,8 @@ def show(dataset: Dataset) -> None:
     with left:
         clicked = _images(dataset, image_ids, order) if view == "Images" else _classes(dataset, image_ids)
     shown = _selected(dataset, clicked, image_ids)
-    with right:
+    with right, st.container(key="gallery_detail"):
+        st.html(_STICKY)
         _detail(dataset, shown, chosen=shown != int(image_ids[0]))
 
 
@@ -186,8 +196,10 @@ def _detail(dataset: Dataset, image_id: int, chosen: bool) -> None:
         st.caption("The first image shown. Click another one to see its neighbours.")
     _picture(dataset, image_id)
     st.html(_facts({k: v for k, v in row.items() if k != "class" and v is not None}))
-    _place(dataset, int(dataset.image_class_ids()[image_id]))
+    class_id = int(dataset.image_class_ids()[image_id])
+    _place(dataset, class_id)
     _neighbours(dataset, image_id)
+    _contexts(dataset, class_id, str(row.get("context", "")))
 
 
 def _picture(dataset: Dataset, image_id: int) -> None:
@@ -213,6 +225,38 @@ def _place(dataset: Dataset, class_id: int) -> None:
         names = dataset.classes["class_name"].iloc[list(place.siblings)].astype(str)
         told = ", ".join(plain(n) for n in names[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "")
         st.caption(f"Closest relatives among the classes, all below “{plain(place.shared)}”: {told}.")
+
+
+def _contexts(dataset: Dataset, class_id: int, here: str) -> None:
+    """Where images of the class were taken: bars, the context of this image marked."""
+    if dataset.contexts is None:
+        return
+    counts = dataset.contexts[dataset.contexts["class_id"] == class_id].set_index("context")["n_images"]
+    counts = counts[counts > 0].sort_values(ascending=False)
+    if counts.empty:
+        return
+    st.markdown("**Where its class is seen**")
+    most, total = int(counts.max()), int(counts.sum())
+    shown = list(counts.head(6).items())
+    if here in counts.index and here not in dict(shown):
+        shown[-1] = (here, counts[here])
+    st.html("".join(_bar(str(name), int(n), most, str(name) == here) for name, n in shown))
+    usual = plain(str(counts.index[0]))
+    st.caption(
+        f"{total:,} images in {len(counts)} contexts; {counts.iloc[0] / total:.0%} of them in “{usual}”. "
+        "A classifier may learn the background instead of the thing."
+    )
+
+
+def _bar(name: str, n: int, most: int, here: bool) -> str:
+    colour = palette.ACCENT if here else palette.QUIET
+    mark = " (this image)" if here else ""
+    return (
+        '<div style="display:grid;grid-template-columns:130px 1fr 34px;gap:.5rem;align-items:center;font-size:.84rem">'
+        f"<span>{escape(name)}{mark}</span>"
+        f'<span style="height:9px;border-radius:4px;width:{100 * n / most:.1f}%;background:{colour}"></span>'
+        f'<span style="text-align:right">{n:,}</span></div>'
+    )
 
 
 def _neighbours(dataset: Dataset, image_id: int) -> None:

@@ -73,6 +73,28 @@ def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, p
     assert page.title() != "owned"
 
 
+def test_a_meaning_can_be_corrected_in_the_table(page, app: str, tmp_path: Path) -> None:
+    for name in ("crane", "robin"):
+        for i in range(2):
+            picture(tmp_path / "birds" / name / f"{i}.png")
+    open_page(page, app)
+    give_path(page, tmp_path / "birds")
+    page.get_by_role("button", name="Save dataset").wait_for()
+    settle(page)
+    table = page.locator('[data-testid="stDataFrame"]').last
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    page.mouse.dblclick(box["x"] + 250, box["y"] + 36 + 18)  # the meaning of the first class, below the header
+    page.keyboard.type("lifting device")
+    page.wait_for_timeout(400)
+    page.keyboard.press("Enter")
+    settle(page)
+    save_as(page, "browser_cranes")
+    page.goto(f"{app}/Gallery?dataset=browser_cranes&order=class")
+    settle(page)
+    page.get_by_text("lifting device").first.wait_for()
+
+
 def test_a_zip_is_unpacked_and_saved_with_its_images(page, app: str, tmp_path: Path) -> None:
     picture_bytes = io.BytesIO()
     Image.new("RGB", (32, 32), "teal").save(picture_bytes, "PNG")
