@@ -76,6 +76,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=".tmp-", suffix=path.suffix, dir=path.parent)
         os.close(handle)
+        os.chmod(temporary, 0o644)  # mkstemp gives files that no other user could read
         yield Path(temporary)
         with open(temporary, "rb") as written:
             os.fsync(written.fileno())
