@@ -117,8 +117,8 @@ def _search_settings() -> dict[str, Any]:
             study.SEARCHES,
             key="search",
             bind="query-params",
-            format_func={"fastdiffsel": "FastDiffSel (one gradient step)", "greedy": "greedy (slow)"}.get,
-            help="Greedy swaps one support image at a time for the one that changes the query loss most.",
+            format_func={"fastdiffsel": "FastDiffSel", "greedy": "greedy"}.get,
+            help="FastDiffSel takes one gradient step. Greedy search swaps one support image at a time: slower, a run.",
         ),
         "loss": st.selectbox("Loss", ("euclidean", "cosine"), key="loss", bind="query-params"),
     }
@@ -130,8 +130,8 @@ def _search_settings() -> dict[str, Any]:
             ("ones", "random"),
             key="start",
             bind="query-params",
-            format_func={"ones": "equal", "random": "random (as the paper)"}.get,
-            help="From equal weights one step of any size picks the same images; from random weights its size matters.",
+            format_func={"ones": "equal", "random": "random"}.get,
+            help="From equal weights one step of any size picks the same images; from random ones its size matters.",
         )
         if spec["start"] == "random":
             spec["step"] = _step_slider()

@@ -81,7 +81,7 @@ def test_the_step_size_changes_the_accuracy(page, app: str) -> None:
 
 
 def test_a_long_search_runs_as_a_job_and_ends_in_the_page(page, app: str) -> None:
-    open_page(page, app, "?n_tasks=50&search=greedy&n_shot=2&n_query=5")
+    open_page(page, app, "?n_tasks=50&search=greedy&n_way=3&n_shot=1&n_query=4")
     page.get_by_role("button", name="Start the run").click()
     page.wait_for_selector("text=Greedy search runs in the background", state="detached", timeout=120_000)
     page.wait_for_selector('[data-testid="stProgress"]', state="detached", timeout=120_000)
