@@ -15,6 +15,7 @@ Progress = Callable[[int, int, str], None]
 
 MEMORY = 256 * 2**20  # bytes of work space a chunk may take; a constant, so that the same run has the same chunks
 CPU_CHUNK, GPU_CHUNK = 64, 1024  # tasks at most: more leave a CPU's caches, fewer cost more calls
+CPU_GATHERED = 16 * 2**20  # bytes of features in a chunk on a CPU: large tasks gain nothing from company
 _BLOCK = 4096  # rows or tasks looked at together while checking
 
 
@@ -53,8 +54,7 @@ def evaluate(
     n_tasks, n_way, n_shot = tasks.support.shape
     n_query = tasks.query.shape[2]
     if chunk is None:
-        largest = CPU_CHUNK if place.type == "cpu" else GPU_CHUNK
-        chunk = chunk_size(n_way, n_shot, n_query, table.shape[1], chosen.pairwise, largest)
+        chunk = chunk_size(n_way, n_shot, n_query, table.shape[1], chosen.pairwise, gpu=place.type != "cpu")
     chunk = max(1, min(int(chunk), n_tasks))
     row_of = _row_lookup(features)
     supports, queries = _Gatherer(table, chunk * n_way * n_shot), _Gatherer(table, chunk * n_way * n_query)
@@ -91,13 +91,14 @@ def evaluate(
     return answer
 
 
-def chunk_size(
-    n_way: int, n_shot: int, n_query: int, dims: int, pairwise: bool = False, largest: int = CPU_CHUNK
-) -> int:
+def chunk_size(n_way: int, n_shot: int, n_query: int, dims: int, pairwise: bool = False, gpu: bool = False) -> int:
     """How many tasks to work on together so that the work space stays within MEMORY, whatever their number."""
     images = n_way * (n_shot + n_query)
     floats = 5 * images * dims + 12 * n_way * dims + 12 * images * n_way + (5 * images**2 if pairwise else 0)
-    return int(np.clip(MEMORY // (4 * floats), 1, largest))
+    fits = MEMORY // (4 * floats)
+    if gpu:
+        return int(np.clip(fits, 1, GPU_CHUNK))
+    return int(np.clip(min(fits, CPU_GATHERED // (4 * images * dims)), 1, CPU_CHUNK))
 
 
 def features_mean(features: Features) -> np.ndarray:
