@@ -19,7 +19,11 @@ def register(commands: argparse._SubParsersAction) -> None:
         "attributes), an easyfsl JSON spec, a folder with train.csv/val.csv/test.csv and images/, or torchvision:NAME "
         "(cifar100, omniglot, flowers102, dtd, aircraft, gtsrb)",
     )
-    parser.add_argument("--taxonomy", metavar="FILE", help="a CSV child,parent to use instead of WordNet")
+    parser.add_argument(
+        "--taxonomy",
+        metavar="FILE",
+        help="a CSV child,parent to use instead of WordNet, or the word folders: nested folders as the taxonomy",
+    )
     parser.add_argument("--senses", metavar="FILE", help="a CSV class,synset that corrects the guessed WordNet senses")
     parser.add_argument("--images", metavar="FOLDER", help="where the paths of a CSV or spec start")
     for part in ("path", "class", "split", "context"):

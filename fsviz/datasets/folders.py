@@ -60,7 +60,8 @@ def inspect(
     if images is not None and not images.is_dir():
         raise BadInput(f"The images folder must be a folder. Got the file {images}.")
     if path.is_dir():
-        listed = tables.split_files(path)
+        path = _only_folder_inside(path)
+        listed = tables.list_files(path)
         if listed and not _has_class_folders(path):
             return tables.inspect_files(listed, images, columns, check, progress)
         return _inspect_folder(path, first_level, check, progress)
@@ -189,7 +190,6 @@ def _walk(root: str | os.PathLike[str]):
 def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progress | None) -> Preview:
     if first_level not in ("auto", "split", "class"):
         raise BadInput(f"first_level must be auto, split or class. Got {first_level!r}.")
-    root = _only_folder_inside(root)
     found: list[tuple[tuple[str, ...], str]] = []
     others, links, unreadable, loose = [], [], [], []
     for _, parts, entry in _walk(root):
@@ -256,13 +256,13 @@ def _about_link(path: str, root: Path) -> str:
 
 
 def _only_folder_inside(root: Path) -> Path:
-    """Skips wrappers such as the folder inside an unpacked archive: one folder that holds folders and nothing else."""
+    """Skips wrappers such as the folder inside an unpacked archive: a single folder that is itself no class."""
     while True:
         entries = [e for e in os.scandir(root) if not e.name.startswith(".") and e.name != "__MACOSX"]
         if len(entries) != 1 or not entries[0].is_dir(follow_symlinks=False) or entries[0].name.lower() in SPLIT_NAMES:
             return root
         inner = [e for e in os.scandir(entries[0].path) if not e.name.startswith(".")]
-        if not inner or not all(e.is_dir(follow_symlinks=False) for e in inner):
+        if not inner or any(Path(e.name).suffix.lower() in SUFFIXES for e in inner):
             return root
         root = Path(entries[0].path)
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +20,14 @@ from fsviz.errors import BadInput
 Progress = Callable[[int, int, str], None]
 ENOUGH = 20  # a class of the usual task: 5 support and 15 query images
 FIRST_SPLITS = ("train", "val", "test")
-KINDS: dict[str, str] = {
-    "broken": "cannot be opened",
-    "missing_file": "listed but not there",
-    "leaves_root": "leads out of the folder",
-    "too_few": "few images",
-    "duplicate_name": "names that are easily confused",
-    "listed_twice": "listed more than once",
-    "two_splits": "class in several splits",
-    "left_out": "left out",
-}
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something the user may want to mend. `items` names the files, rows or classes, one text each."""
+    """Something the user may want to mend. `items` names the files, rows or classes, one text each.
+
+    kind  broken, missing_file, leaves_root, too_few, duplicate_name, listed_twice, two_splits or left_out
+    """
 
     kind: str
     message: str
@@ -55,7 +49,7 @@ class Preview:
     attributes: tuple[str, ...] = ()
     class_titles: dict[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def classes(self) -> pd.DataFrame:
         """One row a class, in reading order of the splits, then of the names: class_name, split, n_images."""
         table = self.images.groupby("class_name", sort=False).agg(split=("split", "first"), n_images=("path", "size"))
@@ -75,11 +69,6 @@ class Preview:
             str(split): {"n_classes": len(part), "n_images": int(part["n_images"].sum())}
             for split, part in classes.groupby("split", sort=False)
         }
-
-    def samples(self, n: int = 24) -> pd.DataFrame:
-        """A few images to look at, from as many classes as possible."""
-        turn = self.images.groupby("class_name", sort=False).cumcount()
-        return self.images.iloc[np.argsort(turn.to_numpy(), kind="stable")[:n]]
 
 
 def checked(

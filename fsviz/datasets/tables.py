@@ -26,15 +26,16 @@ NAMES: dict[str, tuple[str, ...]] = {
 _OWN = ("path", "class_name", "split", "context", "class_id", "image_id", "image_split", "row")
 
 
-def split_files(folder: Path) -> dict[str, Path]:
-    """train/val/test (or images) lists of a folder: split name -> CSV or JSON file; empty when there are none."""
+def list_files(folder: Path) -> dict[str, Path]:
+    """The lists that lie in a folder: train, val and test (CSV or JSON) by split, or a single CSV under ""."""
     found: dict[str, Path] = {}
     for split, stems in {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("test",)}.items():
         for stem in stems:
             for suffix in (".csv", ".json"):
                 if split not in found and (folder / f"{stem}{suffix}").is_file():
                     found[split] = folder / f"{stem}{suffix}"
-    return found
+    lone = [] if found else sorted(folder.glob("*.csv"))
+    return {"": lone[0]} if len(lone) == 1 else found
 
 
 def inspect_files(

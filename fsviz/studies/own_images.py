@@ -24,6 +24,8 @@ from fsviz.records import Dataset
 from fsviz.taxonomy import dag, wordnet
 from fsviz.taxonomy.wordnet import Sense
 
+FOLDERS = "folders"  # instead of a file: the folders above the classes are the taxonomy
+_TOP = "all classes"
 ROOT = "n00001740"  # WordNet's "entity", above every noun
 _SYNSET_ID = re.compile(r"n\d{8}")
 _CLEARLY = 1.2  # how much better another sense must fit the other classes to displace the most usual one
@@ -135,11 +137,30 @@ def taxonomy_from_edges(edges: pd.DataFrame, class_names: Iterable[str]) -> Taxo
     return Taxonomy(nodes, edges, {node: node for node in every})
 
 
+def taxonomy_from_folders(class_names: Iterable[str]) -> Taxonomy:
+    """The user's own folders as a taxonomy: class Greek/alpha hangs below Greek, and Greek below the root."""
+    edges: dict[tuple[str, str], None] = {}
+    nodes = {}
+    names = {_TOP: "all classes"}
+    for class_name in class_names:
+        above = _TOP
+        parts = [part for part in class_name.split("/") if part]
+        for depth in range(1, len(parts)):
+            group = "group: " + "/".join(parts[:depth])
+            edges[(group, above)] = None
+            names[group] = parts[depth - 1]
+            above = group
+        nodes[class_name] = f"class: {class_name}"
+        names[nodes[class_name]] = parts[-1] if parts else class_name
+        edges[(nodes[class_name], above)] = None
+    return Taxonomy(nodes, pd.DataFrame(list(edges), columns=["child", "parent"]), names)
+
+
 def save(
     name: str,
     preview: Preview,
     senses: Mapping[str, str] | None = None,
-    edges: pd.DataFrame | None = None,
+    edges: pd.DataFrame | str | None = None,
     title: str = "",
     licence: str = "",
     overwrite: bool = False,
@@ -147,11 +168,13 @@ def save(
 ) -> Dataset:
     """Writes the dataset into the workspace.
 
-    senses  class_name -> WordNet id; edges  a taxonomy of the user's own instead
+    senses  class_name -> WordNet id; edges  a taxonomy of the user's own instead, or FOLDERS
     upload  the workspace folder that an uploaded archive was unpacked to; its images move into the dataset
     """
     class_names = preview.classes["class_name"].tolist()
-    if edges is not None:
+    if isinstance(edges, str):
+        taxonomy = taxonomy_from_folders(class_names)
+    elif edges is not None:
         taxonomy = taxonomy_from_edges(edges, class_names)
     else:
         taxonomy = taxonomy_from_senses({c: (senses or {}).get(c, "") for c in class_names})
@@ -189,7 +212,9 @@ def add(
     check_new_name(name, overwrite)  # before minutes are spent on looking
     preview = find(path, progress=progress, **options)
     class_names = preview.classes["class_name"].tolist()
-    edges = tables.read_edges(taxonomy_file) if taxonomy_file else None
+    edges: pd.DataFrame | str | None = None
+    if taxonomy_file:
+        edges = FOLDERS if taxonomy_file == FOLDERS else tables.read_edges(taxonomy_file)
     guesses = [] if edges is not None else guess_senses(class_names, progress)
     chosen = {guess.class_name: guess.synset_id for guess in guesses}
     if senses_file and edges is None:

@@ -29,7 +29,7 @@ from fsviz.ui.gallery import Tile, gallery
 
 ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
 FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "A zip file to upload", "A dataset to download"
-WORDNET, OWN, NONE = "WordNet", "My own taxonomy", "No taxonomy"
+WORDNET, NESTED, OWN, NONE = "WordNet", "My folders", "My own taxonomy", "No taxonomy"
 NO_SENSE = "(none: far from every other class)"
 N_SAMPLES = 24
 
@@ -265,17 +265,19 @@ def _sample_ids(dataset: Dataset) -> list[int]:
 # 2. What the classes mean
 
 
-def _meanings(preview: Preview) -> tuple[dict[str, str], pd.DataFrame | None, bool]:
+def _meanings(preview: Preview) -> tuple[dict[str, str], pd.DataFrame | str | None, bool]:
     """The chosen senses, or a taxonomy of the user's own; and whether saving makes sense."""
     names = preview.classes["class_name"].tolist()
     st.caption(
         "A taxonomy is a tree of meanings: a poodle is a dog, a dog is an animal. With it fsviz can tell fine-grained "
         "tasks from easy ones. WordNet is a dictionary that is such a tree; each class needs one of its meanings."
     )
+    nested = sum("/" in name for name in names)
+    choices = (WORDNET, *((NESTED,) if nested else ()), OWN, NONE)
     how = st.segmented_control(
         "Taxonomy",
-        (WORDNET, OWN, NONE),
-        default=WORDNET,
+        choices,
+        default=NESTED if nested == len(names) else WORDNET,
         key="taxonomy_from",
         required=True,
         label_visibility="collapsed",
@@ -283,6 +285,9 @@ def _meanings(preview: Preview) -> tuple[dict[str, str], pd.DataFrame | None, bo
     if how == NONE:
         st.caption("Without a taxonomy, tasks can still be drawn uniformly or by distances between features.")
         return {}, None, True
+    if how == NESTED:
+        st.caption("Classes in the same folder are related, and closer the further down they part.")
+        return {}, own_images.FOLDERS, True
     if how == OWN:
         return _own_taxonomy(names)
     with st.spinner("Looking the class names up in WordNet …"):
@@ -372,7 +377,7 @@ def _sense_label(sense: Any) -> str:
 
 
 def _save(
-    preview: Preview, senses: dict[str, str], edges: pd.DataFrame | None, upload: Path | None, ready: bool
+    preview: Preview, senses: dict[str, str], edges: pd.DataFrame | str | None, upload: Path | None, ready: bool
 ) -> None:
     one, two, three = st.columns([2, 2, 1], vertical_alignment="bottom")
     suggested = re.sub(r"[^A-Za-z0-9_.+=-]+", "_", preview.root.name).strip("._-") or "my_images"
@@ -472,7 +477,10 @@ def _latest_run(name: str) -> jobs.Run | None:
 
 @st.fragment(run_every=1.0)
 def _progress(run_id: str) -> None:
-    run = jobs.status(run_id)
+    try:
+        run = jobs.status(run_id)
+    except FsvizError:  # it was deleted elsewhere
+        st.rerun()
     if not run.active:
         st.rerun()
     summary = run.summary or {}

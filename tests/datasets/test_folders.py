@@ -304,6 +304,13 @@ def test_mini_imagenet_style_lists_beside_a_folder_of_images(tmp_path: Path) -> 
     assert one.classes["class_name"].tolist() == ["n01930112"]
 
 
+def test_one_table_beside_its_images_is_found_in_the_folder(tmp_path: Path) -> None:
+    table_of(tmp_path / "download" / "set" / "images").to_csv(tmp_path / "download" / "set" / "list.csv", index=False)
+    preview = folders.inspect(tmp_path / "download")
+    assert preview.source == "CSV table" and len(preview.images) == 4
+    assert preview.images["path"].str.startswith("images/").all()
+
+
 def test_easyfsl_specs(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "data" / "CUB" / "images", {"001.albatross": 3, "002.auklet": 2})
     spec = {

@@ -123,6 +123,16 @@ def test_a_taxonomy_of_ones_own_matches_names_and_refuses_what_cannot_work() -> 
         own_images.taxonomy_from_edges(pieces, ["cat", "rose"])
 
 
+def test_nested_folders_as_a_taxonomy() -> None:
+    taxonomy = own_images.taxonomy_from_folders(["Greek/alpha", "Greek/beta", "Latin/alpha", "digit"])
+    edges = {(taxonomy.names[c], taxonomy.names[p]) for c, p in taxonomy.edges.itertuples(index=False)}
+    assert edges == {
+        ("Greek", "all classes"), ("Latin", "all classes"), ("digit", "all classes"),
+        ("alpha", "Greek"), ("beta", "Greek"), ("alpha", "Latin"),
+    }  # fmt: skip
+    assert len(taxonomy.edges) == 6 and len(set(taxonomy.nodes.values())) == 4
+
+
 # The command
 
 
@@ -161,6 +171,13 @@ def test_senses_and_taxonomy_files(tmp_path: Path, capsys: pytest.CaptureFixture
     (tmp_path / "tree.csv").write_text("child,parent\ncrane,thing\nwolf,thing\n")
     code, out, _ = run(capsys, "add", "two", str(root), "--taxonomy", str(tmp_path / "tree.csv"), "--json")
     assert json.loads(out)["guesses"] == [] and datasets.load("two").classes["node"].tolist() == ["crane", "wolf"]
+
+
+def test_folders_as_taxonomy_from_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = folder_of(tmp_path / "signs", {"Greek/alpha": 2, "Greek/beta": 2, "Latin/a": 2})
+    assert run(capsys, "add", "signs", str(root), "--taxonomy", "folders")[0] == 0
+    dag = split_dag(datasets.load("signs"), "all")
+    assert dag.n_classes == 3 and len(dag) == 6
 
 
 def test_odd_names_go_all_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
