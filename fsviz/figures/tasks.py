@@ -143,7 +143,7 @@ def plot_balance(
     }
     return {
         "animation": False,
-        "grid": {"left": 52, "right": 16, "top": 52, "bottom": 30, "containLabel": False},
+        "grid": {"left": 52, "right": 16, "top": 52, "bottom": 34, "outerBoundsMode": "none"},
         "legend": {"top": 4, "left": 0},
         "tooltip": {"trigger": "axis", "valueFormatter": "%.2f %%"},
         "xAxis": {

@@ -61,6 +61,8 @@ def plot_class_map(graph: ClassMap, selected: Sequence[int] = (), focus: int | N
         "roam": True,
         "selectedMode": "single",
         "scaleLimit": {"min": 0.6, "max": 40},
+        "nodeScaleRatio": 0.2,
+        "preserveAspect": "contain",
         "data": nodes,
         "links": [{"source": int(p), "target": int(c)} for p, c in zip(graph.parents, graph.children, strict=True)],
         "categories": [
@@ -83,6 +85,7 @@ def plot_class_map(graph: ClassMap, selected: Sequence[int] = (), focus: int | N
         "lineStyle": {"color": QUIET, "opacity": 0.55, "width": 1},
         "select": {"itemStyle": {"borderColor": ACCENT, "borderWidth": 3}},
         "emphasis": {"focus": "none" if crowded else "adjacency", "label": {"show": True}},
+        "blur": {"itemStyle": {"opacity": 0.45}, "lineStyle": {"opacity": 0.2}, "label": {"opacity": 0.4}},
         "left": "19%" if radial else "4%",
         "right": "19%",
         "top": "17%" if radial else "9%",
@@ -103,6 +106,7 @@ def plot_class_map(graph: ClassMap, selected: Sequence[int] = (), focus: int | N
                 {"name": "class", "icon": "circle"},
                 {"name": "your task", "icon": "triangle"},
             ],
+            "orient": "vertical",
             "top": 0,
             "left": 0,
             "itemWidth": 13,
@@ -177,40 +181,44 @@ def plot_task_distances(
 
 
 def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
-    """ECharts tree of the concepts above a few classes, from left (the smallest shared concept) to right."""
-    children: dict[int, list[int]] = {}
-    first: dict[int, int] = {}
-    for parent, child in zip(graph.parents.tolist(), graph.children.tolist(), strict=True):
-        if child not in first:
-            first[child] = parent
-            children.setdefault(parent, []).append(child)
-
-    def branch(v: int) -> dict[str, Any]:
+    """ECharts graph of the concepts above a few classes: the smallest shared concept left, the classes right."""
+    n_classes = len(graph.shown_at)
+    across = max(float(graph.xy[:, 0].max()), 1e-9)
+    along = max(float(graph.xy[:, 1].max()), 1e-9)
+    nodes = []
+    for v, name in enumerate(graph.names):
         is_class = graph.class_position[v] != PAD
-        colour = meaning("leaf") if is_class else meaning("root") if v == 0 else QUIET
-        entry: dict[str, Any] = {"name": _short(graph.names[v], 34), "itemStyle": {"color": colour}}
-        if v in children:
-            entry["children"] = [branch(c) for c in children[v]]
-            entry["label"] = {"position": "top", "align": "center", "verticalAlign": "bottom", "distance": 4}
-        return entry
-
+        beside = {"position": "right", "distance": 6}
+        above = {"position": "top", "distance": 4}
+        nodes.append(
+            {
+                "id": str(v),
+                "name": name,
+                "x": round(float(graph.xy[v, 0]) / across * 300, 2),
+                "y": round(float(graph.xy[v, 1]) / along * 32 * max(n_classes - 1, 1), 2),
+                "symbol": "circle" if is_class else "diamond" if v == 0 else "rect",
+                "symbolSize": 12 if v == 0 else 9,
+                "itemStyle": {"color": meaning("leaf") if is_class else meaning("root") if v == 0 else QUIET},
+                "label": (beside if is_class else above) | {"width": 210 if is_class else 110, "overflow": "truncate"},
+            }
+        )
     return {
         "animation": False,
+        "tooltip": {"formatter": "{b}"},
         "series": [
             {
-                "type": "tree",
-                "data": [branch(0)],
-                "orient": "LR",
-                "expandAndCollapse": False,
-                "symbol": "circle",
-                "symbolSize": 9,
-                "left": "9%",
-                "right": "30%",
-                "top": 22,
+                "type": "graph",
+                "layout": "none",
+                "data": nodes,
+                "links": [
+                    {"source": int(p), "target": int(c)} for p, c in zip(graph.parents, graph.children, strict=True)
+                ],
+                "label": {"show": True, "fontSize": 11.5},
+                "lineStyle": {"color": QUIET, "width": 1.3, "opacity": 0.8},
+                "left": 50,
+                "right": "44%",
+                "top": 26,
                 "bottom": 14,
-                "label": {"fontSize": 11.5},
-                "leaves": {"label": {"position": "right", "align": "left", "verticalAlign": "middle"}},
-                "lineStyle": {"color": QUIET, "width": 1.2},
             }
         ],
     }

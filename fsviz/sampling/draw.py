@@ -55,12 +55,13 @@ def sample_semantic(
             f"distances must have one row and column a class, {len(class_ids)} x {len(class_ids)}. "
             f"Got shape {distances.shape}."
         )
-    if not np.isfinite(distances).all() or distances.min() < 0 or not np.allclose(distances, distances.T):
+    finite = bool(np.isfinite(distances).all())
+    if not finite or distances.min() < 0 or np.abs(distances - distances.T).max() > 1e-8 * max(distances.max(), 1):
         raise BadInput("distances must be finite, not negative and symmetric. Mend the matrix.")
     from fsviz.sampling import kernels
 
     cost = alpha * distances
-    padded = -(-len(class_ids) // kernels.BLOCK) * kernels.BLOCK
+    padded = -(-len(class_ids) // kernels.COLUMNS) * kernels.COLUMNS
     potential = np.zeros((len(class_ids), padded))
     potential[:, : len(class_ids)] = np.exp(-cost)
     np.fill_diagonal(potential, 0.0)
@@ -108,7 +109,9 @@ def assign_images(tasks: Tasks, image_class_ids: np.ndarray, n_shot: int, n_quer
 
 def count_distinct(class_ids: np.ndarray) -> int:
     """How many different sets of classes a list of tasks holds."""
-    return len(_first_of_each(np.sort(class_ids, axis=1)))
+    from fsviz.sampling import kernels
+
+    return len(kernels.first_of_each(np.sort(class_ids, axis=1)))
 
 
 def _keep(drawn: np.ndarray, n_tasks: int, state: np.ndarray) -> np.ndarray:
@@ -119,20 +122,12 @@ def _keep(drawn: np.ndarray, n_tasks: int, state: np.ndarray) -> np.ndarray:
     """
     from fsviz.sampling import kernels
 
-    first = _first_of_each(drawn)
+    first = kernels.first_of_each(drawn)
     if len(first) >= n_tasks:
         return drawn[first[kernels.choose(len(first), n_tasks, state)]]
     repeats = np.setdiff1d(np.arange(len(drawn)), first)
     kept = repeats[kernels.choose(len(repeats), n_tasks - len(first), state)]
     return drawn[np.sort(np.concatenate([first, kept]))]
-
-
-def _first_of_each(rows: np.ndarray) -> np.ndarray:
-    """Positions of the first occurrence of every different row, ascending."""
-    seen: dict[bytes, int] = {}
-    for position, row in enumerate(np.ascontiguousarray(rows)):
-        seen.setdefault(row.tobytes(), position)
-    return np.fromiter(seen.values(), dtype=np.int64, count=len(seen))
 
 
 def _state(seed: int, stream: int) -> np.ndarray:

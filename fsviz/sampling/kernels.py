@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-BLOCK = 32  # classes summed together; weights are padded to whole blocks
+COLUMNS = 16  # weights stand in rows of this many, padded with zeros, and are summed column by column
 _FLUSH = -650.0  # log weights this far below the largest become 0 ...
 _RENEW = 1e-130  # ... and before the sum of the weights falls to where such a zero could matter, they are renewed
 
@@ -61,6 +61,51 @@ def choose(n, k, state):
 
 
 @njit(cache=True)
+def _insertion_sort(row):
+    for i in range(1, len(row)):
+        value = row[i]
+        j = i - 1
+        while j >= 0 and row[j] > value:
+            row[j + 1] = row[j]
+            j -= 1
+        row[j + 1] = value
+
+
+@njit(cache=True)
+def first_of_each(rows):
+    """Positions of the first occurrence of every different row, ascending: a hash table with open addressing."""
+    n, width = rows.shape
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    table = np.full(size, -1, dtype=np.int64)
+    firsts = np.empty(n, dtype=np.int64)
+    found = 0
+    for r in range(n):
+        key = np.uint64(14695981039346656037)
+        for k in range(width):
+            key = (key ^ np.uint64(rows[r, k])) * np.uint64(1099511628211)
+        key ^= key >> np.uint64(29)
+        slot = np.int64(key & np.uint64(size - 1))
+        while True:
+            other = table[slot]
+            if other < 0:
+                table[slot] = r
+                firsts[found] = r
+                found += 1
+                break
+            same = True
+            for k in range(width):
+                if rows[other, k] != rows[r, k]:
+                    same = False
+                    break
+            if same:
+                break
+            slot = (slot + 1) & (size - 1)
+    return firsts[:found]
+
+
+@njit(cache=True)
 def draw_uniform(n_classes, n_way, n_draws, state):
     """(n_draws, n_way) class positions, every set of classes equally likely, ascending within a task."""
     tasks = np.empty((n_draws, n_way), dtype=np.int32)
@@ -69,80 +114,55 @@ def draw_uniform(n_classes, n_way, n_draws, state):
         for i in range(n_way):
             j = i + _below(n_classes - i, state)
             deck[i], deck[j] = deck[j], deck[i]
-        tasks[t] = np.sort(deck[:n_way])
+            tasks[t, i] = deck[i]
+        _insertion_sort(tasks[t])
     return tasks
 
 
 @njit(cache=True)
-def _pick(weights, block_sums, n_blocks, state):
-    """One position with probability proportional to its weight, given the sums of the blocks."""
-    total = 0.0
-    for b in range(n_blocks):
-        total += block_sums[b]
+def _pick(weights, sums, total, n_rows, state):
+    """One position with probability proportional to its weight, given the sums of the columns and of all."""
     left = _uniform(state) * total
-    last = -1
-    for b in range(n_blocks):
-        if block_sums[b] <= 0.0:
-            continue
-        if left >= block_sums[b]:
-            left -= block_sums[b]
-            last = b
-            continue
-        last = b
-        for i in range(b * BLOCK, (b + 1) * BLOCK):
-            if weights[i] > 0.0:
-                left -= weights[i]
-                if left < 0.0:
-                    return i
-        break
-    # Rounding left a crumb beyond the last weight of a block: take that weight.
-    for i in range((last + 1) * BLOCK - 1, -1, -1):
+    column = 0
+    while column < COLUMNS - 1 and left >= sums[column]:
+        left -= sums[column]
+        column += 1
+    while sums[column] <= 0.0:
+        column -= 1
+    position = -1
+    for k in range(n_rows):
+        i = k * COLUMNS + column
         if weights[i] > 0.0:
-            return i
-    return 0
+            position = i  # the last one stays when rounding leaves a crumb
+            left -= weights[i]
+            if left < 0.0:
+                break
+    return position
 
 
 @njit(cache=True)
-def _sum_blocks(weights, block_sums, n_blocks):
-    for b in range(n_blocks):
-        start = b * BLOCK
-        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-        for i in range(start, start + BLOCK, 4):
-            s0 += weights[i]
-            s1 += weights[i + 1]
-            s2 += weights[i + 2]
-            s3 += weights[i + 3]
-        block_sums[b] = (s0 + s1) + (s2 + s3)
-
-
-@njit(cache=True)
-def _multiply_and_sum(weights, row, block_sums, n_blocks):
-    """weights *= row, the sum of every block, and the sum of all, in one pass."""
+def _sum_columns(weights, sums, n_rows):
+    """Sums of the columns, and of all: independent additions side by side, in the same order on every machine."""
+    for j in range(COLUMNS):
+        sums[j] = weights[j]
+    for k in range(1, n_rows):
+        at = k * COLUMNS
+        for j in range(COLUMNS):
+            sums[j] += weights[at + j]
     total = 0.0
-    for b in range(n_blocks):
-        start = b * BLOCK
-        for i in range(start, start + BLOCK):
-            weights[i] *= row[i]
-        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-        for i in range(start, start + BLOCK, 4):
-            s0 += weights[i]
-            s1 += weights[i + 1]
-            s2 += weights[i + 2]
-            s3 += weights[i + 3]
-        block_sums[b] = (s0 + s1) + (s2 + s3)
-        total += block_sums[b]
+    for j in range(0, COLUMNS, 4):
+        total += (sums[j] + sums[j + 1]) + (sums[j + 2] + sums[j + 3])
     return total
 
 
 @njit(cache=True)
-def _from_logs(logs, n_classes, weights, block_sums, n_blocks):
+def _from_logs(logs, n_classes, weights):
     """weights = exp(logs - max); classes already drawn have the log weight -inf."""
     top = -np.inf
     for i in range(n_classes):
         top = max(top, logs[i])
     for i in range(n_classes):
         weights[i] = math.exp(logs[i] - top) if logs[i] - top > _FLUSH else 0.0
-    _sum_blocks(weights, block_sums, n_blocks)
 
 
 @njit(cache=True)
@@ -151,52 +171,82 @@ def draw_semantic(potential, cost, beta, n_classes, n_way, n_draws, state):
 
     potential  (C, padded C) exp(-cost), zero on the diagonal and in the padding
     cost       (C, C) alpha times the distance
-    One task after the other: a class's weight starts at exp(-beta occ / max occ), with occ one more than the number
-    of earlier tasks that hold it, and is multiplied by the potential row of each class drawn. The weights are kept
-    relative to the largest; as soon as their sum nears the smallest doubles they are computed again from sums of
-    logarithms, so that no beta or alpha makes them underflow.
+    One task after the other: a class's weight starts at its penalty exp(-beta occ / max occ), with occ one more than
+    the number of earlier tasks that hold it, and is multiplied by the potential row of each class drawn. Weights are
+    kept relative to the largest; as soon as their sum nears the smallest doubles they are computed again from sums
+    of logarithms, so that no beta or alpha makes them underflow.
     """
     padded = potential.shape[1]
-    n_blocks = padded // BLOCK
+    n_rows = padded // COLUMNS
     tasks = np.empty((n_draws, n_way), dtype=np.int32)
     occ = np.ones(n_classes, dtype=np.int64)
+    holders = np.zeros(n_draws + 2, dtype=np.int64)  # how many classes have each number of occurrences
+    holders[1] = n_classes
+    low, high = 1, 1
+    penalty = np.zeros(padded)
+    penalty[:n_classes] = 1.0
     weights = np.zeros(padded)
     logs = np.empty(n_classes)
-    block_sums = np.zeros(n_blocks)
     table = np.empty(n_classes)
+    sums = np.zeros(COLUMNS)
     for t in range(n_draws):
-        low, high = occ[0], occ[0]
-        for i in range(n_classes):
-            low = min(low, occ[i])
-            high = max(high, occ[i])
         scale = beta / high
-        for i in range(n_classes):
-            logs[i] = -scale * (occ[i] - low)
-        if high - low < n_classes:  # few different counts: one exponential each
-            for k in range(high - low + 1):
-                table[k] = math.exp(-scale * k) if -scale * k > _FLUSH else 0.0
-            for i in range(n_classes):
-                weights[i] = table[occ[i] - low]
-            _sum_blocks(weights, block_sums, n_blocks)
-        else:
-            _from_logs(logs, n_classes, weights, block_sums, n_blocks)
+        total = _sum_columns(penalty, sums, n_rows)
+        chosen = _pick(penalty, sums, total, n_rows, state)
+        tasks[t, 0] = chosen
         in_logs = 0  # how many of the classes drawn the logarithms already know of
-        for way in range(n_way):
-            chosen = _pick(weights, block_sums, n_blocks, state)
-            tasks[t, way] = chosen
-            occ[chosen] += 1
-            if way == n_way - 1:
-                break
-            if _multiply_and_sum(weights, potential[chosen], block_sums, n_blocks) < _RENEW:
-                for k in range(in_logs, way + 1):
+        for way in range(1, n_way):
+            source = penalty if way == 1 else weights
+            row = potential[chosen]
+            for i in range(padded):
+                weights[i] = source[i] * row[i]
+            total = _sum_columns(weights, sums, n_rows)
+            if total < _RENEW:
+                if in_logs == 0:
+                    for i in range(n_classes):
+                        logs[i] = -scale * (occ[i] - low)
+                for k in range(in_logs, way):
                     drawn = tasks[t, k]
                     for i in range(n_classes):
                         logs[i] -= cost[drawn, i]
                     logs[drawn] = -np.inf
-                in_logs = way + 1
-                _from_logs(logs, n_classes, weights, block_sums, n_blocks)
-        tasks[t].sort()
+                in_logs = way
+                _from_logs(logs, n_classes, weights)
+                total = _sum_columns(weights, sums, n_rows)
+            chosen = _pick(weights, sums, total, n_rows, state)
+            tasks[t, way] = chosen
+        new_high = high
+        for way in range(n_way):
+            chosen = tasks[t, way]
+            holders[occ[chosen]] -= 1
+            occ[chosen] += 1
+            holders[occ[chosen]] += 1
+            new_high = max(new_high, occ[chosen])
+        new_low = low
+        while holders[new_low] == 0:
+            new_low += 1
+        if new_high != high or new_low != low:
+            low, high = new_low, new_high
+            scale = beta / high
+            if high - low < n_classes:  # few different counts: one exponential each
+                for k in range(high - low + 1):
+                    table[k] = _penalty(k, scale)
+                for i in range(n_classes):
+                    penalty[i] = table[occ[i] - low]
+            else:
+                for i in range(n_classes):
+                    penalty[i] = _penalty(occ[i] - low, scale)
+        else:  # only the classes of this task changed
+            for way in range(n_way):
+                penalty[tasks[t, way]] = _penalty(occ[tasks[t, way]] - low, scale)
+        _insertion_sort(tasks[t])
     return tasks
+
+
+@njit(cache=True)
+def _penalty(more, scale):
+    """exp(-scale x more), 0 where it is too small to matter."""
+    return math.exp(-scale * more) if -scale * more > _FLUSH else 0.0
 
 
 @njit(cache=True)

@@ -300,8 +300,8 @@ class CoarsityBins:
         return np.clip(np.searchsorted(self.edges, values, side="right") - 1, 0, len(self.edges) - 2)
 
 
-def coarsity_bins(testbeds_by_name: Mapping[str, Testbed], n_bins: int = 40) -> CoarsityBins:
-    """Histograms of coarsity from zero to the largest value of all, over about n_bins bins with round edges."""
+def coarsity_bins(testbeds_by_name: Mapping[str, Testbed], n_bins: int = 50) -> CoarsityBins:
+    """Histograms of coarsity from zero to the largest value of all, over at most n_bins bins with round edges."""
     values = {name: testbed.tasks.measures["coarsity"] for name, testbed in testbeds_by_name.items()}
     most = max(float(v.max()) for v in values.values()) or 1.0
     scale = 10.0 ** np.floor(np.log10(most / n_bins))

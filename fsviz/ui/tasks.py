@@ -19,7 +19,7 @@ from fsviz.ui.taxonomy import class_names, get_distances, get_graph, get_order, 
 
 HISTOGRAM = "coarsity_histogram"
 N_TASKS = [100, 500, 1000, 2000, 5000, 10_000, 20_000]
-N_EXAMPLES = 6
+N_EXAMPLES = 5
 MOST_ROWS = 12  # classes of a task shown with images
 MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": "application/json"}
 
@@ -211,7 +211,7 @@ def _histograms(beds: dict[str, Testbed], titles: dict[str, str], n_classes: int
 
 def _bar_clicked() -> None:
     selected = st.session_state[HISTOGRAM].selection.selected
-    picked = [(s["seriesIndex"], i) for s in selected for i in s.get("dataIndex", [])]
+    picked = [(group["series_index"], i) for group in selected for i in group["data_indices"]]
     before = st.session_state.get("_bar")
     new = [p for p in picked if p != before] or picked
     st.session_state["_bar"] = new[-1] if new else None
@@ -352,9 +352,11 @@ def _task(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
                 hide_index=True,
                 height="content" if len(class_ids) <= 12 else 420,
                 column_config={
+                    "class": st.column_config.TextColumn(width=190),
+                    "its place in the taxonomy": st.column_config.TextColumn(width=230),
                     "mean distance to the others": st.column_config.ProgressColumn(
                         format="%.2f", min_value=0.0, max_value=float(distances.max())
-                    )
+                    ),
                 },
             )
             st.caption(f"{dataset.title} comes without images here; its classes are named instead.")

@@ -162,7 +162,8 @@ def _graph(
 
 def _clicked() -> None:
     """A click toggles a class of the task, or chooses a concept for the heat map."""
-    indices = [i for s in st.session_state[GRAPH].selection.selected for i in s.get("dataIndex", [])]
+    groups = st.session_state[GRAPH].selection.selected
+    indices = [i for group in groups if group["data_type"] != "edge" for i in group["data_indices"]]
     drawn = st.session_state.get("_drawn")
     if drawn is None:
         return
@@ -202,7 +203,7 @@ def _details(
                 help=f"Mean squared {study.DISTANCES[distance].title} distance over its pairs of classes.",
             )
             right.metric(
-                "Uniform tasks that are finer",
+                "Finer by chance",
                 f"{result.share_finer:.0%}",
                 help=f"Share of 2,000 uniformly drawn {len(picked)}-way tasks with a smaller coarsity.",
             )
