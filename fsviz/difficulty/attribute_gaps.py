@@ -62,6 +62,13 @@ class Difference:
     gap: float
     words: str
 
+    @property
+    def short(self) -> str:
+        """The same in a few words."""
+        if self.value:
+            return f"{self.attribute}: {self.support:.0%} {self.value}, query {self.query:.0%}"
+        return f"{self.attribute}: {self.support:.2f}, query {self.query:.2f}"
+
 
 def attribute_names(dataset: Dataset) -> list[str]:
     """Attributes that images of a dataset have, its context first."""
@@ -153,6 +160,19 @@ def differences(gaps: dict[str, Gap], task: int, most: int | None = None) -> lis
             found.append(_categorical_difference(name, gap, task))
     found.sort(key=lambda pair: -pair[0])
     return [difference for _, difference in found[:most]]
+
+
+def class_differences(dataset: Dataset, tasks: Tasks, task: int, most: int | None = None) -> list[list[Difference]]:
+    """For every class of one task, how its own support and query images differ; the largest difference first.
+
+    A class has few images, so such differences also come about by chance: compare with a random support.
+    """
+    used = np.flatnonzero(tasks.class_ids[task] != PAD)
+    alone = Tasks(
+        tasks.class_ids[task][used][:, None], tasks.support[task][used][:, None], tasks.query[task][used][:, None]
+    )
+    gaps = measure_gaps(dataset, alone)
+    return [differences(gaps, way, most) for way in range(len(used))]
 
 
 def _categorical_difference(name: str, gap: Gap, task: int) -> tuple[float, Difference]:

@@ -331,6 +331,13 @@ def task_differences(found: HardSets, dataset: Dataset, most: int | None = None)
     return result
 
 
+def class_differences(found: HardSets, dataset: Dataset, task: int, which: str) -> list[list[Difference]]:
+    """For every class of one task, the attributes in which its support and query images differ, the largest first."""
+    if not attribute_names(dataset):
+        return [[] for _ in np.flatnonzero(found.tasks[which].class_ids[task] != PAD)]
+    return attribute_gaps.class_differences(dataset, found.tasks[which], task)
+
+
 def task_gap(found: HardSets, dataset: Dataset, attribute: str, which: str = "hard") -> np.ndarray:
     """Gap (T,) of one attribute in every task of a set: what tasks can be filtered by."""
     return attribute_gaps.measure_gap(attribute_gaps.read_attribute(dataset, attribute), found.tasks[which]).gap

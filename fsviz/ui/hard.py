@@ -22,6 +22,7 @@ from fsviz.ui.gallery import Row, Tile, task_rows
 
 AT_ONCE = 500  # tasks that FastDiffSel searches while the page waits; more run in the background
 PREVIEW = 200
+MOST_TILES = 40  # support images of one class that are drawn
 SECTIONS = ("Tasks", "Attributes", "Closeness in meaning", "Step size", "Stress test")
 SET_WORDS = {"hard": "Hard support", "random": "Random support", "easy": "Easy support"}
 
@@ -407,6 +408,11 @@ def _one_task(dataset: Dataset, found: HardSets, task: int, differences: Mapping
         with column:
             st.markdown(f"**{SET_WORDS[name]}** · {100 * found.accuracy(name)[task]:.0f} % of queries right")
             clicked[name] = task_rows(dataset, _support_rows(dataset, found, task, name), f"support_{name}", tile_px=48)
+    if study.attribute_names(dataset):
+        st.caption(
+            "Below each class: the attribute in which its support differs most from its queries. A few images "
+            "differ by chance too, as the random column shows."
+        )
     _reasons(differences, task)
     view = st.segmented_control(
         "Queries, as classified with the",
@@ -427,16 +433,16 @@ def _one_task(dataset: Dataset, found: HardSets, task: int, differences: Mapping
 def _support_rows(dataset: Dataset, found: HardSets, task: int, name: str) -> list[Row]:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     tasks = found.tasks[name]
-    return [
-        Row(names[c], [Tile(int(i)) for i in support[support != PAD][:60]], _count(support), kind="support")
-        for c, support in zip(tasks.class_ids[task], tasks.support[task])
-        if c != PAD
-    ]
-
-
-def _count(support: np.ndarray) -> str:
-    n = int((support != PAD).sum())
-    return f"first 60 of {n}" if n > 60 else ""
+    used = np.flatnonzero(tasks.class_ids[task] != PAD)
+    rows = []
+    for way, differs in zip(used, study.class_differences(found, dataset, task, name)):
+        support = tasks.support[task, way][tasks.support[task, way] != PAD]
+        note = differs[0].short if differs else ""
+        if len(support) > MOST_TILES:
+            note = f"first {MOST_TILES} of {len(support)} images. {note}"
+        tiles = [Tile(int(i)) for i in support[:MOST_TILES]]
+        rows.append(Row(names[tasks.class_ids[task, way]], tiles, note, kind="support"))
+    return rows
 
 
 def _query_rows(dataset: Dataset, found: HardSets, task: int, view: str) -> list[Row]:
@@ -474,7 +480,7 @@ def _reasons(differences: Mapping[str, Any], task: int) -> None:
         return
     left, right = st.columns([5, 6], gap="large")
     with left:
-        st.markdown("**What differs between support and query**")
+        st.markdown("**What differs between hard support and query, over all classes**")
         st.markdown("\n".join(f"- {d.words}" for d in hard[:4]))
         if easy:
             st.caption(f"With the easy support the largest difference is: {easy[0].words}.")

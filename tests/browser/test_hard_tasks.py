@@ -32,7 +32,7 @@ def test_the_demo_shows_a_result_at_once(page, app: str) -> None:
     assert page.locator(".row.support").count() == 15  # five classes, three support sets
     assert page.locator(".row.query").count() == 5
     assert page.locator(".row.query .tile.wrong .badge").count() > 0
-    page.wait_for_selector("text=What differs between support and query")
+    page.wait_for_selector("text=What differs between hard support and query")
 
 
 def test_an_image_is_enlarged_by_a_click(page, app: str) -> None:

@@ -82,6 +82,14 @@ def test_words_say_what_differs_most_first() -> None:
     assert list(gaps_room.attribute_rows(found)["attribute"]) == [d.attribute for d in found]
 
 
+def test_differences_class_by_class() -> None:
+    night, day = gaps_room.class_differences(DATASET, TASKS, 0)
+    assert night[0].short == "context: 100% night, query 0%"
+    context = next(d for d in day if d.attribute == "context")
+    assert context.words == "context: support 50% night, query 0% night"
+    assert next(d for d in night if d.attribute == "blur").short == "blur: 0.50, query 5.50"
+
+
 def test_table_over_sets() -> None:
     table = gap_table(DATASET, {"hard": TASKS, "random": TASKS.take([1])})
     row = table[(table["attribute"] == "context") & (table["set"] == "hard")].iloc[0]
