@@ -90,15 +90,21 @@ def _selectbox(label: str, options: list[str], key: str) -> str:
 
 
 def _attribute(dataset: Dataset, name: str) -> Any:
+    """The part of an attribute to keep, in the URL as with_NAME; what the dataset does not have is forgotten."""
     values = browsing.attribute_values(dataset, name)
-    label, key = name.replace("_", " "), f"with_{dataset.name}_{name}"
+    label, key = name.replace("_", " "), f"with_{name}"
+    kept = st.session_state.get(key)
     if isinstance(values, tuple):
         low, high = values
         if low == high:
             st.caption(f"{label} is {low:g} everywhere")
             return (low, high)
-        return st.slider(label, low, high, (low, high), key=key)
-    return st.multiselect(label, values, default=values[:1], key=key)
+        if kept is not None and not (isinstance(kept, tuple) and low <= kept[0] <= kept[1] <= high):
+            st.session_state.pop(key)
+        return st.slider(label, low, high, (low, high), key=key, bind="query-params")
+    if kept is not None and not (isinstance(kept, list) and set(kept) <= set(values)):
+        st.session_state.pop(key)
+    return st.multiselect(label, values, default=values[:1], key=key, bind="query-params", format_func=str)
 
 
 def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:
@@ -172,18 +178,26 @@ def _page(n: int, per_page: int) -> int:
 
 
 def _selected(dataset: Dataset, clicked: int | None, image_ids: np.ndarray) -> int:
-    """The image to tell about: the last one clicked, on the wall or among the neighbours; else the first one shown."""
+    """The image to tell about: the last one clicked, on the wall or among the neighbours, kept in the URL as image.
+
+    Without any it is the first one shown.
+    """
     state = st.session_state
     if state.get("seen_dataset") != dataset.name:
-        state["seen_dataset"], state["seen_click"] = dataset.name, None
-        state.pop("followed", None)
-    if clicked != state.get("seen_click"):
-        state["seen_click"] = clicked
-        state.pop("followed", None)
-    followed = state.get("followed")
-    if followed is not None:
-        return followed
-    return int(image_ids[0]) if clicked is None else clicked
+        asked = st.query_params.get("image", "") if "seen_dataset" not in state else ""
+        state["seen_dataset"], state["seen_click"], state["followed"] = dataset.name, None, None
+        if asked.isdecimal() and int(asked) < len(dataset.image_class_ids()):
+            state["followed"] = int(asked)
+    if clicked != state["seen_click"]:
+        state["seen_click"], state["followed"] = clicked, None
+    chosen = clicked if state["followed"] is None else state["followed"]
+    state["image"] = chosen
+    if chosen is None:
+        if "image" in st.query_params:
+            del st.query_params["image"]
+        return int(image_ids[0])
+    st.query_params["image"] = str(chosen)
+    return chosen
 
 
 # One image

@@ -69,7 +69,17 @@ def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, p
     page.wait_for_url("**/Gallery**")
     settle(page)
     page.locator(".wall").first.locator(".caption", has_text="onerror").first.wait_for()
-    page.get_by_text("neighbours are of the same class").wait_for()
+    page.get_by_text("neighbours are of the same class").first.wait_for()
+    near = page.locator(".wall").nth(1).locator(".tile")
+    images = [near.nth(i).get_attribute("data-id") for i in range(near.count())]
+    near.nth(3).scroll_into_view_if_needed()
+    near.nth(3).click()  # goes to that neighbour: its own neighbours are shown, itself not among them
+    page.wait_for_function(
+        "(told) => [...document.querySelectorAll('[data-testid=stHtml]')].some((e) => e.innerText.includes(told))",
+        arg=f"image\n{images[3]}",
+    )
+    settle(page)
+    assert images[3] not in [t.get_attribute("data-id") for t in page.locator(".wall").nth(1).locator(".tile").all()]
     assert page.title() != "owned"
 
 
