@@ -161,7 +161,7 @@ def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
     accuracy = ranks.pivot(index="method", columns="bin", values="accuracy").loc[wide.index]
     order = wide.mean(axis=1).sort_values(kind="stable", ascending=False).index
     wide, accuracy = wide.loc[order], accuracy.loc[order]
-    columns = [f"Q{b}" + (" (finest)" if b == 1 else " (coarsest)" if b == wide.columns.max() else "") for b in wide]
+    columns = [f"Q{b}" for b in wide]
     figure = go.Figure(
         go.Heatmap(
             z=wide.to_numpy(),
@@ -208,7 +208,7 @@ def plot_differences(differences: pd.DataFrame) -> go.Figure:
     )
     figure.add_vline(x=0, line={"color": QUIET, "width": 1.5})
     reference = str(differences["reference"].iloc[0]) if len(differences) else ""
-    figure.update_xaxes(title=f"points of accuracy more (+) or less (−) than {reference}", zeroline=False)
+    figure.update_xaxes(title=f"points of accuracy against {reference}", zeroline=False)
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
     figure.update_layout(height=100 + 36 * len(table), showlegend=False, margin={"l": 0, "r": 20, "t": 8, "b": 0})
     return figure

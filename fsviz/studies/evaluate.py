@@ -45,7 +45,7 @@ SAMPLER_DEFAULTS: dict[str, Any] = {
     "distance": "jiang_conrath",
     "dag": "shortest_path",
 }
-_CHUNK_SECONDS = 1.0  # what a chunk should take on one ordinary core
+_CHUNK_SECONDS = 0.7  # what a chunk should take on one ordinary core
 _LARGEST_CHUNK = 2048
 
 
@@ -415,10 +415,9 @@ def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, 
 def estimate(spec: Mapping[str, Any], seconds: float = 0.25) -> list[dict[str, Any]]:
     """How long every entry of a spec would take on this machine, from a trial of a few tasks.
 
-    Each trial works on a handful of tasks, more until `seconds` are spent. Rows: label, backbone, per_task, seconds.
+    seconds  about how long one entry's trial may take
+    Rows: label, method, backbone, per_task, seconds.
     """
-    from fsviz.evaluation import evaluate
-
     dataset = datasets.load(_text(spec, "dataset"))
     chosen = _checked_methods(spec.get("methods"))
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
@@ -427,27 +426,48 @@ def estimate(spec: Mapping[str, Any], seconds: float = 0.25) -> list[dict[str, A
     rows = []
     with _threads(int(spec.get("threads") or max(1, _cores() // 2))):
         for entry in entries({"backbones": list(tables), "methods": chosen}):
-            table = tables[entry.backbone]
-            evaluate(table, tasks.take(slice(0, 1)), entry.method, dict(entry.parameters), device=device)  # warm up
-            size, spent, done = min(2, len(tasks)), 0.0, 0
-            while True:
-                start = time.perf_counter()
-                evaluate(table, tasks.take(slice(0, size)), entry.method, dict(entry.parameters), device=device)
-                spent, done = time.perf_counter() - start, size
-                if spent > seconds / 2 or size >= min(len(tasks), n_tasks):
-                    break
-                size = min(len(tasks), size * 4)
-            per_task = spent / done
+            total = _timed(entry, tables[entry.backbone], tasks, n_tasks, device, seconds)
             rows.append(
                 {
                     "label": entry.label,
                     "method": entry.method,
                     "backbone": entry.backbone,
-                    "per_task": per_task,
-                    "seconds": per_task * n_tasks,
+                    "per_task": total / n_tasks,
+                    "seconds": total,
                 }
             )
     return rows
+
+
+def _timed(entry: Entry, table: Features, tasks: Tasks, n_tasks: int, device: str, seconds: float) -> float:
+    """Seconds for n_tasks. They are worked on in batches, and a batch costs something before its first task.
+
+    A whole batch is timed where that is quick; else the answer lies between what the largest one tried says (its
+    share of the cost of a batch is too large) and what two sizes say (their difference is the cost of tasks alone).
+    """
+    from fsviz.evaluation import chunk_size, evaluate
+
+    def measured(n: int) -> float:
+        start = time.perf_counter()
+        evaluate(table, tasks.take(slice(0, n)), entry.method, dict(entry.parameters), device=device)
+        return time.perf_counter() - start
+
+    shape = (tasks.n_way, tasks.support.shape[2], tasks.query.shape[2], table.values.shape[1])
+    batch = max(1, min(chunk_size(*shape, methods()[entry.method].pairwise), n_tasks))
+    measured(1)  # the first call loads what later ones have
+    small, large = 1, min(batch, len(tasks), 4)
+    before = after = measured(small)
+    while large > small:
+        before, after = after, measured(large)
+        if after > seconds / 2 or large >= min(batch, len(tasks)):
+            break
+        small, large = large, min(4 * large, batch, len(tasks))
+    at_most = n_tasks * after / large
+    if large in (small, batch):
+        return at_most
+    per_task = max(after - before, 0.0) / (large - small)
+    at_least = math.ceil(n_tasks / batch) * max(after - large * per_task, 0.0) + n_tasks * per_task
+    return math.sqrt(at_most * max(at_least, at_most / 16))
 
 
 def _trial_tasks(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, Features]) -> tuple[int, Tasks]:
@@ -599,6 +619,7 @@ def _seconds_a_task(entry: Entry, tasks: Tasks, dims: int) -> float:
         if any(word in name for word in ("step", "iter", "epoch")) and isinstance(value, int | float)
     )
     seconds = images * dims / 2e8 + steps * images * dims * tasks.n_way * 4 / 2.5e10
+    seconds += steps * (images * tasks.n_way * 3e-8 + 3e-6)  # what a step does to scores, and its own overhead
     if methods()[entry.method].pairwise:
         seconds += images**2 * (dims + 20 * max(steps, 10)) / 1e10
     return seconds

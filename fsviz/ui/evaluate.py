@@ -28,19 +28,17 @@ def show(dataset: Dataset) -> None:
     if not known:
         _no_features(dataset)
         return
-    answer, settings = st.columns([3.1, 1], gap="large")
-    with settings:
+    with st.sidebar:
         spec = _settings(dataset, known)
-        below = st.container()
-    with answer:
-        results.active_runs("evaluate", "evaluate")
-        _just_finished()
-        if spec is None or not _first_look(dataset, spec):
-            return
-    with below:  # after the answer: timing takes a moment
-        _estimate(spec)
-        with st.popover("Copy as command", width="stretch"):
-            st.code(command(spec), language="bash", wrap_lines=True)
+    results.active_runs("evaluate", "evaluate")
+    _just_finished()
+    if spec is None:
+        st.info("Choose at least one method and one backbone in the sidebar.", icon="👈")
+        return
+    start = st.container()
+    if _first_look(dataset, spec):
+        with start:  # filled after the answer: timing takes a moment
+            _start(spec)
 
 
 def _no_features(dataset: Dataset) -> None:
@@ -67,8 +65,7 @@ def _no_features(dataset: Dataset) -> None:
 
 
 def _settings(dataset: Dataset, known: list[str]) -> dict[str, Any] | None:
-    """The narrow column: what to run. Returns the spec, None when something has to be chosen first."""
-    st.subheader("What to run", anchor=False)
+    """The sidebar: what to run. Returns the spec, None when something has to be chosen first."""
     chosen = _methods()
     backbones = st.multiselect(
         "Backbones",
@@ -76,12 +73,12 @@ def _settings(dataset: Dataset, known: list[str]) -> dict[str, Any] | None:
         default=known[:1],
         key="backbones",
         bind="query-params",
+        wrap=True,
         help="Frozen networks whose features of these images are at hand. More of them: page Add images.",
     )
     source = _tasks(dataset, (backbones or known)[0])
     device = _device()
     if not chosen or not backbones:
-        st.info("Choose at least one method and one backbone.", icon="👈")
         return None
     spec = {
         "study": "evaluate",
@@ -91,12 +88,27 @@ def _settings(dataset: Dataset, known: list[str]) -> dict[str, Any] | None:
         "device": device,
         **source,
     }
-    if st.button("Start the run", type="primary", width="stretch", key="start"):
-        run_id = jobs.submit(spec)
-        st.session_state["watched_run"] = run_id
-        st.toast(f"Run {run_id} is on its way. You may close the browser.", icon="🚀")
-        st.rerun()
     return spec
+
+
+@st.fragment
+def _start(spec: dict[str, Any]) -> None:
+    """One line: what the whole run is, how long it would take, and the button."""
+    with st.container(border=True):
+        text, button, copy = st.columns([4, 1.4, 1.4], vertical_alignment="center")
+        if button.button("Start the run", type="primary", width="stretch", key="start"):
+            run_id = jobs.submit(spec)
+            st.session_state["watched_run"] = run_id
+            st.toast(f"Run {run_id} is on its way. You may close the browser.", icon="🚀")
+            st.rerun(scope="app")
+        with copy.popover("Command", width="stretch"):
+            st.code(command(spec), language="bash", wrap_lines=True)
+        tasks = f"{spec['sampler']['n_tasks']:,} tasks" if spec.get("sampler") else "the whole testbed"
+        entries = evaluate.entries(spec)
+        what = results.escaped(entries[0].label) if len(entries) == 1 else f"{len(entries)} methods"
+        line = text.empty()
+        line.markdown(f"**The whole run:** {what} on {tasks}, in the background. Timing a few tasks…")
+        line.markdown(f"**The whole run:** {what} on {tasks}, in the background: {_estimate(spec)}.")
 
 
 def _methods() -> list[dict[str, Any]]:
@@ -110,6 +122,7 @@ def _methods() -> list[dict[str, Any]]:
         format_func=lambda name: methods[name].title,
         key="methods",
         bind="query-params",
+        wrap=True,
         help="Inductive methods judge each query image alone; transductive ones look at all queries of a task at once.",
     )
     chosen = []
@@ -233,17 +246,19 @@ def _device() -> str:
     return device
 
 
-@st.fragment
-def _estimate(spec: dict[str, Any]) -> None:
-    """How long it would take, from a trial of a few tasks with each method."""
-    with st.spinner("Timing a few tasks…"):
-        rows = _timed(json.dumps(spec), datasets.stamp(spec["dataset"]))
+def _estimate(spec: dict[str, Any]) -> str:
+    """How long it would take in words, from a trial of a few tasks with each method."""
+    rows = _timed(json.dumps(spec), datasets.stamp(spec["dataset"]))
     total = sum(row["seconds"] for row in rows)
     slowest = max(rows, key=lambda row: row["seconds"])
-    text = f"About **{results.duration(total)}** on this device, from a quick trial."
-    if len(rows) > 1 and slowest["seconds"] > 2:
-        text += f" The slowest is {results.escaped(slowest['label'])}: {results.duration(slowest['seconds'])}."
-    st.caption(text)
+    text = f"about **{results.duration(total)}** on {_device_name(spec['device'])}, from a quick trial"
+    if len(rows) > 1 and slowest["seconds"] > 5:
+        text += f" (the slowest, {results.escaped(slowest['label'])}, {results.duration(slowest['seconds'])})"
+    return text
+
+
+def _device_name(device: str) -> str:
+    return next((d["name"] for d in _devices() if d["device"] == device), device)
 
 
 def command(spec: Mapping[str, Any]) -> str:
@@ -342,7 +357,7 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
     tasks = testbed.tasks
     st.caption(
         f"First look: {len(tasks):,} tasks, {tasks.n_way} ways, {tasks.support.shape[2]} shots, "
-        f"{tasks.query.shape[2]} queries a class. The run on the right takes more tasks for narrower intervals."
+        f"{tasks.query.shape[2]} queries a class. The whole run takes more tasks for narrower intervals."
     )
     best, second, fine, coarse = st.columns(4)
     best.metric(
@@ -443,7 +458,7 @@ def _look(dataset: str, stamp: str, part: str, backbone: str, method: str, param
 
 @st.cache_data(show_spinner=False, max_entries=128)
 def _timed(spec: str, stamp: str) -> list[dict[str, Any]]:
-    return evaluate.estimate(json.loads(spec), seconds=0.1)
+    return evaluate.estimate(json.loads(spec), seconds=0.2)
 
 
 @st.cache_data(show_spinner=False)

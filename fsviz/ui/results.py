@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ _SHOWN_IMAGES = 12
 def duration(seconds: float) -> str:
     """Seconds as a person says them."""
     if seconds < 1:
-        return "less than a second"
+        return "a second or less"
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
@@ -50,23 +50,30 @@ def escaped(text: str) -> str:
 
 
 def active_runs(key: str, study: str | None = None) -> None:
-    """Progress of every run under way, told again each second; nothing when there is none."""
-    runs = [run for run in jobs.list_runs(study) if run.active]
-    if not runs:
-        return
-    st.fragment(_poll, run_every=1.0)(key, study, frozenset(run.id for run in runs))
+    """Progress of every run under way, told again each second.
+
+    Runs that others start, or that end, change the whole page: also an idle page looks every few seconds.
+    """
+    known = _states(jobs.list_runs(study))
+    busy = any(state in ("queued", "running") for _, state in known)
+    st.fragment(_poll, run_every=1.0 if busy else 4.0)(key, study, known)
 
 
-def _poll(key: str, study: str | None, known: frozenset[str]) -> None:
+def _poll(key: str, study: str | None, known: tuple[tuple[str, str], ...]) -> None:
     try:
-        runs = [run for run in jobs.list_runs(study) if run.active or run.id in known]
+        runs = jobs.list_runs(study)
     except FsvizError as error:
         st.error(str(error), icon="⚠️")
         return
-    if any(not run.active for run in runs) or {run.id for run in runs} != known:
-        st.rerun(scope="app")  # one has ended: the whole page changes
+    if _states(runs) != known:
+        st.rerun(scope="app")
     for run in runs:
-        show_progress(run, key)
+        if run.active:
+            show_progress(run, key)
+
+
+def _states(runs: Sequence[jobs.Run]) -> tuple[tuple[str, str], ...]:
+    return tuple((run.id, run.state) for run in runs)
 
 
 def show_progress(run: jobs.Run, key: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,6 @@ def show(dataset: Dataset) -> None:
     lines = _lines_of_all(chosen)
     if lines:
         _compare(lines, chosen)
-    elif any(run.study == "evaluate" and run.n_done for run in runs):
-        st.info("Choose a run to compare in the sidebar, or tick runs in the table below.", icon="👈")
     else:
         st.info("No task of any run is finished yet; the first results will be shown here.", icon="⏳")
     _all_runs(runs)
@@ -78,8 +77,8 @@ def _first_run(dataset: Dataset) -> None:
     st.plotly_chart(figures.plot_quartiles(table), key="published_quartiles")
     st.caption(
         "Published numbers, not computed here (Bennequin et al. 2022, table 1: tieredImageNet, ResNet12, 5 ways, "
-        "1 shot). Tasks are sorted by how far apart in meaning their classes are (coarsity) and cut into quarters: every "
-        "method loses about 20 points from the coarsest quarter to the finest. Your own runs will be drawn the same way."
+        "1 shot). Tasks are sorted by how far apart in meaning their classes are (coarsity) and cut into quarters: "
+        "every method loses about 20 points from the coarsest quarter to the finest. Your own runs are drawn the same."
     )
 
 
@@ -103,28 +102,33 @@ def _start_first(dataset: Dataset, backbone: str) -> None:
 
 
 def _choose(runs: Sequence[jobs.Run]) -> list[jobs.Run]:
-    """The evaluations to compare: the newest ones of one testbed unless chosen, kept in the link."""
+    """The evaluations to compare, kept in the link; without a choice the newest ones of one testbed."""
     known = {run.id: run for run in runs if run.study == "evaluate" and run.n_done}
+    if not known:
+        return []
     asked = st.session_state.pop("compare_next", None)
+    if asked is None and not set(st.session_state.get("runs") or []) <= set(known):
+        asked = st.session_state["runs"]  # one of them was deleted
     if asked is not None:
         st.session_state["runs"] = [run_id for run_id in asked if run_id in known]
-    elif not set(st.session_state.get("runs") or []) <= set(known):
-        st.session_state["runs"] = [run_id for run_id in st.session_state["runs"] if run_id in known]
     picked = st.sidebar.multiselect(
         "Runs to compare",
         list(known),
-        default=[run.id for run in _newest_group(list(known.values()))],
         format_func=lambda run_id: _short_name(known[run_id]) if run_id in known else run_id,
         key="runs",
         bind="query-params",
+        wrap=True,
+        placeholder="the newest of one testbed",
         help="Runs of the same tasks are compared task by task. The table at the end of the page has all runs.",
     )
-    return [known[run_id] for run_id in picked if run_id in known]
+    return [known[run_id] for run_id in picked if run_id in known] or _newest_group(list(known.values()))
 
 
 def _short_name(run: jobs.Run) -> str:
+    """A readable name that stays the same, because the link to a comparison holds it."""
     what = ", ".join(dict.fromkeys(entry.title for entry in evaluate.entries(run.spec)))
-    return f"{results.when(run.created)} {run.spec['dataset']}: {what}"
+    moment = time.strftime("%d %b %H:%M", time.localtime(run.created))
+    return f"{moment}, {run.spec['dataset']}: {what} ({run.id[-4:]})"
 
 
 def _all_runs(runs: Sequence[jobs.Run]) -> None:
@@ -312,7 +316,7 @@ def _big_figure(lines: list[comparison.Line], main: list[comparison.Line]) -> No
     measure = main[0].measures["coarsity"]
     edges = np.quantile(measure[np.isfinite(measure)], [0, 0.25, 0.5, 0.75, 1])
     points = (measure, 100 * main[0].accuracy) if len(main) == 1 else None
-    st.plotly_chart(figures.plot_accuracy_by_measure(curves, points, list(zip(edges[:-1], edges[1:]))), key="curves")
+    st.plotly_chart(figures.plot_accuracy_by_measure(curves, points, list(pairwise(edges))), key="curves")
     others = len(lines) - len(main)
     st.caption(
         f"Rolling mean over {int(window):,} of {len(measure):,} tasks sorted by coarsity, the mean squared distance "

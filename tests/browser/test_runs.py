@@ -1,0 +1,88 @@
+"""The page Runs in a real browser: the first run by a button, comparison, exports, damage and recovery."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import settle, start_app
+from tests.browser.digits_workspace import make_digits_workspace
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_digits_workspace(tmp_path_factory.mktemp("runs") / "home")
+
+
+@pytest.fixture(scope="module")
+def app(home: Path) -> Iterator[str]:
+    process, url = start_app(home, home.parent / "log.txt")
+    yield url
+    process.terminate()
+    process.wait(timeout=20)
+
+
+@pytest.fixture
+def workspace(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FSVIZ_HOME", str(home))
+    return home
+
+
+def test_an_empty_workspace_explains_and_one_click_makes_the_first_run(page, app: str) -> None:
+    page.goto(f"{app}/Runs?dataset=digits")
+    settle(page)
+    expect(page.get_by_text("No evaluation has been recorded yet.")).to_be_visible()
+    expect(page.get_by_text(re.compile("Published numbers, not computed here"))).to_be_visible()
+    assert page.locator(".js-plotly-plot").count() == 1
+    page.get_by_role("button", name="Start a first run").click()
+    expect(page.get_by_role("heading", name="Is the difference real?", exact=True)).to_be_visible(timeout=90_000)
+    expect(page.get_by_text("Most accurate")).to_be_visible()
+    table = page.locator(".results table").first
+    assert table.locator("tbody tr:not(.published):not(.divider)").count() == 5
+    assert table.locator("b").count() >= 1
+    expect(table.get_by_text(re.compile("Published numbers, not computed here"))).to_be_visible()
+
+
+def test_exports_are_whole_and_the_report_opens_without_a_network(page, browser, app: str, workspace, tmp_path) -> None:
+    from fsviz import jobs
+
+    page.goto(f"{app}/Runs?dataset=digits")
+    settle(page)
+    files = {}
+    for label in ("CSV", "JSON", "LaTeX", "Markdown", "HTML report"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=label, exact=True).click()
+        files[label] = tmp_path / download.value.suggested_filename
+        download.value.save_as(files[label])
+    (run,) = jobs.list_runs()
+    expected = sorted(round(r["accuracy"], 2) for r in run.summary["results"])
+    body = json.loads(files["JSON"].read_text())
+    assert sorted(round(r["accuracy"], 2) for r in body["results"]) == expected
+    assert files["CSV"].read_text().count("\n") == 6
+    for name in ("LaTeX", "Markdown"):
+        assert all(f"{value:.2f}" in files[name].read_text() for value in expected)
+    report = browser.new_page()
+    outside = []
+    report.on("request", lambda request: outside.append(request.url))
+    report.goto(files["HTML report"].as_uri())
+    report.wait_for_selector(".js-plotly-plot .main-svg")
+    assert report.locator(".js-plotly-plot").count() >= 2
+    assert [url for url in outside if not url.startswith(("file:", "data:", "blob:"))] == []
+    report.close()
+
+
+def test_a_damaged_register_is_mended_and_said(page, app: str, workspace) -> None:
+    from fsviz import jobs
+
+    (run,) = jobs.list_runs()
+    (workspace / "runs" / "runs.sqlite").write_bytes(b"not a database" * 100)
+    page.goto(f"{app}/Runs?dataset=digits")
+    settle(page)
+    expect(page.get_by_text(re.compile("rebuilt from the run folders: 1 run found, nothing lost"))).to_be_visible()
+    expect(page.get_by_text("Most accurate")).to_be_visible()
+    assert [r.id for r in jobs.list_runs()] == [run.id]
