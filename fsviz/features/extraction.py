@@ -5,10 +5,13 @@ A stopped or killed extraction continues where it was. Images that cannot be rea
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -245,10 +248,23 @@ def _threads(workers: int, device: str) -> Iterator[None]:
     before = torch.get_num_threads()
     try:
         if device == "cpu":
+            _keep_memory()
             torch.set_num_threads(max(1, min(before, cores() - workers)))
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@lru_cache(maxsize=1)
+def _keep_memory() -> None:
+    """Lets glibc keep freed memory for the next batch: handing it back and forth costs a quarter of the time here."""
+    if not sys.platform.startswith("linux"):
+        return
+    trim_threshold, mmap_threshold = -1, -3  # malloc.h
+    with suppress(OSError, AttributeError):  # another C library
+        libc = ctypes.CDLL("libc.so.6")
+        libc.mallopt(mmap_threshold, 2**30)
+        libc.mallopt(trim_threshold, 2**31 - 1)
 
 
 def _pace(started: float, finished: int, left: int) -> str:
