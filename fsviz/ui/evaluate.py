@@ -97,7 +97,8 @@ def _start(spec: dict[str, Any]) -> None:
     with st.container(border=True):
         text, button, copy = st.columns([4, 1.4, 1.4], vertical_alignment="center")
         if button.button("Start the run", type="primary", width="stretch", key="start"):
-            run_id = jobs.submit(spec)
+            with st.spinner("Freezing the tasks and starting the run…"):
+                run_id = jobs.submit(spec)
             st.session_state["watched_run"] = run_id
             st.toast(f"Run {run_id} is on its way. You may close the browser.", icon="🚀")
             st.rerun(scope="app")

@@ -83,18 +83,17 @@ def _first_run(dataset: Dataset) -> None:
 
 
 def _start_first(dataset: Dataset, backbone: str) -> None:
-    sampler = evaluate.feasible_sampler(dataset, backbone, n_tasks=500)
-    jobs.submit(
-        {
-            "study": "evaluate",
-            "dataset": dataset.name,
-            "backbones": [backbone],
-            "methods": [{"name": name} for name in FIRST_RUN],
-            "sampler": sampler,
-            "seed": 0,
-            "device": "auto",
-        }
-    )
+    spec = {
+        "study": "evaluate",
+        "dataset": dataset.name,
+        "backbones": [backbone],
+        "methods": [{"name": name} for name in FIRST_RUN],
+        "sampler": evaluate.feasible_sampler(dataset, backbone, n_tasks=500),
+        "seed": 0,
+        "device": "auto",
+    }
+    with st.spinner("Freezing the tasks and starting the run…"):
+        jobs.submit(spec)
     st.rerun()
 
 

@@ -1,0 +1,85 @@
+"""Figures of runs show the numbers they were given, name every line, and treat names as text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from fsviz.figures import runs as figures
+from fsviz.figures.palette import ACCENT, QUIET, meaning
+
+
+def curve(level: float, n: int = 50) -> pd.DataFrame:
+    return pd.DataFrame({"measure": np.linspace(10, 80, n), "accuracy": np.full(n, level), "ci95": np.full(n, 1.0)})
+
+
+def test_the_best_method_is_on_top_and_marked() -> None:
+    figure = figures.plot_accuracies(["A", "B", "C"], [50.0, 70.0, 60.0], [1, np.nan, 2], chance=20)
+    dots = figure.data[0]
+    assert list(dots.y) == ["A", "C", "B"] and list(dots.x) == [50, 60, 70]
+    assert list(dots.marker.color) == [QUIET, QUIET, ACCENT]
+    assert list(dots.error_x.array) == [1, 2, 0]
+    assert figure.layout.xaxis.title.text.startswith("accuracy (%")
+
+
+def test_every_curve_is_named_at_its_end_without_overlap() -> None:
+    curves = {f"method {i}": curve(60 + 0.01 * i) for i in range(6)}
+    figure = figures.plot_accuracy_by_measure(curves, quartiles=[(10, 20), (20, 40), (40, 60), (60, 80)])
+    labels = {a.text: a.y for a in figure.layout.annotations}
+    assert set(curves) <= set(labels) and {"Q1", "Q2", "Q3", "Q4"} <= set(labels)
+    heights = sorted(labels[name] for name in curves)
+    assert np.diff(heights).min() > 0.2
+    assert figure.layout.xaxis.range[1] < 90 and "coarsity" in figure.layout.xaxis.title.text
+
+
+def test_bands_are_drawn_for_few_lines_only() -> None:
+    few = figures.plot_accuracy_by_measure({"A": curve(50), "B": curve(60)})
+    many = figures.plot_accuracy_by_measure({str(i): curve(50 + i) for i in range(8)})
+    assert sum(trace.fill == "toself" for trace in few.data) == 2
+    assert sum(trace.fill == "toself" for trace in many.data) == 0
+    twelve = figures.plot_accuracy_by_measure({str(i): curve(50 + i) for i in range(12)})
+    looks = [(trace.line.color, trace.line.dash) for trace in twelve.data]
+    assert len(set(looks)) == 12
+
+
+def test_names_are_text_not_markup() -> None:
+    figure = figures.plot_accuracy_by_measure({"<b>x</b><script>": curve(50)})
+    assert any("&lt;script&gt;" in a.text for a in figure.layout.annotations)
+    assert "<script>" not in figure.data[-1].hovertemplate
+
+
+def test_differences_are_filled_only_where_real() -> None:
+    table = pd.DataFrame(
+        {
+            "name": ["B", "C"],
+            "reference": ["A", "A"],
+            "difference": [-0.2, -5.0],
+            "ci95": [1.0, 1.0],
+            "p_holm": [0.7, 0.001],
+            "significant": [False, True],
+        }
+    )
+    dots = figures.plot_differences(table).data[0]
+    assert list(dots.y) == ["C", "B"] and list(dots.marker.symbol) == ["circle", "circle-open"]
+    assert list(dots.marker.color) == [meaning("wrong"), QUIET]
+
+
+def test_ranks_put_the_best_on_top() -> None:
+    table = pd.DataFrame(
+        {
+            "method": ["A", "A", "B", "B"],
+            "bin": [1, 2, 1, 2],
+            "accuracy": [50, 60, 70, 80],
+            "ci95": 1,
+            "rank": [2, 2, 1, 1],
+        }
+    )
+    heat = figures.plot_ranks(table).data[0]
+    assert list(heat.y) == ["A", "B"] and heat.z.tolist() == [[2, 2], [1, 1]]  # plotly draws upwards: B is on top
+
+
+def test_quartiles_and_task_accuracies() -> None:
+    table = pd.DataFrame([{"name": "A", "Q1": 40, "Q2": 50, "Q3": 60, "Q4": 70, "Q1_ci95": 1.0}])
+    assert list(figures.plot_quartiles(table).data[0].y) == [40, 50, 60, 70]
+    bars = figures.plot_task_accuracies(np.array([10.0, 12.0, 90.0, np.nan])).data[0]
+    assert sum(bars.y) == 3

@@ -1,0 +1,47 @@
+"""Tables and reports as HTML: whole, self-contained, and every name escaped."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from fsviz.datasets.published import published_table
+from fsviz.figures import runs as figures
+from fsviz.studies import comparison
+from fsviz.ui import report
+from tests.studies.test_comparison import EIGHT, line
+
+NASTY = '</script><script>alert(1)</script> & "q" <img src=x onerror=alert(2)>'
+
+
+def lines():
+    return [
+        line(NASTY, [0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1], coarsity=EIGHT, testbed=NASTY),
+        line("Plain", [0.5, 0.4, 0.5, 0.4, 0.5, 0.6, 0.5, 0.6], coarsity=EIGHT, testbed=NASTY),
+    ]
+
+
+def test_the_table_marks_the_best_and_the_published() -> None:
+    published = published_table("better-tieredImageNet", "5-way 1-shot")
+    html = report.results_table(comparison.table(lines()), published)
+    assert "<b>62.50 <small>± " in html and html.count('class="published"') == len(published)
+    assert "Published numbers, not computed here (Bennequin et al. 2022, Table 1)" in html
+    assert "<script" not in html and "<img" not in html and "&lt;/script&gt;" in html
+    rows = re.findall(r"<tr.*?</tr>", html)
+    cells = {row.count("<td") for row in rows if "divider" not in row and "<td" in row}
+    assert len(cells) == 1  # every row has the same number of cells
+
+
+def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
+    both = lines()
+    table, differences = comparison.table(both), comparison.differences(both)
+    differences["verdict"] = np.where(differences["significant"], "real", "may be chance")
+    shown = [("Curves", figures.plot_accuracy_by_measure(comparison.curves(both)), "caption")]
+    html = report.report(NASTY, table, shown, [{"dataset": NASTY, "seed": 0}], differences, None, "today")
+    own = html.split("</head>", 1)[1]  # plotly.js itself is in the head
+    assert "alert(1)</script>" not in own and "<img src=x" not in own
+    assert len(re.findall(r"<script", own)) == len(re.findall(r"</script>", own)) == 1
+    assert not re.search(r"""(src|href)=["']https?:""", own)
+    assert len(html) > 1_000_000  # the drawing library is inside
+    assert own.count("<table") == 3 and "may be chance" in own
