@@ -196,6 +196,7 @@ def save(model: object) -> None:
         for name, value in model.state_dict().items()
     }
     save_file(weights, FOLDER / "model.safetensors", metadata={"model": image_text.DEMO})
+    (FOLDER / "model.safetensors").chmod(0o644)
 
 
 def measure() -> dict:
