@@ -44,11 +44,11 @@ def show(dataset: Dataset) -> None:
         return
     left, right = st.columns([11, 7], gap="large")
     with left:
-        clicked = _images(dataset, image_ids, order) if view == "Images" else _classes(dataset, image_ids)
-    shown = _selected(dataset, clicked, image_ids)
+        clicked, first = _images(dataset, image_ids, order) if view == "Images" else _classes(dataset, image_ids)
+    shown = _selected(dataset, clicked, first)
     with right, st.container(key="gallery_detail"):
         st.html(_STICKY)
-        _detail(dataset, shown, chosen=shown != int(image_ids[0]))
+        _detail(dataset, shown, chosen=shown != first)
 
 
 # Filters
@@ -134,7 +134,8 @@ def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:
 # The wall
 
 
-def _images(dataset: Dataset, image_ids: np.ndarray, order: str) -> int | None:
+def _images(dataset: Dataset, image_ids: np.ndarray, order: str) -> tuple[int | None, int]:
+    """The wall; returns the image clicked and the first one shown."""
     page = _page(len(image_ids), PER_PAGE)
     part = image_ids[(page - 1) * PER_PAGE : page * PER_PAGE]
     images = dataset.images
@@ -143,16 +144,17 @@ def _images(dataset: Dataset, image_ids: np.ndarray, order: str) -> int | None:
     badges = _badges(images, part, order) if order in dataset.attributes else [""] * len(part)
     tiles = [Tile(int(i), str(name), badge=badge) for i, name, badge in zip(part, names, badges)]
     clicked = gallery(dataset, tiles, key=f"wall_{st.session_state.get('wall_turn', 0)}", tile_px=84)
-    first = (page - 1) * PER_PAGE + 1
-    st.caption(f"Images {first:,} to {first + len(part) - 1:,} of {len(image_ids):,}. Click one to see all about it.")
-    return clicked
+    start = (page - 1) * PER_PAGE + 1
+    st.caption(f"Images {start:,} to {start + len(part) - 1:,} of {len(image_ids):,}. Click one to see all about it.")
+    return clicked, int(part[0])
 
 
 def _badges(images: pd.DataFrame, part: np.ndarray, name: str) -> list[str]:
     return ["–" if pd.isna(v) else f"{v:.3g}" if isinstance(v, float) else str(v) for v in images[name].iloc[part]]
 
 
-def _classes(dataset: Dataset, image_ids: np.ndarray) -> int | None:
+def _classes(dataset: Dataset, image_ids: np.ndarray) -> tuple[int | None, int]:
+    """A row a class; returns the image clicked and the first one shown."""
     assert dataset.images is not None
     class_ids = dataset.images["class_id"].to_numpy()[image_ids]
     present = np.unique(class_ids)
@@ -165,7 +167,7 @@ def _classes(dataset: Dataset, image_ids: np.ndarray) -> int | None:
         rows.append(Row(str(about["class_name"]), [Tile(int(i)) for i in members[:8]], note=note))
     clicked = task_rows(dataset, rows, key=f"class_wall_{st.session_state.get('wall_turn', 0)}", tile_px=76)
     st.caption(f"{len(present):,} classes, the first 8 of each one's images. Click an image to see all about it.")
-    return clicked
+    return clicked, rows[0].tiles[0].image_id
 
 
 def _page(n: int, per_page: int) -> int:
@@ -177,7 +179,7 @@ def _page(n: int, per_page: int) -> int:
     return st.pagination(n_pages, key="page", bind="query-params")
 
 
-def _selected(dataset: Dataset, clicked: int | None, image_ids: np.ndarray) -> int:
+def _selected(dataset: Dataset, clicked: int | None, first: int) -> int:
     """The image to tell about: the last one clicked, on the wall or among the neighbours, kept in the URL as image.
 
     Without any it is the first one shown.
@@ -195,7 +197,7 @@ def _selected(dataset: Dataset, clicked: int | None, image_ids: np.ndarray) -> i
     if chosen is None:
         if "image" in st.query_params:
             del st.query_params["image"]
-        return int(image_ids[0])
+        return first
     st.query_params["image"] = str(chosen)
     return chosen
 
