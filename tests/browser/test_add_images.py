@@ -93,12 +93,16 @@ def test_a_meaning_can_be_corrected_in_the_table(page, app: str, tmp_path: Path)
     settle(page)
     table = page.locator('[data-testid="stDataFrame"]').last
     table.scroll_into_view_if_needed()
+    page.wait_for_timeout(1000)  # the table is drawn on a canvas: nothing in the page tells when it is done
     box = table.bounding_box()
     page.mouse.dblclick(box["x"] + 250, box["y"] + 36 + 18)  # the meaning of the first class, below the header
+    page.locator('input[id^="react-select"]').wait_for(state="attached")
     page.keyboard.type("lifting device")
-    page.wait_for_timeout(400)
+    page.get_by_role("option", name="lifting device").wait_for()
     page.keyboard.press("Enter")
+    page.locator('input[id^="react-select"]').wait_for(state="detached")
     settle(page)
+    page.wait_for_timeout(500)
     save_as(page, "browser_cranes")
     page.goto(f"{app}/Gallery?dataset=browser_cranes&order=class")
     settle(page)
