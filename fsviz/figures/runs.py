@@ -101,7 +101,11 @@ def plot_accuracy_by_measure(
         figure.add_annotation(
             x=x, y=y, text=label, font={"color": colour, "size": 13}, xanchor="left", xshift=8, showarrow=False
         )
+    everything = [curve["measure"].to_numpy(dtype=float) for curve in curves.values()]
+    everything += [points[0]] if points is not None else []
+    first, last = (float(f(np.concatenate(everything))) if everything else 0.0 for f in (np.nanmin, np.nanmax))
     for i, (low, high) in enumerate(quartiles):
+        low, high = np.clip([low, high], first, last)
         figure.add_annotation(
             x=(low + high) / 2,
             y=1,
@@ -114,12 +118,9 @@ def plot_accuracy_by_measure(
         if i:
             figure.add_vline(x=low, line={"dash": "dot", "width": 1, "color": QUIET})
     longest = max((len(name) for name in curves), default=0)
-    everything = [curve["measure"].to_numpy(dtype=float) for curve in curves.values()]
-    everything += [points[0]] if points is not None else []
     if everything:  # names at the ends of lines stand in the margin and must not stretch the axis
-        low, high = (float(f(np.concatenate(everything))) for f in (np.nanmin, np.nanmax))
-        pad = 0.02 * (high - low) or 1.0
-        figure.update_xaxes(range=[low - pad, high + pad])
+        pad = 0.02 * (last - first) or 1.0
+        figure.update_xaxes(range=[first - pad, last + pad])
     figure.update_xaxes(title=title)
     figure.update_yaxes(title="accuracy (% of queries right)")
     figure.update_layout(
@@ -148,9 +149,19 @@ def plot_quartiles(results: pd.DataFrame, height: int = 340) -> go.Figure:
             customdata=np.nan_to_num(half),
             hovertemplate=f"{_safe(row['name'])}, %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}} %<extra></extra>",
         )
+    ends = {
+        str(row["name"]): pd.DataFrame({"measure": [3] * 4, "accuracy": [row[q] for q in quartiles]})
+        for row in results.to_dict("records")
+    }
+    for label, x, y, colour in _spread(ends):
+        figure.add_annotation(
+            x=x, y=y, text=label, font={"color": colour, "size": 13}, xanchor="left", xshift=10, showarrow=False
+        )
+    longest = max((len(name) for name in ends), default=0)
+    figure.update_xaxes(range=[-0.2, 3.05])
     figure.update_yaxes(title="accuracy (% of queries right)")
     figure.update_layout(
-        height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0}, legend={"orientation": "h", "y": -0.15, "x": 0}
+        height=height, showlegend=False, margin={"l": 0, "r": min(320, 24 + 7 * longest), "t": 8, "b": 0}
     )
     return figure
 
@@ -171,7 +182,8 @@ def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
             texttemplate="%{text}",
             customdata=accuracy.to_numpy(),
             hovertemplate="%{y} in %{x}: rank %{text}, %{customdata:.1f} % right<extra></extra>",
-            colorscale=[[0, _faded(ACCENT, 0.85)], [1, _faded(ACCENT, 0.06)]],
+            colorscale=[[0, ACCENT], [1, meaning("all")]],
+            textfont={"color": "#FFFFFF", "size": 14},
             zmin=1,
             zmax=max(2, len(wide)),
             showscale=False,

@@ -445,11 +445,14 @@ def _timed(entry: Entry, table: Features, tasks: Tasks, n_tasks: int, device: st
     A whole batch is timed where that is quick; else the answer lies between what the largest one tried says (its
     share of the cost of a batch is too large) and what two sizes say (their difference is the cost of tasks alone).
     """
-    from fsviz.evaluation import chunk_size, evaluate
+    from fsviz.evaluation import chunk_size, evaluate, features_mean
+
+    centre = features_mean(table) if methods()[entry.method].wants_centre else None  # once a run, not once a batch
 
     def measured(n: int) -> float:
+        part, settings = tasks.take(slice(0, n)), dict(entry.parameters)
         start = time.perf_counter()
-        evaluate(table, tasks.take(slice(0, n)), entry.method, dict(entry.parameters), device=device)
+        evaluate(table, part, entry.method, settings, device=device, centre=centre)
         return time.perf_counter() - start
 
     shape = (tasks.n_way, tasks.support.shape[2], tasks.query.shape[2], table.values.shape[1])

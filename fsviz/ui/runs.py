@@ -346,7 +346,7 @@ def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
     near = [pair for pair in every if pair[1].startswith(first.setting) and pair[0] == "better-tieredImageNet"]
     default = (same or own or near or [NONE])[0]
     labels = {json.dumps(o): "none" if o == NONE else f"{o[0]}, {o[1]}" for o in options}
-    picked = st.selectbox(
+    picked = st.columns([2, 3])[0].selectbox(
         "Published numbers beside them",
         list(labels),
         index=list(labels).index(json.dumps(default)),
