@@ -232,6 +232,7 @@ def plot_step_sizes(
             showarrow=False,
             xanchor="left",
             xshift=6,
+            yshift=11,  # off the dotted line that ends nearby
             font={"color": meaning(objective), "size": 13},
         )
     for name, value in reference.items():

@@ -22,6 +22,7 @@ from fsviz.ui.gallery import Row, Tile, task_rows
 
 AT_ONCE = 500  # tasks that FastDiffSel searches while the page waits; more run in the background
 PREVIEW = 200
+MOST_CLASSES = 10  # classes of one task that are drawn before the user asks for all
 MOST_TILES = 40  # support images of one class that are drawn
 SECTIONS = ("Tasks", "Attributes", "Closeness in meaning", "Step size", "Stress test")
 SET_WORDS = {"hard": "Hard support", "random": "Random support", "easy": "Easy support"}
@@ -369,23 +370,25 @@ def _filtered(dataset: Dataset, found: HardSets, table: pd.DataFrame) -> pd.Data
     class_ids = found.tasks["random"].class_ids
     names = dataset.classes["class_name"].astype(str)
     in_tasks = sorted(names[np.unique(class_ids[class_ids != PAD])])
-    wanted = columns[0].multiselect("With the classes", in_tasks, key="with_classes", placeholder="any class")
+    wanted = columns[0].multiselect(
+        "With the classes", in_tasks, key=f"with_{dataset.name}_{found.spec['split']}", placeholder="any class"
+    )
     low, high = columns[1].slider("Accuracy with hard support", 0, 100, (0, 100), key="between", format="%d %%")
     attributes = study.attribute_names(dataset)
-    keep = table["hard"].between(low, high).to_numpy()
+    keep = table["hard"].between(low, high).to_numpy(copy=True)
     for name in wanted:
         keep &= (class_ids == int(names[names == name].index[0])).any(axis=1)
     if attributes:
-        by = columns[2].selectbox("With a gap in", ["any attribute", *attributes], key="gap_in")
+        by = columns[2].selectbox("With a gap in", ["any attribute", *attributes], key=f"gap_in_{dataset.name}")
         if by != "any attribute":
             gap = study.task_gap(found, dataset, by)
             most = float(np.nanmax(gap)) if np.isfinite(gap).any() else 1.0
             least = columns[3].slider(
-                "of at least", 0.0, max(0.1, round(most, 1)), round(most / 2, 1), 0.1, key="gap_least"
+                "of at least", 0.0, max(0.1, round(most, 1)), round(most / 2, 1), 0.1, key=f"gap_{by}_{most:.1f}"
             )
             keep &= np.nan_to_num(gap, nan=-1.0) >= least
     orders = {"hard": "hardest first", "drop": "largest drop first", "easy": "most helped by easy supports"}
-    if not attributes or st.session_state.get("gap_in", "any attribute") == "any attribute":
+    if not attributes or st.session_state.get(f"gap_in_{dataset.name}", "any attribute") == "any attribute":
         order = columns[3].selectbox("Order", list(orders), key="task_order", format_func=orders.get)
     else:
         order = "hard"
@@ -403,11 +406,13 @@ def _one_task(dataset: Dataset, found: HardSets, task: int, differences: Mapping
     clicked: dict[str, int | None] = {}
     if not dataset.has_pixels:
         st.caption(f"{dataset.title} has no pixels here: images are named by their number.")
+    ways = _ways_shown(found, task)
     columns = st.columns(3, gap="medium")
     for column, name in zip(columns, study.SETS):
         with column:
             st.markdown(f"**{SET_WORDS[name]}** · {100 * found.accuracy(name)[task]:.0f} % of queries right")
-            clicked[name] = task_rows(dataset, _support_rows(dataset, found, task, name), f"support_{name}", tile_px=48)
+            rows = _support_rows(dataset, found, task, name, ways)
+            clicked[name] = task_rows(dataset, rows, f"support_{name}", tile_px=48)
     if study.attribute_names(dataset):
         st.caption(
             "Below each class: the attribute in which its support differs most from its queries. A few images "
@@ -422,7 +427,7 @@ def _one_task(dataset: Dataset, found: HardSets, task: int, differences: Mapping
         required=True,
         format_func=lambda name: SET_WORDS[name].lower(),
     )
-    clicked["query"] = task_rows(dataset, _query_rows(dataset, found, task, str(view)), "queries", tile_px=76)
+    clicked["query"] = task_rows(dataset, _query_rows(dataset, found, task, str(view), ways), "queries", tile_px=76)
     st.caption(
         "A broken red frame with a cross is a wrong answer; its label is the class the classifier chose. Click an "
         "image to enlarge it."
@@ -430,14 +435,26 @@ def _one_task(dataset: Dataset, found: HardSets, task: int, differences: Mapping
     _enlarge(dataset, found, task, clicked)
 
 
-def _support_rows(dataset: Dataset, found: HardSets, task: int, name: str) -> list[Row]:
+def _ways_shown(found: HardSets, task: int) -> list[int]:
+    """The classes of a task that are drawn: all, or of many the ones that suffer most from the hard support."""
+    tasks = found.tasks["random"]
+    used = np.flatnonzero(tasks.class_ids[task] != PAD)
+    if len(used) <= MOST_CLASSES or st.toggle(f"Show all {len(used)} classes", key="all_classes"):
+        return used.tolist()
+    st.caption(f"The {MOST_CLASSES} classes with the most wrong answers under the hard support.")
+    wrong = (found.predictions["hard"].rank[task] > 0).sum(axis=1)[used]
+    return sorted(used[np.argsort(-wrong, kind="stable")[:MOST_CLASSES]].tolist())
+
+
+def _support_rows(dataset: Dataset, found: HardSets, task: int, name: str, ways: list[int]) -> list[Row]:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     tasks = found.tasks[name]
     used = np.flatnonzero(tasks.class_ids[task] != PAD)
+    differs = dict(zip(used.tolist(), study.class_differences(found, dataset, task, name)))
     rows = []
-    for way, differs in zip(used, study.class_differences(found, dataset, task, name)):
+    for way in ways:
         support = tasks.support[task, way][tasks.support[task, way] != PAD]
-        note = differs[0].short if differs else ""
+        note = differs[way][0].short if differs[way] else ""
         if len(support) > MOST_TILES:
             note = f"first {MOST_TILES} of {len(support)} images. {note}"
         tiles = [Tile(int(i)) for i in support[:MOST_TILES]]
@@ -445,13 +462,12 @@ def _support_rows(dataset: Dataset, found: HardSets, task: int, name: str) -> li
     return rows
 
 
-def _query_rows(dataset: Dataset, found: HardSets, task: int, view: str) -> list[Row]:
+def _query_rows(dataset: Dataset, found: HardSets, task: int, view: str, ways: list[int]) -> list[Row]:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     class_ids, query = found.tasks["random"].class_ids[task], found.tasks["random"].query[task]
     rows = []
-    for label, class_id in enumerate(class_ids):
-        if class_id == PAD:
-            continue
+    for label in ways:
+        class_id = class_ids[label]
         right = {
             s: int((found.predictions[s].predicted[task, label][query[label] != PAD] == label).sum())
             for s in study.SETS
@@ -579,7 +595,7 @@ def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possibl
         columns = st.columns([2, 2, 3], vertical_alignment="bottom")
         attribute = columns[0].selectbox("Attribute", possible, key="curated_attribute")
         groups = study.attribute_groups(dataset, attribute)
-        group = columns[1].selectbox("Queries have", ["any one value", *groups], key="curated_group")
+        group = columns[1].selectbox("Queries have", ["any one value", *groups], key=f"curated_group_{attribute}")
         wanted = {**spec, "n_query": int(table.loc[attribute, "n_query"])}
         pair = study.curated_tasks(wanted, attribute, None if group == "any one value" else group)
         names = dataset.classes["class_name"].astype(str).to_numpy()
@@ -682,7 +698,11 @@ def _stress(dataset: Dataset, found: HardSets, known: list[str]) -> None:
     quick, full = st.columns([3, 2], gap="large")
     with quick:
         backbones = st.multiselect(
-            "Backbones", known, default=known[:4], key="stress_backbones", help="Only backbones that have features."
+            "Backbones",
+            known,
+            default=known[:4],
+            key=f"stress_{dataset.name}",
+            help="Only backbones that have features.",
         )
     offered = {k: v for k, v in stress.ADAPTATIONS.items() if k != stress.FULL}
     with full:
@@ -693,21 +713,39 @@ def _stress(dataset: Dataset, found: HardSets, known: list[str]) -> None:
         st.info("Choose at least one backbone and one adaptation.", icon="👆")
         return
     base = {k: v for k, v in _plain_spec(found).items() if k not in ("backbone", "classifier", "objective")}
+    source = backbones[0]
+    if len(backbones) > 1:
+        source = st.segmented_control(
+            "Hard sets searched with",
+            backbones,
+            default=backbones[0],
+            key=f"stress_source_{len(backbones)}_{dataset.name}",
+            required=True,
+        )
     spec = {
         **base,
         "study": "stress",
-        "n_tasks": min(base["n_tasks"], 100),
-        "sources": backbones,
+        "n_tasks": min(base["n_tasks"], 60),
+        "sources": [str(source)],
         "backbones": backbones,
         "adaptations": adaptations,
     }
     result = _stress_at_once(json.dumps(spec, sort_keys=True), datasets.stamp(dataset.name))
-    source = backbones[0]
-    if len(backbones) > 1:
-        source = st.segmented_control(
-            "Hard sets searched with", backbones, default=backbones[0], key="stress_source", required=True
-        )
     _matrix(result, str(source), spec["n_tasks"])
+    if len(known) == 1:
+        st.caption(
+            f"Only {known[0]} has features of {dataset.title}. For a second row extract another backbone, for example "
+            f"with `python -m fsviz extract {dataset.name} --backbone conv64f`."
+        )
+    with st.expander("Does the query loss tell how hard a task is?"):
+        sets = {name: found.loss(name) for name in study.SETS}
+        accuracies = {name: found.accuracy(name) for name in study.SETS}
+        st.plotly_chart(figures.plot_loss_accuracy(sets, accuracies), key="loss_accuracy")
+        rho = _summary(*_identity(found), found)["spearman_loss_accuracy"]
+        st.caption(
+            "The search raises the query loss, not the error itself. Each point is a task."
+            + (f" Rank correlation of accuracy with low loss: {rho:.2f} (1 is perfect)." if rho is not None else "")
+        )
     if dataset.has_pixels:
         _full_finetuning(dataset, spec)
 

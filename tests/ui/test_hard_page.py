@@ -1,0 +1,101 @@
+"""The page of hard tasks without a browser: filters, shapes of tasks, datasets without pixels or attributes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.studies.shifted_dataset import make_shifted
+from tests.studies.toy_dataset import make_toy
+
+APP = Path(__file__).resolve().parent.parent.parent / "app.py"
+
+
+@pytest.fixture
+def open_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+
+    def open_it(dataset: str) -> AppTest:
+        page = AppTest.from_file(str(APP), default_timeout=120)
+        page.query_params["dataset"] = dataset
+        page.run()
+        page.switch_page("pages/6_Hard_tasks.py")
+        page.query_params["dataset"] = dataset
+        page.run()
+        assert_fine(page)
+        return page
+
+    return open_it
+
+
+def assert_fine(page: AppTest) -> None:
+    assert not page.exception, [e.message for e in page.exception]
+    assert not page.error, [e.value for e in page.error]
+
+
+def n_listed(page: AppTest) -> int:
+    return len(page.dataframe[0].value)
+
+
+def test_tasks_are_filtered_by_class_attribute_and_accuracy(open_page) -> None:
+    make_shifted()
+    page = open_page("shifted")
+    assert n_listed(page) == 200
+    page.slider(key="between").set_value((0, 40)).run()
+    assert_fine(page)
+    assert (page.dataframe[0].value["hard"] <= 40).all()
+    few = n_listed(page)
+    assert 0 < few < 200
+    page.selectbox(key="gap_in_shifted").set_value("context").run()
+    assert_fine(page)
+    assert n_listed(page) < few
+    page.selectbox(key="gap_in_shifted").set_value("any attribute").run()
+    page.multiselect(key="with_shifted_test").set_value(["kind 0", "kind 1"]).run()
+    assert_fine(page)
+    assert all("kind 0" in classes and "kind 1" in classes for classes in page.dataframe[0].value["classes"])
+    page.slider(key="between").set_value((0, 1)).run()
+    assert any("No task passes" in info.value for info in page.info)
+    assert_fine(page)
+
+
+def test_impossible_settings_are_one_sentence(open_page) -> None:
+    make_shifted()
+    page = open_page("shifted")
+    page.number_input(key="n_shot").set_value(45).run()
+    assert not page.exception
+    assert "images with features" in page.error[0].value
+
+
+def test_variable_tasks_and_every_section_without_pixels(open_page) -> None:
+    make_shifted()
+    page = open_page("shifted")
+    assert any("has no pixels" in caption.value for caption in page.caption)
+    page.segmented_control(key="shape").set_value("variable").run()
+    assert_fine(page)
+    page.segmented_control(key="shape").set_value("fixed").run()
+    page.select_slider(key="n_tasks").set_value(50).run()
+    for section in ("Attributes", "Closeness in meaning", "Step size", "Stress test"):
+        page.segmented_control(key="show").set_value(section).run()
+        assert_fine(page)
+        assert len(page.get("plotly_chart")) >= 2, section
+
+
+def test_a_dataset_without_attributes_says_how_to_add_them(open_page) -> None:
+    make_toy()
+    page = open_page("toy")
+    assert any("no attributes" in caption.value for caption in page.caption)
+    page.segmented_control(key="show").set_value("Attributes").run()
+    assert_fine(page)
+    assert any("one column per attribute" in info.value for info in page.info)
+
+
+def test_a_long_search_offers_a_run_and_shows_a_preview(open_page) -> None:
+    make_shifted()
+    page = open_page("shifted")
+    page.select_slider(key="n_tasks").set_value(1000).run()
+    assert_fine(page)
+    assert any(button.label == "Start the run" for button in page.button)
+    assert any("preview" in text.value for text in page.markdown)
+    assert len(page.metric) >= 4
