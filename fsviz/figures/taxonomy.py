@@ -140,7 +140,7 @@ def plot_distance_map(
             zmin=0,
             zmax=most,
             colorscale="Cividis_r",
-            colorbar={"title": {"text": title, "side": "right"}, "thickness": 14},
+            colorbar={"title": {"text": title, "side": "right"}, "thickness": 14, "len": 0.7},
             hovertemplate="<b>%{y}</b> and <b>%{x}</b> are %{z:.2f} apart<extra></extra>",
         )
     )
@@ -194,7 +194,7 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
             {
                 "id": str(v),
                 "name": name,
-                "x": round(float(graph.xy[v, 0]) / across * 300, 2),
+                "x": round(float(graph.xy[v, 0]) / across * 210, 2),
                 "y": round(float(graph.xy[v, 1]) / along * 32 * max(n_classes - 1, 1), 2),
                 "symbol": "circle" if is_class else "diamond" if v == 0 else "rect",
                 "symbolSize": 12 if v == 0 else 9,
@@ -209,6 +209,7 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
             {
                 "type": "graph",
                 "layout": "none",
+                "preserveAspect": "contain",
                 "data": nodes,
                 "links": [
                     {"source": int(p), "target": int(c)} for p, c in zip(graph.parents, graph.children, strict=True)
@@ -216,7 +217,7 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
                 "label": {"show": True, "fontSize": 11.5},
                 "lineStyle": {"color": QUIET, "width": 1.3, "opacity": 0.8},
                 "left": 50,
-                "right": "44%",
+                "right": "40%",
                 "top": 26,
                 "bottom": 14,
             }

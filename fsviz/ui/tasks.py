@@ -49,6 +49,7 @@ def _live(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
 
 def _show_live(dataset: Dataset, split: str, distance: str, dag: str, backbone: str | None) -> None:
     common = {"split": split, "distance": distance, "dag": dag, "backbone": backbone}
+    headline = st.container()
     controls, charts = st.columns([1, 4], gap="medium")
     with controls:
         shared, first, second = _controls(dataset, split, distance)
@@ -65,8 +66,9 @@ def _show_live(dataset: Dataset, split: str, distance: str, dag: str, backbone: 
     }
     if second:
         titles["second"] = f"Compared: α {second['alpha']:g}, β {second['beta']:g}, {second['n_way']}-way"
-    with charts:
+    with headline:
         _headline(dataset, beds)
+    with charts:
         _histograms(beds, titles, len(dataset.split_class_ids(split)))
         _balance(dataset, split, dag, beds, titles)
     _browser(dataset, split, distance, dag, backbone, beds, titles)
@@ -89,7 +91,7 @@ def _controls(dataset: Dataset, split: str, distance: str) -> tuple[dict, dict, 
         ),
     }
     second = None
-    if st.toggle("Compare two settings", key="compare", bind="query-params"):
+    if st.toggle("Compare two", key="compare", bind="query-params"):
         second = _sliders(kind, n_classes, f"{suffix}_2", " (second)", alpha=kind.alpha_most / 2)
     return shared, first, second
 
@@ -146,18 +148,18 @@ def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
     counts = study.class_counts(semantic, dataset)
     columns = st.columns(4)
     columns[0].metric(
-        "Median coarsity, uniform",
+        "Uniform: median coarsity",
         _number(medians["uniform"]),
         help="Half of the uniformly drawn tasks have a smaller coarsity.",
     )
     columns[1].metric(
-        "Median coarsity, semantic",
+        "Semantic: median coarsity",
         _number(medians["semantic"]),
         delta=f"{medians['semantic'] - medians['uniform']:+.3g} against uniform",
         delta_color="off",
     )
     columns[2].metric(
-        "Fine-grained tasks",
+        "Semantic: fine-grained",
         f"{study.share_finer(semantic, uniform):.0%}",
         help="Share of the semantic tasks that are as fine as the finest 5% of the uniform ones.",
         delta="5% when uniform",
@@ -165,7 +167,7 @@ def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
         delta_arrow="off",
     )
     columns[3].metric(
-        "Tasks that hold a class",
+        "Semantic: tasks per class",
         f"{counts.min():,} to {counts.max():,}",
         help="From the rarest to the commonest class, in the semantic testbed as it will be saved.",
         delta=f"{len(semantic.tasks) * semantic.tasks.n_way / len(counts):,.0f} when even",
@@ -281,6 +283,8 @@ def _browser(
             st.info("No task lies in this bin with the present setting. Click another bar.", icon="🧩")
             return
     else:
+        if st.session_state.get("browse") not in beds:
+            st.session_state.pop("browse", None)
         with left:
             name = st.segmented_control(
                 "Testbed",
@@ -404,11 +408,14 @@ def _save(
     st.subheader("Keep these tasks as a testbed", anchor=False)
     st.caption("A testbed is a saved, ordered list of tasks with the recipe that drew it: every method sees the same.")
     smallest = study.smallest_class(dataset, split)
+    if st.session_state.get("keep") not in beds:
+        st.session_state.pop("keep", None)
     which_column, shot_column, query_column, name_column = st.columns([3, 2, 2, 4], vertical_alignment="bottom")
     which = which_column.selectbox(
         "Tasks", list(beds), index=1, format_func=lambda n: titles[n].split(",")[0], key="keep"
     )
     most = 0 if smallest is None else max(smallest - 1, 0)
+    _forget_outside("n_shot", 0, most)
     n_shot = shot_column.number_input(
         "Support images a class",
         0,
@@ -431,7 +438,7 @@ def _save(
     suggested = study.default_name(recipe)
     name = name_column.text_input("Name", placeholder=suggested, key="testbed_name").strip() or suggested
     buttons = st.columns(4)
-    if buttons[0].button("Save in the workspace", type="primary", icon="💾", width="stretch", key="save_testbed"):
+    if buttons[0].button("Save testbed", type="primary", icon="💾", width="stretch", key="save_testbed"):
         try:
             path = study.save_testbed(_drawn(dataset, setting, name))
             st.success(f"Saved **{plain(name)}** ({len(beds[which].tasks):,} tasks) to {path}.", icon="✅")
@@ -439,7 +446,7 @@ def _save(
             st.error(str(error), icon="⚠️")
     for column, kind in zip(buttons[1:], ("parquet", "csv", "json")):
         column.download_button(
-            {"parquet": "Parquet (native)", "csv": "CSV (task, labels, image_id)", "json": "JSON (image paths)"}[kind],
+            kind.upper() if kind != "parquet" else "Parquet",
             lambda kind=kind: study.export_testbed(_drawn(dataset, setting, name), dataset, kind),
             file_name=f"{name}.{kind}",
             mime=MIME[kind],
@@ -448,7 +455,11 @@ def _save(
             icon="⬇️",
             width="stretch",
             disabled=kind == "json" and n_shot == 0,
-            help="Lists image paths, so it needs support and query images." if kind == "json" else None,
+            help={
+                "parquet": "The native format: one row a task, the recipe inside.",
+                "csv": "One row an image: task, variance (the coarsity), labels, image_id, support.",
+                "json": "Paths of the support and query images of each task; needs images.",
+            }[kind],
         )
     st.markdown("The same tasks from a terminal:")
     st.code(study.command(recipe, f"{name}.parquet"), language="bash", wrap_lines=True)

@@ -30,10 +30,9 @@ def show(dataset: Dataset) -> None:
     graph = get_graph(dataset, split, dag)
     whole = get_map(dataset, split, dag, None, "radial")
     _headline(whole, distances, names, distance)
-    picked = _picked(names)
-    graph_column, side = st.columns([5, 2], gap="medium")
+    graph_column, side = st.columns([2, 1], gap="medium")
     with side:
-        _pick_classes(names)
+        picked = _pick_classes(names)
     with graph_column:
         _graph(dataset, split, dag, layout, whole, picked, names)
     with side:
@@ -95,17 +94,12 @@ def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance
         )
 
 
-def _picked(names: list[str]) -> list[int]:
-    """Places of the classes picked so far; those of another dataset or split are forgotten."""
+def _pick_classes(names: list[str]) -> list[int]:
+    """Places of the classes picked by name, by click or by link; those of another dataset or split are forgotten."""
     place = {name: i for i, name in enumerate(names)}
-    kept = [name for name in st.session_state.get(PICKED, []) if name in place]
-    if PICKED in st.session_state and kept != list(st.session_state[PICKED]):
-        st.session_state[PICKED] = kept
-    return [place[name] for name in kept]
-
-
-def _pick_classes(names: list[str]) -> None:
-    st.multiselect(
+    if any(name not in place for name in st.session_state.get(PICKED, [])):
+        st.session_state[PICKED] = [name for name in st.session_state[PICKED] if name in place]
+    picked = st.multiselect(
         "Find classes, or click them in the graph",
         sorted(names, key=str.lower),
         key=PICKED,
@@ -113,6 +107,7 @@ def _pick_classes(names: list[str]) -> None:
         placeholder="Type a class name",
         help="One class: its path, and its nearest and farthest classes. Several: a task with its coarsity.",
     )
+    return [place[name] for name in picked]
 
 
 def _graph(
@@ -121,7 +116,10 @@ def _graph(
     per_depth = np.cumsum(np.bincount(whole.depth))
     start = max(1, int(np.searchsorted(per_depth, FITS, side="right")) - 1)
     if whole.deepest > 1:
-        if not 1 <= st.session_state.get("depth", 1) <= whole.deepest:
+        here = (dataset.name, split, dag)
+        moved = st.session_state.get("_depth_of", here) != here  # another graph starts at its own depth
+        st.session_state["_depth_of"] = here
+        if moved or not 1 <= st.session_state.get("depth", 1) <= whole.deepest:
             st.session_state.pop("depth", None)
         deepest = st.sidebar.slider(
             "Depth shown",
@@ -238,9 +236,9 @@ def _card(graph: study.Graph, distances: np.ndarray, names: list[str], position:
                 hide_index=True,
                 height="content",
                 column_config={
-                    title: st.column_config.TextColumn(width=150),
+                    title: st.column_config.TextColumn(width=110),
                     "distance": st.column_config.ProgressColumn(
-                        "distance", format="%.2f", min_value=0.0, max_value=float(max(distances.max(), 1e-9)), width=100
+                        "distance", format="%.2f", min_value=0.0, max_value=float(max(distances.max(), 1e-9)), width=85
                     ),
                 },
             )

@@ -1,0 +1,159 @@
+"""The Tasks page in a real browser: sliders, histograms, the browser of tasks, testbeds to keep."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.browser.conftest import settle
+
+HISTOGRAM = ".st-key-coarsity_histogram canvas"
+
+
+def open_page(page, app: str, query: str = "") -> None:
+    page.goto(f"{app}/Tasks{query}")
+    page.locator(HISTOGRAM).first.wait_for(timeout=90_000)
+    settle(page, 90_000)
+
+
+def metric(page, label: str) -> float:
+    box = page.locator('[data-testid="stMetric"]').filter(has_text=label).first
+    return float(re.search(r"[\d.]+", box.locator('[data-testid="stMetricValue"]').inner_text())[0])
+
+
+def slider(page, label: str):
+    return page.locator(f'[data-testid="stMain"] input[type="range"][aria-label="{label}"]')
+
+
+def test_the_demo_shows_histograms_and_a_task_with_images_at_once(page, app: str) -> None:
+    open_page(page, app)
+    assert metric(page, "Semantic: median coarsity") < metric(page, "Uniform: median coarsity")
+    page.locator(".st-key-class_balance canvas").first.wait_for()
+    page.locator(".st-key-task_images img").first.wait_for()
+    assert page.locator(".st-key-task_images .row").count() == 5
+    page.locator(".st-key-task_distances .js-plotly-plot").wait_for()
+    page.locator(".st-key-task_tree canvas").first.wait_for()
+
+
+def test_the_published_numbers_are_on_the_page(page, app: str) -> None:
+    open_page(page, app, "?dataset=tiered_imagenet")
+    assert metric(page, "Uniform: median coarsity") == pytest.approx(85.2, abs=0.4)
+    assert metric(page, "Semantic: median coarsity") == pytest.approx(56, abs=1.5)
+
+
+REDRAWN = """([canvas, label]) => new Promise(done => {
+    const picture = () => document.querySelector(canvas).toDataURL();
+    const before = picture();
+    const range = document.querySelector(`[data-testid="stMain"] input[type="range"][aria-label="${label}"]`);
+    range.focus();
+    let start = null;
+    range.addEventListener("keydown", () => { start = start ?? performance.now(); }, {capture: true, once: true});
+    const look = () => {
+        if (start !== null && picture() !== before) done(performance.now() - start);
+        else setTimeout(look, 5);
+    };
+    window.__ready = true;
+    look();
+})"""
+
+
+def test_a_slider_redraws_the_histogram_in_half_a_second(page, app: str) -> None:
+    open_page(page, app, "?dataset=tiered_imagenet")
+    times = []
+    for _ in range(6):
+        page.evaluate("() => { window.__ready = false; }")
+        page.evaluate(f"() => {{ window.__time = ({REDRAWN})({json.dumps([HISTOGRAM, 'Closeness α'])}); }}")
+        page.wait_for_function("() => window.__ready")
+        page.keyboard.press("ArrowRight")
+        times.append(page.evaluate("() => window.__time"))
+        settle(page)
+    assert min(times) < 500, times  # the least of six: other programs may use the machine too
+    assert "alpha=0.389" in page.url  # six steps of 0.001
+
+
+def test_a_larger_alpha_lowers_the_median_and_a_link_keeps_it(page, app: str) -> None:
+    open_page(page, app, "?dataset=tiered_imagenet&alpha=1.2&n_way=10&seed=3")
+    assert metric(page, "Semantic: median coarsity") < 45
+    assert slider(page, "Classes a task (n-way)").input_value() == "10"
+    assert "--alpha 1.2 " in page.locator('[data-testid="stCode"]').inner_text().replace("\n", " ")
+
+
+def test_a_bar_opens_its_tasks(page, app: str) -> None:
+    open_page(page, app, "?dataset=tiered_imagenet")
+    page.locator(HISTOGRAM).first.scroll_into_view_if_needed()
+    box = page.locator(HISTOGRAM).first.bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.72, box["y"] + box["height"] - 60)
+    found = page.get_by_text(re.compile("tasks with a coarsity of"))
+    found.wait_for()
+    low, high = map(float, re.search(r"of ([\d.]+) to ([\d.]+)", found.inner_text()).groups())
+    caption = page.get_by_text(re.compile(r"Coarsity [\d.]+ is the mean"))
+    assert low <= float(re.search(r"Coarsity ([\d.]+)", caption.inner_text())[1]) <= high
+    page.get_by_role("button", name="Back to quantiles").click()
+    found.wait_for(state="detached")
+
+
+def test_quantiles_run_from_fine_to_coarse(page, app: str) -> None:
+    open_page(page, app, "?dataset=tiered_imagenet&quantile=0")
+    caption = page.get_by_text(re.compile(r"Coarsity [\d.]+ is the mean"))
+    fine = float(re.search(r"Coarsity ([\d.]+)", caption.inner_text())[1])
+    open_page(page, app, "?dataset=tiered_imagenet&quantile=100")
+    coarse = float(re.search(r"Coarsity ([\d.]+)", caption.inner_text())[1])
+    assert fine < 20
+    assert coarse > 85
+
+
+def test_two_settings_are_compared(page, app: str) -> None:
+    open_page(page, app, "?dataset=cifar100")
+    page.get_by_text("Compare two").click()
+    slider(page, "Closeness α (second)").wait_for(state="attached")
+    settle(page)
+    assert "compare=true" in page.url
+    page.get_by_role("radio", name="second setting").click()
+    settle(page)
+    page.get_by_text(re.compile(r"Coarsity [\d.]+ is the mean")).wait_for()
+
+
+def test_a_testbed_is_downloaded_in_three_formats_and_saved(page, app: str, tmp_path: Path) -> None:
+    open_page(page, app, "?n_tasks=100")
+    files = {}
+    for name in ("Parquet", "CSV", "JSON"):
+        with page.expect_download() as caught:
+            page.get_by_role("button", name=name, exact=True).click()
+        files[name] = tmp_path / caught.value.suggested_filename
+        caught.value.save_as(files[name])
+    rows = list(csv.DictReader(io.StringIO(files["CSV"].read_text())))
+    assert list(rows[0]) == ["task", "variance", "labels", "image_id", "support"]
+    assert len(rows) == 100 * 5 * 11
+    tasks = json.loads(files["JSON"].read_text())
+    assert len(tasks) == 100
+    assert [len(tasks[0]["Support"]), len(tasks[0]["Support"][0]), len(tasks[0]["Query"][0])] == [5, 1, 10]
+    assert len(pd.read_parquet(files["Parquet"])) == 100
+    page.get_by_role("button", name="Save testbed").click()
+    page.get_by_text(re.compile(r"Saved .*100 tasks")).wait_for()
+
+    page.get_by_text("Bring a testbed of your own").click()
+    page.locator('[data-testid="stFileUploader"] input').set_input_files(files["CSV"])
+    page.get_by_text("100 tasks of 5 classes, with images: every row is in order").wait_for()
+    broken = tmp_path / "broken.csv"
+    lines = files["CSV"].read_text().splitlines()
+    broken.write_text("\n".join([*lines[:3], lines[3].replace(",False", ",perhaps"), *lines[4:]]))
+    page.locator('[data-testid="stFileUploader"] input').set_input_files(broken)
+    page.get_by_text("Row 4: support must be True or False. Got 'perhaps'").wait_for()
+
+
+def test_datasets_without_images_show_class_names(page, app: str) -> None:
+    open_page(page, app, "?dataset=df20")
+    page.get_by_text("comes without images here").wait_for()
+    assert page.get_by_role("button", name="JSON", exact=True).is_disabled()
+    assert "--n-shot 0" in page.locator('[data-testid="stCode"]').inner_text().replace("\n", " ")
+
+
+def test_a_dataset_without_taxonomy_says_what_to_do(page, app: str) -> None:
+    page.goto(f"{app}/Tasks?dataset=dtd")
+    page.get_by_text(re.compile("has no a? ?taxonomy")).first.wait_for()

@@ -1,0 +1,119 @@
+"""The Taxonomy page in a real browser: the graph answers clicks, search flies to a class, DF20 stays usable."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from tests.browser.conftest import settle
+
+GRAPH = ".st-key-taxonomy_graph canvas"
+# The first picture element of the colour of classes (red), farthest to the right: a class on the outer circle.
+RED = """() => {
+    const canvas = document.querySelector('.st-key-taxonomy_graph canvas');
+    const scale = canvas.width / canvas.clientWidth;
+    const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    const spots = [];
+    for (let y = Math.round(130 * scale); y < canvas.height; y += 2)
+        for (let x = 0; x < canvas.width; x += 2) {
+            const i = (y * canvas.width + x) * 4;
+            if (data[i] === 0xCC && data[i + 1] === 0x33 && data[i + 2] === 0x11) spots.push([x / scale, y / scale]);
+        }
+    return spots;
+}"""
+
+
+def open_page(page, app: str, query: str = "") -> None:
+    page.goto(f"{app}/Taxonomy{query}")
+    page.locator(GRAPH).first.wait_for(timeout=90_000)
+    settle(page, 90_000)
+    page.wait_for_timeout(800)  # the graph grows into place
+
+
+def picked(page) -> list[str]:
+    tags = page.locator(
+        '.st-key-classes [data-testid="stMultiSelect"] [data-baseweb="tag"], .st-key-classes .stMultiSelectTag'
+    )
+    return [tag.inner_text().strip() for tag in tags.all()]
+
+
+def click_a_class(page, nth: float) -> None:
+    page.locator(GRAPH).first.scroll_into_view_if_needed()
+    box = page.locator(GRAPH).first.bounding_box()
+    spots = page.evaluate(RED)
+    assert spots, "no class is drawn"
+    x, y = spots[int(nth * (len(spots) - 1))]
+    page.mouse.click(box["x"] + x, box["y"] + y)
+
+
+def test_the_demo_opens_with_a_graph_a_card_and_the_heat_map(page, app: str) -> None:
+    open_page(page, app)
+    assert len(page.evaluate(RED)) > 30
+    page.get_by_text("Nothing is picked yet").wait_for()
+    page.locator(".st-key-distance_map .js-plotly-plot").wait_for()
+    page.get_by_text("The closest pairs here").wait_for()
+
+
+def test_clicks_make_a_task_and_take_classes_out_again(page, app: str) -> None:
+    open_page(page, app, "?dataset=tiered_imagenet")
+    click_a_class(page, 0.02)
+    page.wait_for_url(re.compile("classes="))
+    settle(page)
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(600)
+    click_a_class(page, 0.5)
+    page.get_by_text("Your task of 2 classes").wait_for()
+    page.get_by_text("Lowest concept above all of them").wait_for()
+    assert len(re.findall("classes=", page.url)) == 2
+    settle(page)
+    page.locator(".st-key-classes").get_by_role("button", name=re.compile("[Cc]lear|[Rr]emove")).first.click()
+    page.get_by_text("Your task of 2 classes").wait_for(state="detached")
+
+
+def test_a_link_restores_a_task_and_its_coarsity(page, app: str) -> None:
+    open_page(page, app, "?dataset=tiered_imagenet&classes=malamute&classes=Siberian+husky")
+    page.get_by_text("Your task of 2 classes").wait_for()
+    page.get_by_text("sled dog").first.wait_for()
+    # the two share a concept of their own, 2 log(2600) - 2 log(1300) = 1.39, squared
+    box = page.locator('[data-testid="stMetric"]').filter(has_text="Coarsity").first
+    assert box.locator('[data-testid="stMetricValue"]').inner_text() == "1.92"
+
+
+def test_search_flies_to_a_folded_class(page, app: str) -> None:
+    open_page(page, app, "?dataset=df20&depth=2")
+    before = page.locator(GRAPH).first.screenshot()
+    search = page.locator(".st-key-classes input").first
+    search.click()
+    search.fill("Amanita muscaria")
+    page.get_by_role("option", name=re.compile("Amanita muscaria")).first.click()
+    page.keyboard.press("Escape")
+    page.wait_for_url(re.compile("classes=Amanita"))
+    settle(page)
+    page.wait_for_timeout(800)
+    assert page.locator(GRAPH).first.screenshot() != before
+    page.get_by_text(re.compile("Agaricales")).first.wait_for()
+
+
+def test_df20_is_fluent(page, app: str) -> None:
+    open_page(page, app, "?dataset=df20&depth=8")
+    page.get_by_text("1,604").first.wait_for()
+    assert len(page.evaluate(RED)) > 200
+    box = page.locator(GRAPH).first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 300)
+    start = time.perf_counter()
+    for _ in range(5):
+        page.mouse.wheel(0, -120)
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert time.perf_counter() - start < 10  # five zooms of 2,001 nodes
+
+
+def test_layered_layout_other_distances_and_all_paths(page, app: str) -> None:
+    open_page(page, app, "?dataset=mini_imagenet&layout=layered&distance=path_length&dag=all_paths")
+    page.get_by_text("Median distance").wait_for()
+    assert len(page.evaluate(RED)) > 20
+    assert page.locator('[data-testid="stToast"]').count() == 0  # no setting of the link was left out
+
+
+def test_a_dataset_without_taxonomy_says_what_to_do(page, app: str) -> None:
+    page.goto(f"{app}/Taxonomy?dataset=dtd")
+    page.get_by_text(re.compile("has no .*taxonomy")).first.wait_for()
