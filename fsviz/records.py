@@ -30,7 +30,8 @@ class Dataset:
     taxonomy  is-a edges (columns child, parent) of nodes, or None; node_names gives readable names.
     contexts  columns class_id, context, n_images, or None.
     images    index image_id 0..N-1; columns class_id, path (opaque: only the datasets room reads it),
-              optionally context, and one column per attribute; None where only the class table is known.
+              optionally context, n_bytes (of the file when it was added), and one column per attribute;
+              None where only the class table is known.
     origin    how pixels are opened: "catalog" (none), "demo", "digits", "folder" (files below root),
               "features" (imported features, no pixels).
     """

@@ -5,6 +5,7 @@ Images stay where the user keeps them and are found through the root in dataset.
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +38,10 @@ def save_dataset(dataset: Dataset, overwrite: bool = False, move_images: Path | 
     with workspace.atomic_folder(place) as temporary:
         dataset.classes.reset_index(drop=True).to_parquet(temporary / "classes.parquet")
         if dataset.images is not None:
-            dataset.images.reset_index(drop=True).to_parquet(temporary / "images.parquet")
+            images = dataset.images.reset_index(drop=True)
+            if dataset.origin == "folder":
+                images["n_bytes"] = _sizes(move_images or dataset.root, images["path"])
+            images.to_parquet(temporary / "images.parquet")
         if dataset.taxonomy is not None:
             dataset.taxonomy.to_csv(temporary / "taxonomy.csv", index=False)
         if dataset.contexts is not None:
@@ -84,11 +88,23 @@ def load_workspace_dataset(name: str) -> Dataset:
 
 
 def remove_dataset(name: str) -> None:
-    """Takes a dataset out of the workspace; the user's own image folder is never touched."""
+    """Takes a dataset and its features out of the workspace; the user's own image folder is never touched."""
     place = workspace.folder("datasets") / workspace.checked_name(name, "dataset name")
     if not place.is_dir():
         raise UnknownName("dataset", name, workspace_dataset_names())
     shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(workspace.folder("features") / name, ignore_errors=True)
+
+
+def _sizes(root: Path | None, paths: pd.Series) -> list[int]:
+    """Bytes of every file when it was added, so that other files of the same names are told apart; -1 where gone."""
+    sizes = []
+    for path in paths:
+        try:
+            sizes.append(os.stat(path if root is None else os.path.join(root, path)).st_size)
+        except OSError:
+            sizes.append(-1)
+    return sizes
 
 
 def check_new_name(name: str, overwrite: bool = False) -> None:

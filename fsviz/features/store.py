@@ -109,7 +109,7 @@ def list_features() -> list[dict[str, Any]]:
 
 
 def fingerprint(dataset: Dataset) -> str:
-    """Changes when a dataset's images do: their order, files and classes; for the demo everything they are drawn from.
+    """Changes when the images do: order, files (names, sizes), classes; for the demo all they are drawn from.
 
     Attributes, splits and taxonomy of other datasets may change without making features again.
     """
@@ -121,7 +121,7 @@ def fingerprint(dataset: Dataset) -> str:
     elif dataset.origin == "demo":
         table = dataset.images
     else:
-        table = dataset.images[["class_id", "path"] if "path" in dataset.images else ["class_id"]]
+        table = dataset.images[[c for c in ("class_id", "path", "n_bytes") if c in dataset.images]]
     text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     digest = hashlib.sha256(f"{dataset.origin}\n{text}".encode("utf-8", "surrogateescape")).hexdigest()
     for identity in [i for i, (reference, _) in _prints.items() if reference() is None]:

@@ -199,3 +199,28 @@ def test_shipped_features_come_first_and_only_for_the_images_they_were_made_of(
     assert features.available(redrawn) == []
     shutil.rmtree(shipped)
     assert features.load(dataset, "net").values[0, 0] == 0
+
+
+def test_other_files_of_the_same_names_are_another_dataset(tmp_path, monkeypatch) -> None:
+    """Replacing a dataset by another folder whose files are named alike must not bring the old features back."""
+    from PIL import Image
+
+    from fsviz.datasets.folders import inspect, register
+    from fsviz.datasets.saved import has_features, remove_dataset
+
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "home"))
+    prints = []
+    for side in (8, 32):
+        root = tmp_path / f"images{side}"
+        for name in ("ant", "bee"):
+            (root / name).mkdir(parents=True)
+            for i in range(3):
+                Image.effect_noise((side, side), 40 + i).save(root / name / f"{i}.png")
+        dataset = register("pets", inspect(root), overwrite=True)
+        prints.append(store.fingerprint(dataset))
+    assert prints[0] != prints[1]
+
+    (tmp_path / "home" / "features" / "pets" / "made").mkdir(parents=True)
+    assert has_features("pets")
+    remove_dataset("pets")
+    assert not has_features("pets")
