@@ -348,10 +348,14 @@ def get(run_id: str) -> Run:
         with register(immediate=True) as rows:  # it may have ended between the two looks
             row = rows.execute("SELECT * FROM runs WHERE id = ?", (run_id,)).fetchone()
             if row["state"] == RUNNING and not locks.is_held(path / "lock"):
-                rows.execute(
-                    "UPDATE runs SET state = ?, n_done = ? WHERE id = ?",
-                    (INTERRUPTED, len(chunk_indices(path)), run_id),
-                )
+                found = _row_from_folder(run_id)
+                if found[1] in (FINISHED, FAILED, CANCELLED):  # it ended while the register was being rebuilt
+                    rows.execute("REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", found)
+                else:
+                    rows.execute(
+                        "UPDATE runs SET state = ?, n_done = ? WHERE id = ?",
+                        (INTERRUPTED, len(chunk_indices(path)), run_id),
+                    )
                 row = rows.execute("SELECT * FROM runs WHERE id = ?", (run_id,)).fetchone()
     return _run_of(path, row)
 

@@ -167,6 +167,7 @@ def test_the_queue_moves_on_after_a_worker_is_killed(numbers, monkeypatch) -> No
     jobs.set_workers(1)
     first = jobs.submit(numbers(n=1, sleep=30, trace="a"))
     second = jobs.submit(numbers(n=1, trace="b"))
+    until(lambda: jobs.status(first).state == "running")
     os.kill(pid_of(first), signal.SIGKILL)
     until(lambda: jobs.status(second).state == "finished")
     assert jobs.status(first).state == "interrupted"
@@ -248,6 +249,14 @@ def test_a_register_damaged_while_a_worker_runs(numbers, workspace) -> None:
     assert jobs.status(run_id).state == "running"
     assert jobs.wait(run_id).state == "finished"
     assert jobs.results(run_id)["n"] == 6
+
+
+def test_a_run_that_ended_while_the_register_was_away_is_not_forgotten(numbers) -> None:
+    run = jobs.run_here(numbers(n=2))
+    with store.register(immediate=True) as rows:  # what a register rebuilt a moment too early would say
+        rows.execute("UPDATE runs SET state = 'running', summary = NULL, n_done = 1 WHERE id = ?", (run.id,))
+    again = jobs.status(run.id)
+    assert (again.state, again.n_done, again.summary) == ("finished", 2, run.summary)
 
 
 def test_a_damaged_chunk_is_computed_again(numbers) -> None:
