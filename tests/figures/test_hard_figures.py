@@ -1,0 +1,72 @@
+"""Figures of hard tasks: what is drawn is what the tables say, and labels keep out of each other's way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from fsviz.figures import hard as figures
+from fsviz.figures.palette import meaning
+
+SETS = ("hard", "random", "easy")
+
+
+def test_distribution_draws_every_count_in_the_colour_of_its_set() -> None:
+    histogram = {"edges": [0, 25, 50, 75, 100], "hard": [1, 2, 0, 0], "random": [0, 0, 2, 1], "easy": [0, 0, 0, 3]}
+    mean = {"hard": 30.0, "random": 70.0, "easy": 90.0}
+    figure = figures.plot_distribution(histogram, mean, {"hard": 3.0, "random": None, "easy": 1.0})
+    curves = {trace.name: trace for trace in figure.data if trace.name in SETS}
+    for name in SETS:
+        assert list(curves[name].y)[1:-1] == histogram[name]
+        assert curves[name].line.color == meaning(name)
+    texts = [a.text for a in figure.layout.annotations]
+    assert any("30.0 ± 3.0" in t for t in texts)
+    assert any("70.0 %" in t for t in texts)
+
+
+def test_labels_of_close_means_point_away_from_each_other() -> None:
+    places = {
+        name: (anchor, level) for name, anchor, level in figures._label_places({"hard": 40, "random": 84, "easy": 88})
+    }
+    assert places == {"hard": ("center", 0), "random": ("right", 0), "easy": ("left", 0)}
+    crowded = {
+        name: (anchor, level) for name, anchor, level in figures._label_places({"hard": 80, "random": 84, "easy": 88})
+    }
+    assert crowded == {"hard": ("right", 0), "random": ("center", 1), "easy": ("left", 0)}
+
+
+def test_stress_matrix_writes_drop_and_both_accuracies() -> None:
+    row = {"source": "a", "adaptation": "protonet", "n_tasks": 9, "drop_ci95": 2.0}
+    matrix = [
+        {**row, "backbone": "a", "random": 80.0, "hard": 45.0, "drop": 35.0},
+        {**row, "backbone": "b", "random": 70.0, "hard": 55.0, "drop": 15.0},
+        {**row, "source": "b", "backbone": "a", "random": 80.0, "hard": 60.0, "drop": 20.0},
+    ]
+    figure = figures.plot_stress(matrix, {"protonet": "prototypes"}, "a")
+    heat = figure.data[0]
+    assert np.asarray(heat.z, dtype=float).tolist() == [[35.0], [15.0]]
+    assert "-35.0 ± 2.0" in heat.text[0][0]
+    assert "80.0 → 45.0" in heat.text[0][0]
+    assert list(heat.y) == ["a (searched with)", "b"]
+
+
+def test_gaps_shift_costs_and_differences_are_ordered_by_size() -> None:
+    rows = [
+        (attribute, kind, name, gap + 0.1 * (name == "hard"), 0.01, 9)
+        for attribute, kind, gap in (("style", "share", 0.2), ("context", "share", 0.4), ("blur", "deviations", 0.5))
+        for name in SETS
+    ]
+    table = pd.DataFrame(rows, columns=["attribute", "kind", "set", "gap", "ci95", "n_tasks"])
+    figure = figures.plot_gaps(table)
+    hard = next(trace for trace in figure.data if trace.name == "hard")
+    assert list(hard.y) == ["style", "context"]  # the largest is drawn on top, which is last
+    costs = pd.DataFrame(
+        {"attribute": ["x", "y", "z"], "without_shift": [80, 90, np.nan], "with_shift": [70, 60, np.nan]}
+    ).assign(cost=[10.0, 30.0, np.nan], ci95=1.0)
+    drawn = figures.plot_shift_cost(costs)
+    assert [a.y for a in drawn.layout.annotations] == ["x", "y"]
+    assert "-30.0 ± 1.0 points" in drawn.layout.annotations[1].text
+    bars = figures.plot_differences(
+        [{"attribute": "context", "value": "night", "support": 0.8, "query": 0.1}], set_name="hard"
+    )
+    assert {trace.name: list(trace.x) for trace in bars.data} == {"query": [10.0], "hard support": [80.0]}
