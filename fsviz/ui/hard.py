@@ -288,12 +288,12 @@ def _headline(found: HardSets) -> None:
     )
     for column, name in zip(columns[1:], study.SETS):
         column.metric(
-            SET_WORDS[name],
+            f"Accuracy, {name}",
             f"{accuracy[name]:.1f} %",
             delta=None if name == "random" else f"{accuracy[name] - accuracy['random']:+.1f} points",
             delta_arrow="off",
-            help=f"Share of queries classified correctly, mean over {numbers['n_tasks']:,} tasks"
-            + (f" (± {half[name]:.1f})." if half[name] else "."),
+            help=f"Share of queries classified correctly with {name} support images, mean over "
+            f"{numbers['n_tasks']:,} tasks" + (f" (± {half[name]:.1f})." if half[name] else "."),
         )
 
 

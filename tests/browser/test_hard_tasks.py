@@ -29,7 +29,7 @@ def metric(page, label: str) -> float:
 def test_the_demo_shows_a_result_at_once_and_a_task_can_be_read(page, app: str) -> None:
     open_page(page, app)
     assert metric(page, "Hard supports cost") > 15
-    assert metric(page, "Hard support") < metric(page, "Random support") < metric(page, "Easy support")
+    assert metric(page, "Accuracy, hard") < metric(page, "Accuracy, random") < metric(page, "Accuracy, easy")
     page.wait_for_selector(".js-plotly-plot")
     page.wait_for_selector("text=the same queries, three support sets")
     page.wait_for_selector(".tile.wrong")
