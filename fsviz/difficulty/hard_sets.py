@@ -51,7 +51,8 @@ def select_supports(
     loss      "euclidean" (minus the squared distance, as the paper) or "cosine" (similarity times 10).
     scale     what distances or similarities are multiplied with; None is 10 for cosine and `natural_scale`, task by
               task, for euclidean. 1 gives the plain squared distance.
-    start     "ones" (deterministic) or "random" (uniform in [0, 1), as the paper; needs the seed).
+    start     "ones" (deterministic) or "random" (uniform in [0, 1), as the paper). Random weights follow from the seed
+              and the task's own queries, so that a task's support is the same alone and in company of any others.
     step      size of a gradient step. From ones, one step picks the same images whatever its size, because the
               order of the weights is the order of the gradient: then the closed form is used, without weights.
     n_steps   more than one step starts the next from the projected, now sparse weights.
@@ -74,10 +75,7 @@ def select_supports(
             if start == "ones" and n_steps == 1:
                 chosen = _closed_form(layout, part, sign, loss, scale)
             else:
-                generator = torch.Generator().manual_seed(
-                    int(np.random.SeedSequence((seed, first)).generate_state(1)[0])
-                )
-                chosen = _ascend(layout, part, sign, loss, scale, step, n_steps, start, generator)
+                chosen = _ascend(layout, part, sign, loss, scale, step, n_steps, start, seed)
             support[first : first + len(part)] = chosen
             if progress is not None and progress(first + len(part), n_tasks, f"{objective} support sets") is False:
                 raise Cancelled("The search for support sets was stopped.")
@@ -299,7 +297,7 @@ def _ascend(
     step: float,
     n_steps: int,
     start: str,
-    generator: torch.Generator,
+    seed: int,
 ) -> np.ndarray:
     """Any start and any number of steps, with the weights of every class at hand."""
     import torch
@@ -310,10 +308,13 @@ def _ascend(
     entries = class_entries(tasks)
     n_shot = torch.from_numpy((tasks.support != PAD).sum(axis=2)).to(layout.device)
     pools, weights = {}, {}
+    drawn = _random_weights(layout, tasks, seed) if start == "random" else {}
     for class_id, at in entries:
-        shape = (len(at[0]), layout.count[class_id])
         pools[class_id] = _pool_mask(layout, tasks, class_id, at)
-        first = torch.ones(shape) if start == "ones" else torch.rand(shape, generator=generator)
+        if start == "random":
+            first = torch.from_numpy(np.stack([drawn[t, w] for t, w in zip(*at, strict=True)]))
+        else:
+            first = torch.ones(pools[class_id].shape)
         weights[class_id] = first.to(layout.all_values) * pools[class_id]
     moved = {}
     for nth in range(1, n_steps + 1):
@@ -336,6 +337,16 @@ def _ascend(
         # the projection after the last step would keep the order; before it, also the weights it sets to zero have one
         _take_heaviest(layout, tasks, class_id, at, moved[class_id], support)
     return support
+
+
+def _random_weights(layout: ClassLayout, tasks: Tasks, seed: int) -> dict[tuple[int, int], np.ndarray]:
+    """Uniform weights of every class's images, by (task, way); one generator a task, seeded by its queries."""
+    drawn = {}
+    for t, (class_ids, query) in enumerate(zip(tasks.class_ids, tasks.query, strict=True)):
+        rng = np.random.default_rng((seed, *query[query != PAD].tolist()))
+        for w in np.flatnonzero(class_ids != PAD):
+            drawn[t, int(w)] = rng.random(layout.count[int(class_ids[w])], dtype=np.float32)
+    return drawn
 
 
 def class_entries(tasks: Tasks) -> list[tuple[int, tuple[np.ndarray, np.ndarray]]]:

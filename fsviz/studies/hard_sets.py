@@ -193,7 +193,7 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     start = index * size
     tasks = evaluation_study.load_tasks(spec["folder"]).take(slice(start, start + size))
     table = _features_of(spec["dataset"], spec["backbone"])
-    found = _search_and_classify(spec, tasks, table, int(spec["seed"]) + 1_000_003 * index)
+    found = _search_and_classify(spec, tasks, table, spec["seed"])
     arrays: dict[str, np.ndarray] = {"start": np.array(start)}
     for name in SETS:
         arrays[f"{name}_support"] = found.tasks[name].support

@@ -92,19 +92,30 @@ def test_closed_form_is_one_step_from_ones(loss: str, objective: str, step: floa
     quick = select_supports(features, tasks, objective, loss)
     layout = ClassLayout(features, np.unique(features.class_ids))
     sign = 1.0 if objective == "hard" else -1.0
-    slow = hard_sets._ascend(layout, tasks, sign, loss, None, step, 1, "ones", torch.Generator())
+    slow = hard_sets._ascend(layout, tasks, sign, loss, None, step, 1, "ones", 0)
     assert (np.sort(quick.support) == np.sort(slow)).all()
 
 
-def test_a_batch_is_its_tasks_one_by_one_and_order_does_not_matter() -> None:
+@pytest.mark.parametrize("options", [{}, {"start": "random", "step": 1.0, "seed": 3}])
+def test_a_batch_is_its_tasks_one_by_one_and_order_does_not_matter(options) -> None:
     features = clustered_features()
     tasks = random_tasks(features, 12, 4, 3, 6)
-    together = select_supports(features, tasks).support
-    alone = np.concatenate([select_supports(features, tasks.take([t])).support for t in range(12)])
+    together = select_supports(features, tasks, **options).support
+    alone = np.concatenate([select_supports(features, tasks.take([t]), **options).support for t in range(12)])
     order = np.random.default_rng(0).permutation(12)
     assert (together == alone).all()
-    assert (select_supports(features, tasks.take(order)).support == together[order]).all()
-    assert (select_supports(features, tasks, chunk=5).support == together).all()
+    assert (select_supports(features, tasks.take(order), **options).support == together[order]).all()
+    assert (select_supports(features, tasks, chunk=5, **options).support == together).all()
+
+
+def test_random_weights_follow_the_seed() -> None:
+    features = clustered_features()
+    tasks = random_tasks(features, 12, 4, 3, 6)
+    one, again, other = (
+        select_supports(features, tasks, start="random", step=1e-6, seed=seed).support for seed in (1, 1, 2)
+    )
+    assert (one == again).all()
+    assert (one != other).mean() > 0.5
 
 
 def test_the_size_of_features_does_not_matter() -> None:

@@ -244,3 +244,12 @@ def test_demo_hard_sets_stay_hard_for_other_methods_and_backbones(demo) -> None:
     result = stress.run_at_once({"dataset": "demo", "sources": known[:1], "backbones": known, "n_tasks": 50})
     for row in result["matrix"]:
         assert row["drop"] - row["drop_ci95"] > 3, row
+
+
+def test_random_starts_are_the_same_in_a_run_and_in_one_process(shifted) -> None:
+    spec = {**SPEC, "start": "random", "step": 1.0}
+    run = jobs.run_here({"study": "hard_sets", **spec})
+    collected = hard_sets.collect({**run.spec, "folder": str(jobs.folder(run.id))}, jobs.chunks(run.id))
+    here = hard_sets.find_hard_sets(spec)
+    for name in hard_sets.SETS:
+        assert (here.tasks[name].support == collected.tasks[name].support).all()
