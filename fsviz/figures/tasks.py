@@ -119,7 +119,11 @@ def plot_coarsity(edges: np.ndarray, panels: Sequence[Panel], chosen: tuple[int,
 
 
 def plot_balance(
-    names: Sequence[str], shares: Mapping[str, np.ndarray], colours: Mapping[str, str], even: float
+    names: Sequence[str],
+    shares: Mapping[str, np.ndarray],
+    colours: Mapping[str, str],
+    even: float,
+    by_taxonomy: bool = True,
 ) -> dict[str, Any]:
     """ECharts lines: the share of tasks that hold each class; a flat line is a balanced testbed."""
     series = [
@@ -149,7 +153,7 @@ def plot_balance(
         "xAxis": {
             "type": "category",
             "data": list(names),
-            "name": f"the {len(names):,} classes of the split, relatives side by side",
+            "name": f"the {len(names):,} classes of the split" + (", relatives side by side" if by_taxonomy else ""),
             "nameLocation": "middle",
             "nameGap": 10,
             "axisLabel": {"show": False},

@@ -190,11 +190,12 @@ def sample_testbed(
     recipe: dict[str, Any] = {"dataset": dataset.name, "split": split, "sampler": sampler}
     if sampler == "semantic":
         recipe |= {"alpha": float(alpha), "beta": float(beta)}
-    recipe |= {"distance": distance}
-    if distance == "features":
-        recipe |= {"backbone": backbone or default_backbone(dataset)}
-    else:
-        recipe |= {"dag": dag}
+    if distances is not None:
+        recipe |= {"distance": distance}
+        if distance == "features":
+            recipe |= {"backbone": backbone or default_backbone(dataset)}
+        else:
+            recipe |= {"dag": dag}
     recipe |= {"n_way": int(n_way), "n_tasks": int(n_tasks), "seed": int(seed)}
     recipe |= {"n_distinct": sampling.count_distinct(tasks.class_ids)}
     if n_shot:
@@ -215,7 +216,7 @@ def default_name(recipe: Mapping[str, Any]) -> str:
     parts = [str(recipe["dataset"]), str(recipe["split"]), str(recipe["sampler"])]
     if recipe["sampler"] == "semantic":
         parts += [f"a{recipe['alpha']:g}", f"b{recipe['beta']:g}"]
-    if recipe["distance"] != "jiang_conrath":
+    if recipe.get("distance", "jiang_conrath") != "jiang_conrath":
         parts.append(str(recipe["distance"]))
     if recipe.get("dag") == "all_paths":
         parts.append("all_paths")

@@ -199,7 +199,7 @@ def needs(dataset: Dataset, *offers: str) -> None:
     for offer in offers:
         if offer not in dataset.offers:
             what, how = OFFERS[offer]
-            st.info(f"**{dataset.title} has no {what}.** This page needs it. {how}", icon="🧩")
+            st.info(f"**{dataset.title} has no {what.removeprefix('a ')}.** This page needs it. {how}", icon="🧩")
             left, right = st.columns(2)
             left.page_link("pages/7_Add_images.py", label="Add images", icon="➕")
             right.page_link("app.py", label="See what this dataset offers", icon="🏠", query_params=link(dataset))

@@ -20,21 +20,23 @@ from fsviz.ui.taxonomy import class_names, get_distances, get_graph, get_order, 
 HISTOGRAM = "coarsity_histogram"
 N_TASKS = [100, 500, 1000, 2000, 5000, 10_000, 20_000]
 N_EXAMPLES = 5
+MOST_WORK = 1.7e9  # classes x ways x tasks: about five seconds on one core
 MOST_ROWS = 12  # classes of a task shown with images
 MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": "application/json"}
 
 
 def show(dataset: Dataset) -> None:
-    if not study.possible_distances(dataset):
-        shell.needs(dataset, "taxonomy")
     split = shell.pick_split(dataset)
     if len(dataset.split_class_ids(split)) < 3:
         st.info(f"Split {split!r} has too few classes to draw different tasks from. Pick another split.", icon="🧩")
         return
-    distance, dag, backbone = pick_distance(dataset)
-    get_distances(dataset, split, distance, dag, backbone)  # with its own message while it works
     _warm_up()
-    _live(dataset, split, distance, dag, backbone)
+    if study.possible_distances(dataset):
+        distance, dag, backbone = pick_distance(dataset)
+        get_distances(dataset, split, distance, dag, backbone)  # with its own message while it works
+        _live(dataset, split, distance, dag, backbone)
+    else:
+        _uniform_only(dataset, split)
     _bring_testbed(dataset, split)
 
 
@@ -45,6 +47,46 @@ def _live(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
         _show_live(dataset, split, distance, dag, backbone)
     except FsvizError as error:
         st.error(str(error), icon="⚠️")
+
+
+@st.fragment
+def _uniform_only(dataset: Dataset, split: str) -> None:
+    """Without a taxonomy and features nothing is known of closeness; tasks can still be drawn uniformly and kept."""
+    st.info(
+        f"**{dataset.title} has no taxonomy** and no features, so how far apart its classes are is not known and "
+        "tasks can only be drawn uniformly. Give your own copy a taxonomy or extract features on the page Add images.",
+        icon="🧩",
+    )
+    try:
+        controls, charts = st.columns([1, 4], gap="medium")
+        with controls:
+            n_way = _way_slider(len(dataset.split_class_ids(split)), "")
+            setting = {"split": split, "sampler": "uniform", "n_way": n_way, **_shared_controls()}
+        bed = get_testbed(dataset, **setting, distance="jiang_conrath", dag="shortest_path", backbone=None)
+        with charts:
+            _balance(dataset, split, "shortest_path", {"uniform": bed}, {"uniform": "Uniform sampling"})
+            names = class_names(dataset, split)
+            place = dict(zip(dataset.split_class_ids(split).tolist(), names, strict=True))
+            st.markdown("**The first task of the testbed**")
+            _class_rows(dataset, bed.tasks.class_ids[0], [place[int(c)] for c in bed.tasks.class_ids[0]])
+        _save(dataset, split, {"uniform": bed}, {"uniform": "Uniform sampling"}, {"uniform": setting})
+    except FsvizError as error:
+        st.error(str(error), icon="⚠️")
+
+
+def _class_rows(dataset: Dataset, class_ids: np.ndarray, names: list[str], notes: list[str] | None = None) -> None:
+    """A few images of each class of a task, or its names where there are none."""
+    if not dataset.has_pixels:
+        st.markdown(", ".join(plain(name) for name in names))
+        return
+    images = study.example_images(dataset, class_ids[:MOST_ROWS], 5)
+    rows = [
+        Row(names[i], tuple(Tile(int(image)) for image in images[i] if image != PAD), notes[i] if notes else "")
+        for i in range(len(images))
+    ]
+    task_rows(dataset, rows, key="task_images", tile_px=72)
+    if len(class_ids) > MOST_ROWS:
+        st.caption(f"The first {MOST_ROWS} of {len(class_ids)} classes.")
 
 
 def _show_live(dataset: Dataset, split: str, distance: str, dag: str, backbone: str | None) -> None:
@@ -59,6 +101,9 @@ def _show_live(dataset: Dataset, split: str, distance: str, dag: str, backbone: 
     }
     if second:
         settings["second"] = common | shared | second | {"sampler": "semantic"}
+    for setting in settings.values():
+        if _is_too_much(dataset, setting):
+            return
     beds = {name: get_testbed(dataset, **setting) for name, setting in settings.items()}
     titles = {
         "uniform": "Uniform sampling",
@@ -75,31 +120,59 @@ def _show_live(dataset: Dataset, split: str, distance: str, dag: str, backbone: 
     _save(dataset, split, beds, titles, settings)
 
 
+def _is_too_much(dataset: Dataset, setting: dict[str, Any]) -> bool:
+    """Draws that would take longer than a page should are left to a terminal."""
+    n_classes = len(dataset.split_class_ids(setting["split"]))
+    if n_classes * setting["n_way"] * setting["n_tasks"] <= MOST_WORK:
+        return False
+    st.info(
+        f"{setting['n_tasks']:,} tasks of {setting['n_way']} out of {n_classes:,} classes take too long to follow a "
+        "slider. Lower the number of tasks or of classes a task, or draw them in a terminal:",
+        icon="⏳",
+    )
+    recipe = {"dataset": dataset.name} | {key: value for key, value in setting.items() if value is not None}
+    st.code(study.command(recipe), language="bash", wrap_lines=True)
+    return True
+
+
 def _controls(dataset: Dataset, split: str, distance: str) -> tuple[dict, dict, dict | None]:
     kind = study.DISTANCES[distance]
     n_classes = len(dataset.split_class_ids(split))
     suffix = "" if distance == "jiang_conrath" else f"_{distance}"
     first = _sliders(kind, n_classes, suffix)
-    shared = {
-        "n_tasks": st.select_slider(
-            "Number of tasks", N_TASKS, 5000, key="n_tasks", bind="query-params", format_func=lambda n: f"{n:,}"
-        ),
-        "seed": int(
-            st.number_input(
-                "Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params", help="The same seed draws the same tasks."
-            )
-        ),
-    }
+    shared = _shared_controls()
     second = None
     if st.toggle("Compare two", key="compare", bind="query-params"):
         second = _sliders(kind, n_classes, f"{suffix}_2", " (second)", alpha=kind.alpha_most / 2)
     return shared, first, second
 
 
+def _shared_controls() -> dict[str, int]:
+    return {
+        "n_tasks": st.select_slider("Number of tasks", N_TASKS, 5000, key="n_tasks", bind="query-params"),
+        "seed": int(
+            st.number_input(
+                "Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params", help="The same seed draws the same tasks."
+            )
+        ),
+    }
+
+
+def _way_slider(n_classes: int, suffix: str, word: str = "") -> int:
+    most = min(100, n_classes)
+    _forget_outside(f"n_way{suffix}", 2, most)
+    return st.slider(
+        f"Classes a task (n-way){word}",
+        2,
+        most,
+        5 if n_classes >= 8 else max(2, n_classes // 2),  # with few classes, leave room for different tasks
+        key=f"n_way{suffix}",
+        bind="query-params",
+    )
+
+
 def _sliders(kind: study.DistanceKind, n_classes: int, suffix: str, word: str = "", alpha: float | None = None) -> dict:
     _forget_outside(f"alpha{suffix}", 0.0, kind.alpha_most)
-    most_ways = min(100, n_classes)
-    _forget_outside(f"n_way{suffix}", 2, most_ways)
     return {
         "alpha": st.slider(
             f"Closeness α{word}",
@@ -124,14 +197,7 @@ def _sliders(kind: study.DistanceKind, n_classes: int, suffix: str, word: str = 
             help="A class drawn in occ tasks is weighted by exp(-β occ / max occ). At 0 classes with many close "
             "relatives are drawn more often.",
         ),
-        "n_way": st.slider(
-            f"Classes a task (n-way){word}",
-            2,
-            most_ways,
-            min(5, most_ways),
-            key=f"n_way{suffix}",
-            bind="query-params",
-        ),
+        "n_way": _way_slider(n_classes, suffix, word),
     }
 
 
@@ -241,15 +307,21 @@ def _balance(dataset: Dataset, split: str, dag: str, beds: dict[str, Testbed], t
     st.markdown("**Is every class used equally often?**")
     st.echarts_chart(
         figures.plot_balance(
-            [names[i] for i in order], shares, colours, 100 * beds["semantic"].tasks.n_way / len(names)
+            [names[i] for i in order],
+            shares,
+            colours,
+            100 * beds[list(beds)[-1]].tasks.n_way / len(names),
+            dataset.taxonomy is not None,
         ),
         key="class_balance",
         height=230,
         alt="Share of tasks that hold each class",
     )
+    more = (
+        " Raising β flattens it; dropping repeated tasks undoes a little of that, and this shows the testbed as kept."
+    )
     st.caption(
-        "A flat line means that every class is in as many tasks as the others. Raising β flattens it; dropping "
-        "repeated tasks undoes a little of that, and this shows the testbed as it will be saved."
+        "A flat line means that every class is in as many tasks as the others." + (more if "semantic" in beds else "")
     )
 
 
@@ -334,14 +406,7 @@ def _task(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
     left, right = st.columns([3, 2], gap="medium")
     with left:
         if dataset.has_pixels:
-            images = study.example_images(dataset, class_ids[:MOST_ROWS], 5, seed=task)
-            rows = [
-                Row(shown[i], tuple(Tile(int(image)) for image in images[i] if image != PAD), _mean_note(inside, i))
-                for i in range(len(images))
-            ]
-            task_rows(dataset, rows, key="task_images", tile_px=72)
-            if len(class_ids) > MOST_ROWS:
-                st.caption(f"The first {MOST_ROWS} of {len(class_ids)} classes.")
+            _class_rows(dataset, class_ids, shown, [_mean_note(inside, i) for i in range(len(shown))])
         else:
             others = inside.sum(axis=1) / max(len(class_ids) - 1, 1)
             st.dataframe(
@@ -375,8 +440,8 @@ def _task(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
         )
         values = inside[np.triu_indices(len(class_ids), 1)]
         st.caption(
-            f"Coarsity {_number(bed.tasks.measures['coarsity'][task])} is the mean of the {len(values):,} squared "
-            f"distances; they run from {values.min():.2f} to {values.max():.2f}."
+            f"Coarsity {_number(bed.tasks.measures['coarsity'][task])} is the mean of the squares of the "
+            f"{len(values):,} distances between its classes; they run from {values.min():.2f} to {values.max():.2f}."
         )
         if dataset.has_pixels:
             _task_tree(graph, positions)
@@ -412,7 +477,7 @@ def _save(
         st.session_state.pop("keep", None)
     which_column, shot_column, query_column, name_column = st.columns([3, 2, 2, 4], vertical_alignment="bottom")
     which = which_column.selectbox(
-        "Tasks", list(beds), index=1, format_func=lambda n: titles[n].split(",")[0], key="keep"
+        "Tasks", list(beds), index=min(1, len(beds) - 1), format_func=lambda n: titles[n].split(",")[0], key="keep"
     )
     most = 0 if smallest is None else max(smallest - 1, 0)
     _forget_outside("n_shot", 0, most)
@@ -467,8 +532,13 @@ def _save(
 
 def _drawn(dataset: Dataset, setting: dict[str, Any], name: str) -> Testbed:
     """The testbed with its images, to be saved or sent."""
-    distances = get_distances(dataset, setting["split"], setting["distance"], setting["dag"], setting["backbone"])
-    return study.sample_testbed(dataset, **setting, name=name, distances=distances)
+    return study.sample_testbed(dataset, **setting, name=name, distances=_known_distances(dataset, setting))
+
+
+def _known_distances(dataset: Dataset, setting: dict[str, Any]) -> np.ndarray | None:
+    if not study.possible_distances(dataset):
+        return None
+    return get_distances(dataset, setting["split"], setting["distance"], setting["dag"], setting["backbone"])
 
 
 def _bring_testbed(dataset: Dataset, split: str) -> None:
@@ -506,8 +576,7 @@ def get_testbed(dataset: Dataset, **setting: Any) -> Testbed:
 @st.cache_resource(show_spinner="Drawing tasks", max_entries=24)
 def _testbed(of: tuple[str, str], setting: tuple[tuple[str, Any], ...], _dataset: Dataset) -> Testbed:
     chosen = dict(setting)
-    distances = get_distances(_dataset, chosen["split"], chosen["distance"], chosen["dag"], chosen["backbone"])
-    return study.sample_testbed(_dataset, **chosen, distances=distances)
+    return study.sample_testbed(_dataset, **chosen, distances=_known_distances(_dataset, chosen))
 
 
 @st.cache_resource(show_spinner="Loading the samplers")

@@ -154,6 +154,14 @@ def test_datasets_without_images_show_class_names(page, app: str) -> None:
     assert "--n-shot 0" in page.locator('[data-testid="stCode"]').inner_text().replace("\n", " ")
 
 
-def test_a_dataset_without_taxonomy_says_what_to_do(page, app: str) -> None:
-    page.goto(f"{app}/Tasks?dataset=dtd")
-    page.get_by_text(re.compile("has no a? ?taxonomy")).first.wait_for()
+def test_a_dataset_without_taxonomy_draws_uniform_tasks(page, app: str) -> None:
+    page.goto(f"{app}/Tasks?dataset=digits")
+    page.get_by_text("has no taxonomy").first.wait_for(timeout=90_000)
+    page.locator(".st-key-task_images img").first.wait_for()
+    assert "--sampler uniform" in page.locator('[data-testid="stCode"]').inner_text().replace("\n", " ")
+
+
+def test_draws_that_would_hold_the_page_up_are_left_to_a_terminal(page, app: str) -> None:
+    page.goto(f"{app}/Tasks?dataset=df20&n_way=100&n_tasks=20000")
+    page.get_by_text("take too long to follow a slider").wait_for(timeout=90_000)
+    assert "--n-way 100" in page.locator('[data-testid="stCode"]').inner_text().replace("\n", " ")
