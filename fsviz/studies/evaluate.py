@@ -117,8 +117,11 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
 
     which, start, stop = place(spec, index)
     entry = entries(spec)[which]
-    table, centre = _features_of(spec["dataset"], entry.backbone, spec["features"][entry.backbone])
-    tasks = load_tasks(spec["folder"]).take(slice(start, stop))
+    every = load_tasks(spec["folder"])
+    tasks = every.take(slice(start, stop))
+    stored = (spec["dataset"], entry.backbone, tuple(sorted(spec["features"][entry.backbone].items())))
+    table = _features_cached(*stored)
+    centre = _centre_cached(entry.method, *stored, tuple(np.unique(every.class_ids).tolist()))
     with _threads(spec["threads"]):
         answer = evaluate(table, tasks, entry.method, dict(entry.parameters), device=spec["device"], centre=centre)
     return {
@@ -382,8 +385,25 @@ def look(dataset: Dataset, backbone: str, method: str, parameters: Mapping[str, 
     """What one method says of these tasks, computed here and now."""
     from fsviz.evaluation import evaluate
 
+    table = features.load(dataset, backbone)
+    centre = centre_for(method, dataset, table, tasks.class_ids)
     with _threads(max(1, _cores() // 2)):
-        return evaluate(features.load(dataset, backbone), tasks, method, dict(parameters))
+        return evaluate(table, tasks, method, dict(parameters), centre=centre)
+
+
+def centre_for(method: str, dataset: Dataset, table: Features, class_ids: np.ndarray) -> np.ndarray | None:
+    """Mean features (D,) for a method that centres, None for the others.
+
+    The mean is that of split train where no class of `class_ids`, the classes of the tasks, is in it (Wang et al.
+    2019): what a query is compared with then owes nothing to the queries. Elsewhere it is that of all images.
+    """
+    from fsviz.evaluation import features_mean
+
+    if not methods()[method].wants_centre:
+        return None
+    train = np.asarray(dataset.splits.get("train", ()), dtype=np.int64)
+    apart = not np.isin(train, class_ids).any() and np.isin(train, table.class_ids).any()
+    return features_mean(table, train if apart else None)
 
 
 def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: Mapping[str, Any], tasks: Tasks) -> float:
@@ -405,8 +425,8 @@ def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, 
     counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
     smallest = int(counts.min()) if len(counts) else 0
     settings["n_way"] = min(settings["n_way"], len(class_ids))
-    settings["n_shot"] = max(1, min(settings["n_shot"], smallest // 2))
-    settings["n_query"] = max(1, min(settings["n_query"], smallest - settings["n_shot"]))
+    settings["n_query"] = max(1, min(settings["n_query"], smallest - 1))
+    settings["n_shot"] = max(1, min(settings["n_shot"], smallest - settings["n_query"]))
     if dataset.taxonomy is None:
         settings["sampler"] = "uniform"
     return settings
@@ -584,9 +604,7 @@ def _fingerprint(table: Features) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _features_cached(dataset: str, backbone: str, fingerprint: tuple[Any, ...]) -> tuple[Features, np.ndarray]:
-    from fsviz.evaluation import features_mean
-
+def _features_cached(dataset: str, backbone: str, fingerprint: tuple[Any, ...]) -> Features:
     try:
         table = features.load(datasets.load(dataset), backbone)
     except Missing as error:
@@ -596,11 +614,16 @@ def _features_cached(dataset: str, backbone: str, fingerprint: tuple[Any, ...]) 
             f"The features of {dataset!r} under {backbone!r} are not the ones this run started with, and mixing them "
             "would give numbers of neither. Start a new run."
         )
-    return table, features_mean(table)
+    return table
 
 
-def _features_of(dataset: str, backbone: str, fingerprint: Mapping[str, Any]) -> tuple[Features, np.ndarray]:
-    return _features_cached(dataset, backbone, tuple(sorted(fingerprint.items())))
+@lru_cache(maxsize=8)
+def _centre_cached(
+    method: str, dataset: str, backbone: str, fingerprint: tuple[Any, ...], class_ids: tuple[int, ...]
+) -> np.ndarray | None:
+    """centre_for, once a run: reading all features takes longer than most chunks."""
+    table = _features_cached(dataset, backbone, fingerprint)
+    return centre_for(method, datasets.load(dataset), table, np.array(class_ids))
 
 
 def _chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:

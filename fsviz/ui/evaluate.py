@@ -28,6 +28,8 @@ def show(dataset: Dataset) -> None:
     if not known:
         _no_features(dataset)
         return
+    with st.spinner("Loading the methods…"):
+        _devices()  # the first visit loads torch
     with st.sidebar:
         spec = _settings(dataset, known)
     results.active_runs("evaluate", "evaluate")
@@ -206,9 +208,7 @@ def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
     n_query = query.number_input(
         "Queries", 1, 1000, start["n_query"], key="n_query", bind="query-params", help="Images to name, a class."
     )
-    n_tasks = st.select_slider(
-        "Tasks in the run", N_TASKS, start["n_tasks"], key="n_tasks", bind="query-params", format_func="{:,}".format
-    )
+    n_tasks = st.select_slider("Tasks in the run", N_TASKS, start["n_tasks"], key="n_tasks", bind="query-params")
     settings = {"sampler": sampler or start["sampler"], "split": split, "n_way": n_way, "n_shot": n_shot}
     settings |= {"n_query": n_query, "n_tasks": n_tasks}
     with st.popover("Sampler and seed", width="stretch"):
@@ -430,9 +430,7 @@ def _offer_feasible(dataset: Dataset, spec: Mapping[str, Any]) -> None:
     changes = {name: fits[name] for name in ("n_way", "n_shot", "n_query") if fits[name] != asked[name]}
     if changes:
         words = ", ".join(f"{name} {value}" for name, value in changes.items())
-        st.button(
-            f"Use the largest that fits: {words}", on_click=st.session_state.update, args=(changes,), type="primary"
-        )
+        st.button(f"Use what fits: {words}", on_click=st.session_state.update, args=(changes,), type="primary")
 
 
 # --- cached ------------------------------------------------------------------------------------------------------
