@@ -1,0 +1,96 @@
+"""The pages Evaluate and Runs without a browser: awkward datasets and damaged runs still give a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from fsviz import jobs
+from fsviz.errors import FsvizError
+from fsviz.studies import evaluate
+from tests.studies.toy_dataset import make_toy, save_toy_features
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Class names with HTML in them; features; an empty list of runs."""
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    evaluate._features_cached.cache_clear()
+    return make_toy("toy_pages", noise=2.0)
+
+
+def open_page(name: str, dataset: str = "toy_pages") -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).switch_page(f"pages/{name}.py")
+    app.query_params["dataset"] = dataset
+    app.run()
+    assert not app.exception, app.exception[0].value
+    return app
+
+
+def record(**more) -> jobs.Run:
+    sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 40}
+    spec = {"study": "evaluate", "dataset": "toy_pages", "backbones": ["alpha_net"], "methods": ["protonet", "ridge"]}
+    return jobs.run_here({**spec, "sampler": sampler, "device": "cpu", **more})
+
+
+def texts(app: AppTest) -> str:
+    kinds = (app.markdown, app.caption, app.error, app.warning, app.info, app.success, app.get("html"))
+    return "\n".join(str(getattr(e, "value", "") or getattr(e.proto, "body", "")) for kind in kinds for e in kind)
+
+
+def test_evaluate_opens_on_an_imported_dataset(toy) -> None:
+    app = open_page("4_Evaluate")
+    assert app.metric[0].label == "Most accurate" and "±" in app.metric[0].value
+    assert "First look: 200 tasks" in texts(app)
+    assert "<b>kind</b>" not in texts(app).replace("\\<b\\>kind\\</b\\>", "")  # class names are text
+
+
+def test_a_setting_changes_the_first_look(toy) -> None:
+    app = open_page("4_Evaluate")
+    before = app.metric[0].value
+    app.number_input(key="n_way").set_value(10).run()
+    assert not app.exception and app.metric[0].value != before
+
+
+def test_runs_compare_and_survive_damage(toy, tmp_path) -> None:
+    good = record()
+    broken = record(seed=1)
+    (jobs.folder(broken.id) / "spec.json").write_text("{ not json")
+
+    def spoil(values) -> None:
+        values[:] = float("nan")
+
+    save_toy_features(toy, "spoiled", spoil=spoil)
+    with pytest.raises(FsvizError, match="NaN"):
+        record(backbones=["spoiled"])
+    app = open_page("5_Runs")
+    table = app.dataframe[-1].value
+    assert sorted(table["state"]) == ["⚠️ failed", "⚠️ failed", "✅ finished"]
+    assert any("spec.json" in note for note in table["note"]) and any("NaN" in note for note in table["note"])
+    assert app.metric[0].label == "Most accurate"
+    assert good.id in set(table["run"])
+    (jobs.folder(good.id) / "inputs" / "tasks.npz").unlink()
+    evaluate._tasks_at.cache_clear()
+    open_page("5_Runs")  # the cached lines may still be shown; nothing falls over
+
+
+def test_runs_open_after_the_dataset_is_gone(toy, tmp_path) -> None:
+    import shutil
+
+    run = record()
+    shutil.rmtree(tmp_path / "ws" / "datasets" / "toy_pages")
+    app = open_page("5_Runs", "demo")
+    assert app.metric[0].label == "Most accurate"
+    assert "The images cannot be shown" in texts(app)
+    assert f"{max(r['accuracy'] for r in run.summary['results']):.1f}" in app.metric[0].value
+
+
+def test_a_class_table_without_features_is_explained(toy) -> None:
+    app = open_page("4_Evaluate", "tiered_imagenet")
+    assert "no features" in texts(app) and not app.metric
+    app = open_page("4_Evaluate", "digits")
+    assert any(button.label.startswith("Extract features") for button in app.button)
