@@ -51,8 +51,9 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str | None]:
             possible,
             key="distance",
             bind="query-params",
-            format_func=lambda d: study.DISTANCES[d].title,
-            help="\n\n".join(f"**{kind.title}**: {kind.explanation}" for kind in study.DISTANCES.values()),
+            help="\n\n".join(
+                f"**{name}** ({kind.title}): {kind.explanation}" for name, kind in study.DISTANCES.items()
+            ),
         )
         backbone = None
         if distance == "features":
@@ -64,7 +65,6 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str | None]:
                 list(study.DAGS),
                 key="dag",
                 bind="query-params",
-                format_func=lambda d: {"shortest_path": "shortest paths", "all_paths": "all paths"}[d],
                 help="A concept may have several parents. The paper keeps the shortest path from the root to each "
                 "class; with all paths, classes with several parents come a little closer.",
             )

@@ -108,7 +108,7 @@ def test_df20_is_fluent(page, app: str) -> None:
 
 
 def test_layered_layout_other_distances_and_all_paths(page, app: str) -> None:
-    open_page(page, app, "?dataset=mini_imagenet&layout=layered&distance=Path+length&dag=all+paths")
+    open_page(page, app, "?dataset=mini_imagenet&layout=layered&distance=path_length&dag=all_paths")
     page.get_by_text("Median distance").wait_for()
     assert len(page.evaluate(RED)) > 20
     assert page.locator('[data-testid="stToast"]').count() == 0  # no setting of the link was left out
