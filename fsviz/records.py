@@ -194,7 +194,7 @@ class Predictions:
 
     All arrays (T, W, Q), laid out as Tasks.query; W indexes the query's true class.
     predicted   label with the largest probability (PAD where there is no query)
-    rank        how many labels were given a larger probability than the true one (0 = right)
+    rank        how many labels come before the true one by probability (0 = right); equal ones in a fixed order
     confidence  the largest probability
     likelihood  the probability of the true label
     """

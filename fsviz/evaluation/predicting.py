@@ -101,12 +101,16 @@ def chunk_size(n_way: int, n_shot: int, n_query: int, dims: int, pairwise: bool 
     return int(np.clip(min(fits, CPU_GATHERED // (4 * images * dims)), 1, CPU_CHUNK))
 
 
-def features_mean(features: Features) -> np.ndarray:
-    """Mean features (D,) over all images, read in blocks."""
-    total = np.zeros(features.values.shape[1])
+def features_mean(features: Features, class_ids: np.ndarray | None = None) -> np.ndarray:
+    """Mean features (D,) over all images, or those of some classes, read in blocks."""
+    total, count = np.zeros(features.values.shape[1]), 0
     for start in range(0, len(features.values), _BLOCK):
-        total += features.values[start : start + _BLOCK].sum(0, dtype=np.float64)
-    return (total / max(len(features.values), 1)).astype(np.float32)
+        block = features.values[start : start + _BLOCK]
+        if class_ids is not None:
+            block = block[np.isin(features.class_ids[start : start + _BLOCK], class_ids)]
+        total += block.sum(0, dtype=np.float64)
+        count += len(block)
+    return (total / max(count, 1)).astype(np.float32)
 
 
 def torch_device(name: str) -> Any:
@@ -224,17 +228,24 @@ class _Gatherer:
 
 def _record(answer: Predictions, part: slice, probability: Any, query_mask: np.ndarray) -> None:
     """Writes a chunk's probabilities (T, W Q, W) into the arrays (T, W, Q) of the answer."""
+    import torch
+
     size, n_way, n_query = query_mask.shape
     confidence, predicted = probability.max(-1)
     by_class = probability.view(size, n_way, n_query, n_way)
     likelihood = by_class.diagonal(dim1=1, dim2=3).transpose(1, 2)
+    predicted = predicted.view(size, n_way, n_query)
     rank = (by_class > likelihood.unsqueeze(-1)).sum(-1)
-    predicted = predicted.view(size, n_way, n_query).cpu().numpy()
-    # among equally likely labels one is predicted: rank 0 is kept for that one
-    tied = (rank.cpu().numpy() == 0) & (predicted != np.arange(n_way)[:, None])
+    equal = by_class == likelihood.unsqueeze(-1)
+    if int(equal.sum()) > rank.numel():
+        # equally likely labels share no rank: the predicted one comes first, then the others in order
+        order = torch.arange(n_way, device=probability.device)
+        place = torch.where(order == predicted.unsqueeze(-1), -1, order)
+        own = torch.where(order[:, None] == predicted, -1, order[:, None])
+        rank += (equal & (place < own.unsqueeze(-1))).sum(-1)
     for array, values in (
-        (answer.predicted, predicted),
-        (answer.rank, rank.cpu().numpy() + tied),
+        (answer.predicted, predicted.cpu().numpy()),
+        (answer.rank, rank.cpu().numpy()),
         (answer.confidence, confidence.view(size, n_way, n_query).cpu().numpy()),
         (answer.likelihood, likelihood.cpu().numpy()),
     ):

@@ -129,7 +129,12 @@ METHODS: dict[str, Method] = {
             "inductive",
             "Picks the nearest prototype after taking the mean off all features and scaling them to length one.",
             (
-                _choice("centring", ("dataset", "support", "none"), "Whose mean features are taken off first."),
+                _choice(
+                    "centring",
+                    ("dataset", "support", "none"),
+                    "Whose mean features are taken off first. Dataset: split train where the tasks use none of its "
+                    "classes, else all images.",
+                ),
                 _DISTANCE,
                 _scale(1.0),
             ),

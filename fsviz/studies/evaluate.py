@@ -398,8 +398,9 @@ def centre_for(method: str, dataset: Dataset, table: Features, class_ids: np.nda
     2019): what a query is compared with then owes nothing to the queries. Elsewhere it is that of all images.
     """
     from fsviz.evaluation import features_mean
+    from fsviz.methods import get
 
-    if not methods()[method].wants_centre:
+    if not get(method).wants_centre:
         return None
     train = np.asarray(dataset.splits.get("train", ()), dtype=np.int64)
     apart = not np.isin(train, class_ids).any() and np.isin(train, table.class_ids).any()

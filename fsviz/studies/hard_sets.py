@@ -164,11 +164,14 @@ def _search_and_classify(
         "random": tasks,
         "easy": search(spec, tasks, table, "easy", seed, progress),
     }
-    said = {
-        name: evaluation.evaluate(table, part, spec["classifier"], device=spec["device"])
-        for name, part in found.items()
-    }
-    return HardSets(spec, found, said)
+    return HardSets(spec, found, {name: _classify(spec, table, part) for name, part in found.items()})
+
+
+def _classify(spec: Mapping[str, Any], table: Features, tasks: Tasks) -> Predictions:
+    dataset = datasets.load(spec["dataset"])
+    classes = dataset.split_class_ids(spec["split"])
+    centre = evaluation_study.centre_for(spec["classifier"], dataset, table, classes)
+    return evaluation.evaluate(table, tasks, spec["classifier"], device=spec["device"], centre=centre)
 
 
 # --- the run -----------------------------------------------------------------------------------------------------
@@ -372,8 +375,7 @@ def steps_sweep(spec: Mapping[str, Any], most: int = 6) -> pd.DataFrame:
 
 
 def _accuracy_of(spec: Mapping[str, Any], table: Features, tasks: Tasks) -> tuple[float, float]:
-    said = evaluation.evaluate(table, tasks, spec["classifier"], device=spec["device"])
-    mean, half = mean_and_ci95(100 * evaluation.task_accuracy(said))
+    mean, half = mean_and_ci95(100 * evaluation.task_accuracy(_classify(spec, table, tasks)))
     return float(mean), float(half)
 
 
@@ -446,7 +448,7 @@ def shift_table(spec: Mapping[str, Any], attributes: Sequence[str] | None = None
             rows.append((name, np.nan, np.nan, np.nan, np.nan, 0, 0, problem))
             continue
         same, shifted = (
-            100 * evaluation.task_accuracy(evaluation.evaluate(table, tasks, spec["classifier"]))
+            100 * evaluation.task_accuracy(_classify(spec, table, tasks))
             for tasks in (pair.without_shift, pair.with_shift)
         )
         cost, half = mean_and_ci95(same - shifted)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
-from fsviz.evaluation import check_class_sizes, chunk_size, evaluate, features_mean, task_accuracy
+from fsviz.evaluation import check_class_sizes, chunk_size, evaluate, features_mean, task_accuracy, task_top_k
 from fsviz.evaluation.predicting import MEMORY
 from fsviz.methods import METHODS
 from fsviz.records import PAD, Features, Predictions, Tasks
@@ -140,12 +140,22 @@ def test_simpleshot_centres_on_the_dataset_or_on_what_is_given() -> None:
     )
 
 
+def test_equal_probabilities_give_every_label_its_own_rank() -> None:
+    # features that tell nothing apart: among ten equal labels five are the first five, not all ten
+    features = Features("ties", "x", np.ones((40, 4), np.float32), np.arange(40), np.repeat(np.arange(10), 4))
+    images = np.arange(40).reshape(1, 10, 4)
+    answer = evaluate(features, Tasks(np.arange(10)[None], images[..., :1], images[..., 1:]), "protonet")
+    assert (np.sort(answer.rank[0, :, 0]) == np.arange(10)).all()
+    assert task_top_k(answer, 5)[0] == pytest.approx(0.5)
+    assert ((answer.rank == 0) == (answer.predicted == np.arange(10)[:, None])).all()
+
+
 def test_equal_probabilities_leave_rank_zero_to_the_one_predicted() -> None:
     values = np.ones((6, 2), dtype=np.float32)
     features = Features("ties", "x", values, np.arange(6), np.repeat(np.arange(3), 2))
     tasks = Tasks(np.array([[0, 1, 2]]), np.array([[[0], [2], [4]]]), np.array([[[1], [3], [5]]]))
     answer = evaluate(features, tasks, "protonet")
-    assert sorted(answer.rank.ravel().tolist()) == [0, 1, 1]
+    assert sorted(answer.rank.ravel().tolist()) == [0, 1, 2]
     assert task_accuracy(answer)[0] == pytest.approx(1 / 3)
 
 

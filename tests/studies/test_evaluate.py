@@ -7,12 +7,14 @@ import os
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fsviz import datasets, features, jobs
+from fsviz.datasets.saved import save_dataset
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.evaluation import evaluate as predict
 from fsviz.evaluation import task_accuracy
@@ -26,6 +28,7 @@ from tests.studies.toy_dataset import make_toy, save_toy_features
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     evaluate._features_cached.cache_clear()
+    evaluate._centre_cached.cache_clear()
     yield make_toy()
     for run in jobs.list_runs():
         if run.active:
@@ -60,6 +63,26 @@ def test_results_equal_a_plain_evaluation_of_the_same_tasks(toy) -> None:
         assert np.mean(result["quartiles"]) == pytest.approx(result["accuracy"], abs=1.0)
         # classes close in meaning are close in feature space here: the finest quarter is the hardest
         assert result["quartiles"][0] < result["quartiles"][3]
+
+
+def test_simpleshot_centres_on_split_train_and_never_on_the_classes_of_the_tasks(toy) -> None:
+    table = features.load(toy, "alpha_net")
+    parted = replace(toy, splits={"train": np.arange(8), "test": np.arange(8, 16)})
+    centre = evaluate.centre_for("simpleshot", parted, table, np.arange(8, 16))
+    np.testing.assert_allclose(centre, table.values[table.class_ids < 8].mean(0, dtype=float), rtol=1e-5)
+    for dataset, used in ((toy, np.arange(8, 16)), (parted, np.arange(7, 16))):  # no split train, or tasks of it
+        centre = evaluate.centre_for("simpleshot", dataset, table, used)
+        np.testing.assert_allclose(centre, table.values.mean(0, dtype=float), rtol=1e-5)
+    assert evaluate.centre_for("protonet", parted, table, np.arange(8, 16)) is None
+    # a run and a first look of the same tasks agree
+    save_dataset(parted, overwrite=True)
+    run = jobs.run_here(spec_of(("simpleshot",), n_tasks=20))
+    tasks = evaluate.load_tasks(jobs.folder(run.id))
+    seen = evaluate.look(parted, "alpha_net", "simpleshot", {}, tasks)
+    expected = predict(table, tasks, "simpleshot", centre=table.values[table.class_ids < 8].mean(0, dtype=float))
+    kept = evaluate.predictions({**run.spec, "folder": str(jobs.folder(run.id))}, jobs.chunks(run.id), 0)
+    for answer in (seen, kept):
+        np.testing.assert_allclose(answer.confidence, expected.confidence, atol=1e-5)
 
 
 def test_predictions_are_kept_with_image_ids(toy) -> None:
