@@ -142,7 +142,7 @@ def _controls(dataset: Dataset, split: str, distance: str) -> tuple[dict, dict, 
     first = _sliders(kind, n_classes, suffix)
     shared = _shared_controls()
     second = None
-    if st.toggle("Compare two", key="compare", bind="query-params"):
+    if st.toggle("Compare", key="compare", bind="query-params"):
         second = _sliders(kind, n_classes, f"{suffix}_2", " (second)", alpha=kind.alpha_most / 2)
     return shared, first, second
 
@@ -214,18 +214,19 @@ def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
     counts = study.class_counts(semantic, dataset)
     columns = st.columns(4)
     columns[0].metric(
-        "Uniform: median coarsity",
+        "Uniform median",
         _number(medians["uniform"]),
-        help="Half of the uniformly drawn tasks have a smaller coarsity.",
+        help="Median coarsity of uniform sampling. Half of the uniformly drawn tasks have a smaller coarsity.",
     )
     columns[1].metric(
-        "Semantic: median coarsity",
+        "Semantic median",
         _number(medians["semantic"]),
-        delta=f"{medians['semantic'] - medians['uniform']:+.3g} against uniform",
+        help="Median coarsity of semantic sampling with these sliders.",
+        delta=f"{medians['semantic'] - medians['uniform']:+.3g} vs uniform",
         delta_color="off",
     )
     columns[2].metric(
-        "Semantic: fine-grained",
+        "Fine-grained",
         f"{study.share_finer(semantic, uniform):.0%}",
         help="Share of the semantic tasks that are as fine as the finest 5% of the uniform ones.",
         delta="5% when uniform",
@@ -233,7 +234,7 @@ def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
         delta_arrow="off",
     )
     columns[3].metric(
-        "Semantic: tasks per class",
+        "Tasks a class",
         f"{counts.min():,} to {counts.max():,}",
         help="From the rarest to the commonest class, in the semantic testbed as it will be saved.",
         delta=f"{len(semantic.tasks) * semantic.tasks.n_way / len(counts):,.0f} when even",

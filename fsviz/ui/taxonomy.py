@@ -75,7 +75,7 @@ def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance
     classes, concepts, close, typical = st.columns(4)
     classes.metric("Classes", f"{len(names):,}")
     concepts.metric(
-        "Concepts above them",
+        "Concepts above",
         f"{whole.n_nodes - len(names):,}",
         help=f"Concepts with one parent and one child are left out; {whole.n_nodes:,} nodes and "
         f"{whole.n_edges:,} is-a edges remain.",
