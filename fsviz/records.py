@@ -155,6 +155,20 @@ class Tasks:
     def has_images(self) -> bool:
         return self.support is not None and self.query is not None
 
+    @property
+    def chance(self) -> float:
+        """Accuracy of guessing, from 0 to 1: the mean over tasks of one out of their own number of ways."""
+        return float(np.mean(1 / np.maximum((self.class_ids != PAD).sum(axis=1), 1)))
+
+    @property
+    def setting(self) -> str:
+        """Ways and shots in words: "5-way 1-shot", or "5 to 50-way 1 to 100-shot" where tasks differ."""
+        ways = (self.class_ids != PAD).sum(axis=1)
+        words = _span(ways, "way")
+        if self.support is None:
+            return words
+        return f"{words} {_span((self.support != PAD).sum(axis=2)[self.class_ids != PAD], 'shot')}"
+
     def take(self, which: np.ndarray | slice) -> Tasks:
         """The tasks at these positions, in this order."""
         return Tasks(
@@ -168,6 +182,11 @@ class Tasks:
         if len(values) != len(self):
             raise BadInput(f"Measure {name!r} must have one number a task ({len(self)}). Got {len(values)}.")
         return replace(self, measures={**self.measures, name: np.asarray(values)})
+
+
+def _span(counts: np.ndarray, word: str) -> str:
+    low, high = (int(counts.min()), int(counts.max())) if counts.size else (0, 0)
+    return f"{low}-{word}" if low == high else f"{low} to {high}-{word}"
 
 
 @dataclass(frozen=True)

@@ -149,3 +149,15 @@ def test_an_unwritable_workspace_is_one_sentence(monkeypatch, tmp_path: Path) ->
 def test_unsafe_names_are_refused(name: str) -> None:
     with pytest.raises(BadInput, match="Choose another"):
         workspace.checked_name(name, "testbed name")
+
+
+def test_tasks_of_different_shapes_say_so_and_know_their_chance() -> None:
+    fixed = Tasks(np.zeros((3, 5), int), np.zeros((3, 5, 2), int), np.zeros((3, 5, 4), int))
+    assert (fixed.setting, fixed.chance) == ("5-way 2-shot", pytest.approx(0.2))
+    class_ids = np.array([[0, 1, PAD, PAD], [0, 1, 2, 3]])
+    support = np.where((class_ids == PAD)[:, :, None], PAD, np.zeros((2, 4, 3), int))
+    support[1, 2, 1:] = PAD
+    mixed = Tasks(class_ids, support, support)
+    assert mixed.setting == "2 to 4-way 1 to 3-shot"
+    assert mixed.chance == pytest.approx((1 / 2 + 1 / 4) / 2)  # not one in four, the widest task
+    assert Tasks(class_ids).setting == "2 to 4-way"

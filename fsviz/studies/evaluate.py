@@ -95,6 +95,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
             "n_way": int(testbed.tasks.n_way),
             "n_shot": int(testbed.tasks.support.shape[2]),
             "n_query": int(testbed.tasks.query.shape[2]),
+            "setting": testbed.tasks.setting,
             "digest": tasks_digest(testbed.tasks),
         },
         "features": {name: _fingerprint(table) for name, table in tables.items()},

@@ -77,9 +77,20 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     (folder / "inputs").mkdir(parents=True, exist_ok=True)
     evaluation_study.save_tasks(folder / "inputs" / f"{RANDOM}.npz", tasks)
     for i, source in enumerate(frozen["sources"]):
-        hard = hard_sets.search(base, tasks, tables[source], "hard", base["seed"])
+        pool = _shared_images(tables[source], tables)
+        hard = hard_sets.search(base, tasks, pool, "hard", base["seed"])
         evaluation_study.save_tasks(folder / "inputs" / f"source{i}.npz", hard)
     return frozen
+
+
+def _shared_images(table: Features, tables: Mapping[str, Features]) -> Features:
+    """The images of a table that all tables have: every backbone must be able to classify what is found."""
+    kept = np.ones(len(table.image_ids), dtype=bool)
+    for other in tables.values():
+        kept &= np.isin(table.image_ids, other.image_ids)
+    if kept.all():
+        return table
+    return replace(table, values=table.values[kept], image_ids=table.image_ids[kept], class_ids=table.class_ids[kept])
 
 
 def plan(spec: Mapping[str, Any]) -> int:

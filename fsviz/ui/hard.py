@@ -661,7 +661,6 @@ def _steps(dataset: Dataset, found: HardSets) -> None:
         format_func=lambda s: f"{s:g}",
     )
     table = _step_table(_key(spec), stamp)
-    numbers = _summary(*_identity(found), found)["accuracy"]
     plain = _summary(*_identity(_found(_key(spec), stamp)), _found(_key(spec), stamp))["accuracy"]
     at = {
         o: float(table[(table["objective"] == o) & (table["step"] == chosen)]["accuracy"].iloc[0])
@@ -669,7 +668,7 @@ def _steps(dataset: Dataset, found: HardSets) -> None:
     }
     columns = st.columns(3)
     columns[0].metric(f"Hard supports at step {chosen:g}", f"{at['hard']:.1f} %")
-    columns[1].metric("Random supports", f"{numbers['random']:.1f} %")
+    columns[1].metric("Random supports", f"{plain['random']:.1f} %", help="Of the same tasks.")
     columns[2].metric(f"Easy supports at step {chosen:g}", f"{at['easy']:.1f} %")
     reference = {
         "random": plain["random"],

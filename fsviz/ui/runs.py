@@ -74,11 +74,13 @@ def _first_run(dataset: Dataset) -> None:
     )
     st.subheader("Meanwhile: what the paper found", anchor=False)
     table = published_table("better-tieredImageNet", "5-way 1-shot").rename(columns={"method": "name"})
+    lost = table["Q4"] - table["Q1"]
     st.plotly_chart(figures.plot_quartiles(table), key="published_quartiles")
     st.caption(
         "Published numbers, not computed here (Bennequin et al. 2022, table 1: tieredImageNet, ResNet12, 5 ways, "
         "1 shot). Tasks are sorted by how far apart in meaning their classes are (coarsity) and cut into quarters: "
-        "every method loses about 20 points from the coarsest quarter to the finest. Your own runs are drawn the same."
+        f"from the coarsest quarter to the finest every method loses {lost.min():.0f} to {lost.max():.0f} points. "
+        "Your own runs will be shown the same way."
     )
 
 
@@ -165,9 +167,9 @@ def _row(run: jobs.Run) -> dict[str, Any]:
     accuracies = [r["accuracy"] for r in found if isinstance(r, dict) and r.get("accuracy") is not None]
     if run.study == "evaluate" and run.spec.get("tasks"):
         what = ", ".join(dict.fromkeys(entry.label for entry in evaluate.entries(run.spec)))
-        tasks = (
-            f"{run.spec['tasks']['n_tasks']:,} × {run.spec['tasks']['n_way']}-way {run.spec['tasks']['n_shot']}-shot"
-        )
+        shape = run.spec["tasks"]
+        setting = shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot"
+        tasks = f"{shape['n_tasks']:,} × {setting}"
     else:
         what, tasks = str(run.spec.get("backbone", "")), ""
     return {

@@ -9,6 +9,7 @@ import pytest
 
 from fsviz import datasets, features, jobs
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
+from fsviz.features import store
 from fsviz.records import PAD
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
 from fsviz.studies import hard_sets, stress
@@ -253,3 +254,15 @@ def test_random_starts_are_the_same_in_a_run_and_in_one_process(shifted) -> None
     here = hard_sets.find_hard_sets(spec)
     for name in hard_sets.SETS:
         assert (here.tasks[name].support == collected.tasks[name].support).all()
+
+
+def test_supports_are_searched_among_images_that_every_backbone_has(shifted) -> None:
+    whole = features.load(shifted, "second")
+    kept = np.random.default_rng(0).random(len(whole.image_ids)) < 0.8  # some images could not be read
+    values, ids, class_ids = (np.asarray(a)[kept] for a in (whole.values, whole.image_ids, whole.class_ids))
+    store.remove(whole.key, "second")
+    store.save(dict(whole.key), "second", values, ids, class_ids)
+    assert len(features.load(shifted, "second").image_ids) == kept.sum()
+    spec = {"dataset": "shifted", "sources": ["first"], "backbones": ["first", "second"], "n_tasks": 20, "n_query": 5}
+    result = stress.run_at_once({**spec, "adaptations": ["protonet"]})
+    assert [row["n_tasks"] for row in result["matrix"]] == [20, 20]
