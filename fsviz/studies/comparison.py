@@ -52,7 +52,6 @@ def lines_of(run_id: str, spec: Mapping[str, Any], chunks: Sequence[Mapping[str,
     """The lines of one run, from its spec (with "folder") and its finished chunks; entries not begun are left out."""
     tasks = evaluate.load_tasks(spec["folder"])
     shape = spec["tasks"]
-    setting = f"{shape['n_way']}-way {shape['n_shot']}-shot"
     found = []
     numbers = evaluate.task_numbers(spec, chunks)
     for which, (entry, values) in enumerate(zip(evaluate.entries(spec), numbers, strict=True)):
@@ -68,7 +67,7 @@ def lines_of(run_id: str, spec: Mapping[str, Any], chunks: Sequence[Mapping[str,
                 spec["dataset"],
                 spec["testbed_name"],
                 shape["digest"],
-                setting,
+                tasks.setting,
                 values["accuracy"],
                 values["top5"],
                 values["loss"],
@@ -92,7 +91,7 @@ def line_of(entry: evaluate.Entry, answer: Predictions, testbed: Testbed, run_id
         testbed.dataset,
         testbed.name,
         evaluate.tasks_digest(tasks),
-        f"{tasks.n_way}-way {tasks.support.shape[2]}-shot",
+        tasks.setting,
         evaluation.task_accuracy(answer),
         evaluation.task_top_k(answer, 5),
         evaluation.task_loss(answer),

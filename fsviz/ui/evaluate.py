@@ -357,7 +357,7 @@ def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
 def _headline(table: Any, top: Any, testbed: Testbed) -> None:
     tasks = testbed.tasks
     st.caption(
-        f"First look: {len(tasks):,} tasks, {tasks.n_way} ways, {tasks.support.shape[2]} shots, "
+        f"First look: {len(tasks):,} tasks, {tasks.setting}, {'up to ' if (tasks.query < 0).any() else ''}"
         f"{tasks.query.shape[2]} queries a class. The whole run takes more tasks for narrower intervals."
     )
     best, second, fine, coarse = st.columns(4)
@@ -369,7 +369,7 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
         delta_arrow="off",
         help="Mean accuracy over the tasks with its 95% interval.",
     )
-    chance = 100 / tasks.n_way
+    chance = 100 * tasks.chance
     if len(table) > 1:
         runner = table[table["name"] != top["name"]].sort_values("accuracy").iloc[-1]
         second.metric(
@@ -408,7 +408,7 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed) 
             + (", with its 95% band." if len(curves) <= 4 else ".")
         )
     st.plotly_chart(
-        figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], 100 / testbed.tasks.n_way),
+        figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], 100 * testbed.tasks.chance),
         key="look_bars",
     )
     st.caption(f"Mean accuracy over the same {len(testbed.tasks):,} tasks; bars are 95% intervals.")
