@@ -58,13 +58,13 @@ def load_testbed(name_or_path: str | Path, dataset: Dataset, split: str | None =
     """
     text = str(name_or_path)
     path = Path(text).expanduser()
-    if not path.suffix and not path.exists():
+    if not path.exists():
         names = list_testbeds()
-        if text not in names:
+        saved = text if text in names else text.removesuffix(".parquet")
+        if saved in names:  # a name may have dots in it, such as alpha's
+            path = workspace.folder("testbeds") / f"{saved}.parquet"
+        elif path.suffix.lower().lstrip(".") not in FORMATS and path.parent == Path("."):
             raise UnknownName("testbed", text, names, "Save one on the Tasks page or with 'python -m fsviz sample'.")
-        path = workspace.folder("testbeds") / f"{text}.parquet"
-    elif path.suffix == ".parquet" and not path.exists() and text in {f"{n}.parquet" for n in list_testbeds()}:
-        path = workspace.folder("testbeds") / text
     return parse_testbed(_read_bytes(path), path.name, dataset, split, uneven)
 
 

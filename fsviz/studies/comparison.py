@@ -275,6 +275,23 @@ def pairs_table(answer: Predictions, tasks: Tasks, dataset: Dataset, n: int = 20
     return worst
 
 
+def class_table(answer: Predictions, tasks: Tasks, dataset: Dataset) -> pd.DataFrame:
+    """Accuracy on the queries of every class, lowest first, in percent, with its interval over the class's tasks."""
+    from fsviz.evaluation import class_accuracy
+
+    found = class_accuracy(answer, tasks)
+    names = dataset.classes["class_name"].astype(str)
+    return pd.DataFrame(
+        {
+            "class": names.reindex(found["class_id"]).fillna("?").to_numpy(),
+            "accuracy (%)": 100 * found["accuracy"],
+            "± 95%": 100 * found["ci95"],
+            "queries": found["n_queries"],
+            "tasks": found["n_tasks"],
+        }
+    )
+
+
 def misclassified(answer: Predictions, tasks: Tasks, class_id: int, taken_for: int, n: int = 60) -> pd.DataFrame:
     """Queries of one class that were taken for another, the most confident mistakes first.
 

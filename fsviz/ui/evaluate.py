@@ -37,10 +37,11 @@ def show(dataset: Dataset) -> None:
     if spec is None:
         st.info("Choose at least one method and one backbone in the sidebar.", icon="👈")
         return
+    more = spec.pop("more_testbeds", [])
     start = st.container()
     if _first_look(dataset, spec):
         with start:  # filled after the answer: timing takes a moment
-            _start(spec)
+            _start(spec, more)
 
 
 def _no_features(dataset: Dataset) -> None:
@@ -94,19 +95,22 @@ def _settings(dataset: Dataset, known: list[str]) -> dict[str, Any] | None:
 
 
 @st.fragment
-def _start(spec: dict[str, Any]) -> None:
+def _start(spec: dict[str, Any], more: list[str]) -> None:
     """One line: what the whole run is, how long it would take, and the button."""
     with st.container(border=True):
         text, button, copy = st.columns([4, 1.4, 1.4], vertical_alignment="center")
         if button.button("Start the run", type="primary", width="stretch", key="start"):
             with st.spinner("Freezing the tasks and starting the run…"):
                 run_id = jobs.submit(spec)
+                for name in more:
+                    jobs.submit({**spec, "testbed": name})
             st.session_state["watched_run"] = run_id
             st.toast(f"Run {run_id} is on its way. You may close the browser.", icon="🚀")
             st.rerun(scope="app")
         with copy.popover("Command", width="stretch"):
             st.code(command(spec), language="bash", wrap_lines=True)
         tasks = f"{spec['sampler']['n_tasks']:,} tasks" if spec.get("sampler") else "the whole testbed"
+        tasks += f" and {len(more)} more testbed{'s' if len(more) > 1 else ''} after it" if more else ""
         entries = evaluate.entries(spec)
         what = results.escaped(entries[0].label) if len(entries) == 1 else f"{len(entries)} methods"
         line = text.empty()
@@ -175,10 +179,17 @@ def _tasks(dataset: Dataset, backbone: str) -> dict[str, Any]:
             "Tasks", ["draw", "saved"], default="draw", key="tasks_from", bind="query-params", format_func=_source_name
         )
         if source == "saved":
-            name = st.selectbox(
-                "Testbed", saved, key="testbed", bind="query-params", help="Saved on the page Tasks, or by 'sample'."
+            names = st.multiselect(
+                "Testbeds",
+                saved,
+                default=saved[:1],
+                key="testbeds",
+                bind="query-params",
+                wrap=True,
+                help="Saved on the page Tasks, or by 'python -m fsviz sample'. Each one becomes a run of its own; the "
+                "first look is at the first.",
             )
-            return {"testbed": name, "seed": 0}
+            return {"testbed": (names or saved)[0], "more_testbeds": names[1:], "seed": 0}
     return _sampler(dataset, backbone)
 
 

@@ -164,6 +164,16 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
         f"**{escaped(row['class_name'])}** for **{escaped(row['taken_for_name'])}** in tasks that hold both. "
         "The most confident mistakes come first; click an image to see every task it went wrong in."
     )
+    with st.expander("Accuracy of every class"):
+        number = st.column_config.NumberColumn(format="%.1f")
+        st.dataframe(
+            comparison.class_table(answer, tasks, dataset),
+            hide_index=True,
+            key=f"{key}_classes",
+            height=260,
+            column_config={"accuracy (%)": number, "± 95%": number},
+        )
+        st.caption(f"{who} over {len(tasks):,} tasks, the hardest class first; the interval is over the class's tasks.")
 
 
 def _examples(dataset: Dataset, class_id: int) -> np.ndarray:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fsviz import jobs
 from fsviz.errors import BadInput, Missing
-from fsviz.records import Predictions, Tasks
+from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.studies import comparison, evaluate
 from fsviz.studies.comparison import Line
 from tests.studies.toy_dataset import make_toy
@@ -132,6 +133,10 @@ def test_confusions_lead_to_the_images() -> None:
     assert wrong["image_id"].tolist() == [2, 5] and wrong["times"].tolist() == [2, 1]
     assert wrong["confidence"].tolist() == pytest.approx([90, 70]) and wrong["task"].tolist() == [0, 1]
     assert comparison.misclassified(answer, tasks, 7, 4).empty
+    names = pd.DataFrame({"class_name": list("abcdefgh"), "n_images": 1})
+    classes = comparison.class_table(answer, tasks, Dataset("d", "D", names, {}))
+    assert classes["class"].tolist() == ["e", "h"] and classes["accuracy (%)"].tolist() == pytest.approx([25, 100])
+    assert classes["queries"].tolist() == [4, 4] and classes["tasks"].tolist() == [2, 2]
 
 
 def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

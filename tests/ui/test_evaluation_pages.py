@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from fsviz import jobs
 from fsviz.errors import FsvizError
+from fsviz.sampling.testbeds import save_testbed
 from fsviz.studies import evaluate
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
@@ -54,6 +55,22 @@ def test_a_setting_changes_the_first_look(toy) -> None:
     before = app.metric[0].value
     app.number_input(key="n_way").set_value(10).run()
     assert not app.exception and app.metric[0].value != before
+
+
+def test_several_testbeds_become_a_run_each(toy) -> None:
+    for seed in (1, 2):
+        save_testbed(evaluate.sample_testbed(toy, {"n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 20}, seed))
+    names = evaluate.testbeds(toy)
+    app = open_page("4_Evaluate")
+    app.segmented_control(key="tasks_from").set_value("saved").run()
+    app.multiselect(key="testbeds").set_value(names).run()
+    assert not app.error, app.error[0].value
+    assert not app.exception and "and 1 more testbed after it" in texts(app)
+    next(button for button in app.button if button.key == "start").click().run()
+    assert not app.exception
+    runs = [jobs.wait(run.id, 120) for run in jobs.list_runs()]
+    assert sorted(run.spec["testbed_name"] for run in runs) == sorted(names)
+    assert [run.state for run in runs] == ["finished", "finished"]
 
 
 def test_runs_compare_and_survive_damage(toy, tmp_path) -> None:
