@@ -163,3 +163,12 @@ def test_a_damaged_register_is_mentioned_and_the_runs_are_there(toy, capsys, tmp
     assert [r["run"] for r in json.loads(captured.out)["runs"]] == [run_id]
     assert "rebuilt from the run folders: 1 run found, nothing lost" in captured.err
     assert np.isfinite(run_json(capsys, "runs", "show", run_id)["results"][0]["accuracy"])
+
+
+def test_a_saved_testbed_is_found_by_its_name_with_dots(toy, capsys) -> None:
+    from fsviz.sampling.testbeds import list_testbeds, save_testbed
+
+    save_testbed(evaluate.sample_testbed(toy, {"n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 20}, 1))
+    (name,) = list_testbeds()
+    assert "." in name
+    assert run_json(capsys, "evaluate", "--dataset", "toy", "--testbed", name)["results"][0]["n_tasks"] == 20
