@@ -46,7 +46,12 @@ def _add_tasks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--alpha", type=float, default=0.383, help="closeness of classes, for --sampler semantic")
     parser.add_argument("--beta", type=float, default=100.0, help="balance of classes, for --sampler semantic")
     parser.add_argument("--method", default="fastdiffsel", choices=("fastdiffsel", "greedy"), help="the search")
-    parser.add_argument("--loss", default="euclidean", choices=("euclidean", "cosine"))
+    parser.add_argument(
+        "--loss",
+        default="euclidean",
+        choices=("euclidean", "plain", "cosine"),
+        help="scores of the search: squared distances scaled task by task (euclidean), as they are (plain), cosines",
+    )
     parser.add_argument("--start", default="ones", choices=("ones", "random"), help="first weights of FastDiffSel")
     parser.add_argument(
         "--step", type=float, default=200.0, help="size of a gradient step; matters with --start random"

@@ -38,6 +38,11 @@ VERSION = 1
 SETS = ("hard", "random", "easy")
 SAMPLERS = ("uniform", "semantic", "variable")
 SEARCHES = ("fastdiffsel", "greedy")
+LOSSES: dict[str, tuple[str, float | None]] = {  # name -> the search's loss and its scale
+    "euclidean": ("euclidean", None),  # squared distances, scaled task by task: features of any size give the same
+    "plain": ("euclidean", 1.0),  # squared distances as they are, the formula of Basu et al. 2023
+    "cosine": ("cosine", None),  # cosines times ten, as in their published code
+}
 DEFAULTS: dict[str, Any] = {
     "split": "test",
     "sampler": "uniform",
@@ -136,17 +141,19 @@ def search(
     spec: Mapping[str, Any], tasks: Tasks, table: Features, objective: str, seed: int, progress: Progress | None = None
 ) -> Tasks:
     """The same queries with the hard or the easy support sets that the spec's search finds."""
+    loss, scale = LOSSES[spec["loss"]]
     if spec["search"] == "greedy":
         from fsviz.difficulty.greedy import greedy_supports
 
-        return greedy_supports(table, tasks, objective, spec["loss"], None, spec["n_sweeps"], progress=progress)
+        return greedy_supports(table, tasks, objective, loss, scale, spec["n_sweeps"], progress=progress)
     from fsviz.difficulty.hard_sets import select_supports
 
     return select_supports(
         table,
         tasks,
         objective,
-        spec["loss"],
+        loss,
+        scale,
         step=spec["step"],
         n_steps=spec["n_steps"],
         start=spec["start"],
@@ -511,7 +518,7 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
         ("sampler", SAMPLERS),
         ("search", SEARCHES),
         ("objective", SETS),
-        ("loss", ("euclidean", "cosine")),
+        ("loss", LOSSES),
         ("start", ("ones", "random")),
     ):
         if full[name] not in choices:

@@ -122,7 +122,16 @@ def _search_settings() -> dict[str, Any]:
             format_func={"fastdiffsel": "FastDiffSel", "greedy": "greedy"}.get,
             help="FastDiffSel takes one gradient step. Greedy search swaps one support image at a time: slower, a run.",
         ),
-        "loss": st.selectbox("Loss", ("euclidean", "cosine"), key="loss", bind="query-params"),
+        "loss": st.selectbox(
+            "Loss",
+            list(study.LOSSES),
+            key="loss",
+            bind="query-params",
+            help="The search raises (hard) or lowers (easy) the cross-entropy of the queries. Plain: from their squared "
+            "Euclidean distances to the prototypes, the paper's formula. Euclidean: the same after scaling the "
+            "distances of every task to a mean of 3, because with large ones a single query decides. Cosine: from "
+            "cosines times ten, as in the paper's published code.",
+        ),
     }
     if spec["search"] == "greedy":
         spec["n_sweeps"] = _number(st, "Sweeps", 1, 5, 1, "n_sweeps")

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from fsviz import datasets, features, jobs
+from fsviz.difficulty.greedy import greedy_supports
+from fsviz.difficulty.hard_sets import select_supports
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.features import store
 from fsviz.records import PAD
@@ -266,3 +268,13 @@ def test_supports_are_searched_among_images_that_every_backbone_has(shifted) -> 
     spec = {"dataset": "shifted", "sources": ["first"], "backbones": ["first", "second"], "n_tasks": 20, "n_query": 5}
     result = stress.run_at_once({**spec, "adaptations": ["protonet"]})
     assert [row["n_tasks"] for row in result["matrix"]] == [20, 20]
+
+
+def test_the_papers_plain_distance_is_an_option_of_both_searches(shifted) -> None:
+    spec = hard_sets.checked_spec({**SPEC, "n_tasks": 10, "loss": "plain"})
+    tasks, table = hard_sets.sample_tasks(spec)
+    for search, direct in (("fastdiffsel", select_supports), ("greedy", greedy_supports)):
+        found = hard_sets.search({**spec, "search": search}, tasks, table, "hard", 0).support
+        assert (found == direct(table, tasks, "hard", "euclidean", 1.0).support).all()
+        scaled = hard_sets.search({**spec, "search": search, "loss": "euclidean"}, tasks, table, "hard", 0).support
+        assert (np.sort(found) != np.sort(scaled)).any()
