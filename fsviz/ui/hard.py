@@ -127,9 +127,9 @@ def _search_settings() -> dict[str, Any]:
             list(study.LOSSES),
             key="loss",
             bind="query-params",
-            help="The search raises (hard) or lowers (easy) the cross-entropy of the queries. Plain: from their squared "
-            "Euclidean distances to the prototypes, the paper's formula. Euclidean: the same after scaling the "
-            "distances of every task to a mean of 3, because with large ones a single query decides. Cosine: from "
+            help="The search raises (hard) or lowers (easy) the cross-entropy of the queries. Plain: from their "
+            "squared Euclidean distances to the prototypes, the paper's formula. Euclidean: the same after scaling "
+            "the distances of every task to a mean of 3, because with large ones a single query decides. Cosine: from "
             "cosines times ten, as in the paper's published code.",
         ),
     }
@@ -695,7 +695,10 @@ def _steps(dataset: Dataset, found: HardSets) -> None:
         )
     with right:
         st.plotly_chart(figures.plot_steps(_steps_table(_key(spec), stamp)), key="n_steps_plot")
-        st.caption("More than one step: after the first, the weights are sparse, and further steps help little.")
+        st.caption(
+            f"Hard supports of the same {spec['n_tasks']} tasks after one step and more, from equal weights. The paper "
+            "takes one and finds tasks less hard after more: once projected, the weights are sparse."
+        )
 
 
 # --- stress test -------------------------------------------------------------------------------------------------
@@ -770,7 +773,7 @@ def _matrix(result: Mapping[str, Any], source: str, n_tasks: int) -> None:
     st.caption(
         f"Points lost from random to hard support sets that were searched with {source} and prototypes, and both "
         f"accuracies in percent; {n_tasks} tasks, paired 95% intervals. A loss in the other rows and columns means "
-        f"that the difficulty is in the images, not in one classifier. {words}"
+        f"that the difficulty is in the images, not only in one classifier. {words}"
     )
 
 

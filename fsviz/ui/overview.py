@@ -62,8 +62,8 @@ def _classes(dataset: Dataset) -> None:
     if dataset.taxonomy is not None:
         st.caption(
             "Each box is a group of classes in the taxonomy, as large as its number of classes; click to go in, click "
-            "the bar above to come out. Colour is the split; grey groups hold classes of several splits, so test "
-            "classes there have close relatives among the training classes."
+            "the bar above to come out. Colour is the split; grey groups hold classes of several splits, so a "
+            "class of one split may have close relatives in another there."
         )
     else:
         st.caption("No taxonomy is known for these classes; they are grouped by split.")

@@ -194,8 +194,9 @@ def _sliders(kind: study.DistanceKind, n_classes: int, suffix: str, word: str = 
             format="%.0f",
             key=f"beta{suffix}",
             bind="query-params",
-            help="A class drawn in occ tasks is weighted by exp(-β occ / max occ). At 0 classes with many close "
-            "relatives are drawn more often.",
+            help="A class is weighted by exp(-β occ / max occ): occ is one more than the number of tasks drawn so far "
+            "that hold it, max occ the largest occ of all classes. At 0 classes with many close relatives are drawn "
+            "more often.",
         ),
         "n_way": _way_slider(n_classes, suffix, word),
     }
