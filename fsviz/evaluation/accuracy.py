@@ -31,7 +31,8 @@ def task_top_k(predictions: Predictions, k: int) -> np.ndarray:
 def task_loss(predictions: Predictions) -> np.ndarray:
     """Mean over each task's queries of -log(probability of the true class), in nats (T,); lower is better.
 
-    A probability of zero counts as the smallest float32, so that the mean stays finite.
+    Methods keep log-odds above -80 (see methods.geometry.probabilities), and a probability of zero counts as the
+    smallest float32: a query that is surely wrong counts as a loss of about 80, and the mean stays finite.
     """
     smallest = np.finfo(np.float32).tiny
     return _task_mean(predictions, -np.log(np.maximum(predictions.likelihood, smallest, dtype=np.float64)))

@@ -306,6 +306,15 @@ def with_coarsity(tasks: Tasks, dataset: Dataset) -> Tasks:
         return tasks
 
 
+def coarsity_words(recipe: Mapping[str, Any]) -> str:
+    """What the coarsity of a testbed's tasks is the mean square of, by its recipe."""
+    name = str(recipe.get("distance", SAMPLER_DEFAULTS["distance"]))
+    if name == "features":
+        return "distance between the mean features of a task's classes: how alike they look, not what they mean"
+    kind = semantic_sampling.DISTANCES.get(name)
+    return f"distance between a task's classes in the taxonomy{f' ({kind.title})' if kind else ''}"
+
+
 def save_tasks(path: Path, tasks: Tasks) -> None:
     arrays = {"class_ids": tasks.class_ids, "support": tasks.support, "query": tasks.query}
     with atomic_file(path) as temporary:

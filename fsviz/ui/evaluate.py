@@ -414,8 +414,8 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed) 
     if curves:
         st.plotly_chart(figures.plot_accuracy_by_measure(curves, height=380), key="look_curves")
         st.caption(
-            "Accuracy against how far apart in meaning a task's classes are (**coarsity**: the mean squared distance "
-            "between them in the taxonomy). Rolling mean over a fifth of the tasks"
+            "Accuracy against how far apart a task's classes are (**coarsity**: the mean squared "
+            f"{evaluate.coarsity_words(testbed.recipe)}). Rolling mean over a fifth of the tasks"
             + (", with its 95% band." if len(curves) <= 4 else ".")
         )
     st.plotly_chart(

@@ -248,7 +248,8 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
     table = comparison.table(lines)
     differences = _differences(main)
     _headline(table, main, differences)
-    _big_figure(lines, main)
+    recipe = next((run.spec.get("recipe", {}) for run in chosen if run.id == main[0].run_id), {})
+    _big_figure(lines, main, evaluate.coarsity_words(recipe))
     published = _results(table, lines[0])
     left, right = st.columns(2, gap="large")
     with left:
@@ -302,7 +303,7 @@ def _headline(table: pd.DataFrame, main: list[comparison.Line], differences: pd.
     tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=f"Testbed {top['testbed']}.")
 
 
-def _big_figure(lines: list[comparison.Line], main: list[comparison.Line]) -> None:
+def _big_figure(lines: list[comparison.Line], main: list[comparison.Line], distance: str) -> None:
     st.subheader("Accuracy against how far apart in meaning the classes are", anchor=False)
     shortest = min(int((~np.isnan(line.accuracy)).sum()) for line in lines)
     window = st.session_state.get("window") or max(20, min(500, shortest // 5))
@@ -320,8 +321,8 @@ def _big_figure(lines: list[comparison.Line], main: list[comparison.Line]) -> No
     st.plotly_chart(figures.plot_accuracy_by_measure(curves, points, list(pairwise(edges))), key="curves")
     others = len(lines) - len(main)
     st.caption(
-        f"Rolling mean over {int(window):,} of {len(measure):,} tasks sorted by coarsity, the mean squared distance "
-        "between a task's classes in the taxonomy"
+        f"Rolling mean over {int(window):,} of {len(measure):,} tasks sorted by coarsity, the mean squared "
+        + distance
         + (", with its 95% band" if len(curves) <= 4 else "")
         + ". Dotted lines cut the tasks into quarters. After figure 5 of Bennequin et al. (2022)."
         + (f" {others} more lines are of other tasks and not drawn here." if others else "")

@@ -319,3 +319,10 @@ def test_bad_specs_are_one_sentence_and_leave_nothing(toy, change, error, match)
     spec = spec_of()
     spec.update(change)
     refused({k: v for k, v in spec.items() if v is not None}, error, match)
+
+
+def test_coarsity_is_named_by_the_distance_it_was_measured_with() -> None:
+    assert "Jiang-Conrath" in evaluate.coarsity_words({})
+    assert "taxonomy (Path length)" in evaluate.coarsity_words({"distance": "path_length"})
+    words = evaluate.coarsity_words({"distance": "features"})
+    assert "features" in words and "taxonomy" not in words
