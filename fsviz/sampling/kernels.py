@@ -12,7 +12,8 @@ import numpy as np
 from numba import njit
 
 COLUMNS = 16  # weights stand in rows of this many, padded with zeros, and are summed column by column
-_FLUSH = -650.0  # log weights this far below the largest become 0 ...
+_FLOOR = 1e-160  # smaller weights become 0, which also keeps slow denormal numbers away ...
+_FLUSH = math.log(_FLOOR)
 _RENEW = 1e-130  # ... and before the sum of the weights falls to where such a zero could matter, they are renewed
 
 
@@ -54,10 +55,12 @@ def _shuffle(values, start, stop, state):
 def choose(n, k, state):
     """k of the numbers 0 .. n-1, each set equally likely, in ascending order."""
     deck = np.arange(n)
+    chosen = np.zeros(n, dtype=np.bool_)
     for i in range(k):
         j = i + _below(n - i, state)
         deck[i], deck[j] = deck[j], deck[i]
-    return np.sort(deck[:k])
+        chosen[deck[i]] = True
+    return np.flatnonzero(chosen)
 
 
 @njit(cache=True)
@@ -189,6 +192,7 @@ def draw_semantic(potential, cost, beta, n_classes, n_way, n_draws, state):
     logs = np.empty(n_classes)
     table = np.empty(n_classes)
     sums = np.zeros(COLUMNS)
+    sinking = cost.max() * (n_way - 1) > 300.0  # can a weight fall below the smallest doubles within a task?
     for t in range(n_draws):
         scale = beta / high
         total = _sum_columns(penalty, sums, n_rows)
@@ -198,8 +202,13 @@ def draw_semantic(potential, cost, beta, n_classes, n_way, n_draws, state):
         for way in range(1, n_way):
             source = penalty if way == 1 else weights
             row = potential[chosen]
-            for i in range(padded):
-                weights[i] = source[i] * row[i]
+            if sinking:
+                for i in range(padded):
+                    product = source[i] * row[i]
+                    weights[i] = product if product > _FLOOR else 0.0
+            else:
+                for i in range(padded):
+                    weights[i] = source[i] * row[i]
             total = _sum_columns(weights, sums, n_rows)
             if total < _RENEW:
                 if in_logs == 0:

@@ -27,12 +27,11 @@ def coarsity(distances: np.ndarray, positions: np.ndarray) -> np.ndarray:
     squared = np.zeros((len(distances) + 1, len(distances) + 1))
     squared[:-1, :-1] = distances**2
     positions = np.where(positions == PAD, len(distances), positions)
-    total = np.empty(len(positions))
-    chunk = max(1, 2_000_000 // max(positions.shape[1] ** 2, 1))
-    for start in range(0, len(positions), chunk):
-        some = positions[start : start + chunk]
-        total[start : start + chunk] = squared[some[:, :, None], some[:, None, :]].sum(axis=(1, 2))
-    return total / (ways * (ways - 1))
+    flat, rows = squared.ravel(), positions * len(squared)
+    total = np.zeros(len(positions))
+    for way in range(positions.shape[1] - 1):  # each pair once: a class with those after it
+        total += flat.take(rows[:, way, None] + positions[:, way + 1 :]).sum(axis=1)
+    return 2 * total / (ways * (ways - 1))
 
 
 def split_positions(class_ids: np.ndarray, split_class_ids: np.ndarray) -> np.ndarray:

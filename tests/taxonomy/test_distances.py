@@ -55,7 +55,7 @@ def test_coarsity_by_hand(four) -> None:
         coarsity(distances, np.array([2]))
 
 
-def test_coarsity_in_chunks_equals_one_by_one() -> None:
+def test_coarsity_of_many_wide_tasks_equals_one_by_one() -> None:
     rng = np.random.default_rng(0)
     distances = rng.random((300, 300))
     distances = distances + distances.T
