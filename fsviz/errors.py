@@ -19,7 +19,7 @@ class UnknownName(FsvizError):
     def __init__(self, kind: str, name: object, known: Iterable[str], hint: str = "") -> None:
         known = [str(k) for k in known]
         near = get_close_matches(str(name), known, n=3, cutoff=0.5)
-        listed = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+        listed = ", ".join(known[:20]) + (f" and {len(known) - 20:,} more" if len(known) > 20 else "")
         if near:
             advice = f"Did you mean {' or '.join(repr(n) for n in near)}?"
         elif known:

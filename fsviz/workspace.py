@@ -47,8 +47,9 @@ def entries(kind: str, pattern: str = "*") -> list[Path]:
     """What the workspace holds of one kind, by name; empty when there is none. Hidden and temporary names stay out."""
     path = folder(kind)
     try:
-        if not path.exists():
+        if not path.is_dir():
             return []
+        os.listdir(path)  # glob would pass over a folder that may not be read, and all in it would seem gone
         return sorted(p for p in path.glob(pattern) if not p.name.startswith("."))
     except OSError as error:
         raise WorkspaceError(
@@ -94,22 +95,29 @@ def atomic_file(path: Path) -> Iterator[Path]:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Yields a temporary folder; on success it takes the place of `path`, on failure nothing remains."""
     path = Path(path)
-    temporary = None
+    temporary = aside = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = tempfile.mkdtemp(prefix=".tmp-", dir=path.parent)
         os.chmod(temporary, 0o755)
         yield Path(temporary)
         if path.exists():
-            shutil.rmtree(path)
-        os.replace(temporary, path)
+            aside = tempfile.mkdtemp(prefix=".tmp-", dir=path.parent)
+            os.replace(path, aside)  # two renames: the time without either is too short to be killed in
+        try:
+            os.replace(temporary, path)
+        except OSError:
+            if aside:
+                os.replace(aside, path)
+            raise
     except OSError as error:
         raise WorkspaceError(
             f"{path} could not be written ({error.strerror or error}). Free some space or choose another folder."
         ) from error
     finally:
-        if temporary and os.path.exists(temporary):
-            shutil.rmtree(temporary, ignore_errors=True)
+        for left in (temporary, aside):
+            if left and os.path.exists(left):
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def write_json(path: Path, value: Any) -> None:

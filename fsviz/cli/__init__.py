@@ -11,9 +11,10 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from fsviz.errors import FsvizError
 
@@ -62,13 +63,18 @@ def _cell(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, list | tuple):
         return ", ".join(str(v) for v in value) or "-"
-    return str(value)
+    return "".join(c if c.isprintable() else "?" for c in str(value))  # a name may hold line ends and worse
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that refuses wrong arguments in one sentence, without the whole usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"fsviz: {message.rstrip('.')}. See '{self.prog} --help'.\n")
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m fsviz", description="Why is a few-shot image-classification task hard?"
-    )
+    parser = Parser(prog="python -m fsviz", description="Why is a few-shot image-classification task hard?")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for group in GROUPS:
         importlib.import_module(f"fsviz.cli.{group}").register(commands)
@@ -80,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     try:
         result = args.run(args)
-        print(json.dumps(result, default=_plain) if args.json else args.show(result))
+        print(json.dumps(_finite(result), default=_plain, allow_nan=False) if args.json else args.show(result))
         return 0
     except FsvizError as error:
         print(f"fsviz: {error}", file=sys.stderr)
@@ -90,6 +96,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("fsviz: stopped.", file=sys.stderr)
         return 130
+
+
+def _finite(value: Any) -> Any:
+    """Numbers that JSON cannot say (infinite, not a number) become null."""
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    if hasattr(value, "tolist"):
+        return _finite(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(value: Any) -> Any:

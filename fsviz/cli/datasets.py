@@ -97,7 +97,7 @@ def show_one(result: dict[str, Any]) -> str:
     for name, values in result["attributes"].items():
         shown = ", ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v:,}" for k, v in values.items())
         lines.append(f"attribute {name}: {shown}")
-    lines += [*result["notes"], f"source: {result['source']}", f"licence: {result['licence']}"]
+    lines += [*result["notes"], *(f"{part}: {result[part]}" for part in ("source", "licence") if result[part])]
     return "\n".join(lines)
 
 

@@ -59,11 +59,15 @@ def add_images(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_added(result: dict[str, Any]) -> str:
+    from fsviz.datasets.preview import many
+
     splits = ", ".join(
-        f"{s} {c['n_classes']:,} classes / {c['n_images']:,} images" for s, c in result["splits"].items()
+        f"{s} {many(c['n_classes'], 'class', 'classes')} / {many(c['n_images'], 'image')}"
+        for s, c in result["splits"].items()
     )
     lines = [
-        f"Added {result['name']}: {result['n_classes']:,} classes, {result['n_images']:,} images ({splits}).",
+        f"Added {result['name']}: {many(result['n_classes'], 'class', 'classes')}, "
+        f"{many(result['n_images'], 'image')} ({splits}).",
         f"Images stay in {result['root']}.",
     ]
     for problem in result["problems"]:

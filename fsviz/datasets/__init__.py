@@ -7,6 +7,7 @@ open_image(dataset, id)      the pixels of one image
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -65,9 +66,8 @@ def stamp(name: str) -> str:
 
     times = []
     for kind in ("datasets", "features"):
-        folder = workspace.folder(kind) / name
-        if folder.exists():
-            times.append(folder.stat().st_mtime_ns)
+        with suppress(OSError):  # not there, or not to be read
+            times.append((workspace.folder(kind) / name).stat().st_mtime_ns)
     return "-".join(map(str, times))
 
 

@@ -166,15 +166,20 @@ def _has_class_folders(root: Path) -> bool:
     return any(Path(f.name).suffix.lower() in SUFFIXES for folder in folders for _, _, f in _walk(folder.path))
 
 
-def _walk(root: str | os.PathLike[str]):
-    """Yields (folder, relative parts, entry) of every file below root, links included, in name order."""
+def _walk(root: str | os.PathLike[str], closed: list[str] | None = None):
+    """Yields (folder, relative parts, entry) of every file below root, links included, in name order.
+
+    Folders that may not be read are added to `closed`.
+    """
     waiting: list[tuple[str, tuple[str, ...]]] = [(os.fspath(root), ())]
     while waiting:
         folder, parts = waiting.pop()
         try:
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda e: e.name)
-        except OSError:
+        except OSError as error:
+            if closed is not None:
+                closed.append(f"{folder} ({error.strerror or error})")
             continue
         below = []
         for entry in entries:
@@ -191,11 +196,11 @@ def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progres
     if first_level not in ("auto", "split", "class"):
         raise BadInput(f"first_level must be auto, split or class. Got {first_level!r}.")
     found: list[tuple[tuple[str, ...], str]] = []
-    others, links, unreadable, loose = [], [], [], []
-    for _, parts, entry in _walk(root):
+    others, links, unreadable, loose, closed = [], [], [], [], []
+    for _, parts, entry in _walk(root, closed):
         if not _is_text(entry.path):
             unreadable.append(f"{entry.path.encode('utf-8', 'replace').decode()}: its name is not valid UTF-8")
-        elif entry.is_symlink() and entry.is_dir():
+        elif entry.is_symlink() and _is_folder(entry):
             links.append(_about_link(entry.path, root))
         elif Path(entry.name).suffix.lower() not in SUFFIXES:
             others.append(entry.name)
@@ -220,7 +225,7 @@ def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progres
         }
         for parts, name in found
     ]
-    problems = _folder_problems(root, others, links, unreadable, loose)
+    problems = _folder_problems(root, others, links, unreadable, loose, closed)
     if not rows:
         told = f" {problems[0].message}" if problems else ""
         raise BadInput(
@@ -231,9 +236,12 @@ def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progres
 
 
 def _folder_problems(
-    root: Path, others: list[str], links: list[str], unreadable: list[str], loose: list[str]
+    root: Path, others: list[str], links: list[str], unreadable: list[str], loose: list[str], closed: list[str]
 ) -> list[Problem]:
     problems = []
+    if closed:
+        message = f"{many(len(closed), 'folder')} may not be read and {'is' if len(closed) == 1 else 'are'} left out."
+        problems.append(Problem("broken", f"{message} Change the permissions.", tuple(closed)))
     if links:
         message = f"{many(len(links), 'linked folder')} not followed: only what lies in {root} itself is read."
         problems.append(Problem("leaves_root", message, tuple(links)))
@@ -247,6 +255,14 @@ def _folder_problems(
     return [*problems, other] if other else problems
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry leads to a folder; links that lead nowhere or in a circle do not."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
 def _about_link(path: str, root: Path) -> str:
     try:
         inside(path, root)
@@ -258,10 +274,16 @@ def _about_link(path: str, root: Path) -> str:
 def _only_folder_inside(root: Path) -> Path:
     """Skips wrappers such as the folder inside an unpacked archive: a single folder that is itself no class."""
     while True:
-        entries = [e for e in os.scandir(root) if not e.name.startswith(".") and e.name != "__MACOSX"]
+        try:
+            entries = [e for e in os.scandir(root) if not e.name.startswith(".") and e.name != "__MACOSX"]
+        except OSError:
+            raise BadInput(f"The folder {root} may not be read. Change its permissions.") from None
         if len(entries) != 1 or not entries[0].is_dir(follow_symlinks=False) or entries[0].name.lower() in SPLIT_NAMES:
             return root
-        inner = [e for e in os.scandir(entries[0].path) if not e.name.startswith(".")]
+        try:
+            inner = [e for e in os.scandir(entries[0].path) if not e.name.startswith(".")]
+        except OSError:
+            return root
         if not inner or any(Path(e.name).suffix.lower() in SUFFIXES for e in inner):
             return root
         root = Path(entries[0].path)

@@ -5,6 +5,7 @@ Pillow only warns of a decompression bomb; here too many pixels are an error bef
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import warnings
@@ -157,11 +158,30 @@ def _rgb(image: Image.Image) -> Image.Image:
         return image
     if image.mode.startswith("I;16"):  # 16-bit grey would be clipped to white
         return image.convert("I").point(lambda value: value * (1 / 256)).convert("L").convert("RGB")
+    if image.mode in ("I", "F"):
+        return _eight_bit(image).convert("RGB")
     if image.has_transparency_data:
         image = image.convert("RGBA")
         white = Image.new("RGBA", image.size, (255, 255, 255, 255))
         return Image.alpha_composite(white, image).convert("RGB")
     return image.convert("RGB")
+
+
+def _eight_bit(image: Image.Image) -> Image.Image:
+    """Grey of 32 bits, whole or real: values up to 1, 255 or 65,535 keep their meaning, others are stretched."""
+    low, high = image.getextrema()
+    if low >= 0 and high <= 1 and image.mode == "F":
+        scale, shift = 255.0, 0.0
+    elif low >= 0 and high <= 255:
+        scale, shift = 1.0, 0.0
+    elif low >= 0 and high <= 65_535 and image.mode == "I":
+        scale, shift = 1 / 256, 0.0
+    else:
+        scale = 255 / (high - low) if high > low else 0.0
+        shift = -low * scale
+    if not (math.isfinite(scale) and math.isfinite(shift)):
+        raise ValueError("the grey values are not finite")
+    return image.convert("F").point(lambda value: value * scale + shift).convert("L")
 
 
 def _ends_well(path: Path, form: str) -> bool:

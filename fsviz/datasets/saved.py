@@ -24,7 +24,7 @@ _TEXTS = ("title", "summary", "source", "licence", "homepage", "origin")
 
 def workspace_dataset_names() -> list[str]:
     """Names of the datasets that the user has added."""
-    return [path.name for path in workspace.entries("datasets") if (path / "dataset.json").is_file()]
+    return [path.name for path in workspace.entries("datasets") if os.path.isfile(path / "dataset.json")]
 
 
 def save_dataset(dataset: Dataset, overwrite: bool = False, move_images: Path | None = None) -> Dataset:
@@ -117,7 +117,7 @@ def check_new_name(name: str, overwrite: bool = False) -> None:
         raise BadInput(
             f"The name {name!r} belongs to a dataset that comes with fsviz. Choose another, such as my_{name}."
         )
-    if (workspace.folder("datasets") / name).exists() and not overwrite:
+    if not overwrite and name in (path.name for path in workspace.entries("datasets")):
         raise BadInput(
             f"A dataset named {name!r} is in the workspace already. Choose another name, or replace it "
             "(--replace on the command line)."

@@ -6,11 +6,13 @@ attribute. mini-ImageNet's train.csv, val.csv and test.csv (filename,label) besi
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from fsviz.datasets.images import SUFFIXES, inside
@@ -23,7 +25,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "split": ("split", "set", "subset", "partition", "phase"),
     "context": ("context", "domain", "background", "environment", "location"),
 }
-_OWN = ("path", "class_name", "split", "context", "class_id", "image_id", "image_split", "row")
+_OWN = ("path", "class_name", "split", "context", "class_id", "image_id", "image_split", "row", "n_bytes")
 
 
 def list_files(folder: Path) -> dict[str, Path]:
@@ -56,12 +58,13 @@ def inspect_files(
         table, found = _named(table, path, columns or {})
         if split and "split" not in table:
             table["split"] = split
-        table["row"] = [f"{path.name} row {i + 2}" for i in range(len(table))]
+        table["row"] = [f"{path.name} row {i + 2}" for i in table.index]
         parts.append(table)
         problems += found
     table = pd.concat(parts, ignore_index=True)
     if table.empty:
         raise BadInput(f"{next(iter(files.values())).name} has a header but no rows. Add one row per image.")
+    table["path"] = [_with_slashes(p, root) for p in table["path"]]
     prefix = _prefix(root, table["path"])
     table["path"] = [os.path.join(prefix, p) if prefix else p for p in table["path"]]
     table, found = _present(table, root)
@@ -195,8 +198,9 @@ def _read_csv(path: Path) -> pd.DataFrame:
         with open(path, encoding="utf-8-sig", newline="") as file:
             header = file.readline()
             separator = max(",;\t", key=header.count)
+            _check_header(next(csv.reader([header], delimiter=separator), []), path)
             file.seek(0)
-            return pd.read_csv(file, sep=separator, dtype=str, keep_default_na=False, skipinitialspace=True)
+            table = pd.read_csv(file, sep=separator, dtype=str, keep_default_na=False, skipinitialspace=True)
     except UnicodeDecodeError:
         raise BadInput(f"{path.name} is not UTF-8 text. Save it as CSV in UTF-8.") from None
     except pd.errors.EmptyDataError:
@@ -206,6 +210,21 @@ def _read_csv(path: Path) -> pd.DataFrame:
         raise BadInput(f"{path.name} cannot be read as CSV ({told}). Mend that line.") from None
     except (OSError, ValueError) as error:
         raise BadInput(f"{path.name} cannot be read ({getattr(error, 'strerror', None) or error}).") from None
+    if not isinstance(table.index, pd.RangeIndex):  # pandas takes what is too much on the left as row names
+        raise BadInput(
+            f"The rows of {path.name} have more cells than its header has names ({len(table.columns)}). "
+            "Name every column, or put quotes around cells with commas in them."
+        )
+    nameless = [c for c in table.columns if not str(c).strip() or str(c).startswith("Unnamed: ")]
+    return table.drop(columns=nameless)
+
+
+def _check_header(header: list[str], path: Path) -> None:
+    """Two columns of one name: nobody could tell which one is meant."""
+    names = [name.strip().lower() for name in header]
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        raise BadInput(f"{path.name} has more than one column named {twice!r}. Rename or remove all but one.")
 
 
 def _named(table: pd.DataFrame, path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[Problem]]:
@@ -251,6 +270,11 @@ def _prefix(root: Path, paths: pd.Series) -> str:
         return sum(_is_file(root / prefix / p) for p in sample)
 
     return max(("", "images", "imgs", "data"), key=hits)
+
+
+def _with_slashes(path: str, root: Path) -> str:
+    """A path written on Windows as it is spelt here."""
+    return path if "\\" not in path or _is_file(root / path) else path.replace("\\", "/")
 
 
 def _is_file(path: Path) -> bool:
@@ -302,6 +326,6 @@ def _typed(values: pd.Series) -> pd.Series:
         truth = values.str.lower().map({"true": True, "yes": True, "false": False, "no": False})
         return truth.astype("boolean")
     numbers = pd.to_numeric(filled, errors="coerce")
-    if len(filled) and numbers.notna().all():
+    if len(filled) and np.isfinite(numbers).all():
         return numbers.reindex(values.index)
     return values.where(values != "", None)

@@ -369,12 +369,14 @@ def _shipped(dataset: Dataset, backbone: str) -> Features | None:
 def _entries(dataset_name: str) -> list[dict[str, Any]]:
     """The stored features of one dataset, oldest first; folders that cannot be read are left out."""
     folder = workspace.folder("features") / dataset_name
-    if not folder.is_dir():
-        return []
     entries = []
-    for path in sorted(folder.iterdir()):
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError:  # there are none, or they may not be read
+        return []
+    for path in paths:
         about = None if path.name.startswith(".") else _about(path / "about.json")
-        if about is not None:
+        if about is not None and {"label", "created"} <= about.keys():
             entries.append({**about, "path": str(path)})
     return sorted(entries, key=lambda entry: entry["created"])
 

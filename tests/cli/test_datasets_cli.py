@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from fsviz.cli import main
@@ -50,3 +51,27 @@ def test_an_unknown_dataset_is_one_line_and_exit_code_2(capsys) -> None:
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "Did you mean 'tiered_imagenet'" in error
+
+
+@pytest.mark.parametrize(
+    "argv", [[], ["nonsense"], ["show"], ["show", "demo", "more"], ["extract", "digits", "--batch", "x"]]
+)
+def test_wrong_arguments_are_one_sentence(capsys, argv: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(argv)
+    told = capsys.readouterr()
+    assert ended.value.code == 2 and told.out == ""
+    assert told.err.startswith("fsviz: ") and told.err.count("\n") == 1 and "--help" in told.err
+
+
+def test_json_says_null_where_a_number_is_not_finite() -> None:
+    from fsviz.cli import _finite
+
+    given = {"a": [float("nan"), 1.5, np.float64("inf")], "b": (np.array([1.0, np.nan]), "x"), "c": np.int64(3)}
+    assert _finite(given) == {"a": [None, 1.5, None], "b": [[1.0, None], "x"], "c": 3}
+
+
+def test_a_table_stays_aligned_whatever_a_name_holds() -> None:
+    from fsviz.cli import table
+
+    assert table([{"name": "two\nlines\x1b[2J"}], ["name"]).count("\n") == 2

@@ -521,3 +521,103 @@ def test_uploads_never_saved_are_forgotten_after_a_day(png: bytes) -> None:
     uploads.unpack(archive_of({"cat/1.png": png}))
     assert not old.exists()
     assert workspace.entries("datasets") == []
+
+
+def test_links_in_a_circle_are_passed_over(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "pictures", {"cat": 2, "dog": 2})
+    os.symlink("circle", root / "circle")
+    os.symlink("circle.png", root / "cat" / "circle.png")
+    assert len(folders.inspect(root).images) == 4
+
+
+def test_folders_that_may_not_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = folder_of(tmp_path / "pictures", {"cat": 2, "dog": 2})
+    real = os.scandir
+
+    def guarded(path):
+        if str(path).endswith("dog"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)  # root, who runs the tests in a container, may read everything
+    broken = [problem for problem in folders.inspect(root).problems if problem.kind == "broken"]
+    assert len(broken) == 1 and "may not be read" in broken[0].message and "dog" in broken[0].items[0]
+    monkeypatch.setattr(os, "scandir", lambda path: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
+    with pytest.raises(BadInput, match="may not be read"):
+        folders.inspect(root)
+
+
+def list_of(root: Path, text: str) -> Path:
+    for i in range(4):
+        picture(root / "sub" / f"{i}.png")
+    (root / "list.csv").write_text(text, encoding="utf-8")
+    return root / "list.csv"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("path,class,class\nsub/0.png,a,b\n", "more than one column named 'class'"),
+        ("path,class,Path\nsub/0.png,a,sub/1.png\n", "more than one column named 'path'"),
+        ("path,class\nsub/0.png,a,3,4\nsub/1.png,a\n", "more cells than its header"),
+    ],
+)
+def test_tables_that_leave_a_column_unclear_are_refused(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        folders.inspect(list_of(tmp_path, text))
+
+
+def test_columns_without_a_name_are_no_attributes_and_infinities_no_numbers(tmp_path: Path) -> None:
+    rows = "".join(f"{i},sub/{i}.png,{'ab'[i % 2]},inf,{i},x\n" for i in range(4))
+    preview = folders.inspect(list_of(tmp_path, ",path,class,price,weight,n_bytes\n" + rows))
+    assert preview.attributes == ("price", "weight")  # n_bytes is what fsviz calls the size of a file
+    assert preview.images["weight"].tolist() == [0, 1, 2, 3]
+    assert preview.images["price"].tolist() == ["inf"] * 4  # nothing to draw a slider from
+
+
+def test_paths_written_on_windows_are_found(tmp_path: Path) -> None:
+    preview = folders.inspect(list_of(tmp_path, "path,class\n.\\sub\\0.png,a\nsub\\1.png,b\n"))
+    assert sorted(os.path.normpath(p) for p in preview.images["path"]) == ["sub/0.png", "sub/1.png"]
+
+
+def test_problems_name_the_row_of_the_file(tmp_path: Path) -> None:
+    preview = folders.inspect(list_of(tmp_path, "path,class\n,a\nsub/0.png,a\nsub/gone.png,a\n"))
+    gone = next(problem for problem in preview.problems if problem.kind == "missing_file")
+    assert gone.items == ("list.csv row 4: sub/gone.png",)
+
+
+def test_a_dataset_whose_replacement_fails_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "kept"
+    with workspace.atomic_folder(place) as first:
+        (first / "old").write_text("old")
+    real, calls = os.replace, []
+
+    def fails_second(source, target):
+        calls.append(target)
+        if len(calls) == 2:
+            raise OSError(5, "Input/output error")
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", fails_second)
+    with pytest.raises(WorkspaceError), workspace.atomic_folder(place) as second:
+        (second / "new").write_text("new")
+    assert [path.name for path in place.iterdir()] == ["old"]
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    monkeypatch.undo()
+    with workspace.atomic_folder(place) as third:
+        (third / "new").write_text("new")
+    assert [path.name for path in place.iterdir()] == ["new"]
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_a_workspace_that_may_not_be_read_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "datasets").mkdir(parents=True)
+
+    def closed(path="."):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "listdir", closed)
+    with pytest.raises(WorkspaceError, match="cannot be read"):
+        datasets.names()
+    with pytest.raises(WorkspaceError, match="cannot be read"):
+        folders.register("x", Preview("folder", home, pd.DataFrame({"path": ["a"], "class_name": "a", "split": "all"})))

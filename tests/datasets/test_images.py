@@ -149,3 +149,19 @@ def test_every_message_is_one_short_line(tmp_path: Path) -> None:
     (tmp_path / "a\nb.jpg").write_text("text")
     message = images.problem_of(tmp_path / "a\nb.jpg")
     assert "\n" not in message and len(message) < 400
+
+
+@pytest.mark.parametrize(
+    ("values", "grey"),
+    [
+        (np.array([[0.0, 0.5, 1.0]], np.float32), [0, 127, 255]),
+        (np.array([[0.0, 100.0, 250.0]], np.float32), [0, 100, 250]),
+        (np.array([[-1.0, 0.0, 1.0]], np.float32), [0, 127, 255]),
+        (np.array([[0, 25_600, 65_535]], np.int32), [0, 100, 255]),
+        (np.array([[0, 50_000, 100_000]], np.int32), [0, 127, 255]),
+    ],
+)
+def test_grey_of_32_bits_keeps_its_shades(tmp_path: Path, values: np.ndarray, grey: list[int]) -> None:
+    Image.fromarray(values).save(tmp_path / "grey.tif")
+    pixels = np.asarray(images.open_file(tmp_path / "grey.tif"))[0, :, 0]
+    assert np.abs(pixels.astype(int) - grey).max() <= 1
