@@ -26,6 +26,7 @@ from fsviz.records import Dataset
 _FEATURES = ("features", "all_feats", "feats", "embeddings", "embedding", "values", "x", "x_test", "data")
 _LABELS = ("labels", "all_labels", "class_name", "class_ids", "targets", "label", "y", "y_test", "target", "classes")
 _NAMES = ("class_names", "names", "label_names", "classes")
+_HEADERS = frozenset((*_LABELS, "class", "class_id", "classname", "category"))
 _PICKLES = (".pkl", ".pickle", ".plk", ".p", ".joblib")
 _HDF5 = (".h5", ".hdf5", ".hdf")
 READABLE = (".npz", ".npy", ".parquet", *_HDF5, ".pt", ".pth")
@@ -115,7 +116,9 @@ def read(path: str | Path, labels: str | Path | None = None) -> tuple[np.ndarray
     except FsvizError:
         raise
     except Exception as error:  # broken archives raise whatever their bytes lead to
-        if "allow_pickle" in str(error) or "pickled" in str(error):
+        if "Object arrays" in str(error):
+            raise _objects_refused(path) from error
+        if _starts_as_pickle(path):
             raise _pickle_refused(path) from error
         raise BadInput(f"{path} cannot be read as {suffix} ({type(error).__name__}). Save it again.") from error
     given = None if labels is None else _read_labels(Path(labels).expanduser())
@@ -130,6 +133,19 @@ def _pickle_refused(path: Path) -> BadInput:
     )
 
 
+def _objects_refused(path: Path) -> BadInput:
+    return BadInput(
+        f"{path.name} holds an array of Python objects (dtype object), which numpy stores as a pickle, and opening a "
+        "pickle can run any code its maker put in. Where you trust it, save it again as plain arrays: "
+        "numpy.savez('features.npz', features=X.astype('float32'), labels=y.astype(str))."
+    )
+
+
+def _starts_as_pickle(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(1) == b"\x80"
+
+
 def _read_arrays(path: Path, suffix: str) -> dict[str, np.ndarray]:
     if suffix == ".npz":
         with np.load(path, allow_pickle=False) as archive:
@@ -142,6 +158,15 @@ def _read_arrays(path: Path, suffix: str) -> dict[str, np.ndarray]:
             raise BadInput(
                 f"{path.name} must have the columns embedding and class_name. Got {', '.join(map(str, table.columns))}."
             )
+        for column, empty in table[["embedding", "class_name"]].isna().any().items():
+            if empty:
+                rows = np.flatnonzero(table[column].isna())
+                raise BadInput(
+                    f"Every row of {path.name} must have an embedding and a class_name. {len(rows)} have no {column}, "
+                    f"the first is row {int(rows[0])} (from 0). Leave those rows out."
+                )
+        if table.empty:
+            raise BadInput(f"{path.name} holds no features: it has no rows.")
         lengths = {len(row) for row in table["embedding"]}
         if len(lengths) != 1:
             raise BadInput(f"Every embedding of {path.name} must have the same length. Got {sorted(lengths)[:5]}.")
@@ -171,10 +196,12 @@ def _read_labels(path: Path) -> np.ndarray:
     try:
         if path.suffix.lower() == ".npy":
             return np.load(path, allow_pickle=False)
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     except (OSError, ValueError) as error:
         raise BadInput(f"The labels file {path} cannot be read ({error}). Save one label a row.") from error
     cells = [line.split(",")[-1].strip().strip('"') for line in lines]
+    if cells and cells[0].lower() in _HEADERS:
+        cells = cells[1:]
     try:
         return np.array([int(cell) for cell in cells])
     except ValueError:
@@ -193,8 +220,9 @@ def _features_and_labels(
             return np.concatenate(list(tables.values())), names
         if len(tables) != 1:
             raise BadInput(
-                f"{path.name} must hold the features under one of the names {', '.join(_FEATURES[:4])}. "
-                f"Got {', '.join(arrays) or 'nothing'}."
+                f"{path.name} must hold the features, a table of images x dimensions, under one of the names "
+                f"{', '.join(_FEATURES[:4])}. "
+                f"Got {', '.join(f'{n} of shape {a.shape}' for n, a in arrays.items()) or 'nothing'}."
             )
         values = next(iter(tables.values()))
     if values.ndim == 3 and given is None:
@@ -205,6 +233,12 @@ def _features_and_labels(
         rows = [by_lower[n] for n in _LABELS if n in by_lower and by_lower[n].shape[:1] == values.shape[:1]]
         labels = rows[0] if rows else None
     if labels is None:
+        other = next((n for n in _LABELS if n in by_lower and by_lower[n].ndim), None)
+        if other is not None:
+            raise BadInput(
+                f"There must be one label a row of features ({len(values)}). {path.name} has {len(by_lower[other])} "
+                f"under {other!r}. Save both from the same images."
+            )
         raise BadInput(
             f"{path.name} has features for {len(values)} images but no labels. Save them beside the features under "
             "the name 'labels', or give a file with one label a row with --labels FILE."
@@ -233,7 +267,8 @@ def _checked(values: np.ndarray, path: Path) -> np.ndarray:
         )
     if values.dtype == np.float16:
         return values
-    single = values.astype(np.float32)
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
     if not np.isfinite(single).all():
         raise BadInput(f"{path.name} holds numbers beyond the range of float32. Scale the features first.")
     return single

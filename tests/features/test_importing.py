@@ -112,7 +112,8 @@ def test_features_that_are_no_numbers_are_refused(tmp_path: Path, bad: float) ->
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"features": X, "labels": Y[:4]}, "no labels"),
+        ({"features": X, "labels": Y[:4]}, "one label a row"),
+        ({"features": X}, "no labels"),
         ({"a": X, "b": X[:, :2]}, "must hold the features"),
         ({"features": np.zeros((0, 4)), "labels": np.zeros(0, int)}, "no features"),
         ({"features": X.astype(str), "labels": Y}, "must be numbers"),
@@ -243,3 +244,42 @@ def test_a_failed_import_leaves_nothing(tmp_path: Path, home: Path, monkeypatch:
         import_features("mine", path)
     assert [p for p in home.rglob("*") if p.is_file()] == []
     assert "mine" not in datasets.names()
+
+
+@pytest.mark.parametrize("text", ["\ufeff{}", "label\n{}", "image,Label\n{}"])
+def test_labels_files_may_have_a_byte_order_mark_or_a_header(tmp_path: Path, text: str) -> None:
+    np.save(tmp_path / "x.npy", X)
+    rows = "\r\n".join(NAMES[Y] if "," not in text else [f"{i},{n}" for i, n in enumerate(NAMES[Y])])
+    (tmp_path / "labels.csv").write_text(text.format(rows), encoding="utf-8")
+    assert read(tmp_path / "x.npy", tmp_path / "labels.csv")[1].tolist() == NAMES[Y].tolist()
+
+
+def test_files_that_are_nearly_right_are_told_what_is_wrong(tmp_path: Path) -> None:
+    np.savez(tmp_path / "short.npz", features=X, labels=Y[:2])
+    with pytest.raises(BadInput, match=r"one label a row of features \(6\).* has 2"):
+        read(tmp_path / "short.npz")
+    np.save(tmp_path / "flat.npy", X[0])
+    with pytest.raises(BadInput, match=r"shape \(4,\)"):
+        read(tmp_path / "flat.npy")
+    (tmp_path / "text.npz").write_text("no archive")
+    with pytest.raises(BadInput, match=r"cannot be read as \.npz"):
+        read(tmp_path / "text.npz")
+    np.savez(tmp_path / "objects.npz", features=X, labels=NAMES[Y].astype(object))
+    with pytest.raises(BadInput, match=r"labels=y\.astype\(str\)"):
+        read(tmp_path / "objects.npz")
+
+
+@pytest.mark.parametrize("column", ["embedding", "class_name"])
+def test_parquet_rows_with_holes_are_refused(tmp_path: Path, column: str) -> None:
+    table = pd.DataFrame({"embedding": list(X), "class_name": NAMES[Y]}).astype(object)
+    table.at[2, column] = None
+    table.to_parquet(tmp_path / "holes.parquet")
+    with pytest.raises(BadInput, match=f"1 have no {column}, the first is row 2"):
+        read(tmp_path / "holes.parquet")
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_float32_are_refused_without_a_warning(tmp_path: Path) -> None:
+    np.savez(tmp_path / "large.npz", features=X.astype(float) * 1e300, labels=Y)
+    with pytest.raises(BadInput, match="float32"):
+        read(tmp_path / "large.npz")
