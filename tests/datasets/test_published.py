@@ -27,7 +27,7 @@ def test_the_semantic_table_as_printed() -> None:
 
 
 def test_quartiles_average_to_the_whole() -> None:
-    """Quartiles are equal parts of the same tasks, so their mean is the printed accuracy up to rounding (and one misprint of 0.2)."""
+    """Quartiles are equal parts of the same tasks: their mean is the printed accuracy, but for one misprint of 0.2."""
     for setting in ("5-way 1-shot", "5-way 5-shot"):
         table = published_table("better-tieredImageNet", setting)
         mean = table[["Q1", "Q2", "Q3", "Q4"]].mean(axis=1)
