@@ -68,6 +68,11 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str | None]:
                 help="A concept may have several parents. The paper keeps the shortest path from the root to each "
                 "class; with all paths, classes with several parents come a little closer.",
             )
+        if dataset.n_images is None and distance in ("jiang_conrath", "lin"):
+            st.caption(
+                f"How many images the classes of {plain(dataset.title)} have is not known here, so each counts as one: "
+                "distances and coarsity differ from those of a paper that counts images."
+            )
     return distance, dag, backbone
 
 
