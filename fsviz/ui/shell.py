@@ -130,7 +130,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     try:
         dataset = pick_dataset() if picker else load_dataset(DEFAULT_DATASET)
         st.title(question, anchor=False)
-        st.caption(how.replace("{dataset}", f"**{dataset.title}**") + (f" After {paper}." if paper else ""))
+        st.caption(how.replace("{dataset}", f"**{plain(dataset.title)}**") + (f" After {paper}." if paper else ""))
         _say_once()
         yield dataset
         _name_ignored_settings(asked)
@@ -140,7 +140,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
 
 def pick_dataset() -> Dataset:
     """The dataset picker in the sidebar, kept in the URL (?dataset=NAME) and across pages."""
-    known = datasets.names()
+    known = _known_names()
     asked = st.query_params.get("dataset")
     if asked is not None and asked not in known:
         notice(str(UnknownName("dataset", asked, known)) + f" Shown is {DEFAULT_DATASET!r}.")
@@ -169,6 +169,15 @@ def pick_dataset() -> Dataset:
         return load_dataset(DEFAULT_DATASET)
 
 
+def _known_names() -> list[str]:
+    """Every dataset; without those of the workspace, and with a sentence, when it cannot be read."""
+    try:
+        return datasets.names()
+    except FsvizError as error:
+        st.error(f"{plain(str(error))} Until then only the datasets that come with fsviz are offered.", icon="⚠️")
+        return datasets.shipped_names()
+
+
 def _picked() -> None:
     st.query_params["dataset"] = st.session_state["dataset_picker"]
 
@@ -195,15 +204,25 @@ def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, defau
 
 
 def needs(dataset: Dataset, *offers: str) -> None:
-    """Stops the page with an explanation and the next step when the dataset lacks one of these."""
+    """Stops the page with an explanation and the next steps when the dataset lacks one of these."""
     for offer in offers:
-        if offer not in dataset.offers:
-            what, how = OFFERS[offer]
-            st.info(f"**{dataset.title} has no {what.removeprefix('a ')}.** This page needs it. {how}", icon="🧩")
-            left, right = st.columns(2)
-            left.page_link("pages/7_Add_images.py", label="Add images", icon="➕")
-            right.page_link("app.py", label="See what this dataset offers", icon="🏠", query_params=link(dataset))
-            st.stop()
+        if offer in dataset.offers:
+            continue
+        what, how = OFFERS[offer]
+        step, label, to = how, "Add images", {}
+        if offer == "features" and dataset.has_pixels:
+            step = f"Extract them here, or with `python -m fsviz extract {dataset.name} --backbone efficientnet_lite0`."
+            label, to = "Extract features", link(dataset, do="Extract features")
+        elif offer == "features":
+            step = "It is a class table without pixels: add your own copy of its images, or import features you have."
+        st.info(f"**{plain(dataset.title)} has no {what.removeprefix('a ')}.** This page needs it. {step}", icon="🧩")
+        first, second, third, _ = st.columns([1, 1, 1, 1])
+        first.page_link("pages/7_Add_images.py", label=label, icon="➕", query_params=to)
+        second.page_link("app.py", label="What this dataset offers", icon="🏠", query_params=link(dataset))
+        if dataset.name != DEFAULT_DATASET and third.button("Show the demo instead", icon="🎈"):
+            choose_dataset(DEFAULT_DATASET)
+            st.rerun()
+        st.stop()
 
 
 def link(dataset: Dataset, **more: str) -> Mapping[str, str]:
@@ -211,9 +230,13 @@ def link(dataset: Dataset, **more: str) -> Mapping[str, str]:
     return {"dataset": dataset.name, **more}
 
 
-@st.cache_data(show_spinner=False, max_entries=64)
 def dataset_title(name: str) -> str:
     """The readable name of a dataset, its own name when it cannot be loaded."""
+    return _dataset_title(name, datasets.stamp(name))
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _dataset_title(name: str, stamp: str) -> str:
     try:
         return datasets.title(name)
     except FsvizError:
@@ -228,6 +251,11 @@ def load_dataset(name: str) -> Dataset:
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _load_dataset(name: str, stamp: str) -> Dataset:
     return datasets.load(name)
+
+
+def plain(text: str) -> str:
+    """Text from a dataset as it is: nothing in it is taken for Markdown."""
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]()<>#+-.!|~$:^" else letter for letter in text)
 
 
 def notice(text: str) -> None:

@@ -78,3 +78,15 @@ def test_the_tree_map_opens_a_group_by_click(page, app: str) -> None:
     page.wait_for_function(
         f"() => document.querySelectorAll('.treemaplayer .slice').length < {n_before}", timeout=15_000
     )
+
+
+def test_a_page_that_lacks_features_leads_to_them_or_to_the_demo(page, app: str) -> None:
+    page.goto(f"{app}/Hard_tasks?dataset=digits")
+    settle(page)
+    page.get_by_text("python -m fsviz extract digits --backbone efficientnet_lite0").wait_for()
+    page.locator('[data-testid="stMainBlockContainer"]').get_by_role("link", name="Extract features").click()
+    page.wait_for_url("**/Add_images?**dataset=digits**")
+    page.get_by_text("Handwritten digits").first.wait_for()
+    page.goto(f"{app}/Evaluate?dataset=dtd")
+    page.get_by_role("button", name="Show the demo instead").click()
+    page.get_by_text("Most accurate").first.wait_for(timeout=60_000)
