@@ -22,10 +22,16 @@ BUILT_IN = {"demo": "EmojiCoCo (demo)", "digits": "Handwritten digits"}
 
 def names() -> list[str]:
     """Every dataset that can be loaded: the demo, digits, the catalog, then the workspace."""
-    from fsviz.datasets.catalog import ENTRIES
     from fsviz.datasets.saved import workspace_dataset_names
 
-    return [*BUILT_IN, *ENTRIES, *workspace_dataset_names()]
+    return [*shipped_names(), *workspace_dataset_names()]
+
+
+def shipped_names() -> list[str]:
+    """The datasets that come with fsviz; they are there whatever happens to the workspace."""
+    from fsviz.datasets.catalog import ENTRIES
+
+    return [*BUILT_IN, *ENTRIES]
 
 
 def load(name: str) -> Dataset:

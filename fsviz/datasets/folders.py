@@ -153,6 +153,7 @@ def _existing(path: str | os.PathLike[str]) -> Path:
         os.stat(found)
     except (OSError, RuntimeError, ValueError) as error:
         why = "may not be read" if isinstance(error, PermissionError) else "does not exist"
+        text = text if len(text) <= 160 else f"{text[:100]}...{text[-40:]}"
         raise BadInput(f"{text!r} {why}. Check the path; it is taken from {Path.cwd()} when relative.") from None
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import QUIET, meaning
@@ -17,13 +19,15 @@ def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
     figure = go.Figure(
         go.Treemap(
             ids=hierarchy.ids,
-            labels=[_short(label) for label in hierarchy.labels],
+            labels=[escape(_short(label), quote=False) for label in hierarchy.labels],  # names may look like HTML
             parents=["" if parent is None else parent for parent in hierarchy.parents],
             values=hierarchy.n_classes,
             branchvalues="total",
             maxdepth=-1 if len(hierarchy.ids) < 1200 else 4,  # beyond that the browser takes seconds
             marker={"colors": colours, "line": {"width": 1}},
-            customdata=list(zip(hierarchy.labels, hierarchy.n_classes, hierarchy.split)),
+            customdata=list(
+                zip([escape(n, quote=False) for n in hierarchy.labels], hierarchy.n_classes, hierarchy.split)
+            ),
             hovertemplate="<b>%{customdata[0]}</b> holds %{customdata[1]} classes (split: %{customdata[2]})"
             "<extra></extra>",
             textfont={"size": 13},

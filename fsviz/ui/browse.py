@@ -17,6 +17,7 @@ from fsviz.records import Dataset
 from fsviz.studies import browsing, neighbours
 from fsviz.ui import shell
 from fsviz.ui.gallery import PER_PAGE, Row, Tile, gallery, task_rows
+from fsviz.ui.shell import plain
 
 CLASSES_PER_PAGE = 12
 # What is told about an image stays in sight while the wall beside it is scrolled.
@@ -408,8 +409,3 @@ def _crumbs(path: tuple[str, ...]) -> str:
 
 def _readable(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def plain(text: str) -> str:
-    """Text from a dataset as it is: nothing in it is taken for Markdown."""
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]()<>#+-.!|~$:^" else letter for letter in text)

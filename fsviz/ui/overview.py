@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from fsviz import datasets
 from fsviz.figures import overview as figures
 from fsviz.records import Dataset, Hierarchy, SizeHistogram
 from fsviz.studies import overview as study
@@ -25,7 +26,8 @@ def show(dataset: Dataset) -> None:
         _sizes(dataset)
     with right:
         _offers(dataset)
-    st.caption(f"Source: {dataset.source}. Licence: {dataset.licence}." if dataset.source else "")
+    told = {"Source": dataset.source, "Licence": dataset.licence}
+    st.caption(" ".join(f"{what}: {shell.plain(text.rstrip('.'))}." for what, text in told.items() if text))
 
 
 def _headline(dataset: Dataset) -> None:
@@ -45,7 +47,7 @@ def _headline(dataset: Dataset) -> None:
         nodes = 0 if dataset.taxonomy is None else len(set(dataset.taxonomy["parent"]))
         context.metric("Groups", f"{nodes:,}", help="Inner nodes of the tree of meanings above the classes.")
     for note in dataset.notes:
-        st.caption(note)
+        st.caption(shell.plain(note))
 
 
 def _sample(dataset: Dataset) -> None:
@@ -58,7 +60,9 @@ def _classes(dataset: Dataset) -> None:
     st.subheader(
         "The classes and how they are related" if dataset.taxonomy is not None else "The classes", anchor=False
     )
-    st.plotly_chart(figures.plot_hierarchy(_hierarchy(dataset.name, dataset)), key="hierarchy")
+    st.plotly_chart(
+        figures.plot_hierarchy(_hierarchy(dataset.name, datasets.stamp(dataset.name), dataset)), key="hierarchy"
+    )
     if dataset.taxonomy is not None:
         st.caption(
             "Each box is a group of classes in the taxonomy, as large as its number of classes; click to go in, click "
@@ -71,7 +75,7 @@ def _classes(dataset: Dataset) -> None:
 
 def _sizes(dataset: Dataset) -> None:
     st.subheader("Images a class", anchor=False)
-    sizes = _class_sizes(dataset.name, dataset)
+    sizes = _class_sizes(dataset.name, datasets.stamp(dataset.name), dataset)
     if sizes is None:
         st.caption("The number of images of each class is not known; classes count the same.")
         return
@@ -99,14 +103,14 @@ def _doors(dataset: Dataset) -> None:
                 st.caption(door.answer)
                 missing = [w for w in door.wants if w not in dataset.offers]
                 if missing:
-                    st.caption(f"⬜ {dataset.title} has no {' or '.join(missing)} yet.")
+                    st.caption(f"⬜ {shell.plain(dataset.title)} has no {' or '.join(missing)} yet.")
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
-def _hierarchy(name: str, _dataset: Dataset) -> Hierarchy:
+def _hierarchy(name: str, stamp: str, _dataset: Dataset) -> Hierarchy:
     return study.class_hierarchy(_dataset)
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
-def _class_sizes(name: str, _dataset: Dataset) -> SizeHistogram | None:
+def _class_sizes(name: str, stamp: str, _dataset: Dataset) -> SizeHistogram | None:
     return study.class_sizes(_dataset)

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from fsviz import datasets
 from fsviz.datasets import folders
+from fsviz.errors import WorkspaceError
 from fsviz.ui import gallery
 from tests.datasets.test_folders import folder_of, home  # noqa: F401
 
@@ -115,3 +116,48 @@ def test_features_are_imported_from_the_page(tmp_path: Path) -> None:
     assert not app.exception and "12 images of 3 classes" in texts(app)
     told = texts(run("1_Gallery.py", dataset="my_features"))
     assert "features were imported without images" in told
+
+
+def overview(**query: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception, app.exception
+    return app
+
+
+def drawn_classes(app: AppTest) -> str:
+    return str(app.get("plotly_chart")[0].proto.spec)
+
+
+def test_the_overview_follows_a_dataset_that_was_replaced(tmp_path: Path) -> None:
+    folders.register("pets", folders.inspect(folder_of(tmp_path / "one", {"dog": 2, "cat": 2})), title="First")
+    first = overview(dataset="pets")
+    assert "dog" in drawn_classes(first) and "First" in first.selectbox[0].options
+    other = folders.inspect(folder_of(tmp_path / "two", {"rose": 2, "lily": 2}))
+    folders.register("pets", other, title="Second", overwrite=True)
+    second = overview(dataset="pets")
+    assert "rose" in drawn_classes(second) and "dog" not in drawn_classes(second)
+    assert "Second" in second.selectbox[0].options
+
+
+def test_a_title_is_shown_as_it_was_written(tmp_path: Path) -> None:
+    images = folders.inspect(folder_of(tmp_path / "one", {"<b>bold": 2, "cat": 2}))
+    folders.register("pets", images, title="*x* $a$ :red[r]")
+    shown = overview(dataset="pets")
+    assert r"\*x\* \$a\$ \:red\[r\]" in texts(shown)
+    assert "Licence: ." not in texts(shown)
+    assert "&lt;b>bold" in drawn_classes(shown).replace("&gt;", ">")
+
+
+def test_a_workspace_that_cannot_be_read_leaves_the_demo(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    (home / "datasets").mkdir(parents=True)
+
+    def closed() -> list[str]:
+        raise WorkspaceError("The workspace cannot be read.")
+
+    monkeypatch.setattr("fsviz.datasets.saved.workspace_dataset_names", closed)
+    for app in (overview(), run("1_Gallery.py")):
+        assert "cannot be read" in texts(app)
+        assert [m.value for m in app.metric if m.label == "Images"] == ["5,136"]
