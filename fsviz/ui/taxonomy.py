@@ -157,7 +157,7 @@ def _graph(
     )
     hidden = whole.n_nodes - len(graph.names)
     st.caption(
-        f"◆ green: the root, :red[●] red: the {whole.n_leaves:,} classes, grey: concepts above them"
+        f"◆ green: the root, :red[●] red: the {len(whole.shown_at):,} classes, grey: concepts above them"
         + (f"; {hidden:,} nodes are folded into ▢ grey squares" if hidden else "")
         + ". Scroll to zoom, drag to move, click a class to add it to your task and again to take it out."
     )
