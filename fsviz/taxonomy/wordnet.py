@@ -5,7 +5,9 @@ A noun-only copy ships in data/wordnet; a fuller WordNet 3.0 in the user's own n
 
 from __future__ import annotations
 
+import hashlib
 import re
+import tempfile
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,10 +17,12 @@ from typing import Any
 
 import pandas as pd
 
-from fsviz.errors import BadInput
+from fsviz.errors import BadInput, Missing
 
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "data" / "wordnet"
 _SYNSET_ID = re.compile(r"n(\d{8})")
+# Of the names of the shipped files, each with the digest of its content.
+_SHIPPED_DIGEST = "30b4e87cf562703b2dfe05c72d3210bf177026cf6db2dace5d2bdc1a45ac4bac"
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,51 @@ def _reader_and_source() -> tuple[Any, str]:
             return theirs, "user"
     except Exception:  # absent, zipped, another version or broken: the shipped copy serves
         pass
-    if str(SHIPPED) not in nltk.data.path:  # NLTK opens corpora only below its known roots
-        nltk.data.path.append(str(SHIPPED))
-    return read(nltk.data.find("corpora/wordnet", paths=[str(SHIPPED)])), "shipped"
+    for root in (lambda: SHIPPED, _private_copy):
+        place = str(root())
+        if place not in nltk.data.path:  # NLTK opens corpora only below its known roots
+            nltk.data.path.append(place)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a folder that others may write to; the copy answers it
+                found = nltk.data.find("corpora/wordnet", paths=[place])
+            return read(found), "shipped"
+        except (LookupError, OSError):
+            nltk.data.path.remove(place)
+    raise Missing(f"WordNet could not be read from {SHIPPED}. Restore data/wordnet from the repository.")
+
+
+def _private_copy() -> Path:
+    """The shipped WordNet in a folder of this process alone, checked to be what was shipped.
+
+    NLTK reads nothing that other accounts may write, as after a clone with umask 002, or that another account owns.
+    """
+    source = SHIPPED / "corpora" / "wordnet"
+    folder = Path(_kept(tempfile.TemporaryDirectory(prefix="fsviz-wordnet-")).name)
+    target = folder / "corpora" / "wordnet"
+    target.mkdir(parents=True, mode=0o700)
+    (folder / "corpora").chmod(0o700)
+    digest = hashlib.sha256()
+    try:
+        for path in sorted(source.iterdir()):
+            content = path.read_bytes()
+            digest.update(path.name.encode() + b"\0" + hashlib.sha256(content).digest())
+            (target / path.name).write_bytes(content)
+            (target / path.name).chmod(0o600)
+    except OSError as error:
+        raise Missing(
+            f"WordNet could not be copied from {source} ({error.strerror or error}). Restore data/wordnet from the "
+            "repository, or take the rights of others to write there: 'chmod -R go-w data/wordnet'."
+        ) from error
+    if digest.hexdigest() != _SHIPPED_DIGEST:
+        raise Missing(
+            f"The WordNet in {source} is not the one that ships with fsviz, and other accounts may write there. "
+            "Restore data/wordnet from the repository."
+        )
+    return folder
+
+
+@lru_cache(maxsize=1)
+def _kept(folder: tempfile.TemporaryDirectory[str]) -> tempfile.TemporaryDirectory[str]:
+    """Keeps the folder as long as this process; it is removed at its end."""
+    return folder

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
-from fsviz.errors import BadInput
+from fsviz.errors import BadInput, Missing
 from fsviz.taxonomy import wordnet
 
 
@@ -44,3 +49,28 @@ def test_the_closure_reaches_the_root_and_names_every_node() -> None:
 def test_a_wrong_id_is_one_sentence(synset_id: str) -> None:
     with pytest.raises(BadInput, match="python -m fsviz senses"):
         wordnet.sense(synset_id)
+
+
+@pytest.fixture
+def writable_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The shipped WordNet as a clone with umask 002 leaves it."""
+    shutil.copytree(wordnet.SHIPPED, tmp_path / "wordnet")
+    for path in [tmp_path / "wordnet", *(tmp_path / "wordnet").rglob("*")]:
+        path.chmod(0o775 if path.is_dir() else 0o664)
+    monkeypatch.setattr(wordnet, "SHIPPED", tmp_path / "wordnet")
+    wordnet._reader_and_source.cache_clear()
+    yield tmp_path / "wordnet"
+    wordnet._reader_and_source.cache_clear()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes")
+def test_a_clone_that_its_group_may_write_to_is_read(writable_by_others: Path) -> None:
+    assert wordnet.senses("dog")[0].synset_id == "n02084071"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes")
+def test_a_changed_copy_that_others_may_write_to_is_refused(writable_by_others: Path) -> None:
+    with open(writable_by_others / "corpora" / "wordnet" / "noun.exc", "a") as file:
+        file.write("doggos dog\n")
+    with pytest.raises(Missing, match="Restore data/wordnet"):
+        wordnet.senses("dog")
