@@ -12,6 +12,7 @@ import argparse
 import importlib
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -86,16 +87,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     try:
         result = args.run(args)
-        print(json.dumps(_finite(result), default=_plain, allow_nan=False) if args.json else args.show(result))
-        return 0
+        return _print(json.dumps(_finite(result), default=_plain, allow_nan=False) if args.json else args.show(result))
     except FsvizError as error:
         print(f"fsviz: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        return 0
     except KeyboardInterrupt:
         print("fsviz: stopped.", file=sys.stderr)
         return 130
+
+
+def _print(text: str) -> int:
+    """The result on standard output. Whoever reads it may have heard enough (head), or its disk may be full."""
+    try:
+        print(text, flush=True)
+        return 0
+    except OSError as error:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python would try once more at the end, and complain)
+        if isinstance(error, BrokenPipeError):
+            return 0
+        print(f"fsviz: the result could not be written ({error.strerror or error}).", file=sys.stderr)
+        return 2
 
 
 def _finite(value: Any) -> Any:

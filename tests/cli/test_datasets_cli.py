@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -75,3 +78,13 @@ def test_a_table_stays_aligned_whatever_a_name_holds() -> None:
     from fsviz.cli import table
 
     assert table([{"name": "two\nlines\x1b[2J"}], ["name"]).count("\n") == 2
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_behind_standard_output_is_one_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "fsviz", "show", "digits", "--json"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("fsviz: the result could not be written") and ended.stderr.count("\n") == 1
