@@ -3,7 +3,7 @@
 from fsviz.ui import hard, shell
 
 with shell.page(
-    "Which support images make this fail?",
+    "Which support images make a classifier fail?",
     "A task's support images teach the classes, its queries test them. For the same queries of {dataset}, fsviz picks "
     "the support images that hurt a classifier most (hard), those that help it most (easy), and random ones.",
     icon="🧗",

@@ -350,7 +350,7 @@ def plot_stress(matrix: Sequence[Mapping[str, Any]], adaptation_names: Mapping[s
             textfont={"size": 14},
             customdata=words,
             hovertemplate="%{customdata}<extra></extra>",
-            colorscale=[[0, _faint(meaning("hard"), 0.06)], [1, _faint(meaning("hard"), 0.75)]],
+            colorscale=[[0, _on_white(meaning("hard"), 0.06)], [1, _on_white(meaning("hard"), 0.75)]],
             zmin=0,
             zmax=max(30.0, float(np.nanmax(drop)) if np.isfinite(drop).any() else 30.0),
             xgap=3,
@@ -389,6 +389,12 @@ def plot_loss_accuracy(
 def _faint(colour: str, opacity: float) -> str:
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
+
+
+def _on_white(colour: str, opacity: float) -> str:
+    """What the colour looks like on white: opaque, so that a cell's text contrasts with it in the dark as well."""
+    mixed = (round(255 + opacity * (int(colour[i : i + 2], 16) - 255)) for i in (1, 3, 5))
+    return "#" + "".join(f"{part:02X}" for part in mixed)
 
 
 def _ticks(steps: pd.Series) -> list[float]:

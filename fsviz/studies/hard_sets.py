@@ -171,7 +171,12 @@ def _search_and_classify(
         "random": tasks,
         "easy": search(spec, tasks, table, "easy", seed, progress),
     }
-    return HardSets(spec, found, {name: _classify(spec, table, part) for name, part in found.items()})
+    said = {}
+    for done, (name, part) in enumerate(found.items(), start=1):
+        said[name] = _classify(spec, table, part)
+        if progress is not None:
+            progress(done, len(found), "classifying the queries")
+    return HardSets(spec, found, said)
 
 
 def _classify(spec: Mapping[str, Any], table: Features, tasks: Tasks) -> Predictions:
@@ -354,7 +359,10 @@ def task_gap(found: HardSets, dataset: Dataset, attribute: str, which: str = "ha
 
 
 def step_sweep(
-    spec: Mapping[str, Any], steps: Sequence[float] = STEP_SIZES, objectives: Sequence[str] = ("hard", "easy")
+    spec: Mapping[str, Any],
+    steps: Sequence[float] = STEP_SIZES,
+    objectives: Sequence[str] = ("hard", "easy"),
+    progress: Progress | None = None,
 ) -> pd.DataFrame:
     """Accuracy against the size of the gradient step, from random weights as in the paper.
 
@@ -367,17 +375,21 @@ def step_sweep(
         for step in steps:
             chosen = search({**spec, "step": float(step)}, tasks, table, objective, spec["seed"])
             rows.append((objective, float(step), *_accuracy_of(spec, table, chosen)))
+            if progress is not None:
+                progress(len(rows), len(steps) * len(objectives), f"{objective} support sets, step {step:g}")
     return pd.DataFrame(rows, columns=["objective", "step", "accuracy", "ci95"])
 
 
-def steps_sweep(spec: Mapping[str, Any], most: int = 6) -> pd.DataFrame:
+def steps_sweep(spec: Mapping[str, Any], most: int = 6, progress: Progress | None = None) -> pd.DataFrame:
     """Accuracy of hard sets against the number of gradient steps (appendix K). Columns n_steps, accuracy, ci95."""
     spec = checked_spec({**spec, "search": "fastdiffsel"})
     tasks, table = sample_tasks(spec)
-    rows = [
-        (n, *_accuracy_of(spec, table, search({**spec, "n_steps": n}, tasks, table, "hard", spec["seed"])))
-        for n in range(1, most + 1)
-    ]
+    rows = []
+    for n in range(1, most + 1):
+        chosen = search({**spec, "n_steps": n}, tasks, table, "hard", spec["seed"])
+        rows.append((n, *_accuracy_of(spec, table, chosen)))
+        if progress is not None:
+            progress(n, most, "gradient steps")
     return pd.DataFrame(rows, columns=["n_steps", "accuracy", "ci95"])
 
 
@@ -432,7 +444,9 @@ def save_curated(spec: Mapping[str, Any], attribute: str, pair: curated.CuratedP
     return names
 
 
-def shift_table(spec: Mapping[str, Any], attributes: Sequence[str] | None = None) -> pd.DataFrame:
+def shift_table(
+    spec: Mapping[str, Any], attributes: Sequence[str] | None = None, progress: Progress | None = None
+) -> pd.DataFrame:
     """What a shift of each attribute costs: accuracy in percent without and with it, on the same queries.
 
     Where too few images share a value, fewer queries a class are drawn than asked for.
@@ -443,7 +457,10 @@ def shift_table(spec: Mapping[str, Any], attributes: Sequence[str] | None = None
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])
     rows = []
-    for name in attributes if attributes is not None else attribute_gaps.require_attributes(dataset):
+    names = attributes if attributes is not None else attribute_gaps.require_attributes(dataset)
+    for done, name in enumerate(names):
+        if progress is not None:
+            progress(done, len(names), name)
         pair, problem = None, ""
         for n_query in dict.fromkeys((spec["n_query"], *(n for n in (5, 3, 2, 1) if n < spec["n_query"]))):
             try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from fsviz.ui.gallery import Row, Tile, task_rows
 AT_ONCE = 500  # tasks that FastDiffSel searches while the page waits; more run in the background
 PREVIEW = 200
 MOST_CLASSES = 10  # classes of one task that are drawn before the user asks for all
+MOST_REMEMBERED = 32  # answers kept, each a few megabytes at most
 MOST_TILES = 40  # support images of one class that are drawn
 SECTIONS = ("Tasks", "Attributes", "Closeness in meaning", "Step size", "Stress test")
 SET_WORDS = {"hard": "Hard support", "random": "Random support", "easy": "Easy support"}
@@ -237,9 +239,8 @@ def _key(spec: Mapping[str, Any]) -> str:
     return json.dumps({k: v for k, v in spec.items() if k != "objective"}, sort_keys=True)
 
 
-@st.cache_resource(show_spinner="Searching hard and easy support sets", max_entries=12)
 def _found(key: str, stamp: str) -> HardSets:
-    return study.find_hard_sets(json.loads(key))
+    return _remembered("found", key, stamp, study.find_hard_sets, "Searching hard and easy support sets")
 
 
 @st.cache_resource(show_spinner="Reading the run", max_entries=6)
@@ -263,19 +264,42 @@ def _gaps(key: str, n_tasks: int, stamp: str, by: str, _found: HardSets, _datase
     return study.gap_table(_found, _dataset, by)
 
 
-@st.cache_data(show_spinner="Drawing tasks with and without a shift", max_entries=12)
 def _shifts(key: str, stamp: str) -> pd.DataFrame:
-    return study.shift_table(json.loads(key))
+    return _remembered("shifts", key, stamp, study.shift_table, "Drawing tasks with and without a shift")
 
 
-@st.cache_data(show_spinner="Trying step sizes", max_entries=12)
 def _step_table(key: str, stamp: str) -> pd.DataFrame:
-    return study.step_sweep(json.loads(key))
+    return _remembered("step", key, stamp, study.step_sweep, "Trying step sizes")
 
 
-@st.cache_data(show_spinner="Trying numbers of steps", max_entries=12)
 def _steps_table(key: str, stamp: str) -> pd.DataFrame:
-    return study.steps_sweep(json.loads(key))
+    return _remembered("steps", key, stamp, study.steps_sweep, "Trying numbers of steps")
+
+
+@st.cache_resource(show_spinner=False)
+def _memory() -> OrderedDict[tuple[str, str, str], Any]:
+    return OrderedDict()
+
+
+def _remembered(what: str, key: str, stamp: str, compute: Callable[..., Any], words: str) -> Any:
+    """The answer to a spec, computed once for all visitors with a bar that says how far it is.
+
+    A cached function of Streamlit replays what it drew, so a bar cannot live in one. Moving the bar also lets
+    Streamlit stop the computation as soon as the visitor changes a setting or leaves.
+    """
+    memory = _memory()
+    slot = st.empty()
+    if (what, key, stamp) not in memory:
+        slot.progress(0.0, f"{words} …")
+
+        def say(done: int, total: int, message: str) -> None:
+            slot.progress(min(1.0, done / max(total, 1)), f"{words}: {message}, {done:,} of {total:,}")
+
+        memory[what, key, stamp] = compute(json.loads(key), progress=say)
+        while len(memory) > MOST_REMEMBERED:
+            memory.popitem(last=False)
+        slot.empty()
+    return memory[what, key, stamp]
 
 
 def _identity(found: HardSets) -> tuple[str, int, str]:
@@ -333,7 +357,7 @@ def _distribution(found: HardSets) -> None:
 def _tasks(dataset: Dataset, found: HardSets) -> None:
     differences = _differences(*_identity(found), found, dataset)
     table = _task_table(dataset, found, differences)
-    shown = _filtered(dataset, found, table)
+    shown, order = _filtered(dataset, found, table)
     if not len(shown):
         st.info("No task passes all of these filters. Take one of them away.", icon="🔍")
         return
@@ -358,7 +382,7 @@ def _tasks(dataset: Dataset, found: HardSets) -> None:
     )
     rows = chosen.selection.rows if chosen and chosen.selection.rows else [0]
     task = int(shown["task"].iloc[min(rows[0], len(shown) - 1)])
-    st.caption(f"{len(shown):,} of {len(found):,} tasks, the hardest first. Choose one by the box at its left.")
+    st.caption(f"{len(shown):,} of {len(found):,} tasks, {order}. Choose one by the box at its left.")
     _one_task(dataset, found, task, differences)
 
 
@@ -374,7 +398,8 @@ def _task_table(dataset: Dataset, found: HardSets, differences: Mapping[str, Any
     return table
 
 
-def _filtered(dataset: Dataset, found: HardSets, table: pd.DataFrame) -> pd.DataFrame:
+def _filtered(dataset: Dataset, found: HardSets, table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The tasks that pass the filters, and the order they are in, in words."""
     columns = st.columns([3, 2, 2, 2], vertical_alignment="bottom")
     class_ids = found.tasks["random"].class_ids
     names = dataset.classes["class_name"].astype(str)
@@ -396,7 +421,7 @@ def _filtered(dataset: Dataset, found: HardSets, table: pd.DataFrame) -> pd.Data
                 "of at least", 0.0, max(0.1, round(most, 1)), round(most / 2, 1), 0.1, key=f"gap_{by}_{most:.1f}"
             )
             keep &= np.nan_to_num(gap, nan=-1.0) >= least
-    orders = {"hard": "hardest first", "drop": "largest drop first", "easy": "most helped by easy supports"}
+    orders = {"hard": "hardest first", "drop": "largest drop first", "easy": "most helped by easy supports first"}
     if not attributes or st.session_state.get(f"gap_in_{dataset.name}", "any attribute") == "any attribute":
         order = columns[3].selectbox("Order", list(orders), key="task_order", format_func=orders.get)
     else:
@@ -407,7 +432,7 @@ def _filtered(dataset: Dataset, found: HardSets, table: pd.DataFrame) -> pd.Data
         "drop": kept["hard"] - kept["random"],
         "easy": kept["random"] - kept["easy"],
     }[order]
-    return kept.loc[sorting.sort_values(kind="stable").index]
+    return kept.loc[sorting.sort_values(kind="stable").index], orders[order]
 
 
 def _one_task(dataset: Dataset, found: HardSets, task: int, differences: Mapping[str, Any]) -> None:
@@ -713,12 +738,20 @@ def _stress(dataset: Dataset, found: HardSets, known: list[str]) -> None:
             known,
             default=known[:4],
             key=f"stress_{dataset.name}",
+            wrap=True,
             help="Only backbones that have features.",
         )
     offered = {k: v for k, v in stress.ADAPTATIONS.items() if k != stress.FULL}
     with full:
         adaptations = st.multiselect(
-            "Adaptations", list(offered), default=list(offered), key="stress_adaptations", format_func=offered.get
+            "Adaptations",
+            list(offered),
+            default=list(offered),
+            key="stress_adaptations",
+            format_func=offered.get,
+            wrap=True,
+            help="How the classifier learns a task from its support images: means of the classes (prototypes), a "
+            "linear layer trained on them (finetuned head), or one that also looks at the unlabelled queries (TIM).",
         )
     if not backbones or not adaptations:
         st.info("Choose at least one backbone and one adaptation.", icon="👆")
@@ -856,13 +889,14 @@ def _save(dataset: Dataset, found: HardSets) -> None:
         with st.container(horizontal=True):
             if st.button("Save testbed", icon="💾", type="primary", help="Into the workspace, for the page Evaluate."):
                 st.toast(f"Saved as {study.save_sets(found, str(which))}", icon="💾")
-            for kind in ("csv", "json", "parquet"):
+            for kind in ("parquet", "csv", "json"):
                 st.download_button(
-                    kind,
+                    "Parquet" if kind == "parquet" else kind.upper(),
                     data=lambda kind=kind: study.export_sets(found, str(which), kind),
                     file_name=f"{testbed.name}.{kind}",
                     key=f"download_{kind}",
                     on_click="ignore",
+                    icon="⬇️",
                 )
     with right:
         st.markdown("**The same from a terminal**")

@@ -43,6 +43,8 @@ def test_stress_matrix_writes_drop_and_both_accuracies() -> None:
         {**row, "source": "b", "backbone": "a", "random": 80.0, "hard": 60.0, "drop": 20.0},
     ]
     figure = figures.plot_stress(matrix, {"protonet": "prototypes"}, "a")
+    scale = [colour for _, colour in figure.data[0].colorscale]
+    assert all(colour.startswith("#") and len(colour) == 7 for colour in scale), "seen through, text loses contrast"
     heat = figure.data[0]
     assert np.asarray(heat.z, dtype=float).tolist() == [[35.0], [15.0]]
     assert "-35.0 ± 2.0" in heat.text[0][0]

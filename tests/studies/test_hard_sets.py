@@ -278,3 +278,18 @@ def test_the_papers_plain_distance_is_an_option_of_both_searches(shifted) -> Non
         assert (found == direct(table, tasks, "hard", "euclidean", 1.0).support).all()
         scaled = hard_sets.search({**spec, "search": search, "loss": "euclidean"}, tasks, table, "hard", 0).support
         assert (np.sort(found) != np.sort(scaled)).any()
+
+
+def test_everything_that_takes_seconds_says_how_far_it_is(shifted) -> None:
+    spec = {**SPEC, "n_tasks": 10}
+    calls = {
+        "find": hard_sets.find_hard_sets,
+        "shift": lambda spec, progress: hard_sets.shift_table(spec, ["noise", "context"], progress),
+        "step": lambda spec, progress: hard_sets.step_sweep(spec, (1.0, 200.0), progress=progress),
+        "steps": lambda spec, progress: hard_sets.steps_sweep(spec, 2, progress),
+    }
+    for name, call in calls.items():
+        said: list[tuple[int, int, str]] = []
+        call(spec, progress=lambda *now, said=said: said.append(now))
+        assert len(said) >= 2, name
+        assert all(0 <= done <= total and message for done, total, message in said), name

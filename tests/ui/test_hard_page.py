@@ -43,6 +43,11 @@ def test_tasks_are_filtered_by_class_attribute_and_accuracy(open_page) -> None:
     make_shifted()
     page = open_page("shifted")
     assert n_listed(page) == 200
+    assert any("tasks, hardest first" in caption.value for caption in page.caption)
+    page.selectbox(key="task_order").set_value("drop").run()
+    drop = page.dataframe[0].value["hard"] - page.dataframe[0].value["random"]
+    assert drop.is_monotonic_increasing
+    assert any("tasks, largest drop first" in caption.value for caption in page.caption)
     page.slider(key="between").set_value((0, 40)).run()
     assert_fine(page)
     assert (page.dataframe[0].value["hard"] <= 40).all()
