@@ -9,7 +9,8 @@ import plotly.graph_objects as go
 from fsviz.figures.palette import QUIET, meaning
 from fsviz.records import Hierarchy, SizeHistogram
 
-ROOT = "#5B6675"  # dark enough for its label on both themes
+ROOT = "#5B6675"  # dark enough for a white label on both themes
+DARK = "#1C2430"  # for labels on quiet grey
 
 
 def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
@@ -30,7 +31,7 @@ def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
             ),
             hovertemplate="<b>%{customdata[0]}</b> holds %{customdata[1]} classes (split: %{customdata[2]})"
             "<extra></extra>",
-            textfont={"size": 13},
+            textfont={"size": 13, "color": [DARK if c == QUIET else "#FFFFFF" for c in colours]},
             tiling={"pad": 1},
             pathbar={"thickness": 22},
         )

@@ -180,6 +180,11 @@ def _page(n: int, per_page: int) -> int:
     return st.pagination(n_pages, key="page", bind="query-params")
 
 
+def follow_link() -> None:
+    """Lets the next visit to the Gallery show the image that the link names, not the one last clicked there."""
+    st.session_state.pop("seen_dataset", None)
+
+
 def _selected(dataset: Dataset, clicked: int | None, first: int) -> int:
     """The image to tell about: the last one clicked, on the wall or among the neighbours, kept in the URL as image.
 

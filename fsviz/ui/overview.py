@@ -8,7 +8,7 @@ from fsviz import datasets
 from fsviz.figures import overview as figures
 from fsviz.records import Dataset, Hierarchy, SizeHistogram
 from fsviz.studies import overview as study
-from fsviz.ui import shell
+from fsviz.ui import browse, shell
 from fsviz.ui.gallery import Tile, gallery
 
 N_SAMPLE = 20
@@ -53,7 +53,17 @@ def _headline(dataset: Dataset) -> None:
 def _sample(dataset: Dataset) -> None:
     ids = study.sample_image_ids(dataset, N_SAMPLE)
     names = dataset.classes["class_name"].to_numpy()[dataset.image_class_ids()[ids]]
-    gallery(dataset, [Tile(int(i), str(name)) for i, name in zip(ids, names)], key="overview_sample", tile_px=92)
+    tiles = [Tile(int(i), str(name)) for i, name in zip(ids, names)]
+    clicked = gallery(dataset, tiles, key="overview_sample", tile_px=92)
+    if clicked is not None:
+        browse.follow_link()
+        name = names[list(ids).index(clicked)]
+        st.page_link(
+            "pages/1_Gallery.py",
+            label=f"All about this {shell.plain(str(name))}, its nearest neighbours and its class, in the Gallery",
+            icon="🖼️",
+            query_params=shell.link(dataset, image=str(clicked)),
+        )
 
 
 def _classes(dataset: Dataset) -> None:

@@ -90,3 +90,14 @@ def test_a_page_that_lacks_features_leads_to_them_or_to_the_demo(page, app: str)
     page.goto(f"{app}/Evaluate?dataset=dtd")
     page.get_by_role("button", name="Show the demo instead").click()
     page.get_by_text("Most accurate").first.wait_for(timeout=60_000)
+
+
+def test_a_click_on_a_sample_image_leads_to_it_in_the_gallery(page, app: str) -> None:
+    page.goto(f"{app}/Gallery")  # been there before
+    settle(page)
+    page.goto(app)
+    settle(page)
+    page.get_by_role("button", name="tiger").first.click()
+    page.get_by_role("link", name="All about this tiger").click()
+    page.wait_for_url("**/Gallery?**image=**")
+    page.locator("h3", has_text="tiger").first.wait_for()
