@@ -41,6 +41,23 @@ SERIES: tuple[str, ...] = (
     "#7A8794",
 )
 
+# Titles of the methods, each at the place of its colour: a method looks the same in every figure, whatever its rank.
+METHODS: tuple[str, ...] = (
+    "ProtoNet",
+    "SimpleShot",
+    "Ridge regression (R2D2)",
+    "BD-CSPN",
+    "Finetune",
+    "TIM",
+    "PT-MAP",
+    "Transductive finetuning",
+    "LaplacianShot",
+    "Logistic regression",
+    "Nearest neighbours",
+    "MatchingNet",
+    "Baseline++",
+)
+
 
 def meaning(name: str) -> str:
     """The colour of a named thing; quiet grey for anything without a fixed meaning."""

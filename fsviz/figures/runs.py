@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
+from fsviz.figures.palette import ACCENT, METHODS, QUIET, SERIES, meaning
 
 # Beyond ten lines colours repeat; the dash then tells two lines of one colour apart.
 _DASHES = ("solid", "dot", "dash", "dashdot")
@@ -72,8 +72,9 @@ def plot_accuracy_by_measure(
             hovertemplate="one task: coarsity %{x:.1f}, %{y:.0f} % right<extra></extra>",
         )
     band = len(curves) <= 4
-    for i, (name, curve) in enumerate(curves.items()):
-        colour, dash = SERIES[i % len(SERIES)], _DASHES[i // len(SERIES) % len(_DASHES)]
+    looks = _looks(list(curves))
+    for name, curve in curves.items():
+        colour, dash = looks[name]
         x, y, half = (curve[c].to_numpy(dtype=float) for c in ("measure", "accuracy", "ci95"))
         half = np.nan_to_num(half)
         if band and len(x) > 1:
@@ -97,7 +98,7 @@ def plot_accuracy_by_measure(
             hovertemplate=f"{_safe(name)}: %{{y:.1f}} ± %{{customdata:.1f}} % right around coarsity %{{x:.1f}}"
             "<extra></extra>",
         )
-    for label, x, y, colour in _spread(curves):
+    for label, x, y, colour in _spread(curves, band):
         figure.add_annotation(
             x=x, y=y, text=label, font={"color": colour, "size": 13}, xanchor="left", xshift=8, showarrow=False
         )
@@ -135,8 +136,9 @@ def plot_quartiles(results: pd.DataFrame, height: int = 340) -> go.Figure:
     """Accuracy by quartile of coarsity, a line a method; columns name, Q1 .. Q4 and their ci95."""
     figure = go.Figure()
     quartiles = ["Q1", "Q2", "Q3", "Q4"]
+    looks = _looks([str(name) for name in results["name"]])
     for i, row in enumerate(results.to_dict("records")):
-        colour = SERIES[i % len(SERIES)]
+        colour, dash = looks[str(row["name"])]
         half = [row.get(f"{q}_ci95", np.nan) for q in quartiles]
         figure.add_scatter(
             x=["Q1 (finest)", "Q2", "Q3", "Q4 (coarsest)"],
@@ -144,7 +146,7 @@ def plot_quartiles(results: pd.DataFrame, height: int = 340) -> go.Figure:
             error_y={"type": "data", "array": np.nan_to_num(half), "thickness": 1.5, "width": 4},
             mode="lines+markers",
             name=str(row["name"]),
-            line={"color": colour, "width": 2, "dash": _DASHES[i // len(SERIES) % len(_DASHES)]},
+            line={"color": colour, "width": 2, "dash": dash},
             marker={"symbol": _SYMBOLS[i % len(_SYMBOLS)], "size": 9},
             customdata=np.nan_to_num(half),
             hovertemplate=f"{_safe(row['name'])}, %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}} %<extra></extra>",
@@ -249,18 +251,39 @@ def plot_task_accuracies(accuracy: np.ndarray, n_query: int | None = None, heigh
     return figure
 
 
-def _spread(curves: Mapping[str, pd.DataFrame]) -> list[tuple[str, float, float, str]]:
-    """Where to write each line's name at its right end so that names do not overlap: (label, x, y, colour)."""
-    ends = []
-    for i, (name, curve) in enumerate(curves.items()):
-        if len(curve):
-            ends.append(
-                [name, float(curve["measure"].iloc[-1]), float(curve["accuracy"].iloc[-1]), SERIES[i % len(SERIES)]]
-            )
+def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Colour and dash of each line: a method's own one, for other names and for repeats the first that is free."""
+    every = [(colour, dash) for dash in _DASHES for colour in SERIES]
+    found: dict[str, tuple[str, str]] = {}
+    for name in names:
+        known = [m for m in METHODS if name.casefold().startswith(m.casefold())]
+        look = every[METHODS.index(max(known, key=len))] if known else None
+        if look is not None and look not in found.values():
+            found[name] = look
+    for i, name in enumerate(names):
+        if name not in found:
+            found[name] = next((look for look in every if look not in found.values()), every[i % len(every)])
+    return found
+
+
+def _spread(curves: Mapping[str, pd.DataFrame], band: bool = False) -> list[tuple[str, float, float, str]]:
+    """Where to write each line's name at its right end so that names do not overlap: (label, x, y, colour).
+
+    band  whether the axis also holds the intervals around the lines
+    """
+    looks = _looks(list(curves))
+    ends = [
+        [name, float(curve["measure"].iloc[-1]), float(curve["accuracy"].iloc[-1]), looks[name][0]]
+        for name, curve in curves.items()
+        if len(curve)
+    ]
     if not ends:
         return []
     everything = np.concatenate([curve["accuracy"].to_numpy(dtype=float) for curve in curves.values()])
-    gap = max(float(np.ptp(everything)), 4.0) * 0.062
+    if band:
+        half = np.nan_to_num(np.concatenate([curve["ci95"].to_numpy(dtype=float) for curve in curves.values()]))
+        everything = np.concatenate([everything - half, everything + half])
+    gap = max(float(np.nanmax(everything) - np.nanmin(everything)), 4.0) * 0.062
     ends.sort(key=lambda end: end[2])
     for below, above in pairwise(ends):
         above[2] = max(above[2], below[2] + gap)

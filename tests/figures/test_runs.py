@@ -42,6 +42,33 @@ def test_bands_are_drawn_for_few_lines_only() -> None:
     assert len(set(looks)) == 12
 
 
+def test_a_method_keeps_its_colour_whatever_its_rank_and_company() -> None:
+    from fsviz import methods
+
+    def looks(names: list[str]) -> dict[str, tuple[str, str]]:
+        figure = figures.plot_accuracy_by_measure({name: curve(50 + i) for i, name in enumerate(names)})
+        return {t.name: (t.line.color, t.line.dash) for t in figure.data if t.mode == "lines"}
+
+    titles = [method.title for method in methods.METHODS.values()]
+    everyone = looks(titles)
+    assert len(set(everyone.values())) == len(titles), "a method has no look of its own"
+    backwards = looks(titles[::-1])
+    assert all(backwards[title] == everyone[title] for title in titles)
+    two = looks(["TIM · first", "something else", "TIM · second", "ProtoNet"])
+    assert two["TIM · first"] == everyone["TIM"] and two["ProtoNet"] == everyone["ProtoNet"]
+    assert len(set(two.values())) == 4
+    published = pd.DataFrame({"name": ["Transductive Finetuning"], "Q1": 1.0, "Q2": 2.0, "Q3": 3.0, "Q4": 4.0})
+    line = figures.plot_quartiles(published).data[0].line
+    assert (line.color, line.dash) == everyone["Transductive finetuning"]
+
+
+def test_names_at_the_ends_of_lines_keep_apart_on_an_axis_stretched_by_bands() -> None:
+    narrow = curve(50).assign(ci95=0.0)
+    wide = {"A": narrow.assign(ci95=20.0), "B": narrow.assign(accuracy=narrow["accuracy"] + 0.1)}
+    labels = {a.text: a.y for a in figures.plot_accuracy_by_measure(wide).layout.annotations}
+    assert labels["B"] - labels["A"] > 0.05 * 40
+
+
 def test_names_are_text_not_markup() -> None:
     figure = figures.plot_accuracy_by_measure({"<b>x</b><script>": curve(50)})
     assert any("&lt;script&gt;" in a.text for a in figure.layout.annotations)
