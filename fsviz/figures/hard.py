@@ -350,7 +350,7 @@ def plot_stress(matrix: Sequence[Mapping[str, Any]], adaptation_names: Mapping[s
             textfont={"size": 14},
             customdata=words,
             hovertemplate="%{customdata}<extra></extra>",
-            colorscale=[[0, _on_white(meaning("hard"), 0.06)], [1, _on_white(meaning("hard"), 0.75)]],
+            colorscale=[[0, _on_white(meaning("hard"), 0.06)], [1, _on_white(meaning("hard"), 0.9)]],
             zmin=0,
             zmax=max(30.0, float(np.nanmax(drop)) if np.isfinite(drop).any() else 30.0),
             xgap=3,

@@ -156,16 +156,17 @@ def plot_task_distances(
 ) -> go.Figure:
     """Heat map of one task's pairwise distances with the numbers written in, for up to about ten classes."""
     few = len(names) <= 10
-    shown = [_short(name, 24) for name in names]
+    shown = [_short(name, 18) for name in names]
     figure = go.Figure(
         go.Heatmap(
             z=distances,
+            showscale=not few,  # the numbers are in the cells: their room is worth more than a scale
             x=list(range(len(names))),
             y=list(range(len(names))),
             zmin=0,
             zmax=most,
             colorscale="Cividis_r",
-            texttemplate="%{z:.1f}" if few else None,
+            texttemplate=("%{z:.1f}" if most >= 2 else "%{z:.2f}") if few else None,
             customdata=[[f"{a} and {b}" for b in names] for a in names],
             hovertemplate="%{customdata}: %{z:.2f} apart<extra></extra>",
             colorbar={"title": {"text": title, "side": "right"}, "thickness": 12},
@@ -174,7 +175,7 @@ def plot_task_distances(
         )
     )
     ticks = {"tickvals": list(range(len(names))), "ticktext": shown} if len(names) <= 25 else {"showticklabels": False}
-    figure.update_xaxes(**ticks, tickangle=-35, automargin=True)
+    figure.update_xaxes(**ticks, tickangle=-35 if max(map(len, shown), default=0) <= 12 else -90, automargin=True)
     figure.update_yaxes(**ticks, autorange="reversed", automargin=True)
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})
     return figure
@@ -199,7 +200,7 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
                 "symbol": "circle" if is_class else "diamond" if v == 0 else "rect",
                 "symbolSize": 12 if v == 0 else 9,
                 "itemStyle": {"color": meaning("leaf") if is_class else meaning("root") if v == 0 else QUIET},
-                "label": (beside if is_class else above) | {"width": 210 if is_class else 110, "overflow": "truncate"},
+                "label": (beside if is_class else above) | {"width": 150 if is_class else 110, "overflow": "truncate"},
             }
         )
     return {

@@ -216,12 +216,12 @@ def needs(dataset: Dataset, *offers: str) -> None:
         elif offer == "features":
             step = "It is a class table without pixels: add your own copy of its images, or import features you have."
         st.info(f"**{plain(dataset.title)} has no {what.removeprefix('a ')}.** This page needs it. {step}", icon="🧩")
-        first, second, third, _ = st.columns([1, 1, 1, 1])
-        first.page_link("pages/7_Add_images.py", label=label, icon="➕", query_params=to)
-        second.page_link("app.py", label="What this dataset offers", icon="🏠", query_params=link(dataset))
-        if dataset.name != DEFAULT_DATASET and third.button("Show the demo instead", icon="🎈"):
-            choose_dataset(DEFAULT_DATASET)
-            st.rerun()
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            st.page_link("pages/7_Add_images.py", label=label, icon="➕", query_params=to)
+            st.page_link("app.py", label="What this dataset offers", icon="🏠", query_params=link(dataset))
+            if dataset.name != DEFAULT_DATASET and st.button("Show the demo instead", icon="🎈"):
+                choose_dataset(DEFAULT_DATASET)
+                st.rerun()
         st.stop()
 
 
@@ -314,5 +314,7 @@ _STYLE = """
 h1 {font-size: 1.9rem !important; padding-bottom: .1rem !important}
 [data-testid="stMainBlockContainer"] [data-testid="stPageLink-NavLink"] * {white-space: normal; overflow: visible}
 [data-testid="stMetricValue"] {font-size: 1.6rem}
+[data-testid="stMetricLabel"] *, [data-testid="stMetricValue"] *, [data-testid="stMetricDelta"] * {
+  white-space: normal; overflow: visible; text-overflow: clip}
 </style>
 """

@@ -340,7 +340,7 @@ def _browser(
     bar = _chosen_bar()
     if bar is not None and bar[0] >= len(beds):
         bar = None
-    left, middle, right = st.columns([3, 3, 4], gap="medium", vertical_alignment="bottom")
+    left, middle, right = st.columns([10, 8, 13], gap="medium", vertical_alignment="bottom")
     if bar is not None:
         name = list(beds)[bar[0]]
         bed = beds[name]
@@ -365,6 +365,7 @@ def _browser(
                 list(beds),
                 default="semantic",
                 required=True,
+                wrap=True,
                 format_func=lambda n: {"uniform": "uniform", "semantic": "semantic", "second": "second setting"}[n],
                 key="browse",
             )
@@ -389,6 +390,7 @@ def _browser(
             range(len(examples)),
             default=0,
             required=True,
+            wrap=True,
             format_func=lambda i: f"{i + 1} · {_number(coarsity[examples[i]])}" if i < len(examples) else "",
             key="example",
         )
@@ -441,9 +443,15 @@ def _task(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
             key="task_distances",
         )
         values = inside[np.triu_indices(len(class_ids), 1)]
+        name = study.DISTANCES[distance].title
         st.caption(
-            f"Coarsity {_number(bed.tasks.measures['coarsity'][task])} is the mean of the squares of the "
-            f"{len(values):,} distances between its classes; they run from {values.min():.2f} to {values.max():.2f}."
+            f"Coarsity {_number(bed.tasks.measures['coarsity'][task])} is "
+            + (
+                f"the square of the distance between its two classes, {values[0]:.2f} ({name})."
+                if len(values) == 1
+                else f"the mean of the squares of the {len(values):,} distances between its classes ({name}); they run "
+                f"from {values.min():.2f} to {values.max():.2f}."
+            )
         )
         if dataset.has_pixels:
             _task_tree(graph, positions)
@@ -462,7 +470,8 @@ def _task_tree(graph: study.Graph | None, positions: np.ndarray) -> None:
 
 
 def _mean_note(inside: np.ndarray, row: int) -> str:
-    return f"{inside[row].sum() / max(len(inside) - 1, 1):.1f} from the others on average"
+    mean = inside[row].sum() / max(len(inside) - 1, 1)
+    return f"{mean:.{1 if inside.max() >= 2 else 2}f} from the others on average"
 
 
 def _save(

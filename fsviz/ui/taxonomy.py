@@ -294,10 +294,10 @@ def _closest_pairs(distances: np.ndarray, order: np.ndarray, names: list[str], n
     some = some[np.argsort(values[some], kind="stable")]
     st.markdown("**The closest pairs here**")
     st.dataframe(
-        {
+        {  # the number first: long names push the last column out of a narrow window
+            "distance": [round(float(values[i]), 2) for i in some],
             "one": [names[order[first[i]]] for i in some],
             "other": [names[order[second[i]]] for i in some],
-            "distance": [round(float(values[i]), 2) for i in some],
         },
         hide_index=True,
         height="content",

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import numpy as np
+
+from fsviz.figures import taxonomy as figures
+
+
+def distances_of(n: int, largest: float) -> np.ndarray:
+    values = np.full((n, n), largest)
+    np.fill_diagonal(values, 0.0)
+    return values
+
+
+def test_a_small_task_has_its_numbers_in_the_cells_and_no_scale_beside_them() -> None:
+    few = figures.plot_task_distances(distances_of(5, 6.0), list("abcde"), "Jiang-Conrath", 6.0).data[0]
+    assert few.texttemplate == "%{z:.1f}" and few.showscale is False
+    many = figures.plot_task_distances(distances_of(20, 6.0), [str(i) for i in range(20)], "Jiang-Conrath", 6.0).data[0]
+    assert many.texttemplate is None and many.showscale is True
+
+
+def test_small_distances_are_written_with_more_digits() -> None:
+    small = figures.plot_task_distances(distances_of(3, 0.3), list("abc"), "Features", 0.6).data[0]
+    assert small.texttemplate == "%{z:.2f}"
+
+
+def test_long_names_are_cut_and_stand_upright_so_that_they_do_not_cross() -> None:
+    names = ["Gymnopus acervatus (Fr.) Murrill", "Mycetinis querceus (Britzelm.) Antonín & Noordel."]
+    figure = figures.plot_task_distances(distances_of(2, 6.0), names, "Jiang-Conrath", 6.0)
+    assert figure.layout.xaxis.tickangle == -90
+    assert all(len(text) <= 18 and text.endswith("…") for text in figure.layout.xaxis.ticktext)
+    short = figures.plot_task_distances(distances_of(2, 6.0), ["wolf", "fox"], "Jiang-Conrath", 6.0)
+    assert short.layout.xaxis.tickangle == -35
