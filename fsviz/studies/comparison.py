@@ -359,13 +359,20 @@ def shown_columns(results: pd.DataFrame) -> list[str]:
 TITLES = {"accuracy": "Accuracy (%)", "top5": "Top-5 (%)", **{q: f"{q} (%)" for q in QUARTILES}}
 
 
+def name_beside_columns(row: Mapping[str, Any]) -> str:
+    """A line's name without the backbone and the testbed, for tables that have columns for them."""
+    told = (row.get("backbone"), row.get("testbed"))
+    first, *rest = str(row["name"]).split(" · ")
+    return " · ".join([first, *(part for part in rest if part not in told)])
+
+
 def _printed(results: pd.DataFrame, bold, escape, pm: str) -> tuple[list[str], list[list[str]]]:
     marks, columns = best(results), shown_columns(results)
     many = results["testbed"].nunique() > 1 if "testbed" in results else False
     header = ["Method", "Backbone", *(["Testbed"] if many else []), "Tasks", *[TITLES[c] for c in columns]]
     rows = []
     for i, row in enumerate(results.to_dict("records")):
-        cells = [escape(str(row["name"])), escape(str(row["backbone"]))]
+        cells = [escape(name_beside_columns(row)), escape(str(row["backbone"]))]
         cells += [escape(str(row["testbed"]))] if many else []
         cells.append(f"{int(row['n_tasks']):d}" if pd.notna(row["n_tasks"]) else "")
         for column in columns:

@@ -21,7 +21,11 @@ def results_table(results: pd.DataFrame, published: pd.DataFrame | None = None) 
     header = ["Method", "Backbone", *(["Testbed"] if many else []), "Tasks", *[comparison.TITLES[c] for c in columns]]
     rows = []
     for i, row in enumerate(results.to_dict("records")):
-        cells = [_text(row["name"]), _text(row["backbone"]), *([_text(row["testbed"])] if many else [])]
+        cells = [
+            _text(comparison.name_beside_columns(row)),
+            _text(row["backbone"]),
+            *([_text(row["testbed"])] if many else []),
+        ]
         cells.append(f'<td class="n">{int(row["n_tasks"]):,}</td>')
         cells += [_number(row, c, c in marks and bool(marks[c][i])) for c in columns]
         rows.append(f"<tr>{''.join(cells)}</tr>")

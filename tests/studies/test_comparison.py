@@ -178,3 +178,9 @@ def test_printed_tables_are_bold_and_escaped() -> None:
     assert len(rows) == 4 and len({row.replace(r"\|", "").count("|") for row in rows}) == 1
     records = comparison.to_records(table)
     assert records[0]["Q1"] is None and records[1]["accuracy"] == pytest.approx(10)
+
+
+def test_a_table_does_not_repeat_in_the_name_what_its_columns_say() -> None:
+    row = {"name": "TIM · small_net · my bed · run 7", "backbone": "small_net", "testbed": "my bed"}
+    assert comparison.name_beside_columns(row) == "TIM · run 7"
+    assert comparison.name_beside_columns({**row, "name": "TIM"}) == "TIM"
