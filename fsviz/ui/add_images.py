@@ -24,8 +24,8 @@ from fsviz.records import Dataset
 from fsviz.studies import extraction, own_images, torchvision_sets
 from fsviz.studies.own_images import Guess
 from fsviz.ui import shell
-from fsviz.ui.browse import plain
 from fsviz.ui.gallery import Tile, gallery
+from fsviz.ui.shell import plain
 
 ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
 FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "A zip file to upload", "A dataset to download"
@@ -304,7 +304,7 @@ def _own_taxonomy(names: list[str]) -> tuple[dict[str, str], pd.DataFrame | None
         edges = _edges(file.getvalue())
         own_images.taxonomy_from_edges(edges, names)
     except FsvizError as error:
-        st.error(str(error), icon="⚠️")
+        st.error(plain(str(error)), icon="⚠️")
         return {}, None, False
     st.success(f"{len(edges):,} links read; every class has its place.", icon="🌳")
     return {}, edges, True

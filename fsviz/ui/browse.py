@@ -228,7 +228,7 @@ def _picture(dataset: Dataset, image_id: int) -> None:
     try:
         image = datasets.open_image(dataset, image_id)
     except FsvizError as error:
-        st.warning(str(error), icon="⚠️")
+        st.warning(plain(str(error)), icon="⚠️")
         return
     if max(image.size) < 96:  # tiny images are shown as the squares they are made of
         times = 240 // max(image.size)

@@ -50,7 +50,7 @@ def _no_features(dataset: Dataset) -> None:
         shell.needs(dataset, "features")
         return
     st.info(
-        f"**{results.escaped(dataset.title)} has images but no features yet.** Methods work on features: what a "
+        f"**{shell.plain(dataset.title)} has images but no features yet.** Methods work on features: what a "
         "backbone, a frozen network, sees in every image. Extract them once; it runs in the background.",
         icon="🧩",
     )
@@ -112,7 +112,7 @@ def _start(spec: dict[str, Any], more: list[str]) -> None:
         tasks = f"{spec['sampler']['n_tasks']:,} tasks" if spec.get("sampler") else "the whole testbed"
         tasks += f" and {len(more)} more testbed{'s' if len(more) > 1 else ''} after it" if more else ""
         entries = evaluate.entries(spec)
-        what = results.escaped(entries[0].label) if len(entries) == 1 else f"{len(entries)} methods"
+        what = shell.plain(entries[0].label) if len(entries) == 1 else f"{len(entries)} methods"
         line = text.empty()
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background. Timing a few tasks…")
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background: {_estimate(spec)}.")
@@ -265,7 +265,7 @@ def _estimate(spec: dict[str, Any]) -> str:
     slowest = max(rows, key=lambda row: row["seconds"])
     text = f"about **{results.duration(total)}** on {_device_name(spec['device'])}, from a quick trial"
     if len(rows) > 1 and slowest["seconds"] > 5:
-        text += f" (the slowest, {results.escaped(slowest['label'])}, {results.duration(slowest['seconds'])})"
+        text += f" (the slowest, {shell.plain(slowest['label'])}, {results.duration(slowest['seconds'])})"
     return text
 
 
@@ -311,12 +311,12 @@ def _just_finished() -> None:
     if run.state == "finished":
         best = max(run.summary["results"], key=lambda r: r["accuracy"])
         text = (
-            f"Run {run.id} is finished: {results.escaped(best['label'])} is the most accurate, "
+            f"Run {run.id} is finished: {shell.plain(best['label'])} is the most accurate, "
             f"**{best['accuracy']:.1f} ± {best['ci95'] or 0:.1f} %** over {best['n_tasks']:,} tasks."
         )
         st.success(text, icon="✅")
     else:
-        st.warning(f"Run {run.id} was {run.state}. {results.escaped(run.error)} What is finished is kept.", icon="⏸️")
+        st.warning(f"Run {run.id} was {run.state}. {shell.plain(run.error)} What is finished is kept.", icon="⏸️")
     left, right = st.columns([3, 1])
     left.page_link(
         "pages/5_Runs.py",
@@ -336,7 +336,7 @@ def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
     try:
         testbed = _testbed(dataset.name, stamp, part)
     except FsvizError as error:
-        st.error(str(error), icon="⚠️")
+        st.error(shell.plain(str(error)), icon="⚠️")
         _offer_feasible(dataset, spec)
         return False
     lines, answers, waiting = {}, {}, []
@@ -356,12 +356,11 @@ def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
     _figure(named, table, testbed)
     if waiting:
         st.caption(
-            f"Not in this first look because they are slower: {', '.join(map(results.escaped, waiting))}. "
-            "The run has them."
+            f"Not in this first look because they are slower: {', '.join(map(shell.plain, waiting))}. The run has them."
         )
     st.subheader("What gets confused", anchor=False)
     best = named[top["name"]]
-    results.show_confusions(dataset, answers[best.key], testbed.tasks, results.escaped(str(top["name"])), key="look")
+    results.show_confusions(dataset, answers[best.key], testbed.tasks, shell.plain(str(top["name"])), key="look")
     return True
 
 

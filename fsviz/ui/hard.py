@@ -859,7 +859,7 @@ def _live_stress(run_id: str, source: str) -> None:
             jobs.cancel(run_id)
             st.rerun(scope="fragment")
     elif run.state != "finished":
-        st.warning(f"The run is {run.state}: {run.error or run.message}.", icon="⚠️")
+        st.warning(f"The run is {run.state}: {shell.plain(run.error or run.message)}.", icon="⚠️")
         if run.resumable and st.button("Go on", key=f"resume_{run_id}", icon="▶️"):
             jobs.resume(run_id)
             st.rerun(scope="fragment")

@@ -14,6 +14,7 @@ from fsviz import jobs
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.studies import comparison
+from fsviz.ui import shell
 from fsviz.ui.gallery import Row, Tile, gallery, task_rows
 
 STATES = {
@@ -39,13 +40,6 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def escaped(text: str) -> str:
-    """A name from user data, safe inside Streamlit's Markdown."""
-    for mark in "\\`*_{}[]<>#|$~:":
-        text = text.replace(mark, "\\" + mark)
-    return text
-
-
 # --- runs under way ----------------------------------------------------------------------------------------------
 
 
@@ -63,7 +57,7 @@ def _poll(key: str, study: str | None, known: tuple[tuple[str, str], ...]) -> No
     try:
         runs = jobs.list_runs(study)
     except FsvizError as error:
-        st.error(str(error), icon="⚠️")
+        st.error(shell.plain(str(error)), icon="⚠️")
         return
     if _states(runs) != known:
         st.rerun(scope="app")
@@ -81,7 +75,7 @@ def show_progress(run: jobs.Run, key: str) -> None:
     with st.container(border=True, key=f"{key}_{run.id}"):
         left, right = st.columns([5, 1], vertical_alignment="center")
         title = f"{run.study} on {run.spec.get('dataset', '?')}"
-        left.markdown(f"**{STATES[run.state]}** · {escaped(title)} · run `{run.id}`")
+        left.markdown(f"**{STATES[run.state]}** · {shell.plain(title)} · run `{run.id}`")
         if right.button("Cancel", key=f"{key}_cancel_{run.id}", width="stretch"):
             with st.spinner("Stopping the run. What is finished is kept."):
                 jobs.cancel(run.id)
@@ -92,11 +86,12 @@ def show_progress(run: jobs.Run, key: str) -> None:
         elif run.n_done:
             left_over = run.seconds / run.n_done * (run.n_chunks - run.n_done)
             text += f" · about {duration(left_over)} left"
-        st.progress(min(1.0, run.share_done), text=escaped(text))
+        st.progress(min(1.0, run.share_done), text=shell.plain(text))
         results = (run.summary or {}).get("results") or []
         if results and "accuracy" in results[0]:
             cells = " &nbsp;·&nbsp; ".join(
-                f"{escaped(r['label'])} **{r['accuracy']:.1f}**{_half(r)} % ({r['n_tasks']:,} tasks)" for r in results
+                f"{shell.plain(r['label'])} **{r['accuracy']:.1f}**{_half(r)} % ({r['n_tasks']:,} tasks)"
+                for r in results
             )
             st.caption(f"Accuracy so far: {cells}")
 
@@ -161,7 +156,7 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
         st.caption(f"{dataset.title} has no pixels here, so only the numbers of the images are shown.")
     st.caption(
         f"{who} took {int(row['confused']):,} of {int(row['asked']):,} query images of "
-        f"**{escaped(row['class_name'])}** for **{escaped(row['taken_for_name'])}** in tasks that hold both. "
+        f"**{shell.plain(row['class_name'])}** for **{shell.plain(row['taken_for_name'])}** in tasks that hold both. "
         "The most confident mistakes come first; click an image to see every task it went wrong in."
     )
     with st.expander("Accuracy of every class"):

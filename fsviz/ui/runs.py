@@ -28,7 +28,7 @@ def show(dataset: Dataset) -> None:
     runs = jobs.list_runs()
     said = jobs.notice()
     if said:
-        st.warning(said, icon="🛠️")
+        st.warning(shell.plain(said), icon="🛠️")
     results.active_runs("runs")
     if not any(run.study == "evaluate" for run in runs):
         _first_run(dataset)
@@ -55,14 +55,14 @@ def _first_run(dataset: Dataset) -> None:
         titles = [evaluate.methods()[name].title for name in FIRST_RUN]
         left.info(
             f"**No evaluation has been recorded yet.** A first one takes some seconds: {', '.join(titles)} on 500 "
-            f"tasks of {results.escaped(dataset.title)}. The page Evaluate has all choices.",
+            f"tasks of {shell.plain(dataset.title)}. The page Evaluate has all choices.",
             icon="👋",
         )
         if right.button("Start a first run", type="primary", width="stretch"):
             _start_first(dataset, known[0])
     else:
         left.info(
-            f"**No evaluation has been recorded yet**, and {results.escaped(dataset.title)} has no features to "
+            f"**No evaluation has been recorded yet**, and {shell.plain(dataset.title)} has no features to "
             "evaluate. Pick the demo in the sidebar, or extract features on the page Evaluate.",
             icon="👋",
         )
@@ -235,7 +235,7 @@ def _lines_of_all(chosen: Sequence[jobs.Run]) -> list[comparison.Line]:
         try:
             found += _lines(run.id, run.n_done, str(jobs.folder(run.id)))
         except FsvizError as error:
-            st.error(str(error), icon="⚠️")
+            st.error(shell.plain(str(error)), icon="⚠️")
     return found
 
 
@@ -386,7 +386,7 @@ def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: in
         return
     st.plotly_chart(figures.plot_differences(differences), key="differences")
     st.caption(
-        f"Differences to {results.escaped(str(differences['reference'].iloc[0]))} over the same "
+        f"Differences to {shell.plain(str(differences['reference'].iloc[0]))} over the same "
         f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals. Filled: real (p below 5% in a "
         "paired t test and in Wilcoxon's test, corrected for the number of comparisons); hollow: chance will do."
         + (" Only the largest group of runs with the same tasks is compared." if n_groups > 1 else "")
@@ -490,11 +490,9 @@ def _mistakes(lines: list[comparison.Line]) -> None:
         done = int((~np.isnan(line.accuracy)).sum())
         answer, tasks = _answer(line.run_id, line.entry, done, str(jobs.folder(line.run_id)))
     except FsvizError as error:
-        st.caption(f"The images cannot be shown: {results.escaped(str(error))}")
+        st.caption(f"The images cannot be shown: {shell.plain(str(error))}")
         return
-    results.show_confusions(
-        dataset, answer, tasks, results.escaped(str(who)), key=f"mistakes_{line.run_id}_{line.entry}"
-    )
+    results.show_confusions(dataset, answer, tasks, shell.plain(str(who)), key=f"mistakes_{line.run_id}_{line.entry}")
 
 
 # --- cached ------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +134,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
         yield dataset
         _name_ignored_settings(asked)
     except FsvizError as error:
-        st.error(str(error), icon="⚠️")
+        st.error(plain(str(error)), icon="⚠️")
 
 
 def pick_dataset() -> Dataset:
@@ -165,7 +164,7 @@ def pick_dataset() -> Dataset:
     try:
         return load_dataset(name)
     except FsvizError as error:
-        st.error(f"{error} Shown is the demo instead.", icon="⚠️")
+        st.error(f"{plain(str(error))} Shown is the demo instead.", icon="⚠️")
         return load_dataset(DEFAULT_DATASET)
 
 
@@ -266,7 +265,7 @@ def notice(text: str) -> None:
 def _say_once() -> None:
     text = st.session_state.pop("_notice", None)
     if text:
-        st.warning(text, icon="⚠️")
+        st.warning(plain(text), icon="⚠️")
 
 
 def _navigation() -> None:
@@ -287,7 +286,7 @@ def _name_ignored_settings(asked: Mapping[str, str]) -> None:
         if name == "dataset" or name.startswith("embed"):
             continue
         if name not in st.session_state or not _same(st.session_state[name], value):
-            ignored.append(f"{escape(name)}={escape(str(value)[:40])}")
+            ignored.append(plain(f"{name}={str(value)[:40]}"))
     if ignored and st.session_state.get("_ignored") != ignored:
         st.session_state["_ignored"] = ignored
         st.toast(f"This link's setting {', '.join(ignored)} is not possible here and was left out.", icon="⚠️")

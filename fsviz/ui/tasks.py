@@ -15,7 +15,8 @@ from fsviz.records import PAD, Dataset, Testbed
 from fsviz.studies import semantic_sampling as study
 from fsviz.ui import shell
 from fsviz.ui.gallery import Row, Tile, task_rows
-from fsviz.ui.taxonomy import class_names, get_distances, get_graph, get_order, pick_distance, plain, stamp
+from fsviz.ui.shell import plain
+from fsviz.ui.taxonomy import class_names, get_distances, get_graph, get_order, pick_distance, stamp
 
 HISTOGRAM = "coarsity_histogram"
 N_TASKS = [100, 500, 1000, 2000, 5000, 10_000, 20_000]
@@ -46,7 +47,7 @@ def _live(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
     try:
         _show_live(dataset, split, distance, dag, backbone)
     except FsvizError as error:
-        st.error(str(error), icon="⚠️")
+        st.error(plain(str(error)), icon="⚠️")
 
 
 @st.fragment
@@ -71,7 +72,7 @@ def _uniform_only(dataset: Dataset, split: str) -> None:
             _class_rows(dataset, bed.tasks.class_ids[0], [place[int(c)] for c in bed.tasks.class_ids[0]])
         _save(dataset, split, {"uniform": bed}, {"uniform": "Uniform sampling"}, {"uniform": setting})
     except FsvizError as error:
-        st.error(str(error), icon="⚠️")
+        st.error(plain(str(error)), icon="⚠️")
 
 
 def _class_rows(dataset: Dataset, class_ids: np.ndarray, names: list[str], notes: list[str] | None = None) -> None:
@@ -519,7 +520,7 @@ def _save(
             path = study.save_testbed(_drawn(dataset, setting, name))
             st.success(f"Saved **{plain(name)}** ({len(beds[which].tasks):,} tasks) to {path}.", icon="✅")
         except FsvizError as error:
-            st.error(str(error), icon="⚠️")
+            st.error(plain(str(error)), icon="⚠️")
     for column, kind in zip(buttons[1:], ("parquet", "csv", "json")):
         column.download_button(
             kind.upper() if kind != "parquet" else "Parquet",

@@ -10,6 +10,7 @@ from fsviz.figures import taxonomy as figures
 from fsviz.records import PAD, ClassMap, Dataset
 from fsviz.studies import semantic_sampling as study
 from fsviz.ui import shell
+from fsviz.ui.shell import plain
 
 GRAPH = "taxonomy_graph"
 PICKED = "classes"
@@ -314,13 +315,6 @@ def _averaged(block: np.ndarray, names: list[str], size: int) -> tuple[np.ndarra
     counts = np.diff(np.append(starts, len(names)))
     labels = [f"{names[s]} … {names[min(s + size, len(names)) - 1]}" for s in starts]
     return sums / np.outer(counts, counts), labels
-
-
-def plain(text: str) -> str:
-    """User text inside markdown: brackets and stars mean nothing."""
-    for sign in "\\`*_[]$#<>~:|":
-        text = text.replace(sign, "\\" + sign)
-    return text
 
 
 # Cached wrappers -------------------------------------------------------------------------------------------------

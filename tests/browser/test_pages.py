@@ -101,3 +101,9 @@ def test_a_click_on_a_sample_image_leads_to_it_in_the_gallery(page, app: str) ->
     page.get_by_role("link", name="All about this tiger").click()
     page.wait_for_url("**/Gallery?**image=**")
     page.locator("h3", has_text="tiger").first.wait_for()
+
+
+def test_markdown_in_a_link_is_shown_as_text_and_fetches_nothing(page, app: str) -> None:
+    page.goto(f"{app}/Tasks?dataset=![x](http://127.0.0.2/x.png)&![y](http://127.0.0.2/y.png)=1")
+    settle(page)
+    page.get_by_text("There is no dataset named '![x](http://127.0.0.2/x.png)'").wait_for()
