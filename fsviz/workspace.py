@@ -11,13 +11,15 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from fsviz.errors import BadInput, WorkspaceError
 
+A_DAY = 24 * 3600.0
 KINDS = ("datasets", "features", "testbeds", "runs")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+=-]{0,99}")
 
@@ -35,12 +37,21 @@ def folder(kind: str, create: bool = False) -> Path:
     if create:
         try:
             path.mkdir(parents=True, exist_ok=True)
+            _sweep(path)
         except OSError as error:
             raise WorkspaceError(
                 f"The workspace {home()} cannot be written ({error.strerror or error}). "
                 "Free the path or set FSVIZ_HOME to a folder you may write to."
             ) from error
     return path
+
+
+def _sweep(path: Path) -> None:
+    """Removes what a kill in the middle of a write left behind, once nobody can still be writing it."""
+    for left in (*path.glob(".tmp-*"), *path.glob("*/.tmp-*")):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > A_DAY:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def entries(kind: str, pattern: str = "*") -> list[Path]:

@@ -145,6 +145,19 @@ def test_an_unwritable_workspace_is_one_sentence(monkeypatch, tmp_path: Path) ->
         workspace.read_json(tmp_path / "broken.json")
 
 
+def test_what_a_kill_left_is_swept_after_a_day(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
+    old, fresh, nested = tmp_path / "features/.tmp-old", tmp_path / "features/.tmp-new", tmp_path / "features/d/.tmp-x"
+    for path in (old, fresh, nested):
+        path.mkdir(parents=True)
+        (path / "part").write_text("half")
+    for path in (old, nested):
+        os.utime(path, (0, 0))
+    workspace.folder("features", create=True)
+    assert not old.exists() and not nested.exists()
+    assert (fresh / "part").exists()
+
+
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a" * 101, "a b", 'x"y'])
 def test_unsafe_names_are_refused(name: str) -> None:
     with pytest.raises(BadInput, match="Choose another"):
