@@ -293,7 +293,7 @@ def _headline(table: pd.DataFrame, main: list[comparison.Line], differences: pd.
         margin.metric("Compared with", "nothing yet", help="Evaluate a second method on the same tasks.")
     if not np.isnan(top["Q1"]):
         drop.metric(
-            "From coarsest to finest tasks",
+            "Coarse to fine",
             f"{top['Q1'] - top['Q4']:+.1f} points",
             help="Accuracy of the best method on the quarter of tasks whose classes are closest in meaning (Q1), minus "
             "the quarter whose classes are farthest apart (Q4).",
