@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,12 @@ def folder(kind: str, create: bool = False) -> Path:
     return path
 
 
+@cache
 def _sweep(path: Path) -> None:
-    """Removes what a kill in the middle of a write left behind, once nobody can still be writing it."""
+    """Removes what a kill in the middle of a write left behind, once nobody can still be writing it.
+
+    Once a process: the folder of runs is asked for at every look at their progress.
+    """
     for left in (*path.glob(".tmp-*"), *path.glob("*/.tmp-*")):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > A_DAY:
