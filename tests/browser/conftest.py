@@ -13,6 +13,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -60,14 +61,22 @@ def start_app(home: Path, log: Path) -> tuple[subprocess.Popen, str]:
     raise RuntimeError(f"The app did not start:\n{log.read_text()}")
 
 
+@contextmanager
+def serving(home: Path) -> Iterator[str]:
+    """URL of an app that runs on this workspace inside the block."""
+    process, url = start_app(home, home.parent / "log.txt")
+    try:
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
 @pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """URL of a running app with an empty workspace of its own."""
-    folder = tmp_path_factory.mktemp("app")
-    process, url = start_app(folder / "home", folder / "log.txt")
-    yield url
-    process.terminate()
-    process.wait(timeout=20)
+    with serving(tmp_path_factory.mktemp("app") / "home") as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

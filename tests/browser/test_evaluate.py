@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settle, start_app
+from tests.browser.conftest import serving, settle
 from tests.browser.digits_workspace import make_digits_workspace
 
 
@@ -21,10 +21,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def app(home: Path) -> Iterator[str]:
     """An app whose workspace has features of scikit-learn's digits."""
-    process, url = start_app(home, home.parent / "log.txt")
-    yield url
-    process.terminate()
-    process.wait(timeout=20)
+    with serving(home) as url:
+        yield url
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -9,11 +8,7 @@ import numpy as np
 import pytest
 
 from fsviz.cli import main
-
-
-def run_json(capsys, *argv: str) -> dict:
-    assert main([*argv, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+from tests.cli.calling import run_json
 
 
 def test_datasets_lists_every_benchmark_with_its_splits(capsys) -> None:

@@ -18,6 +18,7 @@ from fsviz.cli import main
 from fsviz.evaluation import evaluate as predict
 from fsviz.evaluation import task_accuracy
 from fsviz.studies import evaluate
+from tests.cli.calling import fails, run_json
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
 SAMPLER = ["--sampler", "uniform", "--n-way", "4", "--n-shot", "2", "--n-query", "5", "--n-tasks", "60"]
@@ -28,20 +29,6 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     evaluate._features_cached.cache_clear()
     return make_toy()
-
-
-def run_json(capsys, *arguments: str) -> dict:
-    assert main([*arguments, "--json"]) == 0
-    out = capsys.readouterr().out
-    assert len(out.strip().splitlines()) == 1
-    return json.loads(out)
-
-
-def fails(capsys, *arguments: str) -> str:
-    assert main(list(arguments)) == 2
-    captured = capsys.readouterr()
-    assert captured.out == "" and captured.err.splitlines()[-1].startswith("fsviz: ")
-    return captured.err.splitlines()[-1]
 
 
 def test_evaluate_prints_the_promised_json(toy, capsys) -> None:

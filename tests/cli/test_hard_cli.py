@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from fsviz.cli import main
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
+from tests.cli.calling import fails, run_json
 from tests.studies.shifted_dataset import make_shifted
 
 TASKS = ["--n-way", "4", "--n-shot", "3", "--n-query", "6", "--n-tasks", "30"]
@@ -18,20 +18,6 @@ TASKS = ["--n-way", "4", "--n-shot", "3", "--n-query", "6", "--n-tasks", "30"]
 def shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     return make_shifted()
-
-
-def run_json(capsys, *arguments: str) -> dict:
-    assert main([*arguments, "--json"]) == 0
-    out = capsys.readouterr().out
-    assert len(out.strip().splitlines()) == 1
-    return json.loads(out)
-
-
-def fails(capsys, *arguments: str) -> str:
-    assert main(list(arguments)) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    return captured.err.splitlines()[-1]
 
 
 def test_hard_prints_the_promised_json_and_saves_the_testbed(shifted, capsys) -> None:
