@@ -371,14 +371,7 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
         f"{tasks.query.shape[2]} queries a class. The whole run takes more tasks for narrower intervals."
     )
     best, second, fine, coarse = st.columns(4)
-    best.metric(
-        "Most accurate",
-        f"{top['accuracy']:.1f} ± {top['ci95']:.1f} %",
-        str(top["name"]),
-        delta_color="off",
-        delta_arrow="off",
-        help="Mean accuracy over the tasks with its 95% interval.",
-    )
+    results.show_most_accurate(best, top)
     chance = 100 * tasks.chance
     if len(table) > 1:
         runner = table[table["name"] != top["name"]].sort_values("accuracy").iloc[-1]

@@ -29,6 +29,18 @@ _SHOWN_PAIRS = 8
 _SHOWN_IMAGES = 12
 
 
+def show_most_accurate(where: Any, top: Any) -> None:
+    """The headline number of the best row of a table: its accuracy, its interval and its name."""
+    where.metric(
+        "Most accurate",
+        f"{top['accuracy']:.1f} ± {top['ci95']:.1f} %",
+        str(top["name"]),
+        delta_color="off",
+        delta_arrow="off",
+        help="Mean accuracy over the tasks with its 95% interval.",
+    )
+
+
 def duration(seconds: float) -> str:
     """Seconds as a person says them."""
     if seconds < 1:

@@ -270,14 +270,7 @@ def _headline(table: pd.DataFrame, main: list[comparison.Line], differences: pd.
     here = table[table["digest"] == main[0].digest]
     top = here.loc[here["accuracy"].idxmax()]
     best, margin, drop, tasks = st.columns(4)
-    best.metric(
-        "Most accurate",
-        f"{top['accuracy']:.1f} ± {top['ci95']:.1f} %",
-        str(top["name"]),
-        delta_color="off",
-        delta_arrow="off",
-        help="Mean accuracy over the tasks with its 95% interval.",
-    )
+    results.show_most_accurate(best, top)
     if len(differences):
         second = differences.iloc[0]
         margin.metric(
