@@ -7,8 +7,8 @@ Dimensions, named once and used everywhere:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +225,30 @@ class Predictions:
 
     def __len__(self) -> int:
         return len(self.predicted)
+
+    @classmethod
+    def blank(cls, shape: tuple[int, int, int]) -> Predictions:
+        """Room for the answers to tasks whose queries have this shape (T, W, Q); none is given yet."""
+        labels, shares = ((PAD, np.int16), (np.nan, np.float32))
+        return cls(*(np.full(shape, value, dtype) for value, dtype in (labels, labels, shares, shares)))
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], prefix: str = "") -> Predictions:
+        """What `arrays` gave, out of a mapping that may hold more."""
+        return cls(*(arrays[f"{prefix}{part.name}"] for part in fields(cls)))
+
+    @classmethod
+    def join(cls, parts: Sequence[Predictions]) -> Predictions:
+        """The tasks of several in one, in their order. They have the same ways and queries."""
+        return cls(*(np.concatenate([getattr(part, name.name) for part in parts]) for name in fields(cls)))
+
+    def arrays(self, prefix: str = "") -> dict[str, np.ndarray]:
+        """The four arrays by name, as a chunk of a run stores them."""
+        return {f"{prefix}{part.name}": getattr(self, part.name) for part in fields(self)}
+
+    def take(self, which: np.ndarray | slice) -> Predictions:
+        """The answers to the tasks at these positions, in this order."""
+        return Predictions(*(array[which] for array in self.arrays().values()))
 
 
 @dataclass(frozen=True)

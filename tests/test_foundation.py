@@ -12,7 +12,7 @@ import pytest
 
 from fsviz import numerics, workspace
 from fsviz.errors import BadInput, Missing, UnknownName, WorkspaceError
-from fsviz.records import PAD, Dataset, Features, Tasks
+from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 
 
 def small_dataset(**changes) -> Dataset:
@@ -55,6 +55,20 @@ def test_splits_by_name_and_all() -> None:
     assert small_dataset().split_class_ids("all").tolist() == [0, 1, 2]
     with pytest.raises(UnknownName, match=r"no split named 'tset'.*'test'"):
         small_dataset().split_class_ids("tset")
+
+
+def test_predictions_start_blank_and_pass_through_the_arrays_of_chunks_unchanged() -> None:
+    blank = Predictions.blank((2, 3, 1))
+    assert len(blank) == 2 and (blank.predicted == PAD).all() and np.isnan(blank.likelihood).all()
+    assert [array.dtype for array in blank.arrays().values()] == [np.int16, np.int16, np.float32, np.float32]
+    ones, twos = (Predictions(*(np.full((n, 3, 1), n) for _ in range(4))) for n in (1, 2))
+    joined = Predictions.join([ones, twos])
+    assert joined.rank[:, 0, 0].tolist() == [1, 2, 2]
+    assert joined.take(np.array([2, 0])).confidence[:, 1, 0].tolist() == [2, 1]
+    stored = {"start": np.array(0), **ones.arrays("hard_"), **twos.arrays("easy_")}
+    assert sorted(stored)[0] == "easy_confidence"
+    assert Predictions.from_arrays(stored, "hard_").arrays().keys() == ones.arrays().keys()
+    assert Predictions.from_arrays(stored, "hard_").predicted is ones.predicted
 
 
 def test_offers_follow_from_what_is_there() -> None:

@@ -60,13 +60,7 @@ def evaluate(
     supports, queries = _Gatherer(table, chunk * n_way * n_shot), _Gatherer(table, chunk * n_way * n_query)
     predict = chosen.load()
 
-    shape = (n_tasks, n_way, n_query)
-    answer = Predictions(
-        np.full(shape, PAD, dtype=np.int16),
-        np.full(shape, PAD, dtype=np.int16),
-        np.full(shape, np.nan, dtype=np.float32),
-        np.full(shape, np.nan, dtype=np.float32),
-    )
+    answer = Predictions.blank((n_tasks, n_way, n_query))
     with torch.inference_mode():
         for start in range(0, n_tasks, chunk):
             part = slice(start, start + chunk)

@@ -125,14 +125,7 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     centre = _centre_cached(entry.method, *stored, tuple(np.unique(every.class_ids).tolist()))
     with _threads(spec["threads"]):
         answer = evaluate(table, tasks, entry.method, dict(entry.parameters), device=spec["device"], centre=centre)
-    return {
-        "entry": np.array(which),
-        "start": np.array(start),
-        "predicted": answer.predicted,
-        "rank": answer.rank,
-        "confidence": answer.confidence,
-        "likelihood": answer.likelihood,
-    }
+    return {"entry": np.array(which), "start": np.array(start), **answer.arrays()}
 
 
 def describe(spec: Mapping[str, Any], index: int) -> str:
@@ -201,7 +194,7 @@ def task_numbers(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarr
     n_tasks = spec["tasks"]["n_tasks"]
     numbers = [{name: np.full(n_tasks, np.nan) for name in measures} for _ in entries(spec)]
     for chunk in chunks:
-        part = _predictions_of(chunk)
+        part = Predictions.from_arrays(chunk)
         start = int(chunk["start"])
         for name, measure in measures.items():
             numbers[int(chunk["entry"])][name][start : start + len(part)] = measure(part)
@@ -213,12 +206,7 @@ def predictions(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarra
     parts = sorted(((int(c["start"]), c) for c in chunks if int(c["entry"]) == which), key=lambda pair: pair[0])
     if not parts:
         raise Missing("No task of this method is finished yet. Wait for its first chunk, or resume the run.")
-    names = ("predicted", "rank", "confidence", "likelihood")
-    return Predictions(*(np.concatenate([chunk[name] for _, chunk in parts]) for name in names))
-
-
-def _predictions_of(chunk: Mapping[str, np.ndarray]) -> Predictions:
-    return Predictions(chunk["predicted"], chunk["rank"], chunk["confidence"], chunk["likelihood"])
+    return Predictions.join([Predictions.from_arrays(chunk) for _, chunk in parts])
 
 
 def _result(entry: Entry, numbers: Mapping[str, np.ndarray], tasks: Tasks) -> dict[str, Any]:

@@ -212,8 +212,7 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     arrays: dict[str, np.ndarray] = {"start": np.array(start)}
     for name in SETS:
         arrays[f"{name}_support"] = found.tasks[name].support
-        for part in ("predicted", "rank", "confidence", "likelihood"):
-            arrays[f"{name}_{part}"] = getattr(found.predictions[name], part)
+        arrays |= found.predictions[name].arrays(f"{name}_")
     return arrays
 
 
@@ -250,12 +249,7 @@ def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]])
     for name in SETS:
         support = np.concatenate([c[f"{name}_support"] for c in parts])
         tasks[name] = Tasks(drawn.class_ids, support, drawn.query, drawn.measures)
-        said[name] = Predictions(
-            *(
-                np.concatenate([c[f"{name}_{p}"] for c in parts])
-                for p in ("predicted", "rank", "confidence", "likelihood")
-            )
-        )
+        said[name] = Predictions.join([Predictions.from_arrays(c, f"{name}_") for c in parts])
     return HardSets(spec, tasks, said)
 
 

@@ -307,10 +307,7 @@ def _finetuned(spec: Mapping[str, Any], backbone: str, tasks: Tasks, rate: float
     dataset = datasets.load(spec["dataset"])
     settings = spec["finetuning"]
     trainable = _trainable(backbone, spec["device"])
-    shape = tasks.query.shape
-    said = Predictions(
-        np.full(shape, PAD, np.int16), np.full(shape, PAD, np.int16), np.full(shape, np.nan), np.full(shape, np.nan)
-    )
+    said = Predictions.blank(tasks.query.shape)
     for t in range(len(tasks)):
         support_at, query_at = tasks.support[t] != PAD, tasks.query[t] != PAD
         support = _pixels(dataset, tasks.support[t][support_at], trainable.preprocessing, settings["size"])

@@ -68,7 +68,7 @@ def test_summary_by_hand() -> None:
     assert summary["n_tasks"] == 2 and summary["k"] == 5
     assert summary["accuracy"] == pytest.approx(2 / 3) and summary["ci95"] == pytest.approx(0)
     assert summary["top_k"] == 1 and summary["loss"] == pytest.approx(evaluation.mean_loss(HAND))
-    alone = Predictions(*(getattr(HAND, field)[:1] for field in ("predicted", "rank", "confidence", "likelihood")))
+    alone = HAND.take(slice(0, 1))
     assert evaluation.summary(alone)["ci95"] is None
 
 
