@@ -1,6 +1,7 @@
 """Overview: pick a dataset, see what it is and what can be done with it."""
 
-from fsviz.ui import overview, shell
+from fsviz.ui.pages import overview
+from fsviz.ui.parts import shell
 
 with shell.page(
     "Why is a few-shot task hard?",

@@ -7,7 +7,7 @@ Dimensions, named once and used everywhere:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pandas as pd
 from fsviz.errors import BadInput, Missing, UnknownName
 
 PAD = -1  # fills ragged arrays of class_ids, image_ids and labels
+Progress = Callable[[int, int, str], object]  # told as progress(done, total, message)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What does this dataset look like?"""
 
-from fsviz.ui import browse, shell
+from fsviz.ui.pages import gallery
+from fsviz.ui.parts import shell
 
 with shell.page(
     "What does this dataset look like?",
@@ -8,4 +9,4 @@ with shell.page(
     "space and its class's place among meanings.",
     icon="🖼️",
 ) as dataset:
-    browse.show(dataset)
+    gallery.show(dataset)

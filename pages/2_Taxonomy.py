@@ -1,6 +1,7 @@
 """Taxonomy: the graph of meanings behind the classes of a split."""
 
-from fsviz.ui import shell, taxonomy
+from fsviz.ui.pages import taxonomy
+from fsviz.ui.parts import shell
 
 with shell.page(
     "Which classes mean nearly the same?",

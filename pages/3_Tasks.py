@@ -1,6 +1,7 @@
 """Tasks: draw tasks uniformly or by closeness in meaning, and see what they are like."""
 
-from fsviz.ui import shell, tasks
+from fsviz.ui.pages import tasks
+from fsviz.ui.parts import shell
 
 with shell.page(
     "Are the tasks fine-grained or easy to tell apart?",

@@ -1,6 +1,7 @@
 """Evaluate: few-shot methods on the same tasks, at once on a few and in the background on many."""
 
-from fsviz.ui import evaluate, shell
+from fsviz.ui.pages import evaluate
+from fsviz.ui.parts import shell
 
 with shell.page(
     "Which method suits these images?",

@@ -1,6 +1,7 @@
 """Runs: everything that was run, compared task by task and set beside the published numbers."""
 
-from fsviz.ui import runs, shell
+from fsviz.ui.pages import runs
+from fsviz.ui.parts import shell
 
 with shell.page(
     "What came out, and is the difference real?",

@@ -1,6 +1,7 @@
 """Hard tasks: support sets on which a classifier fails, and what makes them hard."""
 
-from fsviz.ui import hard, shell
+from fsviz.ui.pages import hard_tasks
+from fsviz.ui.parts import shell
 
 with shell.page(
     "Which support images make a classifier fail?",
@@ -9,4 +10,4 @@ with shell.page(
     icon="🧗",
     paper="Basu et al. (2023), FastDiffSel",
 ) as dataset:
-    hard.show(dataset)
+    hard_tasks.show(dataset)

@@ -1,6 +1,7 @@
 """How do I bring my own images?"""
 
-from fsviz.ui import add_images, shell
+from fsviz.ui.pages import add_images
+from fsviz.ui.parts import shell
 
 with shell.page(
     "How do I bring my own images?",

@@ -27,10 +27,12 @@ DOORS: dict[str, set[str]] = {
     "evaluation": {"methods", "records", "numerics"},
     "difficulty": {"methods", "records", "numerics"},
     "figures": {"records"},
+    "reports": {"records"},
     "studies": ENGINE | {"records", "numerics", "workspace"},
     "jobs": {"studies", "records", "workspace"},
-    "ui": {"jobs", "studies", "figures", "records", "datasets", "workspace"},
-    "cli": ENGINE | {"studies", "jobs", "records", "numerics", "workspace"},
+    "ui": {"jobs", "studies", "figures", "reports", "records", "workspace", "datasets", "features", "taxonomy"}
+    | {"methods", "sampling"},
+    "cli": ENGINE | {"studies", "jobs", "reports", "records", "numerics", "workspace"},
 }
 STREAMLIT_ROOMS = {"ui"}
 NO_DISK = {"records", "numerics", "methods", "figures"}

@@ -16,10 +16,10 @@ import pandas as pd
 from fsviz.datasets import tables
 from fsviz.datasets.catalog import splits_of
 from fsviz.datasets.images import SUFFIXES, inside
-from fsviz.datasets.preview import Preview, Problem, Progress, checked, left_out_by_suffix, many, raw_table
+from fsviz.datasets.preview import Preview, Problem, checked, left_out_by_suffix, many, raw_table
 from fsviz.datasets.saved import load_workspace_dataset, remove_dataset, save_dataset, workspace_dataset_names
 from fsviz.errors import BadInput
-from fsviz.records import Dataset
+from fsviz.records import Dataset, Progress
 
 __all__ = [
     "Preview",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +16,8 @@ import pandas as pd
 
 from fsviz.datasets.images import problem_of
 from fsviz.errors import BadInput
+from fsviz.records import Progress
 
-Progress = Callable[[int, int, str], None]
 ENOUGH = 20  # a class of the usual task: 5 support and 15 query images
 FIRST_SPLITS = ("train", "val", "test")
 

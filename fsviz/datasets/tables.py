@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 
 from fsviz.datasets.images import SUFFIXES, inside
-from fsviz.datasets.preview import Preview, Problem, Progress, checked, many, raw_table
+from fsviz.datasets.preview import Preview, Problem, checked, many, raw_table
 from fsviz.errors import BadInput
+from fsviz.records import Progress
 
 NAMES: dict[str, tuple[str, ...]] = {
     "path": ("path", "filename", "file", "file_name", "filepath", "image_path", "image", "img", "impath"),

@@ -11,13 +11,12 @@ contiguously, so that one matrix product serves every task that uses a class.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fsviz.errors import BadInput, Cancelled
-from fsviz.records import PAD, Features, Tasks
+from fsviz.records import PAD, Features, Progress, Tasks
 
 if TYPE_CHECKING:
     import torch
@@ -28,8 +27,6 @@ COSINE_SCALE = 10.0
 SPREAD = 3.0  # mean scaled squared distance between queries and prototypes, see natural_scale
 STARTS = ("ones", "random")
 PAPER_STEP = 200.0
-
-Progress = Callable[[int, int, str], object]
 
 
 def select_supports(

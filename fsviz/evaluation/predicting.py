@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from fsviz import methods
 from fsviz.errors import BadInput, Missing
-from fsviz.records import PAD, Features, Predictions, Tasks
-
-Progress = Callable[[int, int, str], None]
+from fsviz.records import PAD, Features, Predictions, Progress, Tasks
 
 MEMORY = 256 * 2**20  # bytes of work space a chunk may take; a constant, so that the same run has the same chunks
 CPU_CHUNK, GPU_CHUNK = 64, 1024  # tasks at most: more leave a CPU's caches, fewer cost more calls

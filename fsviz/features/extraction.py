@@ -22,9 +22,8 @@ from fsviz.features import store
 from fsviz.features.backbones import DEFAULT, Backbone, load_backbone
 from fsviz.features.decoding import FEW, Decoder
 from fsviz.features.device import cores, describe
-from fsviz.records import Dataset, Features
+from fsviz.records import Dataset, Features, Progress
 
-Progress = Callable[[int, int, str], None]
 MAX_BATCH = 4096
 
 

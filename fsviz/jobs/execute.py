@@ -23,9 +23,9 @@ import numpy as np
 
 from fsviz.errors import BadInput, Cancelled, FsvizError, UnknownName
 from fsviz.jobs import store
+from fsviz.records import Progress
 from fsviz.workspace import write_json
 
-Progress = Callable[[int, int, str], None]
 # A chunk runner yields (index, arrays) for the indices it is given, in any order: this process, a pool, a cluster.
 ChunkRunner = Callable[[dict[str, Any], list[int]], Iterable[tuple[int, Mapping[str, np.ndarray]]]]
 

@@ -337,11 +337,6 @@ def tasks_digest(tasks: Tasks) -> str:
 # --- a first look, and how long it will take ---------------------------------------------------------------------
 
 
-def backbones(dataset: Dataset) -> list[str]:
-    """The backbones that have features of a dataset."""
-    return features.available(dataset)
-
-
 def methods() -> dict[str, Any]:
     """Every method by name: its title, paper, kind and parameters."""
     from fsviz.methods import METHODS

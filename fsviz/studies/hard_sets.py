@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -28,7 +28,7 @@ from fsviz.difficulty import attribute_gaps, curated
 from fsviz.difficulty.attribute_gaps import Difference, attribute_names
 from fsviz.errors import BadInput, UnknownName
 from fsviz.numerics import mean_and_ci95
-from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
+from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.workspace import home
 
@@ -66,8 +66,6 @@ DEFAULTS: dict[str, Any] = {
 STEP_SIZES = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 _CHUNK = {"fastdiffsel": 25, "greedy": 4}  # tasks a chunk: a second or less on one core
 
-Progress = Callable[[int, int, str], object]
-
 
 @dataclass(frozen=True)
 class HardSets:
@@ -97,11 +95,6 @@ def find_hard_sets(spec: Mapping[str, Any], progress: Progress | None = None) ->
     spec = checked_spec(spec)
     tasks, table = sample_tasks(spec)
     return _search_and_classify(spec, tasks, table, spec["seed"], progress)
-
-
-def backbones(dataset: Dataset) -> list[str]:
-    """Backbones that have features of a dataset."""
-    return features.available(dataset)
 
 
 def classifiers() -> dict[str, str]:

@@ -15,8 +15,9 @@ import pandas as pd
 
 from fsviz import workspace
 from fsviz.datasets import catalog, folders
-from fsviz.datasets.preview import Preview, Progress, checked, raw_table
+from fsviz.datasets.preview import Preview, checked, raw_table
 from fsviz.errors import Missing, UnknownName
+from fsviz.records import Progress
 
 
 def names() -> list[str]:

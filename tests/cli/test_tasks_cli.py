@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fsviz import taxonomy
 from fsviz.cli import main, tasks
 from fsviz.studies import semantic_sampling as study
 
@@ -32,7 +33,7 @@ def refused(capsys: pytest.CaptureFixture, *words: str) -> str:
 
 def test_the_names_in_the_parser_are_the_studys() -> None:
     assert list(tasks.DISTANCES) == list(study.DISTANCES)
-    assert list(tasks.DAGS) == list(study.DAGS)
+    assert list(tasks.DAGS) == list(taxonomy.DAG_MODES)
     assert list(tasks.SAMPLERS) == list(study.SAMPLERS)
 
 

@@ -11,6 +11,7 @@ import pytest
 from fsviz import jobs
 from fsviz.errors import BadInput, Missing
 from fsviz.records import Dataset, Predictions, Tasks
+from fsviz.reports import tables
 from fsviz.studies import comparison, evaluate
 from fsviz.studies.comparison import Line
 from tests.studies.toy_dataset import make_toy
@@ -48,7 +49,7 @@ def test_the_table_by_hand() -> None:
     assert table.loc["A", "accuracy"] == pytest.approx(62.5)
     assert table.loc["A", ["Q1", "Q2", "Q3", "Q4"]].tolist() == pytest.approx([10, 50, 90, 100])
     assert table.loc["B", "ci95"] == 0 and table.loc["B", "n_tasks"] == 8
-    marks = comparison.best(comparison.table(lines))
+    marks = tables.best(comparison.table(lines))
     assert marks["accuracy"].tolist() == [True, False]
     assert marks["Q1"].tolist() == [False, True] and marks["Q2"].tolist() == [True, True]
     assert marks["loss"].tolist() == [True, False]
@@ -61,7 +62,7 @@ def test_the_best_is_sought_among_the_same_tasks_only() -> None:
         line("C", [0.9], digest="other"),
         line("D", [0.1, 0.2], digest="third"),
     ]
-    marks = comparison.best(comparison.table(lines))
+    marks = tables.best(comparison.table(lines))
     assert marks["accuracy"].tolist() == [False, True, False, False]  # a line alone has nothing to win against
 
 
@@ -170,17 +171,17 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_printed_tables_are_bold_and_escaped() -> None:
     lines = [line("A_1 & <b>%x</b> | $y", [0.25, 0.75]), line("B", [0.1, 0.1])]
     table = comparison.table(lines)
-    latex, markdown = comparison.to_latex(table), comparison.to_markdown(table)
+    latex, markdown = tables.to_latex(table), tables.to_markdown(table)
     assert r"A\_1 \& <b>\%x</b> | \$y" in latex and r"\textbf{50.00 $\pm$ 49.00}" in latex
     assert latex.count(r"\\") == 3 and r"\toprule" in latex
     assert r"A\_1 & \<b\>%x\</b\> \| $y" in markdown and "**50.00 ± 49.00**" in markdown
     rows = markdown.strip().splitlines()
     assert len(rows) == 4 and len({row.replace(r"\|", "").count("|") for row in rows}) == 1
-    records = comparison.to_records(table)
+    records = tables.to_records(table)
     assert records[0]["Q1"] is None and records[1]["accuracy"] == pytest.approx(10)
 
 
 def test_a_table_does_not_repeat_in_the_name_what_its_columns_say() -> None:
     row = {"name": "TIM · small_net · my bed · run 7", "backbone": "small_net", "testbed": "my bed"}
-    assert comparison.name_beside_columns(row) == "TIM · run 7"
-    assert comparison.name_beside_columns({**row, "name": "TIM"}) == "TIM"
+    assert tables.name_beside_columns(row) == "TIM · run 7"
+    assert tables.name_beside_columns({**row, "name": "TIM"}) == "TIM"

@@ -13,8 +13,10 @@ from PIL import Image
 
 from fsviz import cli, datasets
 from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.features import neighbours
 from fsviz.records import Features
-from fsviz.studies import neighbours, own_images, torchvision_sets
+from fsviz.studies import torchvision_sets
+from fsviz.taxonomy import places, senses
 from fsviz.taxonomy.dag import split_dag
 from tests.datasets.test_folders import ODD_NAMES, folder_of, home, picture  # noqa: F401
 
@@ -22,8 +24,7 @@ from tests.datasets.test_folders import ODD_NAMES, folder_of, home, picture  # n
 def meaning(class_names: list[str]) -> dict[str, str]:
     """class -> parent and name of the sense that is guessed."""
     return {
-        g.class_name: "" if g.sense is None else " ".join(g.sense.path[-2:])
-        for g in own_images.guess_senses(class_names)
+        g.class_name: "" if g.sense is None else " ".join(g.sense.path[-2:]) for g in senses.guess_senses(class_names)
     }
 
 
@@ -36,7 +37,7 @@ def test_the_company_decides_what_a_crane_is() -> None:
 
 
 def test_things_that_a_camera_can_see_come_first() -> None:
-    (guess,) = own_images.guess_senses(["orange"])
+    (guess,) = senses.guess_senses(["orange"])
     seen = [sense.is_physical for sense in guess.candidates]
     assert seen == sorted(seen, reverse=True) and seen[0] and not seen[-1]
 
@@ -57,14 +58,14 @@ def test_things_that_a_camera_can_see_come_first() -> None:
     ],
 )
 def test_spellings_of_a_class_name(name: str, synset_id: str) -> None:
-    (guess,) = own_images.guess_senses([name])
+    (guess,) = senses.guess_senses([name])
     assert synset_id in {s.synset_id for s in guess.candidates}
     assert guess.sense is not None
 
 
 def test_doubts_are_told() -> None:
     doubts = {
-        g.class_name: g.doubt for g in own_images.guess_senses(["red kitchen chair", "zxqv", "happiness", "mice", "🐶"])
+        g.class_name: g.doubt for g in senses.guess_senses(["red kitchen chair", "zxqv", "happiness", "mice", "🐶"])
     }
     assert doubts["red kitchen chair"] == "only 'chair' was found in WordNet"
     assert doubts["zxqv"] == doubts["🐶"] == "WordNet does not know this name"
@@ -75,7 +76,7 @@ def test_doubts_are_told() -> None:
 def test_most_classes_of_tiered_imagenet_are_guessed_right() -> None:
     """The catalog knows the sense of 608 classes: an oracle for the guess."""
     classes = datasets.load("tiered_imagenet").classes
-    guesses = own_images.guess_senses(classes["class_name"])
+    guesses = senses.guess_senses(classes["class_name"])
     right = np.mean([g.synset_id == node for g, node in zip(guesses, classes["node"])])
     first = np.mean(
         [bool(g.candidates) and g.candidates[0].synset_id == node for g, node in zip(guesses, classes["node"])]
@@ -84,7 +85,7 @@ def test_most_classes_of_tiered_imagenet_are_guessed_right() -> None:
 
 
 def test_classes_named_by_ids_get_readable_titles() -> None:
-    titles = own_images.class_titles(["n02012849", "n03126707", "n02084071", "n99999999", "dog"])
+    titles = senses.class_titles(["n02012849", "n03126707", "n02084071", "n99999999", "dog"])
     assert titles == {
         "n02012849": "crane (n02012849)",
         "n03126707": "crane (n03126707)",
@@ -96,9 +97,7 @@ def test_classes_named_by_ids_get_readable_titles() -> None:
 
 
 def test_every_class_gets_a_node_of_its_own() -> None:
-    taxonomy = own_images.taxonomy_from_senses(
-        {"dog": "n02084071", "hound": "n02084071", "cat": "n02121620", "zxqv": ""}
-    )
+    taxonomy = senses.taxonomy_from_senses({"dog": "n02084071", "hound": "n02084071", "cat": "n02121620", "zxqv": ""})
     assert taxonomy is not None
     assert taxonomy.nodes == {"dog": "class: dog", "hound": "class: hound", "cat": "n02121620", "zxqv": "class: zxqv"}
     parents = taxonomy.edges.groupby("child")["parent"].agg(list).to_dict()
@@ -106,25 +105,25 @@ def test_every_class_gets_a_node_of_its_own() -> None:
     assert parents["class: zxqv"] == ["n00001740"]
     assert "zxqv" in taxonomy.notes[0]
     assert taxonomy.names["n02084071"] == "dog"
-    assert own_images.taxonomy_from_senses({"zxqv": ""}) is None
+    assert senses.taxonomy_from_senses({"zxqv": ""}) is None
 
 
 def test_a_taxonomy_of_ones_own_matches_names_and_refuses_what_cannot_work() -> None:
     edges = pd.DataFrame({"child": ["golden retriever", "cat", "dog"], "parent": ["dog", "animal", "animal"]})
-    taxonomy = own_images.taxonomy_from_edges(edges, ["Golden_Retriever", "cat"])
+    taxonomy = senses.taxonomy_from_edges(edges, ["Golden_Retriever", "cat"])
     assert taxonomy.nodes == {"Golden_Retriever": "golden retriever", "cat": "cat"}
     with pytest.raises(BadInput, match=r"1 of 2 are not: fish\. Add a row"):
-        own_images.taxonomy_from_edges(edges, ["cat", "fish"])
+        senses.taxonomy_from_edges(edges, ["cat", "fish"])
     cycle = pd.concat([edges, pd.DataFrame({"child": ["animal"], "parent": ["cat"]})])
     with pytest.raises(BadInput, match="cycle"):
-        own_images.taxonomy_from_edges(cycle, ["cat", "dog"])
+        senses.taxonomy_from_edges(cycle, ["cat", "dog"])
     pieces = pd.DataFrame({"child": ["cat", "rose"], "parent": ["animal", "plant"]})
     with pytest.raises(BadInput, match="one root"):
-        own_images.taxonomy_from_edges(pieces, ["cat", "rose"])
+        senses.taxonomy_from_edges(pieces, ["cat", "rose"])
 
 
 def test_nested_folders_as_a_taxonomy() -> None:
-    taxonomy = own_images.taxonomy_from_folders(["Greek/alpha", "Greek/beta", "Latin/alpha", "digit"])
+    taxonomy = senses.taxonomy_from_folders(["Greek/alpha", "Greek/beta", "Latin/alpha", "digit"])
     edges = {(taxonomy.names[c], taxonomy.names[p]) for c, p in taxonomy.edges.itertuples(index=False)}
     assert edges == {
         ("Greek", "all classes"), ("Latin", "all classes"), ("digit", "all classes"),
@@ -219,10 +218,10 @@ def test_nearest_images_agree_with_a_plain_loop(monkeypatch: pytest.MonkeyPatch)
 def test_the_place_of_a_class() -> None:
     mini = datasets.load("mini_imagenet")
     classes = mini.classes["class_name"].tolist()
-    place = neighbours.place_in_taxonomy(mini, classes.index("malamute"))
+    place = places.place_in_taxonomy(mini, classes.index("malamute"))
     assert place is not None and place.path[0] == "entity" and place.path[-1] == "malamute"
     assert all(s != classes.index("malamute") for s in place.siblings) and place.shared in place.path
-    assert neighbours.place_in_taxonomy(replace(mini, taxonomy=None), 0) is None
+    assert places.place_in_taxonomy(replace(mini, taxonomy=None), 0) is None
 
 
 def test_the_place_of_a_class_by_hand() -> None:
@@ -230,10 +229,10 @@ def test_the_place_of_a_class_by_hand() -> None:
     edges = pd.DataFrame([("a", "x"), ("b", "x"), ("x", "r"), ("c", "r"), ("a", "r2")], columns=["child", "parent"])
     classes = mini.classes.iloc[:3].assign(node=["a", "b", "c"])
     toy = replace(mini, taxonomy=edges, classes=classes, node_names={"x": "ex"})
-    assert neighbours.place_in_taxonomy(toy, 1) == neighbours.Place(("r", "ex", "b"), "ex", (0,))
-    assert neighbours.place_in_taxonomy(toy, 2) == neighbours.Place(("r", "c"), "r", (0, 1))
+    assert places.place_in_taxonomy(toy, 1) == places.Place(("r", "ex", "b"), "ex", (0,))
+    assert places.place_in_taxonomy(toy, 2) == places.Place(("r", "c"), "r", (0, 1))
     loop = pd.DataFrame([("a", "b"), ("b", "a")], columns=["child", "parent"])
-    assert neighbours.place_in_taxonomy(replace(toy, taxonomy=loop), 0) is not None
+    assert places.place_in_taxonomy(replace(toy, taxonomy=loop), 0) is not None
 
 
 # torchvision

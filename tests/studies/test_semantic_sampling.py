@@ -12,6 +12,7 @@ from fsviz.cli import build_parser
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.records import Features
 from fsviz.studies import semantic_sampling as study
+from fsviz.taxonomy import maps
 from tests.sampling.small import small_dataset
 
 
@@ -180,25 +181,25 @@ def test_examples_lie_around_their_quantile(tiered) -> None:
 
 
 def test_the_map_folds_deep_nodes_but_keeps_every_class_findable(tiered) -> None:
-    graph = study.spanning_graph(tiered, "test")
-    whole = study.class_map(graph)
+    graph = maps.spanning_graph(tiered, "test")
+    whole = maps.class_map(graph)
     assert (whole.n_nodes, whole.n_edges, whole.n_leaves) == (233, 235, 160)
     assert len(whole.names) == 233
     assert np.array_equal(whole.class_position[whole.shown_at], np.arange(160))
-    folded = study.class_map(graph, 3)
+    folded = maps.class_map(graph, 3)
     assert folded.depth.max() == 3
     assert folded.folded.any()
     assert folded.n_classes[0] == 160
     deep = int(np.argmax(graph.depth[graph.class_nodes]))
-    revealed = study.class_map(graph, 3, reveal=[deep])
+    revealed = maps.class_map(graph, 3, reveal=[deep])
     assert revealed.class_position[revealed.shown_at[deep]] == deep
 
 
 def test_a_card_and_a_set_by_hand() -> None:
     dataset = small_dataset()  # animals dog cat cow; objects cup car pen; 12 images each
-    graph = study.spanning_graph(dataset, "all")
+    graph = maps.spanning_graph(dataset, "all")
     distances = study.class_distances(dataset, "all")
-    card = study.class_card(graph, distances, 0, n=2)
+    card = maps.class_card(graph, distances, 0, n=2)
     assert card.path == ("thing", "animal", "dog")
     assert [i for i, _ in card.nearest] == [1, 2]
     assert card.nearest[0][1] == pytest.approx(2 * np.log(3))
@@ -210,7 +211,7 @@ def test_a_card_and_a_set_by_hand() -> None:
     assert found.share_finer == 0
     mixed = study.class_set(graph, distances, [0, 3])
     assert mixed.superordinate == "thing"
-    small = study.task_map(graph, [3, 4])
+    small = maps.task_map(graph, [3, 4])
     assert small.names[0] == "object"
     assert set(small.names) == {"object", "cup", "car"}
-    assert next(iter(study.concepts(graph))) == "thing · 6 classes"
+    assert next(iter(maps.concepts(graph))) == "thing · 6 classes"

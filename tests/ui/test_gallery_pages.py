@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from fsviz import datasets
 from fsviz.datasets import folders
 from fsviz.errors import WorkspaceError
-from fsviz.ui import gallery
+from fsviz.ui.parts import image_wall
 from tests.datasets.test_folders import folder_of, home  # noqa: F401
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -51,9 +51,9 @@ def test_a_broken_image_is_a_tile_that_says_so(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
     dataset = folders.register("pets", folders.inspect(root))
     (root / "cat" / "00.png").write_bytes(b"rotten")
-    source, problem = gallery._thumbnail(dataset, 0, 64)
+    source, problem = image_wall._thumbnail(dataset, 0, 64)
     assert source == "" and "not an image" in problem
-    assert gallery.thumbnail_uri(dataset, 1, 64).startswith("data:image/png;base64,")
+    assert image_wall.thumbnail_uri(dataset, 1, 64).startswith("data:image/png;base64,")
     told = run("1_Gallery.py", dataset="pets", order="class")
     assert "not an image" in texts(told)
 
@@ -61,21 +61,21 @@ def test_a_broken_image_is_a_tile_that_says_so(tmp_path: Path) -> None:
 def test_a_thumbnail_changes_with_its_file(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
     dataset = folders.register("pets", folders.inspect(root))
-    before = gallery.thumbnail_uri(dataset, 0, 64)
-    assert gallery.thumbnail_uri(dataset, 0, 64) == before
+    before = image_wall.thumbnail_uri(dataset, 0, 64)
+    assert image_wall.thumbnail_uri(dataset, 0, 64) == before
     from PIL import Image
 
     Image.new("RGB", (30, 30), "orange").save(root / "cat" / "00.png")
-    assert gallery.thumbnail_uri(dataset, 0, 64) != before
+    assert image_wall.thumbnail_uri(dataset, 0, 64) != before
 
 
 def test_thumbnails_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gallery, "_KEEP", 5)
-    gallery._kept.clear()
+    monkeypatch.setattr(image_wall, "_KEEP", 5)
+    image_wall._kept.clear()
     demo = datasets.load("demo")
     for i in range(8):
-        gallery.thumbnail_uri(demo, i, 32)
-    assert len(gallery._kept) == 5
+        image_wall.thumbnail_uri(demo, i, 32)
+    assert len(image_wall._kept) == 5
 
 
 def test_a_failed_download_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from fsviz import datasets
 from fsviz.figures import taxonomy as figures
 from fsviz.records import PAD, ClassMap, Dataset
 from fsviz.studies import semantic_sampling as study
-from fsviz.ui import shell
-from fsviz.ui.shell import plain
+from fsviz.taxonomy import Dag, maps
+from fsviz.ui.parts import cached, controls, shell
+from fsviz.ui.parts.shell import plain
 
 GRAPH = "taxonomy_graph"
 PICKED = "classes"
@@ -21,15 +21,15 @@ HEAT_MOST = 180  # rows of the heat map; more classes are averaged in blocks
 def show(dataset: Dataset) -> None:
     shell.needs(dataset, "taxonomy")
     split = shell.pick_split(dataset)
-    distance, dag, backbone = pick_distance(dataset)
-    distances = get_distances(dataset, split, distance, dag, backbone)
-    names = class_names(dataset, split)
+    distance, dag, backbone = controls.pick_distance(dataset)
+    distances = cached.distances(dataset, split, distance, dag, backbone)
+    names = controls.class_names(dataset, split)
     with st.sidebar:
         layout = st.segmented_control(
             "Layout", ["radial", "layered"], default="radial", required=True, key="layout", bind="query-params"
         )
-    graph = get_graph(dataset, split, dag)
-    whole = get_map(dataset, split, dag, None, "radial")
+    graph = cached.graph(dataset, split, dag)
+    whole = cached.class_map(dataset, split, dag, None, "radial")
     _headline(whole, distances, names, distance)
     graph_column, side = st.columns([2, 1], gap="medium")
     with side:
@@ -39,42 +39,6 @@ def show(dataset: Dataset) -> None:
     with side:
         _details(graph, distances, names, picked, distance, dataset.n_images is not None)
     _heat_map(dataset, split, dag, distances, names, distance)
-
-
-def pick_distance(dataset: Dataset) -> tuple[str, str, str | None]:
-    """Distance, paths of the taxonomy and backbone, in the sidebar; shared by the Taxonomy and Tasks pages."""
-    possible = study.possible_distances(dataset)
-    if st.session_state.get("distance") not in possible:
-        st.session_state.pop("distance", None)
-    with st.sidebar:
-        distance = st.selectbox(
-            "Distance between classes",
-            possible,
-            key="distance",
-            bind="query-params",
-            help="\n\n".join(
-                f"**{name}** ({kind.title}): {kind.explanation}" for name, kind in study.DISTANCES.items()
-            ),
-        )
-        backbone = None
-        if distance == "features":
-            backbone = st.selectbox("Backbone", get_backbones(dataset), key="backbone", bind="query-params")
-        dag = st.session_state.get("dag", "shortest_path")
-        if dataset.taxonomy is not None:
-            dag = st.selectbox(
-                "Paths of the taxonomy",
-                list(study.DAGS),
-                key="dag",
-                bind="query-params",
-                help="A concept may have several parents. The paper keeps the shortest path from the root to each "
-                "class; with all paths, classes with several parents come a little closer.",
-            )
-        if dataset.n_images is None and distance in ("jiang_conrath", "lin"):
-            st.caption(
-                f"How many images the classes of {plain(dataset.title)} have is not known here, so each counts as one: "
-                "distances and coarsity differ from those of a paper that counts images."
-            )
-    return distance, dag, backbone
 
 
 def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance: str) -> None:
@@ -139,7 +103,7 @@ def _graph(
         )
     else:
         deepest = whole.deepest
-    graph = get_map(dataset, split, dag, deepest, layout, tuple(picked))
+    graph = cached.class_map(dataset, split, dag, deepest, layout, tuple(picked))
     new = [p for p in picked if p not in st.session_state.get("_flown", ())]
     st.session_state["_flown"] = tuple(picked)
     by_click = st.session_state.pop("_by_click", False)
@@ -187,7 +151,7 @@ def _clicked() -> None:
 
 
 def _details(
-    graph: study.Graph, distances: np.ndarray, names: list[str], picked: list[int], distance: str, counted: bool
+    graph: Dag, distances: np.ndarray, names: list[str], picked: list[int], distance: str, counted: bool
 ) -> None:
     if not picked:
         st.caption(
@@ -229,8 +193,8 @@ def _details(
     _card(graph, distances, names, picked[-1], counted)
 
 
-def _card(graph: study.Graph, distances: np.ndarray, names: list[str], position: int, counted: bool) -> None:
-    card = study.class_card(graph, distances, position)
+def _card(graph: Dag, distances: np.ndarray, names: list[str], position: int, counted: bool) -> None:
+    card = maps.class_card(graph, distances, position)
     with st.container(border=True):
         st.markdown(f"**{plain(names[position])}**")
         if counted:
@@ -252,7 +216,7 @@ def _card(graph: study.Graph, distances: np.ndarray, names: list[str], position:
 
 def _heat_map(dataset: Dataset, split: str, dag: str, distances: np.ndarray, names: list[str], distance: str) -> None:
     st.subheader("How far apart is every pair?", anchor=False)
-    order, concepts = get_order(dataset, split, dag), get_concepts(dataset, split, dag)
+    order, concepts = cached.class_order(dataset, split, dag), cached.concepts(dataset, split, dag)
     labels = list(concepts)
     wanted = st.session_state.pop("_concept", None)
     if wanted is not None:
@@ -315,80 +279,3 @@ def _averaged(block: np.ndarray, names: list[str], size: int) -> tuple[np.ndarra
     counts = np.diff(np.append(starts, len(names)))
     labels = [f"{names[s]} … {names[min(s + size, len(names)) - 1]}" for s in starts]
     return sums / np.outer(counts, counts), labels
-
-
-# Cached wrappers -------------------------------------------------------------------------------------------------
-
-
-def class_names(dataset: Dataset, split: str) -> list[str]:
-    """Names of a split's classes, made different where two classes share one."""
-    table = dataset.classes.loc[dataset.split_class_ids(split)]
-    names = table["class_name"].astype(str)
-    twice = names.duplicated(keep=False)
-    return names.where(~twice, names + " (" + table["node"].astype(str) + ")").tolist()
-
-
-def get_distances(dataset: Dataset, split: str, distance: str, dag: str, backbone: str | None) -> np.ndarray:
-    return _distances(stamp(dataset), split, distance, dag, backbone, dataset)
-
-
-def get_graph(dataset: Dataset, split: str, dag: str) -> study.Graph:
-    return _graph_of(stamp(dataset), split, dag, dataset)
-
-
-def get_map(
-    dataset: Dataset, split: str, dag: str, deepest: int | None, layout: str, reveal: tuple[int, ...] = ()
-) -> ClassMap:
-    return _map(stamp(dataset), split, dag, deepest, layout, reveal, dataset)
-
-
-def get_order(dataset: Dataset, split: str, dag: str) -> np.ndarray:
-    return _order(stamp(dataset), split, dag, dataset)
-
-
-def get_concepts(dataset: Dataset, split: str, dag: str) -> dict[str, tuple[str, np.ndarray]]:
-    return _concepts(stamp(dataset), split, dag, dataset)
-
-
-def get_backbones(dataset: Dataset) -> list[str]:
-    return study.backbones(dataset)
-
-
-def stamp(dataset: Dataset) -> tuple[str, str]:
-    """Changes when the dataset does: part of every cache key."""
-    return dataset.name, datasets.stamp(dataset.name)
-
-
-@st.cache_resource(show_spinner="Measuring distances between classes", max_entries=24)
-def _distances(
-    of: tuple[str, str], split: str, distance: str, dag: str, backbone: str | None, _dataset: Dataset
-) -> np.ndarray:
-    return study.class_distances(_dataset, split, distance, dag, backbone)
-
-
-@st.cache_resource(show_spinner=False, max_entries=24)
-def _graph_of(of: tuple[str, str], split: str, dag: str, _dataset: Dataset) -> study.Graph:
-    return study.spanning_graph(_dataset, split, dag)
-
-
-@st.cache_resource(show_spinner=False, max_entries=48)
-def _map(
-    of: tuple[str, str],
-    split: str,
-    dag: str,
-    deepest: int | None,
-    layout: str,
-    reveal: tuple[int, ...],
-    _dataset: Dataset,
-) -> ClassMap:
-    return study.class_map(get_graph(_dataset, split, dag), deepest, layout, reveal)
-
-
-@st.cache_resource(show_spinner=False, max_entries=24)
-def _order(of: tuple[str, str], split: str, dag: str, _dataset: Dataset) -> np.ndarray:
-    return study.taxonomy_order(get_graph(_dataset, split, dag))
-
-
-@st.cache_resource(show_spinner=False, max_entries=24)
-def _concepts(of: tuple[str, str], split: str, dag: str, _dataset: Dataset) -> dict[str, tuple[str, np.ndarray]]:
-    return study.concepts(get_graph(_dataset, split, dag))

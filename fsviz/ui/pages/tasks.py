@@ -13,10 +13,10 @@ from fsviz.figures import tasks as figures
 from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Dataset, Testbed
 from fsviz.studies import semantic_sampling as study
-from fsviz.ui import shell
-from fsviz.ui.gallery import Row, Tile, task_rows
-from fsviz.ui.shell import plain
-from fsviz.ui.taxonomy import class_names, get_distances, get_graph, get_order, pick_distance, stamp
+from fsviz.taxonomy import Dag, maps
+from fsviz.ui.parts import cached, controls, shell
+from fsviz.ui.parts.image_wall import Row, Tile, task_rows
+from fsviz.ui.parts.shell import plain
 
 HISTOGRAM = "coarsity_histogram"
 N_TASKS = [100, 500, 1000, 2000, 5000, 10_000, 20_000]
@@ -33,8 +33,8 @@ def show(dataset: Dataset) -> None:
         return
     _warm_up()
     if study.possible_distances(dataset):
-        distance, dag, backbone = pick_distance(dataset)
-        get_distances(dataset, split, distance, dag, backbone)  # with its own message while it works
+        distance, dag, backbone = controls.pick_distance(dataset)
+        cached.distances(dataset, split, distance, dag, backbone)  # with its own message while it works
         _live(dataset, split, distance, dag, backbone)
     else:
         _uniform_only(dataset, split)
@@ -66,7 +66,7 @@ def _uniform_only(dataset: Dataset, split: str) -> None:
         bed = get_testbed(dataset, **setting, distance="jiang_conrath", dag="shortest_path", backbone=None)
         with charts:
             _balance(dataset, split, "shortest_path", {"uniform": bed}, {"uniform": "Uniform sampling"})
-            names = class_names(dataset, split)
+            names = controls.class_names(dataset, split)
             place = dict(zip(dataset.split_class_ids(split).tolist(), names, strict=True))
             st.markdown("**The first task of the testbed**")
             _class_rows(dataset, bed.tasks.class_ids[0], [place[int(c)] for c in bed.tasks.class_ids[0]])
@@ -297,8 +297,8 @@ def _forget_bar() -> None:
 
 
 def _balance(dataset: Dataset, split: str, dag: str, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
-    order = get_order(dataset, split, dag) if dataset.taxonomy is not None else None
-    names = class_names(dataset, split)
+    order = cached.class_order(dataset, split, dag) if dataset.taxonomy is not None else None
+    names = controls.class_names(dataset, split)
     order = np.arange(len(names)) if order is None else order
     shares = {
         titles[name]: 100 * study.class_counts(bed, dataset)[order] / len(bed.tasks) for name, bed in beds.items()
@@ -403,10 +403,10 @@ def _task(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
     class_ids = bed.tasks.class_ids[task]
     order = dataset.split_class_ids(split)
     positions = np.searchsorted(order, class_ids)
-    names = class_names(dataset, split)
+    names = controls.class_names(dataset, split)
     shown = [names[p] for p in positions]
-    distances = get_distances(dataset, split, distance, dag, backbone)
-    graph = get_graph(dataset, split, dag) if dataset.taxonomy is not None else None
+    distances = cached.distances(dataset, split, distance, dag, backbone)
+    graph = cached.graph(dataset, split, dag) if dataset.taxonomy is not None else None
     inside = distances[np.ix_(positions, positions)]
     left, right = st.columns([3, 2], gap="medium")
     with left:
@@ -418,7 +418,7 @@ def _task(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
                 {
                     "class": shown,
                     "its place in the taxonomy": [
-                        " › ".join(study.class_card(graph, distances, int(p)).path[-4:-1]) if graph else ""
+                        " › ".join(maps.class_card(graph, distances, int(p)).path[-4:-1]) if graph else ""
                         for p in positions
                     ],
                     "mean distance to the others": [round(float(v), 2) for v in others],
@@ -458,12 +458,12 @@ def _task(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
             _task_tree(graph, positions)
 
 
-def _task_tree(graph: study.Graph | None, positions: np.ndarray) -> None:
+def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
     if graph is None or len(positions) > 25:
         return
     st.markdown("**Their place in the taxonomy**, from the smallest concept above all of them:")
     st.echarts_chart(
-        taxonomy_figures.plot_task_tree(study.task_map(graph, positions)),
+        taxonomy_figures.plot_task_tree(maps.task_map(graph, positions)),
         key="task_tree",
         height=60 + 34 * len(positions),
         alt="Tree of concepts above the classes of the task",
@@ -550,7 +550,7 @@ def _drawn(dataset: Dataset, setting: dict[str, Any], name: str) -> Testbed:
 def _known_distances(dataset: Dataset, setting: dict[str, Any]) -> np.ndarray | None:
     if not study.possible_distances(dataset):
         return None
-    return get_distances(dataset, setting["split"], setting["distance"], setting["dag"], setting["backbone"])
+    return cached.distances(dataset, setting["split"], setting["distance"], setting["dag"], setting["backbone"])
 
 
 def _bring_testbed(dataset: Dataset, split: str) -> None:
@@ -582,16 +582,16 @@ def _number(value: float) -> str:
 
 
 def get_testbed(dataset: Dataset, **setting: Any) -> Testbed:
-    return _testbed(stamp(dataset), tuple(sorted(setting.items())), dataset)
+    return _testbed(dataset, tuple(sorted(setting.items())))
 
 
-@st.cache_resource(show_spinner="Drawing tasks", max_entries=24)
-def _testbed(of: tuple[str, str], setting: tuple[tuple[str, Any], ...], _dataset: Dataset) -> Testbed:
+@cached.remember("Drawing tasks", 24)
+def _testbed(dataset: Dataset, setting: tuple[tuple[str, Any], ...]) -> Testbed:
     chosen = dict(setting)
-    return study.sample_testbed(_dataset, **chosen, distances=_known_distances(_dataset, chosen))
+    return study.sample_testbed(dataset, **chosen, distances=_known_distances(dataset, chosen))
 
 
-@st.cache_resource(show_spinner="Loading the samplers")
+@cached.remember("Loading the samplers")
 def _warm_up() -> bool:
     study.warm_up()
     return True

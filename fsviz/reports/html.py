@@ -11,18 +11,18 @@ from typing import Any
 
 import pandas as pd
 
-from fsviz.studies import comparison
+from fsviz.reports import tables
 
 
 def results_table(results: pd.DataFrame, published: pd.DataFrame | None = None) -> str:
     """The results as papers print them, best per column bold; published rows below, marked as such."""
-    marks, columns = comparison.best(results), comparison.shown_columns(results)
+    marks, columns = tables.best(results), tables.shown_columns(results)
     many = results["testbed"].nunique() > 1
-    header = ["Method", "Backbone", *(["Testbed"] if many else []), "Tasks", *[comparison.TITLES[c] for c in columns]]
+    header = ["Method", "Backbone", *(["Testbed"] if many else []), "Tasks", *[tables.TITLES[c] for c in columns]]
     rows = []
     for i, row in enumerate(results.to_dict("records")):
         cells = [
-            _text(comparison.name_beside_columns(row)),
+            _text(tables.name_beside_columns(row)),
             _text(row["backbone"]),
             *([_text(row["testbed"])] if many else []),
         ]

@@ -8,8 +8,8 @@ import numpy as np
 
 from fsviz.datasets.published import published_table
 from fsviz.figures import runs as figures
+from fsviz.reports import html as report
 from fsviz.studies import comparison
-from fsviz.ui import report
 from tests.studies.test_comparison import EIGHT, line
 
 NASTY = '</script><script>alert(1)</script> & "q" <img src=x onerror=alert(2)>'

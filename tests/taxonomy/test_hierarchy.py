@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from fsviz import datasets
+from fsviz.datasets import sizes
 from fsviz.figures import overview as figures
-from fsviz.studies import overview
+from fsviz.taxonomy import hierarchy
 
 
 @pytest.mark.parametrize("name", ["mini_imagenet", "df20", "dtd", "cifar100", "digits"])
 def test_the_hierarchy_holds_every_class_once(name: str) -> None:
     dataset = datasets.load(name)
-    tree = overview.class_hierarchy(dataset)
+    tree = hierarchy.class_hierarchy(dataset)
     assert tree.n_classes[0] == dataset.n_classes
     assert len(set(tree.ids)) == len(tree.ids)
     assert set(dataset.classes["class_name"]) <= set(tree.labels)
@@ -29,7 +30,7 @@ def test_tiered_imagenet_keeps_train_and_test_apart_and_mini_does_not() -> None:
     """The reason tieredImageNet exists: its test classes have no close relatives among the training classes."""
 
     def share_of_pure_parents(name: str) -> float:
-        tree = overview.class_hierarchy(datasets.load(name))
+        tree = hierarchy.class_hierarchy(datasets.load(name))
         inner = {p for p in tree.parents if p is not None}
         kinds = [split for node, split in zip(tree.ids, tree.split) if node in inner]
         return sum(kind != "mixed" for kind in kinds) / len(kinds)
@@ -41,14 +42,14 @@ def test_tiered_imagenet_keeps_train_and_test_apart_and_mini_does_not() -> None:
 def test_class_sizes_count_every_class() -> None:
     for name in ("tiered_imagenet", "quickdraw", "mini_imagenet", "fungi"):
         dataset = datasets.load(name)
-        histogram = overview.class_sizes(dataset)
+        histogram = sizes.class_sizes(dataset)
         assert sum(int(n.sum()) for n in histogram.bars.values()) == dataset.n_classes
         assert figures.plot_class_sizes(histogram).data
-    assert overview.class_sizes(datasets.load("df20")) is None
+    assert sizes.class_sizes(datasets.load("df20")) is None
 
 
 def test_sampled_images_are_of_different_classes_and_repeat() -> None:
     demo = datasets.load("demo")
-    ids = overview.sample_image_ids(demo, 12)
+    ids = sizes.sample_image_ids(demo, 12)
     assert len(set(demo.image_class_ids()[ids])) == 12
-    assert ids.tolist() == overview.sample_image_ids(demo, 12).tolist()
+    assert ids.tolist() == sizes.sample_image_ids(demo, 12).tolist()

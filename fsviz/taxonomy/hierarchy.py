@@ -1,11 +1,11 @@
-"""What a dataset is, at a glance: its classes as a hierarchy and the sizes of its classes."""
+"""All classes of a dataset as one tree, each class once."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from fsviz.errors import FsvizError
-from fsviz.records import Dataset, Hierarchy, SizeHistogram
+from fsviz.records import Dataset, Hierarchy
 from fsviz.taxonomy.dag import collapse, split_dag
 
 NEARLY_ALL = 0.8
@@ -62,31 +62,3 @@ def _split_hierarchy(dataset: Dataset) -> Hierarchy:
         n_classes=(len(class_name), *(split.count(g) for g in groups), *(1 for _ in class_name)),
         split=("mixed" if len(groups) > 1 else groups[0], *groups, *split),
     )
-
-
-def class_sizes(dataset: Dataset, n_bins: int = 24) -> SizeHistogram | None:
-    """How many classes have how many images, by split; None where the counts are unknown."""
-    counts = dataset.classes["n_images"]
-    if counts.isna().any() or not len(counts):
-        return None
-    sizes = counts.to_numpy(dtype=float)
-    # Sizes over two decades are only readable on a logarithmic axis.
-    wide = sizes.min() > 0 and sizes.max() / sizes.min() > 100
-    if sizes.min() == sizes.max():
-        edges = np.array([sizes[0] - 0.5, sizes[0] + 0.5])
-    elif wide:
-        edges = np.geomspace(sizes.min(), sizes.max() * 1.0001, n_bins + 1)
-    else:
-        edges = np.linspace(sizes.min(), sizes.max() + 1, min(n_bins, int(np.ptp(sizes)) + 1) + 1)
-    split = dataset.classes["split"].to_numpy()
-    bars = {name: np.histogram(sizes[split == name], edges)[0] for name in dict.fromkeys(split)}
-    return SizeHistogram(edges, bars, float(np.median(sizes)), wide)
-
-
-def sample_image_ids(dataset: Dataset, n: int, seed: int = 0) -> np.ndarray:
-    """n images of different classes where there are that many; always the same for one seed."""
-    class_ids = dataset.image_class_ids()
-    order = np.random.default_rng(seed).permutation(len(class_ids))
-    _, first = np.unique(class_ids[order], return_index=True)  # one image of every class, classes in random order
-    chosen = order[np.sort(first)]
-    return chosen[:n]

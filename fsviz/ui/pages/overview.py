@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from fsviz import datasets
+from fsviz.datasets import sizes
 from fsviz.figures import overview as figures
 from fsviz.records import Dataset, Hierarchy, SizeHistogram
-from fsviz.studies import overview as study
-from fsviz.ui import browse, shell
-from fsviz.ui.gallery import Tile, gallery
+from fsviz.taxonomy.hierarchy import class_hierarchy
+from fsviz.ui.parts import cached, shell
+from fsviz.ui.parts.image_wall import Tile, gallery
 
 N_SAMPLE = 20
 
@@ -51,12 +51,12 @@ def _headline(dataset: Dataset) -> None:
 
 
 def _sample(dataset: Dataset) -> None:
-    ids = study.sample_image_ids(dataset, N_SAMPLE)
+    ids = sizes.sample_image_ids(dataset, N_SAMPLE)
     names = dataset.classes["class_name"].to_numpy()[dataset.image_class_ids()[ids]]
     tiles = [Tile(int(i), str(name)) for i, name in zip(ids, names)]
     clicked = gallery(dataset, tiles, key="overview_sample", tile_px=92)
     if clicked is not None:
-        browse.follow_link()
+        st.session_state.pop("seen_dataset", None)  # the link names the image, not the last click there
         name = names[list(ids).index(clicked)]
         st.page_link(
             "pages/1_Gallery.py",
@@ -70,9 +70,7 @@ def _classes(dataset: Dataset) -> None:
     st.subheader(
         "The classes and how they are related" if dataset.taxonomy is not None else "The classes", anchor=False
     )
-    st.plotly_chart(
-        figures.plot_hierarchy(_hierarchy(dataset.name, datasets.stamp(dataset.name), dataset)), key="hierarchy"
-    )
+    st.plotly_chart(figures.plot_hierarchy(_hierarchy(dataset)), key="hierarchy")
     if dataset.taxonomy is not None:
         st.caption(
             "Each box is a group of classes in the taxonomy, as large as its number of classes; click to go in, click "
@@ -85,12 +83,12 @@ def _classes(dataset: Dataset) -> None:
 
 def _sizes(dataset: Dataset) -> None:
     st.subheader("Images a class", anchor=False)
-    sizes = _class_sizes(dataset.name, datasets.stamp(dataset.name), dataset)
-    if sizes is None:
+    histogram = _class_sizes(dataset)
+    if histogram is None:
         st.caption("The number of images of each class is not known; classes count the same.")
         return
-    st.plotly_chart(figures.plot_class_sizes(sizes), key="sizes")
-    st.caption(f"{dataset.n_classes:,} classes; half of them have at least {sizes.median:,.0f} images.")
+    st.plotly_chart(figures.plot_class_sizes(histogram), key="sizes")
+    st.caption(f"{dataset.n_classes:,} classes; half of them have at least {histogram.median:,.0f} images.")
 
 
 def _offers(dataset: Dataset) -> None:
@@ -116,11 +114,11 @@ def _doors(dataset: Dataset) -> None:
                     st.caption(f"⬜ {shell.plain(dataset.title)} has no {' or '.join(missing)} yet.")
 
 
-@st.cache_data(show_spinner=False, max_entries=32)
-def _hierarchy(name: str, stamp: str, _dataset: Dataset) -> Hierarchy:
-    return study.class_hierarchy(_dataset)
+@cached.remember()
+def _hierarchy(dataset: Dataset) -> Hierarchy:
+    return class_hierarchy(dataset)
 
 
-@st.cache_data(show_spinner=False, max_entries=32)
-def _class_sizes(name: str, stamp: str, _dataset: Dataset) -> SizeHistogram | None:
-    return study.class_sizes(_dataset)
+@cached.remember()
+def _class_sizes(dataset: Dataset) -> SizeHistogram | None:
+    return sizes.class_sizes(dataset)

@@ -9,15 +9,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fsviz import datasets
+from fsviz import datasets, features
+from fsviz.datasets import filtering
 from fsviz.datasets.saved import moved_sentence
 from fsviz.errors import FsvizError, Missing
+from fsviz.features import neighbours
 from fsviz.figures import palette
 from fsviz.records import Dataset
-from fsviz.studies import browsing, neighbours
-from fsviz.ui import shell
-from fsviz.ui.gallery import PER_PAGE, Row, Tile, gallery, task_rows
-from fsviz.ui.shell import plain
+from fsviz.taxonomy import places
+from fsviz.ui.parts import cached, shell
+from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
+from fsviz.ui.parts.shell import plain
 
 CLASSES_PER_PAGE = 12
 # What is told about an image stays in sight while the wall beside it is scrolled.
@@ -38,7 +40,7 @@ def show(dataset: Dataset) -> None:
         _class_list(dataset)
         return
     wanted, order, view = _settings(dataset)
-    image_ids = browsing.select_images(dataset, wanted, order, seed=4)
+    image_ids = filtering.select_images(dataset, wanted, order, seed=4)
     _headline(dataset, image_ids)
     if not len(image_ids):
         st.info("No image passes all of these filters. Take one of them away in the sidebar.", icon="🔍")
@@ -55,7 +57,7 @@ def show(dataset: Dataset) -> None:
 # Filters
 
 
-def _settings(dataset: Dataset) -> tuple[browsing.Filter, str, str]:
+def _settings(dataset: Dataset) -> tuple[filtering.Filter, str, str]:
     split = shell.pick_split(dataset, default="all")
     with st.sidebar:
         names = dataset.classes["class_name"].iloc[dataset.split_class_ids(split)].astype(str)
@@ -68,13 +70,13 @@ def _settings(dataset: Dataset) -> tuple[browsing.Filter, str, str]:
         if dataset.attributes:
             for name in _multiselect("Filter by attribute", list(dataset.attributes), "by", "none"):
                 attributes[name] = _attribute(dataset, name)
-        orders = [browsing.SHUFFLED, browsing.BY_CLASS, *dataset.attributes]
+        orders = [filtering.SHUFFLED, filtering.BY_CLASS, *dataset.attributes]
         order = _selectbox("Order", orders, "order")
         views = ("Images", "Classes")
         view = st.segmented_control("Show", views, default="Images", key="view", bind="query-params", required=True)
     by_name = pd.Series(dataset.classes.index, index=dataset.classes["class_name"].astype(str))
     class_ids = by_name[by_name.index.isin(classes)].tolist()
-    return browsing.Filter(split, class_ids, contexts, attributes), order, str(view or "Images")
+    return filtering.Filter(split, class_ids, contexts, attributes), order, str(view or "Images")
 
 
 def _multiselect(label: str, options: list[str], key: str, placeholder: str) -> list[str]:
@@ -92,7 +94,7 @@ def _selectbox(label: str, options: list[str], key: str) -> str:
 
 def _attribute(dataset: Dataset, name: str) -> Any:
     """The part of an attribute to keep, in the URL as with_NAME; what the dataset does not have is forgotten."""
-    values = browsing.attribute_values(dataset, name)
+    values = filtering.attribute_values(dataset, name)
     label, key = name.replace("_", " "), f"with_{name}"
     kept = st.session_state.get(key)
     if isinstance(values, tuple):
@@ -180,11 +182,6 @@ def _page(n: int, per_page: int) -> int:
     return st.pagination(n_pages, key="page", bind="query-params")
 
 
-def follow_link() -> None:
-    """Lets the next visit to the Gallery show the image that the link names, not the one last clicked there."""
-    st.session_state.pop("seen_dataset", None)
-
-
 def _selected(dataset: Dataset, clicked: int | None, first: int) -> int:
     """The image to tell about: the last one clicked, on the wall or among the neighbours, kept in the URL as image.
 
@@ -212,7 +209,7 @@ def _selected(dataset: Dataset, clicked: int | None, first: int) -> int:
 
 
 def _detail(dataset: Dataset, image_id: int, chosen: bool) -> None:
-    row = browsing.image_row(dataset, image_id)
+    row = filtering.image_row(dataset, image_id)
     st.subheader(plain(str(row["class"])), anchor=False)
     if not chosen:
         st.caption("The first image shown. Click another one to see its neighbours.")
@@ -238,7 +235,7 @@ def _picture(dataset: Dataset, image_id: int) -> None:
 
 
 def _place(dataset: Dataset, class_id: int) -> None:
-    place = _cached_place(dataset.name, datasets.stamp(dataset.name), class_id, dataset)
+    place = _known_place(dataset, class_id)
     if place is None:
         return
     st.markdown("**Its place among meanings**")
@@ -283,7 +280,7 @@ def _bar(name: str, n: int, most: int, here: bool) -> str:
 
 def _neighbours(dataset: Dataset, image_id: int) -> None:
     st.markdown("**Its nearest neighbours in feature space**")
-    known = neighbours.backbones(dataset)
+    known = features.available(dataset)
     if not known:
         st.info(
             "A backbone (a trained image network) must look at the images first. "
@@ -303,8 +300,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
             st.session_state.pop("backbone", None)
         backbone = st.selectbox("Backbone", known, key="backbone", bind="query-params")
     try:
-        stamp = datasets.stamp(dataset.name)
-        near, cosines = _cached_neighbours(dataset.name, stamp, backbone, image_id, dataset)
+        near, cosines = _nearest(dataset, backbone, image_id)
     except Missing as error:
         st.info(str(error), icon="🧩")
         return
@@ -327,17 +323,14 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
         st.rerun()
 
 
-@st.cache_data(show_spinner=False, max_entries=2000)
-def _cached_place(name: str, stamp: str, class_id: int, _dataset: Dataset) -> neighbours.Place | None:
-    return neighbours.place_in_taxonomy(_dataset, class_id)
+@cached.remember(most=2000)
+def _known_place(dataset: Dataset, class_id: int) -> places.Place | None:
+    return places.place_in_taxonomy(dataset, class_id)
 
 
-@st.cache_data(show_spinner="Comparing features …", max_entries=2000)
-def _cached_neighbours(
-    name: str, stamp: str, backbone: str, image_id: int, _dataset: Dataset
-) -> tuple[np.ndarray, np.ndarray]:
-    near, cosines = neighbours.nearest_images_of(_dataset, backbone, image_id, N_NEIGHBOURS)
-    return near, cosines
+@cached.remember("Comparing features …", 2000)
+def _nearest(dataset: Dataset, backbone: str, image_id: int) -> tuple[np.ndarray, np.ndarray]:
+    return neighbours.nearest_images_of(dataset, backbone, image_id, N_NEIGHBOURS)
 
 
 # A dataset without pixels

@@ -1,66 +1,11 @@
-"""What lies near an image and near its class: neighbours in feature space, and the class's place in the taxonomy."""
+"""Where one class sits in its dataset's taxonomy, and which classes are its nearest relatives."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
 
-import numpy as np
-
-from fsviz import features
-from fsviz.errors import Missing
-from fsviz.records import Dataset, Features
-
-_ROWS = 65_536  # feature rows compared at a time, so that a large memory-mapped store never has to fit
-
-
-def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tuple[np.ndarray, np.ndarray]:
-    """The k images nearest to each of Q images by the cosine of their features, the image itself left out.
-
-    Returns image_ids (Q, k) and cosines (Q, k), nearest first; fewer than k columns when there are fewer images.
-    """
-    image_ids = np.atleast_1d(np.asarray(image_ids, dtype=np.int64))
-    rows = stored.rows_of(image_ids)
-    if (rows < 0).any():
-        missing = int(image_ids[rows < 0][0])
-        raise Missing(
-            f"Image {missing} has no features under {stored.backbone}: it was added later or could not be opened. "
-            f"Run 'python -m fsviz extract {stored.dataset} --backbone {stored.backbone}' again."
-        )
-    query = _unit(stored.values[rows])
-    n = len(stored.values)
-    k = min(k, n - 1)
-    best_rows = np.empty((len(rows), 0), dtype=np.int64)
-    best = np.empty((len(rows), 0), dtype=np.float32)
-    for start in range(0, n, _ROWS):
-        block = _unit(stored.values[start : start + _ROWS])
-        cosines = query @ block.T
-        own = (rows >= start) & (rows < start + len(block))
-        cosines[np.flatnonzero(own), rows[own] - start] = -np.inf
-        best = np.concatenate([best, cosines], axis=1)
-        best_rows = np.concatenate(
-            [best_rows, np.broadcast_to(np.arange(start, start + len(block)), cosines.shape)], axis=1
-        )
-        keep = np.argsort(-best, axis=1, kind="stable")[:, :k]
-        best = np.take_along_axis(best, keep, axis=1)
-        best_rows = np.take_along_axis(best_rows, keep, axis=1)
-    return stored.image_ids[best_rows], best
-
-
-def nearest_images_of(dataset: Dataset, backbone: str, image_id: int, k: int = 12) -> tuple[np.ndarray, np.ndarray]:
-    """The k nearest images (k,) of one image under a backbone's stored features, and their cosines (k,)."""
-    near, cosines = nearest_images(features.load(dataset, backbone), np.array([image_id]), k)
-    return near[0], cosines[0]
-
-
-def backbones(dataset: Dataset) -> list[str]:
-    """The backbones that have features of a dataset."""
-    return features.available(dataset)
-
-
-def _unit(values: np.ndarray) -> np.ndarray:
-    values = np.asarray(values, dtype=np.float32)
-    return values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12)
+from fsviz.records import Dataset
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from fsviz.datasets.preview import Preview
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset
 from fsviz.studies import extraction, own_images, torchvision_sets
-from fsviz.studies.own_images import Guess
-from fsviz.ui import shell
-from fsviz.ui.gallery import Tile, gallery
-from fsviz.ui.shell import plain
+from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
+from fsviz.ui.parts import shell
+from fsviz.ui.parts.image_wall import Tile, gallery
+from fsviz.ui.parts.shell import plain
 
 ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
 FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "A zip file to upload", "A dataset to download"
@@ -287,7 +287,7 @@ def _meanings(preview: Preview) -> tuple[dict[str, str], pd.DataFrame | str | No
         return {}, None, True
     if how == NESTED:
         st.caption("Classes in the same folder are related, and closer the further down they part.")
-        return {}, own_images.FOLDERS, True
+        return {}, FOLDERS, True
     if how == OWN:
         return _own_taxonomy(names)
     with st.spinner("Looking the class names up in WordNet …"):
@@ -302,7 +302,7 @@ def _own_taxonomy(names: list[str]) -> tuple[dict[str, str], pd.DataFrame | None
         return {}, None, False
     try:
         edges = _edges(file.getvalue())
-        own_images.taxonomy_from_edges(edges, names)
+        taxonomy_from_edges(edges, names)
     except FsvizError as error:
         st.error(plain(str(error)), icon="⚠️")
         return {}, None, False
@@ -319,7 +319,7 @@ def _edges(content: bytes) -> pd.DataFrame:
 
 @st.cache_data(show_spinner=False, max_entries=8)
 def _guesses(names: tuple[str, ...]) -> list[Guess]:
-    return own_images.guess_senses(names)
+    return guess_senses(names)
 
 
 def _sense_table(guesses: list[Guess], preview: Preview) -> dict[str, str]:
@@ -331,7 +331,7 @@ def _sense_table(guesses: list[Guess], preview: Preview) -> dict[str, str]:
         placeholder="a word, such as crane: its meanings join the choices of the table",
     )
     if word.strip():
-        (other,) = own_images.guess_senses([word.strip()])
+        (other,) = guess_senses([word.strip()])
         senses |= {sense.synset_id: sense for sense in other.candidates}
         st.caption(f"{len(other.candidates)} meanings of “{plain(word.strip())}” can now be chosen below.")
     labels = {synset: _sense_label(sense) for synset, sense in senses.items()}

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from fsviz import datasets
+from fsviz.datasets import filtering
+from fsviz.datasets.filtering import BY_CLASS, SHUFFLED, Filter, select_images
 from fsviz.errors import Missing, UnknownName
 from fsviz.records import Dataset
-from fsviz.studies import browsing
-from fsviz.studies.browsing import BY_CLASS, SHUFFLED, Filter, select_images
 
 
 @pytest.fixture
@@ -62,13 +62,13 @@ def test_orders(toy: Dataset) -> None:
 
 
 def test_attribute_values_and_rows(toy: Dataset) -> None:
-    assert browsing.attribute_values(toy, "blur") == (0.1, 0.9)
-    assert browsing.attribute_values(toy, "night") == [False, True]
-    assert browsing.attribute_values(toy, "style") == ["x", "y"]
+    assert filtering.attribute_values(toy, "blur") == (0.1, 0.9)
+    assert filtering.attribute_values(toy, "night") == [False, True]
+    assert filtering.attribute_values(toy, "style") == ["x", "y"]
     expected = {"image": 0, "class": "c", "split": "test", "context": "grass"}
     expected |= {"blur": 0.5, "night": True, "style": "x", "file": "u"}
-    assert browsing.image_row(toy, 0) == expected
-    row = browsing.image_row(toy, 3)
+    assert filtering.image_row(toy, 0) == expected
+    row = filtering.image_row(toy, 3)
     assert "context" not in row and row["style"] is None
 
 
@@ -81,7 +81,7 @@ def test_the_demo_can_be_filtered_by_everything_it_offers() -> None:
     demo = datasets.load("demo")
     assert demo.images is not None
     for name in demo.attributes:
-        values = browsing.attribute_values(demo, name)
+        values = filtering.attribute_values(demo, name)
         kept = select_images(demo, Filter(attributes={name: values if isinstance(values, tuple) else values[:1]}))
         assert 0 < len(kept) <= len(demo.images)
         assert len(select_images(demo, Filter(), name)) == len(demo.images)

@@ -1,125 +1,18 @@
-"""What the pages Evaluate and Runs share: runs under way, and the images behind the mistakes."""
+"""The images behind the mistakes of a method: the pairs of classes it confuses, one image over all its tasks."""
 
 from __future__ import annotations
-
-import time
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fsviz import jobs
-from fsviz.errors import FsvizError
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.studies import comparison
-from fsviz.ui import shell
-from fsviz.ui.gallery import Row, Tile, gallery, task_rows
+from fsviz.ui.parts import shell
+from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 
-STATES = {
-    "queued": "⏳ waiting",
-    "running": "▶️ running",
-    "finished": "✅ finished",
-    "cancelled": "⏹️ cancelled",
-    "failed": "⚠️ failed",
-    "interrupted": "⏸️ interrupted",
-}
 _SHOWN_PAIRS = 8
 _SHOWN_IMAGES = 12
-
-
-def show_most_accurate(where: Any, top: Any) -> None:
-    """The headline number of the best row of a table: its accuracy, its interval and its name."""
-    where.metric(
-        "Most accurate",
-        f"{top['accuracy']:.1f} ± {top['ci95']:.1f} %",
-        str(top["name"]),
-        delta_color="off",
-        delta_arrow="off",
-        help="Mean accuracy over the tasks with its 95% interval.",
-    )
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
-    if seconds < 1:
-        return "a second or less"
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
-
-
-# --- runs under way ----------------------------------------------------------------------------------------------
-
-
-def active_runs(key: str, study: str | None = None) -> None:
-    """Progress of every run under way, told again each second.
-
-    Runs that others start, or that end, change the whole page: also an idle page looks every few seconds.
-    """
-    known = _states(jobs.list_runs(study))
-    busy = any(state in ("queued", "running") for _, state in known)
-    st.fragment(_poll, run_every=1.0 if busy else 4.0)(key, study, known)
-
-
-def _poll(key: str, study: str | None, known: tuple[tuple[str, str], ...]) -> None:
-    try:
-        runs = jobs.list_runs(study)
-    except FsvizError as error:
-        st.error(shell.plain(str(error)), icon="⚠️")
-        return
-    if _states(runs) != known:
-        st.rerun(scope="app")
-    for run in runs:
-        if run.active:
-            show_progress(run, key)
-
-
-def _states(runs: Sequence[jobs.Run]) -> tuple[tuple[str, str], ...]:
-    return tuple((run.id, run.state) for run in runs)
-
-
-def show_progress(run: jobs.Run, key: str) -> None:
-    """One run under way: how far, how long still, accuracy so far with its interval, and a way to stop it."""
-    with st.container(border=True, key=f"{key}_{run.id}"):
-        left, right = st.columns([5, 1], vertical_alignment="center")
-        title = f"{run.study} on {run.spec.get('dataset', '?')}"
-        left.markdown(f"**{STATES[run.state]}** · {shell.plain(title)} · run `{run.id}`")
-        if right.button("Cancel", key=f"{key}_cancel_{run.id}", width="stretch"):
-            with st.spinner("Stopping the run. What is finished is kept."):
-                jobs.cancel(run.id)
-            st.rerun(scope="app")
-        text = run.message or "starting"
-        if run.state == "queued":
-            text = f"waits for a free worker ({jobs.n_workers()} at a time)"
-        elif run.n_done:
-            left_over = run.seconds / run.n_done * (run.n_chunks - run.n_done)
-            text += f" · about {duration(left_over)} left"
-        st.progress(min(1.0, run.share_done), text=shell.plain(text))
-        results = (run.summary or {}).get("results") or []
-        if results and "accuracy" in results[0]:
-            cells = " &nbsp;·&nbsp; ".join(
-                f"{shell.plain(r['label'])} **{r['accuracy']:.1f}**{_half(r)} % ({r['n_tasks']:,} tasks)"
-                for r in results
-            )
-            st.caption(f"Accuracy so far: {cells}")
-
-
-def _half(result: Mapping[str, Any]) -> str:
-    return f" ± {result['ci95']:.1f}" if result.get("ci95") is not None else ""
-
-
-def when(moment: float) -> str:
-    """A time in words: today by the clock, older by the date."""
-    local = time.localtime(moment)
-    same_day = time.strftime("%Y%m%d", local) == time.strftime("%Y%m%d")
-    return time.strftime("%H:%M:%S" if same_day else "%d %b %Y, %H:%M", local)
-
-
-# --- why: the images behind the mistakes -------------------------------------------------------------------------
 
 
 def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: str, key: str) -> None:

@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fsviz import datasets, jobs
+from fsviz import datasets, features, jobs
 from fsviz.errors import Missing
 from fsviz.figures import hard as figures
 from fsviz.records import PAD, Dataset
 from fsviz.studies import hard_sets as study
 from fsviz.studies import stress
 from fsviz.studies.hard_sets import HardSets
-from fsviz.ui import shell
-from fsviz.ui.gallery import Row, Tile, task_rows
+from fsviz.ui.parts import shell
+from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 
 AT_ONCE = 500  # tasks that FastDiffSel searches while the page waits; more run in the background
 PREVIEW = 200
@@ -31,7 +31,7 @@ SET_WORDS = {"hard": "Hard support", "random": "Random support", "easy": "Easy s
 
 
 def show(dataset: Dataset) -> None:
-    known = study.backbones(dataset)
+    known = features.available(dataset)
     if not known:
         shell.needs(dataset, "features")
         raise Missing(

@@ -12,13 +12,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fsviz import jobs
+from fsviz import features, jobs
 from fsviz.datasets.published import published_benchmarks, published_table
 from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
 from fsviz.records import Dataset, Predictions, Tasks
+from fsviz.reports import html as report
+from fsviz.reports import tables
 from fsviz.studies import comparison, evaluate
-from fsviz.ui import report, results, shell
+from fsviz.ui.parts import mistakes, run_panel, shell
 
 FIRST_RUN = ("protonet", "simpleshot", "ridge", "bd_cspn", "finetune")
 NONE = "none"
@@ -29,7 +31,7 @@ def show(dataset: Dataset) -> None:
     said = jobs.notice()
     if said:
         st.warning(shell.plain(said), icon="🛠️")
-    results.active_runs("runs")
+    run_panel.active_runs("runs")
     if not any(run.study == "evaluate" for run in runs):
         _first_run(dataset)
         if runs:
@@ -49,7 +51,7 @@ def show(dataset: Dataset) -> None:
 
 def _first_run(dataset: Dataset) -> None:
     """No evaluation yet: a button that makes one, and published numbers to look at meanwhile."""
-    known = evaluate.backbones(dataset)
+    known = features.available(dataset)
     left, right = st.columns([3, 2], vertical_alignment="center")
     if known:
         titles = [evaluate.methods()[name].title for name in FIRST_RUN]
@@ -174,15 +176,15 @@ def _row(run: jobs.Run) -> dict[str, Any]:
         what, tasks = str(run.spec.get("backbone", "")), ""
     return {
         "run": run.id,
-        "state": results.STATES[run.state],
+        "state": run_panel.STATES[run.state],
         "progress": run.share_done,
-        "started": results.when(run.created),
+        "started": run_panel.when(run.created),
         "study": run.study,
         "dataset": str(run.spec.get("dataset", "?")),
         "what": what,
         "tasks": tasks,
         "best accuracy (%)": max(accuracies) if accuracies else None,
-        "time": results.duration(run.seconds),
+        "time": run_panel.duration(run.seconds),
         "device": str(run.spec.get("device", "")),
         "note": run.error or ("" if run.state == "finished" else run.message),
     }
@@ -270,7 +272,7 @@ def _headline(table: pd.DataFrame, main: list[comparison.Line], differences: pd.
     here = table[table["digest"] == main[0].digest]
     top = here.loc[here["accuracy"].idxmax()]
     best, margin, drop, tasks = st.columns(4)
-    results.show_most_accurate(best, top)
+    run_panel.show_most_accurate(best, top)
     if len(differences):
         second = differences.iloc[0]
         margin.metric(
@@ -403,12 +405,12 @@ def _exports(
 
     def as_json() -> str:
         body = {
-            "results": comparison.to_records(plain),
-            "differences": comparison.to_records(differences),
+            "results": tables.to_records(plain),
+            "differences": tables.to_records(differences),
             "runs": recipes,
         }
         if published is not None:
-            body["published"] = comparison.to_records(published)
+            body["published"] = tables.to_records(published)
         return json.dumps(body, indent=2)
 
     def as_report() -> str:
@@ -420,8 +422,8 @@ def _exports(
         (
             ("CSV", lambda: plain.to_csv(index=False), "csv", "text/csv"),
             ("JSON", as_json, "json", "application/json"),
-            ("LaTeX", lambda: comparison.to_latex(table), "tex", "text/plain"),
-            ("Markdown", lambda: comparison.to_markdown(table), "md", "text/markdown"),
+            ("LaTeX", lambda: tables.to_latex(table), "tex", "text/plain"),
+            ("Markdown", lambda: tables.to_markdown(table), "md", "text/markdown"),
             ("HTML report", as_report, "html", "text/html"),
         ),
         strict=True,
@@ -485,7 +487,7 @@ def _mistakes(lines: list[comparison.Line]) -> None:
     except FsvizError as error:
         st.caption(f"The images cannot be shown: {shell.plain(str(error))}")
         return
-    results.show_confusions(dataset, answer, tasks, shell.plain(str(who)), key=f"mistakes_{line.run_id}_{line.entry}")
+    mistakes.show_confusions(dataset, answer, tasks, shell.plain(str(who)), key=f"mistakes_{line.run_id}_{line.entry}")
 
 
 # --- cached ------------------------------------------------------------------------------------------------------

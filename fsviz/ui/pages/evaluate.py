@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from fsviz import datasets, jobs
+from fsviz import datasets, features, jobs
 from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
 from fsviz.records import Dataset, Predictions, Testbed
 from fsviz.studies import comparison, evaluate
-from fsviz.ui import results, shell
+from fsviz.ui.parts import mistakes, run_panel, shell
 
 LOOK_TASKS = 200
 LOOK_SECONDS = 1.0  # a method whose first look would take longer waits for the run
@@ -24,7 +24,7 @@ N_TASKS = (100, 200, 500, 1000, 2000, 5000, 10000)
 
 
 def show(dataset: Dataset) -> None:
-    known = evaluate.backbones(dataset)
+    known = features.available(dataset)
     if not known:
         _no_features(dataset)
         return
@@ -32,7 +32,7 @@ def show(dataset: Dataset) -> None:
         _devices()  # the first visit loads torch
     with st.sidebar:
         spec = _settings(dataset, known)
-    results.active_runs("evaluate", "evaluate")
+    run_panel.active_runs("evaluate", "evaluate")
     _just_finished()
     if spec is None:
         st.info("Choose at least one method and one backbone in the sidebar.", icon="👈")
@@ -54,7 +54,7 @@ def _no_features(dataset: Dataset) -> None:
         "backbone, a frozen network, sees in every image. Extract them once; it runs in the background.",
         icon="🧩",
     )
-    results.active_runs("extract", "extraction")
+    run_panel.active_runs("extract", "extraction")
     if st.button("Extract features with EfficientNet-Lite0", type="primary"):
         jobs.submit(
             {"study": "extraction", "dataset": dataset.name, "backbone": "efficientnet_lite0", "device": "auto"}
@@ -263,9 +263,9 @@ def _estimate(spec: dict[str, Any]) -> str:
     rows = _timed(json.dumps(spec), datasets.stamp(spec["dataset"]))
     total = sum(row["seconds"] for row in rows)
     slowest = max(rows, key=lambda row: row["seconds"])
-    text = f"about **{results.duration(total)}** on {_device_name(spec['device'])}, from a quick trial"
+    text = f"about **{run_panel.duration(total)}** on {_device_name(spec['device'])}, from a quick trial"
     if len(rows) > 1 and slowest["seconds"] > 5:
-        text += f" (the slowest, {shell.plain(slowest['label'])}, {results.duration(slowest['seconds'])})"
+        text += f" (the slowest, {shell.plain(slowest['label'])}, {run_panel.duration(slowest['seconds'])})"
     return text
 
 
@@ -360,7 +360,7 @@ def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
         )
     st.subheader("What gets confused", anchor=False)
     best = named[top["name"]]
-    results.show_confusions(dataset, answers[best.key], testbed.tasks, shell.plain(str(top["name"])), key="look")
+    mistakes.show_confusions(dataset, answers[best.key], testbed.tasks, shell.plain(str(top["name"])), key="look")
     return True
 
 
@@ -371,7 +371,7 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
         f"{tasks.query.shape[2]} queries a class. The whole run takes more tasks for narrower intervals."
     )
     best, second, fine, coarse = st.columns(4)
-    results.show_most_accurate(best, top)
+    run_panel.show_most_accurate(best, top)
     chance = 100 * tasks.chance
     if len(table) > 1:
         runner = table[table["name"] != top["name"]].sort_values("accuracy").iloc[-1]

@@ -1,0 +1,35 @@
+"""How large the classes of a dataset are, and a few images that stand for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fsviz.records import Dataset, SizeHistogram
+
+
+def class_sizes(dataset: Dataset, n_bins: int = 24) -> SizeHistogram | None:
+    """How many classes have how many images, by split; None where the counts are unknown."""
+    counts = dataset.classes["n_images"]
+    if counts.isna().any() or not len(counts):
+        return None
+    sizes = counts.to_numpy(dtype=float)
+    # Sizes over two decades are only readable on a logarithmic axis.
+    wide = sizes.min() > 0 and sizes.max() / sizes.min() > 100
+    if sizes.min() == sizes.max():
+        edges = np.array([sizes[0] - 0.5, sizes[0] + 0.5])
+    elif wide:
+        edges = np.geomspace(sizes.min(), sizes.max() * 1.0001, n_bins + 1)
+    else:
+        edges = np.linspace(sizes.min(), sizes.max() + 1, min(n_bins, int(np.ptp(sizes)) + 1) + 1)
+    split = dataset.classes["split"].to_numpy()
+    bars = {name: np.histogram(sizes[split == name], edges)[0] for name in dict.fromkeys(split)}
+    return SizeHistogram(edges, bars, float(np.median(sizes)), wide)
+
+
+def sample_image_ids(dataset: Dataset, n: int, seed: int = 0) -> np.ndarray:
+    """n images of different classes where there are that many; always the same for one seed."""
+    class_ids = dataset.image_class_ids()
+    order = np.random.default_rng(seed).permutation(len(class_ids))
+    _, first = np.unique(class_ids[order], return_index=True)  # one image of every class, classes in random order
+    chosen = order[np.sort(first)]
+    return chosen[:n]

@@ -1,0 +1,1 @@
+"""One module per page, named as the page is. No page imports another."""

@@ -1,0 +1,1 @@
+"""Pieces that several pages are made of: the frame, controls, walls of images, runs under way."""
