@@ -39,13 +39,21 @@ def register(commands: argparse._SubParsersAction) -> None:
     imported = add_command(
         commands, "import-features", run_import, show_import, "features made elsewhere: npz, npy, parquet or HDF5"
     )
-    imported.add_argument("name", help="a new dataset's name, or one whose images the rows are")
+    imported.add_argument(
+        "name",
+        help="a new dataset's name, or one whose images the rows are: matched by a column or array of paths (path, "
+        "paths, image) or image_ids (image_id), in any order; without one, by row",
+    )
     imported.add_argument("file", help="the file of features")
     _import_options(imported)
 
 
 def _import_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--labels", metavar="FILE", help="one label a row, where the features file has none")
+    parser.add_argument(
+        "--labels",
+        metavar="FILE",
+        help="one label a row, where the features file has none; a CSV may name the images, too (path,label)",
+    )
     parser.add_argument("--like", metavar="DATASET", help="take class names, splits and taxonomy from this dataset")
     parser.add_argument("--split", help="with --like: numeric labels count through the classes of this split")
     parser.add_argument("--backbone", default="imported", help="what to call the features (default: imported)")
@@ -129,11 +137,14 @@ def run_import(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_import(result: dict[str, Any]) -> str:
-    what = "joined the dataset" if result["attached"] else "are the new dataset"
-    return (
-        f"{result['n_images']:,} features of {result['dims']} dimensions in {result['n_classes']} classes {what} "
-        f"{result['dataset']} as {result['backbone']!r}.\n{result['path']}"
-    )
+    what = "joined the dataset" if result["attached"] else f"in {result['n_classes']} classes are the new dataset"
+    lines = [
+        f"{result['n_images']:,} features of {result['dims']} dimensions {what} {result['dataset']} as "
+        f"{result['backbone']!r}.",
+        result["joined"],
+        result["path"],
+    ]
+    return "\n".join(line for line in lines if line)
 
 
 class _Told:

@@ -18,6 +18,7 @@ from fsviz.records import Dataset
 
 MAX_PIXELS = 64_000_000  # 8,000 x 8,000: more than any camera picture a few-shot dataset holds
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+_STRIP = 2_000_000  # pixels converted at a time
 SUFFIXES = frozenset(
     (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
 )
@@ -32,13 +33,11 @@ def open_file(
     """One image file as RGB, upright (EXIF orientation applied), transparency laid on white.
 
     root      the file must lie below it, also after following symbolic links
-    at_least  a JPEG may be decoded smaller, as long as no side falls below this (0: full size)
+    at_least  the image may be opened smaller, as long as no side falls below this (0: full size)
     """
     path = inside(path, root)
     with _opened(path) as image:
-        if at_least:
-            image.draft("RGB", (at_least, at_least))
-        return _pixels(image, path)
+        return _pixels(image, path, at_least)
 
 
 def thumbnail(dataset: Dataset, image_id: int, px: int) -> Image.Image:
@@ -82,7 +81,7 @@ def problem_of(path: str | os.PathLike[str], root: str | os.PathLike[str] | None
         path = inside(path, root)
         with _opened(path) as image:
             if not _ends_well(path, image.format or ""):
-                _pixels(image, path)
+                _loaded(image, path)
     except BadInput as error:
         return str(error)
     return ""
@@ -140,11 +139,10 @@ def _opened(path: Path) -> Image.Image:
     return image
 
 
-def _pixels(image: Image.Image, path: Path) -> Image.Image:
+def _loaded(image: Image.Image, path: Path) -> None:
+    """Decodes the pixels, or says in one sentence that they cannot be."""
     try:
         image.load()
-        upright = ImageOps.exif_transpose(image)
-        return _rgb(upright)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise _too_large(path) from None
     except Exception:
@@ -153,13 +151,38 @@ def _pixels(image: Image.Image, path: Path) -> Image.Image:
         ) from None
 
 
-def _rgb(image: Image.Image) -> Image.Image:
+def _pixels(image: Image.Image, path: Path, at_least: int = 0) -> Image.Image:
+    """RGB, upright. What the decoder gave is never copied whole: it may have 256 MB, and its copies as much each."""
+    if at_least:
+        image.draft("RGB", (at_least, at_least))
+    _loaded(image, path)
+    factor = max(1, min(image.size) // (2 * at_least)) if at_least else 1
+    try:
+        ImageOps.exif_transpose(image, in_place=True)
+        return _rgb(image, factor)
+    except Exception:  # a broken EXIF block or palette, grey values that are not finite
+        raise BadInput(f"{_shown(path)} is damaged: its colours cannot be read. Replace or remove it.") from None
+
+
+def _rgb(image: Image.Image, factor: int = 1) -> Image.Image:
+    """The image as RGB, strip by strip, `factor` times smaller: each pixel is the mean of a square of pixels."""
     if image.mode == "RGB":
-        return image
+        return image if factor == 1 else image.reduce(factor)
+    scale_and_shift = _grey_range(image) if image.mode in ("I", "F") else (1.0, 0.0)
+    result = Image.new("RGB", (-(-image.width // factor), -(-image.height // factor)))
+    height = factor * max(1, _STRIP // (factor * image.width))
+    for top in range(0, image.height, height):
+        strip = image.crop((0, top, image.width, min(top + height, image.height)))
+        strip = _strip_rgb(strip, *scale_and_shift)
+        result.paste(strip if factor == 1 else strip.reduce(factor), (0, top // factor))
+    return result
+
+
+def _strip_rgb(image: Image.Image, scale: float, shift: float) -> Image.Image:
     if image.mode.startswith("I;16"):  # 16-bit grey would be clipped to white
         return image.convert("I").point(lambda value: value * (1 / 256)).convert("L").convert("RGB")
     if image.mode in ("I", "F"):
-        return _eight_bit(image).convert("RGB")
+        return image.convert("F").point(lambda value: value * scale + shift).convert("L").convert("RGB")
     if image.has_transparency_data:
         image = image.convert("RGBA")
         white = Image.new("RGBA", image.size, (255, 255, 255, 255))
@@ -167,8 +190,9 @@ def _rgb(image: Image.Image) -> Image.Image:
     return image.convert("RGB")
 
 
-def _eight_bit(image: Image.Image) -> Image.Image:
-    """Grey of 32 bits, whole or real: values up to 1, 255 or 65,535 keep their meaning, others are stretched."""
+def _grey_range(image: Image.Image) -> tuple[float, float]:
+    """Scale and shift to 8 bits of grey of 32 bits: values up to 1, 255 or 65,535 keep their meaning, others are
+    stretched."""
     low, high = image.getextrema()
     if low >= 0 and high <= 1 and image.mode == "F":
         scale, shift = 255.0, 0.0
@@ -181,11 +205,14 @@ def _eight_bit(image: Image.Image) -> Image.Image:
         shift = -low * scale
     if not (math.isfinite(scale) and math.isfinite(shift)):
         raise ValueError("the grey values are not finite")
-    return image.convert("F").point(lambda value: value * scale + shift).convert("L")
+    return scale, shift
 
 
 def _ends_well(path: Path, form: str) -> bool:
-    """Whether the file's last bytes are those its format ends with (JPEG and PNG; others are decoded to be sure)."""
+    """Whether a file ends as its format does (JPEG, PNG, WebP; others are decoded to be sure)."""
+    if form == "WEBP":  # decoding takes 16 bytes a pixel; the second word of the file says how long it is
+        with open(path, "rb") as file:
+            return path.stat().st_size >= int.from_bytes(file.read(8)[4:], "little") + 8
     ending = {"JPEG": b"\xff\xd9", "MPO": b"\xff\xd9", "PNG": b"IEND\xaeB`\x82"}.get(form)
     if ending is None:
         return False

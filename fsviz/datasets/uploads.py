@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import shutil
 import stat
 import time
 import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from fsviz import workspace
 from fsviz.datasets.images import SUFFIXES
-from fsviz.errors import BadInput
+from fsviz.errors import BadInput, FsvizError
 
 MAX_BYTES = 2_000_000_000
 MAX_FILES = 200_000
@@ -41,11 +45,24 @@ def unpack(archive: BinaryIO, max_bytes: int = MAX_BYTES) -> Path:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     with opened.open(member) as source, open(target, "wb") as written:
                         shutil.copyfileobj(source, written, 1 << 20)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError, RuntimeError) as error:
+    except (
+        *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError),
+        *(NotImplementedError, EOFError, RuntimeError, ValueError),
+    ) as error:
         raise BadInput(
             f"The upload cannot be read as a zip archive ({error}). Pack the folder again as .zip."
         ) from None
     return place
+
+
+@contextmanager
+def kept_if_usable(place: Path) -> Iterator[None]:
+    """Deletes what an archive was unpacked to when its images are refused."""
+    try:
+        yield
+    except FsvizError:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
 
 
 def _checked_members(opened: zipfile.ZipFile, max_bytes: int) -> list[zipfile.ZipInfo]:

@@ -48,7 +48,8 @@ def decode(dataset: Dataset, image_ids: Sequence[int], preprocessing: Preprocess
         except FsvizError as error:
             skipped.append((int(image_id), str(error)))
         except Exception as error:  # decoders raise whatever broken bytes lead them to
-            skipped.append((int(image_id), f"The image cannot be decoded ({type(error).__name__}: {error})."))
+            why = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            skipped.append((int(image_id), f"The image cannot be decoded ({why}). Replace or remove it."))
     shape = (0, *preprocessing.size, 3)
     return Decoded(np.stack(pixels) if pixels else np.zeros(shape, np.uint8), np.array(kept, np.int64), tuple(skipped))
 

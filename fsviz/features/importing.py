@@ -1,7 +1,9 @@
 """Features that were made elsewhere: they become a dataset of their own, or join one whose images they match.
 
+A column or array of paths (path, paths, image, ...) or image_ids says which image a row is of; see `joining`.
+
 .npz          features and labels under any of the usual names, or one (n, D) array per class, named by the class
-.npy          (n, D) with labels in a second file, or (C, n, D): one class after another
+.npy          (n, D) with labels (or a CSV of paths and labels) in a second file, or (C, n, D): class after class
 .parquet      columns embedding and class_name, as easyfsl writes them
 .h5, .hdf5    all_feats and all_labels, as many few-shot repositories write them
 .pt, .pth     a dictionary of tensors with features and labels
@@ -9,11 +11,12 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,12 +24,18 @@ import pandas as pd
 from fsviz import datasets, workspace
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features import store
+from fsviz.features.joining import Joined, join
 from fsviz.records import Dataset
 
 _FEATURES = ("features", "all_feats", "feats", "embeddings", "embedding", "values", "x", "x_test", "data")
 _LABELS = ("labels", "all_labels", "class_name", "class_ids", "targets", "label", "y", "y_test", "target", "classes")
 _NAMES = ("class_names", "names", "label_names", "classes")
 _HEADERS = frozenset((*_LABELS, "class", "class_id", "classname", "category"))
+_IMAGES = (
+    *("path", "paths", "image_path", "image_paths", "filepath", "filepaths", "filename", "filenames", "file_name"),
+    *("file", "files", "image", "images", "image_id", "image_ids", "image_name", "image_names"),
+)
+_GROUPS = ("group", "groups", "group_id", "group_ids")
 _PICKLES = (".pkl", ".pickle", ".plk", ".p", ".joblib")
 _HDF5 = (".h5", ".hdf5", ".hdf")
 READABLE = (".npz", ".npy", ".parquet", *_HDF5, ".pt", ".pth")
@@ -34,14 +43,31 @@ READABLE = (".npz", ".npy", ".parquet", *_HDF5, ".pt", ".pth")
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import gave: the dataset it belongs to, the label of the features, and where they are."""
+    """What an import gave: the dataset it belongs to, the label of the features, and where they are.
+
+    joined  how the rows found their images; None where they became a dataset of their own
+    """
 
     dataset: Dataset
     backbone: str
     n_images: int
     dims: int
-    attached: bool
+    joined: Joined | None
     path: Path
+
+
+class Rows(NamedTuple):
+    """The rows of a file: values (n, D) float16 or float32, and beside them, each (n,) or None where it has none,
+
+    labels  whole numbers or names of classes
+    images  paths or image_ids
+    groups  what must stay together on one side of a task
+    """
+
+    values: np.ndarray
+    labels: np.ndarray | None
+    images: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
 
 def import_features(
@@ -62,19 +88,25 @@ def import_features(
     backbone  what the features are called
     replace   put a new dataset in the place of one of the same name
 
-    A dataset that exists takes the features when they match its images one by one, row by row.
+    A dataset that exists takes the features of its images: those that the file names by path or image_id, in any
+    order and number; without names, row by row, when there are as many rows as images and the classes agree.
     """
     workspace.checked_name(name, "dataset name")
     workspace.checked_name(backbone, "backbone name")
-    values, found = read(path, labels)
-    exists = name in datasets.names()
-    if exists and not replace:
-        dataset = _checked_match(datasets.load(name), values, found, backbone)
-        class_ids, attached = dataset.image_class_ids(), True
+    found = read(path, labels)
+    values, joined = found.values, None
+    if name in datasets.names() and not replace:
+        dataset = datasets.load(name)
+        _refuse_taken(dataset, backbone)
+        joined = join(dataset, len(values), found.images, found.labels, Path(path).name)
+        values, image_ids = values[joined.rows], joined.image_ids
+        class_ids = dataset.image_class_ids()[image_ids]
     else:
-        class_names, class_ids, nodes = _classes(found, like, split)
-        dataset = _dataset(name, title, Path(path), class_names, class_ids, nodes, like)
-        attached = False
+        if found.labels is None:
+            raise _no_labels(Path(path), len(values))
+        class_names, class_ids, nodes = _classes(found.labels, like, split)
+        image_ids = np.arange(len(values))
+        dataset = _dataset(name, title, Path(path), class_names, class_ids, nodes, like, found)
     key = {
         "version": store.VERSION,
         "dataset": name,
@@ -85,8 +117,8 @@ def import_features(
         "imported": Path(path).name,
     }
     earlier = store.stored_paths(name)
-    where = store.save(key, backbone, values, np.arange(len(values)), class_ids)
-    if not attached:
+    where = store.save(key, backbone, values, image_ids, class_ids)
+    if joined is None:
         try:
             from fsviz.datasets.saved import save_dataset
 
@@ -96,11 +128,11 @@ def import_features(
                 store.remove(key, backbone)
             raise
         store.forget([p for p in earlier if p != where])  # features of the dataset that was replaced
-    return Imported(dataset, backbone, len(values), int(values.shape[1]), attached, where)
+    return Imported(dataset, backbone, len(values), int(values.shape[1]), joined, where)
 
 
-def read(path: str | Path, labels: str | Path | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Features (n, D) float16 or float32 and one label a row (n,), whole numbers or names, from a file."""
+def read(path: str | Path, labels: str | Path | None = None) -> Rows:
+    """Features from a file, and what it says of every row. Labels may be missing only where images are named."""
     path = Path(path).expanduser()
     if not path.is_file():
         raise BadInput(f"There is no file {path}. Give one of {', '.join(READABLE)}.")
@@ -121,9 +153,19 @@ def read(path: str | Path, labels: str | Path | None = None) -> tuple[np.ndarray
         if _starts_as_pickle(path):
             raise _pickle_refused(path) from error
         raise BadInput(f"{path} cannot be read as {suffix} ({type(error).__name__}). Save it again.") from error
-    given = None if labels is None else _read_labels(Path(labels).expanduser())
-    values, found = _features_and_labels(arrays, given, path)
-    return _checked(values, path), _checked_labels(found, len(values), path)
+    given = None
+    if labels is not None:
+        given, images = _read_labels(Path(labels).expanduser())
+        arrays |= {} if images is None else {_IMAGES[0]: images}
+    named = _beside(arrays, _IMAGES)
+    values, found = _features_and_labels(arrays, given, path, named is not None)
+    found = None if found is None else _checked_labels(found, len(values), path)
+    return Rows(
+        _checked(values, path),
+        found,
+        _checked_names(named, len(values), path),
+        _checked_names(_beside(arrays, _GROUPS), len(values), path),
+    )
 
 
 def _pickle_refused(path: Path) -> BadInput:
@@ -153,64 +195,129 @@ def _read_arrays(path: Path, suffix: str) -> dict[str, np.ndarray]:
     if suffix == ".npy":
         return {"features": np.load(path, allow_pickle=False)}
     if suffix == ".parquet":
-        table = pd.read_parquet(path)
-        if not {"embedding", "class_name"} <= set(table.columns):
-            raise BadInput(
-                f"{path.name} must have the columns embedding and class_name. Got {', '.join(map(str, table.columns))}."
-            )
-        for column, empty in table[["embedding", "class_name"]].isna().any().items():
-            if empty:
-                rows = np.flatnonzero(table[column].isna())
-                raise BadInput(
-                    f"Every row of {path.name} must have an embedding and a class_name. {len(rows)} have no {column}, "
-                    f"the first is row {int(rows[0])} (from 0). Leave those rows out."
-                )
-        if table.empty:
-            raise BadInput(f"{path.name} holds no features: it has no rows.")
-        lengths = {len(row) for row in table["embedding"]}
-        if len(lengths) != 1:
-            raise BadInput(f"Every embedding of {path.name} must have the same length. Got {sorted(lengths)[:5]}.")
-        return {
-            "features": np.stack([np.asarray(row) for row in table["embedding"]]),
-            "labels": table["class_name"].astype(str).to_numpy(dtype=np.str_),
-        }
+        return _read_parquet(path)
     if suffix in _HDF5:
-        import h5py
-
-        with h5py.File(path, "r") as file:
-            arrays = {name: np.asarray(value) for name, value in file.items() if isinstance(value, h5py.Dataset)}
-        count = arrays.pop("count", None)  # such files are often longer than they are filled
-        if count is not None and count.size == 1:
-            arrays = {name: a[: int(count.ravel()[0])] if a.ndim else a for name, a in arrays.items()}
-        return {name: a.astype(np.str_) if a.dtype.kind in "OS" else a for name, a in arrays.items()}
+        return _read_hdf5(path)
     from fsviz.features.checkpoints import load_tensors
 
     return {name: tensor.float().numpy() if tensor.is_floating_point() else tensor.numpy()
             for name, tensor in load_tensors(path).items()}  # fmt: skip
 
 
-def _read_labels(path: Path) -> np.ndarray:
-    """One label a row: .npy, or a text file (a CSV's last column)."""
+def _read_parquet(path: Path) -> dict[str, np.ndarray]:
+    table = pd.read_parquet(path)
+    table.columns = [str(column) for column in table.columns]
+    named = next((c for c in table if c.lower() in _IMAGES), None)
+    if "embedding" not in table or ("class_name" not in table and named is None):
+        raise BadInput(
+            f"{path.name} must have the columns embedding and class_name, or embedding and path. "
+            f"Got {', '.join(table.columns)}."
+        )
+    for column in ("embedding", "class_name"):
+        if column in table and table[column].isna().any():
+            rows = np.flatnonzero(table[column].isna())
+            raise BadInput(
+                f"Every row of {path.name} must have an embedding and a class_name. {len(rows)} have no {column}, "
+                f"the first is row {int(rows[0])} (from 0). Leave those rows out."
+            )
+    if table.empty:
+        raise BadInput(f"{path.name} holds no features: it has no rows.")
+    lengths = {len(row) for row in table["embedding"]}
+    if len(lengths) != 1:
+        raise BadInput(f"Every embedding of {path.name} must have the same length. Got {sorted(lengths)[:5]}.")
+    arrays = {"features": np.stack([np.asarray(row) for row in table["embedding"]])}
+    if "class_name" in table:
+        arrays["labels"] = table["class_name"].astype(str).to_numpy(dtype=np.str_)
+    for column in (named, next((c for c in table if c.lower() in _GROUPS), None)):
+        if column is not None:
+            whole = pd.api.types.is_integer_dtype(table[column]) and table[column].notna().all()
+            arrays[column] = table[column].to_numpy(np.int64) if whole else _texts(table[column])
+    return arrays
+
+
+def _texts(column: pd.Series) -> np.ndarray:
+    return column.astype(object).where(column.notna(), "").astype(str).to_numpy(dtype=np.str_)
+
+
+def _read_hdf5(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an HDF5 file that are in the file itself: nothing is read from another one."""
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        arrays = {}
+        for name in file:
+            link = file.get(name, getlink=True)  # the link first: what it leads to would be opened
+            if not isinstance(link, h5py.HardLink):
+                raise _leaves(path, name, "a link")
+            value = file[name]
+            if isinstance(value, h5py.Dataset):
+                if value.external or value.is_virtual:
+                    raise _leaves(path, name, "kept in another file")
+                arrays[name] = np.asarray(value)
+    count = arrays.pop("count", None)  # such files are often longer than they are filled
+    if count is not None and count.size == 1:
+        arrays = {name: a[: int(count.ravel()[0])] if a.ndim else a for name, a in arrays.items()}
+    return {name: _decoded(a) if a.dtype.kind in "OS" else a for name, a in arrays.items()}
+
+
+def _leaves(path: Path, name: str, what: str) -> BadInput:
+    return BadInput(
+        f"{name!r} in {path.name} is {what}, and only what is in the file itself is read. Where you trust it, load "
+        f"the array yourself and save it with numpy.savez('features.npz', features=X, labels=y)."
+    )
+
+
+def _decoded(values: np.ndarray) -> np.ndarray:
+    """Text of an HDF5 file, which comes as bytes."""
+    flat = [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in values.ravel().tolist()]
+    return np.array(flat, dtype=np.str_).reshape(values.shape)
+
+
+def _read_labels(path: Path) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """One label a row: .npy, or a text file (a CSV's last column); and the paths where a CSV's header names them."""
     if not path.is_file():
         raise BadInput(f"There is no labels file {path}.")
     try:
         if path.suffix.lower() == ".npy":
-            return np.load(path, allow_pickle=False)
-        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    except (OSError, ValueError) as error:
+            return np.load(path, allow_pickle=False), None
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            rows = [[cell.strip() for cell in row] for row in csv.reader(file, skipinitialspace=True) if any(row)]
+    except (OSError, ValueError, csv.Error) as error:
         raise BadInput(f"The labels file {path} cannot be read ({error}). Save one label a row.") from error
-    cells = [line.split(",")[-1].strip().strip('"') for line in lines]
-    if cells and cells[0].lower() in _HEADERS:
-        cells = cells[1:]
+    if not rows:
+        return np.array([], dtype=np.str_), None
+    header = [cell.lower() for cell in rows[0]]
+    image = next((i for i, cell in enumerate(header) if cell in _IMAGES), None)
+    label = next((i for i, cell in enumerate(header) if cell in _HEADERS and i != image), None)
+    if label is None and image is None:
+        return _whole_or_text([row[-1] for row in rows]), None
+    if any(len(row) != len(header) for row in rows):
+        raise BadInput(f"Every row of {path} must have as many cells as its header, {len(header)}. Fix the others.")
+    labels, images = ([row[i] for row in rows[1:]] if i is not None else None for i in (label, image))
+    return (
+        None if labels is None else _whole_or_text(labels),
+        None if images is None else _whole_or_text(images),
+    )
+
+
+def _whole_or_text(cells: list[str]) -> np.ndarray:
     try:
         return np.array([int(cell) for cell in cells])
     except ValueError:
         return np.array(cells, dtype=np.str_)
 
 
+def _beside(arrays: Mapping[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray | None:
+    """The first array of these names that may speak of rows: text or whole numbers, but no pixels."""
+    by_lower = {name.lower(): value for name, value in arrays.items()}
+    found = (by_lower[name] for name in names if name in by_lower)
+    return next((a for a in found if a.dtype.kind in "USO" or (a.dtype.kind in "iu" and a.ndim < 3)), None)
+
+
 def _features_and_labels(
-    arrays: Mapping[str, np.ndarray], given: np.ndarray | None, path: Path
-) -> tuple[np.ndarray, np.ndarray]:
+    arrays: Mapping[str, np.ndarray], given: np.ndarray | None, path: Path, named: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The table of features and one label a row; None where rows are named and need none."""
     by_lower = {name.lower(): value for name, value in arrays.items()}
     values = next((by_lower[n] for n in _FEATURES if n in by_lower and by_lower[n].ndim >= 2), None)
     if values is None:
@@ -239,16 +346,22 @@ def _features_and_labels(
                 f"There must be one label a row of features ({len(values)}). {path.name} has {len(by_lower[other])} "
                 f"under {other!r}. Save both from the same images."
             )
-        raise BadInput(
-            f"{path.name} has features for {len(values)} images but no labels. Save them beside the features under "
-            "the name 'labels', or give a file with one label a row with --labels FILE."
-        )
+        if named:
+            return values, None
+        raise _no_labels(path, len(values))
     labels = labels.reshape(len(labels), -1)[:, 0] if labels.ndim > 1 else labels
     names = next((by_lower[n] for n in _NAMES if n in by_lower and by_lower[n].dtype.kind in "US"), None)
     whole = labels.dtype.kind in "iu"
     if names is not None and whole and names is not labels and labels.min() >= 0 and labels.max() < len(names):
         labels = names.astype(np.str_)[labels]
     return values, labels
+
+
+def _no_labels(path: Path, n: int) -> BadInput:
+    return BadInput(
+        f"{path.name} has features for {n} images but no labels. Save them beside the features under the name "
+        "'labels', or give a file with one label a row with --labels FILE."
+    )
 
 
 def _checked(values: np.ndarray, path: Path) -> np.ndarray:
@@ -287,6 +400,23 @@ def _checked_labels(labels: np.ndarray, n: int, path: Path) -> np.ndarray:
     if labels.dtype.kind != "U":
         raise BadInput(f"Labels must be whole numbers or class names. {path.name} has {labels.dtype}.")
     return labels
+
+
+def _checked_names(names: np.ndarray | None, n: int, path: Path) -> np.ndarray | None:
+    """One name a row as text or whole numbers; None where there are none or all are empty."""
+    if names is None or not names.size:
+        return None
+    if names.ndim > 1 and names.dtype.kind in "iu" and names.size != n:
+        return None  # pixels
+    names = names.ravel()
+    if len(names) != n:
+        raise BadInput(
+            f"There must be one image name a row of features ({n}). {path.name} has {len(names)}. "
+            "Save both from the same images."
+        )
+    if names.dtype.kind in "SO":
+        names = _decoded(names)
+    return names if names.dtype.kind in "iu" or (names != "").any() else None
 
 
 def _classes(
@@ -332,6 +462,7 @@ def _dataset(
     class_ids: np.ndarray,
     there: np.ndarray | None,
     like: Dataset | None,
+    rows: Rows,
 ) -> Dataset:
     counts = np.bincount(class_ids, minlength=len(class_names))
     classes = pd.DataFrame({"class_name": class_names, "split": "test", "n_images": counts, "node": ""})
@@ -346,6 +477,10 @@ def _dataset(
         splits = {s: ids for s, ids in kept.items() if len(ids)} or splits
         taxonomy, node_names = like.taxonomy, like.node_names
     images = pd.DataFrame({"class_id": class_ids, "path": ""})
+    if rows.images is not None and rows.images.dtype.kind == "U" and len(np.unique(rows.images)) == len(images):
+        images["path"] = rows.images  # so that further features find their images
+    if rows.groups is not None:
+        images["group"] = np.unique(rows.groups, return_inverse=True)[1]
     images.index.name = "image_id"
     return Dataset(
         name=name,
@@ -362,42 +497,26 @@ def _dataset(
     )
 
 
-def _checked_match(dataset: Dataset, values: np.ndarray, labels: np.ndarray, backbone: str) -> Dataset:
-    """An existing dataset takes features whose rows are its images, in its order."""
+def _refuse_taken(dataset: Dataset, backbone: str) -> None:
     if backbone in store.available(dataset):
         raise BadInput(
             f"{dataset.title} has features named {backbone!r} already. Choose another name with --backbone NAME"
             + (", or replace the dataset with --replace." if dataset.origin == "features" else ".")
         )
-    there = dataset.image_class_ids()
-    otherwise = "Choose a new name for a dataset of their own."
-    if len(there) != len(values):
-        raise BadInput(
-            f"A dataset named {dataset.name!r} has {len(there)} images, but the file has {len(values)} rows. "
-            + otherwise
-        )
-    if labels.dtype.kind == "i":
-        same = np.array_equal(labels, there)
-        named = dataset.classes["class_name"].astype(str).to_numpy()[there]
-        same = same or np.array_equal(labels.astype(np.str_), named)
-    else:
-        same = np.array_equal(labels, dataset.classes["class_name"].astype(str).to_numpy(dtype=np.str_)[there])
-    if not same:
-        raise BadInput(
-            f"A dataset named {dataset.name!r} exists, but its images have other classes than the rows of the file. "
-            + otherwise
-        )
-    return dataset
 
 
 def describe(imported: Imported) -> dict[str, Any]:
-    """An import as plain values."""
+    """An import as plain values; `joined` says how rows found their images, "" where they became a new dataset."""
+    joined = imported.joined
     return {
         "dataset": imported.dataset.name,
         "backbone": imported.backbone,
         "n_images": imported.n_images,
         "n_classes": imported.dataset.n_classes,
         "dims": imported.dims,
-        "attached": imported.attached,
+        "attached": joined is not None,
+        "joined": "" if joined is None else joined.sentence(),
+        "joined_by": None if joined is None else joined.by,
+        "unmatched": [] if joined is None else list(joined.lost),
         "path": str(imported.path),
     }

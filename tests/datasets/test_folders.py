@@ -512,7 +512,23 @@ def test_links_bombs_and_other_archives(png: bytes, home: Path) -> None:
     whole = archive_of({"dog/1.png": os.urandom(4000)}).getvalue()
     with pytest.raises(BadInput, match="zip archive"):
         uploads.unpack(io.BytesIO(whole[:60] + b"\0" * 50 + whole[110:]))
+    deflated = bytearray(archive_of({"dog/1.png": b"ab" * 4000}).getvalue())
+    deflated[39:50] = b"\xff" * 11  # the packed bytes themselves are damaged
+    with pytest.raises(BadInput, match="zip archive"):
+        uploads.unpack(io.BytesIO(deflated))
     assert not list((home / "datasets").iterdir()), "nothing half-written remains"
+
+
+def test_an_archive_whose_images_are_refused_leaves_nothing_behind(png: bytes, home: Path) -> None:
+    place = uploads.unpack(archive_of({"1.png": png, "2.png": png}))
+    assert place.is_dir()
+    with pytest.raises(BadInput, match="no images in class folders"), uploads.kept_if_usable(place):
+        folders.inspect(place)
+    assert not list((home / "datasets").iterdir())
+    usable = uploads.unpack(archive_of({"dog/1.png": png, "cat/2.png": png}))
+    with uploads.kept_if_usable(usable):
+        folders.inspect(usable)
+    assert usable.is_dir()
 
 
 def test_uploads_never_saved_are_forgotten_after_a_day(png: bytes) -> None:

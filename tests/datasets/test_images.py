@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import struct
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, features
 
 from fsviz.datasets import images
 from fsviz.errors import BadInput
@@ -22,16 +24,17 @@ def photo(tmp_path: Path) -> Path:
     return tmp_path / "photo.jpg"
 
 
-def solid_png(path: Path, width: int, height: int) -> None:
-    """A one-bit PNG of one colour, written without ever holding its pixels."""
+def solid_png(path: Path, width: int, height: int, rgba: bool = False) -> None:
+    """A PNG of one colour (one bit, or four bytes a pixel), written without ever holding its pixels."""
 
     def chunk(kind: bytes, body: bytes) -> bytes:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
-    packer = zlib.compressobj(9)
-    row = b"\x00" + b"\x00" * ((width + 7) // 8)
+    path.parent.mkdir(exist_ok=True)
+    packer = zlib.compressobj(1 if rgba else 9)
+    row = b"\x00" + (b"\x40\x80\xc0\x80" * width if rgba else b"\x00" * ((width + 7) // 8))
     body = b"".join(packer.compress(row) for _ in range(height)) + packer.flush()
-    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, *((8, 6) if rgba else (1, 0)), 0, 0, 0)
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b""))
 
 
@@ -165,3 +168,60 @@ def test_grey_of_32_bits_keeps_its_shades(tmp_path: Path, values: np.ndarray, gr
     Image.fromarray(values).save(tmp_path / "grey.tif")
     pixels = np.asarray(images.open_file(tmp_path / "grey.tif"))[0, :, 0]
     assert np.abs(pixels.astype(int) - grey).max() <= 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak memory of a process is read from /proc")
+def test_a_large_transparent_image_takes_little_memory(tmp_path: Path) -> None:
+    """7990 x 7990 RGBA: the decoder alone needs 256 MB, and each copy as much again (it was 1.6 GB)."""
+    solid_png(tmp_path / "a" / "large.png", 7990, 7990, rgba=True)
+    code = (
+        "import re, sys; from fsviz.datasets import folders, images;"
+        "peak = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) // 1024;"
+        "assert len(folders.inspect(sys.argv[1]).images) == 1;"
+        "added = peak();"
+        "small = images.open_file(sys.argv[1] + '/a/large.png', at_least=96);"
+        "assert small.getpixel((50, 50)) == (159, 191, 223) and min(small.size) >= 96;"
+        "print(added, peak())"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    at_add, at_thumbnail = map(int, done.stdout.split())
+    assert at_add < 300 and at_thumbnail < 600
+
+
+def test_strips_give_the_pixels_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = np.random.default_rng(3).integers(0, 255, (37, 23, 4), dtype=np.uint8)
+    for name, image in {
+        "clear.png": Image.fromarray(noise),
+        "grey.png": Image.fromarray(noise[:, :, 0].astype(np.uint16) * 257),
+        "real.tif": Image.fromarray(noise[:, :, 0].astype(np.float32) - 40),
+        "palette.gif": Image.fromarray(noise).convert("P"),
+    }.items():
+        image.save(tmp_path / name)
+        whole = np.asarray(images.open_file(tmp_path / name))
+        with monkeypatch.context() as patch:
+            patch.setattr(images, "_STRIP", 100)
+            assert np.array_equal(np.asarray(images.open_file(tmp_path / name)), whole), name
+
+
+def test_a_cut_off_webp_is_seen_without_decoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Image.new("RGBA", (64, 64), (1, 2, 3, 4)).save(tmp_path / "x.webp", lossless=True)
+    monkeypatch.setattr(images, "_loaded", lambda *_: pytest.fail("the pixels were decoded"))
+    assert images.problem_of(tmp_path / "x.webp") == ""
+    (tmp_path / "x.webp").write_bytes((tmp_path / "x.webp").read_bytes()[:-3])
+    assert images.problem_of(tmp_path / "x.webp")
+
+
+@pytest.mark.parametrize("form", ["AVIF", "JPEG2000", "ICO"])
+def test_formats_that_are_not_read_are_one_sentence(tmp_path: Path, form: str) -> None:
+    if form == "AVIF" and not features.check("avif"):
+        pytest.skip("this Pillow cannot write AVIF")
+    Image.new("RGB", (32, 32), "teal").save(tmp_path / "photo.jpg", form)
+    for message in (images.problem_of(tmp_path / "photo.jpg"), decoded_message(tmp_path / "photo.jpg")):
+        assert "is not an image that can be read (JPEG, PNG" in message and "\n" not in message
+        assert message.endswith("Replace or remove it.")
+
+
+def decoded_message(path: Path) -> str:
+    with pytest.raises(BadInput) as caught:
+        images.open_file(path)
+    return str(caught.value)

@@ -52,7 +52,7 @@ def write(path: Path) -> Path:
     ],
 )
 def test_formats_that_users_have(tmp_path: Path, kind: str, labels: np.ndarray) -> None:
-    values, found = read(write(tmp_path / kind))
+    values, found = read(write(tmp_path / kind))[:2]
     assert np.array_equal(values, X)
     assert found.tolist() == labels.tolist()
 
@@ -66,14 +66,14 @@ def test_npy_takes_labels_from_a_second_file_or_from_its_first_axis(tmp_path: Pa
     with pytest.raises(BadInput, match="--labels FILE"):
         read(tmp_path / "x.npy")
     np.save(tmp_path / "cube.npy", X.reshape(3, 2, 4))
-    values, labels = read(tmp_path / "cube.npy")
+    values, labels = read(tmp_path / "cube.npy")[:2]
     assert np.array_equal(values, X)
     assert labels.tolist() == [0, 0, 1, 1, 2, 2]
 
 
 def test_npz_with_one_table_a_class(tmp_path: Path) -> None:
     np.savez(tmp_path / "by_class.npz", ant=X[:2], bee=X[2:])
-    values, labels = read(tmp_path / "by_class.npz")
+    values, labels = read(tmp_path / "by_class.npz")[:2]
     assert np.array_equal(values, X)
     assert labels.tolist() == ["ant"] * 2 + ["bee"] * 4
 
@@ -196,7 +196,7 @@ def test_a_second_backbone_joins_when_the_rows_match(tmp_path: Path, home: Path)
     import_features("mine", write(tmp_path / "named.npz"))
     np.savez(tmp_path / "clip.npz", features=X[:, :3] * 2, labels=NAMES[Y])
     done = import_features("mine", tmp_path / "clip.npz", backbone="clip")
-    assert done.attached
+    assert done.joined.by == "row" and "by row" in done.joined.sentence()
     dataset = datasets.load("mine")
     assert sorted(features.available(dataset)) == ["clip", "imported"]
     assert features.load(dataset, "clip").values.shape == (6, 3)
@@ -215,7 +215,7 @@ def test_features_join_a_dataset_of_images(tmp_path: Path, make_dataset) -> None
 
     dataset = save_dataset(make_dataset(6, 3, "pictures"))
     np.savez(tmp_path / "x.npz", features=X, labels=np.arange(6) % 3)
-    assert import_features("pictures", tmp_path / "x.npz").attached
+    assert import_features("pictures", tmp_path / "x.npz").joined.by == "row"
     assert features.available(dataset) == ["imported"]
     assert datasets.load("pictures").has_pixels
 
@@ -283,3 +283,156 @@ def test_numbers_beyond_float32_are_refused_without_a_warning(tmp_path: Path) ->
     np.savez(tmp_path / "large.npz", features=X.astype(float) * 1e300, labels=Y)
     with pytest.raises(BadInput, match="float32"):
         read(tmp_path / "large.npz")
+
+
+# Which row is which image
+
+
+@pytest.fixture
+def pets(tmp_path: Path, home: Path):
+    """Six images of two classes: cat/0.jpg to cat/2.jpg, then dog/0.jpg to dog/2.jpg."""
+    from fsviz.datasets.saved import save_dataset
+    from fsviz.records import Dataset
+
+    root = tmp_path / "pets"
+    names = [f"{c}/{i}.jpg" for c in ("cat", "dog") for i in range(3)]
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(b"pixels do not matter here")
+    classes = pd.DataFrame({"class_name": ["cat", "dog"], "split": "test", "n_images": 3, "node": ""})
+    images = pd.DataFrame({"class_id": [0, 0, 0, 1, 1, 1], "path": names})
+    splits = {"test": np.arange(2)}
+    return save_dataset(Dataset("pets", "Pets", classes, splits, images=images, origin="folder", root=root))
+
+
+SHUFFLED = np.array([4, 2, 0, 5, 1, 3])
+
+
+@pytest.mark.parametrize("form", ["npz", "parquet", "hdf5", "csv"])
+@pytest.mark.parametrize("spelling", ["plain", "absolute", "elsewhere", "windows", "no ending", "image_id"])
+def test_rows_in_any_order_find_their_images(tmp_path: Path, pets, form: str, spelling: str) -> None:
+    """Row i is of image SHUFFLED[i]: joined by row, every feature but none would be of the wrong image."""
+    paths = pets.images["path"].to_numpy(dtype=np.str_)[SHUFFLED]
+    named = {
+        "plain": paths,
+        "absolute": np.array([str(pets.root / p) for p in paths]),
+        "elsewhere": np.array([f"/data/other/pets/{p}" for p in paths]),
+        "windows": np.array([f".\\{p}".replace("/", "\\") for p in paths]),
+        "no ending": np.array([p.removesuffix(".jpg") for p in paths]),
+        "image_id": SHUFFLED,
+    }[spelling]
+    column = "image_id" if spelling == "image_id" else "path"
+    labels = np.array(["cat", "dog"])[SHUFFLED // 3]
+    file, beside = tmp_path / f"x.{form}", None
+    if form == "npz":
+        np.savez(file, features=X, labels=labels, **{f"{column}s": named})
+    elif form == "parquet":
+        pd.DataFrame({"embedding": list(X), column: named}).to_parquet(file)
+    elif form == "hdf5":
+        with h5py.File(file, "w") as opened:
+            opened["feats"] = X
+            opened[column] = named.astype("S") if named.dtype.kind != "i" else named
+    else:
+        file, beside = tmp_path / "x.npy", tmp_path / "x.csv"
+        np.save(file, X)
+        pd.DataFrame({column: named, "class": labels}).to_csv(beside, index=False)
+    done = import_features("pets", file, labels=beside)
+    assert done.joined.by == ("image_id" if spelling == "image_id" else "path")
+    assert done.joined.sentence() == f"All 6 rows found their image by {done.joined.by.replace('_', ' ')}."
+    loaded = features.load(pets, "imported")
+    assert loaded.image_ids.tolist() == list(range(6))
+    assert loaded.class_ids.tolist() == [0, 0, 0, 1, 1, 1]
+    assert np.allclose(loaded.values[SHUFFLED], X, atol=2e-3)
+
+
+@pytest.mark.parametrize("names", [[["dog/2.jpg", "dog/0.jpg"], ["cat/1.jpg", "cat/0.jpg"]], [[5, 3], [1, 0]]])
+def test_a_cube_of_classes_may_name_its_images_too(tmp_path: Path, pets, names: list) -> None:
+    np.savez(tmp_path / "x.npz", features=X[:4].reshape(2, 2, 4), image=np.array(names))
+    import_features("pets", tmp_path / "x.npz")
+    loaded = features.load(pets, "imported")
+    assert loaded.image_ids.tolist() == [0, 1, 3, 5]
+    assert np.allclose(loaded.values, X[[3, 2, 1, 0]], atol=2e-3)
+
+
+def test_subsets_join_and_what_is_missing_is_told(tmp_path: Path, pets) -> None:
+    paths = np.array(["dog/1.jpg", "gone/9.jpg", "cat/2.jpg", ""])
+    np.savez(tmp_path / "x.npz", features=X[:4], paths=paths)
+    done = import_features("pets", tmp_path / "x.npz")
+    told = done.joined.sentence()
+    assert "2 of 4 rows found their image by path; 2 did not and were left out (gone/9.jpg" in told
+    assert "4 of the dataset's 6 images have no features" in told
+    loaded = features.load(pets, "imported")
+    assert loaded.image_ids.tolist() == [2, 4]
+    assert np.allclose(loaded.values, X[[2, 0]], atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"paths": ["a.jpg", "b.jpg"]}, r"None of the 2 images .* 'a.jpg', and the dataset's first is 'cat/0.jpg'"),
+        ({"paths": ["dog/0.jpg", "1.jpg"]}, r"Row 1 .* '1.jpg', which may be 'cat/1.jpg' or 'dog/1.jpg'"),
+        ({"paths": ["dog/0.jpg", "./dog/0.jpg"]}, r"Rows 0 and 1 .* both name 'dog/0.jpg' or './dog/0.jpg'"),
+        ({"paths": ["dog/0.jpg"]}, r"one image name a row of features \(2\)"),
+        ({"image_id": [3, 6]}, r"counts the images of 'pets', 0 to 5.*Save the paths"),
+        ({"paths": ["dog/0.jpg", "dog/1.jpg"], "labels": ["dog", "cat"]}, r"Row 1 .* label 'cat' but .* class 'dog'"),
+        ({"paths": ["dog/0.jpg", "cat/1.jpg"], "labels": ["dog", "dog"]}, r"Row 0 .* label 'dog' but"),
+        ({"labels": ["cat", "dog"]}, "has 6 images, but the file has 2 rows.*under 'paths'"),
+    ],
+)
+def test_names_that_fit_no_image_or_several_are_refused(tmp_path: Path, pets, arrays: dict, message: str) -> None:
+    np.savez(tmp_path / "x.npz", features=X[:2], **{name: np.array(values) for name, values in arrays.items()})
+    with pytest.raises(BadInput, match=message):
+        import_features("pets", tmp_path / "x.npz")
+    assert features.available(pets) == []
+
+
+def test_the_longest_path_wins_over_a_file_beside_the_folders(tmp_path: Path, home: Path) -> None:
+    names = np.array(["1.jpg", "dog/1.jpg", "wolf/dog/1.jpg"])
+    np.savez(tmp_path / "a.npz", features=X[:3], labels=np.arange(3), paths=names)
+    import_features("mine", tmp_path / "a.npz")
+    assert datasets.load("mine").images["path"].tolist() == names.tolist(), "so that further features find them"
+    np.savez(tmp_path / "b.npz", features=X[3:], paths=np.array(["x/wolf/dog/1.jpg", "1.jpg", "dog/1.jpg"]))
+    import_features("mine", tmp_path / "b.npz", backbone="other")
+    assert np.allclose(features.load(datasets.load("mine"), "other").values, X[[4, 5, 3]], atol=2e-3)
+
+
+def test_a_file_with_names_but_no_labels_is_no_dataset_of_its_own(tmp_path: Path, home: Path) -> None:
+    np.savez(tmp_path / "x.npz", features=X, paths=np.array([f"{i}.jpg" for i in range(6)]))
+    with pytest.raises(BadInput, match="no labels"):
+        import_features("mine", tmp_path / "x.npz")
+
+
+def test_groups_in_a_file_stay_with_the_dataset_it_becomes(tmp_path: Path, home: Path) -> None:
+    np.savez(tmp_path / "x.npz", features=X, labels=Y, groups=np.array(["b", "a", "b", "c", "a", "d"]))
+    import_features("mine", tmp_path / "x.npz")
+    assert datasets.load("mine").images["group"].tolist() == [1, 0, 1, 2, 0, 3]
+
+
+def test_hdf5_reads_nothing_from_another_file(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.bin"
+    secret.write_bytes(np.full(24, 7.0, np.float32).tobytes())
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["feats"] = X
+
+    def external_storage(file):
+        file.create_dataset("feats", (6, 4), np.float32, external=[(str(secret), 0, 96)])
+
+    def external_link(file):
+        file["feats"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/feats")
+
+    def soft_link_through_it(file):
+        file.create_group("in")["side"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/feats")
+        file["feats"] = h5py.SoftLink("/in/side")
+
+    def virtual(file):
+        layout = h5py.VirtualLayout((6, 4), np.float32)
+        layout[:] = h5py.VirtualSource(str(tmp_path / "other.h5"), "feats", (6, 4))
+        file.create_virtual_dataset("feats", layout)
+
+    for make in (external_storage, external_link, soft_link_through_it, virtual):
+        path = tmp_path / f"{make.__name__}.h5"
+        with h5py.File(path, "w") as file:
+            make(file)
+            file["labels"] = Y
+        with pytest.raises(BadInput, match=r"'feats' in .* only what is in the file itself is read"):
+            read(path)

@@ -115,7 +115,8 @@ def _from_upload() -> tuple[Preview | None, Path | None]:
         return None, None
     with st.spinner("Checking and unpacking the archive …"):
         place = uploads.unpack(archive)
-    return _look(str(place)), place
+    with uploads.kept_if_usable(place):
+        return _look(str(place)), place
 
 
 def _from_download() -> Preview | None:
@@ -531,11 +532,12 @@ def _import() -> None:
     st.subheader("Features that you have already", anchor=False)
     st.caption(
         "npz or npy with labels, easyfsl parquet (embedding, class_name), HDF5 (all_feats, all_labels), or a torch "
-        "file of tensors. Pickles are refused, because opening one can run any code."
+        "file of tensors. Pickles are refused, because opening one can run any code. To join a dataset that is here, "
+        "give its name: rows find their images by a column or array of paths (path, image) or of image ids."
     )
     path = st.text_input("File of features", key="features_file", placeholder="/home/you/features.npz").strip()
     one, two, three = st.columns(3)
-    labels = one.text_input("File of labels (only for .npy)", key="labels_file").strip()
+    labels = one.text_input("File of labels, or of paths and labels (for .npy)", key="labels_file").strip()
     likes = ["(none)", *(n for n in datasets.names() if n not in ("demo", "digits"))]
     like = two.selectbox(
         "Classes of", likes, key="like", format_func=lambda n: n if n == "(none)" else shell.dataset_title(n)
@@ -566,4 +568,6 @@ def _import() -> None:
             f"{made['dims']:,} numbers each, as {plain(made['backbone'])}.",
             icon="✅",
         )
+        if made["joined"]:
+            st.caption(plain(made["joined"]))
         _doors(shell.load_dataset(made["dataset"]))
