@@ -5,8 +5,10 @@ A function of a dataset is computed again when the dataset changes in the worksp
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -17,6 +19,8 @@ from fsviz.studies import semantic_sampling
 from fsviz.taxonomy import Dag, maps
 
 Function = TypeVar("Function", bound=Callable)
+Answer = TypeVar("Answer")
+MOST_COMPUTED = 32  # answers kept by compute_with_bar, each a few megabytes at most
 
 
 def identity(dataset: Dataset) -> tuple[str, str]:
@@ -24,12 +28,43 @@ def identity(dataset: Dataset) -> tuple[str, str]:
     return dataset.name, datasets.stamp(dataset.name)
 
 
-def remember(words: str | bool = False, most: int = 32) -> Callable[[Function], Function]:
+def remember(
+    words: str | bool = False, most: int = 32, hashes: Mapping[type, Callable[[Any], Any]] | None = None
+) -> Callable[[Function], Function]:
     """Keeps the answers of a function for all visitors; `words` are shown while it computes.
+
+    hashes  what stands in the cache key for arguments of a type that is too large to hash itself
 
     Answers are shared, not copied: nobody may change them.
     """
-    return st.cache_resource(show_spinner=words, max_entries=most, hash_funcs={Dataset: identity})
+    return st.cache_resource(show_spinner=words, max_entries=most, hash_funcs={Dataset: identity, **(hashes or {})})
+
+
+def compute_with_bar(compute: Callable[..., Answer], spec: Mapping[str, Any], words: str) -> Answer:
+    """The answer of a study to a spec, computed once for all visitors with a bar that says how far it is.
+
+    A function kept by `remember` replays what it drew, so a bar cannot live in one. Moving the bar also lets Streamlit
+    stop the computation as soon as the visitor changes a setting or leaves.
+    """
+    memory = _computed()
+    key = (compute.__qualname__, json.dumps(spec, sort_keys=True), datasets.stamp(spec["dataset"]))
+    slot = st.empty()
+    if key not in memory:
+        slot.progress(0.0, f"{words} …")
+
+        def say(done: int, total: int, message: str) -> None:
+            slot.progress(min(1.0, done / max(total, 1)), f"{words}: {message}, {done:,} of {total:,}")
+
+        memory[key] = compute(spec, progress=say)
+        while len(memory) > MOST_COMPUTED:
+            memory.popitem(last=False)
+        slot.empty()
+    return memory[key]
+
+
+@st.cache_resource(show_spinner=False)
+def _computed() -> OrderedDict[tuple[str, str, str], Any]:
+    return OrderedDict()
 
 
 @remember("Measuring distances between classes", 24)

@@ -1,0 +1,121 @@
+"""The page of hard tasks: accuracies with hard, random and easy supports, the tasks themselves, and the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from fsviz import features
+from fsviz.errors import Missing
+from fsviz.figures import hard as figures
+from fsviz.records import Dataset
+from fsviz.studies import hard_sets as study
+from fsviz.studies.hard_sets import HardSets
+from fsviz.ui.pages.hard_tasks import attributes, closeness, results, settings, step_size, stress_test, tasks
+from fsviz.ui.parts import shell
+
+SECTIONS = {
+    "Tasks": tasks.show,
+    "Attributes": attributes.show,
+    "Closeness in meaning": closeness.show,
+    "Step size": step_size.show,
+    "Stress test": stress_test.show,
+}
+
+
+def show(dataset: Dataset) -> None:
+    known = features.available(dataset)
+    if not known:
+        shell.needs(dataset, "features")
+        raise Missing(
+            f"{dataset.title} has no features yet. Make some with "
+            f"'python -m fsviz extract {dataset.name} --backbone efficientnet_lite0'."
+        )
+    found = results.find(settings.pick(dataset, known))
+    _headline(found)
+    _distribution(found)
+    section = st.segmented_control(
+        "Why, and what else?", list(SECTIONS), default="Tasks", key="show", bind="query-params", required=True
+    )
+    SECTIONS[str(section)](dataset, found)
+    _keep(found)
+
+
+def _headline(found: HardSets) -> None:
+    numbers = results.summary(found)
+    accuracy, half = numbers["accuracy"], numbers["ci95"]
+    columns = st.columns(4)
+    columns[0].metric(
+        "Hard supports cost",
+        f"{numbers['drop']:.1f} points",
+        help="Mean difference in accuracy between random and hard support sets over the same queries.",
+    )
+    for column, name in zip(columns[1:], study.SETS):
+        column.metric(
+            f"Accuracy, {name}",
+            f"{accuracy[name]:.1f} %",
+            delta=None if name == "random" else f"{accuracy[name] - accuracy['random']:+.1f} points",
+            delta_arrow="off",
+            help=f"Share of queries classified correctly with {name} support images, mean over "
+            f"{numbers['n_tasks']:,} tasks" + (f" (± {half[name]:.1f})." if half[name] else "."),
+        )
+
+
+def _distribution(found: HardSets) -> None:
+    numbers = results.summary(found)
+    st.plotly_chart(
+        figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"]), key="distribution"
+    )
+    spec = found.spec
+    shape = (
+        "variable ways and shots"
+        if spec["sampler"] == "variable"
+        else f"{spec['n_way']} classes, {spec['n_shot']} support and {spec['n_query']} query images a class"
+    )
+    rho = numbers["spearman_loss_accuracy"]
+    st.caption(
+        f"{numbers['n_tasks']:,} tasks of split {spec['split']} ({shape}), features of {spec['backbone']}, "
+        f"classified by {study.classifiers()[spec['classifier']]}; means with 95% intervals. Only the support "
+        "images differ between the three curves: queries are the same. Hard supports are worse than random ones in "
+        f"{numbers['harder_than_random']:.0%} of the tasks."
+        + (f" Rank correlation of accuracy with low query loss: {rho:.2f}." if rho is not None else "")
+    )
+
+
+def _keep(found: HardSets) -> None:
+    st.divider()
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("**Keep these tasks**")
+        which = st.segmented_control("Set", study.SETS, default="hard", key="keep_set", required=True)
+        testbed = study.to_testbed(found, str(which))
+        with st.container(horizontal=True):
+            if st.button("Save testbed", icon="💾", type="primary", help="Into the workspace, for the page Evaluate."):
+                st.toast(f"Saved as {study.save_sets(found, str(which))}", icon="💾")
+            for kind in ("parquet", "csv", "json"):
+                st.download_button(
+                    "Parquet" if kind == "parquet" else kind.upper(),
+                    data=lambda kind=kind: study.export_sets(found, str(which), kind),
+                    file_name=f"{testbed.name}.{kind}",
+                    key=f"download_{kind}",
+                    on_click="ignore",
+                    icon="⬇️",
+                )
+    with right:
+        st.markdown("**The same from a terminal**")
+        st.code(_command(found.spec), language="bash", wrap_lines=True)
+
+
+def _command(spec: Mapping[str, Any]) -> str:
+    """The command that finds the same tasks."""
+    flags = {"search": "method", "n_steps": "steps", "n_sweeps": "sweeps"}
+    always = {"n_tasks"} if spec["sampler"] == "variable" else {"n_way", "n_shot", "n_query", "n_tasks"}
+    words = [f"python -m fsviz hard {spec['dataset']} --backbone {spec['backbone']}"]
+    for name, default in study.DEFAULTS.items():
+        if name in ("objective", "device") or (spec[name] == default and name not in always):
+            continue
+        value = f"{spec[name]:g}" if isinstance(spec[name], float) else spec[name]
+        words.append(f"--{flags.get(name, name).replace('_', '-')} {value}")
+    return " ".join(words)

@@ -1,0 +1,93 @@
+"""Do support and query images look different, and what does a shift of one attribute cost?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from fsviz.figures import hard as figures
+from fsviz.records import Dataset
+from fsviz.studies import hard_sets as study
+from fsviz.studies.hard_sets import HardSets
+from fsviz.ui.pages.hard_tasks import results
+from fsviz.ui.parts.cached import compute_with_bar
+from fsviz.ui.parts.image_wall import Row, Tile, task_rows
+
+
+def show(dataset: Dataset, found: HardSets) -> None:
+    if not study.attribute_names(dataset):
+        st.info(
+            f"**{dataset.title} has no attributes.** Give a CSV with one column per attribute "
+            "(path,class,blur,style,...) when you add images; numbers and words both work.",
+            icon="🧩",
+        )
+        st.page_link("pages/7_Add_images.py", label="Add images", icon="➕")
+        return
+    st.subheader("Do support and query images look different?", anchor=False)
+    by = st.segmented_control(
+        "Compare support and query",
+        ("task", "class"),
+        default="task",
+        key="gaps_by",
+        bind="query-params",
+        required=True,
+        format_func={"task": "over the whole task", "class": "class by class"}.get,
+    )
+    st.plotly_chart(figures.plot_gaps(results.gaps(found, dataset, str(by))), key="gaps")
+    st.caption(
+        f"Mean over {len(found):,} tasks with 95% intervals. Left: how much of the mix of values differs between "
+        "the support and the query images of a task (0: the same mix, 1: nothing in common). Right: difference of "
+        "their means, in standard deviations. Where hard lies to the right of random, the search chose support "
+        "images that differ from the queries in that attribute, although it never saw the attributes. Few support "
+        "images differ by chance too: random is what chance gives."
+    )
+    st.subheader("What does a shift of one attribute cost?", anchor=False)
+    spec = results.plain_spec(found, n_tasks=min(len(found), 200))
+    table = compute_with_bar(study.shift_table, spec, "Drawing tasks with and without a shift")
+    if table["cost"].notna().any():
+        st.plotly_chart(figures.plot_shift_cost(table), key="shift_cost")
+        fewer = table[(table["n_query"] > 0) & (table["n_query"] < spec["n_query"])]
+        asked = ", ".join(f"{r['attribute']} {r['n_query']}" for _, r in fewer.iterrows())
+        st.caption(
+            f"{int(table['n_tasks'].max())} pairs of tasks an attribute, without any search: all queries of a class "
+            "share one value (or the lower or upper third of a number); support images are drawn from the same "
+            "value or from others. Both tasks of a pair have the same queries. Points are paired differences with "
+            "95% intervals." + (f" Fewer queries a class where images are few: {asked}." if asked else "")
+        )
+    problems = table[table["problem"] != ""]
+    for _, row in problems.iterrows():
+        st.caption(f"⬜ {row['attribute']}: {row['problem']}")
+    possible = table.loc[table["problem"] == "", "attribute"].tolist()
+    if possible:
+        _curate(dataset, spec, table.set_index("attribute"), possible)
+
+
+def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possible: list[str]) -> None:
+    """Tasks with and without one chosen shift, to look at and to keep."""
+    with st.expander("Make tasks with one chosen shift"):
+        columns = st.columns([2, 2, 3], vertical_alignment="bottom")
+        attribute = columns[0].selectbox("Attribute", possible, key="curated_attribute")
+        groups = study.attribute_groups(dataset, attribute)
+        group = columns[1].selectbox("Queries have", ["any one value", *groups], key=f"curated_group_{attribute}")
+        wanted = {**spec, "n_query": int(table.loc[attribute, "n_query"])}
+        pair = study.curated_tasks(wanted, attribute, None if group == "any one value" else group)
+        names = dataset.classes["class_name"].astype(str).to_numpy()
+        for column, tasks, title in zip(
+            st.columns(2, gap="large"),
+            (pair.without_shift, pair.with_shift),
+            ("Support is like the query", "Support differs from the query"),
+        ):
+            with column:
+                st.markdown(f"**{title}**")
+                rows = []
+                for way, class_id in enumerate(tasks.class_ids[0]):
+                    name, value = names[class_id], pair.group_names[pair.groups[0, way]]
+                    rows.append(Row(name, [Tile(int(i)) for i in tasks.support[0, way]], kind="support"))
+                    rows.append(Row(name, [Tile(int(i)) for i in tasks.query[0, way]], value, kind="query"))
+                task_rows(dataset, rows[:6], f"curated_{title[:12]}", tile_px=44)
+        st.caption(f"The first three classes of the first of {len(pair.with_shift):,} pairs of tasks.")
+        if columns[2].button("Save both as testbeds", icon="💾", key="save_curated"):
+            saved = study.save_curated(wanted, attribute, pair)
+            st.toast(f"Saved as {' and '.join(saved)}", icon="💾")

@@ -1,0 +1,29 @@
+"""Are classes that mean nearly the same, and bad support images, two problems or one?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from fsviz.figures import hard as figures
+from fsviz.records import Dataset
+from fsviz.studies import hard_sets as study
+from fsviz.studies.hard_sets import HardSets
+
+
+def show(dataset: Dataset, found: HardSets) -> None:
+    st.subheader("Are close classes and bad supports two problems or one?", anchor=False)
+    table = study.coarsity_table(found)
+    if table is None:
+        st.info(
+            f"**{dataset.title} has no taxonomy for these tasks**, so it is not known how close in meaning their "
+            "classes are. Map its classes to WordNet when you add images.",
+            icon="🧩",
+        )
+        return
+    st.plotly_chart(figures.plot_by_coarsity(table), key="by_coarsity")
+    st.caption(
+        f"{len(found):,} tasks in four groups by coarsity, the mean squared distance in meaning between the classes "
+        "of a task; means with 95% intervals. Classes that mean nearly the same are harder to tell apart. Where "
+        "hard supports cost about as much at every distance, the two problems add up. Draw classes 'close in "
+        "meaning' in the sidebar for more tasks on the left."
+    )

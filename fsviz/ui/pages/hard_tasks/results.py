@@ -1,0 +1,111 @@
+"""What the settings ask for: searched while the page waits, or taken from a run in the background."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from fsviz import datasets, jobs
+from fsviz.figures import hard as figures
+from fsviz.records import Dataset
+from fsviz.studies import hard_sets as study
+from fsviz.studies.hard_sets import HardSets
+from fsviz.ui.parts.cached import compute_with_bar, remember
+
+AT_ONCE = 500  # tasks that FastDiffSel searches while the page waits; more run in the background
+PREVIEW = 200
+
+
+def find(spec: dict[str, Any]) -> HardSets:
+    """What the settings ask for; a preview while a long run is not started or not finished."""
+    if spec["search"] == "fastdiffsel" and spec["n_tasks"] <= AT_ONCE:
+        return search(spec)
+    run = _run_of(spec)
+    if run is not None and run.state == "finished":
+        return _of_run(run.id, datasets.stamp(spec["dataset"]))
+    preview = {**spec, "search": "fastdiffsel", "n_tasks": min(PREVIEW, spec["n_tasks"])}
+    what = "greedy search" if spec["search"] == "greedy" else f"{spec['n_tasks']:,} tasks"
+    with st.container(border=True):
+        if run is None or not run.active:
+            st.markdown(
+                f"**{what.capitalize()} run{'s' if spec['search'] == 'greedy' else ''} in the background.** Below is a "
+                f"preview: FastDiffSel on {preview['n_tasks']} tasks."
+                + (f" An earlier run is {run.state}: {run.message}." if run is not None else "")
+            )
+            if run is not None and run.resumable and st.button("Go on with it", icon="▶️"):
+                jobs.resume(run.id)
+                st.rerun()
+            if st.button("Start the run", type="primary", icon="▶️"):
+                jobs.submit({"study": "hard_sets", **spec})
+                st.rerun()
+        else:
+            _live(run.id)
+    return search(preview)
+
+
+def _run_of(spec: Mapping[str, Any]) -> jobs.Run | None:
+    """The newest run with exactly these settings."""
+    for run in jobs.list_runs("hard_sets"):
+        if all(run.spec.get(name) == value for name, value in spec.items() if name != "objective"):
+            return run
+    return None
+
+
+@st.fragment(run_every=1.0)
+def _live(run_id: str) -> None:
+    """Progress of a run and the distribution so far; the page starts over when it ends."""
+    run = jobs.status(run_id)
+    if not run.active:
+        st.rerun()
+    st.progress(run.share_done, text=f"{run.message} · {run.n_done} of {run.n_chunks} parts")
+    if run.summary:
+        st.plotly_chart(
+            figures.plot_distribution(run.summary["histogram"], run.summary["accuracy"], run.summary["ci95"], 260),
+            key=f"live_{run_id}",
+        )
+        st.caption(f"The {run.summary['n_tasks']:,} tasks finished so far.")
+    if st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
+        jobs.cancel(run_id)
+        st.rerun()
+
+
+def _identity(found: HardSets) -> tuple[str, int, str]:
+    """Changes when the answer does: what stands for it in every cache key."""
+    spec = {k: v for k, v in found.spec.items() if k not in ("folder", "study", "version", "objective")}
+    return json.dumps(spec, sort_keys=True), len(found), datasets.stamp(str(found.spec["dataset"]))
+
+
+def search(spec: Mapping[str, Any]) -> HardSets:
+    """Hard, random and easy support sets, searched while the page waits."""
+    return compute_with_bar(study.find_hard_sets, spec, "Searching hard and easy support sets")
+
+
+@remember("Reading the run", 6)
+def _of_run(run_id: str, stamp: str) -> HardSets:
+    run = jobs.status(run_id)
+    return study.collect({**run.spec, "folder": str(jobs.folder(run_id))}, jobs.chunks(run_id))
+
+
+@remember(hashes={HardSets: _identity})
+def summary(found: HardSets) -> dict[str, Any]:
+    return study.summary(found)
+
+
+@remember("Comparing attributes", 12, hashes={HardSets: _identity})
+def differences(found: HardSets, dataset: Dataset) -> dict[str, Any]:
+    return study.task_differences(found, dataset, most=6)
+
+
+@remember("Comparing attributes", 24, hashes={HardSets: _identity})
+def gaps(found: HardSets, dataset: Dataset, by: str) -> pd.DataFrame:
+    return study.gap_table(found, dataset, by)
+
+
+def plain_spec(found: HardSets, **changes: Any) -> dict[str, Any]:
+    """The settings of an answer, some changed, without what a run adds to them."""
+    spec = {k: v for k, v in found.spec.items() if k in study.DEFAULTS or k in ("dataset", "backbone")}
+    return {**spec, **changes}

@@ -1,0 +1,58 @@
+"""How far, and how often, must the selection weights move?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from fsviz.figures import hard as figures
+from fsviz.records import Dataset
+from fsviz.studies import hard_sets as study
+from fsviz.studies.hard_sets import HardSets
+from fsviz.ui.pages.hard_tasks import results
+from fsviz.ui.parts.cached import compute_with_bar
+
+
+def show(dataset: Dataset, found: HardSets) -> None:
+    st.subheader("How far must the selection weights move?", anchor=False)
+    spec = results.plain_spec(
+        found, n_tasks=min(len(found), 100), n_steps=1, start="ones", search="fastdiffsel", step=200.0
+    )
+    chosen = st.select_slider(
+        "Step size",
+        study.STEP_SIZES,
+        value=200.0,
+        key="look_at_step",
+        bind="query-params",
+        format_func=lambda s: f"{s:g}",
+    )
+    table = compute_with_bar(study.step_sweep, spec, "Trying step sizes")
+    plain = results.summary(results.search(spec))["accuracy"]
+    at = {
+        o: float(table[(table["objective"] == o) & (table["step"] == chosen)]["accuracy"].iloc[0])
+        for o in ("hard", "easy")
+    }
+    columns = st.columns(3)
+    columns[0].metric(f"Hard supports at step {chosen:g}", f"{at['hard']:.1f} %")
+    columns[1].metric("Random supports", f"{plain['random']:.1f} %", help="Of the same tasks.")
+    columns[2].metric(f"Easy supports at step {chosen:g}", f"{at['easy']:.1f} %")
+    reference = {
+        "random": plain["random"],
+        "hard, equal start": plain["hard"],
+        "easy, equal start": plain["easy"],
+    }
+    left, right = st.columns([5, 3], gap="large")
+    with left:
+        st.plotly_chart(figures.plot_step_sizes(table, reference, chosen), key="step_sizes")
+        st.caption(
+            f"{spec['n_tasks']} tasks. Every pool image has a selection weight that starts random; one gradient "
+            "step moves it, and the heaviest images become the support set. A tiny step keeps the random order, so "
+            "accuracy is that of random supports; a large one follows the gradient alone. Dotted: from equal "
+            "weights, where any step picks the same images and no step size is needed (the default here)."
+        )
+    with right:
+        several = compute_with_bar(study.steps_sweep, spec, "Trying numbers of steps")
+        st.plotly_chart(figures.plot_steps(several), key="n_steps_plot")
+        st.caption(
+            f"Hard supports of the same {spec['n_tasks']} tasks after one step and more, from equal weights. The paper "
+            "takes one and finds tasks less hard after more: once projected, the weights are sparse."
+        )

@@ -1,0 +1,167 @@
+"""Is a task that is hard for one backbone and classifier hard for others?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from fsviz import features, jobs
+from fsviz.figures import hard as figures
+from fsviz.records import Dataset
+from fsviz.studies import hard_sets as study
+from fsviz.studies import stress
+from fsviz.studies.hard_sets import HardSets
+from fsviz.ui.pages.hard_tasks import results
+from fsviz.ui.pages.hard_tasks.settings import number
+from fsviz.ui.parts import shell
+from fsviz.ui.parts.cached import remember
+
+
+def show(dataset: Dataset, found: HardSets) -> None:
+    known = features.available(dataset)
+    st.subheader("Is a task that is hard for one classifier hard for all?", anchor=False)
+    quick, full = st.columns([3, 2], gap="large")
+    with quick:
+        backbones = st.multiselect(
+            "Backbones",
+            known,
+            default=known[:4],
+            key=f"stress_{dataset.name}",
+            wrap=True,
+            help="Only backbones that have features.",
+        )
+    offered = {k: v for k, v in stress.ADAPTATIONS.items() if k != stress.FULL}
+    with full:
+        adaptations = st.multiselect(
+            "Adaptations",
+            list(offered),
+            default=list(offered),
+            key="stress_adaptations",
+            format_func=offered.get,
+            wrap=True,
+            help="How the classifier learns a task from its support images: means of the classes (prototypes), a "
+            "linear layer trained on them (finetuned head), or one that also looks at the unlabelled queries (TIM).",
+        )
+    if not backbones or not adaptations:
+        st.info("Choose at least one backbone and one adaptation.", icon="👆")
+        return
+    base = {k: v for k, v in results.plain_spec(found).items() if k not in ("backbone", "classifier", "objective")}
+    source = backbones[0]
+    if len(backbones) > 1:
+        source = st.segmented_control(
+            "Hard sets searched with",
+            backbones,
+            default=backbones[0],
+            key=f"stress_source_{len(backbones)}_{dataset.name}",
+            required=True,
+        )
+    spec = {
+        **base,
+        "study": "stress",
+        "n_tasks": min(base["n_tasks"], 60),
+        "sources": [str(source)],
+        "backbones": backbones,
+        "adaptations": adaptations,
+    }
+    result = _at_once(spec, dataset)
+    _matrix(result, str(source), spec["n_tasks"])
+    if len(known) == 1:
+        st.caption(
+            f"Only {known[0]} has features of {dataset.title}. For a second row extract another backbone, for example "
+            f"with `python -m fsviz extract {dataset.name} --backbone conv64f`."
+        )
+    with st.expander("Does the query loss tell how hard a task is?"):
+        sets = {name: found.loss(name) for name in study.SETS}
+        accuracies = {name: found.accuracy(name) for name in study.SETS}
+        st.plotly_chart(figures.plot_loss_accuracy(sets, accuracies), key="loss_accuracy")
+        rho = results.summary(found)["spearman_loss_accuracy"]
+        st.caption(
+            "The search raises the query loss, not the error itself. Each point is a task."
+            + (f" Rank correlation of accuracy with low loss: {rho:.2f} (1 is perfect)." if rho is not None else "")
+        )
+    if dataset.has_pixels:
+        _full_finetuning(dataset, spec)
+
+
+def _matrix(result: Mapping[str, Any], source: str, n_tasks: int) -> None:
+    st.plotly_chart(figures.plot_stress(result["matrix"], stress.ADAPTATIONS, source), key=f"stress_{source}")
+    others = [e for e in result["agreement"] if e["source"] == source and e["accuracy"] is not None]
+    words = " ".join(
+        f"Over random and hard tasks, the accuracies of {e['backbone']} follow those of {source} with a rank "
+        f"correlation of {e['accuracy']:.2f}"
+        + (f" (its accuracy against {source}'s query loss: {e['loss']:.2f})." if e["loss"] is not None else ".")
+        for e in others
+    )
+    st.caption(
+        f"Points lost from random to hard support sets that were searched with {source} and prototypes, and both "
+        f"accuracies in percent; {n_tasks} tasks, paired 95% intervals. A loss in the other rows and columns means "
+        f"that the difficulty is in the images, not only in one classifier. {words}"
+    )
+
+
+@remember("Classifying hard and random tasks with every backbone and adaptation", 8)
+def _at_once(spec: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+    return stress.run_at_once(spec)
+
+
+def _full_finetuning(dataset: Dataset, spec: Mapping[str, Any]) -> None:
+    """The slow adaptation, as a background run."""
+    with st.expander("Also finetune the whole backbone on every task (slow, runs in the background)"):
+        st.markdown(
+            "All weights of the backbone are trained on the augmented support images of each task, with a learning "
+            "rate chosen on validation tasks from 0.0001, 0.001 and 0.01. On a processor this takes about a minute "
+            "a task."
+        )
+        columns = st.columns(4, vertical_alignment="bottom")
+        trainable = [b for b in spec["backbones"] if "@" not in b.removesuffix("@random")]
+        if not trainable:
+            st.info("None of the chosen backbones can be loaded by its name alone, which full finetuning needs.")
+            return
+        backbone = columns[0].selectbox("Backbone", trainable, key="full_backbone")
+        n_tasks = number(columns[1], "Tasks", 1, 100, 5, "full_tasks")
+        n_steps = number(columns[2], "Steps a task", 1, 200, 20, "full_steps")
+        size = columns[3].selectbox("Pixels a side", (64, 96, 128, 224), index=1, key="full_size")
+        wanted = stress.checked_spec(
+            {
+                **{k: v for k, v in spec.items() if k != "study"},
+                "sources": [backbone],
+                "backbones": [backbone],
+                "adaptations": ["protonet", stress.FULL],
+                "finetuning": {"n_tasks": n_tasks, "n_steps": n_steps, "size": size},
+            }
+        )
+        run = next((r for r in jobs.list_runs("stress") if all(r.spec.get(k) == v for k, v in wanted.items())), None)
+        if run is None:
+            if st.button("Start", icon="▶️", type="primary"):
+                jobs.submit(wanted)
+                st.rerun()
+        else:
+            _live_stress(run.id, backbone)
+
+
+@st.fragment(run_every=2.0)
+def _live_stress(run_id: str, source: str) -> None:
+    run = jobs.status(run_id)
+    if run.active:
+        st.progress(run.share_done, text=f"{run.message} · {run.n_done} of {run.n_chunks} parts")
+        if st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
+            jobs.cancel(run_id)
+            st.rerun(scope="fragment")
+    elif run.state != "finished":
+        st.warning(f"The run is {run.state}: {shell.plain(run.error or run.message)}.", icon="⚠️")
+        if run.resumable and st.button("Go on", key=f"resume_{run_id}", icon="▶️"):
+            jobs.resume(run_id)
+            st.rerun(scope="fragment")
+    if run.summary and run.summary.get("matrix"):
+        _matrix_of_run(run.summary, source, run_id)
+
+
+def _matrix_of_run(result: Mapping[str, Any], source: str, run_id: str) -> None:
+    st.plotly_chart(figures.plot_stress(result["matrix"], stress.ADAPTATIONS, source), key=f"full_{run_id}")
+    rates = result.get("learning_rates", {})
+    chosen = "; ".join(f"{name}: {entry['chosen']:g}" for name, entry in rates.items())
+    st.caption(
+        f"Learning rate chosen on validation tasks: {chosen or 'not yet'}. The finished part of the tasks counts."
+    )
