@@ -14,7 +14,7 @@ from fsviz import datasets
 from fsviz.errors import FsvizError, UnknownName
 from fsviz.records import Dataset
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 DEFAULT_DATASET = "demo"
 
 
