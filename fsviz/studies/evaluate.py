@@ -29,6 +29,7 @@ from fsviz import datasets, features
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.studies import semantic_sampling
+from fsviz.taxonomy import DISTANCES
 from fsviz.workspace import atomic_file
 
 VERSION = 1
@@ -299,7 +300,7 @@ def coarsity_words(recipe: Mapping[str, Any]) -> str:
     name = str(recipe.get("distance", SAMPLER_DEFAULTS["distance"]))
     if name == "features":
         return "distance between the mean features of a task's classes: how alike they look, not what they mean"
-    kind = semantic_sampling.DISTANCES.get(name)
+    kind = DISTANCES.get(name)
     return f"distance between a task's classes in the taxonomy{f' ({kind.title})' if kind else ''}"
 
 

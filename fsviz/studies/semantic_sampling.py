@@ -16,65 +16,13 @@ import numpy as np
 import fsviz
 from fsviz import sampling, taxonomy
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
-from fsviz.records import PAD, Dataset, Features, Tasks, Testbed
+from fsviz.records import PAD, Dataset, Tasks, Testbed
 from fsviz.sampling import testbeds
+from fsviz.taxonomy import DISTANCES
 
 SAMPLERS: dict[str, str] = {
     "uniform": "every set of classes is equally likely",
     "semantic": "classes close in meaning are drawn together, every class about equally often",
-}
-
-
-@dataclass(frozen=True)
-class DistanceKind:
-    """A way to measure how far apart two classes are.
-
-    alpha       the default weight of closeness, and alpha_most the end of a slider: a distance between 0 and 1 needs
-                a larger alpha than one that reaches 15
-    """
-
-    title: str
-    explanation: str
-    alpha: float
-    alpha_most: float
-    bounded: bool = False
-
-
-DISTANCES: dict[str, DistanceKind] = {
-    "jiang_conrath": DistanceKind(
-        "Jiang-Conrath",
-        "2 log|s| - log|a| - log|b|: how many images the smallest concept s above both classes a and b holds, "
-        "against the images of a and of b. The paper's distance.",
-        0.383,
-        2.0,
-    ),
-    "path_length": DistanceKind(
-        "Path length",
-        "the number of is-a steps from one class up to a shared concept and down to the other.",
-        0.25,
-        1.5,
-    ),
-    "wu_palmer": DistanceKind(
-        "Wu-Palmer",
-        "from 0 to 1: how deep the shared concept lies, against the depth of the two classes.",
-        5.0,
-        30.0,
-        True,
-    ),
-    "lin": DistanceKind(
-        "Lin",
-        "from 0 to 1: how specific the shared concept is, against how specific the two classes are.",
-        5.0,
-        30.0,
-        True,
-    ),
-    "features": DistanceKind(
-        "Features",
-        "the straight-line distance between the mean features of two classes: how alike they look, whatever they mean.",
-        5.0,
-        40.0,
-        True,
-    ),
 }
 
 
@@ -91,33 +39,12 @@ def class_distances(
     """(C, C) distances between the classes of a split, in split order."""
     if distance not in DISTANCES:
         raise UnknownName("distance", distance, DISTANCES)
-    if distance == "features":
+    if DISTANCES[distance].needs == "features":
         from fsviz import features
 
-        if backbone is None:
-            backbone = default_backbone(dataset)
-        return feature_distances(features.load(dataset, backbone), dataset.split_class_ids(split))
+        table = features.load(dataset, backbone or default_backbone(dataset))
+        return DISTANCES[distance].measure(table, dataset.split_class_ids(split))
     return taxonomy.class_distances(taxonomy.split_dag(dataset, split, dag), distance)
-
-
-def feature_distances(features: Features, class_ids: np.ndarray) -> np.ndarray:
-    """(C, C) Euclidean distances between class means of unit-length features. Between 0 and 2."""
-    class_ids = np.asarray(class_ids)
-    means = np.zeros((len(class_ids), features.values.shape[1]))
-    for position, class_id in enumerate(class_ids):
-        rows = np.flatnonzero(features.class_ids == class_id)
-        if not len(rows):
-            raise Missing(
-                f"Class {int(class_id)} of {features.dataset!r} has no features under {features.backbone!r}, so its "
-                "mean is unknown. Extract the features again, or pick another distance."
-            )
-        values = np.asarray(features.values[rows], dtype=float)
-        norms = np.linalg.norm(values, axis=1, keepdims=True)
-        means[position] = (values / np.where(norms > 0, norms, 1.0)).mean(axis=0)
-    squared = (means**2).sum(axis=1)
-    distances = np.sqrt(np.maximum(squared[:, None] + squared[None, :] - 2 * means @ means.T, 0.0))
-    np.fill_diagonal(distances, 0.0)
-    return (distances + distances.T) / 2
 
 
 def default_backbone(dataset: Dataset) -> str:
@@ -135,8 +62,8 @@ def default_backbone(dataset: Dataset) -> str:
 
 def possible_distances(dataset: Dataset) -> list[str]:
     """The distances this dataset can give: by taxonomy, by features, both or none."""
-    names = [name for name in DISTANCES if name != "features"] if dataset.taxonomy is not None else []
-    return [*names, "features"] if dataset.has_features else names
+    there = {"taxonomy": dataset.taxonomy is not None, "features": dataset.has_features}
+    return [name for name, kind in DISTANCES.items() if there[kind.needs]]
 
 
 # Testbeds --------------------------------------------------------------------------------------------------------

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from fsviz.taxonomy.coarsity import coarsity, split_positions
 from fsviz.taxonomy.dag import DAG_MODES, Dag, collapse, span, split_dag
-from fsviz.taxonomy.distances import DISTANCES, class_distances, lowest_superordinate, superordinates
+from fsviz.taxonomy.distances import (
+    DAG,
+    DISTANCE,
+    DISTANCES,
+    Distance,
+    class_distances,
+    feature_distances,
+    lowest_superordinate,
+    superordinates,
+)
 
 __all__ = [
+    "DAG",
     "DAG_MODES",
+    "DISTANCE",
     "DISTANCES",
     "Dag",
+    "Distance",
     "class_distances",
     "coarsity",
     "collapse",
+    "feature_distances",
     "lowest_superordinate",
     "span",
     "split_dag",

@@ -16,8 +16,8 @@ from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.records import Dataset
 
 DAG_MODES: dict[str, str] = {
-    "shortest_path": "only nodes on one shortest path from the root to a class",
-    "all_paths": "every ancestor of every class",
+    "shortest_path": "Shortest path to each class",
+    "all_paths": "All paths",
 }
 
 

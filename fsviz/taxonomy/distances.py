@@ -1,6 +1,7 @@
-"""Distances between classes from their places in a taxonomy, all pairs at once.
+"""Distances between classes, all pairs at once: from their places in a taxonomy, or from what their images look like.
 
-Every function takes a Dag of C classes and returns a symmetric (C, C) matrix with a zero diagonal.
+Every function returns a symmetric (C, C) matrix with a zero diagonal, from a Dag of C classes or from their features.
+DISTANCES names them; a new distance is a function and an entry there.
 Notation: |v| is the number of images of the classes at or below node v, lso(a, b) the lowest superordinate of
 classes a and b: among their common ancestors, the one with the smallest |v|.
 """
@@ -8,11 +9,15 @@ classes a and b: among their common ancestors, the one with the smallest |v|.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from fsviz.errors import BadInput, UnknownName
-from fsviz.taxonomy.dag import Dag
+from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.records import Features
+from fsviz.settings import Setting
+from fsviz.taxonomy.dag import DAG_MODES, Dag
 
 
 def jiang_conrath(dag: Dag) -> np.ndarray:
@@ -57,19 +62,111 @@ def wu_palmer(dag: Dag) -> np.ndarray:
     return _finished(1 - 2 * depth / (2 * depth + down + down.T))
 
 
-DISTANCES: dict[str, Callable[[Dag], np.ndarray]] = {
-    "jiang_conrath": jiang_conrath,
-    "path_length": path_length,
-    "wu_palmer": wu_palmer,
-    "lin": lin,
+def feature_distances(features: Features, class_ids: np.ndarray) -> np.ndarray:
+    """Euclidean distances between the means of the unit-length features of the classes class_ids (C,). At most 2."""
+    class_ids = np.asarray(class_ids)
+    means = np.zeros((len(class_ids), features.values.shape[1]))
+    for position, class_id in enumerate(class_ids):
+        rows = np.flatnonzero(features.class_ids == class_id)
+        if not len(rows):
+            raise Missing(
+                f"Class {int(class_id)} of {features.dataset!r} has no features under {features.backbone!r}, so its "
+                "mean is unknown. Extract the features again, or pick another distance."
+            )
+        values = np.asarray(features.values[rows], dtype=float)
+        norms = np.linalg.norm(values, axis=1, keepdims=True)
+        means[position] = (values / np.where(norms > 0, norms, 1.0)).mean(axis=0)
+    squared = (means**2).sum(axis=1)
+    distances = np.sqrt(np.maximum(squared[:, None] + squared[None, :] - 2 * means @ means.T, 0.0))
+    np.fill_diagonal(distances, 0.0)
+    return (distances + distances.T) / 2
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A way to measure how far apart two classes are.
+
+    needs       what `measure` takes: "taxonomy" (a Dag) or "features" (Features and class_ids)
+    alpha       the weight of closeness that suits it, and alpha_most the usual end of a slider: a distance between
+                0 and 1 needs a larger alpha than one that reaches 15
+    by_counts   whether image counts enter it
+    """
+
+    title: str
+    what: str
+    measure: Callable[..., np.ndarray]
+    alpha: float
+    alpha_most: float
+    needs: Literal["taxonomy", "features"] = "taxonomy"
+    by_counts: bool = False
+
+
+DISTANCES: dict[str, Distance] = {
+    "jiang_conrath": Distance(
+        "Jiang-Conrath",
+        "2 log|s| - log|a| - log|b|: how many images the smallest concept s above both classes a and b holds, "
+        "against the images of a and of b. The paper's distance.",
+        jiang_conrath,
+        0.383,
+        2.0,
+        by_counts=True,
+    ),
+    "path_length": Distance(
+        "Path length",
+        "the number of is-a steps from one class up to a shared concept and down to the other.",
+        path_length,
+        0.25,
+        1.5,
+    ),
+    "wu_palmer": Distance(
+        "Wu-Palmer",
+        "from 0 to 1: how deep the shared concept lies, against the depth of the two classes.",
+        wu_palmer,
+        5.0,
+        30.0,
+    ),
+    "lin": Distance(
+        "Lin",
+        "from 0 to 1: how specific the shared concept is, against how specific the two classes are.",
+        lin,
+        5.0,
+        30.0,
+        by_counts=True,
+    ),
+    "features": Distance(
+        "Features",
+        "the straight-line distance between the mean features of two classes: how alike they look, whatever they mean.",
+        feature_distances,
+        5.0,
+        40.0,
+        needs="features",
+    ),
 }
+DISTANCE = Setting(
+    "distance",
+    "Distance between classes",
+    "How the distance between two classes is measured.",
+    "choice",
+    "jiang_conrath",
+    choices={name: distance.title for name, distance in DISTANCES.items()},
+)
+DAG = Setting(
+    "dag",
+    "Paths of the taxonomy",
+    "A concept may have several parents. The paper keeps the shortest path from the root to each class; with all "
+    "paths, classes with several parents come a little closer.",
+    "choice",
+    "shortest_path",
+    choices=DAG_MODES,
+)
 
 
 def class_distances(dag: Dag, distance: str = "jiang_conrath") -> np.ndarray:
-    """The (C, C) matrix of one of DISTANCES."""
-    if distance not in DISTANCES:
-        raise UnknownName("distance", distance, [*DISTANCES, "features"])
-    return DISTANCES[distance](dag)
+    """The (C, C) matrix of one of the DISTANCES that need only a taxonomy."""
+    known = [name for name, kind in DISTANCES.items() if kind.needs == "taxonomy"]
+    if distance not in known:
+        raise UnknownName("distance in a taxonomy", distance, known)
+    return DISTANCES[distance].measure(dag)
 
 
 def superordinates(dag: Dag) -> np.ndarray:

@@ -11,9 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fsviz import taxonomy
-from fsviz.cli import main, tasks
-from fsviz.studies import semantic_sampling as study
+from fsviz.cli import main
 
 
 @pytest.fixture(autouse=True)
@@ -29,12 +27,6 @@ def run(capsys: pytest.CaptureFixture, *words: str) -> dict:
 def refused(capsys: pytest.CaptureFixture, *words: str) -> str:
     assert main(list(words)) == 2
     return capsys.readouterr().err
-
-
-def test_the_names_in_the_parser_are_the_studys() -> None:
-    assert list(tasks.DISTANCES) == list(study.DISTANCES)
-    assert list(tasks.DAGS) == list(taxonomy.DAG_MODES)
-    assert list(tasks.SAMPLERS) == list(study.SAMPLERS)
 
 
 def test_coarsity_prints_quantiles_and_class_counts(capsys) -> None:

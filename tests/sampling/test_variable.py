@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -74,9 +72,7 @@ def test_bad_input_is_named() -> None:
         sample_variable(IMAGE_CLASS_IDS, np.arange(10), 1, seed=0, limits=VariableLimits(min_way=60))
 
 
-def test_two_hundred_tasks_of_a_large_dataset_take_about_a_second() -> None:
+def test_two_hundred_tasks_of_a_large_dataset() -> None:
     class_ids = np.repeat(np.arange(300), 600)
-    start = time.perf_counter()
     tasks = sample_variable(class_ids, np.arange(300), 200, seed=0)
-    assert time.perf_counter() - start < 5
     assert (tasks.class_ids != PAD).sum(axis=1).max() > 40

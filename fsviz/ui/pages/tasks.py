@@ -13,7 +13,7 @@ from fsviz.figures import tasks as figures
 from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Dataset, Testbed
 from fsviz.studies import semantic_sampling as study
-from fsviz.taxonomy import Dag, maps
+from fsviz.taxonomy import DISTANCES, Dag, Distance, maps
 from fsviz.ui.parts import cached, controls, shell
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
@@ -137,7 +137,7 @@ def _is_too_much(dataset: Dataset, setting: dict[str, Any]) -> bool:
 
 
 def _controls(dataset: Dataset, split: str, distance: str) -> tuple[dict, dict, dict | None]:
-    kind = study.DISTANCES[distance]
+    kind = DISTANCES[distance]
     n_classes = len(dataset.split_class_ids(split))
     suffix = "" if distance == "jiang_conrath" else f"_{distance}"
     first = _sliders(kind, n_classes, suffix)
@@ -172,7 +172,7 @@ def _way_slider(n_classes: int, suffix: str, word: str = "") -> int:
     )
 
 
-def _sliders(kind: study.DistanceKind, n_classes: int, suffix: str, word: str = "", alpha: float | None = None) -> dict:
+def _sliders(kind: Distance, n_classes: int, suffix: str, word: str = "", alpha: float | None = None) -> dict:
     _forget_outside(f"alpha{suffix}", 0.0, kind.alpha_most)
     return {
         "alpha": st.slider(
@@ -438,13 +438,11 @@ def _task(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
             _task_tree(graph, positions)
     with right:
         st.plotly_chart(
-            taxonomy_figures.plot_task_distances(
-                inside, shown, study.DISTANCES[distance].title, float(distances.max()), 380
-            ),
+            taxonomy_figures.plot_task_distances(inside, shown, DISTANCES[distance].title, float(distances.max()), 380),
             key="task_distances",
         )
         values = inside[np.triu_indices(len(class_ids), 1)]
-        name = study.DISTANCES[distance].title
+        name = DISTANCES[distance].title
         st.caption(
             f"Coarsity {_number(bed.tasks.measures['coarsity'][task])} is "
             + (

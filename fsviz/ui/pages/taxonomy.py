@@ -8,7 +8,7 @@ import streamlit as st
 from fsviz.figures import taxonomy as figures
 from fsviz.records import PAD, ClassMap, Dataset
 from fsviz.studies import semantic_sampling as study
-from fsviz.taxonomy import Dag, maps
+from fsviz.taxonomy import DISTANCES, Dag, maps
 from fsviz.ui.parts import cached, controls, shell
 from fsviz.ui.parts.shell import plain
 
@@ -60,7 +60,7 @@ def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance
             help=f"{names[a]} and {names[b]}; {int((pairs < pairs.min() + 1e-9).sum()):,} pairs are as close.",
         )
         typical.metric(
-            "Median distance", f"{np.median(pairs):.2f}", help=f"{study.DISTANCES[distance].title}, over all pairs."
+            "Median distance", f"{np.median(pairs):.2f}", help=f"{DISTANCES[distance].title}, over all pairs."
         )
 
 
@@ -168,7 +168,7 @@ def _details(
             left.metric(
                 "Coarsity",
                 f"{result.coarsity:.1f}" if result.coarsity >= 10 else f"{result.coarsity:.2f}",
-                help=f"Mean squared {study.DISTANCES[distance].title} distance over its pairs of classes.",
+                help=f"Mean squared {DISTANCES[distance].title} distance over its pairs of classes.",
             )
             right.metric(
                 "Finer by chance",
@@ -185,7 +185,7 @@ def _details(
                 figures.plot_task_distances(
                     distances[np.ix_(chosen, chosen)],
                     [names[p] for p in picked],
-                    study.DISTANCES[distance].title,
+                    DISTANCES[distance].title,
                     float(distances.max()),
                 ),
                 key="task_distances",
@@ -239,7 +239,7 @@ def _heat_map(dataset: Dataset, split: str, dag: str, distances: np.ndarray, nam
         block, shown = _averaged(block, shown, size)
     left, right = st.columns([3, 2], gap="medium")
     left.plotly_chart(
-        figures.plot_distance_map(block, shown, study.DISTANCES[distance].title, float(distances.max())),
+        figures.plot_distance_map(block, shown, DISTANCES[distance].title, float(distances.max())),
         key="distance_map",
     )
     with right:

@@ -21,9 +21,7 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str | None]:
             possible,
             key="distance",
             bind="query-params",
-            help="\n\n".join(
-                f"**{name}** ({kind.title}): {kind.explanation}" for name, kind in semantic_sampling.DISTANCES.items()
-            ),
+            help="\n\n".join(f"**{name}** ({kind.title}): {kind.what}" for name, kind in taxonomy.DISTANCES.items()),
         )
         backbone = None
         if distance == "features":
@@ -38,7 +36,7 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str | None]:
                 help="A concept may have several parents. The paper keeps the shortest path from the root to each "
                 "class; with all paths, classes with several parents come a little closer.",
             )
-        if dataset.n_images is None and distance in ("jiang_conrath", "lin"):
+        if dataset.n_images is None and taxonomy.DISTANCES[distance].by_counts:
             st.caption(
                 f"How many images the classes of {plain(dataset.title)} have is not known here, so each counts as one: "
                 "distances and coarsity differ from those of a paper that counts images."

@@ -1,0 +1,168 @@
+"""Setting: what a user can set, declared once.
+
+A declaration names the thing for people and for code, says its limits and its default, and from it follow the check of
+a value, the command-line flag, the text in a link and the words of the command to copy. The widget of a page is drawn
+from it too, by one function of the ui room. Settings that mean the same everywhere stand at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from fsviz.errors import BadInput, UnknownName
+
+Value = int | float | str | bool
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One thing that can be set.
+
+    low, high  limits of a number, both allowed
+    step       what one push of a button or key changes
+    usual      where a slider ends; a value beyond, up to high, stretches it
+    stops      numbers that a slider offers instead of all; others can still be typed into a link or a command
+    choices    of kind "choice": identifier -> title. Links and commands take either, and write the identifier
+    spellings  further flags that mean the same, so that old commands keep working
+    """
+
+    name: str
+    title: str
+    help: str
+    kind: Literal["int", "float", "choice", "flag", "text"]
+    default: Value
+    low: float = 0
+    high: float = math.inf
+    step: float | None = None
+    usual: float | None = None
+    stops: tuple[int, ...] = ()
+    choices: Mapping[str, str] = field(default_factory=dict)
+    spellings: tuple[str, ...] = ()
+
+    def but(self, **changes: object) -> Setting:
+        """The same setting with another default, title or narrower limits: what a page or command says of it."""
+        return replace(self, **changes)
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name.replace('_', '-')}"
+
+    def check(self, value: object, of: str = "") -> Value:
+        """The value in its own type; an impossible one is refused with the rule. `of` names whose setting it is."""
+        what = f"{self.name} of {of}" if of else self.name
+        if self.kind == "choice":
+            if value not in self.choices:
+                raise UnknownName(what, value, self.choices)
+            return str(value)
+        if self.kind in ("flag", "text"):
+            if not isinstance(value, bool if self.kind == "flag" else str):
+                raise BadInput(f"{what} must be {'true or false' if self.kind == 'flag' else 'text'}. {_got(value)}")
+            return value
+        whole = self.kind == "int"
+        value = value.item() if hasattr(value, "item") else value  # numbers of numpy
+        fine = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+        if not (fine and self.low <= value <= self.high and (not whole or value == int(value))):
+            raise BadInput(f"{what} must be {'a whole' if whole else 'a'} number {self.limits}. {_got(value)}")
+        return int(value) if whole else float(value)
+
+    @property
+    def limits(self) -> str:
+        """The limits in words: "from 0 to 10,000", or "of at least 1"."""
+        low = f"{self.low:,}" if self.kind == "int" else f"{self.low:,g}"
+        if math.isinf(self.high):
+            return f"of at least {low}"
+        return f"from {low} to {self.high:,}" if self.kind == "int" else f"from {low} to {self.high:,g}"
+
+    def parse(self, text: str, of: str = "") -> Value:
+        """The value that a link or a command line gives as text."""
+        text = text.strip()
+        if self.kind == "choice":
+            titles = {title.lower(): name for name, title in self.choices.items()}
+            return self.check(text if text in self.choices else titles.get(text.lower(), text), of)
+        if self.kind == "flag":
+            return self.check({"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text), of)
+        if self.kind == "text":
+            return text
+        try:
+            return self.check(int(text), of)
+        except ValueError:
+            pass
+        try:
+            return self.check(float(text), of)
+        except ValueError:
+            return self.check(text, of)  # refused, with the rule
+
+    def text(self, value: Value) -> str:
+        """The value as a link or a command has it; `parse` reads exactly this value back."""
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, float):
+            short = f"{value:g}"
+            return short if float(short) == value else repr(value)
+        return str(value)
+
+    def words(self, value: Value) -> list[str]:
+        """The flag and the value, as a command has them."""
+        if self.kind == "flag":
+            return [self.flag if value else f"--no-{self.flag.removeprefix('--')}"]
+        return [self.flag, self.text(value)]
+
+    def add_flag(self, parser: argparse.ArgumentParser) -> None:
+        """Adds the flag; the parsed value is None where it is not given, so that a command knows."""
+        names = (self.flag, *self.spellings)
+        told = f"{self.help[:1].lower()}{self.help[1:]}".rstrip(".").replace("%", "%%")
+        if self.default != "":
+            told += f" ({self.text(self.default)})"
+        if self.kind == "flag":
+            parser.add_argument(*names, dest=self.name, action=argparse.BooleanOptionalAction, default=None, help=told)
+            return
+        shown = "{" + ",".join(self.choices) + "}" if self.choices else self.name.rpartition("_")[2].upper()
+        parser.add_argument(*names, dest=self.name, type=self.parse, metavar=shown, default=None, help=told)
+
+
+def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> None:
+    for setting in settings:
+        setting.add_flag(parser)
+
+
+def given(args: argparse.Namespace, settings: Iterable[Setting]) -> dict[str, Value]:
+    """The settings that the command line gave, by name."""
+    values = {setting.name: getattr(args, setting.name) for setting in settings}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _got(value: object) -> str:
+    shown = repr(value)
+    return f"Got {shown if len(shown) <= 40 else shown[:37] + '...'}."
+
+
+# The same everywhere ---------------------------------------------------------------------------------------------
+
+N_WAY = Setting("n_way", "Classes per task (ways)", "Classes per task.", "int", 5, 2, 1000, usual=100)
+N_SHOT = Setting(
+    "n_shot",
+    "Support per class (shots)",
+    "Support images per class: the labelled ones that a method learns a task from.",
+    "int",
+    5,
+    1,
+    1000,
+)
+N_QUERY = Setting(
+    "n_query", "Queries per class", "Query images per class: those that a method has to name.", "int", 10, 1, 1000
+)
+N_TASKS = Setting(
+    "n_tasks",
+    "Number of tasks",
+    "How many tasks are drawn.",
+    "int",
+    1000,
+    1,
+    1_000_000,
+    stops=(50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000),
+)
+SEED = Setting("seed", "Seed", "The same seed draws the same tasks.", "int", 0, 0, 2**31 - 1)

@@ -1,0 +1,86 @@
+"""A declaration checks a value, reads it from text, and writes text that reads back as the same value."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+import pytest
+
+from fsviz.errors import BadInput, FsvizError, UnknownName
+from fsviz.settings import N_TASKS, N_WAY, SEED, Setting, add_flags, given
+
+ALPHA = Setting("alpha", "Closeness", "Weight of closeness, 100 % of it.", "float", 0.383, 0, 10_000)
+LOSS = Setting("loss", "Loss", "The loss.", "choice", "plain", choices={"plain": "As it is", "cosine": "Cosines"})
+FLAG = Setting("whole", "Whole", "All of it.", "flag", False)
+NOTE = Setting("note", "Note", "Any text.", "text", "")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "text"),
+    [
+        (N_WAY, 5, "5"),
+        (SEED, 2**31 - 1, "2147483647"),
+        (ALPHA, 0.383, "0.383"),
+        (ALPHA, 100.0, "100"),
+        (ALPHA, 1 / 3, "0.3333333333333333"),
+        (ALPHA, 1e-7, "1e-07"),
+        (LOSS, "cosine", "cosine"),
+        (FLAG, True, "true"),
+        (FLAG, False, "false"),
+        (NOTE, "a b", "a b"),
+    ],
+)
+def test_text_reads_back_as_the_same_value(setting: Setting, value, text: str) -> None:
+    assert setting.text(value) == text
+    assert setting.parse(text) == value
+    assert type(setting.parse(text)) is type(value)
+    parser = argparse.ArgumentParser()
+    add_flags(parser, [setting])
+    assert given(parser.parse_args(setting.words(value)), [setting]) == {setting.name: value}
+    assert given(parser.parse_args([]), [setting]) == {}
+
+
+def test_what_people_and_numpy_write_is_understood() -> None:
+    assert N_WAY.parse(" 7.0 ") == 7
+    assert LOSS.parse("as it is") == "plain"  # the title, as links of before have it
+    assert ALPHA.check(np.float32(0.5)) == 0.5
+    assert isinstance(N_WAY.check(np.int64(4)), int)
+    assert isinstance(ALPHA.check(2), float)
+
+
+@pytest.mark.parametrize("text", ["abc", "", "1e400", "-1e400", "nan", "2.5", "1", "1001", "9" * 5000, "None", "٣٫٥"])
+def test_text_that_is_no_such_number_is_refused_with_the_rule(text: str) -> None:
+    with pytest.raises(BadInput, match=r"^n_way must be a whole number from 2 to 1,000\. Got .{1,40}\.$"):
+        N_WAY.parse(text)
+
+
+@pytest.mark.parametrize("value", [None, True, "5", 10**400, float("nan"), float("inf"), [5], 10_001, -0.1])
+def test_values_of_other_kinds_are_refused(value) -> None:
+    with pytest.raises(BadInput, match=r"alpha of TIM must be a number from 0 to 10,000\. Got"):
+        ALPHA.check(value, of="TIM")
+
+
+def test_choices_flags_and_text_name_what_is_possible() -> None:
+    with pytest.raises(UnknownName, match=r"no loss named 'plaint'\. Did you mean 'plain'"):
+        LOSS.parse("plaint")
+    with pytest.raises(BadInput, match="true or false"):
+        FLAG.parse("perhaps")
+    with pytest.raises(FsvizError, match="text"):
+        NOTE.check(3)
+
+
+def test_a_narrower_setting_keeps_its_name() -> None:
+    few = N_TASKS.but(default=200, high=500)
+    assert (few.name, few.default) == ("n_tasks", 200)
+    with pytest.raises(BadInput, match="n_tasks must be a whole number from 1 to 500"):
+        few.check(501)
+
+
+def test_the_help_of_a_flag_says_the_default() -> None:
+    parser = argparse.ArgumentParser()
+    add_flags(parser, [ALPHA, LOSS.but(spellings=("--old-loss",)), FLAG, NOTE])
+    told = " ".join(parser.format_help().split())
+    assert "weight of closeness, 100 % of it (0.383)" in told
+    assert "{plain,cosine}" in told and "(plain)" in told
+    assert parser.parse_args(["--old-loss", "cosine"]).loss == "cosine"
