@@ -1,7 +1,9 @@
 """The one folder that fsviz writes to: imported datasets, features, testbeds, runs.
 
 Default `.fsviz/` in the current directory; the environment variable FSVIZ_HOME moves it. Nothing in it is
-needed to start. Every write goes to a temporary name and is renamed, so a kill never leaves half a file.
+needed to start. Every write goes to a temporary name, is on the disk before it is renamed, and is renamed: neither
+a kill nor a power cut leaves half a file. Reading never writes, so a workspace that may not be written, or whose
+disk is full, shows all it holds.
 """
 
 from __future__ import annotations
@@ -14,14 +16,25 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fsviz.errors import BadInput, WorkspaceError
 
-A_DAY = 24 * 3600.0
+AN_HOUR, A_DAY = 3600.0, 24 * 3600.0
 KINDS = ("datasets", "features", "testbeds", "runs")
+# What a kill, a refused upload or an older version leaves behind: kind, pattern, what it is, whether it may be in use
+_LEFT = (
+    *((kind, pattern, "unfinished write", True) for kind in KINDS for pattern in (".tmp-*", "*/.tmp-*")),
+    ("runs", "*/*/.tmp-*", "unfinished write", True),
+    ("features", "*/.partial-*/.tmp-*", "unfinished write", True),
+    ("datasets", ".upload-*", "upload that was never added", True),
+    ("runs", ".deleted-*", "deleted run", False),
+    ("runs", "runs.sqlite*", "register of an older version", False),
+)
+_swept: dict[Path, float] = {}  # when this process swept each folder; once an hour is enough
+_MANY = 100  # files of a folder; more are sent to the disk all at once
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+=-]{0,99}")
 
 
@@ -38,7 +51,8 @@ def folder(kind: str, create: bool = False) -> Path:
     if create:
         try:
             path.mkdir(parents=True, exist_ok=True)
-            _sweep(path)
+            if time.monotonic() - _swept.get(path, -AN_HOUR) >= AN_HOUR:
+                sweep(kind)
         except OSError as error:
             raise WorkspaceError(
                 f"The workspace {home()} cannot be written ({error.strerror or error}). "
@@ -47,16 +61,71 @@ def folder(kind: str, create: bool = False) -> Path:
     return path
 
 
-@cache
-def _sweep(path: Path) -> None:
-    """Removes what a kill in the middle of a write left behind, once nobody can still be writing it.
+def sweep(kind: str) -> None:
+    """Removes what was left behind among one kind of things, once nobody can have been using it for a day."""
+    _swept[folder(kind)] = time.monotonic()
+    for left in _left_in(kind, A_DAY):
+        _remove(left.path)
 
-    Once a process: the folder of runs is asked for at every look at their progress.
-    """
-    for left in (*path.glob(".tmp-*"), *path.glob("*/.tmp-*")):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > A_DAY:
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+@dataclass(frozen=True)
+class Leftover:
+    """Something in the workspace that nothing needs any more: where, what it is, and its size."""
+
+    path: Path
+    what: str
+    n_bytes: int
+
+
+def leftovers() -> list[Leftover]:
+    """All that `clean` would remove. What changed within the last hour may still be in use and is left out."""
+    return [left for kind in KINDS for left in _left_in(kind, AN_HOUR)]
+
+
+def clean() -> list[Leftover]:
+    """Removes the leftovers; returns those that are gone."""
+    return [left for left in leftovers() if _remove(left.path)]
+
+
+def _left_in(kind: str, age: float) -> list[Leftover]:
+    found = []
+    for _, pattern, what, may_be_in_use in (row for row in _LEFT if row[0] == kind):
+        for path in sorted(folder(kind).glob(pattern)):
+            with suppress(OSError):  # removed meanwhile
+                inside = [path, *(path.rglob("*") if path.is_dir() else ())]
+                stats = [part.lstat() for part in inside]
+                if not may_be_in_use or time.time() - max(stat.st_mtime for stat in stats) > age:
+                    found.append(Leftover(path, what, sum(stat.st_size for stat in stats)))
+    return found
+
+
+def _remove(path: Path) -> bool:
+    with suppress(OSError):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return not path.exists()
+
+
+def require_space(n_bytes: float, what: str) -> None:
+    """Raises a sentence when the disk of the workspace has no room for `n_bytes` (a plural: "the results ...")."""
+    place = home()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if n_bytes > free:
+        raise WorkspaceError(
+            f"{what} need about {in_bytes(n_bytes)}, and the disk of the workspace {home()} has {in_bytes(free)} free. "
+            "Make room ('python -m fsviz clean', 'python -m fsviz runs delete ID'), ask for less, or set FSVIZ_HOME to "
+            "a folder on a larger disk."
+        )
+
+
+def in_bytes(n: float) -> str:
+    """A number of bytes for a person: "1.3 GB"."""
+    for unit in ("bytes", "KB", "MB"):
+        if n < 1000:
+            return f"{n:.0f} {unit}"
+        n /= 1000
+    return f"{n:,.1f} GB"
 
 
 def entries(kind: str, pattern: str = "*") -> list[Path]:
@@ -70,7 +139,7 @@ def entries(kind: str, pattern: str = "*") -> list[Path]:
     except OSError as error:
         raise WorkspaceError(
             f"The workspace {home()} cannot be read ({error.strerror or error}). "
-            "Mend its permissions or set FSVIZ_HOME to another folder."
+            "Fix its permissions or set FSVIZ_HOME to another folder."
         ) from error
 
 
@@ -95,9 +164,9 @@ def atomic_file(path: Path) -> Iterator[Path]:
         os.close(handle)
         os.chmod(temporary, 0o644)  # mkstemp gives files that no other user could read
         yield Path(temporary)
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
+        _settle(temporary)
         os.replace(temporary, path)
+        _settle(path.parent)
     except OSError as error:
         raise WorkspaceError(
             f"{path} could not be written ({error.strerror or error}). Free some space or choose another folder."
@@ -117,6 +186,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         temporary = tempfile.mkdtemp(prefix=".tmp-", dir=path.parent)
         os.chmod(temporary, 0o755)
         yield Path(temporary)
+        _settle_all(temporary)
         if path.exists():
             aside = tempfile.mkdtemp(prefix=".tmp-", dir=path.parent)
             os.replace(path, aside)  # two renames: the time without either is too short to be killed in
@@ -126,6 +196,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             if aside:
                 os.replace(aside, path)
             raise
+        _settle(path.parent)
     except OSError as error:
         raise WorkspaceError(
             f"{path} could not be written ({error.strerror or error}). Free some space or choose another folder."
@@ -134,6 +205,27 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         for left in (temporary, aside):
             if left and os.path.exists(left):
                 shutil.rmtree(left, ignore_errors=True)
+
+
+def _settle(path: str | Path) -> None:
+    """Returns when a file, or the names in a folder, are on the disk itself."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        if not os.path.isdir(path):  # some file systems cannot do it for folders
+            raise
+    finally:
+        os.close(handle)
+
+
+def _settle_all(folder: str) -> None:
+    inside = [os.path.join(root, name) for root, folders, files in os.walk(folder) for name in (*folders, *files)]
+    if len(inside) > _MANY:
+        os.sync()
+        return
+    for path in (*reversed(inside), folder):
+        _settle(path)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -166,10 +166,77 @@ def test_what_a_kill_left_is_swept_after_a_day(monkeypatch, tmp_path: Path) -> N
         path.mkdir(parents=True)
         (path / "part").write_text("half")
     for path in (old, nested):
+        os.utime(path / "part", (0, 0))
         os.utime(path, (0, 0))
     workspace.folder("features", create=True)
     assert not old.exists() and not nested.exists()
     assert (fresh / "part").exists()
+
+
+def test_leftovers_are_named_with_their_size_and_cleaned_but_not_what_may_be_in_use(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
+    left = {
+        "runs/20260101-000000-abcd/chunks/.tmp-x.npz": "unfinished write",
+        "features/pets/.partial-128-net/.tmp-y.npz": "unfinished write",
+        "datasets/.upload-0123": "upload that was never added",
+        "runs/.deleted-20250101-000000-abcd": "deleted run",
+        "runs/runs.sqlite": "register of an older version",
+    }
+    for name in left:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name.startswith(("datasets", "runs/.deleted")):
+            (path / "a").mkdir(parents=True)
+            path = path / "a" / "b"
+        path.write_bytes(b"x" * 5000)
+        os.utime(path, (0, 0))
+        for folder in (path, *path.parents[:2]):
+            os.utime(folder, (0, 0))
+    kept = ["features/pets/.partial-128-net/00001.npz", "runs/20260101-000000-abcd/chunks/000001.npz"]
+    kept += ["testbeds/.tmp-young"]
+    for name in kept:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("kept")
+    found = workspace.leftovers()
+    assert {str(one.path.relative_to(tmp_path)): one.what for one in found} == left
+    assert all(one.n_bytes >= 5000 for one in found)
+    assert {one.path for one in workspace.clean()} == {one.path for one in found}
+    assert workspace.leftovers() == [] and not any((tmp_path / name).exists() for name in left)
+    assert all((tmp_path / name).exists() for name in kept)
+
+
+def test_a_write_is_on_the_disk_before_it_takes_its_name(monkeypatch, tmp_path: Path) -> None:
+    told: list[tuple[str, str]] = []
+    fsync, replace, opened = os.fsync, os.replace, os.open
+    names: dict[int, str] = {}
+
+    def noting_open(path, *more, **options):
+        handle = opened(path, *more, **options)
+        names[handle] = str(path)
+        return handle
+
+    monkeypatch.setattr(os, "open", noting_open)
+    monkeypatch.setattr(os, "fsync", lambda handle: (told.append(("sync", names[handle])), fsync(handle))[1])
+    monkeypatch.setattr(os, "replace", lambda a, b: (told.append(("rename", str(a))), replace(a, b))[1])
+    workspace.write_json(tmp_path / "a.json", 1)
+    (_, temporary), *rest = told
+    assert told[0][0] == "sync" and rest == [("rename", temporary), ("sync", str(tmp_path))]
+    told.clear()
+    with workspace.atomic_folder(tmp_path / "folder") as folder:
+        (folder / "inner").mkdir()
+        (folder / "inner" / "part").write_text("whole")
+    before = told[: told.index(("rename", str(folder)))]
+    assert {path for _, path in before} == {str(folder), str(folder / "inner"), str(folder / "inner" / "part")}
+    assert told[-1] == ("sync", str(tmp_path))
+
+
+def test_room_is_asked_for_before_the_work(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "not" / "yet"))
+    workspace.require_space(1000, "The results")
+    with pytest.raises(WorkspaceError, match=r"The results need about 9,000,000,000.0 GB, .* free\. Make room"):
+        workspace.require_space(9e18, "The results")
+    told = {999: "999 bytes", 1600: "2 KB", 2.4e6: "2 MB", 3.21e9: "3.2 GB"}
+    assert {n: workspace.in_bytes(n) for n in told} == told
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a" * 101, "a b", 'x"y'])

@@ -215,9 +215,7 @@ def run_runs(args: argparse.Namespace) -> dict[str, Any]:
     if args.action == "list":
         if args.id is not None:
             raise BadInput(f"'runs list' takes no id. 'python -m fsviz runs show {args.id}' shows one run.")
-        runs = [_listed(run) for run in jobs.list_runs()]
-        _say_notice()
-        return {"runs": runs, "workers": jobs.n_workers()}
+        return {"runs": [_listed(run) for run in jobs.list_runs()], "workers": jobs.n_workers()}
     if args.id is None:
         raise BadInput(f"'runs {args.action}' needs the ID of a run. 'python -m fsviz runs' lists them.")
     if args.action == "delete":
@@ -229,16 +227,7 @@ def run_runs(args: argparse.Namespace) -> dict[str, Any]:
         run = jobs.resume(args.id) if args.background else jobs.resume_here(args.id, _bar())
     else:
         run = jobs.status(args.id)
-    _say_notice()
     return {**_listed(run), **_result(run), "spec": dict(run.spec), "message": run.message, "error": run.error}
-
-
-def _say_notice() -> None:
-    from fsviz import jobs
-
-    said = jobs.notice()
-    if said:
-        progress(said)
 
 
 def _listed(run: Any) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import lzma
 import os
 import shutil
 import stat
-import time
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -22,7 +21,6 @@ from fsviz.errors import BadInput, FsvizError
 MAX_BYTES = 2_000_000_000
 MAX_FILES = 200_000
 _LISTS = frozenset((".csv", ".tsv", ".json"))
-_FORGET_AFTER = 24 * 3600.0  # seconds after which an upload that was never saved is deleted
 
 
 def unpack(archive: BinaryIO, max_bytes: int = MAX_BYTES) -> Path:
@@ -35,7 +33,7 @@ def unpack(archive: BinaryIO, max_bytes: int = MAX_BYTES) -> Path:
     if place.is_dir():
         os.utime(place)
         return place
-    _forget_old(place.parent)
+    workspace.sweep("datasets")
     try:
         with zipfile.ZipFile(archive) as opened:
             members = _checked_members(opened, max_bytes)
@@ -106,10 +104,3 @@ def _fingerprint(archive: BinaryIO) -> str:
         digest.update(block)
     archive.seek(0)
     return digest.hexdigest()
-
-
-def _forget_old(folder: Path) -> None:
-    now = time.time()
-    for path in folder.glob(".upload-*"):
-        if now - path.stat().st_mtime > _FORGET_AFTER:
-            shutil.rmtree(path, ignore_errors=True)

@@ -8,6 +8,8 @@ and, where needed,
     prepare(spec, folder) -> spec           once at the start: check, resolve names, freeze inputs into `folder`
     finish(spec, chunks) -> dict            once at the end instead of `summarise` (to save what was made)
     describe(spec, index) -> str            what the chunk was about, for the line of progress
+    n_bytes(spec) -> float                  about how large all chunks and results are: a full disk is found in time
+    TRANSIENT = True                        the chunks are removed once `finish` has saved what they made
 All but `prepare` get the spec with "folder", the run's folder. `chunks` is a sequence that reads from disk on demand.
 """
 
@@ -18,11 +20,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fsviz.errors import BadInput, Missing
-from fsviz.jobs import local, locks, store
-from fsviz.jobs.execute import Progress, execute, prepare
+from fsviz.errors import Missing, WorkspaceError
+from fsviz.jobs import local, store
+from fsviz.jobs.execute import Progress, execute, is_whole, prepare
 from fsviz.jobs.local import n_workers, set_workers
-from fsviz.jobs.store import Chunks, Run, delete, notice
+from fsviz.jobs.store import Chunks, Run, delete
 
 __all__ = [
     "Chunks",
@@ -33,7 +35,6 @@ __all__ = [
     "folder",
     "list_runs",
     "n_workers",
-    "notice",
     "results",
     "resume",
     "resume_here",
@@ -57,45 +58,40 @@ def run_here(spec: Mapping[str, Any], progress: Progress | None = None, started=
     run = store.create(spec, prepare, store.INTERRUPTED)
     if started:
         started(run)
-    return _execute_here(run.id, progress)
+    with store.held(run.id):
+        execute(run.id, progress)
+    return store.get(run.id)
 
 
 def resume(run_id: str) -> Run:
-    """Queues a stopped run again; only the missing chunks are computed."""
-    run = _resumable(run_id)
-    if run.state != store.FINISHED:
-        (store.run_folder(run_id) / "cancel").unlink(missing_ok=True)
-        store.change_state(run_id, store.QUEUED, message="waiting for a worker", queued_at=time.time(), ended=None)
-        local.start()
+    """Queues a stopped run again, or a finished one that lost a chunk; only the missing chunks are computed."""
+    run = store.get(run_id)
+    if run.state != store.QUEUED and _goes_on(run):
+        with store.held(run_id) as path:
+            _go_on(path, store.QUEUED, "waiting for a worker")
+    local.start()
     return store.get(run_id)
 
 
 def resume_here(run_id: str, progress: Progress | None = None) -> Run:
     """Carries a stopped run on in this process."""
-    run = _resumable(run_id)
-    if run.state == store.FINISHED:
+    run = store.get(run_id)
+    if not _goes_on(run):
         return run
-    (store.run_folder(run_id) / "cancel").unlink(missing_ok=True)
-    return _execute_here(run_id, progress)
+    with store.held(run_id) as path:
+        _go_on(path, store.INTERRUPTED, "starting")
+        execute(run_id, progress)
+    return store.get(run_id)
 
 
 def cancel(run_id: str) -> Run:
     """Stops a queued or running run within two seconds. Finished chunks are kept; `resume` goes on from there."""
-    run = store.get(run_id)
-    path = store.run_folder(run_id)
-    if not run.active:
-        return run
-    (path / "cancel").touch()
-    local.stop(run_id)
-    run = store.get(run_id)
-    if run.active or run.state == store.INTERRUPTED:  # it waited in the queue, or had to be killed
-        lock = locks.FileLock(path / "lock")
-        if not lock.acquire():  # a worker has just taken it; it reads the flag before its first chunk
+    if store.get(run_id).active:
+        store.ask_to_stop(store.run_folder(run_id))
+        local.stop(run_id)
+        if store.get(run_id).active:  # a worker had just taken it from the queue
             local.stop(run_id)
-        lock.release()
-        if store.get(run_id).state != store.FINISHED:
-            store.change_state(run_id, store.CANCELLED, message="cancelled; resume to go on", ended=time.time())
-    local.start()
+        local.start()
     return store.get(run_id)
 
 
@@ -128,8 +124,8 @@ def results(run_id: str) -> dict[str, Any]:
 
 def chunks(run_id: str) -> Chunks:
     """The finished chunks of a run, read from disk on demand."""
-    path = store.run_folder(run_id)
-    return Chunks(path, store.chunk_indices(path))
+    run, path = store.get(run_id), store.run_folder(run_id)
+    return Chunks(path, range(run.n_chunks) if run.state == store.FINISHED else store.chunk_indices(path))
 
 
 def folder(run_id: str) -> Path:
@@ -144,25 +140,13 @@ def wait(run_id: str, seconds: float = 600.0, every: float = 0.05) -> Run:
     return run
 
 
-def _resumable(run_id: str) -> Run:
-    run = store.get(run_id)
-    if run.state == store.RUNNING:
-        pid = locks.holder(store.run_folder(run_id) / "lock")
-        raise BadInput(
-            f"Run {run_id} is already running{f' (process {pid})' if pid else ''}; a run has one worker at a time. "
-            f"Wait for it, or cancel it first with 'python -m fsviz runs cancel {run_id}'."
-        )
-    return run
+def _goes_on(run: Run) -> bool:
+    """Whether a run has something left to do. Raises a sentence where that cannot be known."""
+    if run.state == store.DAMAGED:
+        raise WorkspaceError(run.error)
+    return run.state != store.FINISHED or not is_whole(run)
 
 
-def _execute_here(run_id: str, progress: Progress | None) -> Run:
-    lock = locks.FileLock(store.run_folder(run_id) / "lock")
-    if not lock.acquire():
-        _resumable(run_id)
-        raise BadInput(
-            f"Run {run_id} is held by another process; a run has one worker at a time. Try again in a moment."
-        )
-    try:
-        return execute(run_id, progress)
-    finally:
-        lock.release()
+def _go_on(path: Path, state: str, message: str) -> None:
+    (path / "cancel").unlink(missing_ok=True)
+    store.change(path, state=state, message=message, error="", queued_at=time.time(), ended=None)

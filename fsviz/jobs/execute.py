@@ -1,30 +1,30 @@
 """Carries one run to its end, chunk by chunk. Whoever calls holds the run's lock.
 
-A chunk is on disk before progress moves. Stopping (cancel, Ctrl-C, kill -9, a full disk) loses at most the chunk
-at hand; the same function later computes only what is missing. Chunks follow from (spec, index) alone, so the
-result does not depend on how often a run was stopped, nor on who computed which chunk.
+A chunk is on disk before progress moves. Stopping (cancel, Ctrl-C, kill -9, a full disk, giving way to a shorter run)
+loses at most the chunk at hand; the same function later computes only what is missing. Chunks follow from (spec,
+index) alone, so the result does not depend on how often a run was stopped, nor on who computed which chunk.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
+import shutil
 import signal
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from fsviz.errors import BadInput, Cancelled, FsvizError, UnknownName
+from fsviz.errors import BadInput, Cancelled, FsvizError, UnknownName, WorkspaceError
 from fsviz.jobs import store
 from fsviz.records import Progress
-from fsviz.workspace import write_json
+from fsviz.workspace import require_space, write_json
 
 # A chunk runner yields (index, arrays) for the indices it is given, in any order: this process, a pool, a cluster.
 ChunkRunner = Callable[[dict[str, Any], list[int]], Iterable[tuple[int, Mapping[str, np.ndarray]]]]
@@ -55,6 +55,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> tuple[dict[str, Any], int]:
     n_chunks = int(study.plan({**spec, "folder": str(folder)}))
     if n_chunks < 1:
         raise BadInput("There is nothing to run: the plan has no chunk. Choose at least one task or image.")
+    check_space(study, {**spec, "folder": str(folder)})
     return spec, n_chunks
 
 
@@ -64,59 +65,94 @@ def run_in_this_process(spec: dict[str, Any], indices: list[int]) -> Iterator[tu
         yield index, study.run_chunk(spec, index)
 
 
-def execute(run_id: str, progress: Progress | None = None, runner: ChunkRunner = run_in_this_process) -> store.Run:
-    """Computes the missing chunks of a run, then its results. Raises what stopped it, after recording it."""
+def execute(
+    run_id: str,
+    progress: Progress | None = None,
+    runner: ChunkRunner = run_in_this_process,
+    gives_way: Callable[[], bool] = lambda: False,
+) -> None:
+    """Computes the missing chunks of a run, then its results. Raises what stopped it, after recording it.
+
+    gives_way  asked between chunks; True puts the run back into the queue and returns.
+    """
     run, path = store.get(run_id), store.run_folder(run_id)
+    if run.state == store.DAMAGED:
+        raise WorkspaceError(run.error)
     spec = {**run.spec, "folder": str(path)}
     clock = _Clock(run.seconds)
     try:
         with _ending_on_sigterm():
-            if _wants_cancel(path):
+            if store.wants_cancel(path):
                 raise Cancelled
-            store.change_state(
-                run_id, store.RUNNING, message="starting", started=run.started or time.time(), ended=None
+            store.change(
+                path, state=store.RUNNING, message="starting", error="", started=run.started or time.time(), ended=None
             )
             study = study_module(spec)
-            store.drop_damaged_chunks(path)
+            for index in store.damaged_chunks(path):
+                store.chunk_path(path, index).unlink(missing_ok=True)
             done = set(store.chunk_indices(path))
-            teller = _Teller(run_id, study, spec, path, run.n_chunks, clock, progress)
+            missing = [index for index in range(run.n_chunks) if index not in done]
+            check_space(study, spec, len(missing) / run.n_chunks)
+            teller = _Teller(study, spec, path, run.n_chunks, clock, progress)
             teller.tell(done, force=True)
-            for index, arrays in runner(spec, [i for i in range(run.n_chunks) if i not in done]):
+            for index, arrays in runner(spec, missing):
                 store.write_chunk(path, index, arrays)
                 done.add(index)
-                if _wants_cancel(path):
+                if store.wants_cancel(path):
                     raise Cancelled
                 teller.tell(done, index)
+                if len(done) < run.n_chunks and gives_way():
+                    waits = {"state": store.QUEUED, "message": "lets a shorter run go first", "queued_at": time.time()}
+                    store.change(path, **waits, seconds=clock.seconds())
+                    return
             teller.tell(done, force=True)
             results = _plain(getattr(study, "finish", study.summarise)(spec, store.Chunks(path, range(run.n_chunks))))
             write_json(path / "results.json", results)
-        text = json.dumps(results)
-        store.change_state(
-            run_id, store.FINISHED, message="finished", ended=time.time(), seconds=clock.seconds(), summary=text
-        )
+        ended = {"message": "finished", "ended": time.time(), "seconds": clock.seconds(), "summary": None}
+        store.change(path, state=store.FINISHED, **ended)
+        if getattr(study, "TRANSIENT", False):  # all that is worth keeping is what `finish` saved
+            shutil.rmtree(path / "chunks", ignore_errors=True)
     except (Cancelled, Stopped, KeyboardInterrupt) as stop:
-        wanted = _wants_cancel(path) or isinstance(stop, Cancelled)
+        wanted = store.wants_cancel(path) or isinstance(stop, Cancelled)
         state = store.CANCELLED if wanted else store.INTERRUPTED
-        store.change_state(
-            run_id, state, message=f"{state}; resume to go on", ended=time.time(), seconds=clock.seconds()
-        )
+        _record(path, clock, state=state, message=f"{state}; resume to go on")
         if isinstance(stop, KeyboardInterrupt):
             raise
         raise Cancelled(
             f"Run {run_id} was {state}. Its finished chunks are kept: 'python -m fsviz runs resume {run_id}' goes on."
         ) from None
     except FsvizError as error:
-        store.change_state(run_id, store.FAILED, error=str(error), ended=time.time(), seconds=clock.seconds())
+        _record(path, clock, state=store.FAILED, error=str(error))
         raise
     except Exception as error:
-        (path / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
+        with suppress(OSError):
+            (path / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
         sentence = (
             f"Run {run_id} stopped on an unexpected error ({type(error).__name__}: {error}). "
             f"Its finished chunks are kept; the full report is in {path / 'error.txt'}."
         )
-        store.change_state(run_id, store.FAILED, error=sentence, ended=time.time(), seconds=clock.seconds())
+        _record(path, clock, state=store.FAILED, error=sentence)
         raise FsvizError(sentence) from error
-    return store.get(run_id)
+
+
+def is_whole(run: store.Run) -> bool:
+    """Whether a finished run still has every chunk, readable to its end, where its study keeps them."""
+    if getattr(study_module(run.spec), "TRANSIENT", False):
+        return True
+    path = store.run_folder(run.id)
+    return len(store.chunk_indices(path)) == run.n_chunks and not store.damaged_chunks(path)
+
+
+def check_space(study: ModuleType, spec: Mapping[str, Any], share: float = 1.0) -> None:
+    """Raises a sentence when the disk has no room for this share of a run's results."""
+    if hasattr(study, "n_bytes"):
+        require_space(share * study.n_bytes(spec), "The results of this run")
+
+
+def _record(path: Path, clock: _Clock, **values: Any) -> None:
+    """How a run ended. A disk too full for it must not hide why; the run then reads as interrupted."""
+    with suppress(WorkspaceError):
+        store.change(path, ended=time.time(), seconds=clock.seconds(), **values)
 
 
 class _Clock:
@@ -132,8 +168,8 @@ class _Clock:
 class _Teller:
     """Writes progress now and then, with a live summary that never takes more than about a tenth of the time."""
 
-    def __init__(self, run_id, study, spec, path, n_chunks, clock, progress) -> None:
-        self.run_id, self.study, self.spec, self.path = run_id, study, spec, path
+    def __init__(self, study, spec, path, n_chunks, clock, progress) -> None:
+        self.study, self.spec, self.path = study, spec, path
         self.n_chunks, self.clock, self.progress = n_chunks, clock, progress
         self.next_tell = self.next_summary = 0.0
 
@@ -144,12 +180,12 @@ class _Teller:
         describe = getattr(self.study, "describe", None)
         message = describe(self.spec, index) if describe and index is not None else ""
         message = message or f"{len(done)} of {self.n_chunks} chunks"
-        summary = None
+        values: dict[str, Any] = {"seconds": self.clock.seconds(), "message": message}
         if done and len(done) < self.n_chunks and now >= self.next_summary:
-            summary = json.dumps(_plain(self.study.summarise(self.spec, store.Chunks(self.path, sorted(done)))))
+            values["summary"] = _plain(self.study.summarise(self.spec, store.Chunks(self.path, sorted(done))))
             spent = time.monotonic() - now
             self.next_summary = time.monotonic() + max(_SUMMARISE_EVERY, 10 * spent)
-        store.set_progress(self.run_id, len(done), self.clock.seconds(), message, summary)
+        store.change(self.path, **values)
         if self.progress:
             self.progress(len(done), self.n_chunks, message)
         self.next_tell = time.monotonic() + _TELL_EVERY
@@ -166,10 +202,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
-
-
-def _wants_cancel(path: Path) -> bool:
-    return (path / "cancel").exists()
 
 
 @contextmanager

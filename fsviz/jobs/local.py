@@ -1,7 +1,9 @@
 """The local engine: detached worker processes on this machine, at most a chosen number at a time.
 
-A worker lives for one run. It holds one of the slot locks, takes the oldest queued run, carries it to its end,
-frees its slot and starts a successor when runs are waiting. A cluster engine has the same three functions.
+A worker lives for one run. It holds one of the slot locks, takes a queued run, carries it to its end, frees its slot
+and starts a successor when runs are waiting. Short runs do not wait behind long ones: the run with the least left to
+do goes first, and between two chunks a long run gives its slot up for a short one. A run that has waited long goes
+before all others, so that none waits for ever.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +24,9 @@ from fsviz.workspace import folder, home, read_json, write_json
 
 MAX_WORKERS = 64
 _RESTART_AFTER = 15.0  # seconds to wait before a poll starts a worker again
+_LONG_WAIT = 600.0  # seconds in the queue after which a run goes before shorter ones
+_TURN = 3.0  # seconds that a run has at least before it gives way, for a start costs some
+_SHORTER = 0.1  # a run gives way to those that take less than this share of what it still needs
 _TERM_GRACE = 1.0  # seconds between asking a worker to stop and ending it
 
 
@@ -40,31 +46,79 @@ def set_workers(n: int) -> None:
 
 
 def start(polling: bool = False) -> None:
-    """Starts workers for queued runs while slots are free. With `polling`, only when nobody else did so lately."""
-    waiting = store.n_queued()
-    if not waiting:
+    """Starts workers for queued runs while slots are free. With `polling`, only when nobody else did so lately.
+
+    A workspace that may not be written has no workers: whoever only looks at it is not told.
+    """
+    waiting = len(queue())
+    if not waiting or not os.access(folder("runs"), os.W_OK):
         return
-    free = sum(not locks.is_held(slot) for slot in slots())
     started = folder("runs") / ".started"
     if polling:
         with suppress(OSError):
             if time.time() - started.stat().st_mtime < _RESTART_AFTER:
                 return
-    for _ in range(min(waiting, free)):
-        started.touch()
+    for _ in range(min(waiting, _n_free())):
+        with suppress(OSError):  # a full disk
+            started.touch()
         _spawn()
 
 
+def queue() -> list[store.Run]:
+    """The queued runs in the order in which they are taken: who waited long, then who has the least left to do."""
+    now = time.time()
+
+    def place(run: store.Run) -> tuple[float, ...]:
+        waited_long = now - run.queued > _LONG_WAIT
+        return (0, run.queued) if waited_long else (1, run.seconds_left, run.queued)
+
+    return sorted((run for run in store.all_runs() if run.state == store.QUEUED), key=place)
+
+
+def claim() -> tuple[str, locks.FileLock] | None:
+    """Takes the first run of the queue and its lock; None when there is none to take."""
+    for run in queue():
+        path = folder("runs") / run.id
+        lock = locks.FileLock(path / "lock")
+        try:
+            taken = lock.acquire(patience=0)
+        except WorkspaceError:  # deleted between the two looks
+            continue
+        if taken and store.is_queued(path):  # nor taken and ended, nor cancelled
+            store.change(path, state=store.RUNNING)
+            return run.id, lock
+        lock.release()
+    return None
+
+
+def gives_way(run_id: str) -> Callable[[], bool]:
+    """For `execute`: whether a run that now takes its turn should let a shorter one go first."""
+    looked = time.monotonic() + _TURN
+
+    def asked() -> bool:
+        nonlocal looked
+        if time.monotonic() < looked:
+            return False
+        looked = time.monotonic() + 1.0
+        left = store.get(run_id).seconds_left
+        return _n_free() == 0 and any(run.seconds_left < _SHORTER * left for run in queue())
+
+    return asked
+
+
 def slots() -> list[Path]:
-    return [folder("runs", create=True) / f".slot-{i}.lock" for i in range(n_workers())]
+    return [folder("runs") / f".slot-{i}.lock" for i in range(n_workers())]
+
+
+def _n_free() -> int:
+    return sum(not locks.is_held(slot) for slot in slots())
 
 
 def _spawn() -> None:
     root = str(Path(fsviz.__file__).resolve().parent.parent)
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "FSVIZ_HOME": str(home()), "PYTHONPATH": path}
-    log = folder("runs", create=True) / ".worker.log"
-    with open(log, "ab") as out:
+    with open(folder("runs") / ".worker.log", "ab") as out:
         subprocess.Popen(
             [sys.executable, "-m", "fsviz.jobs.worker"],
             stdin=subprocess.DEVNULL,

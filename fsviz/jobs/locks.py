@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from fsviz.errors import FsvizError, WorkspaceError
@@ -32,8 +33,9 @@ class FileLock:
                     os.close(handle)
                     return False
                 time.sleep(0.01)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        with suppress(OSError):  # a full disk: the lock holds all the same, only its holder has no name
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, str(os.getpid()).encode(), 0)
         self._handle = handle
         return True
 
@@ -45,15 +47,18 @@ class FileLock:
 
 def is_held(path: Path) -> bool:
     """Whether a living process holds the lock on this file."""
-    if not path.exists():
-        return False
     fcntl = _fcntl()
-    handle = _opened(path)
+    try:
+        handle = os.open(path, os.O_RDONLY)  # looking needs no right to write
+    except OSError:  # nobody ever held it, or it may not be looked at
+        return False
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return False
-    except OSError:
+    except BlockingIOError:
         return True
+    except OSError:  # a file system without locks: nobody can hold one
+        return False
     finally:
         os.close(handle)
 
@@ -73,7 +78,7 @@ def _opened(path: Path) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise WorkspaceError(
-            f"{path} cannot be opened ({error.strerror or error}). Mend the workspace's permissions and try again."
+            f"{path} cannot be opened ({error.strerror or error}). Fix the workspace's permissions and try again."
         ) from error
 
 

@@ -1,14 +1,13 @@
-"""What is known of every run: one folder a run, and an SQLite register of states and progress beside them.
+"""Runs on disk: one folder per run, and nothing beside them. The folders are the only truth.
 
-The folders hold everything that must not be lost:
     spec.json      id, time of creation, number of chunks and the spec, inputs frozen by the study
     inputs/        what the study froze at the start (a testbed may be deleted later)
     chunks/*.npz   finished chunks, written under a temporary name and renamed
-    state.json     the last change of state
+    state.json     the last change of state and, while it runs, how far it is
     results.json   the summary of all chunks
-    lock, cancel   the worker's lock; the wish to stop
-The register (runs.sqlite) orders the queue and carries progress; when it is damaged or gone it is built again from
-the folders, and the damaged file is kept beside the new one.
+    lock           held by whoever works on the run, for as long as that process lives
+    cancel         the wish to stop
+Only the holder of a run's lock changes it; anybody may ask it to stop. Reading never writes.
 """
 
 from __future__ import annotations
@@ -17,44 +16,38 @@ import json
 import os
 import secrets
 import shutil
-import sqlite3
 import time
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from fsviz.errors import BadInput, FsvizError, UnknownName, WorkspaceError
+from fsviz.errors import BadInput, UnknownName, WorkspaceError
 from fsviz.jobs import locks
-from fsviz.workspace import atomic_file, atomic_folder, checked_name, entries, folder, read_json, write_json
+from fsviz.workspace import atomic_file, atomic_folder, checked_name, entries, folder, write_json
 
-REGISTER = "runs.sqlite"
-NOTICE = "notice.txt"
-QUEUED, RUNNING, FINISHED, CANCELLED, FAILED, INTERRUPTED = (
+QUEUED, RUNNING, FINISHED, CANCELLED, FAILED, INTERRUPTED, DAMAGED = (
     "queued",
     "running",
     "finished",
     "cancelled",
     "failed",
     "interrupted",
+    "damaged",
 )
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS runs (
-    id TEXT PRIMARY KEY, state TEXT NOT NULL, queued_at REAL, started REAL, ended REAL,
-    n_done INTEGER NOT NULL, seconds REAL NOT NULL, message TEXT NOT NULL, error TEXT NOT NULL, summary TEXT
-)"""
 
 
 @dataclass(frozen=True)
 class Run:
     """One recorded execution of a study.
 
-    state     queued, running, finished, cancelled, failed or interrupted (its worker died).
+    state     queued, running, finished, cancelled, failed, interrupted (its worker died) or damaged (its spec cannot
+              be read, so that nothing is known of it but its folder).
     n_done    finished chunks of n_chunks; seconds is the computing time so far, over all resumes.
     summary   the study's summary of the chunks finished so far (of all of them when finished), or None.
     """
@@ -66,6 +59,7 @@ class Run:
     n_chunks: int
     created: float
     n_done: int = 0
+    queued: float = 0.0
     started: float | None = None
     ended: float | None = None
     seconds: float = 0.0
@@ -79,18 +73,56 @@ class Run:
 
     @property
     def resumable(self) -> bool:
-        return self.state in (CANCELLED, FAILED, INTERRUPTED)
+        """Whether `resume` may do something: a finished run may have lost a chunk since."""
+        return not self.active and self.state != DAMAGED
 
     @property
     def share_done(self) -> float:
         return self.n_done / self.n_chunks if self.n_chunks else 0.0
 
+    @property
+    def seconds_left(self) -> float:
+        """What the missing chunks take at the pace so far, a second each before the first."""
+        pace = self.seconds / self.n_done if self.n_done and self.seconds else 1.0
+        return pace * (self.n_chunks - self.n_done)
+
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-class Chunks(Sequence[dict[str, np.ndarray]]):
-    """The finished chunks of a run in the order of their indices, each read from disk when asked for."""
+class Chunk(Mapping[str, np.ndarray]):
+    """The arrays of one finished chunk by name, each read from disk when asked for."""
+
+    def __init__(self, run_folder: Path, index: int) -> None:
+        self.run_folder, self.index = run_folder, index
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        with self._opened() as stored:
+            return stored[name]
+
+    def __iter__(self) -> Iterator[str]:
+        with self._opened() as stored:
+            names = stored.files
+        return iter(names)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        try:
+            with np.load(chunk_path(self.run_folder, self.index), allow_pickle=False) as stored:
+                yield stored
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            run_id = self.run_folder.name
+            raise WorkspaceError(
+                f"Chunk {self.index} of run {run_id} is damaged ({error}). "
+                f"'python -m fsviz runs resume {run_id}' computes it again."
+            ) from error
+
+
+class Chunks(Sequence[Chunk]):
+    """The finished chunks of a run in the order of their indices."""
 
     def __init__(self, run_folder: Path, indices: Sequence[int]) -> None:
         self.run_folder, self.indices = run_folder, list(indices)
@@ -98,29 +130,26 @@ class Chunks(Sequence[dict[str, np.ndarray]]):
     def __len__(self) -> int:
         return len(self.indices)
 
-    def __getitem__(self, position: int) -> dict[str, np.ndarray]:  # type: ignore[override]
-        return read_chunk(self.run_folder, self.indices[position])
-
-    def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
-        return (self[i] for i in range(len(self)))
+    def __getitem__(self, position: int) -> Chunk:  # type: ignore[override]
+        return Chunk(self.run_folder, self.indices[position])
 
 
-# --- folders ---------------------------------------------------------------------------------------------------
+# --- folders -----------------------------------------------------------------------------------------------------
 
 
 def run_folder(run_id: str) -> Path:
     path = folder("runs") / checked_name(run_id, "run id")
-    if not (path / "spec.json").exists():
+    if not path.is_dir():
         raise UnknownName("run", run_id, run_ids(), "'python -m fsviz runs' lists them.")
     return path
 
 
 def run_ids() -> list[str]:
     """Every run in the workspace, oldest first."""
-    return [p.name for p in entries("runs") if (p / "spec.json").exists()]
+    return [path.name for path in entries("runs") if path.is_dir()]
 
 
-def create(spec: Mapping[str, Any], prepare, state: str) -> Run:
+def create(spec: Mapping[str, Any], prepare: Any, state: str) -> Run:
     """Writes the folder of a new run. `prepare(spec, folder)` freezes inputs; it returns (spec, number of chunks)."""
     try:
         json.dumps(spec)
@@ -129,21 +158,50 @@ def create(spec: Mapping[str, Any], prepare, state: str) -> Run:
             f"A run's spec must be plain JSON ({error}). Give names, numbers, lists and dictionaries."
         ) from error
     created = time.time()
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))
-    run_id = f"{stamp}-{secrets.token_hex(2)}"
-    runs = folder("runs", create=True)
-    with atomic_folder(runs / run_id) as temporary:
+    run_id = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(created))}-{secrets.token_hex(2)}"
+    with atomic_folder(folder("runs", create=True) / run_id) as temporary:
         (temporary / "chunks").mkdir()
         frozen, n_chunks = prepare(dict(spec), temporary)
-        write_json(
-            temporary / "spec.json", {"id": run_id, "created": created, "n_chunks": int(n_chunks), "spec": frozen}
-        )
-        write_json(temporary / "state.json", {"state": state})
-    with register() as rows:
-        rows.execute(
-            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, NULL, NULL, 0, 0, '', '', NULL)", (run_id, state, created)
-        )
+        about = {"id": run_id, "created": created, "n_chunks": int(n_chunks), "spec": frozen}
+        write_json(temporary / "spec.json", about)
+        write_json(temporary / "state.json", {"state": state, "queued_at": created})
     return get(run_id)
+
+
+def delete(run_id: str) -> None:
+    """Removes a run and frees its space, also on a full disk: nothing is written for it."""
+    run = get(run_id)
+    if run.active:
+        raise BadInput(f"Run {run_id} is {run.state}. Cancel it before deleting it.")
+    with held(run_id) as path:
+        aside = path.with_name(f".deleted-{run_id}")
+        try:
+            os.replace(path, aside)
+        except OSError as error:
+            raise WorkspaceError(
+                f"Run {run_id} cannot be deleted ({error.strerror or error}). Fix the permissions of {path.parent}."
+            ) from error
+    shutil.rmtree(aside, ignore_errors=True)  # what stays is swept later
+
+
+@contextmanager
+def held(run_id: str) -> Iterator[Path]:
+    """The folder of a run, its lock held: nobody else changes the run meanwhile."""
+    path = run_folder(run_id)
+    lock = locks.FileLock(path / "lock")
+    if not lock.acquire():
+        pid = locks.holder(path / "lock")
+        raise BadInput(
+            f"Run {run_id} is already running{f' (process {pid})' if pid else ''}; a run has one worker at a time. "
+            f"Wait for it, or cancel it first with 'python -m fsviz runs cancel {run_id}'."
+        )
+    try:
+        yield path
+    finally:
+        lock.release()
+
+
+# --- chunks ------------------------------------------------------------------------------------------------------
 
 
 def chunk_path(path: Path, index: int) -> Path:
@@ -152,7 +210,12 @@ def chunk_path(path: Path, index: int) -> Path:
 
 def chunk_indices(path: Path) -> list[int]:
     """Indices of the chunks on disk, in order."""
-    return sorted(int(p.stem) for p in (path / "chunks").glob("*.npz") if p.stem.isdigit())
+    try:
+        names = os.listdir(path / "chunks")
+    except OSError:
+        return []
+    stems = (name.removesuffix(".npz") for name in names if name.endswith(".npz"))
+    return sorted(int(stem) for stem in stems if stem.isdigit())
 
 
 def write_chunk(path: Path, index: int, arrays: Mapping[str, np.ndarray]) -> None:
@@ -160,176 +223,16 @@ def write_chunk(path: Path, index: int, arrays: Mapping[str, np.ndarray]) -> Non
         np.savez(temporary, **{name: np.asarray(values) for name, values in arrays.items()})
 
 
-def read_chunk(path: Path, index: int) -> dict[str, np.ndarray]:
-    try:
-        with np.load(chunk_path(path, index), allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
-        raise WorkspaceError(
-            f"Chunk {index} of run {path.name} is damaged ({error}). "
-            f"'python -m fsviz runs resume {path.name}' computes it again."
-        ) from error
-
-
-def drop_damaged_chunks(path: Path) -> int:
-    """Removes chunks that cannot be read, so that they are computed again; returns how many."""
-    dropped = 0
+def damaged_chunks(path: Path) -> list[int]:
+    """Indices of the chunks on disk that cannot be read to their end."""
+    found = []
     for index in chunk_indices(path):
         try:
-            read_chunk(path, index)
+            for _ in Chunk(path, index).values():
+                pass
         except WorkspaceError:
-            chunk_path(path, index).unlink(missing_ok=True)
-            dropped += 1
-    return dropped
-
-
-def delete(run_id: str) -> None:
-    run = get(run_id)
-    if run.active:
-        raise BadInput(f"Run {run_id} is {run.state}. Cancel it before deleting it.")
-    path = run_folder(run_id)
-    aside = path.with_name(f".deleted-{run_id}")
-    os.replace(path, aside)
-    shutil.rmtree(aside, ignore_errors=True)
-    with register() as rows:
-        rows.execute("DELETE FROM runs WHERE id = ?", (run_id,))
-
-
-# --- the register ----------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def register(immediate: bool = False) -> Iterator[sqlite3.Connection]:
-    """One short transaction on the register; a damaged register is rebuilt first."""
-    path = folder("runs", create=True) / REGISTER
-    try:
-        connection = _connect(path)
-    except sqlite3.DatabaseError as error:
-        if _is_busy(error):
-            raise _register_error(path, error) from error
-        _rebuild(path)
-        connection = _connect(path)
-    try:
-        connection.execute("BEGIN IMMEDIATE" if immediate else "BEGIN")
-        yield connection
-        connection.execute("COMMIT")
-    except sqlite3.DatabaseError as error:
-        raise _register_error(path, error) from error
-    finally:
-        connection.close()
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    """An open, checked register. Raises sqlite3.DatabaseError when it is missing or damaged."""
-    if not path.exists():
-        raise sqlite3.DatabaseError("missing")
-    connection = sqlite3.connect(path, timeout=10, isolation_level=None)
-    try:
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA synchronous = NORMAL")
-        verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if verdict != "ok":
-            raise sqlite3.DatabaseError(verdict)
-        connection.execute("SELECT id, summary FROM runs LIMIT 1").fetchone()
-        return connection
-    except BaseException:
-        connection.close()
-        raise
-
-
-def _rebuild(path: Path) -> None:
-    """Makes the register from the run folders; a damaged one is moved aside, never deleted."""
-    guard = locks.FileLock(path.with_name(".rebuild.lock"))
-    if not guard.acquire(patience=30):
-        raise WorkspaceError(f"The register of runs {path} is being rebuilt by another process. Try again in a minute.")
-    try:
-        try:
-            _connect(path).close()
-            return  # another process was faster
-        except sqlite3.DatabaseError as error:
-            if _is_busy(error):
-                raise _register_error(path, error) from error
-        damaged = path.exists()
-        kept = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}")
-        for suffix in ("", "-wal", "-shm"):
-            part = path.with_name(path.name + suffix)
-            if part.exists():
-                os.replace(part, kept.with_name(kept.name + suffix))
-        fresh = path.with_name(f".new-{os.getpid()}-{path.name}")
-        fresh.unlink(missing_ok=True)
-        connection = sqlite3.connect(fresh, isolation_level=None)
-        connection.execute(_SCHEMA)
-        count = 0
-        for run_id in run_ids():
-            connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _row_from_folder(run_id))
-            count += 1
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.close()
-        os.replace(fresh, path)
-        if damaged:
-            text = (
-                f"The register of runs was damaged and has been rebuilt from the run folders: {count} "
-                f"run{'s' if count != 1 else ''} found, nothing lost. The damaged file is kept as {kept.name}."
-            )
-            path.with_name(NOTICE).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise WorkspaceError(
-            f"The register of runs {path} cannot be rebuilt ({error.strerror or error}). "
-            "Free some space or mend the folder's permissions."
-        ) from error
-    finally:
-        guard.release()
-
-
-def _row_from_folder(run_id: str) -> tuple[Any, ...]:
-    path = folder("runs") / run_id
-    try:
-        known = read_json(path / "state.json")
-        created = float(read_json(path / "spec.json").get("created") or 0)
-    except (FsvizError, TypeError, ValueError, AttributeError):
-        known, created = {}, 0.0
-    state = known.get("state", INTERRUPTED) if isinstance(known, dict) else INTERRUPTED
-    if locks.is_held(path / "lock"):
-        state = RUNNING
-    elif state == RUNNING:
-        state = INTERRUPTED
-    summary = (path / "results.json").read_text(encoding="utf-8") if (path / "results.json").exists() else None
-    return (
-        run_id,
-        state,
-        known.get("queued_at", created),
-        known.get("started"),
-        known.get("ended"),
-        len(chunk_indices(path)),
-        known.get("seconds", 0.0),
-        known.get("message", ""),
-        known.get("error", ""),
-        summary,
-    )
-
-
-def _is_busy(error: sqlite3.DatabaseError) -> bool:
-    return isinstance(error, sqlite3.OperationalError) and any(
-        word in str(error) for word in ("locked", "busy", "unable to open", "readonly", "full", "disk I/O")
-    )
-
-
-def _register_error(path: Path, error: Exception) -> WorkspaceError:
-    return WorkspaceError(
-        f"The register of runs {path} cannot be used now ({error}). "
-        "Check free space and permissions of the workspace, then try again; the run folders are untouched."
-    )
-
-
-def notice() -> str:
-    """What was mended since the user last looked, once; "" when nothing was."""
-    path = folder("runs") / NOTICE
-    try:
-        text = path.read_text(encoding="utf-8")
-        path.unlink()
-        return text
-    except OSError:
-        return ""
+            found.append(index)
+    return found
 
 
 # --- reading and changing runs -----------------------------------------------------------------------------------
@@ -337,64 +240,36 @@ def notice() -> str:
 
 def get(run_id: str) -> Run:
     """One run as it is now. A run whose worker died reads as interrupted."""
-    path = run_folder(run_id)
-    with register() as rows:
-        row = rows.execute("SELECT * FROM runs WHERE id = ?", (run_id,)).fetchone()
-    if row is None:  # a folder copied in by hand
-        with register(immediate=True) as rows:
-            rows.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _row_from_folder(run_id))
-            row = rows.execute("SELECT * FROM runs WHERE id = ?", (run_id,)).fetchone()
-    if row["state"] == RUNNING and not locks.is_held(path / "lock"):
-        with register(immediate=True) as rows:  # it may have ended between the two looks
-            row = rows.execute("SELECT * FROM runs WHERE id = ?", (run_id,)).fetchone()
-            if row["state"] == RUNNING and not locks.is_held(path / "lock"):
-                found = _row_from_folder(run_id)
-                if found[1] in (FINISHED, FAILED, CANCELLED):  # it ended while the register was being rebuilt
-                    rows.execute("REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", found)
-                else:
-                    rows.execute(
-                        "UPDATE runs SET state = ?, n_done = ? WHERE id = ?",
-                        (INTERRUPTED, len(chunk_indices(path)), run_id),
-                    )
-                row = rows.execute("SELECT * FROM runs WHERE id = ?", (run_id,)).fetchone()
-    return _run_of(path, row)
+    return _read(run_folder(run_id))
 
 
 def all_runs() -> list[Run]:
-    """Every run, newest first. A folder that cannot be read is listed as failed, with the reason."""
-    ids = run_ids()
-    if not ids:
-        return []
-    with register() as rows:
-        known = {row["id"]: row for row in rows.execute("SELECT * FROM runs")}
-    runs = []
-    for run_id in ids:
-        path, row = folder("runs") / run_id, known.get(run_id)
-        try:
-            settled = row is not None and (row["state"] != RUNNING or locks.is_held(path / "lock"))
-            runs.append(_run_of(path, row) if settled else get(run_id))
-        except (UnknownName, FileNotFoundError):
-            continue  # deleted meanwhile
+    """Every run, newest first; one that cannot be read is listed with the reason."""
+    runs = [_read(path) for path in entries("runs") if path.is_dir()]
     return sorted(runs, key=lambda run: (run.created, run.id), reverse=True)
 
 
-def _run_of(path: Path, row: sqlite3.Row) -> Run:
+def _read(path: Path) -> Run:
+    state, known = _state(path)
     try:
-        stored = read_json(path / "spec.json")
+        stored = _json(path / "spec.json")
         spec, n_chunks, created = dict(stored["spec"]), int(stored["n_chunks"]), float(stored["created"])
-        state, error = row["state"], row["error"]
-    except (FsvizError, KeyError, TypeError, ValueError):
-        spec, n_chunks, created, state = {}, 0, path.stat().st_mtime, FAILED
-        error = (
-            f"spec.json of run {path.name} cannot be read; its chunks are untouched in {path}. "
-            "Restore the file or delete the run."
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        told = (
+            f"spec.json of run {path.name} cannot be read ({error}), so it is not known what was run; the chunks are "
+            f"untouched in {path}. Restore the file from a copy, or 'python -m fsviz runs delete {path.name}'."
         )
-    summary = None
-    if row["summary"]:
+        return Run(path.name, "?", DAMAGED, {}, 0, _modified(path), error=told)
+    summary, error = known.get("summary"), str(known.get("error", ""))
+    if state == FINISHED:
         try:
-            summary = json.loads(row["summary"])
-        except ValueError:
-            summary = None
+            summary = _json(path / "results.json")
+        except (OSError, ValueError) as reason:
+            state, summary = INTERRUPTED, None
+            error = (
+                f"The results of run {path.name} cannot be read ({reason}). "
+                f"'python -m fsviz runs resume {path.name}' makes them again."
+            )
     return Run(
         id=path.name,
         study=str(spec.get("study", "?")),
@@ -402,63 +277,83 @@ def _run_of(path: Path, row: sqlite3.Row) -> Run:
         spec=spec,
         n_chunks=n_chunks,
         created=created,
-        n_done=row["n_done"],
-        started=row["started"],
-        ended=row["ended"],
-        seconds=row["seconds"],
-        message=row["message"],
+        n_done=n_chunks if state == FINISHED else len(chunk_indices(path)),
+        queued=_number(known.get("queued_at")) or created,
+        started=_number(known.get("started")),
+        ended=_number(known.get("ended")),
+        seconds=_number(known.get("seconds")) or 0.0,
+        message=str(known.get("message", "")),
         error=error,
-        summary=summary,
+        summary=summary if isinstance(summary, dict) else None,
     )
 
 
-def change_state(run_id: str, state: str, *, message: str = "", error: str = "", **values: Any) -> None:
-    """Records a change of state in the folder first, then in the register."""
-    path = run_folder(run_id)
+def _state(path: Path) -> tuple[str, dict[str, Any]]:
+    """The state of a run and what else its state.json says."""
+    if locks.is_held(path / "lock"):
+        return RUNNING, _known(path)
+    known = _known(path)
+    if known.get("state") == RUNNING:  # its worker died, or it began or ended between the two looks
+        if locks.is_held(path / "lock"):
+            return RUNNING, known
+        known = _known(path)
+    state = known.get("state") or (FINISHED if (path / "results.json").exists() else INTERRUPTED)
+    if state in (QUEUED, RUNNING) and wants_cancel(path):
+        return CANCELLED, known
+    return INTERRUPTED if state == RUNNING else str(state), known
+
+
+def _known(path: Path) -> dict[str, Any]:
     try:
-        known = read_json(path / "state.json")
-    except WorkspaceError:
-        known = {}
-    known = {**known, "state": state, "message": message, "error": error, **values}
-    known.pop("summary", None)
-    write_json(path / "state.json", known)
-    columns = {"state": state, "message": message, "error": error, "n_done": len(chunk_indices(path)), **values}
-    with register(immediate=True) as rows:
-        rows.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", _row_from_folder(run_id))
-        rows.execute(
-            f"UPDATE runs SET {', '.join(f'{name} = ?' for name in columns)} WHERE id = ?", (*columns.values(), run_id)
-        )
+        return _json(path / "state.json")
+    except (OSError, ValueError):
+        return {}
 
 
-def set_progress(run_id: str, n_done: int, seconds: float, message: str, summary: str | None) -> None:
-    with register(immediate=True) as rows:
-        rows.execute(
-            "UPDATE runs SET n_done = ?, seconds = ?, message = ?, summary = COALESCE(?, summary) WHERE id = ?",
-            (n_done, seconds, message, summary, run_id),
-        )
+def is_queued(path: Path) -> bool:
+    """Whether a run waits for a worker; for the holder of its lock, to whom `get` says that it runs."""
+    return _known(path).get("state") == QUEUED and not wants_cancel(path)
 
 
-def claim_next() -> tuple[str, locks.FileLock] | None:
-    """Takes the oldest queued run and its lock; None when the queue is empty.
-
-    The lock is taken before the state changes, so that a running run without a holder always means a dead worker.
-    """
-    with register(immediate=True) as rows:
-        waiting = rows.execute("SELECT id FROM runs WHERE state = ? ORDER BY queued_at, id", (QUEUED,)).fetchall()
-        for row in waiting:
-            path = folder("runs") / row["id"]
-            if not (path / "spec.json").exists():
-                rows.execute("DELETE FROM runs WHERE id = ?", (row["id"],))
-                continue
-            lock = locks.FileLock(path / "lock")
-            if lock.acquire():
-                rows.execute("UPDATE runs SET state = ? WHERE id = ?", (RUNNING, row["id"]))
-                return row["id"], lock
-    return None
+def change(path: Path, **values: Any) -> None:
+    """Writes new values into the state of a run; the caller holds its lock."""
+    write_json(path / "state.json", {**_known(path), **values})
 
 
-def n_queued() -> int:
-    if not (folder("runs") / REGISTER).exists():
-        return 0
-    with register() as rows:
-        return rows.execute("SELECT COUNT(*) FROM runs WHERE state = ?", (QUEUED,)).fetchone()[0]
+def ask_to_stop(path: Path) -> None:
+    try:
+        (path / "cancel").touch()
+    except OSError as error:
+        raise WorkspaceError(
+            f"Run {path.name} cannot be asked to stop ({error.strerror or error}). "
+            f"Make room or fix the permissions of {path}, then try again."
+        ) from error
+
+
+def wants_cancel(path: Path) -> bool:
+    return (path / "cancel").exists()
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """A JSON object, read again only when its file changed. Raises OSError or ValueError."""
+    at = path.stat()
+    return dict(_json_at(str(path), at.st_mtime_ns, at.st_ino, at.st_size))
+
+
+@lru_cache(maxsize=4096)
+def _json_at(path: str, *stamp: int) -> dict[str, Any]:
+    value = json.loads(Path(path).read_text(encoding="utf-8"))
+    if not isinstance(value, dict):
+        raise ValueError("it is no JSON object")
+    return value

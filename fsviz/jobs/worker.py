@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from fsviz.errors import FsvizError
-from fsviz.jobs import local, locks, store
+from fsviz.jobs import local, locks
 from fsviz.jobs.execute import execute
 
 
@@ -14,13 +15,14 @@ def main() -> int:
     slot = next((lock for lock in map(locks.FileLock, local.slots()) if lock.acquire(patience=0.1)), None)
     if slot is None:
         return 0  # every holder of a slot looks at the queue again after freeing it
-    claimed = store.claim_next()
+    claimed = local.claim()  # on a full disk it raises, and this worker has no successor
     if claimed is not None:
         run_id, lock = claimed
         try:
-            execute(run_id)
+            execute(run_id, gives_way=local.gives_way(run_id))
         except FsvizError as error:
-            print(f"{run_id}: {error}", flush=True)
+            with suppress(OSError):
+                print(f"{run_id}: {error}", flush=True)
         finally:
             lock.release()
     slot.release()

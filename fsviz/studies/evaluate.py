@@ -113,6 +113,12 @@ def plan(spec: Mapping[str, Any]) -> int:
     return sum(math.ceil(spec["tasks"]["n_tasks"] / size) for size in spec["chunk_tasks"])
 
 
+def n_bytes(spec: Mapping[str, Any]) -> float:
+    """About how large the run's results are: twelve bytes per query and entry, and four numbers per task."""
+    shape = spec["tasks"]
+    return len(entries(spec)) * shape["n_tasks"] * (12 * shape["n_way"] * shape["n_query"] + 32)
+
+
 def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     """What one method says of the queries of one range of tasks, and where these belong (entry, start)."""
     from fsviz.evaluation import evaluate

@@ -195,6 +195,12 @@ def plan(spec: Mapping[str, Any]) -> int:
     return math.ceil(spec["n_tasks"] / _CHUNK[spec["search"]])
 
 
+def n_bytes(spec: Mapping[str, Any]) -> float:
+    """About how large the run's results are: support sets and what was said of every query, three times."""
+    tasks = evaluation_study.load_tasks(spec["folder"])
+    return float(len(SETS) * (8 * tasks.support.size + 12 * tasks.query.size))
+
+
 def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     """Support sets and predictions of one range of tasks."""
     size = _CHUNK[spec["search"]]

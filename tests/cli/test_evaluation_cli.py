@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -10,7 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from fsviz import features, jobs
@@ -142,14 +140,40 @@ def test_bad_input_is_one_sentence(toy, capsys, arguments, words) -> None:
     assert jobs.list_runs() == []
 
 
-def test_a_damaged_register_is_mentioned_and_the_runs_are_there(toy, capsys, tmp_path) -> None:
+def test_damaged_runs_are_rows_and_their_advice_helps(toy, capsys) -> None:
+    runs = [run_json(capsys, "evaluate", "--dataset", "toy", *SAMPLER) for _ in range(4)]
+    folders = [jobs.folder(run["run"]) for run in runs]
+    (folders[0] / "spec.json").write_text("{")
+    (folders[1] / "results.json").write_text("")
+    chunk = folders[2] / "chunks" / "000000.npz"
+    content = chunk.read_bytes()
+    chunk.write_bytes(content[:100])
+    states = {row["run"]: row["state"] for row in run_json(capsys, "runs")["runs"]}
+    assert [states[run["run"]] for run in runs] == ["damaged", "interrupted", "finished", "finished"]
+    assert main(["runs"]) == 0
+    assert f"runs delete {runs[0]['run']}" in capsys.readouterr().out
+    assert f"runs delete {runs[0]['run']}" in fails(capsys, "runs", "resume", runs[0]["run"])
+    assert run_json(capsys, "runs", "delete", runs[0]["run"])["state"] == "deleted"
+    assert f"runs resume {runs[1]['run']}" in run_json(capsys, "runs", "show", runs[1]["run"])["error"]
+    for run in runs[1:3]:
+        assert run_json(capsys, "runs", "resume", run["run"])["results"] == run["results"]
+    assert chunk.read_bytes() == content
+
+
+def test_clean_says_what_it_would_free_and_frees_it_when_told(toy, capsys, tmp_path) -> None:
     run_id = run_json(capsys, "evaluate", "--dataset", "toy", *SAMPLER)["run"]
-    (tmp_path / "ws" / "runs" / "runs.sqlite").write_bytes(os.urandom(5000))
-    assert main(["runs", "--json"]) == 0
-    captured = capsys.readouterr()
-    assert [r["run"] for r in json.loads(captured.out)["runs"]] == [run_id]
-    assert "rebuilt from the run folders: 1 run found, nothing lost" in captured.err
-    assert np.isfinite(run_json(capsys, "runs", "show", run_id)["results"][0]["accuracy"])
+    assert main(["clean"]) == 0
+    assert "Nothing is left over" in capsys.readouterr().out
+    left = tmp_path / "ws" / "runs" / run_id / "chunks" / ".tmp-abc.npz"
+    left.write_bytes(b"x" * 2_000_000)
+    assert run_json(capsys, "clean")["leftovers"] == []  # a process may still write it
+    os.utime(left, (0, 0))
+    found = run_json(capsys, "clean")
+    assert [row["path"] for row in found["leftovers"]] == [str(left)] and found["n_bytes"] == 2_000_000
+    assert main(["clean"]) == 0
+    assert "'python -m fsviz clean --yes' frees 2 MB" in capsys.readouterr().out
+    assert left.exists() and run_json(capsys, "clean", "--yes")["freed"]
+    assert not left.exists() and [r["run"] for r in run_json(capsys, "runs")["runs"]] == [run_id]
 
 
 def test_a_saved_testbed_is_found_by_its_name_with_dots(toy, capsys) -> None:

@@ -533,7 +533,8 @@ def test_an_archive_whose_images_are_refused_leaves_nothing_behind(png: bytes, h
 
 def test_uploads_never_saved_are_forgotten_after_a_day(png: bytes) -> None:
     old = uploads.unpack(archive_of({"dog/1.png": png}))
-    os.utime(old, (time.time() - 2 * 86400,) * 2)
+    for path in (*old.rglob("*"), old):
+        os.utime(path, (time.time() - 2 * 86400,) * 2)
     uploads.unpack(archive_of({"cat/1.png": png}))
     assert not old.exists()
     assert workspace.entries("datasets") == []

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +23,21 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for run in jobs.list_runs():
         if run.active:
             jobs.cancel(run.id)
+
+
+@pytest.fixture
+def small_disk(workspace: Path) -> Callable[[str], None]:
+    """Puts the workspace on a disk of its own of two megabytes; call it with mount options to change them."""
+    workspace.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(workspace)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("mounting a small disk needs root")
+    yield lambda options: subprocess.run(["mount", "-o", f"remount,{options}", str(workspace)], check=True)
+    subprocess.run(["mount", "-o", "remount,rw", str(workspace)], check=True)
+    for run in jobs.list_runs():  # a worker would keep the disk busy
+        if run.active:
+            jobs.cancel(run.id)
+    subprocess.run(["umount", "-l", str(workspace)], check=True)
 
 
 @pytest.fixture

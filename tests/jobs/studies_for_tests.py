@@ -24,6 +24,10 @@ def plan(spec: dict) -> int:
     return int(spec["n"])
 
 
+def n_bytes(spec: dict) -> float:
+    return 0.0 if spec.get("unforeseen") else 8000.0 * spec["n"]
+
+
 def run_chunk(spec: dict, index: int) -> dict[str, np.ndarray]:
     with open(spec["trace"], "a") as trace:  # one line a computed chunk, to see what was redone
         trace.write(f"{index} {os.getpid()}\n")
@@ -31,7 +35,7 @@ def run_chunk(spec: dict, index: int) -> dict[str, np.ndarray]:
         raise BadInput("Chunk cannot be computed: mend it.")
     if index == spec.get("crash_at") and not Path(spec["trace"] + ".mended").exists():
         raise ZeroDivisionError("by hand")
-    time.sleep(spec.get("sleep", 0))
+    time.sleep(0 if Path(spec["trace"] + ".hurry").exists() else spec.get("sleep", 0))
     if spec.get("deaf") and index == spec["deaf"]:
         end = time.monotonic() + 60
         while time.monotonic() < end:  # swallows everything that can be swallowed

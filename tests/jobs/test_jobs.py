@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -158,6 +157,37 @@ def test_a_queued_run_is_cancelled_without_ever_starting(numbers) -> None:
     assert jobs.resume_here(run_id).state == "finished"
 
 
+def test_a_short_run_does_not_wait_behind_a_long_one(numbers) -> None:
+    jobs.set_workers(1)
+    whole = jobs.run_here(numbers(n=400, seed=6, trace="whole"))
+    long = numbers(n=400, seed=6, sleep=0.2, trace="long")
+    long_id = jobs.submit(long)
+    until(lambda: jobs.status(long_id).n_done >= 3)
+    short_id = jobs.submit(numbers(n=2, trace="short"))
+    until(lambda: not jobs.status(short_id).active)
+    assert jobs.status(short_id).state == "finished"
+    waiting = jobs.status(long_id)
+    assert waiting.active and waiting.n_done < 400
+    Path(long["trace"] + ".hurry").touch()
+    assert jobs.wait(long_id).state == "finished"
+    assert sorted(traced(long)) == list(range(400))  # giving way lost nothing
+    assert chunk_bytes(long_id) == chunk_bytes(whole.id)
+
+
+def test_the_queue_takes_who_waited_long_then_who_has_least_to_do(numbers, monkeypatch) -> None:
+    monkeypatch.setattr(local, "_spawn", lambda: None)
+    ids = [jobs.submit(numbers(n=n, trace=f"t{n}")) for n in (50, 5, 500)]
+    assert [run.n_chunks for run in local.queue()] == [5, 50, 500]
+    store.change(jobs.folder(ids[2]), queued_at=time.time() - 2 * local._LONG_WAIT)
+    assert [run.n_chunks for run in local.queue()] == [500, 5, 50]
+    claimed = local.claim()
+    assert claimed is not None and claimed[0] == ids[2]
+    second = local.claim()
+    assert second is not None and second[0] == ids[1]
+    for _, lock in (claimed, second):
+        lock.release()
+
+
 def test_the_queue_moves_on_after_a_worker_is_killed(numbers, monkeypatch) -> None:
     monkeypatch.setattr(local, "_RESTART_AFTER", 3.0)
     jobs.set_workers(1)
@@ -198,63 +228,6 @@ def test_an_unexpected_error_becomes_a_sentence_and_the_report_is_kept(numbers) 
     assert "Traceback" in (jobs.folder(run.id) / "error.txt").read_text()
 
 
-@pytest.mark.parametrize("damage", ["text", "empty", "header", "middle", "gone", "other"])
-def test_a_damaged_register_is_rebuilt_and_nothing_is_lost(numbers, workspace, damage) -> None:
-    finished = jobs.run_here(numbers(n=2, seed=5))
-    stopped = store.create(numbers(n=2, trace="b"), jobs.prepare, store.INTERRUPTED)
-    results = jobs.results(finished.id)
-    path = workspace / "runs" / store.REGISTER
-    for suffix in ("-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-    raw = path.read_bytes()
-    if damage == "gone":
-        path.unlink()
-    elif damage == "other":
-        path.unlink()
-        with sqlite3.connect(path) as other:
-            other.execute("CREATE TABLE runs (id TEXT)")
-    else:
-        path.write_bytes(
-            {
-                "text": b"this is not a database " * 400,
-                "empty": b"",
-                "header": b"\0" * 100 + raw[100:],
-                "middle": raw[:4096] + os.urandom(len(raw) - 4096),
-            }[damage]
-        )
-    runs = {run.id: run for run in jobs.list_runs()}
-    assert {run.id: run.state for run in runs.values()} == {finished.id: "finished", stopped.id: "interrupted"}
-    assert jobs.results(finished.id) == results
-    assert runs[finished.id].n_done == 2
-    said = jobs.notice()
-    if damage == "gone":
-        assert said == ""
-    else:
-        assert "damaged and has been rebuilt" in said and "2 runs found, nothing lost" in said
-        (kept,) = workspace.glob("runs/runs.sqlite.damaged-*")
-        assert kept.name in said
-    assert jobs.notice() == ""
-    assert jobs.resume_here(stopped.id).state == "finished"
-
-
-def test_a_register_damaged_while_a_worker_runs(numbers, workspace) -> None:
-    run_id = jobs.submit(numbers(n=6, sleep=0.25))
-    until(lambda: jobs.status(run_id).n_done >= 1)
-    path = workspace / "runs" / store.REGISTER
-    path.write_bytes(b"broken" * 1000)
-    assert jobs.status(run_id).state == "running"
-    assert jobs.wait(run_id).state == "finished"
-    assert jobs.results(run_id)["n"] == 6
-
-
-def test_a_run_that_ended_while_the_register_was_away_is_not_forgotten(numbers) -> None:
-    run = jobs.run_here(numbers(n=2))
-    with store.register(immediate=True) as rows:  # what a register rebuilt a moment too early would say
-        rows.execute("UPDATE runs SET state = 'running', summary = NULL, n_done = 1 WHERE id = ?", (run.id,))
-    again = jobs.status(run.id)
-    assert (again.state, again.n_done, again.summary) == ("finished", 2, run.summary)
-
-
 def test_a_damaged_chunk_is_computed_again(numbers) -> None:
     spec = numbers(n=3, seed=4, break_at=2)
     with pytest.raises(BadInput):
@@ -263,11 +236,74 @@ def test_a_damaged_chunk_is_computed_again(numbers) -> None:
     good = chunk_bytes(run.id)
     store.chunk_path(jobs.folder(run.id), 0).write_bytes(good[0][:200])
     with pytest.raises(WorkspaceError, match=r"Chunk 0 .* is damaged"):
-        _ = jobs.chunks(run.id)[0]
+        _ = jobs.chunks(run.id)[0]["values"]
     Path(spec["trace"] + ".mended").touch()
     assert jobs.resume_here(run.id).state == "finished"
     assert traced(spec) == [0, 1, 2, 0, 2]
     assert chunk_bytes(run.id)[:2] == good
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "middle", "gone"])
+def test_a_finished_run_that_lost_a_chunk_computes_it_again_as_its_error_says(numbers, damage) -> None:
+    spec = numbers(n=4, seed=4)
+    run = jobs.run_here(spec)
+    good = chunk_bytes(run.id)
+    path = store.chunk_path(jobs.folder(run.id), 2)
+    spoiled = {"cut": good[2][:900], "empty": b"", "middle": good[2][:3000] + b"x" * 200 + good[2][3200:]}
+    path.write_bytes(spoiled[damage]) if damage in spoiled else path.unlink()
+    with pytest.raises(WorkspaceError, match=f"'python -m fsviz runs resume {run.id}' computes it again"):
+        jobs.chunks(run.id)[2]["values"]
+    assert jobs.status(run.id).state == "finished"  # its results are whole
+    again = jobs.wait(jobs.resume(run.id).id)
+    assert again.state == "finished" and again.summary == run.summary
+    assert chunk_bytes(run.id) == good and traced(spec) == [0, 1, 2, 3, 2]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", None], ids=["empty", "half", "other", "gone"])
+def test_damaged_results_are_made_again_from_the_chunks(numbers, content) -> None:
+    spec = numbers(n=3)
+    run = jobs.run_here(spec)
+    path = jobs.folder(run.id) / "results.json"
+    path.write_bytes(content) if content is not None else path.unlink()
+    (listed,) = jobs.list_runs()
+    assert listed.state == "interrupted" and f"runs resume {run.id}' makes them again" in listed.error
+    with pytest.raises(Missing, match="no results yet"):
+        jobs.results(run.id)
+    assert jobs.resume_here(run.id).summary == run.summary
+    assert traced(spec) == [0, 1, 2]
+
+
+def test_a_damaged_state_says_no_more_than_the_other_files(numbers) -> None:
+    finished, stopped = jobs.run_here(numbers(n=2)), store.create(numbers(n=2), jobs.prepare, store.INTERRUPTED)
+    for run, content in ((finished, "{"), (stopped, "[1]")):
+        (jobs.folder(run.id) / "state.json").write_text(content)
+    assert [run.state for run in jobs.list_runs()] == ["interrupted", "finished"]
+    (jobs.folder(finished.id) / "state.json").write_text('{"state": "finished", "seconds": "x", "error": null}')
+    assert jobs.status(finished.id).seconds == 0
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"spec": 3}', None], ids=["half", "list", "number", "gone"])
+def test_a_run_with_an_unreadable_spec_is_one_damaged_row_and_can_be_deleted(numbers, content) -> None:
+    whole = jobs.run_here(numbers(n=1))
+    run = jobs.run_here(numbers(n=1))
+    path = jobs.folder(run.id) / "spec.json"
+    path.write_text(content) if content is not None else path.unlink()
+    assert {r.id: r.state for r in jobs.list_runs()} == {run.id: "damaged", whole.id: "finished"}
+    for act in (jobs.resume, jobs.resume_here):
+        with pytest.raises(WorkspaceError, match=rf"spec\.json of run .* cannot be read.*runs delete {run.id}"):
+            act(run.id)
+    assert jobs.cancel(run.id).state == "damaged"
+    jobs.delete(run.id)
+    assert [r.id for r in jobs.list_runs()] == [whole.id]
+
+
+def test_runs_recorded_by_the_version_with_a_register_open(numbers, workspace) -> None:
+    run = jobs.run_here(numbers(n=2))
+    state = {"state": "finished", "message": "finished", "error": "", "started": 1.0, "ended": 2.0, "seconds": 1.5}
+    (jobs.folder(run.id) / "state.json").write_text(json.dumps(state))
+    (workspace / "runs" / "runs.sqlite").write_bytes(b"SQLite format 3")
+    (listed,) = jobs.list_runs()
+    assert (listed.state, listed.n_done, listed.seconds, listed.summary) == ("finished", 2, 1.5, run.summary)
 
 
 def test_bad_specs_leave_no_folder(numbers, workspace) -> None:
@@ -290,13 +326,6 @@ def test_unknown_runs_are_named(workspace, name) -> None:
     for act in (jobs.status, jobs.cancel, jobs.resume, jobs.results, jobs.delete):
         with pytest.raises(FsvizError):
             act(name)
-
-
-def test_a_folder_with_a_broken_spec_is_listed_not_fatal(numbers) -> None:
-    run = jobs.run_here(numbers(n=1))
-    (jobs.folder(run.id) / "spec.json").write_text("{")
-    (listed,) = jobs.list_runs()
-    assert listed.state == "failed" and "spec.json" in listed.error
 
 
 def test_inputs_are_frozen_and_the_workspace_may_move(numbers, workspace, monkeypatch) -> None:

@@ -262,7 +262,6 @@ def test_a_testbed_of_another_dataset_is_refused(toy) -> None:
 def test_deleted_features_are_named_and_nothing_is_lost(toy, tmp_path) -> None:
     run = jobs.run_here(spec_of(n_tasks=40))
     store.chunk_path(jobs.folder(run.id), 0).unlink()
-    jobs.store.change_state(run.id, store.INTERRUPTED)
     folder = tmp_path / "ws" / "features" / "toy"
     shutil.move(folder, tmp_path / "aside")
     evaluate._features_cached.cache_clear()
@@ -278,7 +277,6 @@ def test_deleted_features_are_named_and_nothing_is_lost(toy, tmp_path) -> None:
 def test_features_that_changed_meanwhile_are_refused(toy, tmp_path) -> None:
     run = jobs.run_here(spec_of(n_tasks=40))
     store.chunk_path(jobs.folder(run.id), 0).unlink()
-    jobs.store.change_state(run.id, store.INTERRUPTED)
     shutil.rmtree(tmp_path / "ws" / "features" / "toy")
     save_toy_features(toy, "alpha_net", seed=99)
     evaluate._features_cached.cache_clear()

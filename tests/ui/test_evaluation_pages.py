@@ -86,7 +86,7 @@ def test_runs_compare_and_survive_damage(toy, tmp_path) -> None:
         record(backbones=["spoiled"])
     app = open_page("5_Runs")
     table = app.dataframe[-1].value
-    assert sorted(table["state"]) == ["⚠️ failed", "⚠️ failed", "✅ finished"]
+    assert sorted(table["state"]) == ["⚠️ failed", "✅ finished", "💥 damaged"]
     assert any("spec.json" in note for note in table["note"]) and any("NaN" in note for note in table["note"])
     assert app.metric[0].label == "Most accurate"
     assert good.id in set(table["run"])

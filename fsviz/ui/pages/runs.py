@@ -28,9 +28,6 @@ NONE = "none"
 
 def show(dataset: Dataset) -> None:
     runs = jobs.list_runs()
-    said = jobs.notice()
-    if said:
-        st.warning(shell.plain(said), icon="🛠️")
     run_panel.active_runs("runs")
     if not any(run.study == "evaluate" for run in runs):
         _first_run(dataset)

@@ -19,6 +19,7 @@ STATES = {
     "cancelled": "⏹️ cancelled",
     "failed": "⚠️ failed",
     "interrupted": "⏸️ interrupted",
+    "damaged": "💥 damaged",
 }
 _SHOWN_PAIRS = 8
 _SHOWN_IMAGES = 12

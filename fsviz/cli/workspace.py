@@ -1,0 +1,35 @@
+"""clean: what the workspace no longer needs."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from fsviz import workspace
+from fsviz.cli import add_command, table
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    parser = add_command(
+        commands, "clean", run_clean, show_clean, "Say what leftovers take up in the workspace; with --yes, free it."
+    )
+    parser.add_argument("--yes", action="store_true", help="remove them")
+
+
+def run_clean(args: argparse.Namespace) -> dict[str, Any]:
+    found = workspace.clean() if args.yes else workspace.leftovers()
+    return {
+        "workspace": str(workspace.home()),
+        "leftovers": [{"path": str(one.path), "what": one.what, "n_bytes": one.n_bytes} for one in found],
+        "n_bytes": sum(one.n_bytes for one in found),
+        "freed": bool(args.yes),
+    }
+
+
+def show_clean(result: dict[str, Any]) -> str:
+    if not result["leftovers"]:
+        return f"Nothing is left over in {result['workspace']}. 'python -m fsviz runs delete ID' deletes a run."
+    rows = [{**one, "size": workspace.in_bytes(one["n_bytes"])} for one in result["leftovers"]]
+    size = workspace.in_bytes(result["n_bytes"])
+    last = f"Freed {size}." if result["freed"] else f"'python -m fsviz clean --yes' frees {size}. Runs and data stay."
+    return "\n".join([table(rows, ["what", "size", "path"]), last])
