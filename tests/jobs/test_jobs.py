@@ -191,9 +191,10 @@ def test_the_queue_takes_who_waited_long_then_who_has_least_to_do(numbers, monke
 def test_the_queue_moves_on_after_a_worker_is_killed(numbers, monkeypatch) -> None:
     monkeypatch.setattr(local, "_RESTART_AFTER", 3.0)
     jobs.set_workers(1)
-    first = jobs.submit(numbers(n=1, sleep=30, trace="a"))
+    spec = numbers(n=1, sleep=30, trace="a")
+    first = jobs.submit(spec)
     second = jobs.submit(numbers(n=1, trace="b"))
-    until(lambda: jobs.status(first).state == "running")
+    until(lambda: traced(spec))
     os.kill(pid_of(first), signal.SIGKILL)
     until(lambda: jobs.status(second).state == "finished")
     assert jobs.status(first).state == "interrupted"
