@@ -108,8 +108,11 @@ def span(
 
     edges    is-a edges, columns child and parent
     weights  (C,) images of every class
-    mode     "shortest_path" walks breadth-first from the root, the first parent found wins, and keeps the nodes on
-             the path of each class (with every edge among them); this is the graph of Bennequin et al. (2022).
+    mode     "shortest_path" keeps the nodes on one shortest path from the root to each class, with every edge among
+             them; where paths tie, the parent that `edges` lists first wins. This is the graph of Bennequin et al.
+             (2022). Their ties follow the order of a file of WordNet edges that is not public; with the parents of
+             a synset in reverse alphabetical order, as data/ and `wordnet.hypernym_closure` have them, all that was
+             published agrees: the graph of tieredImageNet and the distances of mini-ImageNet.
              "all_paths" keeps every ancestor of every class.
     """
     if mode not in DAG_MODES:
@@ -132,15 +135,16 @@ def span(
     closure = _ancestors(class_nodes, up)
     root = _root(closure, class_nodes, up, down)
     if mode == "shortest_path":
-        first = _breadth_first(root, down, closure)
+        depth = _depths(root, down, closure)
         kept: set[str] = set()
-        for node in class_nodes:
+        for class_node in class_nodes:
+            node: str | None = class_node
             while node is not None and node not in kept:
                 kept.add(node)
-                node = first[node]
+                node = _first_parent(node, up, depth)
     else:
-        kept = closure & set(_breadth_first(root, down, closure))
-    return _assemble(root, kept, down, class_nodes, np.asarray(weights, dtype=float), names or {})
+        kept = closure & set(_depths(root, down, closure))
+    return _assemble(root, kept, up, down, class_nodes, np.asarray(weights, dtype=float), names or {})
 
 
 def collapse(dag: Dag) -> Dag:
@@ -170,8 +174,10 @@ def collapse(dag: Dag) -> Dag:
             down[parent][down[parent].index(node)] = child
             up[child][up[child].index(node)] = parent
     named = {dag.nodes[node]: dag.names[node] for node in kept}
-    edges = {dag.nodes[p]: [dag.nodes[c] for c in down[p]] for p in kept}
-    return _assemble(dag.nodes[0], set(named), edges, [dag.nodes[node] for node in dag.class_nodes], dag.weights, named)
+    children = {dag.nodes[p]: [dag.nodes[c] for c in down[p]] for p in kept}
+    parents = {dag.nodes[c]: [dag.nodes[p] for p in up[c]] for c in kept}
+    class_nodes = [dag.nodes[node] for node in dag.class_nodes]
+    return _assemble(dag.nodes[0], set(named), parents, children, class_nodes, dag.weights, named)
 
 
 def _listed(names: Sequence[str], most: int = 5) -> str:
@@ -209,7 +215,7 @@ def _root(
             f"A taxonomy may have no cycle. Got {' is a '.join(_cycle(waiting_for, up))}. Remove one of these edges."
         )
     wanted = set(class_nodes)
-    reach = {root: wanted & set(_breadth_first(root, down, closure)) for root in roots}
+    reach = {root: wanted & set(_depths(root, down, closure)) for root in roots}
     root = max(roots, key=lambda r: (len(reach[r]), r))
     if len(reach[root]) < len(wanted):
         outside = sorted(wanted - reach[root])
@@ -230,28 +236,34 @@ def _cycle(waiting_for: Mapping[str, int], up: Mapping[str, list[str]]) -> list[
     return [*walked[walked.index(node) :], node]
 
 
-def _breadth_first(root: str, down: Mapping[str, list[str]], within: set[str]) -> dict[str, str | None]:
-    """First parent of every node that can be reached from the root, in the order of the walk."""
-    first: dict[str, str | None] = {root: None}
+def _depths(root: str, down: Mapping[str, list[str]], within: set[str]) -> dict[str, int]:
+    """Fewest edges from the root to every node that can be reached, breadth-first."""
+    depth = {root: 0}
     waiting = deque([root])
     while waiting:
         node = waiting.popleft()
         for child in down.get(node, ()):
-            if child in within and child not in first:
-                first[child] = node
+            if child in within and child not in depth:
+                depth[child] = depth[node] + 1
                 waiting.append(child)
-    return first
+    return depth
+
+
+def _first_parent(node: str, up: Mapping[str, list[str]], depth: Mapping[str, int]) -> str | None:
+    """The first listed parent on a shortest path from the root, None for the root itself."""
+    return next((parent for parent in up.get(node, ()) if depth.get(parent) == depth[node] - 1), None)
 
 
 def _assemble(
     root: str,
     kept: set[str],
+    up: Mapping[str, list[str]],
     down: Mapping[str, list[str]],
     class_nodes: Sequence[str],
     weights: np.ndarray,
     names: Mapping[str, str],
 ) -> Dag:
-    first = _breadth_first(root, down, kept)
+    depths = _depths(root, down, kept)
     order = _topological(root, kept, down)
     index = {node: i for i, node in enumerate(order)}
     pairs = [(index[p], index[c]) for p in order for c in down.get(p, ()) if c in index]
@@ -261,10 +273,7 @@ def _assemble(
     below[at, np.arange(len(at))] = True
     for parent, child in zip(parents[::-1], children[::-1], strict=True):  # children are complete before parents
         below[parent] |= below[child]
-    depth = np.zeros(len(order), dtype=np.int64)
-    for node, parent in first.items():  # breadth-first: the parent's depth is known
-        if parent is not None:
-            depth[index[node]] = depth[index[parent]] + 1
+    first = [_first_parent(node, up, depths) for node in order]
     return Dag(
         nodes=tuple(order),
         names=tuple(str(names.get(node, node)) for node in order),
@@ -273,8 +282,8 @@ def _assemble(
         class_nodes=at,
         weights=weights,
         counts=below @ weights,
-        depth=depth,
-        first_parent=np.array([-1 if first[node] is None else index[first[node]] for node in order], dtype=np.int64),
+        depth=np.array([depths[node] for node in order], dtype=np.int64),
+        first_parent=np.array([-1 if parent is None else index[parent] for parent in first], dtype=np.int64),
         below=below,
     )
 

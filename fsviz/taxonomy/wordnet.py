@@ -69,8 +69,11 @@ def sense(synset_id: str) -> Sense:
 
 
 def hypernym_closure(synset_ids: Iterable[str]) -> tuple[pd.DataFrame, dict[str, str]]:
-    """All is-a edges (child, parent) above these synsets, and a readable name for every synset on the way."""
-    edges: set[tuple[str, str]] = set()
+    """All is-a edges (child, parent) above these synsets, and a readable name for every synset on the way.
+
+    By child; the parents of one child in reverse alphabetical order (see `dag.span` for why).
+    """
+    edges: list[tuple[str, str]] = []
     names: dict[str, str] = {}
     waiting = [_synset(i) for i in synset_ids]
     while waiting:
@@ -80,10 +83,11 @@ def hypernym_closure(synset_ids: Iterable[str]) -> tuple[pd.DataFrame, dict[str,
             continue
         names[child] = _readable(current)
         # Instances ("Mona Lisa" is an instance of painting) hang below classes by their own pointer.
-        for parent in current.hypernyms() + current.instance_hypernyms():
-            edges.add((child, _id(parent)))
+        parents = current.hypernyms() + current.instance_hypernyms()
+        for parent in sorted(parents, key=lambda synset: synset.name(), reverse=True):
+            edges.append((child, _id(parent)))
             waiting.append(parent)
-    return pd.DataFrame(sorted(edges), columns=["child", "parent"]), names
+    return pd.DataFrame(sorted(edges, key=lambda edge: edge[0]), columns=["child", "parent"]), names
 
 
 def source() -> str:

@@ -108,9 +108,9 @@ def test_background_and_cancel(toy, capsys) -> None:
     more = ["--methods", "tim", "--set", "tim.steps=1000", *SAMPLER[:-1], "200000", "--background"]
     answer = run_json(capsys, "evaluate", "--dataset", "toy", *more)
     assert answer["state"] in ("queued", "running") and answer["results"] == []
-    start = time.monotonic()
     assert run_json(capsys, "runs", "cancel", answer["run"])["state"] == "cancelled"
-    assert time.monotonic() - start < 4  # two seconds for the run, the rest for a busy machine
+    run = jobs.status(answer["run"])
+    assert run.n_done < run.n_chunks  # it did not just wait for the end
 
 
 @pytest.mark.parametrize(

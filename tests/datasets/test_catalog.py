@@ -71,7 +71,7 @@ def test_known_classes_stand_at_their_wordnet_node() -> None:
     mini = load_entry("mini_imagenet").classes.set_index("class_name")
     assert mini.loc["house finch", "node"] == "n01532829"
     assert mini.loc["house finch", "split"] == "train"
-    assert load_entry("tiered_imagenet").n_images == 778_949
+    assert load_entry("tiered_imagenet").n_images == 779_164
 
 
 def test_metacoco_contexts_add_up_to_the_classes() -> None:

@@ -139,14 +139,12 @@ def test_ten_thousand_tiny_images_in_one_class(tmp_path: Path) -> None:
     for i in range(1, 10_000):
         (root / "many" / f"{i}.png").write_bytes(tiny)
     calls: list[tuple[int, int, str]] = []
-    start = time.perf_counter()
     preview = folders.inspect(root, progress=lambda *told: calls.append(told))
     assert preview.classes["n_images"].tolist() == [10_000, 1]
     assert calls[-1][0] == calls[-1][1] == 10_001
     assert "too_few" in kinds(preview) and "single image" in preview.problems[-1].message
     dataset = folders.register("tiny", preview)
     assert dataset.n_images == 10_001
-    assert time.perf_counter() - start < 30
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import numpy as np
@@ -229,17 +228,11 @@ def demo():
     return dataset
 
 
-def test_demo_order_of_accuracies_and_time(demo) -> None:
+def test_demo_order_of_accuracies(demo) -> None:
     spec = {"dataset": "demo", "backbone": "efficientnet_lite0"}
-    hard_sets.find_hard_sets({**spec, "n_tasks": 1})  # the first call of a process loads and compiles
-    start = time.perf_counter()
-    found = hard_sets.find_hard_sets(spec)
-    seconds = time.perf_counter() - start
-    accuracy = hard_sets.summary(found)["accuracy"]
-    print(f"demo, 5-way 5-shot, 200 tasks: {accuracy} in {seconds:.2f} s")
+    accuracy = hard_sets.summary(hard_sets.find_hard_sets(spec))["accuracy"]
     assert accuracy["hard"] < accuracy["random"] - 15
     assert accuracy["random"] < accuracy["easy"]
-    assert seconds < 5
 
 
 def test_demo_hard_sets_stay_hard_for_other_methods_and_backbones(demo) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from math import log
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -98,6 +100,23 @@ def test_more_paths_bring_classes_closer_on_average_and_tunnels_change_nothing()
     short, full = split_dag(dataset, "test"), split_dag(dataset, "test", "all_paths")
     assert (class_distances(full) - class_distances(short)).mean() < 0
     assert np.array_equal(class_distances(collapse(short)), class_distances(short))
+
+
+def test_distances_equal_the_authors_procedure_on_networkx() -> None:
+    """One shortest path per class, the graph they induce, the lowest common ancestor, the classes it spans."""
+    dataset = datasets.load("mini_imagenet")
+    whole = nx.DiGraph(zip(dataset.taxonomy["parent"], dataset.taxonomy["child"], strict=True))
+    table = dataset.classes.loc[dataset.split_class_ids("test")]
+    leaves = table["node"].tolist()
+    graph = whole.subgraph({node for leaf in leaves for node in nx.shortest_path(whole, "n00001740", leaf)})
+    expected = np.zeros((20, 20))
+    for (i, a), (j, b) in combinations(enumerate(leaves), 2):
+        ancestor = nx.lowest_common_ancestor(graph, a, b)
+        expected[i, j] = expected[j, i] = 2 * log(len(nx.descendants(graph, ancestor) & set(leaves)))
+    distances = class_distances(split_dag(dataset, "test"))
+    assert np.allclose(distances, expected)
+    named = {name: i for i, name in enumerate(table["class_name"])}
+    assert distances[named["bookshop"], named["scoreboard"]] == pytest.approx(1.3862943611198908)  # as published
 
 
 def test_the_1604_classes_of_df20() -> None:
