@@ -31,6 +31,11 @@ FLAGS = [
 ]
 
 
+# How long anything may take before a test gives up (ms). Waiting ends as soon as the thing is there, so patience costs
+# nothing on a quiet machine, and a busy one fails no test.
+PATIENCE = 240_000
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in Path(str(item.fspath)).parts:
@@ -49,7 +54,7 @@ def start_app(home: Path, log: Path) -> tuple[subprocess.Popen, str]:
             command, cwd=ROOT, env={**os.environ, "FSVIZ_HOME": str(home)}, stdout=out, stderr=subprocess.STDOUT
         )
     url = f"http://127.0.0.1:{port}"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE / 1000
     while time.monotonic() < deadline and process.poll() is None:
         try:
             with urllib.request.urlopen(f"{url}/_stcore/health", timeout=1) as answer:
@@ -69,7 +74,7 @@ def serving(home: Path) -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=PATIENCE / 1000)
 
 
 @pytest.fixture(scope="session")
@@ -83,7 +88,9 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed: 'apt-get install chromium'")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=PATIENCE)
 
     with sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
@@ -93,7 +100,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
             args=FLAGS,
             viewport={"width": 1440, "height": 900},
         )
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(PATIENCE)
         yield context
         context.close()
 
@@ -126,16 +133,26 @@ def page(browser, app: str) -> Iterator[object]:
     assert not outside, outside
 
 
-def settle(tab, timeout: float = 30_000) -> None:
+def settle(tab) -> None:
     """Waits until the script of the page has run and nothing is marked stale."""
-    tab.wait_for_selector('[data-testid="stMainBlockContainer"]', timeout=timeout)
+    tab.wait_for_selector('[data-testid="stMainBlockContainer"]')
     tab.wait_for_function(
         """() => {
             const app = document.querySelector('[data-testid="stApp"]');
             return app && app.getAttribute('data-test-script-state') !== 'running'
                 && app.getAttribute('data-test-script-state') !== 'initial'
                 && !document.querySelector('[data-testid="stSkeleton"]');
-        }""",
-        timeout=timeout,
+        }"""
     )
     tab.wait_for_timeout(150)
+
+
+def still(locator) -> bytes:
+    """Waits until something has stopped moving (a graph that grows into place, a table on a canvas); its picture."""
+    end = time.monotonic() + PATIENCE / 1000
+    before, now = b"", locator.screenshot()
+    while before != now:
+        assert time.monotonic() < end, "it never came to rest"
+        locator.page.wait_for_timeout(200)
+        before, now = now, locator.screenshot()
+    return now

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import settle, still
 from tests.datasets.test_folders import picture
 
 HOSTILE = "<img src=x onerror=document.title='owned'>"
@@ -63,7 +63,7 @@ def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, p
     save_as(page, "browser_pets")
     assert "dataset=browser_pets" in page.url
     page.get_by_role("button", name="Extract features").last.click()
-    page.get_by_text("Last extraction: 24 images").wait_for(timeout=120_000)
+    page.get_by_text("Last extraction: 24 images").wait_for()
     page.get_by_text("Features are there under efficientnet_lite0").wait_for()
     page.locator('[data-testid="stMainBlockContainer"]').get_by_role("link", name="Gallery").click()
     page.wait_for_url("**/Gallery**")
@@ -93,7 +93,7 @@ def test_a_meaning_can_be_corrected_in_the_table(page, app: str, tmp_path: Path)
     settle(page)
     table = page.locator('[data-testid="stDataFrame"]').last
     table.scroll_into_view_if_needed()
-    page.wait_for_timeout(1000)  # the table is drawn on a canvas: nothing in the page tells when it is done
+    still(table)  # it is drawn on a canvas: nothing in the page tells when it is done
     box = table.bounding_box()
     page.mouse.dblclick(box["x"] + 250, box["y"] + 36 + 18)  # the meaning of the first class, below the header
     page.locator('input[id^="react-select"]').wait_for(state="attached")
@@ -102,7 +102,7 @@ def test_a_meaning_can_be_corrected_in_the_table(page, app: str, tmp_path: Path)
     page.keyboard.press("Enter")
     page.locator('input[id^="react-select"]').wait_for(state="detached")
     settle(page)
-    page.wait_for_timeout(500)
+    still(table)
     save_as(page, "browser_cranes")
     page.goto(f"{app}/Gallery?dataset=browser_cranes&order=class")
     settle(page)

@@ -41,7 +41,7 @@ def start(page) -> None:
 
 def test_the_demo_shows_a_real_result_at_once(page, app: str) -> None:
     page.goto(f"{app}/Evaluate")
-    settle(page, 60_000)
+    settle(page)
     expect(page.get_by_text("First look: 200 tasks")).to_be_visible()
     value = page.locator('[data-testid="stMetricValue"]').first.inner_text()
     accuracy = float(re.match(r"([\d.]+) ±", value)[1])
@@ -59,7 +59,7 @@ def test_a_run_from_start_to_finish(page, app: str, workspace: Path) -> None:
     expect(page.get_by_text("from a quick trial")).to_be_visible()
     before = {run.id for run in jobs.list_runs()}
     start(page)
-    expect(page.get_by_text(re.compile("Run .* is finished"))).to_be_visible(timeout=60_000)
+    expect(page.get_by_text(re.compile("Run .* is finished"))).to_be_visible()
     (run,) = (run for run in jobs.list_runs() if run.id not in before)
     assert run.state == "finished" and [r["method"] for r in run.summary["results"]] == ["protonet", "simpleshot"]
     best = max(run.summary["results"], key=lambda r: r["accuracy"])
@@ -74,16 +74,16 @@ def test_live_progress_cancel_and_a_second_session(page, browser, app: str, work
     page.goto(f"{app}/Evaluate?{SMALL.replace('100', '10000')}&methods=TIM&tim_steps=1000")
     settle(page)
     start(page)
-    expect(page.get_by_text("Accuracy so far")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Accuracy so far")).to_be_visible()
     other = browser.new_page()  # somebody else, on another page, sees the same run
     other.goto(f"{app}/Runs")
-    expect(other.get_by_text("Accuracy so far")).to_be_visible(timeout=60_000)
+    expect(other.get_by_text("Accuracy so far")).to_be_visible()
     (run,) = (run for run in jobs.list_runs() if run.active)
     assert other.get_by_text(run.id).count() >= 1
     other.get_by_role("button", name="Cancel", exact=True).first.click()
     assert jobs.wait(run.id, 60).state == "cancelled"
     other.close()
-    expect(page.get_by_text(re.compile("was cancelled"))).to_be_visible(timeout=20_000)
+    expect(page.get_by_text(re.compile("was cancelled"))).to_be_visible()
     assert jobs.status(run.id).n_done > 0
 
 

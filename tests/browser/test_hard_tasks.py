@@ -16,8 +16,8 @@ SECTIONS = {
 
 def open_page(page, app: str, query: str = "") -> None:
     page.goto(f"{app}/Hard_tasks{query}")
-    settle(page, 90_000)
-    page.wait_for_selector("text=Hard supports cost", timeout=90_000)
+    settle(page)
+    page.wait_for_selector("text=Hard supports cost")
 
 
 def metric(page, label: str) -> float:
@@ -53,31 +53,31 @@ def test_every_section_opens(page, app: str) -> None:
     open_page(page, app, "?n_tasks=50&show=Attributes")
     for section, words in SECTIONS.items():
         page.get_by_role("radio", name=section).click()
-        page.wait_for_selector(f"text={words}", timeout=90_000)
-        settle(page, 90_000)
-        page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length >= 2", timeout=90_000)
+        page.wait_for_selector(f"text={words}")
+        settle(page)
+        page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length >= 2")
         assert page.locator('[data-testid="stAlertContentError"]').count() == 0, section
     assert "show=Stress" in page.url
 
 
 def test_the_step_size_changes_the_accuracy(page, app: str) -> None:
     open_page(page, app, "?n_tasks=50&show=Step+size&look_at_step=0.1")
-    page.wait_for_selector("text=Hard supports at step 0.1", timeout=90_000)
+    page.wait_for_selector("text=Hard supports at step 0.1")
     small = metric(page, "Hard supports at step 0.1")
     slider = page.locator('[data-testid="stSlider"]', has_text="Step size").get_by_role("slider")
     slider.focus()
     page.keyboard.press("End")
-    page.wait_for_selector("text=Hard supports at step 1000", timeout=30_000)
+    page.wait_for_selector("text=Hard supports at step 1000")
     assert metric(page, "Hard supports at step 1000") < small - 10
 
 
 def test_a_long_search_runs_as_a_job_ends_in_the_page_and_is_saved(page, app: str) -> None:
     open_page(page, app, "?n_tasks=50&search=greedy&n_way=3&n_shot=1&n_query=4")
     page.get_by_role("button", name="Start the run").click()
-    page.wait_for_selector("text=Greedy search runs in the background", state="detached", timeout=120_000)
-    page.wait_for_selector('[data-testid="stProgress"]', state="detached", timeout=120_000)
-    settle(page, 60_000)
-    page.wait_for_selector("text=--method greedy", timeout=60_000)
+    page.wait_for_selector("text=Greedy search runs in the background", state="detached")
+    page.wait_for_selector('[data-testid="stProgress"]', state="detached")
+    settle(page)
+    page.wait_for_selector("text=--method greedy")
     assert metric(page, "Hard supports cost") > 15
     page.get_by_role("button", name="Save testbed").click()
     page.wait_for_selector("text=Saved as demo-test-hard-")
@@ -85,5 +85,5 @@ def test_a_long_search_runs_as_a_job_ends_in_the_page_and_is_saved(page, app: st
 
 def test_a_dataset_without_features_says_the_next_step(page, app: str) -> None:
     page.goto(f"{app}/Hard_tasks?dataset=tiered_imagenet")
-    settle(page, 60_000)
+    settle(page)
     page.wait_for_selector("text=has no features")

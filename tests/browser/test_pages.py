@@ -75,9 +75,7 @@ def test_the_tree_map_opens_a_group_by_click(page, app: str) -> None:
     n_before = page.locator(".treemaplayer .slice").count()
     box = group.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_function(
-        f"() => document.querySelectorAll('.treemaplayer .slice').length < {n_before}", timeout=15_000
-    )
+    page.wait_for_function(f"() => document.querySelectorAll('.treemaplayer .slice').length < {n_before}")
 
 
 def test_a_page_that_lacks_features_leads_to_them_or_to_the_demo(page, app: str) -> None:
@@ -89,7 +87,7 @@ def test_a_page_that_lacks_features_leads_to_them_or_to_the_demo(page, app: str)
     page.get_by_text("Handwritten digits").first.wait_for()
     page.goto(f"{app}/Evaluate?dataset=dtd")
     page.get_by_role("button", name="Show the demo instead").click()
-    page.get_by_text("Most accurate").first.wait_for(timeout=60_000)
+    page.get_by_text("Most accurate").first.wait_for()
 
 
 def test_a_click_on_a_sample_image_leads_to_it_in_the_gallery(page, app: str) -> None:

@@ -18,8 +18,8 @@ HISTOGRAM = ".st-key-coarsity_histogram canvas"
 
 def open_page(page, app: str, query: str = "") -> None:
     page.goto(f"{app}/Tasks{query}")
-    page.locator(HISTOGRAM).first.wait_for(timeout=90_000)
-    settle(page, 90_000)
+    page.locator(HISTOGRAM).first.wait_for()
+    settle(page)
 
 
 def metric(page, label: str) -> float:
@@ -156,12 +156,12 @@ def test_datasets_without_images_show_class_names(page, app: str) -> None:
 
 def test_a_dataset_without_taxonomy_draws_uniform_tasks(page, app: str) -> None:
     page.goto(f"{app}/Tasks?dataset=digits")
-    page.get_by_text("has no taxonomy").first.wait_for(timeout=90_000)
+    page.get_by_text("has no taxonomy").first.wait_for()
     page.locator(".st-key-task_images img").first.wait_for()
     assert "--sampler uniform" in page.locator('[data-testid="stCode"]').inner_text().replace("\n", " ")
 
 
 def test_draws_that_would_hold_the_page_up_are_left_to_a_terminal(page, app: str) -> None:
     page.goto(f"{app}/Tasks?dataset=df20&n_way=100&n_tasks=20000")
-    page.get_by_text("take too long to follow a slider").wait_for(timeout=90_000)
+    page.get_by_text("take too long to follow a slider").wait_for()
     assert "--n-way 100" in page.locator('[data-testid="stCode"]').inner_text().replace("\n", " ")

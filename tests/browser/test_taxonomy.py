@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import settle, still
 
 GRAPH = ".st-key-taxonomy_graph canvas"
 # The first picture element of the colour of classes (red), farthest to the right: a class on the outer circle.
@@ -24,9 +24,9 @@ RED = """() => {
 
 def open_page(page, app: str, query: str = "") -> None:
     page.goto(f"{app}/Taxonomy{query}")
-    page.locator(GRAPH).first.wait_for(timeout=90_000)
-    settle(page, 90_000)
-    page.wait_for_timeout(800)  # the graph grows into place
+    page.locator(GRAPH).first.wait_for()
+    settle(page)
+    still(page.locator(GRAPH).first)  # the graph grows into place
 
 
 def picked(page) -> list[str]:
@@ -59,7 +59,7 @@ def test_clicks_make_a_task_and_take_classes_out_again(page, app: str) -> None:
     page.wait_for_url(re.compile("classes="))
     settle(page)
     page.mouse.move(5, 5)
-    page.wait_for_timeout(600)
+    still(page.locator(GRAPH).first)
     click_a_class(page, 0.5)
     page.get_by_text("Your task of 2 classes").wait_for()
     page.get_by_text("Lowest concept above all of them").wait_for()
@@ -88,8 +88,7 @@ def test_search_flies_to_a_folded_class(page, app: str) -> None:
     page.keyboard.press("Escape")
     page.wait_for_url(re.compile("classes=Amanita"))
     settle(page)
-    page.wait_for_timeout(800)
-    assert page.locator(GRAPH).first.screenshot() != before
+    assert still(page.locator(GRAPH).first) != before
     page.get_by_text(re.compile("Agaricales")).first.wait_for()
 
 
