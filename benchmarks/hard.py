@@ -88,8 +88,8 @@ def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import torch
 
+    from fsviz.difficulty.fastdiffsel import select_supports
     from fsviz.difficulty.greedy import greedy_supports
-    from fsviz.difficulty.hard_sets import select_supports
 
     torch.set_num_threads(1)
     features = clustered_features()

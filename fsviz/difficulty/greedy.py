@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fsviz.difficulty.hard_sets import ClassLayout, Progress, check_request, resolve_scale
+from fsviz.difficulty.fastdiffsel import ClassLayout, Progress, check_request, resolve_scale
 from fsviz.errors import BadInput, Cancelled
 from fsviz.records import PAD, Features, Tasks
 

@@ -11,7 +11,8 @@ import os
 RUNNABLE: dict[str, str] = {
     "evaluate": "fsviz.studies.evaluate",
     "extraction": "fsviz.studies.extraction",
-    "hard_sets": "fsviz.studies.hard_sets",
+    "support_sets": "fsviz.studies.support_sets",
+    "hard_sets": "fsviz.studies.support_sets",  # its earlier name, in the specs of recorded runs
     "stress": "fsviz.studies.stress",
 }
 

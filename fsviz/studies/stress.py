@@ -27,7 +27,7 @@ from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.studies import evaluate as evaluation_study
-from fsviz.studies import hard_sets
+from fsviz.studies import support_sets
 from fsviz.workspace import home, read_json, write_json
 
 FULL = "full_finetuning"
@@ -73,12 +73,12 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     if FULL in frozen["adaptations"]:
         _require_trainable(dataset, frozen["backbones"])
     base = _base(frozen)
-    tasks = hard_sets.draw_tasks(base, dataset, tables)
+    tasks = support_sets.draw_tasks(base, dataset, tables)
     (folder / "inputs").mkdir(parents=True, exist_ok=True)
     evaluation_study.save_tasks(folder / "inputs" / f"{RANDOM}.npz", tasks)
     for i, source in enumerate(frozen["sources"]):
         pool = _shared_images(tables[source], tables)
-        hard = hard_sets.search(base, tasks, pool, "hard", base["seed"])
+        hard = support_sets.search(base, tasks, pool, "hard", base["seed"])
         evaluation_study.save_tasks(folder / "inputs" / f"source{i}.npz", hard)
     return frozen
 
@@ -164,7 +164,7 @@ def _correlations(
     for backbone in spec["backbones"]:
         for adaptation in spec["adaptations"]:
             mine = [i for i, c in enumerate(every) if (c.backbone, c.adaptation) == (backbone, adaptation)]
-            rho = hard_sets.spearman(
+            rho = support_sets.spearman(
                 -np.concatenate([loss[i] for i in mine]), np.concatenate([accuracy[i] for i in mine])
             )
             found.append({"backbone": backbone, "adaptation": adaptation, "loss_accuracy": rho})
@@ -195,8 +195,8 @@ def _agreement(
                     {
                         "source": source,
                         "backbone": backbone,
-                        "accuracy": hard_sets.spearman(both(accuracy, source, source), other),
-                        "loss": hard_sets.spearman(-both(loss, source, source), other),
+                        "accuracy": support_sets.spearman(both(accuracy, source, source), other),
+                        "loss": support_sets.spearman(-both(loss, source, source), other),
                     }
                 )
     return found
@@ -295,7 +295,7 @@ def _validation_tasks(spec: Mapping[str, Any], backbone: str) -> Tasks:
     val = dataset.splits.get("val", np.array([], dtype=np.int64))
     if (counts[val] >= base["n_shot"] + base["n_query"]).all() and len(val) >= base["n_way"]:
         base["split"] = "val"
-    return hard_sets.draw_tasks(base, dataset, {backbone: table})
+    return support_sets.draw_tasks(base, dataset, {backbone: table})
 
 
 def _finetuned(spec: Mapping[str, Any], backbone: str, tasks: Tasks, rate: float, seed: int) -> Predictions:
@@ -393,7 +393,7 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
             raise BadInput(f"{name} of full finetuning must be a number of at least {least}. Got {value!r}.")
     mine = ("sources", "backbones", "adaptations", "finetuning")
     rest = {k: v for k, v in spec.items() if k not in mine and k not in _ON_ONE}
-    base = hard_sets.checked_spec({**rest, "dataset": spec.get("dataset"), "backbone": sources[0]})
+    base = support_sets.checked_spec({**rest, "dataset": spec.get("dataset"), "backbone": sources[0]})
     base = {k: v for k, v in base.items() if k not in _ON_ONE}
     return {
         "study": "stress",
@@ -408,8 +408,8 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def _base(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that the hard-tasks study understands."""
-    known = {k: spec[k] for k in hard_sets.DEFAULTS if k in spec}
-    return hard_sets.checked_spec({**known, "dataset": spec["dataset"], "backbone": spec["sources"][0]})
+    known = {k: spec[k] for k in support_sets.DEFAULTS if k in spec}
+    return support_sets.checked_spec({**known, "dataset": spec["dataset"], "backbone": spec["sources"][0]})
 
 
 def _names(spec: Mapping[str, Any], key: str) -> list[str]:

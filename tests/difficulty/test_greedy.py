@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fsviz.difficulty.fastdiffsel import select_supports
 from fsviz.difficulty.greedy import greedy_supports
-from fsviz.difficulty.hard_sets import select_supports
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Tasks
 from tests.difficulty.clusters import accuracy, clustered_features, query_loss, random_tasks

@@ -9,10 +9,10 @@ import streamlit as st
 
 from fsviz import features
 from fsviz.errors import Missing
-from fsviz.figures import hard as figures
+from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
-from fsviz.studies import hard_sets as study
-from fsviz.studies.hard_sets import HardSets
+from fsviz.studies import support_sets as study
+from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import attributes, closeness, results, settings, step_size, stress_test, tasks
 from fsviz.ui.parts import shell
 
@@ -43,7 +43,7 @@ def show(dataset: Dataset) -> None:
     _keep(found)
 
 
-def _headline(found: HardSets) -> None:
+def _headline(found: SupportSets) -> None:
     numbers = results.summary(found)
     accuracy, half = numbers["accuracy"], numbers["ci95"]
     columns = st.columns(4)
@@ -63,7 +63,7 @@ def _headline(found: HardSets) -> None:
         )
 
 
-def _distribution(found: HardSets) -> None:
+def _distribution(found: SupportSets) -> None:
     numbers = results.summary(found)
     st.plotly_chart(
         figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"]), key="distribution"
@@ -84,7 +84,7 @@ def _distribution(found: HardSets) -> None:
     )
 
 
-def _keep(found: HardSets) -> None:
+def _keep(found: SupportSets) -> None:
     st.divider()
     left, right = st.columns(2, gap="large")
     with left:

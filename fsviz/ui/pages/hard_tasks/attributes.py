@@ -7,16 +7,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from fsviz.figures import hard as figures
+from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
-from fsviz.studies import hard_sets as study
-from fsviz.studies.hard_sets import HardSets
+from fsviz.studies import support_sets as study
+from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 
 
-def show(dataset: Dataset, found: HardSets) -> None:
+def show(dataset: Dataset, found: SupportSets) -> None:
     if not study.attribute_names(dataset):
         st.info(
             f"**{dataset.title} has no attributes.** Give a CSV with one column per attribute "

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from fsviz.figures import hard as figures
+from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
-from fsviz.studies import hard_sets as study
-from fsviz.studies.hard_sets import HardSets
+from fsviz.studies import support_sets as study
+from fsviz.studies.support_sets import SupportSets
 
 
-def show(dataset: Dataset, found: HardSets) -> None:
+def show(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("Are close classes and bad supports two problems or one?", anchor=False)
     table = study.coarsity_table(found)
     if table is None:

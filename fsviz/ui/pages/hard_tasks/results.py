@@ -10,17 +10,17 @@ import pandas as pd
 import streamlit as st
 
 from fsviz import datasets, jobs
-from fsviz.figures import hard as figures
+from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
-from fsviz.studies import hard_sets as study
-from fsviz.studies.hard_sets import HardSets
+from fsviz.studies import support_sets as study
+from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.parts.cached import compute_with_bar, remember
 
 AT_ONCE = 500  # tasks that FastDiffSel searches while the page waits; more run in the background
 PREVIEW = 200
 
 
-def find(spec: dict[str, Any]) -> HardSets:
+def find(spec: dict[str, Any]) -> SupportSets:
     """What the settings ask for; a preview while a long run is not started or not finished."""
     if spec["search"] == "fastdiffsel" and spec["n_tasks"] <= AT_ONCE:
         return search(spec)
@@ -40,7 +40,7 @@ def find(spec: dict[str, Any]) -> HardSets:
                 jobs.resume(run.id)
                 st.rerun()
             if st.button("Start the run", type="primary", icon="▶️"):
-                jobs.submit({"study": "hard_sets", **spec})
+                jobs.submit({"study": "support_sets", **spec})
                 st.rerun()
         else:
             _live(run.id)
@@ -49,7 +49,7 @@ def find(spec: dict[str, Any]) -> HardSets:
 
 def _run_of(spec: Mapping[str, Any]) -> jobs.Run | None:
     """The newest run with exactly these settings."""
-    for run in jobs.list_runs("hard_sets"):
+    for run in (run for run in jobs.list_runs() if run.study in study.NAMES):
         if all(run.spec.get(name) == value for name, value in spec.items() if name != "objective"):
             return run
     return None
@@ -73,39 +73,39 @@ def _live(run_id: str) -> None:
         st.rerun()
 
 
-def _identity(found: HardSets) -> tuple[str, int, str]:
+def _identity(found: SupportSets) -> tuple[str, int, str]:
     """Changes when the answer does: what stands for it in every cache key."""
     spec = {k: v for k, v in found.spec.items() if k not in ("folder", "study", "version", "objective")}
     return json.dumps(spec, sort_keys=True), len(found), datasets.stamp(str(found.spec["dataset"]))
 
 
-def search(spec: Mapping[str, Any]) -> HardSets:
+def search(spec: Mapping[str, Any]) -> SupportSets:
     """Hard, random and easy support sets, searched while the page waits."""
-    return compute_with_bar(study.find_hard_sets, spec, "Searching hard and easy support sets")
+    return compute_with_bar(study.find_support_sets, spec, "Searching hard and easy support sets")
 
 
 @remember("Reading the run", 6)
-def _of_run(run_id: str, stamp: str) -> HardSets:
+def _of_run(run_id: str, stamp: str) -> SupportSets:
     run = jobs.status(run_id)
     return study.collect({**run.spec, "folder": str(jobs.folder(run_id))}, jobs.chunks(run_id))
 
 
-@remember(hashes={HardSets: _identity})
-def summary(found: HardSets) -> dict[str, Any]:
+@remember(hashes={SupportSets: _identity})
+def summary(found: SupportSets) -> dict[str, Any]:
     return study.summary(found)
 
 
-@remember("Comparing attributes", 12, hashes={HardSets: _identity})
-def differences(found: HardSets, dataset: Dataset) -> dict[str, Any]:
+@remember("Comparing attributes", 12, hashes={SupportSets: _identity})
+def differences(found: SupportSets, dataset: Dataset) -> dict[str, Any]:
     return study.task_differences(found, dataset, most=6)
 
 
-@remember("Comparing attributes", 24, hashes={HardSets: _identity})
-def gaps(found: HardSets, dataset: Dataset, by: str) -> pd.DataFrame:
+@remember("Comparing attributes", 24, hashes={SupportSets: _identity})
+def gaps(found: SupportSets, dataset: Dataset, by: str) -> pd.DataFrame:
     return study.gap_table(found, dataset, by)
 
 
-def plain_spec(found: HardSets, **changes: Any) -> dict[str, Any]:
+def plain_spec(found: SupportSets, **changes: Any) -> dict[str, Any]:
     """The settings of an answer, some changed, without what a run adds to them."""
     spec = {k: v for k, v in found.spec.items() if k in study.DEFAULTS or k in ("dataset", "backbone")}
     return {**spec, **changes}

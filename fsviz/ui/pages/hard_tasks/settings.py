@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from fsviz.records import Dataset
-from fsviz.studies import hard_sets as study
+from fsviz.studies import support_sets as study
 from fsviz.ui.pages.hard_tasks.results import PREVIEW
 from fsviz.ui.parts import shell
 

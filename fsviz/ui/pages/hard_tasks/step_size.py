@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from fsviz.figures import hard as figures
+from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
-from fsviz.studies import hard_sets as study
-from fsviz.studies.hard_sets import HardSets
+from fsviz.studies import support_sets as study
+from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
 from fsviz.ui.parts.cached import compute_with_bar
 
 
-def show(dataset: Dataset, found: HardSets) -> None:
+def show(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("How far must the selection weights move?", anchor=False)
     spec = results.plain_spec(
         found, n_tasks=min(len(found), 100), n_steps=1, start="ones", search="fastdiffsel", step=200.0
@@ -25,7 +25,7 @@ def show(dataset: Dataset, found: HardSets) -> None:
         bind="query-params",
         format_func=lambda s: f"{s:g}",
     )
-    table = compute_with_bar(study.step_sweep, spec, "Trying step sizes")
+    table = compute_with_bar(study.by_step_size, spec, "Trying step sizes")
     plain = results.summary(results.search(spec))["accuracy"]
     at = {
         o: float(table[(table["objective"] == o) & (table["step"] == chosen)]["accuracy"].iloc[0])
@@ -50,8 +50,8 @@ def show(dataset: Dataset, found: HardSets) -> None:
             "weights, where any step picks the same images and no step size is needed (the default here)."
         )
     with right:
-        several = compute_with_bar(study.steps_sweep, spec, "Trying numbers of steps")
-        st.plotly_chart(figures.plot_steps(several), key="n_steps_plot")
+        several = compute_with_bar(study.by_number_of_steps, spec, "Trying numbers of steps")
+        st.plotly_chart(figures.plot_number_of_steps(several), key="n_steps_plot")
         st.caption(
             f"Hard supports of the same {spec['n_tasks']} tasks after one step and more, from equal weights. The paper "
             "takes one and finds tasks less hard after more: once projected, the weights are sparse."

@@ -8,18 +8,18 @@ from typing import Any
 import streamlit as st
 
 from fsviz import features, jobs
-from fsviz.figures import hard as figures
+from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
-from fsviz.studies import hard_sets as study
 from fsviz.studies import stress
-from fsviz.studies.hard_sets import HardSets
+from fsviz.studies import support_sets as study
+from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
 from fsviz.ui.pages.hard_tasks.settings import number
 from fsviz.ui.parts import shell
 from fsviz.ui.parts.cached import remember
 
 
-def show(dataset: Dataset, found: HardSets) -> None:
+def show(dataset: Dataset, found: SupportSets) -> None:
     known = features.available(dataset)
     st.subheader("Is a task that is hard for one classifier hard for all?", anchor=False)
     quick, full = st.columns([3, 2], gap="large")

@@ -10,10 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from fsviz import datasets
-from fsviz.figures import hard as figures
+from fsviz.figures import support_sets as figures
 from fsviz.records import PAD, Dataset
-from fsviz.studies import hard_sets as study
-from fsviz.studies.hard_sets import HardSets
+from fsviz.studies import support_sets as study
+from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 
@@ -22,7 +22,7 @@ MOST_TILES = 40  # support images of one class that are drawn
 SET_WORDS = {"hard": "Hard support", "random": "Random support", "easy": "Easy support"}
 
 
-def show(dataset: Dataset, found: HardSets) -> None:
+def show(dataset: Dataset, found: SupportSets) -> None:
     differences = results.differences(found, dataset)
     table = _task_table(dataset, found, differences)
     shown, order = _filtered(dataset, found, table)
@@ -54,7 +54,7 @@ def show(dataset: Dataset, found: HardSets) -> None:
     _one_task(dataset, found, task, differences)
 
 
-def _task_table(dataset: Dataset, found: HardSets, differences: Mapping[str, Any]) -> pd.DataFrame:
+def _task_table(dataset: Dataset, found: SupportSets, differences: Mapping[str, Any]) -> pd.DataFrame:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     class_ids = found.tasks["random"].class_ids
     table = pd.DataFrame({"task": np.arange(len(found))})
@@ -66,7 +66,7 @@ def _task_table(dataset: Dataset, found: HardSets, differences: Mapping[str, Any
     return table
 
 
-def _filtered(dataset: Dataset, found: HardSets, table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def _filtered(dataset: Dataset, found: SupportSets, table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """The tasks that pass the filters, and the order they are in, in words."""
     columns = st.columns([3, 2, 2, 2], vertical_alignment="bottom")
     class_ids = found.tasks["random"].class_ids
@@ -103,7 +103,7 @@ def _filtered(dataset: Dataset, found: HardSets, table: pd.DataFrame) -> tuple[p
     return kept.loc[sorting.sort_values(kind="stable").index], orders[order]
 
 
-def _one_task(dataset: Dataset, found: HardSets, task: int, differences: Mapping[str, Any]) -> None:
+def _one_task(dataset: Dataset, found: SupportSets, task: int, differences: Mapping[str, Any]) -> None:
     st.subheader(f"Task {task}: the same queries, three support sets", anchor=False)
     clicked: dict[str, int | None] = {}
     if not dataset.has_pixels:
@@ -137,7 +137,7 @@ def _one_task(dataset: Dataset, found: HardSets, task: int, differences: Mapping
     _enlarge(dataset, found, task, clicked)
 
 
-def _ways_shown(found: HardSets, task: int) -> list[int]:
+def _ways_shown(found: SupportSets, task: int) -> list[int]:
     """The classes of a task that are drawn: all, or of many the ones that suffer most from the hard support."""
     tasks = found.tasks["random"]
     used = np.flatnonzero(tasks.class_ids[task] != PAD)
@@ -148,7 +148,7 @@ def _ways_shown(found: HardSets, task: int) -> list[int]:
     return sorted(used[np.argsort(-wrong, kind="stable")[:MOST_CLASSES]].tolist())
 
 
-def _support_rows(dataset: Dataset, found: HardSets, task: int, name: str, ways: list[int]) -> list[Row]:
+def _support_rows(dataset: Dataset, found: SupportSets, task: int, name: str, ways: list[int]) -> list[Row]:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     tasks = found.tasks[name]
     used = np.flatnonzero(tasks.class_ids[task] != PAD)
@@ -164,7 +164,7 @@ def _support_rows(dataset: Dataset, found: HardSets, task: int, name: str, ways:
     return rows
 
 
-def _query_rows(dataset: Dataset, found: HardSets, task: int, view: str, ways: list[int]) -> list[Row]:
+def _query_rows(dataset: Dataset, found: SupportSets, task: int, view: str, ways: list[int]) -> list[Row]:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     class_ids, query = found.tasks["random"].class_ids[task], found.tasks["random"].query[task]
     rows = []
@@ -208,7 +208,7 @@ def _reasons(differences: Mapping[str, Any], task: int) -> None:
             st.plotly_chart(figures.plot_differences(bars), key="task_bars")
 
 
-def _enlarge(dataset: Dataset, found: HardSets, task: int, clicked: Mapping[str, int | None]) -> None:
+def _enlarge(dataset: Dataset, found: SupportSets, task: int, clicked: Mapping[str, int | None]) -> None:
     """Opens the dialog once for every new click on any of the walls."""
     before = st.session_state.get("hard_clicked", {})
     st.session_state["hard_clicked"] = dict(clicked)
@@ -219,7 +219,7 @@ def _enlarge(dataset: Dataset, found: HardSets, task: int, clicked: Mapping[str,
 
 
 @st.dialog("Image", width="medium")
-def _dialog(dataset: Dataset, found: HardSets, task: int, image_id: int, where: str) -> None:
+def _dialog(dataset: Dataset, found: SupportSets, task: int, image_id: int, where: str) -> None:
     row = dataset.images.iloc[image_id]
     name = str(dataset.classes["class_name"].iloc[int(row["class_id"])])
     st.markdown(f"**{name}** · image {image_id} · {'query' if where == 'query' else f'{where} support'} of task {task}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fsviz.figures import hard as figures
+from fsviz.figures import support_sets as figures
 from fsviz.figures.palette import meaning
 
 SETS = ("hard", "random", "easy")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from fsviz.difficulty import hard_sets
-from fsviz.difficulty.hard_sets import ClassLayout, loss_gradient, project_l1, select_supports
+from fsviz.difficulty import fastdiffsel
+from fsviz.difficulty.fastdiffsel import ClassLayout, loss_gradient, project_l1, select_supports
 from fsviz.errors import BadInput, Cancelled
 from fsviz.records import PAD, Features, Tasks
 from tests.difficulty.clusters import accuracy, clustered_features, query_loss, random_tasks
@@ -92,7 +92,7 @@ def test_closed_form_is_one_step_from_ones(loss: str, objective: str, step: floa
     quick = select_supports(features, tasks, objective, loss)
     layout = ClassLayout(features, np.unique(features.class_ids))
     sign = 1.0 if objective == "hard" else -1.0
-    slow = hard_sets._ascend(layout, tasks, sign, loss, None, step, 1, "ones", 0)
+    slow = fastdiffsel._ascend(layout, tasks, sign, loss, None, step, 1, "ones", 0)
     assert (np.sort(quick.support) == np.sort(slow)).all()
 
 

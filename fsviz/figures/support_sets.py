@@ -262,7 +262,7 @@ def plot_step_sizes(
     return figure
 
 
-def plot_steps(table: pd.DataFrame, height: int = 300) -> go.Figure:
+def plot_number_of_steps(table: pd.DataFrame, height: int = 300) -> go.Figure:
     """Accuracy of hard sets against the number of gradient steps."""
     figure = go.Figure(
         go.Scatter(

@@ -71,7 +71,7 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs
 
     spec = {
-        "study": "hard_sets",
+        "study": "support_sets",
         "dataset": args.dataset,
         "backbone": args.backbone,
         "classifier": args.classifier,

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from fsviz import datasets, features, jobs
+from fsviz.difficulty.fastdiffsel import select_supports
 from fsviz.difficulty.greedy import greedy_supports
-from fsviz.difficulty.hard_sets import select_supports
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.features import store
 from fsviz.records import PAD
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
-from fsviz.studies import hard_sets, stress
+from fsviz.studies import stress, support_sets
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
 
@@ -27,21 +27,21 @@ def shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_easy_is_above_random_and_hard_far_below(shifted) -> None:
-    found = hard_sets.find_hard_sets(SPEC)
-    numbers = hard_sets.summary(found)
+    found = support_sets.find_support_sets(SPEC)
+    numbers = support_sets.summary(found)
     accuracy = numbers["accuracy"]
     assert accuracy["hard"] < accuracy["random"] - 15
     assert accuracy["random"] < accuracy["easy"]
     assert numbers["drop"] == pytest.approx(accuracy["random"] - accuracy["hard"])
     assert numbers["n_tasks"] == 60
     assert numbers["spearman_loss_accuracy"] > 0.8
-    assert all(sum(numbers["histogram"][name]) == 60 for name in hard_sets.SETS)
+    assert all(sum(numbers["histogram"][name]) == 60 for name in support_sets.SETS)
 
 
 def test_the_three_sets_share_classes_and_queries_and_nothing_leaks(shifted) -> None:
-    found = hard_sets.find_hard_sets(SPEC)
+    found = support_sets.find_support_sets(SPEC)
     class_of = shifted.image_class_ids()
-    for name in hard_sets.SETS:
+    for name in support_sets.SETS:
         tasks = found.tasks[name]
         assert (tasks.query == found.tasks["random"].query).all()
         assert (class_of[tasks.support] == tasks.class_ids[:, :, None]).all()
@@ -50,60 +50,60 @@ def test_the_three_sets_share_classes_and_queries_and_nothing_leaks(shifted) -> 
 
 
 def test_the_search_finds_the_attribute_that_moves_features_and_not_the_other(shifted) -> None:
-    found = hard_sets.find_hard_sets(SPEC)
-    table = hard_sets.gap_table(found, shifted, by="class").set_index(["attribute", "set"])["gap"]
+    found = support_sets.find_support_sets(SPEC)
+    table = support_sets.gap_table(found, shifted, by="class").set_index(["attribute", "set"])["gap"]
     assert table["context", "hard"] > table["context", "random"] + 0.1
     assert abs(table["noise", "hard"] - table["noise", "random"]) < 0.25
-    words = hard_sets.task_differences(found, shifted)["hard"][0]
+    words = support_sets.task_differences(found, shifted)["hard"][0]
     assert {d.attribute for d in words} == {"context", "noise"}
-    gap = hard_sets.task_gap(found, shifted, "context")
+    gap = support_sets.task_gap(found, shifted, "context")
     assert gap.shape == (60,)
 
 
 def test_a_curated_shift_costs_accuracy_where_the_attribute_matters(shifted) -> None:
-    table = hard_sets.shift_table({**SPEC, "n_shot": 3, "n_tasks": 80}).set_index("attribute")
+    table = support_sets.shift_table({**SPEC, "n_shot": 3, "n_tasks": 80}).set_index("attribute")
     assert table.loc["context", "cost"] > 10
     assert table.loc["context", "cost"] - table.loc["context", "ci95"] > 0
     assert abs(table.loc["noise", "cost"]) < 5
     assert (table["problem"] == "").all()
-    impossible = hard_sets.shift_table({**SPEC, "n_shot": 30}).set_index("attribute")
+    impossible = support_sets.shift_table({**SPEC, "n_shot": 30}).set_index("attribute")
     assert "needs 5 classes" in impossible.loc["context", "problem"]
     assert np.isnan(impossible.loc["context", "cost"])
 
 
 def test_curated_pairs_are_saved_as_testbeds(shifted) -> None:
-    assert hard_sets.attribute_groups(shifted, "noise") == ["low noise", "high noise"]
-    pair = hard_sets.curated_tasks({**SPEC, "n_shot": 2}, "context", "sand")
+    assert support_sets.attribute_groups(shifted, "noise") == ["low noise", "high noise"]
+    pair = support_sets.curated_tasks({**SPEC, "n_shot": 2}, "context", "sand")
     contexts = shifted.images["context"].to_numpy()
     assert (contexts[pair.with_shift.query] == "sand").all()
     assert (contexts[pair.with_shift.support] != "sand").all()
-    saved = hard_sets.save_curated({**SPEC, "n_shot": 2}, "context", pair)
+    saved = support_sets.save_curated({**SPEC, "n_shot": 2}, "context", pair)
     assert sorted(saved) == sorted(list_testbeds())
     assert [load_testbed(name, shifted).recipe["shift"] for name in saved] == [False, True]
 
 
 def test_steps_from_random_weights(shifted) -> None:
-    table = hard_sets.step_sweep(SPEC, steps=(0.01, 200.0, 5000.0), objectives=("hard",))
-    random = hard_sets.summary(hard_sets.find_hard_sets(SPEC))["accuracy"]
+    table = support_sets.by_step_size(SPEC, steps=(0.01, 200.0, 5000.0), objectives=("hard",))
+    random = support_sets.summary(support_sets.find_support_sets(SPEC))["accuracy"]
     assert abs(table["accuracy"].iloc[0] - random["random"]) < 8
     assert table["accuracy"].is_monotonic_decreasing
     assert abs(table["accuracy"].iloc[2] - random["hard"]) < 8
-    several = hard_sets.steps_sweep(SPEC, most=2)
+    several = support_sets.by_number_of_steps(SPEC, most=2)
     assert several["n_steps"].tolist() == [1, 2]
     assert several["accuracy"].iloc[0] == pytest.approx(random["hard"])
 
 
 def test_coarsity_quartiles_and_close_classes(shifted) -> None:
-    found = hard_sets.find_hard_sets({**SPEC, "sampler": "semantic", "alpha": 1.0})
-    table = hard_sets.coarsity_table(found)
-    assert sorted(table["set"].unique()) == sorted(hard_sets.SETS)
+    found = support_sets.find_support_sets({**SPEC, "sampler": "semantic", "alpha": 1.0})
+    table = support_sets.coarsity_table(found)
+    assert sorted(table["set"].unique()) == sorted(support_sets.SETS)
     assert table.groupby("set")["n_tasks"].sum().eq(60).all()
-    uniform = hard_sets.find_hard_sets(SPEC).tasks["random"].measures["coarsity"]
+    uniform = support_sets.find_support_sets(SPEC).tasks["random"].measures["coarsity"]
     assert found.tasks["random"].measures["coarsity"].mean() < uniform.mean()
 
 
 def test_variable_tasks(shifted) -> None:
-    found = hard_sets.find_hard_sets({**SPEC, "sampler": "variable", "n_tasks": 30})
+    found = support_sets.find_support_sets({**SPEC, "sampler": "variable", "n_tasks": 30})
     ways = (found.tasks["hard"].class_ids != PAD).sum(axis=1)
     assert ways.min() >= 5
     assert len(set(ways)) > 2
@@ -113,36 +113,38 @@ def test_variable_tasks(shifted) -> None:
 
 def test_greedy_search_is_as_hard(shifted) -> None:
     spec = {**SPEC, "n_tasks": 12}
-    greedy = hard_sets.summary(hard_sets.find_hard_sets({**spec, "search": "greedy"}))["accuracy"]
-    fast = hard_sets.summary(hard_sets.find_hard_sets(spec))["accuracy"]
+    greedy = support_sets.summary(support_sets.find_support_sets({**spec, "search": "greedy"}))["accuracy"]
+    fast = support_sets.summary(support_sets.find_support_sets(spec))["accuracy"]
     assert greedy["hard"] < fast["random"] - 15
     assert greedy["easy"] > fast["random"]
 
 
 def test_a_run_gives_what_the_study_gives_and_saves_its_testbed(shifted) -> None:
-    run = jobs.run_here({"study": "hard_sets", **SPEC})
+    run = jobs.run_here({"study": "support_sets", **SPEC})
     result = jobs.results(run.id)
-    here = hard_sets.summary(hard_sets.find_hard_sets(SPEC))
+    here = support_sets.summary(support_sets.find_support_sets(SPEC))
     assert result["accuracy"] == pytest.approx(here["accuracy"])
     assert list_testbeds() == [result["testbed"]]
     testbed = load_testbed(result["testbed"], shifted)
-    collected = hard_sets.collect({**run.spec, "folder": str(jobs.folder(run.id))}, jobs.chunks(run.id))
+    collected = support_sets.collect({**run.spec, "folder": str(jobs.folder(run.id))}, jobs.chunks(run.id))
     assert (testbed.tasks.support == collected.tasks["hard"].support).all()
     assert testbed.recipe["sampler"] == "hard_sets"
     assert testbed.recipe["backbone"] == "first"
     assert json.dumps(result)
+    earlier = jobs.run_here({"study": "hard_sets", **SPEC})  # the study's name in the specs of earlier runs
+    assert earlier.study == "hard_sets" and jobs.results(earlier.id)["accuracy"] == result["accuracy"]
 
 
 def test_sets_are_saved_and_exported_like_any_testbed(shifted, tmp_path: Path) -> None:
-    found = hard_sets.find_hard_sets(SPEC)
-    for which in hard_sets.SETS:
-        assert hard_sets.save_sets(found, which) in list_testbeds()
+    found = support_sets.find_support_sets(SPEC)
+    for which in support_sets.SETS:
+        assert support_sets.save_sets(found, which) in list_testbeds()
     path = tmp_path / "easy.csv"
-    path.write_bytes(hard_sets.export_sets(found, "easy", "csv"))
+    path.write_bytes(support_sets.export_sets(found, "easy", "csv"))
     back = load_testbed(path, shifted)
     assert (np.sort(back.tasks.support) == np.sort(found.tasks["easy"].support)).all()
     with pytest.raises(UnknownName, match="set"):
-        hard_sets.to_testbed(found, "medium")
+        support_sets.to_testbed(found, "medium")
 
 
 def test_difficulty_carries_over_to_another_backbone_and_other_methods(shifted) -> None:
@@ -199,7 +201,7 @@ def test_bad_input_is_named(shifted) -> None:
         ({"classifier": "svm"}, "no method"),
     ):
         with pytest.raises(FsvizError, match=words):
-            hard_sets.find_hard_sets({**SPEC, **change})
+            support_sets.find_support_sets({**SPEC, **change})
     with pytest.raises(BadInput, match='"backbones"'):
         stress.checked_spec({"dataset": "shifted", "sources": ["first"]})
     with pytest.raises(UnknownName, match="adaptation"):
@@ -214,10 +216,10 @@ def test_bad_input_is_named(shifted) -> None:
 def test_a_dataset_without_attributes_is_still_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     toy = make_toy()
-    found = hard_sets.find_hard_sets({"dataset": "toy", "backbone": "alpha_net", "n_tasks": 10})
-    assert hard_sets.task_differences(found, toy)["hard"] == [[]] * 10
+    found = support_sets.find_support_sets({"dataset": "toy", "backbone": "alpha_net", "n_tasks": 10})
+    assert support_sets.task_differences(found, toy)["hard"] == [[]] * 10
     with pytest.raises(Missing, match="has no attributes"):
-        hard_sets.gap_table(found, toy)
+        support_sets.gap_table(found, toy)
 
 
 @pytest.fixture(scope="module")
@@ -229,8 +231,8 @@ def demo():
 
 
 def test_demo_order_of_accuracies(demo) -> None:
-    spec = {"dataset": "demo", "backbone": "efficientnet_lite0"}
-    accuracy = hard_sets.summary(hard_sets.find_hard_sets(spec))["accuracy"]
+    found = support_sets.find_support_sets({"dataset": "demo", "backbone": "efficientnet_lite0"})
+    accuracy = support_sets.summary(found)["accuracy"]
     assert accuracy["hard"] < accuracy["random"] - 15
     assert accuracy["random"] < accuracy["easy"]
 
@@ -244,10 +246,10 @@ def test_demo_hard_sets_stay_hard_for_other_methods_and_backbones(demo) -> None:
 
 def test_random_starts_are_the_same_in_a_run_and_in_one_process(shifted) -> None:
     spec = {**SPEC, "start": "random", "step": 1.0}
-    run = jobs.run_here({"study": "hard_sets", **spec})
-    collected = hard_sets.collect({**run.spec, "folder": str(jobs.folder(run.id))}, jobs.chunks(run.id))
-    here = hard_sets.find_hard_sets(spec)
-    for name in hard_sets.SETS:
+    run = jobs.run_here({"study": "support_sets", **spec})
+    collected = support_sets.collect({**run.spec, "folder": str(jobs.folder(run.id))}, jobs.chunks(run.id))
+    here = support_sets.find_support_sets(spec)
+    for name in support_sets.SETS:
         assert (here.tasks[name].support == collected.tasks[name].support).all()
 
 
@@ -264,22 +266,22 @@ def test_supports_are_searched_among_images_that_every_backbone_has(shifted) -> 
 
 
 def test_the_papers_plain_distance_is_an_option_of_both_searches(shifted) -> None:
-    spec = hard_sets.checked_spec({**SPEC, "n_tasks": 10, "loss": "plain"})
-    tasks, table = hard_sets.sample_tasks(spec)
+    spec = support_sets.checked_spec({**SPEC, "n_tasks": 10, "loss": "plain"})
+    tasks, table = support_sets.sample_tasks(spec)
     for search, direct in (("fastdiffsel", select_supports), ("greedy", greedy_supports)):
-        found = hard_sets.search({**spec, "search": search}, tasks, table, "hard", 0).support
+        found = support_sets.search({**spec, "search": search}, tasks, table, "hard", 0).support
         assert (found == direct(table, tasks, "hard", "euclidean", 1.0).support).all()
-        scaled = hard_sets.search({**spec, "search": search, "loss": "euclidean"}, tasks, table, "hard", 0).support
+        scaled = support_sets.search({**spec, "search": search, "loss": "euclidean"}, tasks, table, "hard", 0).support
         assert (np.sort(found) != np.sort(scaled)).any()
 
 
 def test_everything_that_takes_seconds_says_how_far_it_is(shifted) -> None:
     spec = {**SPEC, "n_tasks": 10}
     calls = {
-        "find": hard_sets.find_hard_sets,
-        "shift": lambda spec, progress: hard_sets.shift_table(spec, ["noise", "context"], progress),
-        "step": lambda spec, progress: hard_sets.step_sweep(spec, (1.0, 200.0), progress=progress),
-        "steps": lambda spec, progress: hard_sets.steps_sweep(spec, 2, progress),
+        "find": support_sets.find_support_sets,
+        "shift": lambda spec, progress: support_sets.shift_table(spec, ["noise", "context"], progress),
+        "step": lambda spec, progress: support_sets.by_step_size(spec, (1.0, 200.0), progress=progress),
+        "steps": lambda spec, progress: support_sets.by_number_of_steps(spec, 2, progress),
     }
     for name, call in calls.items():
         said: list[tuple[int, int, str]] = []

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from fsviz import jobs
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
 
@@ -104,3 +105,17 @@ def test_a_long_search_offers_a_run_and_shows_a_preview(open_page) -> None:
     assert any(button.label == "Start the run" for button in page.button)
     assert any("preview" in text.value for text in page.markdown)
     assert len(page.metric) >= 4
+
+
+def test_a_run_recorded_under_the_earlier_name_is_shown(open_page) -> None:
+    make_shifted()
+    spec = {"dataset": "shifted", "backbone": "first", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 50}
+    run = jobs.run_here({"study": "hard_sets", **spec, "search": "greedy"})
+    page = open_page("shifted")
+    for key, value in (("n_way", 3), ("n_shot", 1), ("n_query", 4)):
+        page.number_input(key=key).set_value(value)
+    page.select_slider(key="n_tasks").set_value(50)
+    page.selectbox(key="search").set_value("greedy").run()
+    assert_fine(page)
+    assert not any(button.label == "Start the run" for button in page.button)
+    assert page.metric[1].value == f"{jobs.results(run.id)['accuracy']['hard']:.1f} %"

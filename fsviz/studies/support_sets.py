@@ -3,7 +3,7 @@
     dataset -> features -> tasks (queries fixed) -> FastDiffSel or greedy search -> predictions -> what differs
 
 The spec of a run (all but dataset and backbone have defaults, see DEFAULTS):
-    {"study": "hard_sets", "dataset": name, "backbone": name, "split": "test", "sampler": "uniform" | "semantic" |
+    {"study": "support_sets", "dataset": name, "backbone": name, "split": "test", "sampler": "uniform" | "semantic" |
      "variable", "n_way", "n_shot", "n_query", "n_tasks", "search": "fastdiffsel" | "greedy", "loss", "start", "step",
      "n_steps", "n_sweeps", "classifier": a method, "objective": which set `finish` saves as a testbed, "seed"}
 A chunk is a range of tasks. Accuracies are fractions inside and percentages in what `summarise` hands out.
@@ -32,9 +32,10 @@ from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, 
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.workspace import home
 
-__all__ = ["Difference", "HardSets", "attribute_names"]
+__all__ = ["Difference", "SupportSets", "attribute_names"]
 
 VERSION = 1
+NAMES = ("support_sets", "hard_sets")  # what runs of this study call it, the present name first
 SETS = ("hard", "random", "easy")
 SAMPLERS = ("uniform", "semantic", "variable")
 SEARCHES = ("fastdiffsel", "greedy")
@@ -68,7 +69,7 @@ _CHUNK = {"fastdiffsel": 25, "greedy": 4}  # tasks a chunk: a second or less on 
 
 
 @dataclass(frozen=True)
-class HardSets:
+class SupportSets:
     """What a run found: for "hard", "random" and "easy" the tasks (same classes and queries) and the predictions."""
 
     spec: Mapping[str, Any]
@@ -90,7 +91,7 @@ class HardSets:
 # --- the whole study in one process ------------------------------------------------------------------------------
 
 
-def find_hard_sets(spec: Mapping[str, Any], progress: Progress | None = None) -> HardSets:
+def find_support_sets(spec: Mapping[str, Any], progress: Progress | None = None) -> SupportSets:
     """Samples tasks, searches their hard and easy support sets, and classifies the queries with all three."""
     spec = checked_spec(spec)
     tasks, table = sample_tasks(spec)
@@ -139,7 +140,7 @@ def search(
         from fsviz.difficulty.greedy import greedy_supports
 
         return greedy_supports(table, tasks, objective, loss, scale, spec["n_sweeps"], progress=progress)
-    from fsviz.difficulty.hard_sets import select_supports
+    from fsviz.difficulty.fastdiffsel import select_supports
 
     return select_supports(
         table,
@@ -158,7 +159,7 @@ def search(
 
 def _search_and_classify(
     spec: Mapping[str, Any], tasks: Tasks, table: Features, seed: int, progress: Progress | None = None
-) -> HardSets:
+) -> SupportSets:
     found = {
         "hard": search(spec, tasks, table, "hard", seed, progress),
         "random": tasks,
@@ -169,7 +170,7 @@ def _search_and_classify(
         said[name] = _classify(spec, table, part)
         if progress is not None:
             progress(done, len(found), "classifying the queries")
-    return HardSets(spec, found, said)
+    return SupportSets(spec, found, said)
 
 
 def _classify(spec: Mapping[str, Any], table: Features, tasks: Tasks) -> Predictions:
@@ -184,7 +185,7 @@ def _classify(spec: Mapping[str, Any], table: Features, tasks: Tasks) -> Predict
 
 def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Checks a spec and freezes its tasks into `folder`/inputs."""
-    frozen = {"study": "hard_sets", **checked_spec(spec), "version": VERSION}
+    frozen = {"study": "support_sets", **checked_spec(spec), "version": VERSION}
     tasks, _ = sample_tasks(frozen)
     (folder / "inputs").mkdir(parents=True, exist_ok=True)
     evaluation_study.save_tasks(folder / "inputs" / "tasks.npz", tasks)
@@ -236,7 +237,7 @@ def finish(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) 
     return {**summarise(spec, chunks), "testbed": testbed.name}
 
 
-def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> HardSets:
+def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> SupportSets:
     """The finished chunks of a run put together, in the order of the tasks."""
     parts = sorted(chunks, key=lambda chunk: int(chunk["start"]))
     if not parts:
@@ -249,7 +250,7 @@ def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]])
         support = np.concatenate([c[f"{name}_support"] for c in parts])
         tasks[name] = Tasks(drawn.class_ids, support, drawn.query, drawn.measures)
         said[name] = Predictions.join([Predictions.from_arrays(c, f"{name}_") for c in parts])
-    return HardSets(spec, tasks, said)
+    return SupportSets(spec, tasks, said)
 
 
 def _features_of(dataset: str, backbone: str) -> Features:
@@ -265,7 +266,7 @@ def _features_at(dataset: str, backbone: str, stamp: str) -> Features:
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def summary(found: HardSets) -> dict[str, Any]:
+def summary(found: SupportSets) -> dict[str, Any]:
     """Mean accuracies in percent with their 95% intervals, the drop from random to hard, rank correlations."""
     accuracy, ci95 = {}, {}
     for name in SETS:
@@ -284,14 +285,14 @@ def summary(found: HardSets) -> dict[str, Any]:
     }
 
 
-def accuracy_histogram(found: HardSets, n_bins: int = 20) -> dict[str, Any]:
+def accuracy_histogram(found: SupportSets, n_bins: int = 20) -> dict[str, Any]:
     """Tasks per bin of accuracy (percent) for every set; the last bin includes 100."""
     edges = np.linspace(0, 100, n_bins + 1)
     counts = {name: np.histogram(100 * found.accuracy(name), edges)[0].tolist() for name in SETS}
     return {"edges": edges.tolist(), **counts}
 
 
-def loss_accuracy_correlation(found: HardSets) -> float | None:
+def loss_accuracy_correlation(found: SupportSets) -> float | None:
     """Spearman's rank correlation of accuracy with minus the query loss, over hard, random and easy tasks together."""
     loss = np.concatenate([found.loss(name) for name in SETS])
     accuracy = np.concatenate([found.accuracy(name) for name in SETS])
@@ -308,7 +309,7 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float | None:
     return float(stats.spearmanr(first[fine], second[fine]).statistic)
 
 
-def coarsity_table(found: HardSets, n_bins: int = 4) -> pd.DataFrame | None:
+def coarsity_table(found: SupportSets, n_bins: int = 4) -> pd.DataFrame | None:
     """Accuracy of hard, random and easy sets by quartile of coarsity; None where tasks have no coarsity.
 
     Columns set, bin (1 = closest in meaning), low, high, n_tasks, accuracy, ci95 (fractions).
@@ -320,12 +321,14 @@ def coarsity_table(found: HardSets, n_bins: int = 4) -> pd.DataFrame | None:
     return pd.concat(parts, ignore_index=True)
 
 
-def gap_table(found: HardSets, dataset: Dataset, by: str = "task") -> pd.DataFrame:
+def gap_table(found: SupportSets, dataset: Dataset, by: str = "task") -> pd.DataFrame:
     """Mean gap of every attribute between support and query, for every set (see difficulty.attribute_gaps)."""
     return attribute_gaps.gap_table(dataset, dict(found.tasks), by)
 
 
-def task_differences(found: HardSets, dataset: Dataset, most: int | None = None) -> dict[str, list[list[Difference]]]:
+def task_differences(
+    found: SupportSets, dataset: Dataset, most: int | None = None
+) -> dict[str, list[list[Difference]]]:
     """For every set and task, the attributes that differ most between support and query, the largest first.
 
     Empty lists where the dataset has no attributes.
@@ -339,19 +342,19 @@ def task_differences(found: HardSets, dataset: Dataset, most: int | None = None)
     return result
 
 
-def class_differences(found: HardSets, dataset: Dataset, task: int, which: str) -> list[list[Difference]]:
+def class_differences(found: SupportSets, dataset: Dataset, task: int, which: str) -> list[list[Difference]]:
     """For every class of one task, the attributes in which its support and query images differ, the largest first."""
     if not attribute_names(dataset):
         return [[] for _ in np.flatnonzero(found.tasks[which].class_ids[task] != PAD)]
     return attribute_gaps.class_differences(dataset, found.tasks[which], task)
 
 
-def task_gap(found: HardSets, dataset: Dataset, attribute: str, which: str = "hard") -> np.ndarray:
+def task_gap(found: SupportSets, dataset: Dataset, attribute: str, which: str = "hard") -> np.ndarray:
     """Gap (T,) of one attribute in every task of a set: what tasks can be filtered by."""
     return attribute_gaps.measure_gap(attribute_gaps.read_attribute(dataset, attribute), found.tasks[which]).gap
 
 
-def step_sweep(
+def by_step_size(
     spec: Mapping[str, Any],
     steps: Sequence[float] = STEP_SIZES,
     objectives: Sequence[str] = ("hard", "easy"),
@@ -373,7 +376,7 @@ def step_sweep(
     return pd.DataFrame(rows, columns=["objective", "step", "accuracy", "ci95"])
 
 
-def steps_sweep(spec: Mapping[str, Any], most: int = 6, progress: Progress | None = None) -> pd.DataFrame:
+def by_number_of_steps(spec: Mapping[str, Any], most: int = 6, progress: Progress | None = None) -> pd.DataFrame:
     """Accuracy of hard sets against the number of gradient steps (appendix K). Columns n_steps, accuracy, ci95."""
     spec = checked_spec({**spec, "search": "fastdiffsel"})
     tasks, table = sample_tasks(spec)
@@ -477,7 +480,7 @@ def shift_table(
 # --- testbeds ----------------------------------------------------------------------------------------------------
 
 
-def to_testbed(found: HardSets, which: str = "hard", name: str | None = None) -> Testbed:
+def to_testbed(found: SupportSets, which: str = "hard", name: str | None = None) -> Testbed:
     """One of the sets as a testbed like any other, with the recipe that made it."""
     if which not in SETS:
         raise UnknownName("set", which, SETS)
@@ -495,7 +498,7 @@ def to_testbed(found: HardSets, which: str = "hard", name: str | None = None) ->
     return Testbed(name, found.tasks[which].with_measure("query_loss", found.loss(which)), recipe)
 
 
-def save_sets(found: HardSets, which: str = "hard", name: str | None = None) -> str:
+def save_sets(found: SupportSets, which: str = "hard", name: str | None = None) -> str:
     """Saves one of the sets as a testbed of the workspace and returns its name."""
     from fsviz.sampling.testbeds import save_testbed
 
@@ -504,7 +507,7 @@ def save_sets(found: HardSets, which: str = "hard", name: str | None = None) -> 
     return testbed.name
 
 
-def export_sets(found: HardSets, which: str, kind: str) -> bytes:
+def export_sets(found: SupportSets, which: str, kind: str) -> bytes:
     """One of the sets as the bytes of a testbed file: parquet, csv or json."""
     from fsviz.sampling.testbeds import export
 
