@@ -101,10 +101,11 @@ def measure_distances(args: argparse.Namespace) -> dict[str, Any]:
     if args.out:
         import pandas as pd
 
-        from fsviz import workspace
+        from fsviz import text, workspace
 
         with workspace.atomic_file(args.out) as temporary:
-            pd.DataFrame(distances, index=names, columns=names).to_csv(temporary, index_label="class_name")
+            matrix = pd.DataFrame(distances, index=names, columns=names)
+            temporary.write_text(text.csv(matrix, index_label="class_name"), encoding="utf-8", newline="")
         result["out"] = str(args.out)
     return result
 

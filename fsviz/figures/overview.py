@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import QUIET, meaning
 from fsviz.records import Hierarchy, SizeHistogram
+from fsviz.text import drawn
 
 ROOT = "#5B6675"  # dark enough for a white label on both themes
 DARK = "#1C2430"  # for labels on quiet grey
@@ -20,15 +19,13 @@ def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
     figure = go.Figure(
         go.Treemap(
             ids=hierarchy.ids,
-            labels=[escape(_short(label), quote=False) for label in hierarchy.labels],  # names may look like HTML
+            labels=[drawn(_short(label)) for label in hierarchy.labels],
             parents=["" if parent is None else parent for parent in hierarchy.parents],
             values=hierarchy.n_classes,
             branchvalues="total",
             maxdepth=-1 if len(hierarchy.ids) < 1200 else 4,  # beyond that the browser takes seconds
             marker={"colors": colours, "line": {"width": 1}},
-            customdata=list(
-                zip([escape(n, quote=False) for n in hierarchy.labels], hierarchy.n_classes, hierarchy.split)
-            ),
+            customdata=list(zip(map(drawn, hierarchy.labels), hierarchy.n_classes, map(drawn, hierarchy.split))),
             hovertemplate="<b>%{customdata[0]}</b> holds %{customdata[1]} classes (split: %{customdata[2]})"
             "<extra></extra>",
             textfont={"size": 13, "color": [DARK if c == QUIET else "#FFFFFF" for c in colours]},
@@ -49,7 +46,7 @@ def plot_class_sizes(histogram: SizeHistogram, height: int = 300) -> go.Figure:
     figure = go.Figure()
     if len(histogram.edges) == 2:  # every class has the same number of images: bars by split say more
         figure.add_bar(
-            x=list(histogram.bars),
+            x=[drawn(split) for split in histogram.bars],
             y=[int(n.sum()) for n in histogram.bars.values()],
             marker_color=[meaning(s) for s in histogram.bars],
             text=[int(n.sum()) for n in histogram.bars.values()],
@@ -65,10 +62,10 @@ def plot_class_sizes(histogram: SizeHistogram, height: int = 300) -> go.Figure:
                 x=centre,
                 y=n,
                 width=(right - left) * 0.94,
-                name=split,
+                name=drawn(split),
                 marker_color=meaning(split),
                 customdata=list(zip(left, right)),
-                hovertemplate=f"%{{y}} classes of split {split} have %{{customdata[0]:,.0f}} to "
+                hovertemplate=f"%{{y}} classes of split {drawn(split)} have %{{customdata[0]:,.0f}} to "
                 "%{customdata[1]:,.0f} images<extra></extra>",
             )
         figure.update_xaxes(title="images a class", type="log" if histogram.logarithmic else "linear")

@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, METHODS, QUIET, SERIES, meaning
+from fsviz.text import drawn
 
 # Beyond ten lines colours repeat; the dash then tells two lines of one colour apart.
 _DASHES = ("solid", "dot", "dash", "dashdot")
@@ -21,7 +22,7 @@ def plot_accuracies(
 ) -> go.Figure:
     """A dot a method with its 95% interval, the best on top; a dotted line marks guessing. Percent."""
     order = np.argsort(np.asarray(accuracy, dtype=float), kind="stable")
-    names = [str(names[i]) for i in order]
+    names = [drawn(names[i]) for i in order]
     values = np.asarray(accuracy, dtype=float)[order]
     half = np.nan_to_num(np.asarray(ci95, dtype=float)[order])
     top = len(names) - 1
@@ -91,11 +92,11 @@ def plot_accuracy_by_measure(
             x=x,
             y=y,
             mode="lines" if len(x) > 1 else "markers",
-            name=name,
+            name=drawn(name),
             line={"color": colour, "width": 2.5, "dash": dash},
             marker={"color": colour, "size": 9},
             customdata=half,
-            hovertemplate=f"{_safe(name)}: %{{y:.1f}} ± %{{customdata:.1f}} % right around coarsity %{{x:.1f}}"
+            hovertemplate=f"{drawn(name)}: %{{y:.1f}} ± %{{customdata:.1f}} % right around coarsity %{{x:.1f}}"
             "<extra></extra>",
         )
     for label, x, y, colour in _spread(curves, band):
@@ -145,11 +146,11 @@ def plot_quartiles(results: pd.DataFrame, height: int = 340) -> go.Figure:
             y=[row[q] for q in quartiles],
             error_y={"type": "data", "array": np.nan_to_num(half), "thickness": 1.5, "width": 4},
             mode="lines+markers",
-            name=str(row["name"]),
+            name=drawn(row["name"]),
             line={"color": colour, "width": 2, "dash": dash},
             marker={"symbol": _SYMBOLS[i % len(_SYMBOLS)], "size": 9},
             customdata=np.nan_to_num(half),
-            hovertemplate=f"{_safe(row['name'])}, %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}} %<extra></extra>",
+            hovertemplate=f"{drawn(row['name'])}, %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}} %<extra></extra>",
         )
     ends = {
         str(row["name"]): pd.DataFrame({"measure": [3] * 4, "accuracy": [row[q] for q in quartiles]})
@@ -179,7 +180,7 @@ def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
         go.Heatmap(
             z=wide.to_numpy(),
             x=columns,
-            y=list(wide.index),
+            y=[drawn(name) for name in wide.index],
             text=[[f"{r:g}" for r in row] for row in wide.to_numpy()],
             texttemplate="%{text}",
             customdata=accuracy.to_numpy(),
@@ -207,7 +208,7 @@ def plot_differences(differences: pd.DataFrame) -> go.Figure:
     figure = go.Figure(
         go.Scatter(
             x=table["difference"],
-            y=table["name"].astype(str),
+            y=table["name"].map(drawn),
             mode="markers",
             marker={
                 "size": 11,
@@ -221,7 +222,7 @@ def plot_differences(differences: pd.DataFrame) -> go.Figure:
         )
     )
     figure.add_vline(x=0, line={"color": QUIET, "width": 1.5})
-    reference = str(differences["reference"].iloc[0]) if len(differences) else ""
+    reference = drawn(differences["reference"].iloc[0]) if len(differences) else ""
     figure.update_xaxes(title=f"points of accuracy against {reference}", zeroline=False)
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
     figure.update_layout(height=100 + 36 * len(table), showlegend=False, margin={"l": 0, "r": 20, "t": 8, "b": 0})
@@ -287,14 +288,9 @@ def _spread(curves: Mapping[str, pd.DataFrame], band: bool = False) -> list[tupl
     ends.sort(key=lambda end: end[2])
     for below, above in pairwise(ends):
         above[2] = max(above[2], below[2] + gap)
-    return [(_safe(name), x, y, colour) for name, x, y, colour in ends]
+    return [(drawn(name), x, y, colour) for name, x, y, colour in ends]
 
 
 def _faded(colour: str, opacity: float) -> str:
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
-
-
-def _safe(text: str) -> str:
-    """Plotly reads a little HTML in labels; names from datasets are shown as they are."""
-    return str(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fsviz.figures.palette import ACCENT, QUIET, meaning
+from fsviz.text import drawn
 
 SETS = ("hard", "random", "easy")
 _SYMBOL = {"hard": "triangle-down", "random": "circle", "easy": "triangle-up"}
@@ -99,7 +100,7 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
             rows = part[part["set"] == name].set_index("attribute").loc[order]
             figure.add_scatter(
                 x=rows["gap"],
-                y=order,
+                y=[drawn(attribute) for attribute in order],
                 name=name,
                 mode="markers",
                 marker={"color": meaning(name), "size": 11, "symbol": _SYMBOL[name]},
@@ -114,7 +115,7 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
             values = part[part["attribute"] == attribute]["gap"]
             figure.add_scatter(
                 x=[values.min(), values.max()],
-                y=[attribute, attribute],
+                y=[drawn(attribute)] * 2,
                 mode="lines",
                 line={"color": _faint(QUIET, 0.6), "width": 2},
                 hoverinfo="skip",
@@ -138,7 +139,7 @@ def plot_differences(rows: Sequence[Mapping[str, Any]], set_name: str = "hard", 
     rows have attribute, value, support and query (shares from 0 to 1); the first differs most.
     """
     rows = list(rows)[::-1]
-    labels = [f"{r['attribute']}: {r['value']}" for r in rows]
+    labels = [drawn(f"{r['attribute']}: {r['value']}") for r in rows]
     figure = go.Figure()
     for side in ("query", "support"):
         figure.add_bar(
@@ -167,6 +168,7 @@ def plot_differences(rows: Sequence[Mapping[str, Any]], set_name: str = "hard", 
 def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure:
     """Accuracy without and with a shift of one attribute, the same queries; the costliest attribute on top."""
     table = table.dropna(subset=["cost"]).sort_values("cost")
+    table["attribute"] = table["attribute"].map(drawn)
     figure = go.Figure()
     for _, row in table.iterrows():
         figure.add_scatter(
@@ -336,7 +338,7 @@ def plot_stress(matrix: Sequence[Mapping[str, Any]], adaptation_names: Mapping[s
         drop[at] = r["drop"]
         half = f" ± {r['drop_ci95']:.1f}" if r["drop_ci95"] is not None else ""
         text[at] = f"<b>{-r['drop']:+.1f}{half}</b><br>{r['random']:.1f} → {r['hard']:.1f}"
-        words[at] = (
+        words[at] = drawn(
             f"{r['backbone']}, {adaptation_names[r['adaptation']]}: {r['random']:.1f}% on random tasks, "
             f"{r['hard']:.1f}% on hard ones ({r['n_tasks']} tasks)"
         )
@@ -344,7 +346,7 @@ def plot_stress(matrix: Sequence[Mapping[str, Any]], adaptation_names: Mapping[s
         go.Heatmap(
             z=drop,
             x=[adaptation_names[a] for a in adaptations],
-            y=[b + (" (searched with)" if b == source else "") for b in backbones],
+            y=[drawn(b) + (" (searched with)" if b == source else "") for b in backbones],
             text=text,
             texttemplate="%{text}",
             textfont={"size": 14},

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
 from fsviz.records import PAD, ClassMap
+from fsviz.text import drawn
 
 MANY = 700  # above this many nodes a graph is drawn without labels and animation
 
@@ -132,11 +133,12 @@ def plot_distance_map(
     distances: np.ndarray, names: Sequence[str], title: str, most: float | None = None, height: int = 620
 ) -> go.Figure:
     """Heat map of distances, classes in the given order: bright is close."""
+    shown = [drawn(name) for name in names]
     figure = go.Figure(
         go.Heatmap(
             z=np.round(distances, 3),
-            x=list(names),
-            y=list(names),
+            x=shown,
+            y=shown,
             zmin=0,
             zmax=most,
             colorscale="Cividis_r",
@@ -167,14 +169,16 @@ def plot_task_distances(
             zmax=most,
             colorscale="Cividis_r",
             texttemplate=("%{z:.1f}" if most >= 2 else "%{z:.2f}") if few else None,
-            customdata=[[f"{a} and {b}" for b in names] for a in names],
+            customdata=[[drawn(f"{a} and {b}") for b in names] for a in names],
             hovertemplate="%{customdata}: %{z:.2f} apart<extra></extra>",
             colorbar={"title": {"text": title, "side": "right"}, "thickness": 12},
             xgap=1 if few else 0,
             ygap=1 if few else 0,
         )
     )
-    ticks = {"tickvals": list(range(len(names))), "ticktext": shown} if len(names) <= 25 else {"showticklabels": False}
+    ticks: dict[str, Any] = {"showticklabels": False}
+    if len(names) <= 25:
+        ticks = {"tickvals": list(range(len(names))), "ticktext": [drawn(name) for name in shown]}
     figure.update_xaxes(**ticks, tickangle=-35 if max(map(len, shown), default=0) <= 12 else -90, automargin=True)
     figure.update_yaxes(**ticks, autorange="reversed", automargin=True)
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})

@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fsviz import text
+
 QUARTILES = ("Q1", "Q2", "Q3", "Q4")
+TITLES = {"accuracy": "Accuracy (%)", "top5": "Top-5 (%)", **{q: f"{q} (%)" for q in QUARTILES}}
+NOTHING = "–"
 
 
 def best(results: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -24,30 +28,50 @@ def best(results: pd.DataFrame) -> dict[str, np.ndarray]:
     return marks
 
 
+def printed(results: pd.DataFrame, like: pd.DataFrame | None = None) -> pd.DataFrame:
+    """The cells of a table as text, in the columns worth printing of these results or of others `like` them.
+
+    Quartiles only where known, top-5 only beyond five ways, the testbed only where there are several.
+    """
+    like = results if like is None else like
+    columns = ["accuracy", *(q for q in QUARTILES if q in like and like[q].notna().any())]
+    if "top5" in like and (like["top5"].dropna() < 100 - 1e-9).any():
+        columns.append("top5")
+    rows = []
+    for row in results.to_dict("records"):
+        cells = {"Method": name_beside_columns(row), "Backbone": row["backbone"]}
+        if like["testbed"].nunique() > 1:
+            cells["Testbed"] = row["testbed"]
+        cells["Tasks"] = number(row["n_tasks"], ",.0f")
+        for column in columns:
+            half = row["ci95"] if column == "accuracy" else np.nan
+            cells[TITLES[column]] = number(row[column], ".2f") + ("" if pd.isna(half) else f" ± {half:.2f}")
+        rows.append({title: " ".join(str(cell).split()) for title, cell in cells.items()})
+    return pd.DataFrame(rows)
+
+
+def bold(results: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Which of the printed cells are the best of their column."""
+    marks = {TITLES[column]: mask for column, mask in best(results).items() if column in TITLES}
+    return pd.DataFrame({title: marks.get(title, False) for title in cells}, index=cells.index)
+
+
 def to_markdown(results: pd.DataFrame) -> str:
     """The results as a Markdown table, the best per column bold."""
-    header, rows = _printed(results, bold=lambda text: f"**{text}**", escape=_markdown, pm=" ± ")
-    lines = ["| " + " | ".join(header) + " |", "|" + "|".join([" --- ", *[" ---: "] * (len(header) - 1)]) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+    cells = printed(results).map(text.markdown)
+    rows = cells.mask(bold(results, cells), "**" + cells + "**").to_numpy().tolist()
+    rule = ["---", *["---:"] * (len(cells.columns) - 1)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in (list(cells), rule, *rows))
 
 
 def to_latex(results: pd.DataFrame) -> str:
     """The results as a LaTeX table (booktabs), the best per column bold."""
-    header, rows = _printed(results, bold=lambda text: f"\\textbf{{{text}}}", escape=_latex, pm=r" $\pm$ ")
-    body = [" & ".join(row) + r" \\" for row in rows]
-    return "\n".join(
-        [
-            r"% needs \usepackage{booktabs}",
-            r"\begin{tabular}{l" + "r" * (len(header) - 1) + "}",
-            r"\toprule",
-            " & ".join(header) + r" \\",
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            "",
-        ]
-    )
+    cells = printed(results)
+    styled = cells.style.hide(axis="index").format(text.latex, escape="latex")
+    styled = styled.format_index(text.latex, escape="latex", axis="columns")
+    styled = styled.apply(lambda _: bold(results, cells).replace({True: "textbf:--rwrap;", False: ""}), axis=None)
+    body = styled.to_latex(hrules=True, column_format="l" + "r" * (len(cells.columns) - 1))
+    return "% needs \\usepackage{booktabs}\n" + body
 
 
 def to_records(results: pd.DataFrame) -> list[dict[str, Any]]:
@@ -58,18 +82,6 @@ def to_records(results: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def shown_columns(results: pd.DataFrame) -> list[str]:
-    """The columns of numbers worth printing: quartiles only where known, top-5 only beyond five ways."""
-    columns = ["accuracy"]
-    columns += [q for q in QUARTILES if q in results and results[q].notna().any()]
-    if "top5" in results and (results["top5"].dropna() < 100 - 1e-9).any():
-        columns.append("top5")
-    return columns
-
-
-TITLES = {"accuracy": "Accuracy (%)", "top5": "Top-5 (%)", **{q: f"{q} (%)" for q in QUARTILES}}
-
-
 def name_beside_columns(row: Mapping[str, Any]) -> str:
     """A line's name without the backbone and the testbed, for tables that have columns for them."""
     told = (row.get("backbone"), row.get("testbed"))
@@ -77,45 +89,6 @@ def name_beside_columns(row: Mapping[str, Any]) -> str:
     return " · ".join([first, *(part for part in rest if part not in told)])
 
 
-def _printed(results: pd.DataFrame, bold, escape, pm: str) -> tuple[list[str], list[list[str]]]:
-    marks, columns = best(results), shown_columns(results)
-    many = results["testbed"].nunique() > 1 if "testbed" in results else False
-    header = ["Method", "Backbone", *(["Testbed"] if many else []), "Tasks", *[TITLES[c] for c in columns]]
-    rows = []
-    for i, row in enumerate(results.to_dict("records")):
-        cells = [escape(name_beside_columns(row)), escape(str(row["backbone"]))]
-        cells += [escape(str(row["testbed"]))] if many else []
-        cells.append(f"{int(row['n_tasks']):d}" if pd.notna(row["n_tasks"]) else "")
-        for column in columns:
-            text = "" if pd.isna(row[column]) else f"{row[column]:.2f}"
-            if text and column == "accuracy" and pd.notna(row["ci95"]):
-                text += f"{pm}{row['ci95']:.2f}"
-            cells.append(bold(text) if text and column in marks and marks[column][i] else text)
-        rows.append(cells)
-    return [escape(h) for h in header], rows
-
-
-def _markdown(text: str) -> str:
-    for mark in "\\`*_{}[]<>|#":
-        text = text.replace(mark, "\\" + mark)
-    return " ".join(text.split())
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "·": r"$\cdot$",
-}
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
+def number(value: float, form: str) -> str:
+    """A number as text, a dash where it does not exist."""
+    return NOTHING if pd.isna(value) else format(value, form)

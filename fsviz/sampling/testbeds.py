@@ -22,6 +22,7 @@ import fsviz
 from fsviz import workspace
 from fsviz.errors import BadInput, Missing, UnknownName, WorkspaceError
 from fsviz.records import PAD, Dataset, Tasks, Testbed
+from fsviz.text import csv
 
 CSV_COLUMNS = ("task", "variance", "labels", "image_id", "support")
 FORMATS = ("parquet", "csv", "json")
@@ -220,7 +221,7 @@ def to_csv(testbed: Testbed, dataset: Dataset, split_image_ids: bool = False) ->
             "support": np.broadcast_to(is_support, shape)[there],
         }
     )
-    return frame.to_csv(index=False, lineterminator="\n")
+    return csv(frame)
 
 
 def from_csv(

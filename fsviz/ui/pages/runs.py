@@ -20,6 +20,7 @@ from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.reports import html as report
 from fsviz.reports import tables
 from fsviz.studies import comparison, evaluate
+from fsviz.text import csv
 from fsviz.ui.parts import mistakes, run_panel, shell
 
 FIRST_RUN = ("protonet", "simpleshot", "ridge", "bd_cspn", "finetune")
@@ -417,7 +418,7 @@ def _exports(
     for column, (label, data, suffix, mime) in zip(
         columns,
         (
-            ("CSV", lambda: plain.to_csv(index=False), "csv", "text/csv"),
+            ("CSV", lambda: csv(plain), "csv", "text/csv"),
             ("JSON", as_json, "json", "application/json"),
             ("LaTeX", lambda: tables.to_latex(table), "tex", "text/plain"),
             ("Markdown", lambda: tables.to_markdown(table), "md", "text/markdown"),

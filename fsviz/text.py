@@ -1,0 +1,74 @@
+"""Names as they were written. Each outlet has an idea of its own of what is code, so each has one function here.
+
+Names of datasets, classes, contexts, attributes, splits, testbeds, runs and backbones come from users' files: nothing
+in them may become a link, a picture, markup or a formula.
+
+Streamlit (every text on a page is Markdown)   `plain`
+Markdown files                                 `markdown`
+Plotly (text, hover, legend, ticks, titles)    `drawn`
+CSV files                                      `csv`
+LaTeX                                          pandas Styler with escape="latex", then `latex`
+HTML                                           markupsafe and Jinja2 with autoescape; nothing by hand
+
+ECharts needs none of them: it draws on a canvas and escapes names in tooltips itself.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>#|~$&"})
+_STREAMLIT = _MARKDOWN | str.maketrans({mark: f"\\{mark}" for mark in "{}()+-.!:^="})
+# Marks that turn the direction of all text after them, ours as well. Right-to-left letters need none of them.
+_DIRECTIONS = str.maketrans(dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+# Where Streamlit looks for web addresses, icons and arrows once more after reading the escapes.
+_APART = re.compile(r"(?<=:)(?=\S)|(?<=@)|(?<=www)(?=\.)|(?<=[-<>~])(?=[-=>])", re.IGNORECASE)
+_NOTHING = ":gray[]"  # no letter in grey: parts what stands on both sides, and nobody sees it
+_PLOTLY = _DIRECTIONS | str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "{": "&#123;", "$": "&#36;"})
+_LATEX = str.maketrans(
+    {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "·": r"$\cdot$"}
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def plain(value: Any) -> str:
+    """A value in a text that Streamlit draws (all of them are Markdown): shown as it is, on one line."""
+    line = " ".join(str(value).translate(_DIRECTIONS).split())
+    return _NOTHING.join(part.translate(_STREAMLIT) for part in _APART.split(line))
+
+
+def markdown(value: str) -> str:
+    """A value in a line of a Markdown file."""
+    return value.translate(_MARKDOWN)
+
+
+def drawn(value: Any) -> str:
+    """A value in a Plotly figure, also in the middle of a hover template. ECharts takes names as they are."""
+    return str(value).translate(_PLOTLY)
+
+
+def latex(value: str) -> str:
+    """What pandas leaves of a LaTeX cell that it has escaped."""
+    return value.translate(_LATEX)
+
+
+def csv(table: pd.DataFrame, index_label: str | None = None) -> str:
+    """A table as CSV in which no text is a formula: a spreadsheet shows an apostrophe before it. Numbers stay.
+
+    index_label  writes the index as a first column of this name
+    """
+    from pandas.api.types import is_numeric_dtype
+
+    safe = table.apply(lambda column: column if is_numeric_dtype(column) else column.map(_cell))
+    safe = safe.rename(index=_cell, columns=_cell)
+    return safe.to_csv(index=index_label is not None, index_label=index_label, lineterminator="\n")
+
+
+def _cell(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return ("'" * value.startswith(_FORMULA) + value).replace("\r", " ")  # unquoted it would end the row

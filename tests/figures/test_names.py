@@ -1,0 +1,129 @@
+"""Every figure with hostile names: Plotly gets them as text, ECharts as they are, and none is left out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from fsviz import figures
+from fsviz.figures import hard, overview, runs, tasks, taxonomy
+from fsviz.records import PAD, ClassMap, Hierarchy, SizeHistogram
+from fsviz.text import drawn
+
+EVIL = '<i>x</i><a href="https://evil.example">y</a>%{x}$z$'
+N = (EVIL, f"other {EVIL}")
+SQUARE = np.array([[0.0, 1.0], [1.0, 0.0]])
+SETS = ("hard", "random", "easy")
+CURVE = pd.DataFrame({"measure": [1.0, 2.0], "accuracy": [50.0, 60.0], "ci95": [1.0, 1.0]})
+MAP = ClassMap(
+    names=("root", *N),
+    xy=np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]),
+    depth=np.array([0, 1, 1]),
+    parents=np.array([0, 0]),
+    children=np.array([1, 2]),
+    class_position=np.array([PAD, 0, 1]),
+    folded=np.zeros(3, dtype=bool),
+    n_images=np.array([2, 1, 1]),
+    n_classes=np.array([2, 1, 1]),
+    shown_at=np.array([1, 2]),
+    n_nodes=3,
+    n_edges=2,
+    n_leaves=2,
+    deepest=1,
+)
+
+
+def _gaps() -> pd.DataFrame:
+    rows = [(name, kind, s, 0.5, 0.1) for name, kind in zip(N, ("share", "deviations")) for s in SETS]
+    return pd.DataFrame(rows, columns=["attribute", "kind", "set", "gap", "ci95"])
+
+
+def _quarters() -> pd.DataFrame:
+    return pd.DataFrame(
+        [{"method": n, "bin": b, "accuracy": 50.0, "rank": i + 1} for i, n in enumerate(N) for b in (1, 2)]
+    )
+
+
+STRESS = {
+    "source": N[0],
+    "adaptation": "protonet",
+    "n_tasks": 9,
+    "drop_ci95": 2.0,
+    "random": 8.0,
+    "hard": 4.0,
+    "drop": 4.0,
+}
+# Every function that draws names, with hostile ones.
+DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
+    hard.plot_gaps: (_gaps(),),
+    hard.plot_differences: ([{"attribute": N[0], "value": N[1], "support": 0.8, "query": 0.1}],),
+    hard.plot_shift_cost: (
+        pd.DataFrame({"attribute": N, "without_shift": 80.0, "with_shift": 70.0, "cost": 10.0, "ci95": 1.0}),
+    ),
+    hard.plot_stress: ([STRESS | {"backbone": n} for n in N], {"protonet": "prototypes"}, N[0]),
+    overview.plot_hierarchy: (Hierarchy(("r", "a"), N, (None, "r"), np.array([1, 1]), N),),
+    overview.plot_class_sizes: (
+        SizeHistogram(np.array([1.0, 2.0, 3.0]), dict.fromkeys(N, np.array([1, 2])), 2.0, False),
+    ),
+    runs.plot_accuracies: (N, [50.0, 60.0], [1.0, 1.0]),
+    runs.plot_accuracy_by_measure: (dict.fromkeys(N, CURVE),),
+    runs.plot_quartiles: (pd.DataFrame([{"name": n, "Q1": 1.0, "Q2": 2.0, "Q3": 3.0, "Q4": 4.0} for n in N]),),
+    runs.plot_ranks: (_quarters(),),
+    runs.plot_differences: (
+        pd.DataFrame(
+            {"name": N[:1], "reference": N[1:], "difference": 1.0, "ci95": 1.0, "p_holm": 0.5, "significant": True}
+        ),
+    ),
+    taxonomy.plot_distance_map: (SQUARE, N, "distance"),
+    taxonomy.plot_task_distances: (SQUARE, N, "distance", 1.0),
+    taxonomy.plot_class_map: (MAP,),
+    taxonomy.plot_task_tree: (MAP,),
+    tasks.plot_balance: (N, {"uniform": np.ones(2)}, {"uniform": "#000000"}, 1.0),
+}
+# Every function that draws nothing but words of its own.
+NAMELESS = {
+    hard.plot_distribution,
+    hard.plot_step_sizes,
+    hard.plot_steps,
+    hard.plot_by_coarsity,
+    hard.plot_loss_accuracy,
+    runs.plot_task_accuracies,
+    tasks.plot_coarsity,
+}
+
+
+def test_no_figure_is_left_out() -> None:
+    found = set()
+    for path in Path(figures.__file__).parent.glob("[a-z]*.py"):
+        module = import_module(f"fsviz.figures.{path.stem}")
+        found |= {f for name, f in inspect.getmembers(module, inspect.isfunction) if name.startswith("plot_")}
+    assert found == DRAWN.keys() | NAMELESS
+
+
+def strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [s for inner in (*value.keys(), *value.values()) for s in strings(inner)]
+    if isinstance(value, list | tuple | np.ndarray):
+        return [s for inner in value for s in strings(inner)]
+    return []
+
+
+@pytest.mark.parametrize("plot", DRAWN, ids=lambda f: f"{f.__module__.rpartition('.')[2]}.{f.__name__}")
+def test_names_are_drawn_as_text(plot: Callable[..., Any]) -> None:
+    figure = plot(*DRAWN[plot])
+    if isinstance(figure, go.Figure):
+        seen = "\n".join(strings(figure.to_plotly_json()))
+        assert "<i>" not in seen and "<a " not in seen and "%{x}$z" not in seen
+        assert drawn(EVIL)[:12] in seen  # long names are cut in places
+    else:
+        assert EVIL in strings(figure)

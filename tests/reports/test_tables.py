@@ -1,0 +1,29 @@
+"""Printed tables: the best of a column bold, every name as it was written."""
+
+from __future__ import annotations
+
+import pytest
+
+from fsviz.reports import tables
+from fsviz.studies import comparison
+from tests.studies.test_comparison import line
+
+
+def test_printed_tables_are_bold_and_escaped() -> None:
+    lines = [line("A_1 & <b>%x</b> | $y", [0.25, 0.75]), line("B", [0.1, 0.1])]
+    table = comparison.table(lines)
+    latex, markdown = tables.to_latex(table), tables.to_markdown(table)
+    assert r"A\_1 \& \textless{}b\textgreater{}\%x\textless{}/b\textgreater{} \textbar{} \$y" in latex
+    assert r"\textbf{50.00 $\pm$ 49.00}" in latex and r"\textbf{10.00" not in latex
+    assert latex.count(r"\\") == 3 and r"\toprule" in latex
+    assert r"A\_1 \& \<b\>%x\</b\> \| \$y" in markdown and "**50.00 ± 49.00**" in markdown
+    rows = markdown.strip().splitlines()
+    assert len(rows) == 4 and len({row.replace(r"\|", "").count("|") for row in rows}) == 1
+    records = tables.to_records(table)
+    assert records[0]["Q1"] is None and records[1]["accuracy"] == pytest.approx(10)
+
+
+def test_a_table_does_not_repeat_in_the_name_what_its_columns_say() -> None:
+    row = {"name": "TIM · small_net · my bed · run 7", "backbone": "small_net", "testbed": "my bed"}
+    assert tables.name_beside_columns(row) == "TIM · run 7"
+    assert tables.name_beside_columns({**row, "name": "TIM"}) == "TIM"

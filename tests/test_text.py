@@ -1,0 +1,65 @@
+"""Names as they were written: what each outlet's function does, and that nobody goes around it."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fsviz import text
+from tests.hostile import NAMES
+
+ROOM = Path(text.__file__).parent
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_markdown_is_the_name_with_every_mark_escaped(name: str) -> None:
+    shown = text.plain(name)
+    assert not re.search(r"(?<!\\)(?:\\\\)*[\[\]<>|`*_$]", shown.replace(":gray[]", ""))
+    assert re.sub(r"\\(.)", r"\1", shown.replace(":gray[]", "")).split() == re.sub("[\u202e\u2066]", "", name).split()
+    assert not re.search(r"https?://|www\.|\w@\w|:material/|(?<!\S)(->|--)(?!\S)", re.sub(r"\\(.)", r"\1", shown))
+
+
+def test_markdown_by_hand() -> None:
+    assert text.plain("two  words\n# no heading") == r"two words \# no heading"
+    assert text.plain("http://a.b") == r"http\::gray[]//a\.b"
+    assert text.plain(12) == "12" and text.plain("16: x") == r"16\: x"
+
+
+def test_what_is_drawn_by_plotly_is_decoded_to_the_name() -> None:
+    from html import unescape
+
+    for name in NAMES:
+        shown = text.drawn(name)
+        assert not re.search(r"[<>{$]", shown)
+        assert unescape(shown) == re.sub("[\u202e\u2066]", "", name)
+
+
+def test_no_cell_of_a_csv_is_a_formula_and_numbers_stay_numbers() -> None:
+    cells = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "fine", "a=b", "x\r=1"]
+    table = pd.DataFrame({"=name": cells, "number": np.linspace(-1, 1, len(cells)), "right": True}, index=cells)
+    written = text.csv(table, index_label="name")
+    read = pd.read_csv(io.StringIO(written), keep_default_na=False)
+    assert list(read) == ["name", "'=name", "number", "right"]
+    assert read["'=name"].tolist()[:4] == ["'=1+1", "'+1", "'-1", "'@x"]
+    assert not any(str(v).startswith(("=", "+", "-", "@", "\t", "\r")) for v in [*read["'=name"], *read["name"]])
+    assert read["'=name"].tolist()[6:] == ["fine", "a=b", "x =1"]
+    assert np.array_equal(read["number"], table["number"]) and read["right"].all()
+
+
+def test_one_writer_of_csv() -> None:
+    """Whoever writes a CSV that leaves fsviz writes it with `text.csv`."""
+    inside = {"text.py", "features/store.py", "datasets/saved.py"}  # a hash, and a file that only fsviz reads
+    found = {
+        str(path.relative_to(ROOM))
+        for path in ROOM.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in ("to_csv", "writer", "DictWriter")
+        if ast.unparse(node) != "testbeds.to_csv"
+    }
+    assert found == inside
