@@ -38,10 +38,22 @@ def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
     table, differences = comparison.table(both), comparison.differences(both)
     differences["verdict"] = np.where(differences["significant"], "real", "may be chance")
     shown = [("Curves", figures.plot_accuracy_by_measure(comparison.curves(both)), "caption")]
-    html = report.report(NASTY, table, shown, [{"dataset": NASTY, "seed": 0}], differences, None, "today")
+    recipe = {"dataset": NASTY, "seed": 0, "methods": [{"name": "tim", "parameters": {"lr": 0.001}}]}
+    html = report.report(NASTY, table, shown, [recipe], differences, None, "today")
     own = html.split("</head>", 1)[1]  # plotly.js itself is in the head
     assert "alert(1)</script>" not in own and "<img src=x" not in own
     assert len(re.findall(r"<script", own)) == len(re.findall(r"</script>", own)) == 1
     assert not re.search(r"""(src|href)=["']https?:""", own)
     assert len(html) > 1_000_000  # the drawing library is inside
     assert own.count("<table") == 3 and "may be chance" in own
+    assert "<th>methods</th><td>tim (lr: 0.001)</td>" in own
+
+
+def test_a_recipe_is_told_in_words() -> None:
+    assert report.recipe_words(
+        [{"name": "protonet", "parameters": {}}, {"name": "tim", "parameters": {"steps": 5}}]
+    ) == ("protonet; tim (steps: 5)")
+    assert report.recipe_words({"n_way": 5, "dag": "all_paths", "alpha": 100.0}) == (
+        "classes per task: 5, paths of the taxonomy: all_paths, alpha: 100"
+    )
+    assert report.recipe_words(["a", "b"]) == "a; b" and report.recipe_title("testbed_name") == "testbed"

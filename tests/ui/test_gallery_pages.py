@@ -146,7 +146,7 @@ def test_a_title_is_shown_as_it_was_written(tmp_path: Path) -> None:
     images = folders.inspect(folder_of(tmp_path / "one", {"<b>bold": 2, "cat": 2}))
     folders.register("pets", images, title="*x* $a$ :red[r]")
     shown = overview(dataset="pets")
-    assert r"\*x\* \$a\$ \:red\[r\]" in texts(shown)
+    assert r"\*x\* \$a\$ \::gray[]red\[r\]" in texts(shown)
     assert "Licence: ." not in texts(shown)
     assert "&lt;b>bold" in drawn_classes(shown).replace("&gt;", ">")
 

@@ -13,6 +13,7 @@ import streamlit as st
 from fsviz import datasets
 from fsviz.errors import FsvizError, UnknownName
 from fsviz.records import Dataset
+from fsviz.text import plain
 
 ROOT = Path(__file__).resolve().parents[3]
 DEFAULT_DATASET = "demo"
@@ -250,11 +251,6 @@ def load_dataset(name: str) -> Dataset:
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _load_dataset(name: str, stamp: str) -> Dataset:
     return datasets.load(name)
-
-
-def plain(text: str) -> str:
-    """Text from a dataset as it is: nothing in it is taken for Markdown."""
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]()<>#+-.!|~$:^" else letter for letter in text)
 
 
 def notice(text: str) -> None:
