@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 import pytest
 
 from fsviz import figures
-from fsviz.figures import hard, overview, runs, tasks, taxonomy
+from fsviz.figures import overview, runs, support_sets, tasks, taxonomy
 from fsviz.records import PAD, ClassMap, Hierarchy, SizeHistogram
 from fsviz.text import drawn
 
@@ -63,12 +63,12 @@ STRESS = {
 }
 # Every function that draws names, with hostile ones.
 DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
-    hard.plot_gaps: (_gaps(),),
-    hard.plot_differences: ([{"attribute": N[0], "value": N[1], "support": 0.8, "query": 0.1}],),
-    hard.plot_shift_cost: (
+    support_sets.plot_gaps: (_gaps(),),
+    support_sets.plot_differences: ([{"attribute": N[0], "value": N[1], "support": 0.8, "query": 0.1}],),
+    support_sets.plot_shift_cost: (
         pd.DataFrame({"attribute": N, "without_shift": 80.0, "with_shift": 70.0, "cost": 10.0, "ci95": 1.0}),
     ),
-    hard.plot_stress: ([STRESS | {"backbone": n} for n in N], {"protonet": "prototypes"}, N[0]),
+    support_sets.plot_stress: ([STRESS | {"backbone": n} for n in N], {"protonet": "prototypes"}, N[0]),
     overview.plot_hierarchy: (Hierarchy(("r", "a"), N, (None, "r"), np.array([1, 1]), N),),
     overview.plot_class_sizes: (
         SizeHistogram(np.array([1.0, 2.0, 3.0]), dict.fromkeys(N, np.array([1, 2])), 2.0, False),
@@ -90,11 +90,11 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
 }
 # Every function that draws nothing but words of its own.
 NAMELESS = {
-    hard.plot_distribution,
-    hard.plot_step_sizes,
-    hard.plot_steps,
-    hard.plot_by_coarsity,
-    hard.plot_loss_accuracy,
+    support_sets.plot_distribution,
+    support_sets.plot_step_sizes,
+    support_sets.plot_number_of_steps,
+    support_sets.plot_by_coarsity,
+    support_sets.plot_loss_accuracy,
     runs.plot_task_accuracies,
     tasks.plot_coarsity,
 }
