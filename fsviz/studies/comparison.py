@@ -16,7 +16,7 @@ import pandas as pd
 from fsviz.errors import BadInput
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import Dataset, Predictions, Tasks, Testbed
-from fsviz.studies import evaluate
+from fsviz.studies import evaluate, frozen
 
 QUARTILES = ("Q1", "Q2", "Q3", "Q4")
 
@@ -50,8 +50,8 @@ class Line:
 
 def lines_of(run_id: str, spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> list[Line]:
     """The lines of one run, from its spec (with "folder") and its finished chunks; entries not begun are left out."""
-    tasks = evaluate.load_tasks(spec["folder"])
     shape = spec["tasks"]
+    measures = frozen.measures(spec["folder"])
     found = []
     numbers = evaluate.task_numbers(spec, chunks)
     for which, (entry, values) in enumerate(zip(evaluate.entries(spec), numbers, strict=True)):
@@ -67,11 +67,11 @@ def lines_of(run_id: str, spec: Mapping[str, Any], chunks: Sequence[Mapping[str,
                 spec["dataset"],
                 spec["testbed_name"],
                 shape["digest"],
-                tasks.setting,
+                shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot",
                 values["accuracy"],
                 values["top5"],
                 values["loss"],
-                tasks.measures,
+                measures,
             )
         )
     return found
@@ -244,7 +244,7 @@ def confused_pairs(
     """The pairs of classes that one entry confuses most: columns class_id, class_name, taken_for, taken_for_name,
     confused, asked, rate (percent)."""
     answer = evaluate.predictions(spec, chunks, which)
-    return pairs_table(answer, evaluate.load_tasks(spec["folder"]).take(slice(0, len(answer))), dataset, n)
+    return pairs_table(answer, frozen.tasks(spec["folder"], stop=len(answer)), dataset, n)
 
 
 def pairs_table(answer: Predictions, tasks: Tasks, dataset: Dataset, n: int = 20) -> pd.DataFrame:

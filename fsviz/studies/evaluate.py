@@ -28,9 +28,8 @@ import numpy as np
 from fsviz import datasets, features
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
-from fsviz.studies import semantic_sampling
+from fsviz.studies import frozen, semantic_sampling
 from fsviz.taxonomy import DISTANCES
-from fsviz.workspace import atomic_file
 
 VERSION = 1
 SAMPLERS = ("semantic", "uniform")
@@ -80,9 +79,8 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     device = _resolved_device(str(spec.get("device", "auto")))
     for table in tables.values():
         _check(table, testbed)
-    (folder / "inputs").mkdir(parents=True, exist_ok=True)
-    save_tasks(folder / "inputs" / "tasks.npz", testbed.tasks)
-    frozen = {
+    frozen.freeze(folder, testbed)
+    settled = {
         **spec,
         "methods": chosen,
         "backbones": list(tables),
@@ -103,10 +101,11 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
         "version": VERSION,
     }
     chunk = _chunk(spec)
-    frozen["chunk_tasks"] = [
-        chunk or _chunk_tasks(entry, testbed.tasks, tables[entry.backbone].values.shape[1]) for entry in entries(frozen)
+    settled["chunk_tasks"] = [
+        chunk or _chunk_tasks(entry, testbed.tasks, tables[entry.backbone].values.shape[1])
+        for entry in entries(settled)
     ]
-    return frozen
+    return settled
 
 
 def plan(spec: Mapping[str, Any]) -> int:
@@ -125,11 +124,10 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
 
     which, start, stop = place(spec, index)
     entry = entries(spec)[which]
-    every = load_tasks(spec["folder"])
-    tasks = every.take(slice(start, stop))
+    tasks = frozen.tasks(spec["folder"], start=start, stop=stop)
     stored = (spec["dataset"], entry.backbone, tuple(sorted(spec["features"][entry.backbone].items())))
     table = _features_cached(*stored)
-    centre = _centre_cached(entry.method, *stored, tuple(np.unique(every.class_ids).tolist()))
+    centre = _centre_cached(entry.method, *stored, spec["folder"])
     with _threads(spec["threads"]):
         answer = evaluate(table, tasks, entry.method, dict(entry.parameters), device=spec["device"], centre=centre)
     return {"entry": np.array(which), "start": np.array(start), **answer.arrays()}
@@ -143,12 +141,13 @@ def describe(spec: Mapping[str, Any], index: int) -> str:
 
 def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """Accuracy, interval, top-5 and quartiles of every entry over the tasks finished so far."""
-    tasks = load_tasks(spec["folder"])
+    coarsity = frozen.measures(spec["folder"]).get("coarsity")
     results = []
     for entry, numbers in zip(entries(spec), task_numbers(spec, chunks), strict=True):
         done = ~np.isnan(numbers["accuracy"])
         if done.any():
-            results.append(_result(entry, {k: v[done] for k, v in numbers.items()}, tasks.take(np.flatnonzero(done))))
+            known = None if coarsity is None else coarsity[done]
+            results.append(_result(entry, {k: v[done] for k, v in numbers.items()}, known))
     return {
         "results": results,
         "dataset": spec["dataset"],
@@ -216,7 +215,7 @@ def predictions(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarra
     return Predictions.join([Predictions.from_arrays(chunk) for _, chunk in parts])
 
 
-def _result(entry: Entry, numbers: Mapping[str, np.ndarray], tasks: Tasks) -> dict[str, Any]:
+def _result(entry: Entry, numbers: Mapping[str, np.ndarray], coarsity: np.ndarray | None) -> dict[str, Any]:
     from fsviz.evaluation import accuracy_by_quantile
     from fsviz.numerics import mean_and_ci95
 
@@ -226,7 +225,7 @@ def _result(entry: Entry, numbers: Mapping[str, np.ndarray], tasks: Tasks) -> di
         "label": entry.label,
         "backbone": entry.backbone,
         "parameters": dict(entry.parameters),
-        "n_tasks": len(tasks),
+        "n_tasks": len(numbers["accuracy"]),
         "accuracy": 100 * float(accuracy),
         "ci95": 100 * float(half),
         "top5": 100 * float(np.mean(numbers["top5"])),
@@ -234,7 +233,6 @@ def _result(entry: Entry, numbers: Mapping[str, np.ndarray], tasks: Tasks) -> di
         "confidence": 100 * float(np.mean(numbers["confidence"])),
         "quartiles": None,
     }
-    coarsity = tasks.measures.get("coarsity")
     if coarsity is not None and np.isfinite(coarsity).sum() >= 4:
         table = accuracy_by_quantile(numbers["accuracy"], coarsity, 4)
         result["quartiles"] = [100 * float(a) for a in table["accuracy"]]
@@ -308,28 +306,6 @@ def coarsity_words(recipe: Mapping[str, Any]) -> str:
         return "distance between the mean features of a task's classes: how alike they look, not what they mean"
     kind = DISTANCES.get(name)
     return f"distance between a task's classes in the taxonomy{f' ({kind.title})' if kind else ''}"
-
-
-def save_tasks(path: Path, tasks: Tasks) -> None:
-    arrays = {"class_ids": tasks.class_ids, "support": tasks.support, "query": tasks.query}
-    with atomic_file(path) as temporary:
-        np.savez(temporary, **arrays, **{f"measure_{name}": values for name, values in tasks.measures.items()})
-
-
-def load_tasks(folder: str | Path) -> Tasks:
-    """The tasks frozen in a run's folder."""
-    path = Path(folder) / "inputs" / "tasks.npz"
-    try:
-        return _tasks_at(str(path), path.stat().st_mtime_ns)
-    except (OSError, ValueError, KeyError) as error:
-        raise Missing(f"The tasks of this run ({path}) cannot be read ({error}). Start a new run.") from error
-
-
-@lru_cache(maxsize=4)
-def _tasks_at(path: str, stamp: int) -> Tasks:
-    with np.load(path, allow_pickle=False) as stored:
-        measures = {k.removeprefix("measure_"): stored[k] for k in stored.files if k.startswith("measure_")}
-        return Tasks(stored["class_ids"], stored["support"], stored["query"], measures)
 
 
 def tasks_digest(tasks: Tasks) -> str:
@@ -620,11 +596,15 @@ def _features_cached(dataset: str, backbone: str, fingerprint: tuple[Any, ...]) 
 
 @lru_cache(maxsize=8)
 def _centre_cached(
-    method: str, dataset: str, backbone: str, fingerprint: tuple[Any, ...], class_ids: tuple[int, ...]
+    method: str, dataset: str, backbone: str, fingerprint: tuple[Any, ...], folder: str
 ) -> np.ndarray | None:
     """centre_for, once a run: reading all features takes longer than most chunks."""
+    from fsviz.methods import get
+
+    if not get(method).wants_centre:
+        return None
     table = _features_cached(dataset, backbone, fingerprint)
-    return centre_for(method, datasets.load(dataset), table, np.array(class_ids))
+    return centre_for(method, datasets.load(dataset), table, frozen.tasks(folder).class_ids)
 
 
 def _chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:

@@ -25,9 +25,8 @@ import numpy as np
 from fsviz import datasets, evaluation, features
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.numerics import mean_and_ci95
-from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
-from fsviz.studies import evaluate as evaluation_study
-from fsviz.studies import support_sets
+from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
+from fsviz.studies import frozen, support_sets
 from fsviz.workspace import home, read_json, write_json
 
 FULL = "full_finetuning"
@@ -61,26 +60,26 @@ def run_at_once(spec: Mapping[str, Any]) -> dict[str, Any]:
     if FULL in (spec.get("adaptations") or ()):
         raise BadInput("Full finetuning takes minutes: start it as a run.")
     with tempfile.TemporaryDirectory() as folder:
-        frozen = {**prepare(dict(spec), Path(folder)), "folder": folder}
-        return summarise(frozen, [run_chunk(frozen, index) for index in range(plan(frozen))])
+        settled = {**prepare(dict(spec), Path(folder)), "folder": folder}
+        return summarise(settled, [run_chunk(settled, index) for index in range(plan(settled))])
 
 
 def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Checks a spec, draws the tasks, searches the hard sets of every source, and freezes them into `folder`."""
-    frozen = checked_spec(spec)
-    dataset = datasets.load(frozen["dataset"])
-    tables = {name: features.load(dataset, name) for name in {*frozen["sources"], *frozen["backbones"]}}
-    if FULL in frozen["adaptations"]:
-        _require_trainable(dataset, frozen["backbones"])
-    base = _base(frozen)
+    settled = checked_spec(spec)
+    dataset = datasets.load(settled["dataset"])
+    tables = {name: features.load(dataset, name) for name in {*settled["sources"], *settled["backbones"]}}
+    if FULL in settled["adaptations"]:
+        _require_trainable(dataset, settled["backbones"])
+    base = _base(settled)
     tasks = support_sets.draw_tasks(base, dataset, tables)
-    (folder / "inputs").mkdir(parents=True, exist_ok=True)
-    evaluation_study.save_tasks(folder / "inputs" / f"{RANDOM}.npz", tasks)
-    for i, source in enumerate(frozen["sources"]):
+    frozen.freeze(folder, Testbed(RANDOM, tasks, support_sets.recipe_of(base, "random")), RANDOM)
+    for source in settled["sources"]:
         pool = _shared_images(tables[source], tables)
         hard = support_sets.search(base, tasks, pool, "hard", base["seed"])
-        evaluation_study.save_tasks(folder / "inputs" / f"source{i}.npz", hard)
-    return frozen
+        recipe = support_sets.recipe_of({**base, "backbone": source}, "hard")
+        frozen.freeze(folder, Testbed(f"hard for {source}", hard, recipe), _input(settled, source))
+    return settled
 
 
 def _shared_images(table: Features, tables: Mapping[str, Features]) -> Features:
@@ -101,7 +100,7 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     """Accuracy and query loss of one range of tasks of one cell."""
     which, start, stop = place(spec, index)
     cell = cells(spec)[which]
-    tasks = _tasks(spec, cell.source).take(slice(start, stop))
+    tasks = frozen.tasks(spec["folder"], _input(spec, cell.source), start, stop)
     if cell.adaptation == FULL:
         rate = learning_rate(spec, cell.backbone)
         said = _finetuned(spec, cell.backbone, tasks, rate, seed=spec["seed"] + start)
@@ -241,19 +240,9 @@ def _numbers(
     return accuracy, loss
 
 
-def _tasks(spec: Mapping[str, Any], source: str) -> Tasks:
-    name = RANDOM if source == RANDOM else f"source{spec['sources'].index(source)}"
-    path = Path(spec["folder"]) / "inputs" / f"{name}.npz"
-    try:
-        return _tasks_at(str(path), path.stat().st_mtime_ns)
-    except (OSError, ValueError, KeyError) as error:
-        raise Missing(f"The tasks of this run ({path}) cannot be read ({error}). Start a new run.") from error
-
-
-@lru_cache(maxsize=16)
-def _tasks_at(path: str, stamp: int) -> Tasks:
-    with np.load(path, allow_pickle=False) as stored:
-        return Tasks(stored["class_ids"], stored["support"], stored["query"])
+def _input(spec: Mapping[str, Any], source: str) -> str:
+    """The name under which the tasks of a source were frozen."""
+    return RANDOM if source == RANDOM else f"source{spec['sources'].index(source)}"
 
 
 def _features_of(dataset: str, backbone: str) -> Features:

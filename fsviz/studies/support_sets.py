@@ -30,6 +30,7 @@ from fsviz.errors import BadInput, UnknownName
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.studies import evaluate as evaluation_study
+from fsviz.studies import frozen
 from fsviz.workspace import home
 
 __all__ = ["Difference", "SupportSets", "attribute_names"]
@@ -185,11 +186,10 @@ def _classify(spec: Mapping[str, Any], table: Features, tasks: Tasks) -> Predict
 
 def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Checks a spec and freezes its tasks into `folder`/inputs."""
-    frozen = {"study": "support_sets", **checked_spec(spec), "version": VERSION}
-    tasks, _ = sample_tasks(frozen)
-    (folder / "inputs").mkdir(parents=True, exist_ok=True)
-    evaluation_study.save_tasks(folder / "inputs" / "tasks.npz", tasks)
-    return frozen
+    settled = {"study": "support_sets", **checked_spec(spec), "version": VERSION}
+    tasks, _ = sample_tasks(settled)
+    frozen.freeze(folder, Testbed("random", tasks, recipe_of(settled, "random")))
+    return settled
 
 
 def plan(spec: Mapping[str, Any]) -> int:
@@ -198,7 +198,7 @@ def plan(spec: Mapping[str, Any]) -> int:
 
 def n_bytes(spec: Mapping[str, Any]) -> float:
     """About how large the run's results are: support sets and what was said of every query, three times."""
-    tasks = evaluation_study.load_tasks(spec["folder"])
+    tasks = frozen.tasks(spec["folder"])
     return float(len(SETS) * (8 * tasks.support.size + 12 * tasks.query.size))
 
 
@@ -206,7 +206,7 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     """Support sets and predictions of one range of tasks."""
     size = _CHUNK[spec["search"]]
     start = index * size
-    tasks = evaluation_study.load_tasks(spec["folder"]).take(slice(start, start + size))
+    tasks = frozen.tasks(spec["folder"], start=start, stop=start + size)
     table = _features_of(spec["dataset"], spec["backbone"])
     found = _search_and_classify(spec, tasks, table, spec["seed"])
     arrays: dict[str, np.ndarray] = {"start": np.array(start)}
@@ -242,7 +242,7 @@ def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]])
     parts = sorted(chunks, key=lambda chunk: int(chunk["start"]))
     if not parts:
         raise BadInput("No task of this run is finished yet. Wait for its first chunk.")
-    every = evaluation_study.load_tasks(spec["folder"])
+    every = frozen.tasks(spec["folder"])
     which = np.concatenate([int(c["start"]) + np.arange(len(c["hard_support"])) for c in parts])
     drawn = every.take(which)
     tasks, said = {}, {}
@@ -493,9 +493,13 @@ def to_testbed(found: SupportSets, which: str = "hard", name: str | None = None)
         name = f"{spec['dataset']}-{spec['split']}-{which}-{backbone}-{shape}-{len(found)}tasks-seed{spec['seed']}"[
             :100
         ]
-    recipe = {k: v for k, v in spec.items() if k not in ("study", "folder", "objective", "device", "version")}
-    recipe |= {"sampler": f"{which}_sets" if which != "random" else spec["sampler"], "classes": spec["sampler"]}
-    return Testbed(name, found.tasks[which].with_measure("query_loss", found.loss(which)), recipe)
+    return Testbed(name, found.tasks[which].with_measure("query_loss", found.loss(which)), recipe_of(spec, which))
+
+
+def recipe_of(spec: Mapping[str, Any], which: str) -> dict[str, Any]:
+    """What made one of the sets, as a testbed keeps it."""
+    kept = {k: v for k, v in spec.items() if k not in ("study", "folder", "objective", "device", "version")}
+    return kept | {"sampler": f"{which}_sets" if which != "random" else spec["sampler"], "classes": spec["sampler"]}
 
 
 def save_sets(found: SupportSets, which: str = "hard", name: str | None = None) -> str:

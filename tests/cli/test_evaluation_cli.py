@@ -15,7 +15,7 @@ from fsviz import features, jobs
 from fsviz.cli import main
 from fsviz.evaluation import evaluate as predict
 from fsviz.evaluation import task_accuracy
-from fsviz.studies import evaluate
+from fsviz.studies import evaluate, frozen
 from tests.cli.calling import fails, run_json
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
@@ -39,7 +39,7 @@ def test_evaluate_prints_the_promised_json(toy, capsys) -> None:
         assert {"method", "backbone", "n_tasks", "accuracy", "ci95", "top5", "quartiles"} <= set(result)
         assert result["n_tasks"] == 60 and 25 < result["accuracy"] <= 100 and 0 < result["ci95"] < 20
         assert len(result["quartiles"]) == 4
-    tasks = evaluate.load_tasks(jobs.folder(answer["run"]))
+    tasks = frozen.tasks(jobs.folder(answer["run"]))
     accuracy = task_accuracy(predict(features.load(toy, "alpha_net"), tasks, "protonet"))
     assert answer["results"][0]["accuracy"] == pytest.approx(100 * accuracy.mean())
 

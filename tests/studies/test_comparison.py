@@ -12,7 +12,7 @@ from fsviz import jobs
 from fsviz.errors import BadInput, Missing
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.reports import tables
-from fsviz.studies import comparison, evaluate
+from fsviz.studies import comparison, evaluate, frozen
 from fsviz.studies.comparison import Line
 from tests.studies.toy_dataset import make_toy
 
@@ -151,18 +151,18 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "sampler": {"sampler": "semantic", "n_way": 4, "n_shot": 1, "n_query": 5, "n_tasks": 80, "beta": 10.0},
     }
     run = jobs.run_here(spec)
-    frozen = {**run.spec, "folder": str(jobs.folder(run.id))}
-    lines = comparison.lines_of(run.id, frozen, jobs.chunks(run.id))
+    settled = {**run.spec, "folder": str(jobs.folder(run.id))}
+    lines = comparison.lines_of(run.id, settled, jobs.chunks(run.id))
     table = comparison.table(lines)
     assert table["accuracy"].tolist() == pytest.approx([r["accuracy"] for r in run.summary["results"]])
     assert table["Q1"].tolist() == pytest.approx([r["quartiles"][0] for r in run.summary["results"]])
-    pairs = comparison.confused_pairs(frozen, jobs.chunks(run.id), 0, toy)
+    pairs = comparison.confused_pairs(settled, jobs.chunks(run.id), 0, toy)
     assert (pairs["rate"] > 0).all() and pairs["rate"].is_monotonic_decreasing
     top = pairs.iloc[0]
-    answer = evaluate.predictions(frozen, jobs.chunks(run.id), 0)
-    tasks = evaluate.load_tasks(jobs.folder(run.id))
+    answer = evaluate.predictions(settled, jobs.chunks(run.id), 0)
+    tasks = frozen.tasks(jobs.folder(run.id))
     wrong = comparison.misclassified(answer, tasks, int(top["class_id"]), int(top["taken_for"]))
     assert wrong["times"].sum() == top["confused"]
     assert set(toy.image_class_ids()[wrong["image_id"]]) == {top["class_id"]}
     with pytest.raises(Missing, match="No task of this method"):
-        evaluate.predictions(frozen, [], 0)
+        evaluate.predictions(settled, [], 0)

@@ -20,7 +20,7 @@ from fsviz.evaluation import evaluate as predict
 from fsviz.evaluation import task_accuracy
 from fsviz.jobs import locks, store
 from fsviz.sampling.testbeds import delete_testbed, load_testbed, save_testbed, to_csv
-from fsviz.studies import evaluate
+from fsviz.studies import evaluate, frozen
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
 
@@ -52,7 +52,7 @@ def spec_of(methods=("protonet",), n_tasks: int = 60, **more) -> dict:
 
 def test_results_equal_a_plain_evaluation_of_the_same_tasks(toy) -> None:
     run = jobs.run_here(spec_of(("protonet", "simpleshot"), n_tasks=70))
-    tasks = evaluate.load_tasks(jobs.folder(run.id))
+    tasks = frozen.tasks(jobs.folder(run.id))
     table = features.load(toy, "alpha_net")
     for result in run.summary["results"]:
         accuracy = task_accuracy(predict(table, tasks, result["method"]))
@@ -77,7 +77,7 @@ def test_simpleshot_centres_on_split_train_and_never_on_the_classes_of_the_tasks
     # a run and a first look of the same tasks agree
     save_dataset(parted, overwrite=True)
     run = jobs.run_here(spec_of(("simpleshot",), n_tasks=20))
-    tasks = evaluate.load_tasks(jobs.folder(run.id))
+    tasks = frozen.tasks(jobs.folder(run.id))
     seen = evaluate.look(parted, "alpha_net", "simpleshot", {}, tasks)
     expected = predict(table, tasks, "simpleshot", centre=table.values[table.class_ids < 8].mean(0, dtype=float))
     kept = evaluate.predictions({**run.spec, "folder": str(jobs.folder(run.id))}, jobs.chunks(run.id), 0)
@@ -89,7 +89,7 @@ def test_predictions_are_kept_with_image_ids(toy) -> None:
     run = jobs.run_here(spec_of(n_tasks=20))
     spec = {**run.spec, "folder": str(jobs.folder(run.id))}
     answer = evaluate.predictions(spec, jobs.chunks(run.id), 0)
-    tasks = evaluate.load_tasks(jobs.folder(run.id))
+    tasks = frozen.tasks(jobs.folder(run.id))
     assert answer.predicted.shape == tasks.query.shape
     again = predict(features.load(toy, "alpha_net"), tasks, "protonet")
     assert np.array_equal(answer.predicted, again.predicted) and np.array_equal(answer.rank, again.rank)
@@ -134,7 +134,7 @@ def test_the_testbed_is_frozen_when_the_run_starts(toy) -> None:
     delete_testbed(testbed.name)
     run = jobs.resume_here(run_id)
     assert run.state == "finished" and run.summary["testbed"] == testbed.name
-    assert np.array_equal(evaluate.load_tasks(jobs.folder(run_id)).query, testbed.tasks.query)
+    assert np.array_equal(frozen.tasks(jobs.folder(run_id)).query, testbed.tasks.query)
 
 
 def test_a_testbed_file_gives_the_same_numbers_as_the_saved_one(toy, tmp_path) -> None:

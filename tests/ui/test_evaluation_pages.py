@@ -90,8 +90,7 @@ def test_runs_compare_and_survive_damage(toy, tmp_path) -> None:
     assert any("spec.json" in note for note in table["note"]) and any("NaN" in note for note in table["note"])
     assert app.metric[0].label == "Most accurate"
     assert good.id in set(table["run"])
-    (jobs.folder(good.id) / "inputs" / "tasks.npz").unlink()
-    evaluate._tasks_at.cache_clear()
+    (jobs.folder(good.id) / "inputs" / "tasks.parquet").unlink()
     open_page("5_Runs")  # the cached lines may still be shown; nothing falls over
 
 

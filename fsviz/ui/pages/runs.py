@@ -19,7 +19,7 @@ from fsviz.figures import runs as figures
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.reports import html as report
 from fsviz.reports import tables
-from fsviz.studies import comparison, evaluate
+from fsviz.studies import comparison, evaluate, frozen
 from fsviz.text import csv
 from fsviz.ui.parts import mistakes, run_panel, shell
 
@@ -502,4 +502,4 @@ def _answer(run_id: str, which: int, n_done: int, folder: str) -> tuple[Predicti
     run = jobs.status(run_id)
     spec = {**run.spec, "folder": folder}
     answer = evaluate.predictions(spec, jobs.chunks(run_id), which)
-    return answer, evaluate.load_tasks(folder).take(slice(0, len(answer)))
+    return answer, frozen.tasks(folder, stop=len(answer))

@@ -1,0 +1,57 @@
+"""The tasks a run froze: ordinary testbeds, read in parts, and those of older versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fsviz.errors import Missing
+from fsviz.records import Tasks, Testbed
+from fsviz.sampling import testbeds
+from fsviz.studies import frozen
+
+
+def tasks_of(n_tasks: int, seed: int = 0) -> Tasks:
+    random = np.random.default_rng(seed)
+    ids = (random.integers(-1, 9000, (n_tasks, 3, size)) for size in (1, 2, 4))
+    class_ids, support, query = ids
+    return Tasks(class_ids[:, :, 0], support, query, {"coarsity": random.random(n_tasks)})
+
+
+@pytest.mark.parametrize("span", [(0, None), (0, 5), (4000, 4200), (4096, 8192), (8190, 9001), (9000, 99_999)])
+def test_a_part_is_the_same_as_a_part_of_all(tmp_path: Path, span) -> None:
+    every = tasks_of(9001)
+    frozen.freeze(tmp_path, Testbed("bed", every, {"dataset": "small"}))
+    part, expected = frozen.tasks(tmp_path, start=span[0], stop=span[1]), every.take(slice(*span))
+    for name in ("class_ids", "support", "query"):
+        assert np.array_equal(getattr(part, name), getattr(expected, name))
+    assert np.array_equal(part.measures["coarsity"], expected.measures["coarsity"])
+    assert np.array_equal(frozen.measures(tmp_path)["coarsity"], every.measures["coarsity"])
+    assert testbeds.read_testbed(tmp_path / "inputs" / "tasks.parquet").name == "bed"
+
+
+def test_tasks_of_older_versions_are_read(tmp_path: Path) -> None:
+    every = tasks_of(20)
+    (tmp_path / "inputs").mkdir()
+    arrays = {"class_ids": every.class_ids, "support": every.support, "query": every.query}
+    np.savez(tmp_path / "inputs" / "tasks.npz", **arrays, measure_coarsity=every.measures["coarsity"])
+    assert np.array_equal(frozen.tasks(tmp_path, start=3, stop=7).query, every.query[3:7])
+    assert np.array_equal(frozen.measures(tmp_path)["coarsity"], every.measures["coarsity"])
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "npz"])
+@pytest.mark.parametrize("size", [0, 10, 300, None], ids=["empty", "start", "cut", "gone"])
+def test_damaged_tasks_are_one_sentence(tmp_path: Path, suffix: str, size: int | None) -> None:
+    every = tasks_of(50)
+    frozen.freeze(tmp_path, Testbed("bed", every, {"dataset": "small"}))
+    path = tmp_path / "inputs" / "tasks.parquet"
+    if suffix == "npz":
+        path.unlink()
+        path = path.with_suffix(".npz")
+        np.savez(path, class_ids=every.class_ids, support=every.support, query=every.query)
+    path.write_bytes(path.read_bytes()[:size]) if size is not None else path.unlink()
+    for read in (frozen.tasks, frozen.measures):
+        with pytest.raises(Missing, match=r"cannot be read.*Start a new run"):
+            read(tmp_path)
