@@ -20,6 +20,44 @@ def mean_and_ci95(values: np.ndarray, axis: int = -1) -> tuple[np.ndarray, np.nd
     return mean, half
 
 
+def clustered_mean(values: np.ndarray, clusters: np.ndarray) -> tuple[float, float, float]:
+    """Mean, half-width of its 95% interval and two-sided p against zero, where values of one cluster hang together.
+
+    values and clusters  the same shape; clusters are whole numbers; NaNs are left out.
+    Every cluster counts as one observation, however many values it has (the sandwich estimator with G / (G - 1), t
+    with G - 1 degrees of freedom for G clusters). One cluster has no interval: NaN.
+    """
+    from scipy import stats
+
+    values = np.asarray(values, dtype=float).ravel()
+    there = ~np.isnan(values)
+    values, (_, cluster) = values[there], np.unique(np.asarray(clusters).ravel()[there], return_inverse=True)
+    n, n_clusters = len(values), int(cluster.max(initial=-1)) + 1
+    mean = float(values.mean()) if n else float("nan")
+    if n_clusters < 2:
+        return mean, float("nan"), float("nan")
+    sums = np.bincount(cluster, values - mean)
+    error = float(np.sqrt((sums**2).sum() * n_clusters / (n_clusters - 1))) / n
+    if error == 0:
+        return mean, 0.0, 1.0 if mean == 0 else 0.0
+    half = float(stats.t.ppf(0.975, n_clusters - 1)) * error
+    return mean, half, float(2 * stats.t.sf(abs(mean) / error, n_clusters - 1))
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """p values corrected for their number (Holm 1979): the i-th smallest of n times n - i, never decreasing, at most 1.
+
+    NaNs stay NaN and are not counted.
+    """
+    p = np.asarray(p, dtype=float)
+    corrected = np.full(p.shape, np.nan)
+    real = np.flatnonzero(~np.isnan(p))
+    order = real[np.argsort(p[real], kind="stable")]
+    factors = len(order) - np.arange(len(order))
+    corrected[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0) if len(order) else []
+    return corrected
+
+
 def chunk_seed(run_seed: int, chunk: int) -> np.random.SeedSequence:
     """The seed of one chunk of work: the same in one process, a pool or a cluster."""
     return np.random.SeedSequence(entropy=run_seed, spawn_key=(chunk,))

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fsviz.errors import BadInput, Missing, UnknownName
-from fsviz.numerics import mean_and_ci95
+from fsviz.numerics import holm
 from fsviz.records import PAD, Dataset, Tasks
+
+N_SHUFFLES = 200
+MOST_VALUES = 64
+_BLOCK = 4_000_000  # numbers a block of shuffles may hold
 
 
 @dataclass(frozen=True)
@@ -132,17 +137,109 @@ def measure_gaps(dataset: Dataset, tasks: Tasks, by: str = "task") -> dict[str, 
 
 
 def gap_table(dataset: Dataset, sets: dict[str, Tasks], by: str = "task") -> pd.DataFrame:
-    """Mean gap of every attribute over the tasks of every set ("hard", "random", "easy").
+    """Mean gap of every attribute over the tasks of every set ("hard", "random", "easy"), against what chance gives.
 
-    Columns attribute, kind ("share" or "deviations"), set, gap, ci95, n_tasks.
+    Tasks share images, so their gaps are not independent. What chance gives is measured: the values of an attribute
+    are dealt out anew among the images of each class, many times, and the gaps of the same tasks are taken again.
+    Columns attribute, kind ("share" or "deviations"), set, gap, chance (mean over the shuffles), ci95 (how far 95% of
+    the shuffles stray from it), p (two-sided, of the gap against chance), n_tasks, p_holm (corrected for the number of
+    gaps that are compared with chance: all but those of random sets) and significant (p_holm below 5%).
     """
+    from scipy import stats
+
+    attributes = [read_attribute(dataset, name) for name in require_attributes(dataset)]
     rows = []
     for set_name, tasks in sets.items():
-        for name, gap in measure_gaps(dataset, tasks, by).items():
-            mean, half = mean_and_ci95(gap.gap)
-            kind = "deviations" if gap.attribute.is_numeric else "share"
-            rows.append((name, kind, set_name, float(mean), float(half), int(np.isfinite(gap.gap).sum())))
-    return pd.DataFrame(rows, columns=["attribute", "kind", "set", "gap", "ci95", "n_tasks"])
+        shuffled = shuffled_gaps(attributes, tasks, dataset.image_class_ids(), by)
+        for attribute, dealt in zip(attributes, shuffled, strict=True):
+            gap = measure_gap(attribute, tasks, by).gap
+            mean, chance, spread = float(_nanmean(gap[None])[0]), float(dealt.mean()), float(dealt.std(ddof=1))
+            half = float(stats.t.ppf(0.975, N_SHUFFLES - 1)) * spread
+            p = _p_of_shuffles(mean, dealt) if set_name != "random" else np.nan
+            kind = "deviations" if attribute.is_numeric else "share"
+            rows.append((attribute.name, kind, set_name, mean, chance, half, p, int(np.isfinite(gap).sum())))
+    table = pd.DataFrame(rows, columns=["attribute", "kind", "set", "gap", "chance", "ci95", "p", "n_tasks"])
+    table["p_holm"] = holm(table["p"].to_numpy())
+    return table.assign(significant=table["p_holm"] < 0.05)
+
+
+def _p_of_shuffles(value: float, shuffled: np.ndarray) -> float:
+    """Two-sided p of a value among shuffles: NaN where they do not differ.
+
+    Counting shuffles beyond the value would need thousands of them to survive a correction for many attributes, so a
+    curve is laid through them: with the skew they have upwards (few images make long tails), without it downwards.
+    """
+    from scipy import stats
+
+    spread = shuffled.std(ddof=1)
+    if not spread > 0:
+        return float("nan")
+    z = (value - shuffled.mean()) / spread
+    tail = stats.pearson3.sf(z, max(float(stats.skew(shuffled)), 0.0)) if z > 0 else stats.norm.cdf(z)
+    return float(min(1.0, 2 * tail))
+
+
+def shuffled_gaps(
+    attributes: Sequence[Attribute],
+    tasks: Tasks,
+    image_class_ids: np.ndarray,
+    by: str = "task",
+    n_shuffles: int = N_SHUFFLES,
+    seed: int = 0,
+) -> np.ndarray:
+    """Mean gap of the tasks (A, n_shuffles) when the values of A attributes are dealt out anew within every class.
+
+    The mean gap of the real values is one draw from the same distribution if an attribute has nothing to do with how
+    support and query were chosen. NaN for an attribute of more than MOST_VALUES values: that is a name, not a trait.
+    """
+    n_groups = len(tasks) * (1 if by == "task" else tasks.n_way)
+    held = np.flatnonzero(np.isin(image_class_ids, tasks.class_ids))
+    held = held[np.argsort(image_class_ids[held], kind="stable")]
+    class_ids = image_class_ids[held]
+    place = np.full(len(image_class_ids), PAD)
+    place[held] = np.arange(len(held))
+    support, query = (
+        _membership(np.where(ids == PAD, PAD, place[ids]).reshape(n_groups, -1), len(held))
+        for ids in (tasks.support, tasks.query)
+    )
+    rng = np.random.default_rng(seed)
+    block = int(np.clip(_BLOCK // max(n_groups, len(held)), 1, n_shuffles))
+    means = []
+    for start in range(0, n_shuffles, block):
+        size = min(block, n_shuffles - start)
+        # sorting by class plus a fraction shuffles inside every class at once
+        dealt = held[np.argsort(class_ids[:, None] + rng.random((len(held), size)), axis=0)]
+        gaps = (_gaps_of(attribute, dealt, support, query) for attribute in attributes)
+        means.append([_nanmean(_nanmean(gap.reshape(len(tasks), -1, size))[None])[0] for gap in gaps])
+    return np.concatenate(means, axis=1)
+
+
+def _gaps_of(attribute: Attribute, images: np.ndarray, support: Any, query: Any) -> np.ndarray:
+    """Gap (G, R) of G groups when place n holds the values of image images[n, r]; support, query (G, places) counts."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if attribute.is_numeric:
+            numbers = ((attribute.numbers - np.nanmean(attribute.numbers)) / attribute.deviation)[images]
+            known, filled = np.isfinite(numbers).astype(np.float32), np.nan_to_num(numbers).astype(np.float32)
+            support_mean, query_mean = ((side @ filled) / (side @ known) for side in (support, query))
+            return np.abs(support_mean - query_mean)
+        if len(attribute.values) > MOST_VALUES:
+            return np.full((support.shape[0], images.shape[1]), np.nan)
+        codes = attribute.codes[images]
+        n_support, n_query = (side @ (codes != PAD).astype(np.float32) for side in (support, query))
+        gap = np.zeros_like(n_support)
+        for value in range(len(attribute.values)):
+            has = (codes == value).astype(np.float32)
+            gap += 0.5 * np.abs((support @ has) / n_support - (query @ has) / n_query)
+        return gap
+
+
+def _membership(places: np.ndarray, n_places: int) -> Any:
+    """How often each group (row of places, padded) holds each place: a sparse matrix (G, n_places)."""
+    from scipy.sparse import csr_array
+
+    used = places != PAD
+    ones = np.ones(int(used.sum()), dtype=np.float32)
+    return csr_array((ones, (np.nonzero(used)[0], places[used])), shape=(len(places), n_places))
 
 
 def differences(gaps: dict[str, Gap], task: int, most: int | None = None) -> list[Difference]:

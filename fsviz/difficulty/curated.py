@@ -61,13 +61,15 @@ def sample_curated(
     others = _opposites(attribute, len(names))
     allowed = [names.index(query_group)] if query_group is not None else _query_groups(attribute, len(names))
     image_class_ids = np.asarray(image_class_ids)
-    by_class = {int(c): np.flatnonzero(image_class_ids == c) for c in class_ids}
-    feasible: dict[int, list[int]] = {}
-    for class_id, image_ids in by_class.items():
-        counts = np.bincount(groups[image_ids][groups[image_ids] >= 0], minlength=len(names))
-        fits = [g for g in allowed if counts[g] >= n_shot + n_query and counts[others[g]].sum() >= n_shot]
+    feasible: dict[int, list[tuple[int, np.ndarray, np.ndarray]]] = {}  # class -> (group, its images, the others')
+    for class_id in class_ids:
+        image_ids = np.flatnonzero(image_class_ids == class_id)
+        pairs = (
+            (g, image_ids[groups[image_ids] == g], image_ids[np.isin(groups[image_ids], others[g])]) for g in allowed
+        )
+        fits = [pair for pair in pairs if len(pair[1]) >= n_shot + n_query and len(pair[2]) >= n_shot]
         if fits:
-            feasible[class_id] = fits
+            feasible[int(class_id)] = fits
     if len(feasible) < n_way:
         raise BadInput(
             f"A shift of {attribute.name!r} needs {n_way} classes with {n_shot + n_query} images of one value and "
@@ -81,10 +83,9 @@ def sample_curated(
     for t in range(n_tasks):
         classes[t] = rng.choice(usable, n_way, replace=False)
         for w, class_id in enumerate(classes[t]):
-            image_ids = by_class[int(class_id)]
-            picked[t, w] = rng.choice(feasible[int(class_id)])
-            inside = rng.permutation(image_ids[groups[image_ids] == picked[t, w]])
-            outside = image_ids[np.isin(groups[image_ids], others[picked[t, w]])]
+            fits = feasible[int(class_id)]
+            picked[t, w], inside, outside = fits[rng.integers(len(fits))]
+            inside = rng.permutation(inside)
             query[t, w] = inside[:n_query]
             same[t, w] = inside[n_query : n_query + n_shot]
             shifted[t, w] = rng.choice(outside, n_shot, replace=False)

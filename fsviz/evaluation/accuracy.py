@@ -16,6 +16,11 @@ from fsviz.numerics import mean_and_ci95, quantile_bins, rolling_mean
 from fsviz.records import PAD, Predictions, Tasks
 
 
+def query_right(predictions: Predictions) -> np.ndarray:
+    """1 for every query that is right, 0 for one that is wrong, NaN where there is none (T, W, Q)."""
+    return np.where(predictions.predicted == PAD, np.nan, predictions.rank == 0)
+
+
 def task_accuracy(predictions: Predictions) -> np.ndarray:
     """Share of each task's queries that are right (T,); NaN for a task without queries."""
     return task_top_k(predictions, 1)

@@ -79,9 +79,10 @@ def _label_places(mean: Mapping[str, float], near: float = 17.0) -> list[tuple[s
 
 
 def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
-    """Gap between support and query per attribute for hard, random and easy sets, with 95% intervals.
+    """Gap between support and query per attribute for hard, random and easy sets, with what chance adds or takes.
 
-    Shares on the left (0 = the same mix, 1 = nothing in common), numbers on the right in standard deviations.
+    Shares on the left (0 = the same mix, 1 = nothing in common), numbers on the right in standard deviations. Hard and
+    easy sets are filled where their gap is more (or less) than chance gives, hollow where chance will do.
     """
     kinds = [k for k in ("share", "deviations") if (table["kind"] == k).any()]
     titles = {"share": "values (contexts, styles, ...)", "deviations": "numbers (blur, size, ...)"}
@@ -98,16 +99,23 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
         most = max(most, len(order))
         for name in SETS:
             rows = part[part["set"] == name].set_index("attribute").loc[order]
+            filled = rows["significant"] | (name == "random")
             figure.add_scatter(
                 x=rows["gap"],
                 y=[drawn(attribute) for attribute in order],
                 name=name,
                 mode="markers",
-                marker={"color": meaning(name), "size": 11, "symbol": _SYMBOL[name]},
+                marker={
+                    "color": meaning(name),
+                    "size": 11,
+                    "symbol": [_SYMBOL[name] + ("" if f else "-open") for f in filled],
+                    "line": {"width": 2, "color": meaning(name)},
+                },
                 error_x={"type": "data", "array": rows["ci95"], "thickness": 1.5, "width": 4},
-                legendgroup=name,
-                showlegend=column == 1,
-                hovertemplate=f"%{{y}}: gap %{{x:.2f}} with {name} supports<extra></extra>",
+                showlegend=False,
+                customdata=rows[["chance", "ci95"]],
+                hovertemplate=f"%{{y}}: gap %{{x:.2f}} with {name} supports; chance gives %{{customdata[0]:.2f}} "
+                "± %{customdata[1]:.2f}<extra></extra>",
                 row=1,
                 col=column,
             )
@@ -125,6 +133,7 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
             )
         figure.update_xaxes(title=axes[kind], rangemode="tozero", row=1, col=column)
         figure.update_yaxes(ticklabelstandoff=8, automargin=True, row=1, col=column)
+    _add_legend(figure, {name: (_SYMBOL[name], meaning(name)) for name in SETS})
     figure.update_layout(
         height=height or 150 + 38 * most,
         margin=_MARGIN | {"t": 84},
@@ -165,8 +174,19 @@ def plot_differences(rows: Sequence[Mapping[str, Any]], set_name: str = "hard", 
     return figure
 
 
+def _add_legend(figure: go.Figure, entries: Mapping[str, tuple[str, str]]) -> None:
+    """Names with their (symbol, colour), filled, where plotly would show the first point, which may be hollow."""
+    for name, (symbol, colour) in entries.items():
+        figure.add_scatter(
+            x=[None], y=[None], mode="markers", name=name, marker={"size": 11, "symbol": symbol, "color": colour}
+        )
+
+
 def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure:
-    """Accuracy without and with a shift of one attribute, the same queries; the costliest attribute on top."""
+    """Accuracy without and with a shift of one attribute, the same queries; the costliest attribute on top.
+
+    Filled where the cost is real (column significant), hollow where chance will do.
+    """
     table = table.dropna(subset=["cost"]).sort_values("cost")
     table["attribute"] = table["attribute"].map(drawn)
     figure = go.Figure()
@@ -188,14 +208,21 @@ def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure
             y=table["attribute"],
             mode="markers",
             name=name,
-            marker={"size": 12, "symbol": symbol, "color": colour},
+            marker={
+                "size": 12,
+                "symbol": [symbol + ("" if real else "-open") for real in table["significant"]],
+                "color": colour,
+                "line": {"width": 2, "color": colour},
+            },
+            showlegend=False,
             hovertemplate=f"%{{y}}, {name}: %{{x:.1f}}% right<extra></extra>",
         )
+        _add_legend(figure, {name: (symbol, colour)})
     for _, row in table.iterrows():
         figure.add_annotation(
             x=max(row["with_shift"], row["without_shift"]),
             y=row["attribute"],
-            text=f"{-row['cost']:+.1f} ± {row['ci95']:.1f} points",
+            text=f"{-row['cost']:+.1f} ± {row['ci95']:.1f} points{'' if row['significant'] else ', may be chance'}",
             showarrow=False,
             xanchor="left",
             xshift=12,
@@ -204,7 +231,7 @@ def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure
     figure.update_yaxes(automargin=True, ticklabelstandoff=8)
     figure.update_layout(
         height=height or 120 + 36 * len(table),
-        margin=_MARGIN | {"r": 130},
+        margin=_MARGIN | {"r": 150},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
     )
     return figure

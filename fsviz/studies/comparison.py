@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz.errors import BadInput
-from fsviz.numerics import mean_and_ci95
+from fsviz.numerics import holm, mean_and_ci95
 from fsviz.records import Dataset, Predictions, Tasks, Testbed
 from fsviz.studies import evaluate, frozen
 
@@ -219,20 +219,6 @@ def differences(lines: Sequence[Line], reference: str | None = None) -> pd.DataF
     found["p_holm"] = holm(found["p"].to_numpy(dtype=float))
     found["significant"] = found["p_holm"] < 0.05
     return found.sort_values("difference", ascending=False, ignore_index=True)
-
-
-def holm(p: np.ndarray) -> np.ndarray:
-    """p values corrected for their number (Holm 1979): the i-th smallest of n times n - i, never decreasing, at most 1.
-
-    NaNs stay NaN and are not counted.
-    """
-    p = np.asarray(p, dtype=float)
-    corrected = np.full(p.shape, np.nan)
-    real = np.flatnonzero(~np.isnan(p))
-    order = real[np.argsort(p[real], kind="stable")]
-    factors = len(order) - np.arange(len(order))
-    corrected[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0) if len(order) else []
-    return corrected
 
 
 # --- why: the queries that went wrong ----------------------------------------------------------------------------

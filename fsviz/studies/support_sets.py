@@ -27,7 +27,7 @@ from fsviz import datasets, evaluation, features
 from fsviz.difficulty import attribute_gaps, curated
 from fsviz.difficulty.attribute_gaps import Difference, attribute_names
 from fsviz.errors import BadInput, UnknownName
-from fsviz.numerics import mean_and_ci95
+from fsviz.numerics import clustered_mean, holm, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies import frozen
@@ -174,8 +174,8 @@ def _search_and_classify(
     return SupportSets(spec, found, said)
 
 
-def _classify(spec: Mapping[str, Any], table: Features, tasks: Tasks) -> Predictions:
-    dataset = datasets.load(spec["dataset"])
+def _classify(spec: Mapping[str, Any], table: Features, tasks: Tasks, dataset: Dataset | None = None) -> Predictions:
+    dataset = dataset or datasets.load(spec["dataset"])
     classes = dataset.split_class_ids(spec["split"])
     centre = evaluation_study.centre_for(spec["classifier"], dataset, table, classes)
     return evaluation.evaluate(table, tasks, spec["classifier"], device=spec["device"], centre=centre)
@@ -322,7 +322,8 @@ def coarsity_table(found: SupportSets, n_bins: int = 4) -> pd.DataFrame | None:
 
 
 def gap_table(found: SupportSets, dataset: Dataset, by: str = "task") -> pd.DataFrame:
-    """Mean gap of every attribute between support and query, for every set (see difficulty.attribute_gaps)."""
+    """Mean gap of every attribute between support and query, for every set, against what chance gives
+    (see difficulty.attribute_gaps)."""
     return attribute_gaps.gap_table(dataset, dict(found.tasks), by)
 
 
@@ -401,7 +402,12 @@ def curated_tasks(spec: Mapping[str, Any], attribute: str, query_group: str | No
     """Pairs of tasks that share classes and queries, without and with a shift of one attribute (appendix D)."""
     spec = checked_spec(spec)
     dataset = datasets.load(spec["dataset"])
-    table = features.load(dataset, spec["backbone"])
+    return _curated(spec, dataset, features.load(dataset, spec["backbone"]), attribute, query_group)
+
+
+def _curated(
+    spec: Mapping[str, Any], dataset: Dataset, table: Features, attribute: str, query_group: str | None = None
+) -> curated.CuratedPair:
     image_class_ids = np.full(len(dataset.image_class_ids()), PAD, dtype=np.int64)
     image_class_ids[table.image_ids] = table.class_ids
     return curated.sample_curated(
@@ -446,8 +452,12 @@ def shift_table(
     """What a shift of each attribute costs: accuracy in percent without and with it, on the same queries.
 
     Where too few images share a value, fewer queries a class are drawn than asked for.
-    Columns attribute, without_shift, with_shift, cost (percent points), ci95 (of the paired cost), n_tasks, n_query,
-    problem (a sentence where the images cannot give such tasks at all; numbers are then missing).
+    The interval of the cost is over classes with their images: tasks share images, so a thousand tasks of twenty
+    classes are twenty observations, each the mean over one class's queries. A column that has nothing to do with the
+    images splits each class's images by luck, and this is how far such luck carries.
+    Columns attribute, without_shift, with_shift, cost (percent points), ci95 and p (of the paired cost), n_tasks,
+    n_classes, n_query, problem (a sentence where the images cannot give such tasks at all; numbers are then missing),
+    p_holm (corrected for the number of attributes) and significant (p_holm below 5%).
     """
     spec = checked_spec(spec)
     dataset = datasets.load(spec["dataset"])
@@ -460,21 +470,25 @@ def shift_table(
         pair, problem = None, ""
         for n_query in dict.fromkeys((spec["n_query"], *(n for n in (5, 3, 2, 1) if n < spec["n_query"]))):
             try:
-                pair = curated_tasks({**spec, "n_query": n_query}, name)
+                pair = _curated({**spec, "n_query": n_query}, dataset, table, name)
                 break
             except BadInput as error:
                 problem = str(error)
         if pair is None:
-            rows.append((name, np.nan, np.nan, np.nan, np.nan, 0, 0, problem))
+            rows.append((name, *[np.nan] * 5, 0, 0, 0, problem))
             continue
         same, shifted = (
-            100 * evaluation.task_accuracy(_classify(spec, table, tasks))
+            100 * evaluation.query_right(_classify(spec, table, tasks, dataset))
             for tasks in (pair.without_shift, pair.with_shift)
         )
-        cost, half = mean_and_ci95(same - shifted)
-        rows.append((name, same.mean(), shifted.mean(), float(cost), float(half), len(same), n_query, ""))
-    columns = ["attribute", "without_shift", "with_shift", "cost", "ci95", "n_tasks", "n_query", "problem"]
-    return pd.DataFrame(rows, columns=columns)
+        class_ids = np.broadcast_to(pair.with_shift.class_ids[:, :, None], same.shape)
+        cost = clustered_mean(same - shifted, class_ids)
+        n_classes = len(np.unique(class_ids))
+        rows.append((name, same.mean(), shifted.mean(), *cost, len(same), n_classes, n_query, ""))
+    columns = ["attribute", "without_shift", "with_shift", "cost", "ci95", "p", "n_tasks", "n_classes", "n_query"]
+    costs = pd.DataFrame(rows, columns=[*columns, "problem"])
+    costs["p_holm"] = holm(costs["p"].to_numpy(dtype=float))
+    return costs.assign(significant=costs["p_holm"] < 0.05)
 
 
 # --- testbeds ----------------------------------------------------------------------------------------------------

@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from fsviz.difficulty import attribute_gaps as gaps_room
-from fsviz.difficulty.attribute_gaps import differences, gap_table, measure_gap, measure_gaps, read_attribute
+from fsviz.difficulty.attribute_gaps import (
+    differences,
+    gap_table,
+    measure_gap,
+    measure_gaps,
+    read_attribute,
+    shuffled_gaps,
+)
 from fsviz.difficulty.curated import attribute_groups, sample_curated
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.records import PAD, Dataset, Tasks
@@ -96,6 +105,62 @@ def test_table_over_sets() -> None:
     assert row["gap"] == pytest.approx((0.75 + 1 / 6) / 2)
     assert (row["kind"], row["n_tasks"]) == ("share", 2)
     assert len(table) == 6
+
+
+def test_shuffles_keep_every_class_its_values_and_leave_constant_ones_alone() -> None:
+    attributes = [read_attribute(DATASET, name) for name in ("context", "blur")]
+    shuffled = shuffled_gaps(attributes, TASKS, DATASET.image_class_ids(), n_shuffles=500)
+    assert shuffled.shape == (2, 500)
+    # a class of one value keeps it however values are dealt out: no gap but between the classes' own shares
+    fixed = small_dataset(IMAGES.assign(context=np.repeat(["night", "day"], 8)), ())
+    gaps = shuffled_gaps([read_attribute(fixed, "context")], TASKS, fixed.image_class_ids(), n_shuffles=20)
+    np.testing.assert_allclose(gaps, measure_gap(read_attribute(fixed, "context"), TASKS).gap.mean(), rtol=1e-6)
+
+
+def test_a_name_for_every_image_is_not_compared_with_chance() -> None:
+    images = pd.DataFrame({"class_id": np.repeat([0, 1], 40), "path": "", "file": [f"{i}.jpg" for i in range(80)]})
+    table = gap_table(small_dataset(images, ("file",)), {"hard": TASKS})
+    assert table["gap"].tolist() == [1.0] and np.isnan(table["ci95"]).all() and not table["significant"].any()
+
+
+def test_shuffled_gaps_are_the_gaps_of_shuffled_columns() -> None:
+    """Against the plain way: deal the column out anew, then measure."""
+    rng = np.random.default_rng(0)
+    images = IMAGES.assign(blur=IMAGES["blur"].where(IMAGES.index != 3))
+    for name, by in (("context", "class"), ("blur", "task")):
+        means = []
+        for _ in range(200):
+            dealt = images[name].to_numpy().copy()
+            for rows in (slice(0, 8), slice(8, 16)):
+                dealt[rows] = rng.permutation(dealt[rows])
+            attribute = read_attribute(small_dataset(images.assign(**{name: dealt}), ("blur",)), name)
+            means.append(np.nanmean(measure_gap(attribute, TASKS, by).gap))
+        attribute = read_attribute(small_dataset(images, ("blur",)), name)
+        found = shuffled_gaps([attribute], TASKS, DATASET.image_class_ids(), by, n_shuffles=4000)[0]
+        assert found.mean() == pytest.approx(np.mean(means), abs=4 * np.std(means) / 14)
+        assert found.std() == pytest.approx(np.std(means), rel=0.2)
+
+
+def test_gaps_of_noise_stay_within_chance_in_95_of_100_and_a_chosen_shift_does_not() -> None:
+    """Tasks that share images: 60 columns of coin flips and 60 of random numbers on 320 images."""
+    rng = np.random.default_rng(3)
+    noise = {f"flip {i}": rng.random(320) < 0.5 for i in range(60)}
+    noise |= {f"number {i}": rng.random(320) for i in range(60)}
+    images = pd.DataFrame({"class_id": np.repeat(np.arange(16), 20), "path": "", **noise})
+    classes = pd.DataFrame({"class_name": list("abcdefghijklmnop"), "split": "test", "n_images": 20, "node": ""})
+    dataset = Dataset("noise", "Noise", classes, {"test": np.arange(16)}, images=images, attributes=tuple(noise))
+    class_ids = np.argsort(rng.random((300, 16)), axis=1)[:, :4]
+    drawn = class_ids[:, :, None] * 20 + np.argsort(rng.random((300, 4, 20)), axis=2)
+    random = Tasks(class_ids, drawn[:, :, :3], drawn[:, :, 10:])
+    # a search that takes the first images of each class that are not queries: few images, the same in most tasks
+    found = Tasks(class_ids, np.sort(drawn[:, :, :10], axis=2)[:, :, :3], random.query)
+    table = gap_table(dataset, {"hard": found, "random": random})
+    inside = (np.abs(table["gap"] - table["chance"]) <= table["ci95"]).groupby(table["set"]).mean()
+    assert 0.88 <= inside["hard"] <= 0.99 and 0.88 <= inside["random"] <= 1  # 95 of 100, three deviations either way
+    assert table["significant"].sum() <= 1  # a family of noise is allowed one mistake in twenty times
+    shifted = replace(dataset, images=images.assign(chosen=images.index % 20 < 4), attributes=("chosen", "flip 0"))
+    table = gap_table(shifted, {"hard": found, "random": random})
+    assert table.loc[table["significant"], "attribute"].tolist() == ["chosen"]
 
 
 def test_a_dataset_without_attributes_says_how_to_add_them() -> None:

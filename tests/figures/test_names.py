@@ -43,7 +43,8 @@ MAP = ClassMap(
 
 def _gaps() -> pd.DataFrame:
     rows = [(name, kind, s, 0.5, 0.1) for name, kind in zip(N, ("share", "deviations")) for s in SETS]
-    return pd.DataFrame(rows, columns=["attribute", "kind", "set", "gap", "ci95"])
+    table = pd.DataFrame(rows, columns=["attribute", "kind", "set", "gap", "ci95"])
+    return table.assign(chance=0.1, significant=True)
 
 
 def _quarters() -> pd.DataFrame:
@@ -66,7 +67,9 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     support_sets.plot_gaps: (_gaps(),),
     support_sets.plot_differences: ([{"attribute": N[0], "value": N[1], "support": 0.8, "query": 0.1}],),
     support_sets.plot_shift_cost: (
-        pd.DataFrame({"attribute": N, "without_shift": 80.0, "with_shift": 70.0, "cost": 10.0, "ci95": 1.0}),
+        pd.DataFrame({"attribute": N, "without_shift": 80.0, "with_shift": 70.0, "cost": 10.0, "ci95": 1.0}).assign(
+            significant=False
+        ),
     ),
     support_sets.plot_stress: ([STRESS | {"backbone": n} for n in N], {"protonet": "prototypes"}, N[0]),
     overview.plot_hierarchy: (Hierarchy(("r", "a"), N, (None, "r"), np.array([1, 1]), N),),

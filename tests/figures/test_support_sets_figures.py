@@ -59,15 +59,20 @@ def test_gaps_shift_costs_and_differences_are_ordered_by_size() -> None:
         for name in SETS
     ]
     table = pd.DataFrame(rows, columns=["attribute", "kind", "set", "gap", "ci95", "n_tasks"])
+    table = table.assign(chance=0.2, significant=(table["set"] == "hard") & (table["attribute"] == "context"))
     figure = figures.plot_gaps(table)
-    hard = next(trace for trace in figure.data if trace.name == "hard")
+    hard, random, easy = (next(trace for trace in figure.data if trace.name == name) for name in SETS)
     assert list(hard.y) == ["style", "context"]  # the largest is drawn on top, which is last
+    assert list(hard.marker.symbol) == ["triangle-down-open", "triangle-down"]  # filled where chance will not do
+    assert list(random.marker.symbol) == ["circle"] * 2 and list(easy.marker.symbol) == ["triangle-up-open"] * 2
     costs = pd.DataFrame(
         {"attribute": ["x", "y", "z"], "without_shift": [80, 90, np.nan], "with_shift": [70, 60, np.nan]}
-    ).assign(cost=[10.0, 30.0, np.nan], ci95=1.0)
+    ).assign(cost=[10.0, 30.0, np.nan], ci95=1.0, significant=[False, True, False])
     drawn = figures.plot_shift_cost(costs)
     assert [a.y for a in drawn.layout.annotations] == ["x", "y"]
-    assert "-30.0 ± 1.0 points" in drawn.layout.annotations[1].text
+    assert [a.text for a in drawn.layout.annotations] == ["-10.0 ± 1.0 points, may be chance", "-30.0 ± 1.0 points"]
+    symbols = {trace.name: trace.marker.symbol for trace in drawn.data if trace.x[0] is not None and trace.name}
+    assert symbols["support is like query"] == ("circle-open", "circle")
     bars = figures.plot_differences(
         [{"attribute": "context", "value": "night", "support": 0.8, "query": 0.1}], set_name="hard"
     )

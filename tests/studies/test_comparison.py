@@ -95,14 +95,6 @@ def test_different_tasks_are_not_compared() -> None:
     assert [len(group) for group in comparison.groups(lines).values()] == [1, 1]
 
 
-def test_holm_by_hand() -> None:
-    assert comparison.holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])
-    assert comparison.holm(np.array([0.5, 0.9])).tolist() == pytest.approx([1.0, 1.0])
-    corrected = comparison.holm(np.array([np.nan, 0.02]))
-    assert np.isnan(corrected[0]) and corrected[1] == pytest.approx(0.02)
-    assert comparison.holm(np.array([])).size == 0
-
-
 def test_ranks_per_quartile() -> None:
     first = line("Fine", [1, 1, 0.5, 0.5, 0.2, 0.2, 0, 0], coarsity=EIGHT)
     second = line("Coarse", [0, 0, 0.5, 0.5, 0.3, 0.3, 1, 1], coarsity=EIGHT)

@@ -11,9 +11,11 @@ from fsviz.difficulty.fastdiffsel import select_supports
 from fsviz.difficulty.greedy import greedy_supports
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.features import store
+from fsviz.numerics import holm
 from fsviz.records import PAD
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
 from fsviz.studies import stress, support_sets
+from tests.studies.noise_dataset import make_noise
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
 
@@ -65,10 +67,25 @@ def test_a_curated_shift_costs_accuracy_where_the_attribute_matters(shifted) -> 
     assert table.loc["context", "cost"] > 10
     assert table.loc["context", "cost"] - table.loc["context", "ci95"] > 0
     assert abs(table.loc["noise", "cost"]) < 5
+    assert table["significant"].to_dict() == {"context": True, "noise": False}
     assert (table["problem"] == "").all()
     impossible = support_sets.shift_table({**SPEC, "n_shot": 30}).set_index("attribute")
     assert "needs 5 classes" in impossible.loc["context", "problem"]
     assert np.isnan(impossible.loc["context", "cost"])
+
+
+def test_shifts_of_coin_flips_cost_nothing_in_95_of_100_columns(tmp_path: Path, monkeypatch) -> None:
+    """Intervals over tasks that share 400 images exclude zero for half of such columns."""
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    make_noise(120)
+    table = support_sets.shift_table({"dataset": "noise", "backbone": "real", "n_tasks": 60})
+    assert (table["problem"] == "").all() and table["n_classes"].between(15, 20).all()
+    inside = (table["cost"].abs() <= table["ci95"]).mean()
+    assert 0.89 <= inside < 1  # 95 of 100, three deviations either way
+    assert (table["p"] < 0.05).mean() == pytest.approx(1 - inside)
+    assert table["significant"].sum() <= 1
+    families = [holm(ten) for ten in table["p"].to_numpy().reshape(12, 10)]
+    assert sum((family < 0.05).any() for family in families) <= 3  # ten columns may mislead in one time of twenty
 
 
 def test_curated_pairs_are_saved_as_testbeds(shifted) -> None:
@@ -235,6 +252,22 @@ def test_demo_order_of_accuracies(demo) -> None:
     accuracy = support_sets.summary(found)["accuracy"]
     assert accuracy["hard"] < accuracy["random"] - 15
     assert accuracy["random"] < accuracy["easy"]
+
+
+def test_demo_attributes_that_move_its_features_are_found_with_their_intervals(demo) -> None:
+    spec = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 100}
+    table = support_sets.shift_table(spec, ["context", "scale", "blur", "occlusion", "x"]).set_index("attribute")
+    assert table["significant"].to_dict() == {
+        "context": True,
+        "scale": True,
+        "blur": True,
+        "occlusion": True,
+        "x": False,
+    }
+    gaps = support_sets.gap_table(support_sets.find_support_sets(spec), demo).set_index(["attribute", "set"])
+    for name in ("context", "scale", "blur", "occlusion"):
+        assert gaps.loc[(name, "hard"), "significant"], name
+        assert abs(gaps.loc[(name, "random"), "gap"] - gaps.loc[(name, "random"), "chance"]) < 0.05
 
 
 def test_demo_hard_sets_stay_hard_for_other_methods_and_backbones(demo) -> None:

@@ -77,8 +77,9 @@ def _distribution(found: SupportSets) -> None:
     rho = numbers["spearman_loss_accuracy"]
     st.caption(
         f"{numbers['n_tasks']:,} tasks of split {spec['split']} ({shape}), features of {spec['backbone']}, "
-        f"classified by {study.classifiers()[spec['classifier']]}; means with 95% intervals. Only the support "
-        "images differ between the three curves: queries are the same. Hard supports are worse than random ones in "
+        f"classified by {study.classifiers()[spec['classifier']]}; means with 95% intervals over tasks of "
+        "these images. Only the support images differ between the three curves: queries are the same. Hard supports "
+        "are worse than random ones in "
         f"{numbers['harder_than_random']:.0%} of the tasks."
         + (f" Rank correlation of accuracy with low query loss: {rho:.2f}." if rho is not None else "")
     )

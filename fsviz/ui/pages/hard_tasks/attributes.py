@@ -37,11 +37,13 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     )
     st.plotly_chart(figures.plot_gaps(results.gaps(found, dataset, str(by))), key="gaps")
     st.caption(
-        f"Mean over {len(found):,} tasks with 95% intervals. Left: how much of the mix of values differs between "
-        "the support and the query images of a task (0: the same mix, 1: nothing in common). Right: difference of "
-        "their means, in standard deviations. Where hard lies to the right of random, the search chose support "
-        "images that differ from the queries in that attribute, although it never saw the attributes. Few support "
-        "images differ by chance too: random is what chance gives."
+        f"Mean over {len(found):,} tasks. Left: how much of the mix of values differs between the support and the "
+        "query images of a task (0: the same mix, 1: nothing in common). Right: difference of their means, in standard "
+        "deviations. Where hard lies to the right of random, the search chose support images that differ from the "
+        "queries in that attribute, although it never saw the attributes. Tasks share images, so chance is measured: "
+        "the attribute's values are dealt out anew among the images of each class 200 times, and bars show how far "
+        "95% of these shuffles stray. Filled: beyond chance (p below 5%, corrected for the number of attributes and "
+        "sets by Holm's method); hollow: chance will do."
     )
     st.subheader("What does a shift of one attribute cost?", anchor=False)
     spec = results.plain_spec(found, n_tasks=min(len(found), 200))
@@ -51,10 +53,13 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         fewer = table[(table["n_query"] > 0) & (table["n_query"] < spec["n_query"])]
         asked = ", ".join(f"{r['attribute']} {r['n_query']}" for _, r in fewer.iterrows())
         st.caption(
-            f"{int(table['n_tasks'].max())} pairs of tasks an attribute, without any search: all queries of a class "
+            f"{int(table['n_tasks'].max())} pairs of tasks per attribute, without any search: all queries of a class "
             "share one value (or the lower or upper third of a number); support images are drawn from the same "
-            "value or from others. Both tasks of a pair have the same queries. Points are paired differences with "
-            "95% intervals." + (f" Fewer queries a class where images are few: {asked}." if asked else "")
+            "value or from others. Both tasks of a pair have the same queries. Tasks share images, so the 95% "
+            "interval of a difference is over classes with their images: each class counts once, however many tasks "
+            f"hold it ({int(table['n_classes'].max())} classes at most). Filled: a real cost (p below 5%, corrected "
+            "for the number of attributes by Holm's method); hollow: a column of coin flips could do the same."
+            + (f" Fewer queries per class where images are few: {asked}." if asked else "")
         )
     problems = table[table["problem"] != ""]
     for _, row in problems.iterrows():

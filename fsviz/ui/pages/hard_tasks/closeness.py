@@ -23,7 +23,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     st.plotly_chart(figures.plot_by_coarsity(table), key="by_coarsity")
     st.caption(
         f"{len(found):,} tasks in four groups by coarsity, the mean squared distance in meaning between the classes "
-        "of a task; means with 95% intervals. Classes that mean nearly the same are harder to tell apart. Where "
-        "hard supports cost about as much at every distance, the two problems add up. Draw classes 'close in "
-        "meaning' in the sidebar for more tasks on the left."
+        "of a task; means with 95% intervals over tasks of these images. Classes that mean nearly the same "
+        "are harder to tell apart. Where hard supports cost about as much at every distance, the two problems add up. "
+        "Draw classes 'close in meaning' in the sidebar for more tasks on the left."
     )

@@ -96,8 +96,8 @@ def _matrix(result: Mapping[str, Any], source: str, n_tasks: int) -> None:
     )
     st.caption(
         f"Points lost from random to hard support sets that were searched with {source} and prototypes, and both "
-        f"accuracies in percent; {n_tasks} tasks, paired 95% intervals. A loss in the other rows and columns means "
-        f"that the difficulty is in the images, not only in one classifier. {words}"
+        f"accuracies in percent; {n_tasks} tasks, paired 95% intervals over tasks of these images. A loss in the "
+        f"other rows and columns means that the difficulty is in the images, not only in one classifier. {words}"
     )
 
 

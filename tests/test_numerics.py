@@ -1,0 +1,49 @@
+"""Intervals and corrections that several rooms share: hand-computed values, then coverage where the truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fsviz.numerics import clustered_mean, holm, mean_and_ci95
+
+
+def test_holm_by_hand() -> None:
+    assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])
+    assert holm(np.array([0.5, 0.9])).tolist() == pytest.approx([1.0, 1.0])
+    corrected = holm(np.array([np.nan, 0.02]))
+    assert np.isnan(corrected[0]) and corrected[1] == pytest.approx(0.02)
+    assert holm(np.array([])).size == 0
+
+
+def test_clusters_of_one_size_are_a_t_test_over_their_means() -> None:
+    values = np.random.default_rng(0).normal(1.0, 2.0, (12, 7))
+    mean, half, p = clustered_mean(values, np.broadcast_to(np.arange(12)[:, None] + 40, values.shape))
+    expected = stats.ttest_1samp(values.mean(1), 0.0)
+    low, high = expected.confidence_interval(0.95)
+    assert (mean, mean - half, mean + half, p) == pytest.approx((values.mean(), low, high, expected.pvalue))
+
+
+def test_clusters_by_hand_and_at_the_edges() -> None:
+    # deviations from the mean 2 sum to -3 in one cluster and 3 in the other: sqrt((9 + 9) * 2 / 1) / 4 = 1.5
+    mean, half, _ = clustered_mean(np.array([1.0, 0.0, 3.0, 4.0, np.nan]), np.array([0, 0, 5, 5, 9]))
+    assert mean == 2 and half == pytest.approx(1.5 * stats.t.ppf(0.975, 1))
+    assert np.isnan(clustered_mean(np.array([1.0, 2.0]), np.array([3, 3]))[1:]).all()
+    assert clustered_mean(np.zeros(4), np.array([0, 0, 1, 1])) == (0.0, 0.0, 1.0)
+    assert clustered_mean(np.ones(4), np.array([0, 0, 1, 1])) == (1.0, 0.0, 0.0)
+    assert np.isnan(clustered_mean(np.array([]), np.array([]))).all()
+
+
+def test_clustered_intervals_cover_where_plain_ones_do_not() -> None:
+    rng = np.random.default_rng(1)
+    clusters = np.repeat(np.arange(15), 20)
+    plain = clustered = 0
+    for _ in range(1000):
+        values = rng.normal(size=15)[clusters] + rng.normal(size=len(clusters))
+        mean, half = mean_and_ci95(values)
+        plain += abs(mean) <= half
+        mean, half, _ = clustered_mean(values, clusters)
+        clustered += abs(mean) <= half
+    assert 930 <= clustered <= 970
+    assert plain < 600
