@@ -30,7 +30,7 @@ def run(progress: Callable[[str], None]) -> dict[str, object]:
     from fsviz.features.backbones import load_backbone, normalised
     from fsviz.features.decoding import Decoder
     from fsviz.features.device import cores
-    from fsviz.features.extraction import default_batch, default_workers, extract_shard, key_of
+    from fsviz.features.extraction import compute_shard, default_batch, default_workers, key_of, store_shards
 
     home_before = os.environ.get("FSVIZ_HOME")
     with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +59,8 @@ def run(progress: Callable[[str], None]) -> dict[str, object]:
             def whole(decoder: Decoder) -> tuple[float, np.ndarray]:
                 store.remove(key, label)
                 started = time.perf_counter()
-                shards = [extract_shard(dataset, backbone, i, decoder) for i in range(store.n_shards(IMAGES))]
+                shards = [compute_shard(dataset, backbone, i, decoder) for i in range(store.n_shards(IMAGES))]
+                store_shards(dataset, backbone, lambda: shards, {})
                 return time.perf_counter() - started, np.concatenate([shard.values for shard in shards])
 
             bare_seconds, whole_seconds, difference = [], [], 0.0

@@ -122,6 +122,11 @@ class Features:
     class_ids: np.ndarray
     key: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def remake(self) -> str:
+        """How to make them again, in words."""
+        return remake_features(self.dataset, self.backbone, self.key)
+
     def rows_of(self, image_ids: np.ndarray) -> np.ndarray:
         """Row of every image_id, PAD where an id is PAD or has no features; any shape."""
         size = int(self.image_ids.max()) + 1 if len(self.image_ids) else 0
@@ -129,6 +134,15 @@ class Features:
         row[self.image_ids] = np.arange(len(self.image_ids))
         ids = np.where((image_ids < 0) | (image_ids >= size), size, image_ids)
         return row[ids]
+
+
+def remake_features(dataset: str, backbone: str, key: Mapping[str, Any]) -> str:
+    """The command that makes features of this key again: they are imported, or extracted from images."""
+    if "imported" in key:
+        return f"import them again with 'python -m fsviz import-features {dataset} FILE --backbone {backbone}'"
+    name, _, weights = backbone.partition("@")
+    checkpoint = " --checkpoint FILE" if weights and not key.get("warning") else ""
+    return f"extract them again with 'python -m fsviz extract {dataset} --backbone {name}{checkpoint} --again'"
 
 
 @dataclass(frozen=True)

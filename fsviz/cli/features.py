@@ -113,7 +113,10 @@ def run_features(args: argparse.Namespace) -> dict[str, Any]:
 def show_features(result: dict[str, Any]) -> str:
     if "features" not in result:
         return show_import(result)
-    rows = [{**row, "note": "random weights" if row["warning"] else ""} for row in result["features"]]
+    rows = [
+        {**row, "note": "damaged" if row["damaged"] else "random weights" if row["warning"] else ""}
+        for row in result["features"]
+    ]
     return table(rows, ["dataset", "backbone", "n_images", "dims", "skipped", "dtype", "origin", "note"])
 
 

@@ -133,9 +133,7 @@ def check_tasks(features: Features, tasks: Tasks) -> None:
     if len(tasks) == 0:
         raise BadInput("There are no tasks to evaluate. Sample at least one.")
     if len(features.values) == 0:
-        raise Missing(
-            f"The features of {features.dataset!r} under {features.backbone!r} are empty. Extract them again."
-        )
+        raise Missing(f"The features of {features.dataset!r} under {features.backbone!r} are empty: {features.remake}.")
     row_of = _row_lookup(features)
     for start in range(0, len(tasks), _BLOCK):
         part = slice(start, start + _BLOCK)
@@ -265,7 +263,7 @@ def _check_rows(features: Features, rows: np.ndarray) -> None:
             f"The features of image {features.image_ids[bad[0]]} (class {features.class_ids[bad[0]]}) of "
             f"{features.dataset!r} under {features.backbone!r} hold NaN or infinite numbers"
             f"{'' if len(bad) == 1 else f', and those of {len(bad) - 1} more'}. "
-            "Features must be finite: extract them again."
+            f"Features must be finite: {features.remake}."
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from fsviz import workspace
 from fsviz.errors import BadInput, Cancelled, Missing
 from fsviz.features import store
 from fsviz.features.backbones import DEFAULT, Backbone, load_backbone
@@ -77,11 +78,13 @@ def extract(
             if again:
                 store.remove(key, label)
             stored = store.find(key, label)
-            if stored is not None:
+            if stored is not None and store.is_stored(key, label):
                 return _result(stored, backbone, None, n_images)
             done = {i for i in store.shards_done(key, label) if store.load_shard(key, label, i) is not None}
             todo = [i for i in range(store.n_shards(n_images)) if i not in done]
             before = sum(len(store.shard_ids(n_images, i)) for i in done)
+            twice = n_bytes(2 * n_images - before, backbone.dims)  # in parts, and joined
+            workspace.require_space(twice, "The features")
             started, finished, ready = time.perf_counter(), 0, before
             with _threads(decoder.workers, backbone.device):
                 for count in _shards(dataset, backbone, todo, decoder, batch, n_images, should_stop):
@@ -90,36 +93,33 @@ def extract(
                         progress(ready, n_images, _pace(started, finished, n_images - ready))
                 rate = finished / (time.perf_counter() - started) if finished else None
                 where = describe(backbone.device)
-            _refuse_empty(dataset, key, label, n_images)
             facts = {"images_per_second": rate, "device": where, "resumed": before}
-            store.finish(key, label, dataset, facts)
+            try:
+                store_shards(dataset, backbone, lambda: store.each_shard(key, label, n_images), facts)
+            except BadInput:  # nothing in them is worth keeping
+                store.drop_shards(key, label)
+                raise
+            store.drop_shards(key, label)
         found = store.find(key, label)
         assert found is not None
         return _result(found, backbone, rate, before)
 
 
-def extract_shard(
+def compute_shard(
     dataset: Dataset, backbone: Backbone, index: int, decoder: Decoder, batch: int | None = None
 ) -> store.Shard:
-    """One shard of an extraction, for runs that are cut into chunks; joins the shards when it was the last one."""
-    n_images = check_pixels(dataset)
-    key, label = key_of(dataset, backbone), backbone.label
-    stored = store.find(key, label)
-    if stored is not None:
-        return store.stored_shard(stored, index)
-    shard = store.load_shard(key, label, index)
-    if shard is None:
-        with _threads(decoder.workers, backbone.device):
-            for _ in _shards(dataset, backbone, [index], decoder, batch, n_images):
-                pass
-        shard = store.load_shard(key, label, index)
-        assert shard is not None
-    if len(store.shards_done(key, label)) == store.n_shards(n_images):
-        with store.locked(key, label, wait=True):
-            if store.find(key, label) is None:
-                _refuse_empty(dataset, key, label, n_images)
-                store.finish(key, label, dataset, {"device": describe(backbone.device)})
-    return shard
+    """One shard of an extraction, for runs that are cut into chunks; nothing is stored."""
+    batches = _cut(store.shard_ids(check_pixels(dataset), index), batch or default_batch(backbone.device))
+    with _threads(decoder.workers, backbone.device):
+        return _joined(list(_computed(dataset, batches, backbone, decoder)))
+
+
+def store_shards(
+    dataset: Dataset, backbone: Backbone, shards: Callable[[], Iterable[store.Shard]], facts: dict[str, Any]
+) -> Path:
+    """Stores the features of a whole extraction; `shards` gives its shards in order, each time it is called."""
+    _refuse_empty(dataset, shards())
+    return store.join(key_of(dataset, backbone), backbone.label, dataset, shards, facts)
 
 
 def compute(
@@ -146,6 +146,11 @@ def key_of(dataset: Dataset, backbone: Backbone) -> dict[str, Any]:
         "preprocessing": backbone.preprocessing.as_dict(),
     }
     return {**key, "warning": backbone.warning} if backbone.warning else key
+
+
+def n_bytes(n_images: int, dims: int) -> float:
+    """How large the features of so many images are, at most."""
+    return 4.0 * n_images * dims
 
 
 def check_pixels(dataset: Dataset) -> int:
@@ -202,9 +207,7 @@ def _shards(
                 raise Cancelled("The extraction was stopped. Run it again to continue: finished parts are kept.")
             parts.append(next(computed))
             yield len(parts[-1].image_ids) + len(parts[-1].skipped)
-        values, kept = np.concatenate([p.values for p in parts]), np.concatenate([p.image_ids for p in parts])
-        skipped = tuple(pair for part in parts for pair in part.skipped)
-        store.save_shard(key, label, index, store.Shard(values, kept, skipped))
+        store.save_shard(key, label, index, _joined(parts))
 
 
 def _computed(
@@ -278,17 +281,19 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _refuse_empty(dataset: Dataset, key: dict[str, Any], label: str, n_images: int) -> None:
+def _joined(parts: Sequence[store.Shard]) -> store.Shard:
+    values, kept = np.concatenate([p.values for p in parts]), np.concatenate([p.image_ids for p in parts])
+    return store.Shard(values, kept, tuple(pair for part in parts for pair in part.skipped))
+
+
+def _refuse_empty(dataset: Dataset, shards: Iterable[store.Shard]) -> None:
     """When not one image can be read, something is wrong with the folder, and there is nothing to keep."""
-    shards = (store.load_shard(key, label, index) for index in range(store.n_shards(n_images)))
-    first = ""
+    skipped: list[str] = []
     for shard in shards:
-        if shard is not None and len(shard.image_ids):
+        if len(shard.image_ids):
             return
-        if shard is not None and shard.skipped and not first:
-            first = shard.skipped[0][1]
-    store.remove(key, label)
-    raise BadInput(f"None of the {n_images} images of {dataset.title} can be read. The first one: {first}")
+        skipped += [reason for _, reason in shard.skipped]
+    raise BadInput(f"None of the {len(skipped)} images of {dataset.title} can be read. The first one: {skipped[0]}")
 
 
 def _result(about: dict[str, Any], backbone: Backbone, rate: float | None, resumed: int) -> Extracted:

@@ -498,7 +498,7 @@ def _dataset(
 
 
 def _refuse_taken(dataset: Dataset, backbone: str) -> None:
-    if backbone in store.available(dataset):
+    if backbone in store.available(dataset) and store.is_readable(dataset, backbone):
         raise BadInput(
             f"{dataset.title} has features named {backbone!r} already. Choose another name with --backbone NAME"
             + (", or replace the dataset with --replace." if dataset.origin == "features" else ".")

@@ -20,7 +20,7 @@ import shutil
 import time
 import weakref
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +30,8 @@ import numpy as np
 import pandas as pd
 
 from fsviz import workspace
-from fsviz.errors import BadInput, Missing, WorkspaceError
-from fsviz.records import Dataset, Features
+from fsviz.errors import BadInput, FsvizError, Missing, WorkspaceError
+from fsviz.records import Dataset, Features, remake_features
 
 VERSION = 1
 SHARD = 128  # images; a kill loses at most this many
@@ -95,6 +95,14 @@ def available(dataset: Dataset) -> list[str]:
     return list(dict.fromkeys(labels))
 
 
+def is_readable(dataset: Dataset, backbone: str) -> bool:
+    """Whether `load` would give features: damaged ones may be made again under the same name."""
+    try:
+        return len(load(dataset, backbone).values) > 0
+    except FsvizError:
+        return False
+
+
 def list_features() -> list[dict[str, Any]]:
     """All features at hand, shipped and in the workspace: one dictionary each, plain values."""
     rows = []
@@ -146,18 +154,15 @@ def find(key: Mapping[str, Any], label: str) -> dict[str, Any] | None:
     return None if about is None or about.get("key") != key else {**about, "path": str(folder)}
 
 
+def is_stored(key: Mapping[str, Any], label: str) -> bool:
+    """Whether the features with exactly this key are there and can be read."""
+    about = find(key, label)
+    return about is not None and _is_whole(about)
+
+
 def open_found(about: Mapping[str, Any]) -> Features:
     """The features that `find` found."""
     return _open(about)
-
-
-def stored_shard(about: Mapping[str, Any], index: int) -> Shard:
-    """The part of finished features that was one shard."""
-    features = _open(about)
-    low, high = index * SHARD, (index + 1) * SHARD
-    rows = np.flatnonzero((features.image_ids >= low) & (features.image_ids < high))
-    skipped = ((int(s["image_id"]), str(s["reason"])) for s in about["skipped"])
-    return Shard(features.values[rows], features.image_ids[rows], tuple(p for p in skipped if low <= p[0] < high))
 
 
 def remove(key: Mapping[str, Any], label: str) -> None:
@@ -225,22 +230,41 @@ def shards_done(key: Mapping[str, Any], label: str) -> set[int]:
     return {int(path.stem) for path in folder.glob("[0-9]*.npz")} if folder.is_dir() else set()
 
 
-def finish(key: Mapping[str, Any], label: str, dataset: Dataset, facts: Mapping[str, Any]) -> Path:
-    """Joins all shards into the finished features and removes them."""
-    count = n_shards(len(dataset.images) if dataset.images is not None else 0)
+def join(
+    key: Mapping[str, Any],
+    label: str,
+    dataset: Dataset,
+    shards: Callable[[], Iterable[Shard]],
+    facts: Mapping[str, Any],
+) -> Path:
+    """Stores all shards as the finished features. `shards` is called more than once: they are never all in memory."""
     paths = dataset.images["path"].astype(str).to_numpy() if "path" in dataset.images else None
     image_ids, skipped, half = [], [], True
-    for shard in _each_shard(key, label, count):  # once for the rows, once more for the values: never all in memory
+    for shard in shards():
         image_ids.append(shard.image_ids)
         half = half and _fits_half(shard.values)
         for image_id, reason in shard.skipped:
             where = "" if paths is None else str(paths[image_id])
             skipped.append({"image_id": image_id, "path": where, "reason": reason})
     ids = np.concatenate(image_ids)
-    values = (shard.values for shard in _each_shard(key, label, count))
-    path = _write(key, label, values, half, ids, dataset.image_class_ids()[ids], skipped, facts)
+    values = (shard.values for shard in shards())
+    return _write(key, label, values, half, ids, dataset.image_class_ids()[ids], skipped, facts)
+
+
+def each_shard(key: Mapping[str, Any], label: str, n_images: int) -> Iterator[Shard]:
+    """The kept shards of an extraction, all of them in order."""
+    for index in range(n_shards(n_images)):
+        shard = load_shard(key, label, index)
+        if shard is None:
+            raise WorkspaceError(
+                f"Part of the extraction in {_partial(key, label)} is gone. Run the same command again to make it."
+            )
+        yield shard
+
+
+def drop_shards(key: Mapping[str, Any], label: str) -> None:
+    """Forgets the kept shards of an extraction that has ended."""
     shutil.rmtree(_partial(key, label), ignore_errors=True)
-    return path
 
 
 def n_shards(n_images: int) -> int:
@@ -285,16 +309,6 @@ def locked(key: Mapping[str, Any], label: str, wait: bool = False) -> Iterator[N
 
 
 # Private steps
-
-
-def _each_shard(key: Mapping[str, Any], label: str, count: int) -> Iterator[Shard]:
-    for index in range(count):
-        shard = load_shard(key, label, index)
-        if shard is None:
-            raise WorkspaceError(
-                f"Part of the extraction in {_partial(key, label)} is gone. Run the same command again to make it."
-            )
-        yield shard
 
 
 def _fits_half(values: np.ndarray) -> bool:
@@ -345,12 +359,20 @@ def _open(about: Mapping[str, Any]) -> Features:
         rows = pd.read_parquet(folder / "rows.parquet")
         if values.ndim != 2 or len(values) != len(rows):
             raise ValueError(f"{values.shape} values for {len(rows)} rows")
-    except (OSError, ValueError) as error:
+        ids, classes = rows["image_id"].to_numpy(np.int64), rows["class_id"].to_numpy(np.int64)
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        again = remake_features(str(about["key"].get("dataset")), str(about["label"]), about["key"])
         raise WorkspaceError(
-            f"The features in {folder} cannot be read ({error}). Delete that folder and extract them again."
+            f"The features in {folder} are damaged ({error}). {again[0].upper()}{again[1:]}."
         ) from error
-    ids, classes = rows["image_id"].to_numpy(np.int64), rows["class_id"].to_numpy(np.int64)
     return Features(str(about["key"]["dataset"]), str(about["label"]), values, ids, classes, about["key"])
+
+
+def _is_whole(about: Mapping[str, Any]) -> bool:
+    try:
+        return len(_open(about).values) > 0
+    except WorkspaceError:
+        return False
 
 
 def _shipped(dataset: Dataset, backbone: str) -> Features | None:
@@ -400,6 +422,7 @@ def _row(about: Mapping[str, Any], path: Path, origin: str) -> dict[str, Any]:
         "dtype": about.get("dtype"),
         "origin": origin,
         "warning": key.get("warning", ""),
+        "damaged": origin == "workspace" and not _is_whole({**about, "path": str(path)}),
         "path": str(path),
     }
 

@@ -3,16 +3,14 @@
 The spec of a run:
     {"study": "extraction", "dataset": name, "backbone": name, "checkpoint": file or null, "device": "auto",
      "batch": null, "workers": null}
-A chunk is one shard of the store. Its features go straight into the workspace's feature store; what the chunk
-returns is only what the page shows: counts, seconds, and the images that could not be read.
-Every worker must see the same workspace.
+A chunk is the features of one shard of images. When all are there, `finish` stores them as the dataset's features,
+and the run lets its chunks go. Whoever computes a chunk must see the images.
 """
 
 from __future__ import annotations
 
 import atexit
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,7 @@ from fsviz.features import store
 from fsviz.records import Dataset
 
 DEFAULT_BACKBONE = "efficientnet_lite0"
+TRANSIENT = True  # the features are kept in the store, not a second time in the run
 
 
 def prepare(spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -34,7 +33,12 @@ def prepare(spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     dataset = datasets.load(_text(spec, "dataset"))
     n_images = check_pixels(dataset)
     backbone = _backbone(*_backbone_choice(spec))
-    frozen = {
+    if store.is_stored(key_of(dataset, backbone), backbone.label):
+        raise BadInput(
+            f"The features of {dataset.title} under {backbone.label} are there already. To make them again: "
+            f"'python -m fsviz extract {dataset.name} --backbone {backbone.name} --again'."
+        )
+    settled = {
         "backbone": str(spec.get("backbone") or DEFAULT_BACKBONE),
         "n_images": n_images,
         "dims": backbone.dims,
@@ -43,7 +47,7 @@ def prepare(spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "warning": backbone.warning,
         "fingerprint": key_of(dataset, backbone)["fingerprint"],
     }
-    return {**spec, **frozen}
+    return {**spec, **settled}
 
 
 def plan(spec: Mapping[str, Any]) -> int:
@@ -54,38 +58,36 @@ def plan(spec: Mapping[str, Any]) -> int:
     return store.n_shards(int(n_images))
 
 
-def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
-    """Computes and stores one shard (or finds it stored); the last one to finish joins them."""
-    from fsviz.features.extraction import check_pixels, default_workers, extract_shard
+def n_bytes(spec: Mapping[str, Any]) -> float:
+    """The features twice: in chunks and, for a moment, stored beside them."""
+    from fsviz.features.extraction import n_bytes
 
-    dataset = _dataset(spec["dataset"], str(spec.get("folder")))
-    if spec.get("fingerprint") not in (None, store.fingerprint(dataset)):
-        raise BadInput(f"The images of {dataset.title} changed since this run was made. Start a new one.")
-    n_images = check_pixels(dataset)
+    return n_bytes(2 * int(spec["n_images"]), int(spec["dims"]))
+
+
+def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+    """Features (n, D) of the images of one shard, and the images that could not be read with the reasons."""
+    from fsviz.features.extraction import check_pixels, compute_shard, default_workers
+
+    dataset = _dataset(spec)
     backbone = _backbone(*_backbone_choice(spec))
     workers = spec.get("workers")
-    workers = default_workers(n_images, backbone.device) if workers is None else int(workers)
-    started = time.perf_counter()
-    shard = extract_shard(dataset, backbone, index, _decoder(dataset, workers), spec.get("batch"))
-    seconds = time.perf_counter() - started
-    images, before = _pace.get(str(spec.get("folder")), (0, 0.0))
-    _pace[str(spec.get("folder"))] = (images + len(shard.image_ids) + len(shard.skipped), before + seconds)
+    workers = default_workers(check_pixels(dataset), backbone.device) if workers is None else int(workers)
+    shard = compute_shard(dataset, backbone, index, _decoder(dataset, workers), spec.get("batch"))
     return {
-        "n_images": np.array([len(shard.image_ids)]),
-        "seconds": np.array([seconds]),
+        "values": shard.values,
+        "image_ids": shard.image_ids,
         "skipped": np.array([image_id for image_id, _ in shard.skipped], np.int64),
         "reasons": np.array([reason for _, reason in shard.skipped], np.str_),
     }
 
 
 def summarise(spec: Mapping[str, Any], chunks: Iterable[Mapping[str, np.ndarray]]) -> dict[str, Any]:
-    """Images done and skipped so far, and how fast."""
-    done, seconds, skipped = 0, 0.0, []
+    """Images done and skipped so far."""
+    done, skipped = 0, []
     for chunk in chunks:
-        done += int(chunk["n_images"][0])
-        seconds += float(chunk["seconds"][0])
-        pairs = zip(chunk["skipped"].tolist(), chunk["reasons"].tolist(), strict=True)
-        skipped += [{"image_id": image_id, "reason": reason} for image_id, reason in pairs]
+        done += len(chunk["image_ids"])
+        skipped += [{"image_id": image_id, "reason": reason} for image_id, reason in _skipped(chunk)]
     return {
         "dataset": spec["dataset"],
         "backbone": spec.get("label") or spec.get("backbone") or DEFAULT_BACKBONE,
@@ -93,23 +95,32 @@ def summarise(spec: Mapping[str, Any], chunks: Iterable[Mapping[str, np.ndarray]
         "n_total": spec.get("n_images"),
         "dims": spec.get("dims"),
         "skipped": skipped,
-        "images_per_second": (done + len(skipped)) / seconds if seconds > 0 else None,
         "device": spec.get("device"),
         "warning": spec.get("warning", ""),
     }
 
 
-def describe(spec: Mapping[str, Any], index: int) -> str:
-    """A line beside the progress bar: images, speed, and time left at that speed."""
-    total = int(spec.get("n_images") or 0)
-    ready = min(total, (index + 1) * store.SHARD)
-    text = f"{ready:,} of {total:,} images"
-    images, seconds = _pace.get(str(spec.get("folder")), (0, 0.0))
-    if not images or seconds <= 0:
-        return text
-    from fsviz.features.extraction import duration
+def finish(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """The summary, after storing the features of all chunks."""
+    from fsviz.features.device import describe as in_words
+    from fsviz.features.extraction import store_shards
 
-    return f"{text}, {images / seconds:.1f} images/s, {duration((total - ready) * seconds / images)} left"
+    def shards() -> Iterator[store.Shard]:
+        return (store.Shard(chunk["values"], chunk["image_ids"], _skipped(chunk)) for chunk in chunks)
+
+    backbone = _backbone(*_backbone_choice(spec))
+    store_shards(_dataset(spec), backbone, shards, {"device": in_words(backbone.device)})
+    return summarise(spec, chunks)
+
+
+def _skipped(chunk: Mapping[str, np.ndarray]) -> tuple[tuple[int, str], ...]:
+    return tuple(zip(chunk["skipped"].tolist(), chunk["reasons"].tolist(), strict=True))
+
+
+def describe(spec: Mapping[str, Any], index: int) -> str:
+    """A line beside the progress bar."""
+    total = int(spec.get("n_images") or 0)
+    return f"{min(total, (index + 1) * store.SHARD):,} of {total:,} images"
 
 
 def extract_now(
@@ -163,13 +174,20 @@ def _backbone(name: str, checkpoint: str | None, device: str) -> Any:
     return load_backbone(name, checkpoint, device)
 
 
+def _dataset(spec: Mapping[str, Any]) -> Dataset:
+    """The dataset that the run was made for. Other images since would give features of neither."""
+    dataset = _dataset_of_run(spec["dataset"], str(spec.get("folder")))
+    if spec.get("fingerprint") not in (None, store.fingerprint(dataset)):
+        raise BadInput(f"The images of {dataset.title} changed since this run was made. Start a new one.")
+    return dataset
+
+
 @lru_cache(maxsize=1)
-def _dataset(name: str, run: str) -> Dataset:
-    """Read once a run; `run_chunk` notices when it is not the one that the run was made for."""
+def _dataset_of_run(name: str, run: str) -> Dataset:
+    """Read once a run."""
     return datasets.load(name)
 
 
-_pace: dict[str, tuple[int, float]] = {}  # run folder -> images and seconds of this process, for `describe`
 _decoders: dict[tuple[int, int], Any] = {}
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -108,3 +110,27 @@ def test_features_are_imported_by_either_command(tmp_path: Path, home: Path, cap
     assert main(["import-features", "mine", str(tmp_path / "x.npz"), "--replace"]) == 0
     assert "4 features of 3 dimensions in 2 classes are the new dataset mine" in capsys.readouterr().out
     assert "already" in refused(capsys, "features", "import", "mine", str(tmp_path / "x.npz"))
+
+
+@pytest.mark.parametrize("name", ["values.npy", "rows.parquet"])
+@pytest.mark.parametrize("size", [0, 90, None], ids=["empty", "cut", "gone"])
+def test_damaged_features_are_named_and_the_command_in_the_sentence_makes_them_again(
+    pictures, capsys, tmp_path, name, size
+) -> None:
+    made = run(capsys, "extract", "pictures", "--backbone", "conv64f", "--device", "cpu")
+    np.savez(tmp_path / "mine.npz", features=np.arange(24.0).reshape(6, 4) ** 1.5, labels=["a", "b"] * 3)
+    there = run(capsys, "import-features", "pictures", str(tmp_path / "mine.npz"), "--backbone", "mine")
+    for path, backbone in ((made["path"], "conv64f"), (there["path"], "mine")):
+        file = Path(path) / name
+        content = (Path(path) / "values.npy").read_bytes()
+        file.write_bytes(file.read_bytes()[:size]) if size is not None else file.unlink()
+        assert main(["features"]) == 0
+        assert "damaged" in capsys.readouterr().out
+        sampler = ["--sampler", "uniform", "--split", "test", "--n-way", "2", "--n-shot", "1", "--n-query", "1"]
+        told = refused(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler)
+        command = shlex.split(
+            re.search(r"'python -m fsviz ([^']*)'", told)[1].replace("FILE", str(tmp_path / "mine.npz"))
+        )
+        run(capsys, *command)
+        assert (Path(path) / "values.npy").read_bytes() == content
+        run(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler, "--n-tasks", "5")

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import torch
 
-from fsviz import datasets, features
+from fsviz import datasets, features, workspace
 from fsviz.errors import BadInput, Cancelled, FsvizError, Missing, WorkspaceError
 from fsviz.features import extraction, store
 from fsviz.features.backbones import Backbone, load_backbone
@@ -313,7 +313,11 @@ def test_a_really_full_disk_keeps_what_was_finished(
     try:
         monkeypatch.setenv("FSVIZ_HOME", str(disk / "workspace"))
         dataset = make_dataset(40)
-        with pytest.raises(WorkspaceError, match="No space left on device"):
+        with pytest.raises(WorkspaceError, match=r"The features need about 512 KB, .* Make room"):
+            extract(dataset, conv, batch=8)
+        assert not any(disk.rglob("*.npz"))  # found before the work began
+        with monkeypatch.context() as blind, pytest.raises(WorkspaceError, match="No space left on device"):
+            blind.setattr(workspace, "require_space", lambda *_: None)  # another program fills the disk meanwhile
             extract(dataset, conv, batch=8)
         left = sorted(p.name for p in disk.rglob("*") if p.is_file())
         assert left in (["00000.npz", "00001.npz"], ["00000.npz", "00001.npz", "00002.npz"]), "finished shards only"

@@ -110,12 +110,15 @@ def test_a_damaged_store_says_so_and_does_not_hide_the_rest(make_dataset) -> Non
     dataset = make_dataset(4)
     path, other = save(dataset), save(dataset, "net2")
     (path / "values.npy").write_bytes(b"\x93NUMPY cut")
-    with pytest.raises(WorkspaceError, match="Delete that folder"):
+    with pytest.raises(
+        WorkspaceError, match=r"Extract them again with 'python -m fsviz extract .* --backbone net --again'"
+    ):
         features.load(dataset, "net")
+    assert [row["damaged"] for row in features.list_features() if row["dataset"] == dataset.name] == [True, False]
     (path / "about.json").write_text("{ not json")
     assert features.available(dataset) == ["net2"]
     (other / "rows.parquet").unlink()
-    with pytest.raises(WorkspaceError, match="cannot be read"):
+    with pytest.raises(WorkspaceError, match="are damaged"):
         features.load(dataset, "net2")
 
 

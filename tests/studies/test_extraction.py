@@ -47,40 +47,66 @@ def pictures(tmp_path: Path) -> Dataset:
 SPEC = {"study": "extraction", "dataset": "pictures", "backbone": "conv64f", "device": "cpu", "workers": 0}
 
 
-def test_chunks_in_any_order_give_what_one_process_gives(pictures, tmp_path: Path) -> None:
+def test_a_chunk_follows_from_spec_and_index_alone_and_writes_nothing(pictures, tmp_path: Path) -> None:
     assert RUNNABLE["extraction"] == "fsviz.studies.extraction"
     spec = {**extraction.prepare(SPEC, tmp_path), "folder": str(tmp_path)}
     assert extraction.plan(spec) == 3
-    chunks = {}
-    for index in (2, 0):
-        chunks[index] = extraction.run_chunk(spec, index)
-    so_far = extraction.summarise(spec, list(chunks.values()))
+    before = sorted(Path(tmp_path).rglob("*"))
+    chunks = {index: extraction.run_chunk(spec, index) for index in (2, 0, 1)}
+    assert sorted(Path(tmp_path).rglob("*")) == before
+    for index, chunk in chunks.items():
+        again = extraction.run_chunk(spec, index)
+        assert all(np.array_equal(again[name], chunk[name]) for name in chunk)
+    so_far = extraction.summarise(spec, [chunks[0], chunks[2]])
     assert (so_far["n_images"], so_far["n_total"]) == (12, 20)
     assert features.available(pictures) == []
-    chunks[1] = extraction.run_chunk(spec, 1)
-    done = extraction.summarise(spec, [chunks[i] for i in range(3)])
+    done = extraction.finish(spec, [chunks[i] for i in range(3)])
     assert (done["n_images"], done["dims"], done["backbone"]) == (19, 1600, "conv64f@random")
     assert [s["image_id"] for s in done["skipped"]] == [9]
-    assert done["images_per_second"] > 0
-    by_run = np.array(features.load(pictures, "conv64f").values)
-    again = extraction.run_chunk(spec, 1)  # finds it stored
-    assert again["n_images"][0] == 7
-    assert again["skipped"].tolist() == [9]
+    by_run = features.load(pictures, "conv64f")
+    values, image_ids = np.array(by_run.values), by_run.image_ids
     at_once = extract(pictures, "conv64f", device="cpu", workers=0, again=True)
-    assert np.array_equal(at_once.features.values, by_run)
+    assert np.array_equal(at_once.features.values, values) and np.array_equal(at_once.features.image_ids, image_ids)
 
 
 def test_through_the_jobs_room(pictures, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fsviz.jobs import local
-    from fsviz.jobs.execute import execute
-
-    monkeypatch.setattr(local, "start", lambda *_, **__: None)  # carried out here, not by a worker
-    run_id = jobs.submit(SPEC)
-    execute(run_id)
-    assert jobs.status(run_id).state == "finished"
-    results = jobs.results(run_id)
-    assert results["n_images"] == 19
+    run = jobs.run_here(SPEC)
+    assert run.state == "finished" and run.n_done == 3
+    assert jobs.results(run.id)["n_images"] == 19
     assert len(features.load(pictures, "conv64f").values) == 19
+    assert not (jobs.folder(run.id) / "chunks").exists()  # the features are not kept twice
+    assert jobs.resume(run.id).state == "finished"
+    with pytest.raises(BadInput, match=r"there already.*extract pictures --backbone conv64f --again"):
+        jobs.submit(SPEC)
+
+
+def test_a_stopped_extraction_goes_on_and_stores_what_an_unstopped_one_does(pictures, monkeypatch) -> None:
+    computed = []
+    real = extraction.run_chunk
+
+    def failing(spec, index):
+        computed.append(index)
+        if computed == [0, 1]:
+            raise KeyboardInterrupt
+        return real(spec, index)
+
+    monkeypatch.setattr(extraction, "run_chunk", failing)
+    with pytest.raises(KeyboardInterrupt):
+        jobs.run_here(SPEC)
+    (run,) = jobs.list_runs()
+    assert (run.state, run.n_done) == ("interrupted", 1) and features.available(pictures) == []
+    assert jobs.resume_here(run.id).state == "finished" and computed == [0, 1, 1, 2]
+    values = np.array(features.load(pictures, "conv64f").values)
+    assert np.array_equal(extract(pictures, "conv64f", device="cpu", workers=0, again=True).features.values, values)
+
+
+def test_damaged_features_are_made_again_by_a_run(pictures) -> None:
+    jobs.run_here(SPEC)
+    values = features.load(pictures, "conv64f").values
+    content = np.array(values)
+    Path(values.filename).write_bytes(b"")
+    assert jobs.run_here(SPEC).state == "finished"
+    assert np.array_equal(features.load(pictures, "conv64f").values, content)
 
 
 def test_a_spec_is_checked_before_it_runs(pictures, tmp_path: Path) -> None:

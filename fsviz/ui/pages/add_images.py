@@ -486,7 +486,7 @@ def _progress(run_id: str) -> None:
         st.rerun()
     summary = run.summary or {}
     total, done = int(run.spec.get("n_images") or 0), int(summary.get("n_images") or 0)
-    speed = summary.get("images_per_second")
+    speed = done / run.seconds if run.seconds else None
     told = f"{run.spec.get('backbone')}: {done:,} of {total:,} images"
     if speed:
         told += f", {speed:,.1f} a second, about {_duration((total - done) / speed)} left"
