@@ -34,6 +34,10 @@ class BadInput(FsvizError):
     """A value, a file or a folder that cannot be used as it is."""
 
 
+class NotFinite(FsvizError):
+    """A computation that left the range of numbers: there is no answer, so none is given."""
+
+
 class Missing(FsvizError):
     """Something that must be made first (features, images, a taxonomy); the message gives the command."""
 

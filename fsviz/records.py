@@ -227,10 +227,13 @@ class Predictions:
     """What a method said of every query, small enough to keep for every task of a run.
 
     All arrays (T, W, Q), laid out as Tasks.query; W indexes the query's true class.
-    predicted   label with the largest probability (PAD where there is no query)
-    rank        how many labels come before the true one by probability (0 = right); equal ones in a fixed order
-    confidence  the largest probability
+    predicted   label with the largest score (PAD where there is no query)
+    rank        how many labels come before the true one by score (0 = right)
+    confidence  the largest probability, the softmax of the scores
     likelihood  the probability of the true label
+
+    Of labels with exactly equal scores the lower one comes first, whichever is true: where a method cannot tell n
+    classes apart, it is right on the queries of one of them, as often as a guess. Scores are always finite.
     """
 
     predicted: np.ndarray

@@ -177,12 +177,15 @@ def _result(run: Any) -> dict[str, Any]:
 
 
 def show_results(result: dict[str, Any]) -> str:
+    from fsviz.studies.evaluate import scale_notes
+
     lines = [f"Run {result['run']}: {result['state']}"]
     if result["results"]:
         lines.append(table([_row(r) for r in result["results"]], _columns(result["results"])))
         lines.append(
             "Accuracies in percent with 95% intervals; Q1 to Q4: tasks from the finest to the coarsest quarter."
         )
+        lines += scale_notes({"name": r["method"], "parameters": r["parameters"]} for r in result["results"])
     return "\n".join(lines)
 
 

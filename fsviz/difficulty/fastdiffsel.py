@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fsviz.errors import BadInput, Cancelled
+from fsviz.numerics import LARGE, needs_double
 from fsviz.records import PAD, Features, Progress, Tasks
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ COSINE_SCALE = 10.0
 SPREAD = 3.0  # mean scaled squared distance between queries and prototypes, see natural_scale
 STARTS = ("ones", "random")
 PAPER_STEP = 200.0
+_LOOKED_AT = 64  # classes
 
 
 def select_supports(
@@ -105,7 +107,8 @@ def project_l1(weights: torch.Tensor, radius: torch.Tensor, n_halvings: int = 60
 class ClassLayout:
     """Features with the rows of a class side by side, so that a class is one slice and one matrix.
 
-    values[class_id] (n_c, D) float; image_ids[class_id] (n_c,); place (row of an image_id inside its class).
+    values[class_id] (n_c, D) float32, or float64 where the features need it (numerics.needs_double);
+    image_ids[class_id] (n_c,); place (row of an image_id inside its class).
     """
 
     def __init__(self, features: Features, class_ids: np.ndarray, device: str = "cpu") -> None:
@@ -115,11 +118,14 @@ class ClassLayout:
         order = kept[np.argsort(features.class_ids[kept], kind="stable")]
         values = np.asarray(features.values[order])
         values = values if values.dtype == np.float64 else values.astype(np.float32, copy=False)
-        if not np.isfinite(values).all():
+        largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+        if not np.isfinite(largest):
             raise BadInput(
                 f"The {features.backbone} features of {features.dataset} hold values that are not finite (NaN or "
                 "infinity). Extract or import them again."
             )
+        if largest > LARGE or _in_double(features):
+            values = values.astype(np.float64, copy=False)
         sorted_classes = features.class_ids[order]
         self.device = device
         self.all_values = torch.from_numpy(values).to(device)
@@ -192,6 +198,20 @@ class ClassLayout:
         return means
 
 
+def _in_double(features: Features) -> bool:
+    """Whether these features need float64, from one image each of some classes: the same whichever tasks are asked."""
+    _, rows = np.unique(features.class_ids, return_index=True)
+    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), _LOOKED_AT)).astype(int)]
+    return bool(needs_double(np.asarray(features.values[rows], dtype=np.float32)[None])[0])
+
+
+def _least(values: torch.Tensor) -> float:
+    """The length below which a vector counts as zero: its square is the smallest number of this precision."""
+    import torch
+
+    return torch.finfo(values.dtype).tiny ** 0.5
+
+
 def natural_scale(
     prototypes: torch.Tensor, way_mask: torch.Tensor, query: torch.Tensor, query_mask: torch.Tensor
 ) -> torch.Tensor:
@@ -201,6 +221,8 @@ def natural_scale(
     one nearly misclassified query and nothing else: the gradient then no longer finds what hurts the task. On
     clustered and on real features, hard sets are hardest and easy sets easiest for spreads between 1 and 5.
     """
+    import torch
+
     pairs = (query_mask[:, :, None] & way_mask[:, None, :]).to(query)
     squared = (
         (query**2).sum(dim=2)[:, :, None]
@@ -208,7 +230,8 @@ def natural_scale(
         + (prototypes**2).sum(dim=2)[:, None, :]
     ).clamp(min=0)
     mean = (squared * pairs).sum(dim=(1, 2)) / pairs.sum(dim=(1, 2)).clamp(min=1)
-    return (SPREAD / mean.clamp(min=1e-12))[:, None, None]
+    rounding = torch.finfo(query.dtype).eps * (query**2).sum(dim=2).amax(dim=1)  # distances of equal images
+    return (SPREAD / torch.maximum(mean, rounding).clamp(min=_least(query)))[:, None, None]
 
 
 def resolve_scale(
@@ -245,9 +268,9 @@ def loss_gradient(
     if loss == "euclidean":
         logits = 2 * query @ prototypes.transpose(1, 2) - (prototypes**2).sum(dim=2)[:, None, :]
     else:
-        length = prototypes.norm(dim=2, keepdim=True).clamp(min=1e-12)
+        length = prototypes.norm(dim=2, keepdim=True).clamp(min=_least(query))
         direction = prototypes / length
-        query = query / query.norm(dim=2, keepdim=True).clamp(min=1e-12)
+        query = query / query.norm(dim=2, keepdim=True).clamp(min=_least(query))
         logits = query @ direction.transpose(1, 2)
     logits = (scale * logits).masked_fill(~way_mask[:, None, :], -torch.inf)
     log_p = logits - logits.logsumexp(dim=2, keepdim=True)

@@ -21,7 +21,7 @@ COSINE_SCALE = 10.0
 Forward = Callable[["torch.Tensor"], "torch.Tensor"]
 
 
-def finetune_and_predict(
+def finetuned_scores(
     network: torch.nn.Module,
     forward: Forward,
     support: torch.Tensor,
@@ -32,7 +32,7 @@ def finetune_and_predict(
     augment: float = 0.9,
     seed: int = 0,
 ) -> torch.Tensor:
-    """Probabilities (M, W) of the queries after finetuning on the support.
+    """Scores (M, W) of the queries after finetuning on the support; their softmax are the probabilities.
 
     support (n, 3, height, width) and query (M, 3, height, width) are pixels in [0, 1]; forward gives features of such
     pixels through `network`. augment is the probability that a step sees augmented images.
@@ -59,7 +59,7 @@ def finetune_and_predict(
             optimiser.step()
         with torch.inference_mode():
             prototypes = _prototypes(forward(support), support_labels, n_way)
-            return _logits(forward(query), prototypes).softmax(dim=1)
+            return _logits(forward(query), prototypes)
     finally:
         network.load_state_dict(first_weights)
         for name, parameter in network.named_parameters():

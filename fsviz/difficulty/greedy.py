@@ -72,7 +72,7 @@ def _greedy_one(
     query = layout.all_values[torch.from_numpy(rows[rows != PAD])]
     labels = torch.from_numpy(np.nonzero(rows != PAD)[0])
     if loss == "cosine":
-        query = query / query.norm(dim=1, keepdim=True).clamp(min=1e-12)
+        query = query / query.norm(dim=1, keepdim=True).clamp(min=torch.finfo(query.dtype).tiny)
 
     pools, open_rows, chosen, with_query, with_chosen = {}, {}, {}, {}, {}
     for w in ways:
@@ -119,6 +119,8 @@ def _greedy_one(
 
 def _logits(dots: torch.Tensor, square: torch.Tensor, loss: str, scale: float) -> torch.Tensor:
     """Logits of prototypes from their inner products with the queries and their squared lengths."""
+    import torch
+
     if loss == "euclidean":
         return scale * (2 * dots - square)
-    return scale * dots / square.clamp(min=1e-24).sqrt()
+    return scale * dots / square.clamp(min=torch.finfo(square.dtype).tiny).sqrt()

@@ -20,7 +20,14 @@ from fsviz.evaluation.accuracy import (
     task_top_k,
 )
 from fsviz.evaluation.comparison import PairedDifference, method_ranks, paired_difference
-from fsviz.evaluation.predicting import check_class_sizes, check_tasks, chunk_size, evaluate, features_mean
+from fsviz.evaluation.predicting import (
+    check_class_sizes,
+    check_tasks,
+    chunk_size,
+    evaluate,
+    features_mean,
+    predictions_from,
+)
 
 __all__ = [
     "PairConfusion",
@@ -36,6 +43,7 @@ __all__ = [
     "method_ranks",
     "pair_confusion",
     "paired_difference",
+    "predictions_from",
     "query_right",
     "rolling_accuracy",
     "summary",

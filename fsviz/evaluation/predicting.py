@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from fsviz import methods
-from fsviz.errors import BadInput, Missing
+from fsviz.errors import BadInput, Missing, NotFinite
+from fsviz.numerics import LARGE, needs_double
 from fsviz.records import PAD, Features, Predictions, Progress, Tasks
 
 MEMORY = 256 * 2**20  # bytes of work space a chunk may take; a constant, so that the same run has the same chunks
@@ -26,6 +28,7 @@ def evaluate(
     chunk: int | None = None,
     progress: Progress | None = None,
     centre: np.ndarray | None = None,
+    first: int = 0,
 ) -> Predictions:
     """What `method` says of every query of every task.
 
@@ -33,6 +36,10 @@ def evaluate(
     chunk     tasks worked on together; by default what fits 256 MB of work space, at most 64 (1,024 on a GPU).
     progress  called as progress(done, total, message) after every chunk.
     centre    (D,) mean features for methods that centre on a wider set; by default the mean of all `features`.
+    first     the number of the first task where these are part of more, for the error that names one.
+
+    Tasks that float32 cannot tell apart (see numerics.needs_double) are computed in float64, each by itself: a task's
+    answer does not depend on its company.
     """
     import torch
 
@@ -43,10 +50,9 @@ def evaluate(
     table = np.asarray(features.values)
     drawn = tasks.support.size + tasks.query.size
     check_each_chunk = drawn < len(table)
-    if not check_each_chunk:
-        _check_table(features)
+    largest = LARGE if check_each_chunk else _largest_in_table(features)
     if chosen.wants_centre:
-        mean = features_mean(features) if centre is None else np.asarray(centre, dtype=np.float32)
+        mean = features_mean(features) if centre is None else np.asarray(centre, dtype=np.float64)
         settings["centre"] = torch.from_numpy(np.ascontiguousarray(mean)).to(place)
 
     n_tasks, n_way, n_shot = tasks.support.shape
@@ -67,19 +73,67 @@ def evaluate(
             support_mask, query_mask = support_ids >= 0, query_ids >= 0
             support = supports.take(row_of[support_ids]).view(size, n_way, n_shot, -1)
             query = queries.take(row_of[query_ids]).view(size, n_way * n_query, -1)
-            if check_each_chunk and not (bool(support.sum().isfinite()) and bool(query.sum().isfinite())):
-                _check_rows(features, np.union1d(row_of[support_ids], row_of[query_ids]))
-            probability = predict(
-                support.to(place),
-                torch.from_numpy(support_mask).to(place),
-                query.to(place),
-                torch.from_numpy(query_mask.reshape(size, -1)).to(place),
-                **settings,
-            )
-            _record(answer, part, probability, query_mask)
+            if check_each_chunk:
+                largest = float(np.maximum(_size(support.numpy()), _size(query.numpy())))  # NaN stays NaN
+                if not np.isfinite(largest):
+                    _check_rows(features, np.union1d(row_of[support_ids], row_of[query_ids]))
+            masks = torch.from_numpy(support_mask), torch.from_numpy(query_mask.reshape(size, -1))
+            images = support, masks[0], query, masks[1]
+            double = needs_double(_one_per_way(support, support_mask))
+            if largest > LARGE:
+                double |= _largest_of(images) > LARGE
+            scores = _scores(predict, images, double, place, settings)
+            cause = partial(_cause, images)
+            said = predictions_from(scores, masks[0].any(2), query_mask, chosen.title, cause, first + start)
+            for name, values in said.arrays().items():
+                getattr(answer, name)[part] = values
             if progress is not None:
                 done = start + size
                 progress(done, n_tasks, f"{chosen.title}: {done} of {n_tasks} tasks")
+    return answer
+
+
+def predictions_from(
+    scores: Any,
+    ways: Any,
+    query_mask: np.ndarray,
+    who: str,
+    cause: Callable[[int], str],
+    first: int = 0,
+) -> Predictions:
+    """What scores (T, W, W Q) say of the queries (T, W, Q), by the rule that Predictions states.
+
+    ways (T, W) and query_mask (T, W, Q) are True where a task has the way, the query. A score that is not finite is no
+    answer: the error names `who` gave it, the task (counted from `first`), and the cause, a sentence for a position.
+    """
+    import torch
+
+    from fsviz.methods.geometry import probabilities
+
+    n_tasks, n_way, n_query = query_mask.shape
+    by_class = scores.view(n_tasks, n_way, n_way, n_query)  # said, true, place
+    there = torch.from_numpy(query_mask)
+    broken = ~by_class.isfinite() & ways[:, :, None, None] & there.unsqueeze(1)
+    if bool(broken.any()):
+        task = int(broken.flatten(1).any(1).nonzero()[0])
+        raise NotFinite(
+            f"{who} gives scores that are not finite for task {first + task}, so it has no answer. {cause(task)}"
+        )
+    own = by_class.diagonal(dim1=1, dim2=2).transpose(1, 2)
+    rank = (by_class > own.unsqueeze(1)).sum(1)
+    equal = by_class == own.unsqueeze(1)
+    if int(equal.sum()) > own.numel():  # more than each with itself
+        label = torch.arange(n_way)
+        rank += (equal & (label[:, None] < label)[..., None]).sum(1)
+    probability = probabilities(scores, ways)
+    answer = Predictions.blank(query_mask.shape)
+    for array, values in (
+        (answer.predicted, scores.max(1).indices),  # the first of equals
+        (answer.rank, rank),
+        (answer.confidence, probability.amax(1)),
+        (answer.likelihood, probability.view_as(by_class).diagonal(dim1=1, dim2=2).transpose(1, 2)),
+    ):
+        np.copyto(array, values.reshape(query_mask.shape).numpy(), where=query_mask, casting="same_kind")
     return answer
 
 
@@ -102,7 +156,7 @@ def features_mean(features: Features, class_ids: np.ndarray | None = None) -> np
             block = block[np.isin(features.class_ids[start : start + _BLOCK], class_ids)]
         total += block.sum(0, dtype=np.float64)
         count += len(block)
-    return (total / max(count, 1)).astype(np.float32)
+    return total / max(count, 1)
 
 
 def torch_device(name: str) -> Any:
@@ -216,30 +270,57 @@ class _Gatherer:
         return self.buffer[: len(rows)]
 
 
-def _record(answer: Predictions, part: slice, probability: Any, query_mask: np.ndarray) -> None:
-    """Writes a chunk's probabilities (T, W Q, W) into the arrays (T, W, Q) of the answer."""
+def _one_per_way(support: Any, mask: np.ndarray) -> np.ndarray:
+    """The first support image (T, W, D) of every way; NaN for a way without any."""
+    if mask[:, :, 0].all():
+        return support[:, :, 0].numpy()
+    chosen = np.take_along_axis(support.numpy(), mask.argmax(2)[:, :, None, None], axis=2)[:, :, 0]
+    return np.where(mask.any(2)[..., None], chosen, np.nan)
+
+
+def _scores(
+    predict: Callable[..., Any], images: tuple[Any, ...], double: np.ndarray, place: Any, settings: Mapping[str, Any]
+) -> Any:
+    """Scores (T, W, M) of a chunk: in float32, and for the tasks that need it or overflow there, in float64."""
     import torch
 
-    size, n_way, n_query = query_mask.shape
-    confidence, predicted = probability.max(-1)
-    by_class = probability.view(size, n_way, n_query, n_way)
-    likelihood = by_class.diagonal(dim1=1, dim2=3).transpose(1, 2)
-    predicted = predicted.view(size, n_way, n_query)
-    rank = (by_class > likelihood.unsqueeze(-1)).sum(-1)
-    equal = by_class == likelihood.unsqueeze(-1)
-    if int(equal.sum()) > rank.numel():
-        # equally likely labels share no rank: the predicted one comes first, then the others in order
-        order = torch.arange(n_way, device=probability.device)
-        place = torch.where(order == predicted.unsqueeze(-1), -1, order)
-        own = torch.where(order[:, None] == predicted, -1, order[:, None])
-        rank += (equal & (place < own.unsqueeze(-1))).sum(-1)
-    for array, values in (
-        (answer.predicted, predicted.cpu().numpy()),
-        (answer.rank, rank.cpu().numpy()),
-        (answer.confidence, confidence.view(size, n_way, n_query).cpu().numpy()),
-        (answer.likelihood, likelihood.cpu().numpy()),
-    ):
-        np.copyto(array[part], values, where=query_mask, casting="same_kind")
+    support, support_mask, query, query_mask = images
+    if double.all():
+        scores = torch.empty(support_mask.shape[:2] + query_mask.shape[1:], dtype=torch.float64)
+    else:
+        scores = predict(*(tensor.to(place) for tensor in images), **settings).cpu()
+    if double.any():
+        scores = scores.double()
+        place = torch.device("cpu") if place.type == "mps" else place  # which has no float64
+        # half as many tasks take the same work space
+        for part in torch.from_numpy(np.flatnonzero(double)).split(max(1, len(support) // 2)):
+            exact = support[part].to(place, torch.float64), query[part].to(place, torch.float64)
+            masks = support_mask[part].to(place), query_mask[part].to(place)
+            scores[part] = predict(exact[0], masks[0], exact[1], masks[1], **settings).cpu().double()
+    return scores
+
+
+def _size(values: np.ndarray) -> float:
+    """The largest absolute value of an array of floats; NaN or infinite where one of its values is.
+
+    Without their sign, floats are ordered as their bits are, NaN last; the maximum of float16 itself is slow.
+    """
+    bits = values.view(f"u{values.itemsize}")
+    return float((bits & (np.iinfo(bits.dtype).max >> 1)).max().view(values.dtype))
+
+
+def _largest_of(images: tuple[Any, ...]) -> np.ndarray:
+    """The largest absolute value among the images of each task (T,)."""
+    support, support_mask, query, query_mask = images
+    sides = ((support.flatten(1, 2), support_mask.flatten(1)), (query, query_mask))
+    return np.maximum(*((values.abs().amax(2) * there).amax(1).numpy() for values, there in sides))
+
+
+def _cause(images: tuple[Any, ...], task: int) -> str:
+    return (
+        f"Its features reach {_largest_of(images)[task]:.3g}. Divide all features by their standard deviation and "
+        "import them again, or lower the method's learning rate and scale where you raised them."
+    )
 
 
 def _row_lookup(features: Features) -> np.ndarray:
@@ -249,11 +330,15 @@ def _row_lookup(features: Features) -> np.ndarray:
     return lookup
 
 
-def _check_table(features: Features) -> None:
+def _largest_in_table(features: Features) -> float:
+    """The largest absolute value of all features; what is not finite is named."""
+    largest = 0.0
     for start in range(0, len(features.values), _BLOCK):
-        block = features.values[start : start + _BLOCK]
-        if not np.isfinite(block.sum(dtype=np.float32)):
-            _check_rows(features, np.arange(start, start + len(block)))
+        size = _size(features.values[start : start + _BLOCK])
+        if not np.isfinite(size):
+            _check_rows(features, np.arange(start, min(start + _BLOCK, len(features.values))))
+        largest = max(largest, size)
+    return largest
 
 
 def _check_rows(features: Features, rows: np.ndarray) -> None:

@@ -8,7 +8,7 @@ from fsviz.errors import Missing
 from fsviz.features.store import load
 from fsviz.records import Dataset, Features
 
-_ROWS = 65_536  # feature rows compared at a time, so that a large memory-mapped store never has to fit
+_ROWS = 16_384  # feature rows compared at a time, so that a large memory-mapped store never has to fit
 
 
 def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tuple[np.ndarray, np.ndarray]:
@@ -28,7 +28,7 @@ def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tupl
     n = len(stored.values)
     k = min(k, n - 1)
     best_rows = np.empty((len(rows), 0), dtype=np.int64)
-    best = np.empty((len(rows), 0), dtype=np.float32)
+    best = np.empty((len(rows), 0), dtype=np.float64)
     for start in range(0, n, _ROWS):
         block = _unit(stored.values[start : start + _ROWS])
         cosines = query @ block.T
@@ -51,5 +51,7 @@ def nearest_images_of(dataset: Dataset, backbone: str, image_id: int, k: int = 1
 
 
 def _unit(values: np.ndarray) -> np.ndarray:
-    values = np.asarray(values, dtype=np.float32)
-    return values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12)
+    """Rows of length one, zeros stay; in float64, which also tells features with a large common part apart."""
+    values = np.asarray(values, dtype=np.float64)
+    lengths = np.linalg.norm(values, axis=1, keepdims=True)
+    return values / np.where(lengths > 0, lengths, 1.0)

@@ -1,11 +1,13 @@
 """Few-shot methods: one file and one pure function each, batched over tasks.
 
-    predict(support, support_mask, query, query_mask, **parameters) -> probabilities
+    predict(support, support_mask, query, query_mask, **parameters) -> scores
 
-support (T, W, S, D) and query (T, M, D) are float32 torch tensors on any device, M = all queries of a task in one row;
-support_mask (T, W, S) and query_mask (T, M) are True where an image is, so shots, queries and ways may vary inside
-a batch. The answer (T, M, W) has rows that sum to 1; a way without support gets 0, a padded query a row of zeros.
-What stands at padded places never matters. Listing METHODS does not import torch: `load()` does.
+support (T, W, S, D) and query (T, M, D) are float32 or float64 torch tensors on any device, M = all queries of a task
+in one row; support_mask (T, W, S) and query_mask (T, M) are True where an image is, so shots, queries and ways may vary
+inside a batch. Scores (T, W, M) order the ways of every query, and their softmax over ways is the probability of each;
+a way without support gets minus infinity. (Probabilities alone would not do: they are equal where features are tiny,
+and zero where they are large.) What stands at padded places never matters, and a padded query may get any score.
+Listing METHODS does not import torch: `load()` does.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fsviz.errors import BadInput, UnknownName
@@ -39,6 +41,10 @@ class Method:
     kind          "inductive" (each query alone) or "transductive" (all queries of a task together).
     wants_centre  predict also takes `centre` (D,), the mean features of a wider set of images than the task.
     pairwise      its work space grows with the square of the images of a task (the chunk size follows from that).
+    scale_free    predictions stay when all features are multiplied by a number, under these choices of its parameters
+                  (none needed: {}); None where they never do.
+    shift_free    the same for a vector that is added to all features.
+    units         where the scale matters, why.
     """
 
     name: str
@@ -49,6 +55,9 @@ class Method:
     parameters: tuple[Parameter, ...] = ()
     wants_centre: bool = False
     pairwise: bool = False
+    scale_free: Mapping[str, tuple[str, ...]] | None = field(default_factory=dict)
+    shift_free: Mapping[str, tuple[str, ...]] | None = None
+    units: str = ""
 
     def load(self) -> Callable[..., Any]:
         """The predict function; imports torch."""
@@ -63,6 +72,27 @@ class Method:
                 raise UnknownName(f"parameter of {self.title}", name, known)
             values[name] = _checked_value(self, known[name], value)
         return values
+
+    def invariant_to(self, parameters: Mapping[str, Any] | None = None) -> frozenset[str]:
+        """Which of "scale" and "shift" of the features change no prediction, with these parameters."""
+        values = {p.name: p.default for p in self.parameters} | dict(parameters or {})
+        rules = {"scale": self.scale_free, "shift": self.shift_free}
+        return frozenset(
+            change
+            for change, rule in rules.items()
+            if rule is not None and all(values[name] in choices for name, choices in rule.items())
+        )
+
+    def invariance(self, parameters: Mapping[str, Any] | None = None) -> str:
+        """The same in words for whoever brings features of another scale or origin."""
+        free = self.invariant_to(parameters)
+        if free == {"scale", "shift"}:
+            return "Multiplying all features by a number, or adding a vector to them, changes no prediction."
+        if free == {"scale"}:
+            return "Multiplying all features by a number changes no prediction; adding a vector to them does."
+        if free == {"shift"}:
+            return f"Adding a vector to all features changes no prediction; multiplying them does: {self.units}."
+        return f"Multiplying all features by a number, or adding a vector to them, changes predictions: {self.units}."
 
 
 def get(name: str) -> Method:
@@ -109,6 +139,8 @@ def _choice(name: str, choices: tuple[str, ...], what: str) -> Parameter:
 
 
 _DISTANCE = _choice("distance", ("euclidean", "cosine"), "How nearness is measured: by distance, or by angle alone.")
+_EUCLIDEAN = {"distance": ("euclidean",)}  # distances do not see the origin, angles do
+_STEPS_IN_UNITS = "the learning rate is in units of the features"
 _DECAY = "Pulls the weights towards zero: larger keeps them smaller."
 
 METHODS: dict[str, Method] = {
@@ -121,6 +153,7 @@ METHODS: dict[str, Method] = {
             "inductive",
             "Averages the support features of each class into a prototype and picks the nearest prototype.",
             (_DISTANCE, _scale(1.0)),
+            shift_free=_EUCLIDEAN,
         ),
         Method(
             "simpleshot",
@@ -139,6 +172,7 @@ METHODS: dict[str, Method] = {
                 _scale(1.0),
             ),
             wants_centre=True,
+            shift_free={"centring": ("dataset", "support")},
         ),
         Method(
             "knn",
@@ -148,6 +182,7 @@ METHODS: dict[str, Method] = {
             "Lets the k support images nearest to a query vote for their classes.",
             (Parameter("k", 1, "How many support images vote.", 1, 100, "int"), _DISTANCE),
             pairwise=True,
+            shift_free=_EUCLIDEAN,
         ),
         Method(
             "matching",
@@ -170,6 +205,8 @@ METHODS: dict[str, Method] = {
                 _lr(1e-3),
                 _scale(1.0),
             ),
+            scale_free=None,
+            units=_STEPS_IN_UNITS,
         ),
         Method(
             "baseline_pp",
@@ -223,6 +260,8 @@ METHODS: dict[str, Method] = {
                 _weight("marginal_weight", 1.0, "How much using all classes equally counts."),
                 _weight("conditional_weight", 0.1, "How much being sure of every query counts."),
             ),
+            scale_free=None,
+            units=_STEPS_IN_UNITS,
         ),
         Method(
             "transductive_finetuning",
@@ -231,6 +270,9 @@ METHODS: dict[str, Method] = {
             "transductive",
             "Trains prototypes to fit the support while being sure of each query.",
             (_steps(25), _lr(5e-5), _scale(1.0)),
+            scale_free=None,
+            shift_free={},
+            units=_STEPS_IN_UNITS,
         ),
         Method(
             "pt_map",
@@ -246,6 +288,8 @@ METHODS: dict[str, Method] = {
                 _choice("normalise", ("after", "before", "none"), "When features are scaled to length one."),
             ),
             pairwise=True,
+            scale_free={"normalise": ("before",)},
+            units="a millionth is added before the power is taken",
         ),
         Method(
             "laplacian_shot",
@@ -260,6 +304,8 @@ METHODS: dict[str, Method] = {
                 _choice("normalise", ("l2", "none"), "Whether features are scaled to length one."),
             ),
             pairwise=True,
+            scale_free={"normalise": ("l2",)},
+            units="squared distances are weighed against the agreement of queries",
         ),
     )
 }

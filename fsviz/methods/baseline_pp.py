@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from fsviz.methods.descent import cosine_head, cross_entropy, momentum
-from fsviz.methods.geometry import blank, cosine, in_a_row, probabilities, prototypes, unit
+from fsviz.methods.geometry import blank, cosine, in_a_row, prototypes, unit, with_ways
 
 
 def predict(
@@ -26,6 +26,6 @@ def predict(
     ways = support_mask.any(2)
     images, _ = in_a_row(support, support_mask)
     start = prototypes(unit(images).view_as(support), support_mask)
-    gradient = cosine_head(images, scale, ways, cross_entropy(support_mask))
+    gradient = cosine_head(images, scale, ways, cross_entropy(support_mask, images.dtype))
     weights = momentum(start, gradient, steps, lr, weight_decay)
-    return probabilities(scale * cosine(blank(query, query_mask), weights), ways, query_mask)
+    return with_ways(scale * cosine(blank(query, query_mask), weights), ways)

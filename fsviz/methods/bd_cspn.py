@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fsviz.methods.geometry import SMALLEST, blank, cosine, lengths, mean_image, probabilities, prototypes, unit
+from fsviz.methods.geometry import blank, cosine, lengths, mean_image, prototypes, smallest, unit, with_ways
 
 
 def predict(support: Tensor, support_mask: Tensor, query: Tensor, query_mask: Tensor, scale: float = 1.0) -> Tensor:
-    """Softmax of the cosines with prototypes that were moved towards the queries that look like them."""
+    """Cosines with prototypes that were moved towards the queries that look like them."""
     query = blank(query, query_mask)
     scores = scale * cosine(query, rectified_prototypes(support, support_mask, query, query_mask))
-    return probabilities(scores, support_mask.any(2), query_mask)
+    return with_ways(scores, support_mask.any(2))
 
 
 def rectified_prototypes(support: Tensor, support_mask: Tensor, query: Tensor, query_mask: Tensor) -> Tensor:
@@ -23,22 +23,22 @@ def rectified_prototypes(support: Tensor, support_mask: Tensor, query: Tensor, q
     queries are those with the queries plus those with the shift: nothing of the queries' size is written.
     """
     n_tasks, n_way, n_shot, dims = support.shape
-    support = blank(support, support_mask)
+    support, least = blank(support, support_mask), smallest(support)
     ways, centres = support_mask.any(2), unit(prototypes(support, support_mask))
     shift = mean_image(support.view(n_tasks, -1, dims), support_mask.flatten(1)) - mean_image(query, query_mask)
 
     by_class = support.view(n_tasks * n_way, n_shot, dims)
     own = torch.bmm(by_class, centres.view(n_tasks * n_way, dims, 1)).view(n_tasks, n_way, n_shot)
-    own = (own / torch.linalg.vector_norm(support, dim=-1).clamp_(min=SMALLEST)).exp_().mul_(support_mask)
+    own = (own / torch.linalg.vector_norm(support, dim=-1).clamp_(min=least)).exp_().mul_(support_mask)
 
     products = torch.bmm(torch.cat([centres, shift], 1), query.transpose(1, 2))
     with_shift = torch.bmm(torch.cat([centres, shift], 1), shift.transpose(1, 2))
     squares = lengths(query).square() + 2 * products[:, n_way:] + with_shift[:, n_way:]
-    likeness = (products[:, :n_way] + with_shift[:, :n_way]) / squares.clamp_(min=SMALLEST**2).sqrt_()
+    likeness = (products[:, :n_way] + with_shift[:, :n_way]) / squares.clamp_(min=least**2).sqrt_()
     best = likeness.masked_fill(~ways.unsqueeze(-1), -torch.inf).max(1, keepdim=True)
     lent = torch.zeros_like(likeness).scatter_(1, best.indices, best.values.exp() * query_mask.unsqueeze(1))
 
     lent_in_all = lent.sum(2, keepdim=True)
     kept = torch.bmm(own.view(n_tasks * n_way, 1, n_shot), by_class).view(n_tasks, n_way, dims)
     gathered = torch.baddbmm(kept.addcmul_(lent_in_all, shift), lent, query)
-    return gathered / (own.sum(2, keepdim=True) + lent_in_all).clamp_(min=SMALLEST)
+    return gathered / (own.sum(2, keepdim=True) + lent_in_all).clamp_(min=least)

@@ -116,10 +116,10 @@ def linear_head(images: Tensor, scale: float, ways: Tensor, score_slope: ScoreSl
     return gradient
 
 
-def cross_entropy(support_mask: Tensor) -> ScoreSlope:
+def cross_entropy(support_mask: Tensor, dtype: torch.dtype) -> ScoreSlope:
     """Gradient for the scores of the mean cross-entropy over the support: (p - y) / n with one-hot labels y."""
-    labels = one_hot(support_mask)
-    share = equal_shares(support_mask.flatten(1))
+    labels = one_hot(support_mask, dtype)
+    share = equal_shares(support_mask.flatten(1), dtype)
     return lambda probability: probability.sub_(labels).mul_(share)
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fsviz.methods.descent import adam, cosine_head, cross_entropy, linear_head, with_bias
-from fsviz.methods.geometry import blank, cosine, in_a_row, probabilities, prototypes
+from fsviz.methods.geometry import blank, cosine, in_a_row, prototypes, with_ways
 
 
 def predict(
@@ -27,11 +27,11 @@ def predict(
     ways = support_mask.any(2)
     images, _ = in_a_row(support, support_mask)
     query = blank(query, query_mask)
+    fit = cross_entropy(support_mask, images.dtype)
     if head == "linear":
         images, query = with_bias(images), with_bias(query)
         start = images.new_zeros(len(images), support.shape[1], images.shape[2])
-        weights = adam(start, linear_head(images, scale, ways, cross_entropy(support_mask)), steps, lr)
-        return probabilities(scale * torch.bmm(weights, query.transpose(1, 2)), ways, query_mask)
-    gradient = cosine_head(images, scale, ways, cross_entropy(support_mask))
-    weights = adam(prototypes(support, support_mask), gradient, steps, lr)
-    return probabilities(scale * cosine(query, weights), ways, query_mask)
+        weights = adam(start, linear_head(images, scale, ways, fit), steps, lr)
+        return with_ways(scale * torch.bmm(weights, query.transpose(1, 2)), ways)
+    weights = adam(prototypes(support, support_mask), cosine_head(images, scale, ways, fit), steps, lr)
+    return with_ways(scale * cosine(query, weights), ways)

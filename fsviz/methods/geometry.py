@@ -1,4 +1,4 @@
-"""Prototypes, similarities and probabilities of a batch of tasks.
+"""Prototypes, similarities, scores and probabilities of a batch of tasks, in float32 or float64.
 
 T tasks, W ways, S shots, N = W S support images of a task, M queries of a task, D dimensions. Scores are (T, W, M):
 with the images innermost, the products of a few ways with many images run about twice as fast as the other way round.
@@ -10,7 +10,13 @@ import torch
 from torch import Tensor
 
 _TAIL, _ROOM = 60.0, 20.0
-SMALLEST = 1e-12  # the length below which a vector counts as zero, as in torch.nn.functional.normalize
+_SMALLEST = {torch.float32: 1e-12, torch.float64: 1e-100}  # a shorter vector counts as zero; its square is in range
+_ROUNDING = {torch.float32: 1e-6, torch.float64: 1e-14}  # of squared lengths: what rounding alone makes of a distance
+
+
+def smallest(features: Tensor) -> float:
+    """The length below which a vector of this precision counts as zero."""
+    return _SMALLEST[features.dtype]
 
 
 def blank(features: Tensor, mask: Tensor) -> Tensor:
@@ -20,7 +26,7 @@ def blank(features: Tensor, mask: Tensor) -> Tensor:
 
 def unit(features: Tensor) -> Tensor:
     """Features of length one; zero vectors stay zero."""
-    return torch.nn.functional.normalize(features, dim=-1, eps=SMALLEST)
+    return torch.nn.functional.normalize(features, dim=-1, eps=smallest(features))
 
 
 def prototypes(support: Tensor, support_mask: Tensor) -> Tensor:
@@ -37,26 +43,26 @@ def in_a_row(support: Tensor, support_mask: Tensor) -> tuple[Tensor, Tensor]:
     return clean.reshape(n_tasks, n_way * n_shot, dims), support_mask.reshape(n_tasks, n_way * n_shot)
 
 
-def one_hot(support_mask: Tensor) -> Tensor:
+def one_hot(support_mask: Tensor, dtype: torch.dtype) -> Tensor:
     """Labels of the support images in a row (T, W, N): 1 where an image is of a way, 0 elsewhere and where padded."""
     n_tasks, n_way, n_shot = support_mask.shape
-    eye = torch.eye(n_way, device=support_mask.device)
+    eye = torch.eye(n_way, dtype=dtype, device=support_mask.device)
     return (eye[:, :, None] * support_mask[:, None]).reshape(n_tasks, n_way, n_way * n_shot)
 
 
-def equal_shares(mask: Tensor) -> Tensor:
+def equal_shares(mask: Tensor, dtype: torch.dtype) -> Tensor:
     """Weights (T, 1, M) that average over the images that are there: 1 / their number, 0 where padded."""
-    return (mask / mask.sum(1, keepdim=True).clamp(min=1)).unsqueeze(1)
+    return (mask.to(dtype) / mask.sum(1, keepdim=True).clamp(min=1)).unsqueeze(1)
 
 
 def mean_image(features: Tensor, mask: Tensor) -> Tensor:
     """Mean (T, 1, D) of the images (T, M, D) that are there; padded places must hold zeros."""
-    return torch.bmm(equal_shares(mask), features)
+    return torch.bmm(equal_shares(mask, features.dtype), features)
 
 
 def lengths(features: Tensor) -> Tensor:
     """Euclidean lengths (T, 1, M) of features (T, M, D), never quite zero."""
-    return torch.linalg.vector_norm(features, dim=-1).clamp_(min=SMALLEST).unsqueeze(1)
+    return torch.linalg.vector_norm(features, dim=-1).clamp_(min=smallest(features)).unsqueeze(1)
 
 
 def cosine(features: Tensor, anchors: Tensor) -> Tensor:
@@ -68,34 +74,33 @@ def squared_distances(features: Tensor, anchors: Tensor, squares: Tensor | None 
     """Squared Euclidean distances (T, W, M) of anchors (T, W, D) and features (T, M, D).
 
     squares (T, 1, M) are the features' squared lengths, where already known. What rounding alone can give
-    (a millionth of the squared lengths) counts as zero.
+    (in float32 a millionth of the squared lengths) counts as zero.
     """
     squares = lengths(features).square() if squares is None else squares
     squares = squares + lengths(anchors).square().transpose(1, 2)
     distances = torch.baddbmm(squares, anchors, features.transpose(1, 2), alpha=-2)
-    return distances.masked_fill_(distances <= 1e-6 * squares, 0.0)
+    return distances.masked_fill_(distances <= _ROUNDING[features.dtype] * squares, 0.0)
+
+
+def with_ways(scores: Tensor, ways: Tensor) -> Tensor:
+    """The scores (T, W, M) with minus infinity for the ways that a task (T, W) does not have."""
+    return scores if bool(ways.all()) else scores.masked_fill(~ways.unsqueeze(-1), -torch.inf)
 
 
 def softmax(scores: Tensor, ways: Tensor) -> Tensor:
     """Softmax over the ways that a task has (T, W), of scores (T, W, M); zero for the other ways."""
-    if not bool(ways.all()):
-        scores = scores.masked_fill(~ways.unsqueeze(-1), -torch.inf)
-    return scores.softmax(1)
+    return with_ways(scores, ways).softmax(1)
 
 
-def probabilities(scores: Tensor, ways: Tensor, query_mask: Tensor) -> Tensor:
-    """Scores (T, W, M) -> probabilities (T, M, W): softmax over a task's ways, zero rows for padded queries.
+def probabilities(scores: Tensor, ways: Tensor) -> Tensor:
+    """Scores (T, W, M) -> probabilities (T, W, M) in float32: softmax over a task's ways (T, W), zero for the others.
 
     float32 turns everything below exp(-103) into 0, and the order of the classes (top-5 among 100) would be lost.
     Log-odds z below -60 are squeezed into (-80, -60], in order; probabilities above 1e-26 stay as they are.
     """
-    whole = bool(ways.all())
-    if not whole:
-        scores = scores.masked_fill(~ways.unsqueeze(-1), -torch.inf)
+    scores = with_ways(scores, ways)
     z = scores - scores.amax(1, keepdim=True)
     low = z < -_TAIL
     if bool(low.any()):
-        z = torch.where(low, -_TAIL - _ROOM + _ROOM**2 / (_ROOM - _TAIL - z), z)
-        if not whole:
-            z = z.masked_fill(~ways.unsqueeze(-1), -torch.inf)
-    return blank(z.softmax(1).transpose(1, 2).contiguous(), query_mask)
+        z = with_ways(torch.where(low, -_TAIL - _ROOM + _ROOM**2 / (_ROOM - _TAIL - z), z), ways)
+    return z.float().softmax(1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fsviz.methods.geometry import blank, cosine, in_a_row, probabilities, squared_distances
+from fsviz.methods.geometry import blank, cosine, in_a_row, squared_distances, with_ways
 
 TIE_BREAK = 0.01  # of a vote, for the class whose nearest image is nearest of all; less for the others
+NEAREST = 1e-6  # of the distance to the farthest class: nearer images all count as this near
 
 
 def predict(
@@ -18,19 +19,28 @@ def predict(
     k: int = 1,
     distance: str = "euclidean",
 ) -> Tensor:
-    """Share of the votes of the k nearest support images (all of them where there are fewer).
+    """Logarithm of the votes of the k nearest support images (all of them where there are fewer).
 
-    Equal votes are settled in favour of the class that holds the nearer image: each class gets a further hundredth
-    of a vote times (distance of the nearest image of all / distance of the class's nearest image).
+    Images at the same distance share the votes that are left for them. Equal votes are settled in favour of the class
+    that holds the nearer image: each class gets a further hundredth of a vote times (distance of the nearest image of
+    all / distance of the class's nearest image), in float64, where that hundredth loses no digits.
     """
     n_tasks, n_way, n_shot, _ = support.shape
     query = blank(query, query_mask)
     images, there = in_a_row(support, support_mask)
-    apart = 1 - cosine(query, images) if distance == "cosine" else squared_distances(query, images).sqrt()
+    if distance == "cosine":
+        apart = (1 - cosine(query, images)).clamp_(min=0)
+    else:
+        apart = squared_distances(query, images).sqrt_()
     apart = apart.masked_fill(~there.unsqueeze(-1), torch.inf)
-    near = apart.topk(min(k, n_way * n_shot), dim=1, largest=False)
-    votes = torch.zeros(n_tasks, n_way, query.shape[1], dtype=query.dtype, device=query.device)
-    votes.scatter_add_(1, near.indices // n_shot, near.values.isfinite().to(votes))
-    closest = apart.view(n_tasks, n_way, n_shot, -1).amin(2).clamp_(min=1e-6)
-    votes += TIE_BREAK * closest.amin(1, keepdim=True) / closest
-    return probabilities(votes.log(), support_mask.any(2), query_mask)
+    k = min(k, n_way * n_shot)
+    last = apart.topk(k, dim=1, largest=False).values[:, -1:]  # infinite where fewer images than k are there
+    inside, level = apart < last, (apart == last) & apart.isfinite()
+    left = (k - inside.sum(1, keepdim=True)) / level.sum(1, keepdim=True).clamp(min=1)
+    votes = (inside + level * left).view(n_tasks, n_way, n_shot, -1).sum(2).cpu().double()
+
+    closest = apart.view(n_tasks, n_way, n_shot, -1).amin(2).cpu().double()
+    farthest = closest.masked_fill(closest.isinf(), 0.0).amax(1, keepdim=True)
+    closest = torch.maximum(closest, NEAREST * farthest)
+    votes += TIE_BREAK * (closest.amin(1, keepdim=True) / closest).nan_to_num(nan=1.0)  # 0 / 0: all are at no distance
+    return with_ways(votes.log(), support_mask.any(2).cpu())

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fsviz.methods.bd_cspn import rectified_prototypes
-from fsviz.methods.geometry import blank, probabilities, softmax, squared_distances, unit
+from fsviz.methods.geometry import blank, softmax, squared_distances, unit, with_ways
 
 
 def predict(
@@ -48,7 +48,7 @@ def predict(
             if not bool(active.any()):
                 break
         bound = new
-    return probabilities(scores, ways, query_mask)
+    return with_ways(scores, ways)
 
 
 def _nearest(query: Tensor, query_mask: Tensor, k: int) -> Tensor:

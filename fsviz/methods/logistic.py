@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fsviz.methods.descent import adam, with_bias
-from fsviz.methods.geometry import blank, equal_shares, probabilities, softmax, unit
+from fsviz.methods.geometry import blank, equal_shares, softmax, unit, with_ways
 
 
 def predict(
@@ -34,7 +34,7 @@ def predict(
     stops = (epochs * n_batches).clamp(max=max_steps)
     steps = int(stops.max())
     batches = _mini_batches(images, support_mask, n_batches)
-    labels = torch.eye(images.shape[1], device=images.device)
+    labels = torch.eye(images.shape[1], dtype=images.dtype, device=images.device)
 
     def gradient(weights: Tensor) -> Tensor:
         batch, share = next(batches)
@@ -49,7 +49,7 @@ def predict(
         weight_decay,
         None if bool((stops == steps).all()) else stops,
     )
-    return probabilities(torch.bmm(weights, query.transpose(1, 2)), ways, query_mask)
+    return with_ways(torch.bmm(weights, query.transpose(1, 2)), ways)
 
 
 def _mini_batches(images: Tensor, mask: Tensor, n_batches: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
@@ -62,8 +62,8 @@ def _mini_batches(images: Tensor, mask: Tensor, n_batches: Tensor) -> Iterator[t
         images = images.gather(2, order.unsqueeze(-1).expand_as(images))
     if bool((n_batches == n_batches[0]).all()):
         each = range(int(n_batches[0]))
-        yield from cycle([(images[:, :, s].contiguous(), equal_shares(mask[:, :, s])) for s in each])
+        yield from cycle([(images[:, :, s].contiguous(), equal_shares(mask[:, :, s], images.dtype)) for s in each])
     tasks = torch.arange(len(images), device=images.device)
     for step in count():
         s = step % n_batches
-        yield images[tasks, :, s], equal_shares(mask[tasks, :, s])
+        yield images[tasks, :, s], equal_shares(mask[tasks, :, s], images.dtype)

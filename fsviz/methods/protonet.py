@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fsviz.methods.geometry import blank, cosine, probabilities, prototypes
+from fsviz.methods.geometry import blank, cosine, prototypes, with_ways
 
 
 def predict(
@@ -16,13 +16,13 @@ def predict(
     distance: str = "euclidean",
     scale: float = 1.0,
 ) -> Tensor:
-    """Softmax of minus the squared distance (or of the cosine) from a query to the mean support of every class."""
+    """Minus the squared distance (or the cosine) from a query to the mean support of every class."""
     query = blank(query, query_mask)
     centres = prototypes(support, support_mask)
     if distance == "cosine":
         scores = cosine(query, centres)
     else:
-        # -|q - p|^2 without |q|^2, which is the same for all classes and leaves softmax as it is
+        # -|q - p|^2 without |q|^2, which is the same for all classes: order and softmax stay
         lengths = centres.square().sum(-1, keepdim=True)
         scores = torch.baddbmm(lengths, centres, query.transpose(1, 2), beta=-1, alpha=2)
-    return probabilities(scale * scores, support_mask.any(2), query_mask)
+    return with_ways(scale * scores, support_mask.any(2))

@@ -7,7 +7,7 @@ import torch
 from numba import njit
 from torch import Tensor
 
-from fsviz.methods.geometry import blank, in_a_row, one_hot, probabilities, unit
+from fsviz.methods.geometry import blank, in_a_row, one_hot, unit, with_ways
 
 CHANGE, ITERATIONS, TINY = 1e-6, 1000, 1e-10  # when Sinkhorn's scaling stops, and what keeps it from dividing by zero
 
@@ -31,7 +31,7 @@ def predict(
     weights C (T, W, K) and products G (T, K, K), the squared distance of prototype w and image k is
     G_kk - 2 (C G)_wk + (C G C')_ww. An update of the prototypes is one of C, and of C G alike.
     """
-    ways, labels = support_mask.any(2), one_hot(support_mask)
+    ways, labels = support_mask.any(2), one_hot(support_mask, support.dtype)
     images, there = in_a_row(support, support_mask)
     n_support = images.shape[1]
     images = torch.cat([images, query], 1)
@@ -55,7 +55,7 @@ def predict(
         mixed = mixed.lerp(torch.bmm(assigned, products), lr)
     cost = _cost(lengths, shares, mixed, n_support) * sharpness
     _, appeal = transport(cost, ways, query_mask)
-    return probabilities(appeal.unsqueeze(-1) - cost, ways, query_mask)
+    return with_ways(appeal.unsqueeze(-1) - cost, ways)
 
 
 def _cost(lengths: Tensor, shares: Tensor, mixed: Tensor, n_support: int) -> Tensor:
@@ -70,10 +70,10 @@ def transport(cost: Tensor, ways: Tensor, query_mask: Tensor) -> tuple[Tensor, T
     Also the log-scaling of each way (T, W): the plan is softmax over ways of (log-scaling - cost), up to rounding.
     """
     if cost.device.type == "cpu":
-        plan = np.empty(cost.shape, dtype=np.float32)
-        appeal = np.empty(cost.shape[:2], dtype=np.float32)
-        _transport_loops(cost.contiguous().numpy(), ways.numpy(), query_mask.numpy(), plan, appeal)
-        return torch.from_numpy(plan), torch.from_numpy(appeal)
+        plan, appeal = cost.new_empty(cost.shape), cost.new_empty(cost.shape[:2])
+        arrays = (cost.contiguous(), ways, query_mask, plan, appeal)
+        _transport_loops(*(array.numpy() for array in arrays))
+        return plan, appeal
     return transport_batched(cost, ways, query_mask)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fsviz.methods.geometry import blank, in_a_row, one_hot, probabilities, unit
+from fsviz.methods.geometry import blank, in_a_row, one_hot, unit, with_ways
 
 
 def predict(
@@ -27,6 +27,6 @@ def predict(
     # a padded image is a zero row: the penalty alone keeps the matrix regular, and its label is zero too
     likeness.diagonal(dim1=1, dim2=2).add_(penalty)
     factor = torch.linalg.cholesky(likeness)
-    dual = torch.cholesky_solve(one_hot(support_mask).transpose(1, 2).to(images), factor)
+    dual = torch.cholesky_solve(one_hot(support_mask, images.dtype).transpose(1, 2), factor)
     scores = torch.bmm(dual.transpose(1, 2), torch.bmm(images, query.transpose(1, 2)))
-    return probabilities(scale * scores, support_mask.any(2), query_mask)
+    return with_ways(scale * scores, support_mask.any(2))

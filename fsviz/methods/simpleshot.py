@@ -10,10 +10,10 @@ from fsviz.methods.geometry import (
     cosine,
     in_a_row,
     mean_image,
-    probabilities,
     prototypes,
     squared_distances,
     unit,
+    with_ways,
 )
 
 
@@ -42,4 +42,4 @@ def predict(
     query = unit(blank(query, query_mask) - middle)
     centres = prototypes(support, support_mask)
     scores = cosine(query, centres) if distance == "cosine" else -squared_distances(query, centres)
-    return probabilities(scale * scores, support_mask.any(2), query_mask)
+    return with_ways(scale * scores, support_mask.any(2))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fsviz.methods.descent import adam, cosine_head, cross_entropy
-from fsviz.methods.geometry import blank, cosine, equal_shares, in_a_row, probabilities, prototypes
+from fsviz.methods.geometry import blank, cosine, equal_shares, in_a_row, prototypes, with_ways
 
 
 def predict(
@@ -32,8 +32,8 @@ def predict(
     images, _ = in_a_row(support, support_mask)
     n_support = images.shape[1]
     images = torch.cat([images, blank(query, query_mask)], 1)
-    fit = cross_entropy(support_mask)
-    share = equal_shares(query_mask)
+    fit = cross_entropy(support_mask, images.dtype)
+    share = equal_shares(query_mask, images.dtype)
 
     def slope(probability: Tensor) -> Tensor:
         guess = probability[..., n_support:]
@@ -44,4 +44,4 @@ def predict(
         return torch.cat([cross_entropy_weight * fit(probability[..., :n_support]), pull], -1)
 
     weights = adam(prototypes(support, support_mask), cosine_head(images, scale, ways, slope), steps, lr)
-    return probabilities(scale * cosine(images[:, n_support:], weights), ways, query_mask)
+    return with_ways(scale * cosine(images[:, n_support:], weights), ways)

@@ -11,10 +11,10 @@ from fsviz.methods.geometry import (
     equal_shares,
     in_a_row,
     lengths,
-    probabilities,
     prototypes,
     softmax,
     squared_distances,
+    with_ways,
 )
 
 
@@ -35,8 +35,8 @@ def predict(
     images, _ = in_a_row(support, support_mask)
     n_support = images.shape[1]
     images = torch.cat([images, blank(query, query_mask)], 1)
-    fit = cross_entropy(support_mask)
-    share = equal_shares(query_mask)
+    fit = cross_entropy(support_mask, images.dtype)
+    share = equal_shares(query_mask, images.dtype)
     squares = lengths(images).square()
 
     def gradient(centres: Tensor) -> Tensor:
@@ -52,4 +52,4 @@ def predict(
         return torch.baddbmm(centres * pulls.sum(-1, keepdim=True), pulls, images, alpha=-1)
 
     centres = adam(prototypes(support, support_mask), gradient, steps, lr)
-    return probabilities(-scale * squared_distances(images[:, n_support:], centres).sqrt_(), ways, query_mask)
+    return with_ways(-scale * squared_distances(images[:, n_support:], centres).sqrt_(), ways)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -129,7 +129,9 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     table = _features_cached(*stored)
     centre = _centre_cached(entry.method, *stored, spec["folder"])
     with _threads(spec["threads"]):
-        answer = evaluate(table, tasks, entry.method, dict(entry.parameters), device=spec["device"], centre=centre)
+        answer = evaluate(
+            table, tasks, entry.method, dict(entry.parameters), spec["device"], centre=centre, first=start
+        )
     return {"entry": np.array(which), "start": np.array(start), **answer.arrays()}
 
 
@@ -381,6 +383,21 @@ def centre_for(method: str, dataset: Dataset, table: Features, class_ids: np.nda
     train = np.asarray(dataset.splits.get("train", ()), dtype=np.int64)
     apart = not np.isin(train, class_ids).any() and np.isin(train, table.class_ids).any()
     return features_mean(table, train if apart else None)
+
+
+def scale_notes(chosen: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What to know of the methods (name, parameters) whose predictions change with the scale of the features."""
+    from fsviz.methods import METHODS
+
+    titles: dict[str, list[str]] = {}  # by reason
+    for one in chosen:
+        method = METHODS.get(one["name"])
+        if method is not None and "scale" not in method.invariant_to(one["parameters"]):
+            titles.setdefault(method.units, []).append(method.title)
+    return [
+        f"{', '.join(dict.fromkeys(names))}: predictions depend on the scale of the features, because {reason}."
+        for reason, names in titles.items()
+    ]
 
 
 def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: Mapping[str, Any], tasks: Tasks) -> float:

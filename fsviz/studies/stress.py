@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from fsviz import datasets, evaluation, features
-from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.errors import BadInput, Missing, NotFinite, UnknownName
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.studies import frozen, support_sets
@@ -103,10 +103,10 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     tasks = frozen.tasks(spec["folder"], _input(spec, cell.source), start, stop)
     if cell.adaptation == FULL:
         rate = learning_rate(spec, cell.backbone)
-        said = _finetuned(spec, cell.backbone, tasks, rate, seed=spec["seed"] + start)
+        said = _finetuned(spec, cell.backbone, tasks, rate, spec["seed"] + start, first=start)
     else:
         table = _features_of(spec["dataset"], cell.backbone)
-        said = evaluation.evaluate(table, tasks, cell.adaptation, device=spec["device"])
+        said = evaluation.evaluate(table, tasks, cell.adaptation, device=spec["device"], first=start)
     return {
         "cell": np.array(which),
         "start": np.array(start),
@@ -268,7 +268,10 @@ def learning_rate(spec: Mapping[str, Any], backbone: str) -> float:
     tasks = _validation_tasks(spec, backbone)
 
     def accuracy_at(rate: float) -> float:
-        return float(np.mean(evaluation.task_accuracy(_finetuned(spec, backbone, tasks, rate, spec["seed"]))))
+        try:
+            return float(np.mean(evaluation.task_accuracy(_finetuned(spec, backbone, tasks, rate, spec["seed"]))))
+        except NotFinite:  # a network that diverges gets nothing right
+            return 0.0
 
     chosen, reached = choose_learning_rate(accuracy_at)
     write_json(path, {"chosen": chosen, "accuracy": {f"{rate:g}": value for rate, value in reached.items()}})
@@ -287,22 +290,25 @@ def _validation_tasks(spec: Mapping[str, Any], backbone: str) -> Tasks:
     return support_sets.draw_tasks(base, dataset, {backbone: table})
 
 
-def _finetuned(spec: Mapping[str, Any], backbone: str, tasks: Tasks, rate: float, seed: int) -> Predictions:
+def _finetuned(
+    spec: Mapping[str, Any], backbone: str, tasks: Tasks, rate: float, seed: int, first: int = 0
+) -> Predictions:
     """Predictions after finetuning all weights of a backbone on every task's support images."""
     import torch
 
-    from fsviz.difficulty.full_finetuning import finetune_and_predict
+    from fsviz.difficulty.full_finetuning import finetuned_scores
 
     dataset = datasets.load(spec["dataset"])
     settings = spec["finetuning"]
     trainable = _trainable(backbone, spec["device"])
-    said = Predictions.blank(tasks.query.shape)
+    n_tasks, n_way, n_query = tasks.query.shape
+    scores = torch.full((n_tasks, n_way, n_way * n_query), -torch.inf)
     for t in range(len(tasks)):
         support_at, query_at = tasks.support[t] != PAD, tasks.query[t] != PAD
         support = _pixels(dataset, tasks.support[t][support_at], trainable.preprocessing, settings["size"])
         query = _pixels(dataset, tasks.query[t][query_at], trainable.preprocessing, settings["size"])
         labels = torch.from_numpy(np.nonzero(support_at)[0])
-        probability = finetune_and_predict(
+        said = finetuned_scores(
             trainable.network,
             trainable.forward,
             support,
@@ -312,14 +318,18 @@ def _finetuned(spec: Mapping[str, Any], backbone: str, tasks: Tasks, rate: float
             settings["n_steps"],
             settings["augment"],
             seed + t,
-        ).numpy()
-        truth = np.nonzero(query_at)[0]
-        likelihood = probability[np.arange(len(truth)), truth]
-        said.predicted[t][query_at] = probability.argmax(axis=1)
-        said.rank[t][query_at] = (probability > likelihood[:, None]).sum(axis=1)
-        said.confidence[t][query_at] = probability.max(axis=1)
-        said.likelihood[t][query_at] = likelihood
-    return said
+        )
+        asked = torch.from_numpy(np.flatnonzero(query_at))
+        for way in labels.unique():
+            scores[t, way, asked] = said[:, way].cpu()
+    return evaluation.predictions_from(
+        scores,
+        torch.from_numpy((tasks.support != PAD).any(axis=2)),
+        tasks.query != PAD,
+        "Full finetuning",
+        lambda _: f"{backbone} diverged at a learning rate of {rate:g}. Leave full finetuning out for this backbone.",
+        first,
+    )
 
 
 def _pixels(dataset: Dataset, image_ids: np.ndarray, preprocessing: Any, size: int) -> Any:

@@ -44,6 +44,13 @@ def test_evaluate_prints_the_promised_json(toy, capsys) -> None:
     assert answer["results"][0]["accuracy"] == pytest.approx(100 * accuracy.mean())
 
 
+def test_methods_that_see_the_scale_of_features_are_named(toy, capsys) -> None:
+    assert main(["evaluate", "--dataset", "toy", "--methods", "protonet,tim,pt_map,finetune", *SAMPLER]) == 0
+    said = capsys.readouterr().out
+    assert "TIM, Finetune: predictions depend on the scale of the features, because the learning rate" in said
+    assert "PT-MAP: predictions depend on the scale" in said and "ProtoNet:" not in said
+
+
 def test_the_same_seed_gives_the_same_numbers_and_another_seed_others(toy, capsys) -> None:
     base = ["evaluate", "--dataset", "toy", *SAMPLER]
     first, second = (run_json(capsys, *base, "--seed", "5") for _ in range(2))

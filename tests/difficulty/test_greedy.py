@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,20 @@ def test_greedy_and_fastdiffsel_find_tasks_of_similar_difficulty() -> None:
     assert greedy < random - 0.2
     assert fast < random - 0.2
     assert abs(fast - greedy) < 0.15
+
+
+@pytest.mark.parametrize("scale, shift", [(1e-6, 0), (1e6, 0), (1e20, 0), (1, 3), (1, 1000), (1, 1e4)])
+def test_search_in_features_of_any_scale_and_origin_is_that_of_double_precision(scale: float, shift: float) -> None:
+    whole = clustered_features(spread=2.0, dtype=np.float32)
+    tasks = random_tasks(whole, 12, 5, 3, 8)
+    single = replace(whole, values=whole.values * np.float32(scale) + np.float32(shift))
+    double = replace(single, values=single.values.astype(np.float64))
+    for search in (select_supports, greedy_supports):
+        for settings in ({}, {"objective": "easy"}, {"loss": "cosine"}):
+            found = search(single, tasks, **settings).support
+            assert np.array_equal(found, search(double, tasks, **settings).support), (search, settings)
+        if shift < 1000:  # more rounds the features themselves
+            assert np.array_equal(search(single, tasks).support, search(whole, tasks).support), search
 
 
 def test_ragged_supports_keep_their_shape() -> None:

@@ -9,9 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
-from fsviz.evaluation import check_class_sizes, chunk_size, evaluate, features_mean, task_accuracy, task_top_k
+from fsviz.errors import BadInput, FsvizError, Missing, NotFinite, UnknownName
+from fsviz.evaluation import (
+    check_class_sizes,
+    chunk_size,
+    evaluate,
+    features_mean,
+    predictions_from,
+    task_accuracy,
+    task_top_k,
+)
 from fsviz.evaluation.predicting import MEMORY
 from fsviz.methods import METHODS
 from fsviz.records import PAD, Features, Predictions, Tasks
@@ -140,23 +149,63 @@ def test_simpleshot_centres_on_the_dataset_or_on_what_is_given() -> None:
     )
 
 
-def test_equal_probabilities_give_every_label_its_own_rank() -> None:
-    # features that tell nothing apart: among ten equal labels five are the first five, not all ten
+def no_cause(task: int) -> str:
+    return f"Cause {task}."
+
+
+def test_of_equal_scores_the_lower_label_comes_first_whichever_is_true() -> None:
+    # one query per class; the scores of three labels for each of them
+    scores = torch.tensor([[[1.0, 1.0, 0.0], [1.0, 1.0, 2.0], [0.0, 1.0, 2.0]]])
+    everything = torch.ones(1, 3, dtype=torch.bool), np.ones((1, 3, 1), dtype=bool)
+    answer = predictions_from(scores, *everything, "By hand", no_cause)
+    assert answer.predicted.ravel().tolist() == [0, 0, 1]
+    assert answer.rank.ravel().tolist() == [0, 1, 1]
+    np.testing.assert_allclose(answer.confidence[0, 1, 0], 1 / 3)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_features_that_tell_nothing_apart_give_chance(name: str) -> None:
     features = Features("ties", "x", np.ones((40, 4), np.float32), np.arange(40), np.repeat(np.arange(10), 4))
     images = np.arange(40).reshape(1, 10, 4)
-    answer = evaluate(features, Tasks(np.arange(10)[None], images[..., :1], images[..., 1:]), "protonet")
-    assert (np.sort(answer.rank[0, :, 0]) == np.arange(10)).all()
+    answer = evaluate(features, Tasks(np.arange(10)[None], images[..., :1], images[..., 1:]), name)
+    assert task_accuracy(answer)[0] == pytest.approx(0.1)
+    # among ten equal labels five are the first five, not all ten
     assert task_top_k(answer, 5)[0] == pytest.approx(0.5)
     assert ((answer.rank == 0) == (answer.predicted == np.arange(10)[:, None])).all()
 
 
-def test_equal_probabilities_leave_rank_zero_to_the_one_predicted() -> None:
-    values = np.ones((6, 2), dtype=np.float32)
-    features = Features("ties", "x", values, np.arange(6), np.repeat(np.arange(3), 2))
-    tasks = Tasks(np.array([[0, 1, 2]]), np.array([[[0], [2], [4]]]), np.array([[[1], [3], [5]]]))
-    answer = evaluate(features, tasks, "protonet")
-    assert sorted(answer.rank.ravel().tolist()) == [0, 1, 2]
-    assert task_accuracy(answer)[0] == pytest.approx(1 / 3)
+def test_order_is_that_of_scores_where_probabilities_are_equal() -> None:
+    near = torch.tensor([[[1e-12], [2e-12], [-1e6]]]).expand(1, 3, 3)
+    answer = predictions_from(near, torch.ones(1, 3, dtype=torch.bool), np.ones((1, 3, 1), bool), "By hand", no_cause)
+    assert answer.likelihood[0, 0, 0] == answer.likelihood[0, 1, 0]
+    assert answer.rank.ravel().tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+def test_a_score_that_is_not_finite_is_no_answer(bad: float) -> None:
+    scores = torch.zeros(3, 2, 4)
+    scores[1, 1, 3] = bad
+    ways, queries = torch.ones(3, 2, dtype=torch.bool), np.ones((3, 2, 2), dtype=bool)
+    with pytest.raises(NotFinite, match=r"By hand gives scores that are not finite for task 41, .* Cause 1\."):
+        predictions_from(scores, ways, queries, "By hand", no_cause, first=40)
+    queries[1, 1, 1] = False  # a padded query may hold anything
+    assert predictions_from(scores, ways, queries, "By hand", no_cause).predicted[1, 1, 1] == PAD
+
+
+def test_what_overflows_in_one_image_is_computed_in_double_precision() -> None:
+    """A query of 1e25 among ordinary images: its squared length is beyond float32, its nearest class is not."""
+    features = make_features()
+    tasks = make_tasks(features, 6)
+    values = features.values.copy()
+    row = int(features.rows_of(tasks.query[2, 1, :1])[0])
+    values[row] *= np.float32(1e25)
+    for name in ("protonet", "matching"):
+        got = evaluate(replace(features, values=values), tasks, name)
+        ordinary = evaluate(features, tasks, name)
+        others = tasks.query != features.image_ids[row]
+        assert np.array_equal(got.predicted[others], ordinary.predicted[others])
+        if name == "matching":  # which sees the angle alone
+            assert np.array_equal(got.predicted, ordinary.predicted)
 
 
 def test_what_cannot_be_evaluated_is_explained() -> None:

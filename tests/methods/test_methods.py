@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from fsviz.errors import BadInput, UnknownName
-from fsviz.methods import METHODS, get
+from fsviz.methods import METHODS, geometry, get
 from tests.methods import one_task_at_a_time as plain
 
 NAMES = list(METHODS)
@@ -43,9 +43,14 @@ class Batch:
     query: Tensor
     query_mask: Tensor
 
+    def scores(self, name: str, **parameters) -> Tensor:
+        """What a method returns (T, W, M)."""
+        return METHODS[name].load()(self.support, self.support_mask, self.query, self.query_mask, **parameters)
+
     def predict(self, name: str, **parameters) -> Tensor:
-        predict = METHODS[name].load()
-        return predict(self.support, self.support_mask, self.query, self.query_mask, **parameters)
+        """Probabilities (T, M, W), zeros for padded queries."""
+        probability = geometry.probabilities(self.scores(name, **parameters), self.support_mask.any(2))
+        return probability.transpose(1, 2) * self.query_mask.unsqueeze(-1)
 
     def single(self, task: int) -> tuple[list[Tensor], Tensor]:
         """The images of one task without padding."""
@@ -111,11 +116,12 @@ def test_a_batch_equals_its_tasks_one_by_one_without_padding(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_are_probabilities_and_padding_gets_nothing(name: str) -> None:
+    scores, absent = RAGGED.scores(name), ~RAGGED.support_mask.any(2)
+    assert scores.shape == (*RAGGED.support.shape[:2], RAGGED.query.shape[1])
+    assert bool((scores[absent] == -torch.inf).all()) and bool(scores[~absent].isfinite().all())
     answer = RAGGED.predict(name)
-    assert answer.shape == (*RAGGED.query_mask.shape, RAGGED.support.shape[1])
-    assert bool(answer.isfinite().all()) and bool((answer >= 0).all())
+    assert bool((answer >= 0).all())
     torch.testing.assert_close(answer.sum(-1), RAGGED.query_mask.float(), rtol=0, atol=1e-5)
-    absent = ~RAGGED.support_mask.any(2)
     assert bool((answer.transpose(1, 2)[absent] == 0).all())
 
 

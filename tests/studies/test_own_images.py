@@ -196,10 +196,11 @@ def test_odd_names_go_all_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[
 # Neighbours
 
 
-def test_nearest_images_agree_with_a_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("dtype, shift", [(np.float16, 0), (np.float32, 1e4)])
+def test_nearest_images_agree_with_a_plain_loop(dtype: type, shift: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, "_ROWS", 7)  # several blocks
     rng = np.random.default_rng(0)
-    values = rng.normal(size=(40, 5)).astype(np.float16)
+    values = (rng.normal(size=(40, 5)) + shift).astype(dtype)
     ids = rng.permutation(100)[:40]
     features = Features("d", "b", values, ids, np.zeros(40, dtype=int))
     found, cosines = neighbours.nearest_images(features, ids[[3, 17]], k=6)
@@ -209,7 +210,7 @@ def test_nearest_images_agree_with_a_plain_loop(monkeypatch: pytest.MonkeyPatch)
         plain[row] = -np.inf
         order = np.argsort(-plain)[:6]
         assert image.tolist() == ids[order].tolist()
-        assert np.allclose(cosine, plain[order], atol=1e-5)
+        assert np.allclose(cosine, plain[order], atol=1e-12)
     assert neighbours.nearest_images(features, ids[:1], k=500)[0].shape == (1, 39)
     with pytest.raises(Missing, match="has no features"):
         neighbours.nearest_images(features, np.array([1000]))

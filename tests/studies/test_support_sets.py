@@ -9,7 +9,7 @@ import pytest
 from fsviz import datasets, features, jobs
 from fsviz.difficulty.fastdiffsel import select_supports
 from fsviz.difficulty.greedy import greedy_supports
-from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
+from fsviz.errors import BadInput, FsvizError, Missing, NotFinite, UnknownName
 from fsviz.features import store
 from fsviz.numerics import holm
 from fsviz.records import PAD
@@ -204,6 +204,13 @@ def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatc
     assert chosen["chosen"] in (1e-4, 1e-3, 1e-2)
     with pytest.raises(BadInput, match="start it as a run"):
         stress.run_at_once(spec)
+    tasks = support_sets.draw_tasks(
+        stress._base(stress.checked_spec(spec)),
+        datasets.load("pictures"),
+        {"conv64f@random": features.load(datasets.load("pictures"), "conv64f@random")},
+    )
+    with pytest.raises(NotFinite, match=r"Full finetuning .* task 7, .*diverged at a learning rate of 1e\+30"):
+        stress._finetuned({**stress.checked_spec(spec), "device": "cpu"}, "conv64f@random", tasks, 1e30, 0, first=7)
 
 
 def test_bad_input_is_named(shifted) -> None:

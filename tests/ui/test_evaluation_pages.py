@@ -50,6 +50,13 @@ def test_evaluate_opens_on_an_imported_dataset(toy) -> None:
     assert "<b>kind</b>" not in texts(app).replace("\\<b\\>kind\\</b\\>", "")  # class names are text
 
 
+def test_what_the_scale_of_features_does_to_a_method_is_said(toy) -> None:
+    app = open_page("4_Evaluate")
+    assert "changes no prediction" in texts(app) and "depend on the scale of the features" not in texts(app)
+    app.pills(key="methods").set_value(["protonet", "tim"]).run()
+    assert "TIM: predictions depend on the scale of the features" in texts(app)
+
+
 def test_a_setting_changes_the_first_look(toy) -> None:
     app = open_page("4_Evaluate")
     before = app.metric[0].value

@@ -139,7 +139,11 @@ def _methods() -> list[dict[str, Any]]:
                 method = methods[name]
                 st.markdown(f"**{method.title}** · {method.kind} · {method.paper}")
                 st.caption(method.what)
-                chosen.append({"name": name, "parameters": {p.name: _control(name, p) for p in method.parameters}})
+                parameters = {p.name: _control(name, p) for p in method.parameters}
+                st.caption(method.invariance(parameters))
+                chosen.append({"name": name, "parameters": parameters})
+        for note in evaluate.scale_notes(chosen):
+            st.caption(note)
     return chosen
 
 
