@@ -44,6 +44,47 @@ def clustered_mean(values: np.ndarray, clusters: np.ndarray) -> tuple[float, flo
     return mean, half, float(2 * stats.t.sf(abs(mean) / error, n_clusters - 1))
 
 
+def pearson(first: np.ndarray, second: np.ndarray) -> tuple[float, np.ndarray]:
+    """Pearson's correlation of two lists (n,), and the influence (n,) of every pair on it: mean zero, and the variance
+    of the correlation is that of the mean of independent influences. NaN where a list is constant or too short."""
+    if len(first) < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return float("nan"), np.zeros(len(first))
+    x, y = ((v - v.mean()) / v.std() for v in (np.asarray(first, dtype=float), np.asarray(second, dtype=float)))
+    value = float(np.clip((x * y).mean(), -1, 1))
+    return value, x * y - value * (x**2 + y**2) / 2
+
+
+def spearman(first: np.ndarray, second: np.ndarray) -> tuple[float, np.ndarray]:
+    """Spearman's rank correlation (mean ranks for ties) and the influence of every pair, as in `pearson`.
+
+    A pair also moves the ranks of all others: h(x, X) = [x < X] + [x = X] / 2 is what x adds to the rank of X.
+    """
+    if len(first) < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return float("nan"), np.zeros(len(first))
+    u, v = _centred_ranks(first), _centred_ranks(second)
+    cov, var_u, var_v = (float((a * b).mean()) for a, b in ((u, v), (u, u), (v, v)))
+    value = float(np.clip(cov / np.sqrt(var_u * var_v), -1, 1))
+    of_cov = u * v + _mean_above(first, v) + _mean_above(second, u) - 3 * cov
+    of_u = u**2 + 2 * _mean_above(first, u) - 3 * var_u
+    of_v = v**2 + 2 * _mean_above(second, v) - 3 * var_v
+    return value, of_cov / np.sqrt(var_u * var_v) - value * (of_u / var_u + of_v / var_v) / 2
+
+
+def _centred_ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks from -1/2 to 1/2, equal values sharing their mean; their mean is 0."""
+    from scipy import stats
+
+    return (stats.rankdata(values) - (len(values) + 1) / 2) / len(values)
+
+
+def _mean_above(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """For every value x the mean over all X of h(x, X) times the weight of X, see `spearman`."""
+    _, place = np.unique(values, return_inverse=True)
+    total = np.bincount(place, weights)
+    above = total[::-1].cumsum()[::-1] - total / 2
+    return above[place] / len(values)
+
+
 def holm(p: np.ndarray) -> np.ndarray:
     """p values corrected for their number (Holm 1979): the i-th smallest of n times n - i, never decreasing, at most 1.
 

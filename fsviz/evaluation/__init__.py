@@ -20,6 +20,7 @@ from fsviz.evaluation.accuracy import (
     task_top_k,
 )
 from fsviz.evaluation.comparison import PairedDifference, method_ranks, paired_difference
+from fsviz.evaluation.intervals import OVER, Correlation, Estimate, correlation, estimate
 from fsviz.evaluation.predicting import (
     check_class_sizes,
     check_tasks,
@@ -30,6 +31,9 @@ from fsviz.evaluation.predicting import (
 )
 
 __all__ = [
+    "OVER",
+    "Correlation",
+    "Estimate",
     "PairConfusion",
     "PairedDifference",
     "accuracy_by_quantile",
@@ -37,6 +41,8 @@ __all__ = [
     "check_tasks",
     "chunk_size",
     "class_accuracy",
+    "correlation",
+    "estimate",
     "evaluate",
     "features_mean",
     "mean_loss",

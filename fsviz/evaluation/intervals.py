@@ -1,0 +1,251 @@
+"""How sure is a mean over tasks? Intervals over tasks, over images, over classes.
+
+Tasks of one testbed are drawn from the same images: a thousand tasks of four hundred photographs are not a thousand
+independent observations. An interval over tasks says what other tasks of these very images would give, and shrinks to
+nothing as tasks are added. What other photographs of the same classes would give, or other classes, is another and
+mostly far wider interval.
+
+The variance of the mean of T tasks is that of T independent tasks plus the covariances of tasks that share an image
+(or a class). To first order an image adds its own effect to every task that holds it, so the second part is the sum
+over images of their squared effects on the mean (the infinitesimal jackknife; Hoeffding 1948 for such means, Efron
+2014). An image has an effect as a query (is it easy to name?) and as a support image (does it help to name others?).
+Effects are estimated from the same tasks; what noise adds to their squares is estimated too and taken off. Where tasks
+are few this difference is known badly, and the interval is wider for it: its degrees of freedom follow Satterthwaite,
+or the noise is left in, whichever gives the narrower of the two cautious intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fsviz.errors import UnknownName
+from fsviz.numerics import pearson, spearman
+from fsviz.records import PAD, Tasks
+
+OVER: dict[str, str] = {
+    "tasks": "over tasks of these images: what other tasks, drawn from these very images, would give",
+    "images": "over images: what tasks of other images of the same classes would give",
+    "classes": "over classes: what tasks of other classes, with images of their own, would give",
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean, its standard error and the degrees of freedom of the error; NaN where they cannot be known."""
+
+    mean: float
+    error: float
+    freedom: float
+
+    @property
+    def ci95(self) -> float:
+        """Half-width of the 95% interval."""
+        from scipy import stats
+
+        return float(stats.t.ppf(0.975, self.freedom)) * self.error
+
+    @property
+    def p(self) -> float:
+        """Two-sided p against a mean of zero."""
+        from scipy import stats
+
+        if self.error == 0:
+            return float(self.mean == 0)
+        return float(2 * stats.t.sf(abs(self.mean) / self.error, self.freedom))
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A correlation from -1 to 1 with its 95% interval; NaN where it cannot be known."""
+
+    value: float
+    low: float
+    high: float
+
+
+def estimate(
+    accuracy: np.ndarray, over: str = "tasks", values: np.ndarray | None = None, tasks: Tasks | None = None
+) -> Estimate:
+    """The mean of the tasks' accuracies with its error over tasks, images or classes (see OVER).
+
+    accuracy       (T,) of every task, or differences of two methods' accuracies; NaNs are left out
+    values, tasks  (t, W, Q) the same for every query (NaN where there is none) and the tasks they are of: the first t
+                   of the T tasks. Needed over images and classes; some thousands of tasks are enough of a million.
+    Over classes nothing can be said when every task holds every class: NaN.
+    """
+    if over not in OVER:
+        raise UnknownName("interval", over, OVER)
+    accuracy = np.asarray(accuracy, dtype=float)
+    done = accuracy[~np.isnan(accuracy)]
+    n = len(done)
+    mean = float(done.mean()) if n else float("nan")
+    if n < 2:
+        return Estimate(mean, float("nan"), float("nan"))
+    independent = float(done.var(ddof=1)) / n
+    if over == "tasks":
+        return Estimate(mean, float(np.sqrt(independent)), np.inf)
+    known = ~np.isnan(values).all(axis=(1, 2))
+    values, tasks = (values, tasks) if known.all() else (values[known], tasks.take(known))
+    if over == "images":
+        return _estimate(mean, independent, n, _shared_by_images(values, tasks))
+    n_classes = _n_classes(tasks.class_ids)
+    if not n_classes:
+        return Estimate(mean, float("nan"), float("nan"))
+    return _estimate(mean, independent, n, _shared_by_classes(_task_means(values), tasks.class_ids), n_classes - 1)
+
+
+def correlation(
+    accuracy: np.ndarray, measure: np.ndarray, class_ids: np.ndarray | None = None, rank: bool = False
+) -> Correlation:
+    """Correlation of a measure of the tasks with their accuracy: Pearson's, or Spearman's where `rank`.
+
+    class_ids  (t, W) of the first t tasks: the interval is then over classes (with their images), the units that
+               tasks share; without it, or where every task holds every class, it is over tasks.
+    The interval is symmetric in Fisher's z, so that it stays within -1 and 1.
+    """
+    from scipy import stats
+
+    accuracy, measure = np.asarray(accuracy, dtype=float), np.asarray(measure, dtype=float)
+    both = np.isfinite(accuracy) & np.isfinite(measure)
+    value, influence = (spearman if rank else pearson)(measure[both], accuracy[both])
+    n = len(influence)
+    if np.isnan(value) or n < 4:
+        return Correlation(value, float("nan"), float("nan"))
+    independent = float(influence.var(ddof=1)) / n
+    found = Estimate(value, float(np.sqrt(independent)), np.inf)
+    if class_ids is not None:
+        class_ids = class_ids[both[: len(class_ids)]]
+        n_classes = _n_classes(class_ids)
+        if n_classes:
+            shared = _shared_by_classes(influence[: len(class_ids)], class_ids)
+            found = _estimate(value, independent, n, shared, n_classes - 1)
+    if abs(value) >= 1:
+        return Correlation(value, value, value)
+    half = float(stats.t.ppf(0.975, found.freedom)) * found.error / (1 - value**2)
+    low, high = np.tanh(np.arctanh(value) + np.array([-half, half]))
+    return Correlation(value, float(low), float(high))
+
+
+# --- what tasks share --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """Variance that shared units add to a mean, the variance of this estimate, and the sum with the noise left in."""
+
+    variance: float
+    doubt: float
+    raw: float
+
+
+def _estimate(mean: float, independent: float, n: int, shared: _Shared, most: float = np.inf) -> Estimate:
+    """The error of a mean of n tasks from their variance if they were independent and from what they share.
+
+    most  degrees of freedom if the variance of the effects were seen without noise
+    """
+    variance = independent + max(shared.variance, 0.0)
+    doubt = shared.doubt + 2 * independent**2 / (n - 1)
+    freedom = float(np.clip(2 * variance**2 / doubt, 1.0, most)) if doubt > 0 else most
+    either = (
+        Estimate(mean, float(np.sqrt(variance)), freedom),
+        Estimate(mean, float(np.sqrt(max(shared.raw, variance))), most),
+    )
+    return min(either, key=lambda found: found.ci95)
+
+
+def _n_classes(class_ids: np.ndarray) -> int:
+    """Number of classes in these tasks; 0 where every task holds all, which says nothing about others."""
+    n = len(np.unique(class_ids[class_ids != PAD]))
+    return n if n > (class_ids != PAD).sum(axis=1).max(initial=0) else 0
+
+
+def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
+    """What images add to the variance of the mean of the tasks.
+
+    values (T, W, Q), NaN where there is no query. Effects are deviations from the class: classes stay what they are.
+    """
+    n_tasks = len(values)
+    t, w, q = np.nonzero(~np.isnan(values))
+    value, query, query_class = values[t, w, q], tasks.query[t, w, q], tasks.class_ids[t, w]
+    u, v, s = np.nonzero(tasks.support != PAD)
+    support, support_class = tasks.support[u, v, s], tasks.class_ids[u, v]
+    n_images = int(max(query.max(), support.max())) + 1
+    n_classes = int(tasks.class_ids.max()) + 1
+    class_of = np.zeros(n_images, dtype=np.int64)
+    class_of[query], class_of[support] = query_class, support_class
+    used = np.zeros(n_images, dtype=bool)
+    used[query] = used[support] = True
+    size = np.bincount(class_of[used], minlength=n_classes)  # images per class
+
+    # as a query: how much more often right than its class, weighed by its share of the mean
+    share = 1.0 / (np.bincount(t, minlength=n_tasks)[t] * n_tasks)
+    asked = np.bincount(query, minlength=n_images)
+    of_image = np.bincount(query, value, minlength=n_images) / np.maximum(asked, 1)
+    of_class = _means(query_class, value, n_classes, share)
+    effect = np.bincount(query, share * (value - of_class[query_class]), minlength=n_images)
+    asked_class = np.bincount(query_class, minlength=n_classes)
+    repeats = asked_class - np.bincount(class_of[asked > 0], minlength=n_classes)
+    within = np.bincount(query_class, (value - of_image[query]) ** 2, minlength=n_classes) / np.maximum(repeats, 1)
+    whole = np.bincount(query_class, (value - of_class[query_class]) ** 2, minlength=n_classes)
+    within = np.where(repeats > 0, within, whole / np.maximum(asked_class - 1, 1))  # no image asked twice: all is noise
+    noise = np.bincount(query, share**2, minlength=n_images) * within[class_of]
+    noise *= 1 - asked / np.maximum(asked_class[class_of], 1)
+
+    # as a support image: how its tasks go, once the queries' own effects (known from other tasks) are taken off
+    others = (asked[query] * of_image[query] - value) / np.maximum(asked[query] - 1, 1)
+    own = np.where(asked[query] > 1, others - of_class[query_class], 0.0)
+    rest = _means(t, value - own, n_tasks)[u]
+    per_class = np.bincount(support_class, minlength=n_classes)
+    shots = np.bincount(u * tasks.n_way + v, minlength=n_tasks * tasks.n_way)[u * tasks.n_way + v]
+    # tasks that hold an image also hold others of its class, which are then not drawn by pure chance
+    scale = (size[support_class] - 1) / np.maximum(size[support_class] - shots, 1) / n_tasks
+    rest = rest - _means(support_class, rest, n_classes)[support_class]
+    effect += np.bincount(support, scale * rest, minlength=n_images)
+    held = np.bincount(support, minlength=n_images)
+    tasks_of_class = np.bincount(tasks.class_ids[tasks.class_ids != PAD], minlength=n_classes)
+    spread = np.bincount(support_class, rest**2, minlength=n_classes) / np.maximum(per_class, 1)
+    spread *= tasks_of_class / np.maximum(tasks_of_class - 1, 1)
+    noise += (
+        np.bincount(support, scale**2, minlength=n_images)
+        * spread[class_of]
+        * (1 - held / np.maximum(tasks_of_class[class_of], 1))
+    )
+    small = size[class_of[used]]
+    return _sum_of_squares(effect[used], noise[used], small / np.maximum(small - 1, 1))
+
+
+def _shared_by_classes(values: np.ndarray, class_ids: np.ndarray) -> _Shared:
+    """The same for classes with all their images: values (T,) of tasks that hold class_ids (T, W)."""
+    n_tasks = len(values)
+    t, w = np.nonzero(class_ids != PAD)
+    classes, place = np.unique(class_ids[t, w], return_inverse=True)
+    n_classes = len(classes)
+    centred = values - values.mean()
+    ways = np.bincount(t, minlength=n_tasks)[t]
+    scale = (n_classes - 1) / (n_classes - ways) / n_tasks
+    held = np.bincount(place)
+    effect = np.bincount(place, scale * centred[t])
+    noise = np.bincount(place, scale**2) * float(values.var(ddof=1)) * (1 - held / n_tasks)
+    return _sum_of_squares(effect, noise, np.full(n_classes, n_classes / (n_classes - 1)))
+
+
+def _sum_of_squares(effect: np.ndarray, noise: np.ndarray, small: np.ndarray) -> _Shared:
+    """The sum of squared effects, with and without what noise adds to it."""
+    raw, added = float((small * effect**2).sum()), float((small * noise).sum())
+    doubt = 2 * float(((small * (noise + max(raw - added, 0.0) / len(effect))) ** 2).sum())
+    return _Shared(raw - added, doubt, raw)
+
+
+def _means(index: np.ndarray, values: np.ndarray, n: int, weights: np.ndarray | None = None) -> np.ndarray:
+    """Mean of the values of every index (n,), 0 where it has none."""
+    total = np.bincount(index, weights, minlength=n)
+    return np.bincount(index, values if weights is None else weights * values, minlength=n) / np.where(
+        total > 0, total, 1
+    )
+
+
+def _task_means(values: np.ndarray) -> np.ndarray:
+    there = ~np.isnan(values)
+    return np.where(there, values, 0.0).sum(axis=(1, 2)) / there.sum(axis=(1, 2))
