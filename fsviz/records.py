@@ -31,7 +31,8 @@ class Dataset:
     taxonomy  is-a edges (columns child, parent) of nodes, or None; node_names gives readable names.
     contexts  columns class_id, context, n_images, or None.
     images    index image_id 0..N-1; columns class_id, path (opaque: only the datasets room reads it),
-              optionally context, n_bytes (of the file when it was added), and one column per attribute;
+              optionally context, n_bytes (of the file when it was added), group (a number shared by images that
+              must not stand on both sides of a task, PAD for none), and one column per attribute;
               None where only the class table is known.
     origin    how pixels are opened: "catalog" (none), "demo", "digits", "folder" (files below root),
               "features" (imported features, no pixels).
@@ -105,6 +106,19 @@ class Dataset:
                 "Sample tasks of classes only (n_shot 0), or add your own copy with 'python -m fsviz add NAME PATH'."
             )
         return np.repeat(np.arange(self.n_classes), self.classes["n_images"].to_numpy(dtype=np.int64))
+
+    def image_groups(self) -> np.ndarray | None:
+        """Group of every image_id (N,), counted from 0; an image with no other is a group of its own.
+
+        Images of a group (copies of a picture, frames of a video) must not stand on both sides of a task.
+        None where no two images belong together.
+        """
+        if self.images is None or "group" not in self.images:
+            return None
+        given = self.images["group"].to_numpy(dtype=np.int64)
+        alone = given.max(initial=PAD) + 1 + np.arange(len(given))
+        groups = np.unique(np.where(given == PAD, alone, given), return_inverse=True)[1]
+        return groups if groups.max(initial=0) + 1 < len(groups) else None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from typing import Any
 
 from fsviz.cli import add_command, progress, table
 
+PARTS = ("path", "class", "split", "context", "group")  # what columns of a CSV may be
+
 
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
@@ -26,13 +28,20 @@ def register(commands: argparse._SubParsersAction) -> None:
     )
     parser.add_argument("--senses", metavar="FILE", help="a CSV class,synset that corrects the guessed WordNet senses")
     parser.add_argument("--images", metavar="FOLDER", help="where the paths of a CSV or spec start")
-    for part in ("path", "class", "split", "context"):
+    for part in PARTS:
         parser.add_argument(f"--{part}-column", metavar="NAME", help=f"the column of a CSV that holds the {part}")
     parser.add_argument(
         "--first-level",
         choices=("auto", "split", "class"),
         default="auto",
         help="what the first folders are (auto: by their names)",
+    )
+    parser.add_argument(
+        "--groups",
+        choices=("auto", "folder", "none"),
+        default="auto",
+        help="which images stay on one side of a task: auto (a CSV's column group, else copies of a picture, exact or "
+        "nearly so), folder (also the images of one folder: root/class/video/frame) or none (do not look)",
     )
     parser.add_argument("--title", default="", help="a readable name")
     parser.add_argument("--no-check", action="store_true", help="do not look into every file for damage")
@@ -42,7 +51,7 @@ def register(commands: argparse._SubParsersAction) -> None:
 def add_images(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.studies import own_images
 
-    columns = {part: getattr(args, f"{part}_column") for part in ("path", "class", "split", "context")}
+    columns = {part: getattr(args, f"{part}_column") for part in PARTS}
     return own_images.add(
         args.name,
         args.path,
@@ -54,6 +63,7 @@ def add_images(args: argparse.Namespace) -> dict[str, Any]:
         columns={part: name for part, name in columns.items() if name},
         first_level=args.first_level,
         check=not args.no_check,
+        groups=args.groups,
         progress=_Progress(),
     )
 

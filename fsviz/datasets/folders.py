@@ -19,7 +19,7 @@ from fsviz.datasets.images import SUFFIXES, inside
 from fsviz.datasets.preview import Preview, Problem, checked, left_out_by_suffix, many, raw_table
 from fsviz.datasets.saved import load_workspace_dataset, remove_dataset, save_dataset, workspace_dataset_names
 from fsviz.errors import BadInput
-from fsviz.records import Dataset, Progress
+from fsviz.records import PAD, Dataset, Progress
 
 __all__ = [
     "Preview",
@@ -47,13 +47,16 @@ def inspect(
     first_level: str = "auto",
     check: bool = True,
     progress: Progress | None = None,
+    groups: str = "auto",
 ) -> Preview:
     """Looks at a folder, a CSV table or a JSON spec and reports what it holds; writes nothing.
 
     images       the folder that paths in a table or spec start from (default: the file's own folder, or images/ in it)
-    columns      which column of a CSV plays which part: keys path, class, split, context
+    columns      which column of a CSV plays which part: keys path, class, split, context, group
     first_level  "split" or "class": what the first folders below the root are; "auto" goes by their names
     check        look into every file (else broken ones show up later)
+    groups       which images stay on one side of a task: "auto" (a table's column group, else copies of a picture),
+                 "folder" (also the images of one folder: root/class/video/frame) or "none"
     """
     path = _existing(path)
     images = None if images is None else _existing(images)
@@ -63,10 +66,10 @@ def inspect(
         path = _only_folder_inside(path)
         listed = tables.list_files(path)
         if listed and not _has_class_folders(path):
-            return tables.inspect_files(listed, images, columns, check, progress)
-        return _inspect_folder(path, first_level, check, progress)
+            return tables.inspect_files(listed, images, columns, check, progress, groups)
+        return _inspect_folder(path, first_level, check, progress, groups)
     if path.suffix.lower() in (".csv", ".tsv", ".txt", ".json"):
-        return tables.inspect_files({"": path}, images, columns, check, progress)
+        return tables.inspect_files({"": path}, images, columns, check, progress, groups)
     raise BadInput(
         f"Expected a folder of class folders, a CSV table or an easyfsl JSON spec. Got {path.name}. "
         "Give the path of one of those."
@@ -121,6 +124,10 @@ def preview_dataset(
     images = preview.images.drop(columns=["class_name", "split"]).iloc[order].reset_index(drop=True)
     images.insert(0, "class_id", class_ids[order])
     images.index.name = "image_id"
+    if "group" in images and (images["group"] != PAD).any():
+        n_together, n_groups = int((images["group"] != PAD).sum()), int(images["group"].max()) + 1
+        together = f"{many(n_together, 'image')} in {many(n_groups, 'group')} (copies of a picture, frames of a video)"
+        notes = (*notes, f"{together}: sampling keeps a group on one side of a task.")
     contexts = None
     if "context" in images:
         known = images[images["context"].astype(str) != ""]
@@ -193,7 +200,7 @@ def _walk(root: str | os.PathLike[str], closed: list[str] | None = None):
         waiting += reversed(below)
 
 
-def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progress | None) -> Preview:
+def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progress | None, groups: str) -> Preview:
     if first_level not in ("auto", "split", "class"):
         raise BadInput(f"first_level must be auto, split or class. Got {first_level!r}.")
     found: list[tuple[tuple[str, ...], str]] = []
@@ -218,14 +225,19 @@ def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progres
     if by_split and depths and min(depths) < 2:
         loose += [f"{'/'.join(parts)}/{name}" for parts, name in found if len(parts) < 2]
         found = [(parts, name) for parts, name in found if len(parts) > 1]
-    rows = [
-        {
-            "path": "/".join((*parts, name)),
-            "class_name": "/".join(parts[1:] if by_split else parts),
-            "split": parts[0] if by_split else "all",
-        }
-        for parts, name in found
-    ]
+    rows = []
+    for parts, name in found:
+        row = {"path": "/".join((*parts, name)), "split": parts[0] if by_split else "all"}
+        above = parts[1:] if by_split else parts
+        if groups == "folder":
+            row["group"] = "/".join(parts) if len(above) > 1 else ""
+            above = above[:-1] or above
+        rows.append(row | {"class_name": "/".join(above)})
+    if groups == "folder" and not any(row["group"] for row in rows):
+        raise BadInput(
+            f"There are no folders inside the class folders of {root}, so they cannot be groups. Expected is "
+            "root/class/video/frame; leave out --groups folder otherwise."
+        )
     problems = _folder_problems(root, others, links, unreadable, loose, closed)
     if not rows:
         told = f" {problems[0].message}" if problems else ""
@@ -233,7 +245,7 @@ def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progres
             f"{root} holds no images in class folders.{told} Expected is root/class/image or root/split/class/image."
         )
     source = "folder of splits" if by_split else "folder of classes"
-    return checked(source, root, raw_table(rows), problems, check=check, progress=progress)
+    return checked(source, root, raw_table(rows), problems, check=check, progress=progress, groups=groups)
 
 
 def _folder_problems(

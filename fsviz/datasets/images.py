@@ -11,7 +11,8 @@ import stat
 import warnings
 from pathlib import Path
 
-from PIL import Image, ImageOps
+import numpy as np
+from PIL import ExifTags, Image, ImageOps
 
 from fsviz.errors import BadInput
 from fsviz.records import Dataset
@@ -19,6 +20,7 @@ from fsviz.records import Dataset
 MAX_PIXELS = 64_000_000  # 8,000 x 8,000: more than any camera picture a few-shot dataset holds
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 _STRIP = 2_000_000  # pixels converted at a time
+_GLIMPSE = 9_000_000  # pixels decoded for a glimpse; a JPEG that is not progressive gives one without its full size
 SUFFIXES = frozenset(
     (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
 )
@@ -37,7 +39,7 @@ def open_file(
     """
     path = inside(path, root)
     with _opened(path) as image:
-        return _pixels(image, path, at_least)
+        return _pixels(image, path, at_least)[0]
 
 
 def thumbnail(dataset: Dataset, image_id: int, px: int) -> Image.Image:
@@ -85,6 +87,25 @@ def problem_of(path: str | os.PathLike[str], root: str | os.PathLike[str] | None
     except BadInput as error:
         return str(error)
     return ""
+
+
+def glimpse(
+    path: str | os.PathLike[str], root: str | os.PathLike[str] | None, side: int
+) -> tuple[str, np.ndarray | None]:
+    """Why a file cannot be used ("" when it can), and its picture as (side, side, 3) uint8.
+
+    No picture where there is a problem, and none of images so large that looking at all would take long.
+    """
+    try:
+        path = inside(path, root)
+        with _opened(path) as image:
+            easy = image.format in ("JPEG", "MPO") and not image.info.get("progressive")
+            if image.width * image.height > _GLIMPSE and not easy:
+                return problem_of(path), None
+            small, (width, height) = _pixels(image, path, at_least=2 * side)
+    except BadInput as error:
+        return str(error), None
+    return "", np.asarray(small.resize((side, side), Image.Resampling.BILINEAR, box=(0, 0, width, height)))
 
 
 def inside(path: str | os.PathLike[str], root: str | os.PathLike[str] | None) -> Path:
@@ -151,15 +172,21 @@ def _loaded(image: Image.Image, path: Path) -> None:
         ) from None
 
 
-def _pixels(image: Image.Image, path: Path, at_least: int = 0) -> Image.Image:
-    """RGB, upright. What the decoder gave is never copied whole: it may have 256 MB, and its copies as much each."""
-    if at_least:
-        image.draft("RGB", (at_least, at_least))
+def _pixels(image: Image.Image, path: Path, at_least: int = 0) -> tuple[Image.Image, tuple[float, float]]:
+    """RGB, upright, and the width and height it stands for: made smaller, the last pixel may be a part of one.
+
+    What the decoder gave is never copied whole: it may have 256 MB, and its copies as much each.
+    """
+    drafted = image.draft("RGB", (at_least, at_least)) if at_least else None
     _loaded(image, path)
-    factor = max(1, min(image.size) // (2 * at_least)) if at_least else 1
     try:
+        turned = image.getexif().get(ExifTags.Base.Orientation, 1) > 4
         ImageOps.exif_transpose(image, in_place=True)
-        return _rgb(image, factor)
+        width, height = image.size
+        if drafted:
+            width, height = drafted[1][3:1:-1] if turned else drafted[1][2:]
+        factor = max(1, min(image.size) // (2 * at_least)) if at_least else 1
+        return _rgb(image, factor), (width / factor, height / factor)
     except Exception:  # a broken EXIF block or palette, grey values that are not finite
         raise BadInput(f"{_shown(path)} is damaged: its colours cannot be read. Replace or remove it.") from None
 

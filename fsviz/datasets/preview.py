@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +15,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fsviz.datasets.images import problem_of
+from fsviz.datasets import copies
+from fsviz.datasets.images import glimpse, problem_of
 from fsviz.errors import BadInput
-from fsviz.records import Progress
+from fsviz.records import PAD, Progress
 
+GROUPS = ("auto", "folder", "none")
+_BLOCK = 256  # files between two reports of progress
 ENOUGH = 20  # a class of the usual task: 5 support and 15 query images
 FIRST_SPLITS = ("train", "val", "test")
 
@@ -26,7 +30,8 @@ FIRST_SPLITS = ("train", "val", "test")
 class Problem:
     """Something the user may want to mend. `items` names the files, rows or classes, one text each.
 
-    kind  broken, missing_file, leaves_root, too_few, duplicate_name, listed_twice, two_splits or left_out
+    kind  broken, missing_file, leaves_root, too_few, duplicate_name, listed_twice, two_splits, left_out,
+          copies, two_classes, not_compared or frames
     """
 
     kind: str
@@ -38,7 +43,8 @@ class Problem:
 class Preview:
     """The usable images of a folder or table and what is wrong with the rest.
 
-    images      columns path (below root), class_name, split, optionally context and one column per attribute
+    images      columns path (below root), class_name, split, optionally context, group (a number, PAD for none) and
+                one column per attribute
     attributes  names of the attribute columns
     """
 
@@ -79,11 +85,20 @@ def checked(
     attributes: Iterable[str] = (),
     check: bool = True,
     progress: Progress | None = None,
+    groups: str = "auto",
 ) -> Preview:
-    """A preview of a raw table (path, class_name, split, ...): looks at every file and every class."""
+    """A preview of a raw table (path, class_name, split, ...): looks at every file and every class.
+
+    groups  what stays on one side of a task. "auto": the table's column group where it has one, else copies of a
+            picture; "folder": the images of one folder, and copies; "none": nothing
+    """
     problems = list(problems)
+    if groups not in GROUPS:
+        raise BadInput(f"groups must be one of {', '.join(GROUPS)}. Got {groups!r}.")
+    look = check and (groups == "folder" or (groups == "auto" and "group" not in images))
+    glimpses = None
     if check:
-        images, found = _check_files(root, images, progress)
+        images, found, glimpses = _check_files(root, images, look, progress)
         problems += found
     images, found = _one_split_a_class(images)
     problems += found
@@ -92,22 +107,35 @@ def checked(
         raise BadInput(
             f"No usable image was found in {root}.{told} Expected are folders of JPEG, PNG or WebP files, one a class."
         )
-    problems += _about_classes(images)
+    images, found = _grouped(root, images.reset_index(drop=True), glimpses, groups)
+    problems += [*found, *_about_classes(images)]
     if "image_split" in images:
         attributes = [*attributes, "image_split"]
-    return Preview(source, root, images.reset_index(drop=True), tuple(problems), tuple(attributes))
+    return Preview(source, root, images, tuple(problems), tuple(attributes))
 
 
-def _check_files(root: Path, images: pd.DataFrame, progress: Progress | None) -> tuple[pd.DataFrame, list[Problem]]:
+def _check_files(
+    root: Path, images: pd.DataFrame, look: bool, progress: Progress | None
+) -> tuple[pd.DataFrame, list[Problem], list[np.ndarray | None] | None]:
+    """The usable images, what is wrong with the others, and a glimpse of each image (with `look`)."""
     reasons: dict[str, list[str]] = {"broken": [], "leaves_root": []}
     good = np.ones(len(images), dtype=bool)
-    for i, path in enumerate(images["path"]):
-        problem = problem_of(path, root)
-        if problem:
-            good[i] = False
-            reasons["leaves_root" if "leads out of" in problem else "broken"].append(problem)
-        if progress and (i % 500 == 0 or i + 1 == len(images)):
-            progress(i + 1, len(images), "looking at the image files")
+    glimpses: list[np.ndarray | None] = []
+    paths = images["path"].tolist()
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # threads: decoders leave Python's lock
+        for start in range(0, len(paths), _BLOCK):
+            block = paths[start : start + _BLOCK]
+            seen = pool.map(
+                lambda path: glimpse(path, root, copies.SIDE) if look else (problem_of(path, root), None), block
+            )
+            for i, (problem, pixels) in enumerate(seen, start):
+                if problem:
+                    good[i] = False
+                    reasons["leaves_root" if "leads out of" in problem else "broken"].append(problem)
+                else:
+                    glimpses.append(pixels)
+            if progress:
+                progress(start + len(block), len(paths), "looking at the image files")
     problems = []
     if reasons["broken"]:
         n = len(reasons["broken"])
@@ -123,7 +151,83 @@ def _check_files(root: Path, images: pd.DataFrame, progress: Progress | None) ->
                 tuple(reasons["leaves_root"]),
             )
         )
-    return images[good], problems
+    return images[good], problems, glimpses if look else None
+
+
+def _grouped(
+    root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None] | None, groups: str
+) -> tuple[pd.DataFrame, list[Problem]]:
+    """The images with the group of each as a number, PAD for those alone; without the column where none has one."""
+    given = images["group"].astype(str) if "group" in images and groups != "none" else None
+    labels = [] if given is None else [pd.factorize(given.where(given != ""))[0]]
+    problems: list[Problem] = []
+    if glimpses is not None:
+        found, problems = _copies(root, images, glimpses)
+        labels.append(found)
+        if groups == "auto":
+            problems += _frames(images, glimpses)
+    images = images.drop(columns="group", errors="ignore")
+    group = copies.joined(*labels) if labels else np.full(len(images), PAD)
+    return (images.assign(group=group) if (group != PAD).any() else images), problems
+
+
+def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None]) -> tuple[np.ndarray, list[Problem]]:
+    """Groups of images that show the same picture, and what the user should know of them."""
+    seen = np.array([pixels is not None for pixels in glimpses])
+    near = np.full(len(images), PAD)
+    if seen.any():
+        near[seen] = copies.find_copies(np.stack([pixels for pixels in glimpses if pixels is not None]))
+    exact = copies.same_bytes(root, images["path"].tolist())
+    group = copies.joined(near, exact)
+    problems = []
+    if (group != PAD).any():
+        members = images.assign(at=group)[group != PAD].groupby("at")
+        sizes, classes = members.size(), members["class_name"].nunique()
+        message = (
+            f"{many(len(sizes), 'group')} of copies: {many(int(sizes.sum()), 'image')} showing the same picture as "
+            f"another ({int((exact != PAD).sum()):,} byte by byte), at most {int(sizes.max()):,} together. A task "
+            "keeps copies on one side, so that no query is a copy of a support image."
+        )
+        largest = sizes.sort_values(ascending=False, kind="stable").index
+        problems.append(Problem("copies", message, tuple(_in_words(members.get_group(g)) for g in largest)))
+        torn = classes.index[classes > 1]
+        if len(torn):
+            message = (
+                f"{many(len(torn), 'group')} of copies in more than one class: a label is wrong, or the picture shows "
+                "both. Remove the wrong ones."
+            )
+            problems.append(Problem("two_classes", message, tuple(_in_words(members.get_group(g)) for g in torn)))
+    if not seen.all():
+        message = (
+            f"{many(int((~seen).sum()), 'image')} of very many pixels compared by bytes alone: copies in another size "
+            "or quality are not found."
+        )
+        problems.append(Problem("not_compared", message, tuple(images["path"][~seen])))
+    return group, problems
+
+
+def _in_words(group: pd.DataFrame) -> str:
+    """The images of a group as a text: dog/1.jpg = dog/7.jpg"""
+    more = f" and {len(group) - 6:,} more" if len(group) > 6 else ""
+    return " = ".join(group["path"].head(6)) + more
+
+
+def _frames(images: pd.DataFrame, glimpses: list[np.ndarray | None]) -> list[Problem]:
+    """A hint where classes are folders in folders and their images look like frames of videos."""
+    nested = images["class_name"].str.contains("/", regex=False).to_numpy()
+    seen = np.array([pixels is not None for pixels in glimpses]) & nested
+    if not nested.all() or not seen.any():
+        return []
+    folders = pd.factorize(images["path"].map(os.path.dirname))[0][seen]
+    if not copies.follow_one_another(np.stack([glimpses[i] for i in np.flatnonzero(seen)]), folders):
+        return []
+    names = images["class_name"].unique()
+    message = (
+        f"The images of these {many(len(names), 'folder')} follow one another like frames of videos. If they are, take "
+        "each folder as a group of the class above it (--groups folder): frames of one video then stay on one side of "
+        "a task."
+    )
+    return [Problem("frames", message, tuple(names))]
 
 
 def _one_split_a_class(images: pd.DataFrame) -> tuple[pd.DataFrame, list[Problem]]:
@@ -173,6 +277,15 @@ def _about_classes(images: pd.DataFrame) -> list[Problem]:
                 tuple(" / ".join(repr(n) for n in names) for names in twins),
             )
         )
+    if "group" in images:
+        several = images[(images["group"] == PAD) | ~images.duplicated(["class_name", "group"])]["class_name"]
+        whole = [name for name, n in several.value_counts(sort=False).items() if n == 1 and counts[name] > 1]
+        if whole:
+            message = (
+                f"{many(len(whole), 'class', 'classes')} with a single group: its images cannot stand on both sides of "
+                "a task. Add other images, or draw tasks without keeping groups together."
+            )
+            problems.append(Problem("too_few", message, tuple(f"{n}: {many(counts[n], 'image')}" for n in whole)))
     if counts.size == 1:
         problems.append(
             Problem(

@@ -25,8 +25,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "class": ("class", "label", "class_name", "category", "concept", "classname", "target", "species"),
     "split": ("split", "set", "subset", "partition", "phase"),
     "context": ("context", "domain", "background", "environment", "location"),
+    "group": ("group", "group_id"),
 }
-_OWN = ("path", "class_name", "split", "context", "class_id", "image_id", "image_split", "row", "n_bytes")
+_OWN = ("path", "class_name", "split", "context", "group", "class_id", "image_id", "image_split", "row", "n_bytes")
 
 
 def list_files(folder: Path) -> dict[str, Path]:
@@ -47,10 +48,11 @@ def inspect_files(
     columns: Mapping[str, str] | None,
     check: bool,
     progress: Progress | None,
+    groups: str = "auto",
 ) -> Preview:
     """Reads one list per split ("" when the list itself names the splits) and checks the images they name."""
     if all(path.suffix.lower() == ".json" for path in files.values()):
-        return _inspect_specs(files, images, check, progress)
+        return _inspect_specs(files, images, check, progress, groups)
     files = {split: path for split, path in files.items() if path.suffix.lower() != ".json"}
     root = images or next(iter(files.values())).parent
     parts, problems = [], []
@@ -75,7 +77,9 @@ def inspect_files(
         table[name] = _typed(table[name])
     source = "CSV table" if len(files) == 1 else f"set of {len(files)} CSV tables"
     raw = raw_table(table.drop(columns="row"))
-    return checked(source, root, raw, problems, attributes, check, progress)
+    if groups == "folder" and "group" not in raw:
+        raw["group"] = raw["path"].map(os.path.dirname)
+    return checked(source, root, raw, problems, attributes, check, progress, groups)
 
 
 def read_edges(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -107,7 +111,9 @@ def read_senses(path: str | os.PathLike[str]) -> dict[str, str]:
     return dict(zip(table[key], table[value].str.strip(), strict=True))
 
 
-def _inspect_specs(files: Mapping[str, Path], images: Path | None, check: bool, progress: Progress | None) -> Preview:
+def _inspect_specs(
+    files: Mapping[str, Path], images: Path | None, check: bool, progress: Progress | None, groups: str
+) -> Preview:
     """easyfsl's JSON: class_names and class_roots, two lists of the same length."""
     folders: list[tuple[str, str, Path]] = []
     problems: list[Problem] = []
@@ -144,7 +150,9 @@ def _inspect_specs(files: Mapping[str, Path], images: Path | None, check: bool, 
         )
     if not rows:
         raise BadInput(f"The class folders of {next(iter(files.values())).name} hold no images. Check the class_roots.")
-    return checked("set of easyfsl JSON specs", root, raw_table(rows), problems, check=check, progress=progress)
+    return checked(
+        "set of easyfsl JSON specs", root, raw_table(rows), problems, check=check, progress=progress, groups=groups
+    )
 
 
 def _read_spec(path: Path) -> tuple[list[str], list[str]]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fsviz.datasets import folders
@@ -100,6 +101,7 @@ def add(
         "splits": preview.split_counts,
         "contexts": 0 if dataset.contexts is None else int(dataset.contexts["context"].nunique()),
         "attributes": list(dataset.attributes),
+        "groups": _groups(dataset),
         "classes": [
             {"class_name": row.class_name, "split": row.split, "n_images": int(row.n_images), "node": row.node or None}
             for row in dataset.classes.itertuples()
@@ -108,6 +110,14 @@ def add(
         "guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses],
         "notes": list(dataset.notes),
     }
+
+
+def _groups(dataset: Dataset) -> dict[str, int]:
+    """How many groups of images there are, how many images they hold, and the size of the largest."""
+    groups = dataset.image_groups()
+    sizes = np.array([], int) if groups is None else np.bincount(groups)
+    sizes = sizes[sizes > 1]
+    return {"n_groups": len(sizes), "n_images": int(sizes.sum()), "largest": int(sizes.max(initial=0))}
 
 
 def find(path: str, progress: Progress | None = None, **options: Any) -> Preview:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from fsviz import workspace
 from fsviz.datasets import catalog, folders
+from fsviz.datasets.copies import joined
 from fsviz.datasets.preview import Preview, checked, raw_table
 from fsviz.errors import Missing, UnknownName
 from fsviz.records import Progress
@@ -139,12 +140,16 @@ def read_aircraft(place: Path, made: list[Any] | None = None, progress: Progress
 
 
 def read_gtsrb(place: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
-    """Folders are numbered 00000 to 00042; the catalog knows what the signs mean. All classes are for testing."""
+    """Folders are numbered 00000 to 00042; the catalog knows what the signs mean. All classes are for testing.
+
+    Each sign was filmed while driving past: the frames of a track are a group.
+    """
     preview = _read_folder(place / "gtsrb" / "GTSRB" / "Training", progress)
     known = pd.Series(catalog.load_entry("traffic_sign").classes["class_name"])
     by_number = {int(text.split(".")[0]): text for text in known if text.split(".")[0].isdecimal()}
     titles = {c: by_number.get(int(c), c) for c in preview.images["class_name"].unique() if c.isdecimal()}
-    return replace(preview, class_titles=titles)
+    tracks = preview.images["path"].str.extract(r"(.*/\d+)_\d+\.")[0]  # 00001/00003_00012.ppm: a frame of track 3
+    return replace(preview, images=preview.images.assign(group=joined(pd.factorize(tracks)[0])), class_titles=titles)
 
 
 def _read_folder(root: Path, progress: Progress | None) -> Preview:

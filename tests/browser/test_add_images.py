@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from tests.browser.conftest import settle, still
+from tests.datasets.test_copies import photograph, video
 from tests.datasets.test_folders import picture
 
 HOSTILE = "<img src=x onerror=document.title='owned'>"
@@ -42,11 +43,9 @@ def metric(page, label: str) -> str:
 
 @pytest.fixture
 def pets(tmp_path: Path) -> Path:
-    colours = ("red", "green", "blue", "orange", "purple", "teal")
     for name in ("dog", "wolf", HOSTILE, 'it\'s "quoted" 🐶'):
-        for i, colour in enumerate(colours):
-            folder = tmp_path / "pets" / name.replace("/", "_")
-            picture(folder / f"{i}.png", colour, size=40)
+        for i in range(6):
+            picture(tmp_path / "pets" / name.replace("/", "_") / f"{i}.png", size=40)
     (tmp_path / "pets" / "dog" / "broken.jpg").write_text("not a picture")
     return tmp_path / "pets"
 
@@ -126,6 +125,28 @@ def test_a_zip_is_unpacked_and_saved_with_its_images(page, app: str, tmp_path: P
     page.goto(f"{app}/Gallery?dataset=browser_birds")
     settle(page)
     page.locator(".tile").nth(5).wait_for()
+
+
+def test_copies_are_shown_and_folders_of_frames_become_groups(page, app: str, tmp_path: Path) -> None:
+    for i in range(4):
+        (tmp_path / "pets" / f"kind{i % 2}").mkdir(parents=True, exist_ok=True)
+        photograph(i).save(tmp_path / "pets" / f"kind{i % 2}" / f"{i}.png")
+        photograph(i).resize((90, 70)).save(tmp_path / "pets" / f"kind{i % 2}" / f"{i}_small.jpg")
+    open_page(page, app)
+    give_path(page, tmp_path / "pets")
+    page.get_by_text("4 groups of copies: 8 images").first.click()
+    page.get_by_text("kind0/0.png = kind0/0_small.jpg").first.wait_for(state="attached")
+    assert page.locator(".tile").count() >= 8 + 8, "samples, and the copies side by side"
+    for name in ("run", "jump"):
+        for v in range(2):
+            video(tmp_path / "clips" / name / f"video{v}", 10 * len(name) + v)
+    give_path(page, tmp_path / "clips")
+    page.get_by_text("like frames of videos").first.click()
+    assert metric(page, "Classes") == "4"
+    page.get_by_role("button", name="Take folders as groups").click()
+    page.get_by_text("24 images in 4 groups").first.wait_for()
+    settle(page)
+    assert metric(page, "Classes") == "2"
 
 
 def test_bad_archives_and_paths_are_one_sentence(page, app: str, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from PIL import Image
 from fsviz import cli, datasets
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.features import neighbours
-from fsviz.records import Features
+from fsviz.records import PAD, Features
 from fsviz.studies import torchvision_sets
 from fsviz.taxonomy import places, senses
 from fsviz.taxonomy.dag import split_dag
@@ -271,9 +271,10 @@ def test_the_folders_that_torchvision_leaves_are_read(tmp_path: Path) -> None:
     known = torchvision_sets._with_known_splits(aircraft, "aircraft")
     assert set(known.classes["split"]) == {"train"}
 
-    picture(tmp_path / "gtsrb" / "GTSRB" / "Training" / "00000" / "1.ppm")
-    picture(tmp_path / "gtsrb" / "GTSRB" / "Training" / "00001" / "1.ppm")
+    for frame in ("00000/00000_00000", "00000/00000_00001", "00000/00001_00000", "00001/00000_00000"):
+        picture(tmp_path / "gtsrb" / "GTSRB" / "Training" / f"{frame}.ppm")
     signs = torchvision_sets.read_gtsrb(tmp_path)
+    assert signs.images["group"].tolist() == [0, 0, PAD, PAD], "frames of one track belong together"
     assert signs.class_titles["00000"] == "00.Speed limit (20km/h)"
 
     picture(tmp_path / "dtd" / "dtd" / "images" / "banded" / "1.jpg")

@@ -18,20 +18,26 @@ import streamlit as st
 
 from fsviz import datasets, jobs, workspace
 from fsviz.datasets import folders, tables, uploads
+from fsviz.datasets.copies import largest_groups
 from fsviz.datasets.preview import Preview
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset
 from fsviz.studies import extraction, own_images, torchvision_sets
 from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
 from fsviz.ui.parts import shell
-from fsviz.ui.parts.image_wall import Tile, gallery
+from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
 ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
 FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "A zip file to upload", "A dataset to download"
 WORDNET, NESTED, OWN, NONE = "WordNet", "My folders", "My own taxonomy", "No taxonomy"
 NO_SENSE = "(none: far from every other class)"
-N_SAMPLES = 24
+N_SAMPLES, N_GROUPS, N_IN_GROUP = 24, 5, 8
+GROUPED = {
+    "auto": "copies of a picture",
+    "folder": "copies, and images of one folder (videos)",
+    "none": "none: do not look",
+}
 
 
 def show(dataset: Dataset) -> None:
@@ -89,20 +95,34 @@ def _from_path() -> Preview | None:
         help="The images stay where they are; only a table that points to them is written.",
     )
     with st.expander("Options for tables and folders"):
-        one, two = st.columns(2)
+        one, two, three = st.columns(3)
         images = one.text_input("Images folder (where the paths of a table start)", key="images_folder")
         first = two.selectbox("The first folders are", ("auto", "split", "class"), key="first_level")
+        with three:
+            groups = _groups_choice()
         parts = {}
-        for column, part in zip(st.columns(4), ("path", "class", "split", "context")):
+        for column, part in zip(st.columns(5), ("path", "class", "split", "context", "group")):
             parts[part] = column.text_input(f"Column of the {part}", key=f"column_{part}", placeholder="auto")
     if not path.strip():
         return None
     options = {
         "images": images.strip() or None,
         "first_level": first,
+        "groups": groups,
         "columns": {part: name for part, name in parts.items() if name},
     }
     return _look(path.strip(), **options)
+
+
+def _groups_choice() -> str:
+    return st.selectbox(
+        "Images that stay together",
+        tuple(GROUPED),
+        format_func=GROUPED.__getitem__,
+        key="groups",
+        help="Copies of a picture and frames of a video must not stand on both sides of a task: a query would be "
+        "recognised by its copy. A column group of a table is taken as it is.",
+    )
 
 
 def _from_upload() -> tuple[Preview | None, Path | None]:
@@ -113,10 +133,11 @@ def _from_upload() -> tuple[Preview | None, Path | None]:
     )
     if archive is None:
         return None, None
+    groups = _groups_choice()
     with st.spinner("Checking and unpacking the archive …"):
         place = uploads.unpack(archive)
     with uploads.kept_if_usable(place):
-        return _look(str(place)), place
+        return _look(str(place), groups=groups), place
 
 
 def _from_download() -> Preview | None:
@@ -228,10 +249,10 @@ def _found(preview: Preview) -> None:
     three.metric("Splits", " / ".join(splits) if len(splits) < 4 else f"{len(splits)}", help="Sets of classes.")
     n_problems = sum(max(1, len(p.items)) for p in preview.problems)
     four.metric("Things to look at", f"{n_problems:,}", help="Problems found; none of them stops you.")
-    st.caption(f"Read as a {preview.source} in {plain(str(preview.root))}.")
+    shown = folders.preview_dataset("preview", preview)
+    st.caption(" ".join([f"Read as a {preview.source} in {plain(str(preview.root))}.", *map(plain, shown.notes)]))
     left, right = st.columns([3, 2], gap="large")
     with left:
-        shown = folders.preview_dataset("preview", preview)
         picked = _sample_ids(shown)
         names = shown.classes["class_name"].to_numpy()[shown.image_class_ids()[picked]]
         gallery(shown, [Tile(int(i), str(n)) for i, n in zip(picked, names)], key="samples", tile_px=84)
@@ -251,16 +272,42 @@ def _found(preview: Preview) -> None:
         )
     for problem in preview.problems:
         with st.expander(plain(problem.message), icon="⚠️"):
+            if problem.kind in ("copies", "two_classes"):
+                _show_groups(shown, across=problem.kind == "two_classes")
+            elif problem.kind == "frames":
+                st.button("Take folders as groups", key="take_folders", on_click=_take_folders)
             if problem.items:
-                st.dataframe(pd.DataFrame({"which": list(problem.items)}), hide_index=True, height=200)
+                listed = pd.DataFrame({"which": list(problem.items)})
+                st.dataframe(listed, hide_index=True, height=min(200, 36 * len(listed) + 40))
             else:
                 st.caption("Nothing to list.")
 
 
+def _show_groups(dataset: Dataset, across: bool) -> None:
+    """The largest groups of copies as images, a row each."""
+    names = dataset.classes["class_name"].to_numpy()[dataset.image_class_ids()]
+    rows = [
+        Row(
+            f"{len(ids):,} images",
+            [Tile(int(i), str(names[i])) for i in ids[:N_IN_GROUP]],
+            "" if len(ids) <= N_IN_GROUP else f"the first {N_IN_GROUP}",
+        )
+        for ids in largest_groups(dataset, N_GROUPS, across)
+    ]
+    task_rows(dataset, rows, key=f"groups_{across}", tile_px=84)
+
+
+def _take_folders() -> None:
+    st.session_state["groups"] = "folder"
+
+
 def _sample_ids(dataset: Dataset) -> list[int]:
-    """Up to N_SAMPLES images, taking turns over the classes."""
-    turn = pd.Series(dataset.image_class_ids()).groupby(dataset.image_class_ids()).cumcount()
-    return turn.sort_values(kind="stable").index[:N_SAMPLES].tolist()
+    """Up to N_SAMPLES images, taking turns over the classes; second images of a group come last."""
+    groups = dataset.image_groups()
+    images = pd.DataFrame({"class_id": dataset.image_class_ids()})
+    images["again"] = False if groups is None else pd.Series(groups).duplicated()
+    images["turn"] = images.groupby(["again", "class_id"]).cumcount()
+    return images.sort_values(["again", "turn"], kind="stable").index[:N_SAMPLES].tolist()
 
 
 # 2. What the classes mean
