@@ -27,6 +27,7 @@ class Setting:
     usual      where a slider ends; a value beyond, up to high, stretches it
     stops      numbers that a slider offers instead of all; others can still be typed into a link or a command
     choices    of kind "choice": identifier -> title. Links and commands take either, and write the identifier
+    brief      how the value stands in a name ("{}way"); settings without it stand there only when not at their default
     spellings  further flags that mean the same, so that old commands keep working
     """
 
@@ -41,6 +42,7 @@ class Setting:
     usual: float | None = None
     stops: tuple[int, ...] = ()
     choices: Mapping[str, str] = field(default_factory=dict)
+    brief: str = ""
     spellings: tuple[str, ...] = ()
 
     def but(self, **changes: object) -> Setting:
@@ -142,7 +144,7 @@ def _got(value: object) -> str:
 
 # The same everywhere ---------------------------------------------------------------------------------------------
 
-N_WAY = Setting("n_way", "Classes per task (ways)", "Classes per task.", "int", 5, 2, 1000, usual=100)
+N_WAY = Setting("n_way", "Classes per task (ways)", "Classes per task.", "int", 5, 2, 1000, usual=100, brief="{}way")
 N_SHOT = Setting(
     "n_shot",
     "Support per class (shots)",
@@ -151,9 +153,17 @@ N_SHOT = Setting(
     5,
     1,
     1000,
+    brief="{}shot",
 )
 N_QUERY = Setting(
-    "n_query", "Queries per class", "Query images per class: those that a method has to name.", "int", 10, 1, 1000
+    "n_query",
+    "Queries per class",
+    "Query images per class: those that a method has to name.",
+    "int",
+    10,
+    1,
+    1000,
+    brief="{}query",
 )
 N_TASKS = Setting(
     "n_tasks",
@@ -164,5 +174,6 @@ N_TASKS = Setting(
     1,
     1_000_000,
     stops=(50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000),
+    brief="{}tasks",
 )
-SEED = Setting("seed", "Seed", "The same seed draws the same tasks.", "int", 0, 0, 2**31 - 1)
+SEED = Setting("seed", "Seed", "The same seed draws the same tasks.", "int", 0, 0, 2**31 - 1, brief="seed{}")

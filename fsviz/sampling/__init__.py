@@ -1,10 +1,35 @@
-"""Drawing tasks: uniform and semantic class samplers, image assignment, testbed files.
+"""Drawing tasks: samplers of classes and images, and testbed files.
 
-Samplers take arrays: class ids, a distance matrix, the class of every image.
+Samplers take arrays (see Pool): class ids, a distance matrix, the class of every image. SAMPLERS names them.
 """
 
 from __future__ import annotations
 
-from fsviz.sampling.draw import assign_images, count_distinct, sample_semantic, sample_uniform
+from fsviz.sampling.draw import assign_images, count_distinct
+from fsviz.sampling.sampler import Pool, Sampler
+from fsviz.sampling.samplers import SAMPLERS
+from fsviz.sampling.samplers.semantic import sample_semantic
+from fsviz.sampling.samplers.uniform import sample_uniform
+from fsviz.sampling.samplers.variable import sample_variable
+from fsviz.settings import Setting
 
-__all__ = ["assign_images", "count_distinct", "sample_semantic", "sample_uniform"]
+SAMPLER = Setting(
+    "sampler",
+    "How classes are drawn",
+    "How tasks are drawn.",
+    "choice",
+    "semantic",
+    choices={sampler.name: sampler.title for sampler in SAMPLERS.values()},
+)
+
+__all__ = [
+    "SAMPLER",
+    "SAMPLERS",
+    "Pool",
+    "Sampler",
+    "assign_images",
+    "count_distinct",
+    "sample_semantic",
+    "sample_uniform",
+    "sample_variable",
+]

@@ -1,84 +1,25 @@
-"""Samplers: which classes, and then which images, make a task.
-
-They take arrays and never look at a taxonomy or at features, so any distance between classes will do.
-"""
+"""Steps that samplers share: keeping different class sets, dealing images to tasks of classes, random streams."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Tasks
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED
 
-LARGEST_ALPHA = LARGEST_BETA = 10_000.0
-MOST_TASKS = 1_000_000
-
-
-def sample_uniform(class_ids: np.ndarray, n_way: int, n_tasks: int, seed: int) -> Tasks:
-    """Tasks of n_way classes, every set of classes equally likely.
-
-    Draws 2 x n_tasks, drops repeated class sets and keeps n_tasks (see `_keep`). Classes are ascending within a task.
-    """
-    class_ids = _checked(class_ids, n_way, n_tasks, seed)
-    from fsviz.sampling import kernels
-
-    state = _state(seed, 0)
-    drawn = kernels.draw_uniform(len(class_ids), n_way, 2 * n_tasks, state)
-    return Tasks(class_ids[_keep(drawn, n_tasks, state)])
-
-
-def sample_semantic(
-    distances: np.ndarray,
-    class_ids: np.ndarray,
-    n_way: int,
-    n_tasks: int,
-    alpha: float,
-    beta: float,
-    seed: int,
-) -> Tasks:
-    """Tasks whose classes are close, with every class used about equally often (Bennequin et al. 2022, algorithm 1).
-
-    distances  (C, C) between the classes of class_ids (C,), any non-negative symmetric matrix
-    alpha      weight of closeness: a pair's potential is exp(-alpha distance); 0 ignores the distance
-    beta       strength of balance: a class drawn often is weighted by exp(-beta occ / max occ); 0 ignores it
-    Draws 2 x n_tasks in sequence, drops repeated class sets and keeps n_tasks.
-    """
-    class_ids = _checked(class_ids, n_way, n_tasks, seed)
-    for name, value, most in (("alpha", alpha, LARGEST_ALPHA), ("beta", beta, LARGEST_BETA)):
-        if not (isinstance(value, int | float | np.number) and math.isfinite(value) and 0 <= value <= most):
-            raise BadInput(f"{name} must be a number between 0 and {most:,.0f}. Got {value}.")
-    distances = np.asarray(distances, dtype=float)
-    if distances.shape != (len(class_ids), len(class_ids)):
-        raise BadInput(
-            f"distances must have one row and column a class, {len(class_ids)} x {len(class_ids)}. "
-            f"Got shape {distances.shape}."
-        )
-    finite = bool(np.isfinite(distances).all())
-    if not finite or distances.min() < 0 or np.abs(distances - distances.T).max() > 1e-8 * max(distances.max(), 1):
-        raise BadInput("distances must be finite, not negative and symmetric. Mend the matrix.")
-    from fsviz.sampling import kernels
-
-    cost = alpha * distances
-    padded = -(-len(class_ids) // kernels.COLUMNS) * kernels.COLUMNS
-    potential = np.zeros((len(class_ids), padded))
-    potential[:, : len(class_ids)] = np.exp(-cost)
-    np.fill_diagonal(potential, 0.0)
-    state = _state(seed, 1)
-    drawn = kernels.draw_semantic(potential, cost, float(beta), len(class_ids), n_way, 2 * n_tasks, state)
-    return Tasks(class_ids[_keep(drawn, n_tasks, state)])
+MOST_IMAGES = 200_000_000  # of one testbed, counted with repetitions: 1.6 GB
 
 
 def assign_images(tasks: Tasks, image_class_ids: np.ndarray, n_shot: int, n_query: int, seed: int) -> Tasks:
-    """The same tasks with n_shot support and n_query query images a class.
+    """The same tasks with n_shot support and n_query query images per class.
 
     image_class_ids  (N,) class of every image_id
     Each class deals its images without replacement across the whole list of tasks and reshuffles when it runs out:
     images of a class are used equally often (up to one), and support and query of a task share none.
     """
-    n_shot, n_query = _whole("n_shot", n_shot, 1), _whole("n_query", n_query, 1)
-    _whole("seed", seed, 0)
+    n_shot, n_query = N_SHOT.check(n_shot), N_QUERY.check(n_query)
+    SEED.check(seed)
     image_class_ids = np.asarray(image_class_ids, dtype=np.int64)
     class_ids = np.asarray(tasks.class_ids, dtype=np.int64)
     hand = n_shot + n_query
@@ -91,9 +32,9 @@ def assign_images(tasks: Tasks, image_class_ids: np.ndarray, n_shot: int, n_quer
             f"A class needs n_shot + n_query = {hand} images. Class {int(short[0])} has {int(sizes[short[0]])}"
             f"{f', and {len(short) - 1} more have too few' if len(short) > 1 else ''}. Lower n_shot or n_query."
         )
-    if class_ids.size * hand > 200_000_000:
+    if class_ids.size * hand > MOST_IMAGES:
         raise BadInput(
-            f"A testbed may hold at most 200 million images. Got {class_ids.size * hand:,}. "
+            f"A testbed may have room for at most {MOST_IMAGES:,} images. Got {class_ids.size * hand:,}. "
             "Lower the number of tasks, ways, shots or queries."
         )
     from fsviz.sampling import kernels
@@ -103,7 +44,7 @@ def assign_images(tasks: Tasks, image_class_ids: np.ndarray, n_shot: int, n_quer
     else:
         decks = np.argsort(image_class_ids, kind="stable")[(image_class_ids < 0).sum() :]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    dealt = kernels.deal(class_ids, decks, starts, sizes, hand, _state(seed, 2))
+    dealt = kernels.deal(class_ids, decks, starts, sizes, hand, stream(seed, 2))
     return Tasks(tasks.class_ids, dealt[:, :, :n_shot].copy(), dealt[:, :, n_shot:].copy(), tasks.measures)
 
 
@@ -114,7 +55,7 @@ def count_distinct(class_ids: np.ndarray) -> int:
     return len(kernels.first_of_each(np.sort(class_ids, axis=1)))
 
 
-def _keep(drawn: np.ndarray, n_tasks: int, state: np.ndarray) -> np.ndarray:
+def keep_distinct(drawn: np.ndarray, n_tasks: int, state: np.ndarray) -> np.ndarray:
     """n_tasks of the drawn tasks (rows ascending): different class sets, chosen at random, in the order drawn.
 
     When the draws hold fewer different sets than asked for (few classes, or a large alpha), all of them are kept and
@@ -130,27 +71,18 @@ def _keep(drawn: np.ndarray, n_tasks: int, state: np.ndarray) -> np.ndarray:
     return drawn[np.sort(np.concatenate([first, kept]))]
 
 
-def _state(seed: int, stream: int) -> np.ndarray:
-    """Four words for the generator; each sampler has its own stream of a seed."""
-    return np.random.SeedSequence(entropy=int(seed), spawn_key=(stream,)).generate_state(4, np.uint64)
+def stream(seed: int, number: int) -> np.ndarray:
+    """Four words for the generator of the kernels; each use of a seed has a stream with a number of its own."""
+    return np.random.SeedSequence(entropy=int(seed), spawn_key=(number,)).generate_state(4, np.uint64)
 
 
-def _whole(name: str, value: object, least: int, most: int | None = None) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise BadInput(f"{name} must be a whole number of at least {least}. Got {value!r}.")
-    if most is not None and value > most:
-        raise BadInput(f"{name} must be at most {most:,}. Got {value:,}.")
-    return int(value)
-
-
-def _checked(class_ids: np.ndarray, n_way: int, n_tasks: int, seed: int) -> np.ndarray:
-    class_ids = np.asarray(class_ids, dtype=np.int64)
-    _whole("n_way", n_way, 2)
-    _whole("n_tasks", n_tasks, 1, MOST_TASKS)
-    _whole("seed", seed, 0)
-    if n_way > len(class_ids):
+def check_draw(n_classes: int, n_way: int, n_tasks: int, seed: int) -> None:
+    """Refuses what cannot be drawn from so many classes."""
+    N_WAY.check(n_way)
+    N_TASKS.check(n_tasks)
+    SEED.check(seed)
+    if n_way > n_classes:
         raise BadInput(
-            f"n_way must be at most {len(class_ids)}, the number of classes to draw from. Got {n_way}. "
+            f"n_way must be at most {n_classes}, the number of classes to draw from. Got {n_way}. "
             "Lower n_way or pick another split."
         )
-    return class_ids

@@ -116,7 +116,7 @@ def sample_tasks(spec: Mapping[str, Any]) -> tuple[Tasks, Features]:
 def draw_tasks(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, Features]) -> Tasks:
     """Random tasks from images that all these features have."""
     if spec["sampler"] == "variable":
-        from fsviz.sampling.variable import sample_variable
+        from fsviz.sampling import sample_variable
 
         shared = None
         for table in tables.values():

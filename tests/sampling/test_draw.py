@@ -12,7 +12,7 @@ from fsviz import datasets
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Tasks
 from fsviz.sampling import assign_images, count_distinct, kernels, sample_semantic, sample_uniform
-from fsviz.sampling.draw import _state
+from fsviz.sampling.draw import stream
 from fsviz.taxonomy import class_distances, coarsity, split_dag
 
 LINE = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))  # four classes on a line
@@ -57,7 +57,7 @@ def test_pairs_follow_the_potential() -> None:
     potential = np.zeros((4, kernels.COLUMNS))
     potential[:, :4] = np.exp(-0.7 * LINE)
     np.fill_diagonal(potential, 0)
-    drawn = kernels.draw_semantic(potential, 0.7 * LINE, 0.0, 4, 2, 40_000, _state(0, 1))
+    drawn = kernels.draw_semantic(potential, 0.7 * LINE, 0.0, 4, 2, 40_000, stream(0, 1))
     counts = [(drawn == pair).all(axis=1).sum() for pair in combinations(range(4), 2)]
     assert chisquare(counts, 40_000 * exact_pairs(np.ones(4), 0.7 * LINE)).pvalue > 0.001
 
@@ -70,7 +70,7 @@ def test_the_second_task_is_penalised_by_occurrences() -> None:
     np.fill_diagonal(potential, 0)
     seconds = []
     for seed in range(6000):
-        first, second = kernels.draw_semantic(potential, cost, beta, 4, 2, 2, _state(seed, 1))
+        first, second = kernels.draw_semantic(potential, cost, beta, 4, 2, 2, stream(seed, 1))
         if first.tolist() == [0, 1]:
             seconds.append(tuple(second.tolist()))
     expected = exact_pairs(np.exp(-beta * np.array([2, 2, 1, 1]) / 2), cost)
@@ -100,7 +100,7 @@ def test_a_strong_balance_is_exact_from_the_first_tasks() -> None:
     zeros = np.zeros((30, 30))
     potential = np.zeros((30, 2 * kernels.COLUMNS))
     potential[:, :30] = 1 - np.eye(30)
-    drawn = kernels.draw_semantic(potential, zeros, 10_000.0, 30, 3, 100, _state(5, 1))
+    drawn = kernels.draw_semantic(potential, zeros, 10_000.0, 30, 3, 100, stream(5, 1))
     for start in range(0, 100, 10):
         assert sorted(drawn[start : start + 10].ravel().tolist()) == list(range(30))
 
@@ -120,7 +120,7 @@ def test_a_larger_beta_flattens_class_counts(tiered) -> None:
     np.fill_diagonal(potential, 0)
     drawn, kept = [], []
     for beta in (0.0, 10.0, 100.0):
-        tasks = kernels.draw_semantic(potential, 0.383 * tiered, beta, 160, 5, 10_000, _state(0, 1))
+        tasks = kernels.draw_semantic(potential, 0.383 * tiered, beta, 160, 5, 10_000, stream(0, 1))
         drawn.append(np.bincount(tasks.ravel(), minlength=160).std())
         tasks = sample_semantic(tiered, np.arange(160), 5, 5000, 0.383, beta, 0).class_ids
         kept.append(np.bincount(tasks.ravel(), minlength=160).std())
@@ -213,17 +213,17 @@ def test_images_marked_unusable_are_never_dealt() -> None:
     ("change", "message"),
     [
         ({"n_way": 5}, "n_way must be at most 4.*Got 5"),
-        ({"n_way": 1}, "n_way must be a whole number of at least 2"),
+        ({"n_way": 1}, "n_way must be a whole number from 2 to 1,000"),
         ({"n_way": 2.5}, "n_way must be a whole number"),
-        ({"n_tasks": 0}, "n_tasks must be a whole number of at least 1"),
-        ({"n_tasks": 10**9}, "n_tasks must be at most 1,000,000"),
-        ({"seed": -1}, "seed must be a whole number of at least 0"),
-        ({"alpha": -0.1}, "alpha must be a number between 0 and 10,000. Got -0.1"),
+        ({"n_tasks": 0}, "n_tasks must be a whole number from 1 to 1,000,000"),
+        ({"n_tasks": 10**9}, "n_tasks must be a whole number from 1 to 1,000,000"),
+        ({"seed": -1}, "seed must be a whole number from 0 to 2,147,483,647"),
+        ({"alpha": -0.1}, "alpha must be a number from 0 to 10,000. Got -0.1"),
         ({"alpha": float("nan")}, "alpha must be a number"),
-        ({"alpha": 1e12}, "alpha must be a number between 0 and 10,000"),
-        ({"beta": -1.0}, "beta must be a number between 0 and 10,000"),
+        ({"alpha": 1e12}, "alpha must be a number from 0 to 10,000"),
+        ({"beta": -1.0}, "beta must be a number from 0 to 10,000"),
         ({"beta": float("inf")}, "beta must be a number"),
-        ({"distances": LINE[:3, :3]}, "one row and column a class, 4 x 4"),
+        ({"distances": LINE[:3, :3]}, "one row and column per class, 4 x 4"),
         ({"distances": LINE - 1}, "not negative"),
         ({"distances": LINE + np.triu(LINE)}, "symmetric"),
         ({"distances": LINE + np.inf}, "finite"),
@@ -247,5 +247,5 @@ def test_too_few_images_are_named() -> None:
     tasks = sample_uniform(np.arange(3), 2, 5, 0)
     with pytest.raises(BadInput, match=r"n_shot \+ n_query = 6 images. Class . has 5"):
         assign_images(tasks, np.repeat(np.arange(3), 5), 1, 5, 0)
-    with pytest.raises(BadInput, match="n_query must be a whole number of at least 1"):
+    with pytest.raises(BadInput, match="n_query must be a whole number from 1"):
         assign_images(tasks, np.repeat(np.arange(3), 5), 1, 0, 0)

@@ -12,8 +12,7 @@ import pytest
 from fsviz import datasets
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.records import PAD, Tasks, Testbed
-from fsviz.sampling import assign_images, sample_uniform, testbeds
-from fsviz.sampling.variable import sample_variable
+from fsviz.sampling import assign_images, sample_uniform, sample_variable, testbeds
 from tests.sampling.small import small_dataset
 
 RECIPE = {"dataset": "small", "split": "test", "sampler": "uniform", "seed": 0}

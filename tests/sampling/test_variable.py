@@ -5,7 +5,7 @@ import pytest
 
 from fsviz.errors import BadInput
 from fsviz.records import PAD
-from fsviz.sampling.variable import VariableLimits, sample_variable, shots_and_queries
+from fsviz.sampling.samplers.variable import VariableLimits, sample_variable, shots_and_queries
 
 SIZES = np.array([40, 7, 200, 60, 3, 30, 120, 25, 80, 50])
 IMAGE_CLASS_IDS = np.random.default_rng(0).permutation(np.repeat(np.arange(10), SIZES))

@@ -12,16 +12,26 @@ import numpy as np
 
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Tasks
+from fsviz.sampling.draw import MOST_IMAGES
+from fsviz.sampling.sampler import Pool, Sampler
+from fsviz.settings import N_QUERY, N_TASKS, N_WAY, SEED, Setting
+
+MIN_WAY = N_WAY.but(name="min_way", title="Fewest classes", help="Fewest classes per task.", brief="{}to")
+MAX_WAY = N_WAY.but(name="max_way", title="Most classes", help="Most classes per task.", default=50)
+MAX_QUERY = N_QUERY.but(name="max_query", title="Most queries", help="Most query images per class.", brief="")
+MAX_SUPPORT = Setting(
+    "max_support", "Most support", "Most support images of a task, over all its classes.", "int", 500, 2, 10_000
+)
 
 
 @dataclass(frozen=True)
 class VariableLimits:
     """The sampler's constants; the defaults are Meta-Dataset's."""
 
-    min_way: int = 5
-    max_way: int = 50
-    max_query: int = 10
-    max_support: int = 500
+    min_way: int = MIN_WAY.default
+    max_way: int = MAX_WAY.default
+    max_query: int = MAX_QUERY.default
+    max_support: int = MAX_SUPPORT.default
     max_shot_counted: int = 100  # images of one class that count towards the size of the support set
     least_noise: float = float(np.log(0.5))
     most_noise: float = float(np.log(2.0))
@@ -44,8 +54,7 @@ def sample_variable(
     image_ids = np.arange(len(image_class_ids)) if image_ids is None else np.asarray(image_ids)
     if not (2 <= limits.min_way <= limits.max_way):
         raise BadInput(f"min_way must be at least 2 and at most max_way ({limits.max_way}). Got {limits.min_way}.")
-    if n_tasks < 1:
-        raise BadInput(f"n_tasks must be at least 1. Got {n_tasks}.")
+    N_TASKS.check(n_tasks)
     order = np.argsort(image_class_ids, kind="stable")
     bounds = np.searchsorted(image_class_ids[order], np.stack([class_ids, np.asarray(class_ids) + 1]))
     images_of = {int(c): image_ids[order[a:b]] for c, a, b in zip(class_ids, *bounds, strict=True) if b - a >= 2}
@@ -60,6 +69,11 @@ def sample_variable(
     n_way = max(len(classes) for classes, _, _ in drawn)
     n_shot = max(len(row) for _, support, _ in drawn for row in support)
     n_query = max(len(row) for _, _, query in drawn for row in query)
+    if n_tasks * n_way * (n_shot + n_query) > MOST_IMAGES:
+        raise BadInput(
+            f"A testbed may have room for at most {MOST_IMAGES:,} images. These tasks take "
+            f"{n_tasks * n_way * (n_shot + n_query):,}. Lower n_tasks, max_way or max_support."
+        )
     tasks = Tasks(
         np.full((n_tasks, n_way), PAD), np.full((n_tasks, n_way, n_shot), PAD), np.full((n_tasks, n_way, n_query), PAD)
     )
@@ -72,7 +86,7 @@ def sample_variable(
 
 
 def shots_and_queries(rng: np.random.Generator, n_images: np.ndarray, limits: VariableLimits) -> tuple[np.ndarray, int]:
-    """Shots of every class (W,) and queries a class, from the classes' image counts (W,)."""
+    """Shots of every class (W,) and queries per class, from the classes' image counts (W,)."""
     n_query = int(min(limits.max_query, n_images.min() // 2))
     left = n_images - n_query
     beta = 1.0 - rng.random()  # uniform in (0, 1]
@@ -97,3 +111,28 @@ def _draw_task(
         support.append(drawn[:n_shot])
         query.append(drawn[n_shot:])
     return classes, support, query
+
+
+def _sample(pool: Pool, n_tasks: int, seed: int, **limits: int) -> Tasks:
+    image_ids = np.flatnonzero(pool.image_class_ids != PAD)
+    return sample_variable(
+        pool.image_class_ids[image_ids],
+        pool.class_ids,
+        n_tasks,
+        SEED.check(seed),
+        VariableLimits(**limits),
+        image_ids,
+    )
+
+
+SAMPLER = Sampler(
+    "variable",
+    "Variable ways and shots",
+    "The number of classes and of support images differs from task to task and from class to class, as Meta-Dataset "
+    "draws them (Triantafillou et al. 2020).",
+    _sample,
+    (MIN_WAY, MAX_WAY, MAX_QUERY, MAX_SUPPORT),
+    needs=("images",),
+    deals=True,
+    place=2,
+)

@@ -1,0 +1,58 @@
+"""What a sampler is: arrays in, tasks out, and a declaration that pages and commands read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from fsviz.records import Tasks
+from fsviz.settings import N_QUERY, N_SHOT, Setting
+
+Need = Literal["distances", "images", "contexts", "attributes"]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What tasks are drawn from. Arrays only: samplers never look at a taxonomy or at features.
+
+    class_ids        (C,) the classes that may be drawn
+    distances        (C, C) between them, or None
+    image_class_ids  (N,) class of every image_id, PAD where an image may not be drawn; None where images are unknown
+    contexts         (N,) the context of every image ("" where it has none), or None
+    attributes       name -> (N,) its value for every image
+    """
+
+    class_ids: np.ndarray
+    distances: np.ndarray | None = None
+    image_class_ids: np.ndarray | None = None
+    contexts: np.ndarray | None = None
+    attributes: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """A way to draw tasks.
+
+    sample    sample(pool, n_tasks, seed, **its settings) -> Tasks; the same seed gives the same tasks
+    settings  its own, in the order in which a page shows them
+    needs     what the pool must hold beside classes
+    deals     it draws images too; otherwise its tasks are of classes, and n_shot and n_query images are dealt to them
+    place     its place among the others on pages
+    """
+
+    name: str
+    title: str
+    what: str
+    sample: Callable[..., Tasks]
+    settings: tuple[Setting, ...]
+    needs: tuple[Need, ...] = ()
+    deals: bool = False
+    place: int = 100
+
+    @property
+    def all_settings(self) -> tuple[Setting, ...]:
+        """Its own settings, and the images per class where they are dealt afterwards."""
+        return self.settings if self.deals else (*self.settings, N_SHOT, N_QUERY)

@@ -1,0 +1,94 @@
+"""Semantic sampling: classes close in meaning come together (Bennequin et al. 2022, algorithm 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fsviz.errors import BadInput
+from fsviz.records import Tasks
+from fsviz.sampling.draw import check_draw, keep_distinct, stream
+from fsviz.sampling.sampler import Pool, Sampler
+from fsviz.settings import N_WAY, Setting
+
+ALPHA = Setting(
+    "alpha",
+    "Closeness α",
+    "Two classes at distance D are drawn together with a weight of exp(-α D). At 0 meaning plays no role. The default "
+    "follows the distance.",
+    "float",
+    0.383,
+    0.0,
+    10_000.0,
+    step=0.001,
+    usual=2.0,
+    brief="a{}",
+)
+BETA = Setting(
+    "beta",
+    "Balance β",
+    "A class is weighted by exp(-β occ / max occ): occ is one more than the number of tasks drawn so far that hold it, "
+    "max occ the largest occ of all classes. At 0 classes with many close relatives are drawn more often.",
+    "float",
+    100.0,
+    0.0,
+    10_000.0,
+    step=1.0,
+    usual=200.0,
+    brief="b{}",
+)
+
+
+def sample_semantic(
+    distances: np.ndarray,
+    class_ids: np.ndarray,
+    n_way: int,
+    n_tasks: int,
+    alpha: float,
+    beta: float,
+    seed: int,
+) -> Tasks:
+    """Tasks whose classes are close, with every class used about equally often (Bennequin et al. 2022, algorithm 1).
+
+    distances  (C, C) between the classes of class_ids (C,), any non-negative symmetric matrix
+    alpha      weight of closeness: a pair's potential is exp(-alpha distance); 0 ignores the distance
+    beta       strength of balance: a class drawn often is weighted by exp(-beta occ / max occ); 0 ignores it
+    Draws 2 x n_tasks in sequence, drops repeated class sets and keeps n_tasks.
+    """
+    class_ids = np.asarray(class_ids, dtype=np.int64)
+    check_draw(len(class_ids), n_way, n_tasks, seed)
+    alpha, beta = ALPHA.check(alpha), BETA.check(beta)
+    distances = np.asarray(distances, dtype=float)
+    if distances.shape != (len(class_ids), len(class_ids)):
+        raise BadInput(
+            f"distances must have one row and column per class, {len(class_ids)} x {len(class_ids)}. "
+            f"Got shape {distances.shape}."
+        )
+    finite = bool(np.isfinite(distances).all())
+    if not finite or distances.min() < 0 or np.abs(distances - distances.T).max() > 1e-8 * max(distances.max(), 1):
+        raise BadInput("distances must be finite, not negative and symmetric. Fix the matrix.")
+    from fsviz.sampling import kernels
+
+    cost = alpha * distances
+    padded = -(-len(class_ids) // kernels.COLUMNS) * kernels.COLUMNS
+    potential = np.zeros((len(class_ids), padded))
+    potential[:, : len(class_ids)] = np.exp(-cost)
+    np.fill_diagonal(potential, 0.0)
+    state = stream(seed, 1)
+    drawn = kernels.draw_semantic(potential, cost, beta, len(class_ids), n_way, 2 * n_tasks, state)
+    return Tasks(class_ids[keep_distinct(drawn, n_tasks, state)])
+
+
+def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, alpha: float, beta: float) -> Tasks:
+    return sample_semantic(pool.distances, pool.class_ids, n_way, n_tasks, alpha, beta, seed)
+
+
+SAMPLER = Sampler(
+    "semantic",
+    "Semantic",
+    "Classes close in meaning come together, so tasks range from fine to coarse; every class comes about equally often "
+    "(Bennequin et al. 2022).",
+    _sample,
+    (ALPHA, BETA, N_WAY),
+    needs=("distances",),
+    place=1,
+)

@@ -1,0 +1,38 @@
+"""Uniform sampling: every set of classes is equally likely, as most benchmarks draw tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fsviz.records import Tasks
+from fsviz.sampling.draw import check_draw, keep_distinct, stream
+from fsviz.sampling.sampler import Pool, Sampler
+from fsviz.settings import N_WAY
+
+
+def sample_uniform(class_ids: np.ndarray, n_way: int, n_tasks: int, seed: int) -> Tasks:
+    """Tasks of n_way classes, every set of classes equally likely.
+
+    Draws 2 x n_tasks, drops repeated class sets and keeps n_tasks (see `keep_distinct`). Classes ascend in a task.
+    """
+    class_ids = np.asarray(class_ids, dtype=np.int64)
+    check_draw(len(class_ids), n_way, n_tasks, seed)
+    from fsviz.sampling import kernels
+
+    state = stream(seed, 0)
+    drawn = kernels.draw_uniform(len(class_ids), n_way, 2 * n_tasks, state)
+    return Tasks(class_ids[keep_distinct(drawn, n_tasks, state)])
+
+
+def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int) -> Tasks:
+    return sample_uniform(pool.class_ids, n_way, n_tasks, seed)
+
+
+SAMPLER = Sampler(
+    "uniform",
+    "Uniform",
+    "Any classes together: every set of classes is equally likely, as most benchmarks do.",
+    _sample,
+    (N_WAY,),
+    place=0,
+)
