@@ -16,7 +16,8 @@ import numpy as np
 
 from fsviz import datasets
 from fsviz.sampling import sample_semantic
-from fsviz.studies.semantic_sampling import class_distances, warm_up
+from fsviz.studies.draw import class_distances
+from fsviz.studies.semantic_sampling import warm_up
 from fsviz.taxonomy import coarsity
 
 N_TASKS, N_WAY, ALPHA, BETA = 10_000, 5, 0.383, 100.0

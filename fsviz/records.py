@@ -235,6 +235,28 @@ class Testbed:
     def dataset(self) -> str:
         return str(self.recipe["dataset"])
 
+    def task_id(self, position: int) -> TaskId:
+        """The identity of the task at this position."""
+        return TaskId(self.name, int(position))
+
+
+@dataclass(frozen=True)
+class TaskId:
+    """A task by name: its testbed, and its position there from 0. As text "testbed:position"."""
+
+    testbed: str
+    position: int
+
+    def __str__(self) -> str:
+        return f"{self.testbed}:{self.position}"
+
+    @classmethod
+    def parse(cls, text: str) -> TaskId:
+        testbed, colon, position = text.rpartition(":")
+        if not (testbed and colon and position.isascii() and position.isdecimal()):
+            raise BadInput(f"A task is named TESTBED:POSITION, such as mine:17. Got {text[:60]!r}.")
+        return cls(testbed, int(position))
+
 
 @dataclass(frozen=True)
 class Predictions:

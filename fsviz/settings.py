@@ -40,7 +40,7 @@ class Setting:
     high: float = math.inf
     step: float | None = None
     usual: float | None = None
-    stops: tuple[int, ...] = ()
+    stops: tuple[float, ...] = ()
     choices: Mapping[str, str] = field(default_factory=dict)
     brief: str = ""
     spellings: tuple[str, ...] = ()
@@ -135,6 +135,24 @@ def given(args: argparse.Namespace, settings: Iterable[Setting]) -> dict[str, Va
     """The settings that the command line gave, by name."""
     values = {setting.name: getattr(args, setting.name) for setting in settings}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def words(values: Mapping[str, Value], settings: Mapping[str, Setting]) -> list[str]:
+    """The flags of these values, as a command has them."""
+    return [word for name, value in values.items() for word in settings[name].words(value)]
+
+
+def brief(values: Mapping[str, Value], settings: Mapping[str, Setting]) -> list[str]:
+    """Settings as parts of a name: those with a short form always, the others where they differ from their default."""
+    parts = []
+    for name, value in values.items():
+        setting = settings[name]
+        if setting.brief:
+            parts.append(setting.brief.format(setting.text(value)))
+        elif value != setting.default:
+            plain = setting.kind in ("choice", "text")
+            parts.append(setting.text(value) if plain else f"{name}{setting.text(value)}")
+    return parts
 
 
 def _got(value: object) -> str:

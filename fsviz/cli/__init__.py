@@ -83,9 +83,9 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; 0 when it went well, 2 when the input must be mended, 130 when interrupted."""
-    args = build_parser().parse_args(argv)
+    """Runs one command; 0 when it went well, 2 when the input must be fixed, 130 when interrupted."""
     try:
+        args = build_parser().parse_args(argv)
         result = args.run(args)
         return _print(json.dumps(_finite(result), default=_plain, allow_nan=False) if args.json else args.show(result))
     except FsvizError as error:

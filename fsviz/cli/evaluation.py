@@ -7,17 +7,18 @@ import sys
 import time
 from typing import Any
 
-from fsviz.cli import add_command, progress, table
+from fsviz.cli import add_command, drawing, progress, table
 from fsviz.errors import BadInput
-
-_SAMPLER_ARGUMENTS = ("split", "n_way", "n_shot", "n_query", "n_tasks", "alpha", "beta", "distance", "dag")
+from fsviz.studies import draw
+from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS
 
 
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
         commands, "evaluate", run_evaluate, show_results, "Evaluate few-shot methods on tasks; records a run."
     )
-    parser.add_argument("--dataset", required=True, metavar="D", help="dataset with features")
+    parser.add_argument("dataset", nargs="?", metavar="DATASET", help="a dataset with features")
+    parser.add_argument("--dataset", dest="dataset_flag", help=argparse.SUPPRESS)  # its place in older commands
     parser.add_argument(
         "--backbone",
         "--backbones",
@@ -36,22 +37,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--testbed", default=None, metavar="FILE", help="a saved testbed's name, or a .parquet, .csv or .json file"
     )
-    parser.add_argument(
-        "--sampler", default=None, choices=("semantic", "uniform"), help="draw tasks instead of reading a testbed"
-    )
-    parser.add_argument("--split", default=None, help="classes to draw from (test)")
-    for name, kind, what in (
-        ("--n-way", int, "classes a task (5)"),
-        ("--n-shot", int, "support images a class (5)"),
-        ("--n-query", int, "query images a class (10)"),
-        ("--n-tasks", int, "tasks (1000)"),
-        ("--alpha", float, "semantic sampler: weight of closeness (0.383)"),
-        ("--beta", float, "semantic sampler: strength of balance (100)"),
-    ):
-        parser.add_argument(name, type=kind, default=None, help=what)
-    parser.add_argument("--distance", default=None, help="semantic sampler: distance between classes (jiang_conrath)")
-    parser.add_argument("--dag", default=None, help="semantic sampler: shortest_path or all_paths")
-    parser.add_argument("--seed", type=int, default=0)
+    drawing.add_flags(parser, TASK_SETTINGS, **DEFAULTS)
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:0, ...")
     parser.add_argument(
         "--background", action="store_true", help="queue the run for a worker process and return at once"
@@ -90,7 +76,10 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
 def _spec(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
 
-    dataset = datasets.load(args.dataset)
+    name = args.dataset or args.dataset_flag
+    if not name:
+        raise BadInput("evaluate needs a dataset, such as 'python -m fsviz evaluate demo'.")
+    dataset = datasets.load(name)
     backbones = _names(args.backbone)
     if not backbones:
         from fsviz import features
@@ -100,24 +89,21 @@ def _spec(args: argparse.Namespace) -> dict[str, Any]:
             features.load(dataset, "efficientnet_lite0")  # says how to make them
     spec = {
         "study": "evaluate",
-        "dataset": args.dataset,
+        "dataset": dataset.name,
         "backbones": backbones,
         "methods": _methods(args.methods, args.set),
-        "seed": args.seed,
+        "seed": args.seed or 0,
         "device": args.device,
     }
-    asked = {name: getattr(args, name) for name in _SAMPLER_ARGUMENTS if getattr(args, name) is not None}
+    asked = {name: value for name, value in drawing.asked(args, TASK_SETTINGS).items() if name != "seed"}
     if args.testbed is not None:
-        if args.sampler or asked:
-            given = "--sampler" if args.sampler else f"--{next(iter(asked)).replace('_', '-')}"
-            raise BadInput(f"--testbed brings its own tasks, so {given} has no effect. Leave one of them out.")
-        spec["testbed"] = args.testbed
-    else:
-        sampler = args.sampler or ("semantic" if dataset.taxonomy is not None else "uniform")
-        if "split" not in asked and "test" not in dataset.splits:
-            asked["split"] = "all"
-        spec["sampler"] = {"sampler": sampler, **asked}
-    return spec
+        if asked:
+            flag = draw.KNOWN["sampler" if "sampler" in asked else next(iter(asked))].flag
+            raise BadInput(f"--testbed brings its own tasks, so {flag} has no effect. Leave one of them out.")
+        return {**spec, "testbed": args.testbed}
+    sampler = {"sampler": "semantic" if dataset.taxonomy is not None else "uniform", **asked}
+    drawing.name_unused(asked, draw.recipe_for(dataset, **{**DEFAULTS, **sampler}))
+    return {**spec, "sampler": sampler}
 
 
 def _names(text: str | None) -> list[str]:
@@ -250,7 +236,7 @@ def _listed(run: Any) -> dict[str, Any]:
 def show_runs(result: dict[str, Any]) -> str:
     if "runs" in result:
         if not result["runs"]:
-            return "There are no runs yet. 'python -m fsviz evaluate --dataset demo' makes one."
+            return "There are no runs yet. 'python -m fsviz evaluate demo' makes one."
         rows = [{**run, "chunks": f"{run['n_done']}/{run['n_chunks']}"} for run in result["runs"]]
         return table(rows, ["run", "study", "state", "dataset", "chunks", "seconds", "error"])
     if "n_chunks" not in result:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from typing import Any
 
-from fsviz.cli import add_command, progress, table
+from fsviz.cli import add_command, drawing, progress, table
+from fsviz.settings import Setting, Value, add_flags, given
+from fsviz.studies import draw
+from fsviz.studies import support_sets as study
+
+# A stress test has classifiers of its own and keeps no testbed.
+STRESS_SETTINGS = [s for s in study.SEARCH_SETTINGS.values() if s not in (study.CLASSIFIER, study.OBJECTIVE)]
 
 
 def register(commands: argparse._SubParsersAction) -> None:
     hard = add_command(commands, "hard", run_hard, show_hard, "find support sets on which a classifier fails")
-    hard.add_argument("dataset", metavar="DATASET")
+    drawing.add_dataset(hard)
     hard.add_argument("--backbone", default="efficientnet_lite0", help="features that are searched and classified")
     _add_tasks(hard)
-    hard.add_argument("--objective", default="hard", choices=("hard", "easy"), help="which sets become the testbed")
-    hard.add_argument("--classifier", default="protonet", help="the method whose accuracy is printed")
-    hard.add_argument("--device", default="cpu")
+    add_flags(hard, study.SEARCH_SETTINGS.values())
 
     stress = add_command(
         commands, "stress", run_stress, show_stress, "classify hard and random tasks with other backbones and methods"
     )
-    stress.add_argument("dataset", metavar="DATASET")
+    drawing.add_dataset(stress)
     stress.add_argument("--sources", metavar="A,B", help="backbones that hard sets are searched with (default: first)")
     stress.add_argument("--backbones", metavar="A,B", help="backbones that classify (default: all with features)")
     stress.add_argument(
@@ -30,41 +35,21 @@ def register(commands: argparse._SubParsersAction) -> None:
     stress.add_argument("--finetuning-tasks", type=int, default=10, help="tasks for full finetuning")
     stress.add_argument("--finetuning-steps", type=int, default=50, help="steps a task of full finetuning")
     stress.add_argument("--finetuning-size", type=int, default=128, help="pixels a side for full finetuning")
-    stress.add_argument("--device", default="cpu")
     _add_tasks(stress)
+    add_flags(stress, STRESS_SETTINGS)
 
 
 def _add_tasks(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--split", default="test")
-    parser.add_argument(
-        "--sampler", default="uniform", choices=("uniform", "semantic", "variable"), help="how classes are drawn"
-    )
-    parser.add_argument("--n-way", type=int, default=5)
-    parser.add_argument("--n-shot", type=int, default=5)
-    parser.add_argument("--n-query", type=int, default=10)
-    parser.add_argument("--n-tasks", type=int, default=200)
-    parser.add_argument("--alpha", type=float, default=0.383, help="closeness of classes, for --sampler semantic")
-    parser.add_argument("--beta", type=float, default=100.0, help="balance of classes, for --sampler semantic")
-    parser.add_argument("--method", default="fastdiffsel", choices=("fastdiffsel", "greedy"), help="the search")
-    parser.add_argument(
-        "--loss",
-        default="euclidean",
-        choices=("euclidean", "plain", "cosine"),
-        help="scores of the search: squared distances scaled task by task (euclidean), as they are (plain), cosines",
-    )
-    parser.add_argument("--start", default="ones", choices=("ones", "random"), help="first weights of FastDiffSel")
-    parser.add_argument(
-        "--step", type=float, default=200.0, help="size of a gradient step; matters with --start random"
-    )
-    parser.add_argument("--steps", type=int, default=1, help="gradient steps of FastDiffSel")
-    parser.add_argument("--sweeps", type=int, default=1, help="sweeps of greedy search")
-    parser.add_argument("--seed", type=int, default=0)
+    drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
 
 
-def _tasks_of(args: argparse.Namespace) -> dict[str, Any]:
-    names = ("split", "sampler", "n_way", "n_shot", "n_query", "n_tasks", "alpha", "beta", "loss", "start", "step")
-    settings = {name: getattr(args, name) for name in (*names, "seed", "device")}
-    return settings | {"search": args.method, "n_steps": args.steps, "n_sweeps": args.sweeps}
+def _asked(args: argparse.Namespace, searched: Iterable[Setting]) -> dict[str, Value]:
+    """The settings of tasks and search that were given; those of tasks without effect are named."""
+    from fsviz import datasets
+
+    tasks = drawing.asked(args, study.TASK_SETTINGS)
+    drawing.name_unused(tasks, draw.recipe_for(datasets.load(args.dataset), **{**study.TASK_DEFAULTS, **tasks}))
+    return tasks | given(args, searched)
 
 
 def run_hard(args: argparse.Namespace) -> dict[str, Any]:
@@ -74,9 +59,7 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
         "study": "support_sets",
         "dataset": args.dataset,
         "backbone": args.backbone,
-        "classifier": args.classifier,
-        "objective": args.objective,
-        **_tasks_of(args),
+        **_asked(args, study.SEARCH_SETTINGS.values()),
     }
     run = jobs.run_here(spec, _tell)
     found = jobs.results(run.id)
@@ -119,7 +102,7 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
             "n_steps": args.finetuning_steps,
             "size": args.finetuning_size,
         },
-        **_tasks_of(args),
+        **_asked(args, STRESS_SETTINGS),
     }
     run = jobs.run_here(spec, _tell)
     return jobs.results(run.id) | {"run": run.id}

@@ -6,10 +6,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, progress, table
-from fsviz.taxonomy import DAG_MODES, DISTANCES
+from fsviz.cli import add_command, drawing, progress, table
+from fsviz.studies import draw
 
-SAMPLERS = ("uniform", "semantic")
+DISTANCE_FLAGS = {name: draw.KNOWN[name] for name in ("split", "distance", "dag", "backbone")}
+CLASS_FLAGS = {name: setting for name, setting in draw.KNOWN.items() if name not in draw.IMAGES}
+COARSITY: dict[str, Any] = {"sampler": "uniform", "n_tasks": 5000}
+SAMPLE: dict[str, Any] = {"sampler": "semantic", "n_shot": 1, "n_query": 10, "n_tasks": 5000}
 N_SHOWN = 10
 
 
@@ -17,21 +20,20 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
         commands, "distances", measure_distances, show_distances, "distances between the classes of a split"
     )
-    _dataset_arguments(parser)
+    drawing.add_dataset(parser)
+    drawing.add_flags(parser, DISTANCE_FLAGS)
     parser.add_argument("--out", type=Path, help="write the whole matrix to this CSV file")
 
     parser = add_command(
         commands, "coarsity", measure_coarsity, show_coarsity, "how far apart in meaning the classes of tasks are"
     )
-    _dataset_arguments(parser)
-    _sampler_arguments(parser, "uniform")
+    drawing.add_dataset(parser)
+    drawing.add_flags(parser, CLASS_FLAGS, **COARSITY)
     parser.add_argument("--testbed", help="measure this testbed (a name or a .parquet, .csv or .json file) instead")
 
     parser = add_command(commands, "sample", sample, show_sample, "draw a testbed and save it")
-    _dataset_arguments(parser)
-    _sampler_arguments(parser, "semantic")
-    parser.add_argument("--n-shot", type=int, default=1, help="support images a class; 0 draws classes only (1)")
-    parser.add_argument("--n-query", type=int, default=10, help="query images a class (10)")
+    drawing.add_dataset(parser)
+    drawing.add_flags(parser, **SAMPLE)
     parser.add_argument(
         "--out", type=Path, help="a .parquet, .csv or .json file; without it the testbed goes to the workspace"
     )
@@ -41,43 +43,15 @@ def register(commands: argparse._SubParsersAction) -> None:
     )
 
 
-def _dataset_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dataset", help="a name from 'datasets'")
-    parser.add_argument("--split", help="test where the dataset has it, else all")
-    parser.add_argument(
-        "--distance", choices=list(DISTANCES), default="jiang_conrath", help="between classes (jiang_conrath)"
-    )
-    parser.add_argument(
-        "--dag", choices=list(DAG_MODES), default="shortest_path", help="paths of the taxonomy kept (shortest_path)"
-    )
-    parser.add_argument("--backbone", help="whose features the distance 'features' compares")
-
-
-def _sampler_arguments(parser: argparse.ArgumentParser, sampler: str) -> None:
-    parser.add_argument("--sampler", choices=SAMPLERS, default=sampler, help=f"({sampler})")
-    parser.add_argument("--alpha", type=float, default=0.383, help="weight of closeness, semantic only (0.383)")
-    parser.add_argument("--beta", type=float, default=100.0, help="strength of class balance, semantic only (100)")
-    parser.add_argument("--n-way", type=int, default=5, help="classes a task (5)")
-    parser.add_argument("--n-tasks", type=int, default=5000, help="number of tasks (5000)")
-    parser.add_argument("--seed", type=int, default=0, help="the same seed draws the same tasks (0)")
-
-
-def _load(args: argparse.Namespace) -> tuple[Any, str]:
-    from fsviz import datasets
-
-    dataset = datasets.load(args.dataset)
-    split = args.split or ("test" if "test" in dataset.splits else "all")
-    dataset.split_class_ids(split)
-    return dataset, split
-
-
 def measure_distances(args: argparse.Namespace) -> dict[str, Any]:
     import numpy as np
 
-    from fsviz.studies import semantic_sampling as study
+    from fsviz import datasets
 
-    dataset, split = _load(args)
-    distances = study.class_distances(dataset, split, args.distance, args.dag, args.backbone)
+    dataset = datasets.load(args.dataset)
+    recipe = draw.recipe_for(dataset, sampler="uniform", n_way=2, **drawing.asked(args, DISTANCE_FLAGS))
+    split, by_features = recipe.split, draw.DISTANCES[recipe.distance].needs == "features"
+    distances = draw.class_distances(dataset, split, recipe.distance, recipe.dag, recipe.backbone)
     names = dataset.classes["class_name"].to_numpy()[dataset.split_class_ids(split)]
     first, second = np.triu_indices(len(names), 1)
     values = distances[first, second]
@@ -89,8 +63,8 @@ def measure_distances(args: argparse.Namespace) -> dict[str, Any]:
     result = {
         "dataset": dataset.name,
         "split": split,
-        "distance": args.distance,
-        "dag": None if args.distance == "features" else args.dag,
+        "distance": recipe.distance,
+        "dag": None if by_features else recipe.dag,
         "n_classes": len(names),
         "min": float(values.min()) if len(values) else None,
         "median": float(np.median(values)) if len(values) else None,
@@ -127,29 +101,20 @@ def show_distances(result: dict[str, Any]) -> str:
 
 
 def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets
+    from fsviz.sampling import testbeds
     from fsviz.studies import semantic_sampling as study
 
-    dataset, split = _load(args)
+    dataset = datasets.load(args.dataset)
+    asked = drawing.asked(args, CLASS_FLAGS)
     if args.testbed:
-        testbed = study.load_testbed(args.testbed, dataset, args.split)
-        testbed = study.testbed_coarsity(testbed, dataset, args.distance, args.dag, args.backbone)
-    else:
-        distances = study.class_distances(dataset, split, args.distance, args.dag, args.backbone)
-        testbed = study.sample_testbed(
-            dataset,
-            split,
-            args.sampler,
-            args.alpha,
-            args.beta,
-            args.n_way,
-            n_tasks=args.n_tasks,
-            seed=args.seed,
-            distance=args.distance,
-            dag=args.dag,
-            backbone=args.backbone,
-            distances=distances,
-        )
-    return study.summarise(testbed, dataset)
+        testbed = testbeds.load_testbed(args.testbed, dataset, args.split)
+        how = {name: asked[name] for name in ("distance", "dag", "backbone") if name in asked}
+        return study.summarise(study.testbed_coarsity(testbed, dataset, **how), dataset)
+    recipe = draw.recipe_for(dataset, **{**COARSITY, **asked})
+    drawing.name_unused(asked, recipe)
+    distances = draw.class_distances(dataset, recipe.split, recipe.distance, recipe.dag, recipe.backbone)
+    return study.summarise(draw.draw(dataset, recipe, distances=distances), dataset)
 
 
 def show_coarsity(result: dict[str, Any]) -> str:
@@ -169,7 +134,7 @@ def show_coarsity(result: dict[str, Any]) -> str:
 
 
 def sample(args: argparse.Namespace) -> dict[str, Any]:
-    from fsviz import workspace
+    from fsviz import datasets, workspace
     from fsviz.errors import BadInput
     from fsviz.sampling import testbeds
     from fsviz.studies import semantic_sampling as study
@@ -179,26 +144,14 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
         raise BadInput(f"--out must end in .parquet, .csv or .json. Got {args.out.name!r}.")
     if args.split_image_ids and kind != "csv":
         raise BadInput("--split-image-ids is for CSV files. Leave it out, or end --out in .csv.")
-    dataset, split = _load(args)
+    dataset = datasets.load(args.dataset)
     if args.name:
         workspace.checked_name(args.name, "testbed name")
-    progress(f"drawing {args.n_tasks:,} tasks from {dataset.title}, split {split}")
-    testbed = study.sample_testbed(
-        dataset,
-        split,
-        args.sampler,
-        args.alpha,
-        args.beta,
-        args.n_way,
-        args.n_shot,
-        args.n_query,
-        args.n_tasks,
-        args.seed,
-        args.distance,
-        args.dag,
-        args.backbone,
-        args.name,
-    )
+    asked = drawing.asked(args)
+    recipe = draw.recipe_for(dataset, **{**SAMPLE, **asked})
+    drawing.name_unused(asked, recipe)
+    progress(f"drawing {recipe.n_tasks:,} tasks from {dataset.title}, split {recipe.split}")
+    testbed = draw.draw(dataset, recipe, name=args.name or "")
     if args.out:
         content = (
             testbeds.to_csv(testbed, dataset, split_image_ids=True).encode()
@@ -209,8 +162,8 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
             temporary.write_bytes(content)
         path = args.out
     else:
-        path = testbeds.save_testbed(testbed)
-    result = {"name": testbed.name, "out": str(path), "recipe": dict(testbed.recipe)}
+        path = testbeds.save_testbed(testbed, number=not args.name)
+    result = {"name": path.stem, "out": str(path), "recipe": dict(testbed.recipe)}
     if "coarsity" in testbed.tasks.measures:
         return result | study.summarise(testbed, dataset)
     counts = study.class_counts(testbed, dataset)

@@ -6,7 +6,7 @@ Samplers take arrays (see Pool): class ids, a distance matrix, the class of ever
 from __future__ import annotations
 
 from fsviz.sampling.draw import assign_images, count_distinct
-from fsviz.sampling.sampler import Pool, Sampler
+from fsviz.sampling.sampler import Need, Pool, Sampler
 from fsviz.sampling.samplers import SAMPLERS
 from fsviz.sampling.samplers.semantic import sample_semantic
 from fsviz.sampling.samplers.uniform import sample_uniform
@@ -25,6 +25,7 @@ SAMPLER = Setting(
 __all__ = [
     "SAMPLER",
     "SAMPLERS",
+    "Need",
     "Pool",
     "Sampler",
     "assign_images",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,38 @@ _GROUP = 4096  # tasks that are stored, and can be read, together
 _ARRAYS = ("class_ids", "support", "query")
 
 
-def save_testbed(testbed: Testbed) -> Path:
-    """Saves in the workspace under the testbed's name, in place of an older one; returns the file."""
-    path = workspace.folder("testbeds", create=True) / f"{workspace.checked_name(testbed.name, 'testbed name')}.parquet"
-    write_testbed(path, testbed)
+def save_testbed(testbed: Testbed, number: bool = False) -> Path:
+    """Saves in the workspace under the testbed's name and returns the file. What is there is never replaced.
+
+    The same tasks of the same recipe under that name are left as they are. Where other ones have the name, it is
+    refused, or with `number` the first of name-2, name-3, ... that is free is taken.
+    """
+    folder = workspace.folder("testbeds", create=True)
+    name = workspace.checked_name(testbed.name, "testbed name")
+    path, n = folder / f"{name}.parquet", 1
+    while path.exists():
+        if _holds(path, testbed):
+            return path
+        if not number:
+            raise BadInput(
+                f"A testbed named {name!r} with other tasks is in the workspace already. Choose another name, or "
+                f"remove {path} first."
+            )
+        n += 1
+        path = folder / f"{name[:95]}-{n}.parquet"
+    write_testbed(path, replace(testbed, name=path.stem))
     return path
+
+
+def _holds(path: Path, testbed: Testbed) -> bool:
+    """Whether a file has these tasks of this recipe; the version that drew them does not matter."""
+    try:
+        saved = read_testbed(path)
+    except BadInput:  # damaged: what it held is not known
+        return False
+    recipes = [{**json.loads(json.dumps(dict(t.recipe), default=_plain)), "version": ""} for t in (saved, testbed)]
+    arrays = [[getattr(t.tasks, name) for name in _ARRAYS] for t in (saved, testbed)]
+    return recipes[0] == recipes[1] and all(np.array_equal(a, b) for a, b in zip(*arrays, strict=True))
 
 
 def list_testbeds() -> list[str]:

@@ -27,24 +27,16 @@ import numpy as np
 
 from fsviz import datasets, features
 from fsviz.errors import BadInput, FsvizError, Missing
-from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
-from fsviz.studies import frozen, semantic_sampling
-from fsviz.taxonomy import DISTANCES
+from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
+from fsviz.sampling import SAMPLER, SAMPLERS
+from fsviz.settings import N_SHOT, N_WAY, SEED
+from fsviz.studies import draw, frozen
+from fsviz.taxonomy import DISTANCE, DISTANCES
 
 VERSION = 1
-SAMPLERS = ("semantic", "uniform")
-SAMPLER_DEFAULTS: dict[str, Any] = {
-    "sampler": "semantic",
-    "split": "test",
-    "n_way": 5,
-    "n_shot": 5,
-    "n_query": 10,
-    "n_tasks": 1000,
-    "alpha": 0.383,
-    "beta": 100.0,
-    "distance": "jiang_conrath",
-    "dag": "shortest_path",
-}
+# How tasks are drawn; those of classes only cannot be evaluated, and "backbones" says whose features are.
+TASK_SETTINGS = {**{name: s for name, s in draw.KNOWN.items() if name != "backbone"}, "n_shot": N_SHOT}
+DEFAULTS: dict[str, Any] = {"n_shot": 5, "n_query": 10, "n_tasks": 1000}
 _CHUNK_SECONDS = 0.7  # what a chunk should take on one ordinary core
 _LARGEST_CHUNK = 2048
 
@@ -264,49 +256,39 @@ def resolve_testbed(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[s
             )
     else:
         testbed = sample_testbed(dataset, sampler, _seed(spec), tables)
-    return Testbed(testbed.name, with_coarsity(testbed.tasks, dataset), testbed.recipe)
+    return Testbed(testbed.name, draw.with_coarsity(testbed.tasks, dataset), testbed.recipe)
 
 
 def sample_testbed(
     dataset: Dataset, sampler: Mapping[str, Any], seed: int, tables: Mapping[str, Features] | None = None
 ) -> Testbed:
-    """Draws tasks as `sampler` says (see SAMPLER_DEFAULTS), from the images that all these features have."""
+    """Draws tasks as `sampler` says (settings of fsviz.studies.draw), from the images that all these features have."""
     from fsviz.evaluation import check_class_sizes
 
-    settings = _checked_sampler(sampler)
+    recipe = _recipe(dataset, sampler, seed)
     names = dict(enumerate(dataset.classes["class_name"].astype(str)))
-    for table in (tables or {}).values():
-        check_class_sizes(
-            table, dataset.split_class_ids(settings["split"]), settings["n_shot"], settings["n_query"], names
-        )
     usable = None
     for table in (tables or {}).values():
+        if "n_shot" in recipe.settings:
+            n_shot, n_query = recipe.settings["n_shot"], recipe.settings["n_query"]
+            check_class_sizes(table, dataset.split_class_ids(recipe.split), n_shot, n_query, names)
         usable = table.image_ids if usable is None else np.intersect1d(usable, table.image_ids)
-    return semantic_sampling.sample_testbed(dataset, **settings, seed=seed, usable=usable)
+    return draw.draw(dataset, recipe, usable=usable)
 
 
-def with_coarsity(tasks: Tasks, dataset: Dataset) -> Tasks:
-    """The tasks with their coarsity, where the dataset has a taxonomy and it is not known yet."""
-    if "coarsity" in tasks.measures or dataset.taxonomy is None:
-        return tasks
-    from fsviz import taxonomy
-
-    used = np.unique(tasks.class_ids[tasks.class_ids != PAD])
-    split = next((s for s in (*dataset.splits, "all") if np.isin(used, dataset.split_class_ids(s)).all()), "all")
-    try:
-        distances = taxonomy.class_distances(taxonomy.split_dag(dataset, split))
-        positions = taxonomy.split_positions(tasks.class_ids, dataset.split_class_ids(split))
-        return tasks.with_measure("coarsity", taxonomy.coarsity(distances, positions))
-    except FsvizError:  # a class outside the taxonomy, a task of one way: evaluated all the same, without quartiles
-        return tasks
+def _recipe(dataset: Dataset, sampler: Any, seed: int = 0) -> draw.Recipe:
+    if not isinstance(sampler, Mapping):
+        raise BadInput(f'"sampler" is a dictionary such as {{"sampler": "uniform", "n_tasks": 100}}. Got {sampler!r}.')
+    settings = {**DEFAULTS, **sampler}
+    N_SHOT.check(settings["n_shot"])
+    return draw.recipe_for(dataset, **settings, seed=seed)
 
 
 def coarsity_words(recipe: Mapping[str, Any]) -> str:
     """What the coarsity of a testbed's tasks is the mean square of, by its recipe."""
-    name = str(recipe.get("distance", SAMPLER_DEFAULTS["distance"]))
-    if name == "features":
+    kind = DISTANCES.get(str(recipe.get("distance", DISTANCE.default)))
+    if kind is not None and kind.needs == "features":
         return "distance between the mean features of a task's classes: how alike they look, not what they mean"
-    kind = DISTANCES.get(name)
     return f"distance between a task's classes in the taxonomy{f' ({kind.title})' if kind else ''}"
 
 
@@ -348,7 +330,7 @@ def look_testbed(dataset: Dataset, spec: Mapping[str, Any], n_tasks: int = 200) 
     """A few of the tasks a spec would evaluate: drawn like them, or spread evenly over its testbed."""
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
     if spec.get("sampler") is not None:
-        few = min(n_tasks, int(_checked_sampler(spec["sampler"])["n_tasks"]))
+        few = min(n_tasks, _recipe(dataset, spec["sampler"]).n_tasks)
         spec = {**spec, "sampler": {**spec["sampler"], "n_tasks": few}}
     testbed = resolve_testbed(spec, dataset, tables)
     for table in tables.values():
@@ -407,23 +389,24 @@ def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: Mapp
     return len(tasks) * _seconds_a_task(entry, tasks, features.load(dataset, backbone).values.shape[1])
 
 
-def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, **asked: Any) -> dict[str, Any]:
+def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, **asked: int) -> dict[str, Any]:
     """Settings of the sampler that this dataset can give, as near to the defaults (and to `asked`) as possible."""
     table = features.load(dataset, backbone)
-    settings = {**SAMPLER_DEFAULTS, **{k: v for k, v in asked.items() if v is not None}}
-    candidates = [split or settings["split"], "test", *dataset.splits, "all"]
-    settings["split"] = next(
-        s for s in candidates if s == "all" or (s in dataset.splits and len(dataset.splits[s]) >= 2)
-    )
-    class_ids = dataset.split_class_ids(settings["split"])
+    wanted = {"n_way": N_WAY.default, **DEFAULTS, **asked}
+    candidates = [split or "test", "test", *dataset.splits, "all"]
+    split = next(s for s in candidates if s == "all" or (s in dataset.splits and len(dataset.splits[s]) >= 2))
+    class_ids = dataset.split_class_ids(split)
     counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
     smallest = int(counts.min()) if len(counts) else 0
-    settings["n_way"] = min(settings["n_way"], len(class_ids))
-    settings["n_query"] = max(1, min(settings["n_query"], smallest - 1))
-    settings["n_shot"] = max(1, min(settings["n_shot"], smallest - settings["n_query"]))
-    if dataset.taxonomy is None:
-        settings["sampler"] = "uniform"
-    return settings
+    n_query = max(1, min(wanted["n_query"], smallest - 1))
+    return {
+        "sampler": "uniform" if dataset.taxonomy is None else SAMPLER.default,
+        "split": split,
+        "n_way": min(wanted["n_way"], len(class_ids)),
+        "n_shot": max(1, min(wanted["n_shot"], smallest - n_query)),
+        "n_query": n_query,
+        "n_tasks": wanted["n_tasks"],
+    }
 
 
 def estimate(spec: Mapping[str, Any], seconds: float = 0.25) -> list[dict[str, Any]]:
@@ -489,9 +472,11 @@ def _timed(entry: Entry, table: Features, tasks: Tasks, n_tasks: int, device: st
 
 def _trial_tasks(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, Features]) -> tuple[int, Tasks]:
     if spec.get("testbed") is None and spec.get("sampler") is not None:
-        asked = _checked_sampler(spec["sampler"])
-        few = {**asked, "n_tasks": min(asked["n_tasks"], 256), "sampler": "uniform"}
-        return asked["n_tasks"], sample_testbed(dataset, few, 0, tables).tasks
+        n_tasks = _recipe(dataset, spec["sampler"]).n_tasks
+        few = {**spec["sampler"], "n_tasks": min(n_tasks, 256)}
+        if "distances" in SAMPLERS[few.get("sampler", SAMPLER.default)].needs:
+            few["sampler"] = "uniform"  # quicker, and as long to classify
+        return n_tasks, sample_testbed(dataset, few, 0, tables).tasks
     testbed = resolve_testbed(spec, dataset, tables)
     for table in tables.values():
         _check(table, testbed)
@@ -521,10 +506,7 @@ def _text(spec: Mapping[str, Any], name: str) -> str:
 
 
 def _seed(spec: Mapping[str, Any]) -> int:
-    seed = spec.get("seed", 0)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise BadInput(f"seed must be a whole number from 0. Got {seed!r}.")
-    return seed
+    return SEED.check(spec.get("seed", SEED.default))
 
 
 def _chunk(spec: Mapping[str, Any]) -> int | None:
@@ -558,20 +540,6 @@ def _checked_backbones(chosen: Any) -> list[str]:
     if not isinstance(chosen, list | tuple) or not chosen:
         raise BadInput('An evaluation needs at least one backbone with features: "backbones": ["efficientnet_lite0"].')
     return list(dict.fromkeys(str(name) for name in chosen))
-
-
-def _checked_sampler(sampler: Any) -> dict[str, Any]:
-    from fsviz.errors import UnknownName
-
-    if not isinstance(sampler, Mapping):
-        raise BadInput(f'"sampler" is a dictionary such as {{"sampler": "uniform", "n_tasks": 100}}. Got {sampler!r}.')
-    unknown = [name for name in sampler if name not in SAMPLER_DEFAULTS]
-    if unknown:
-        raise UnknownName("setting of the sampler", unknown[0], SAMPLER_DEFAULTS)
-    settings = {**SAMPLER_DEFAULTS, **sampler}
-    if settings["sampler"] not in SAMPLERS:
-        raise UnknownName("sampler", settings["sampler"], SAMPLERS)
-    return settings
 
 
 def _check(table: Features, testbed: Testbed) -> None:

@@ -26,6 +26,7 @@ from fsviz import datasets, evaluation, features
 from fsviz.errors import BadInput, Missing, NotFinite, UnknownName
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
+from fsviz.settings import SEED
 from fsviz.studies import frozen, support_sets
 from fsviz.workspace import home, read_json, write_json
 
@@ -282,7 +283,11 @@ def _validation_tasks(spec: Mapping[str, Any], backbone: str) -> Tasks:
     """Random tasks of split val where it is large enough, else of the same split with another seed."""
     dataset = datasets.load(spec["dataset"])
     table = _features_of(spec["dataset"], backbone)
-    base = _base(spec) | {"n_tasks": spec["finetuning"]["n_validation"], "seed": spec["seed"] + 1, "sampler": "uniform"}
+    base = _base(spec) | {
+        "n_tasks": spec["finetuning"]["n_validation"],
+        "seed": (spec["seed"] + 1) % SEED.high,
+        "sampler": "uniform",
+    }
     counts = np.bincount(table.class_ids, minlength=dataset.n_classes)
     val = dataset.splits.get("val", np.array([], dtype=np.int64))
     if (counts[val] >= base["n_shot"] + base["n_query"]).all() and len(val) >= base["n_way"]:

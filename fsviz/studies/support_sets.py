@@ -2,10 +2,8 @@
 
     dataset -> features -> tasks (queries fixed) -> FastDiffSel or greedy search -> predictions -> what differs
 
-The spec of a run (all but dataset and backbone have defaults, see DEFAULTS):
-    {"study": "support_sets", "dataset": name, "backbone": name, "split": "test", "sampler": "uniform" | "semantic" |
-     "variable", "n_way", "n_shot", "n_query", "n_tasks", "search": "fastdiffsel" | "greedy", "loss", "start", "step",
-     "n_steps", "n_sweeps", "classifier": a method, "objective": which set `finish` saves as a testbed, "seed"}
+The spec of a run: {"study": "support_sets", "dataset": name, "backbone": name}, the settings of tasks (see
+fsviz.studies.draw) and those of the search (SEARCH_SETTINGS); all but dataset and backbone have defaults.
 A chunk is a range of tasks. Accuracies are fractions inside and percentages in what `summarise` hands out.
 After Basu et al. 2023.
 """
@@ -13,7 +11,7 @@ After Basu et al. 2023.
 from __future__ import annotations
 
 import math
-import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,10 +25,12 @@ from fsviz import datasets, evaluation, features
 from fsviz.difficulty import attribute_gaps, curated
 from fsviz.difficulty.attribute_gaps import Difference, attribute_names
 from fsviz.errors import BadInput, UnknownName
+from fsviz.methods import METHODS
 from fsviz.numerics import clustered_mean, holm, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
+from fsviz.settings import N_SHOT, Setting, Value, brief, words
+from fsviz.studies import draw, frozen
 from fsviz.studies import evaluate as evaluation_study
-from fsviz.studies import frozen
 from fsviz.workspace import home
 
 __all__ = ["Difference", "SupportSets", "attribute_names"]
@@ -38,34 +38,80 @@ __all__ = ["Difference", "SupportSets", "attribute_names"]
 VERSION = 1
 NAMES = ("support_sets", "hard_sets")  # what runs of this study call it, the present name first
 SETS = ("hard", "random", "easy")
-SAMPLERS = ("uniform", "semantic", "variable")
-SEARCHES = ("fastdiffsel", "greedy")
 LOSSES: dict[str, tuple[str, float | None]] = {  # name -> the search's loss and its scale
     "euclidean": ("euclidean", None),  # squared distances, scaled task by task: features of any size give the same
     "plain": ("euclidean", 1.0),  # squared distances as they are, the formula of Basu et al. 2023
     "cosine": ("cosine", None),  # cosines times ten, as in their published code
 }
-DEFAULTS: dict[str, Any] = {
-    "split": "test",
-    "sampler": "uniform",
-    "n_way": 5,
-    "n_shot": 5,
-    "n_query": 10,
-    "n_tasks": 200,
-    "alpha": 0.383,
-    "beta": 100.0,
-    "search": "fastdiffsel",
-    "loss": "euclidean",
-    "start": "ones",
-    "step": 200.0,
-    "n_steps": 1,
-    "n_sweeps": 1,
-    "classifier": "protonet",
-    "objective": "hard",
-    "seed": 0,
-    "device": "cpu",
-}
 STEP_SIZES = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
+SEARCH = Setting(
+    "search",
+    "Search",
+    "FastDiffSel takes one gradient step. Greedy search swaps one support image at a time: slower, a run.",
+    "choice",
+    "fastdiffsel",
+    choices={"fastdiffsel": "FastDiffSel", "greedy": "Greedy"},
+    spellings=("--method",),
+)
+LOSS = Setting(
+    "loss",
+    "Loss",
+    "The search raises (hard) or lowers (easy) the cross-entropy of the queries. Plain: from their squared Euclidean "
+    "distances to the prototypes, the paper's formula. Euclidean: the same after scaling the distances of every task "
+    "to a mean of 3, because with large ones a single query decides. Cosine: from cosines times ten, as in the paper's "
+    "published code.",
+    "choice",
+    "euclidean",
+    choices={name: name.capitalize() for name in LOSSES},
+)
+START = Setting(
+    "start",
+    "Selection weights start",
+    "From equal weights one step of any size picks the same images; from random ones its size matters.",
+    "choice",
+    "ones",
+    choices={"ones": "Equal", "random": "Random"},
+)
+STEP = Setting(
+    "step",
+    "Step size",
+    "How far one gradient step moves the selection weights. The paper uses 200.",
+    "float",
+    200.0,
+    1e-6,
+    1e6,
+    stops=STEP_SIZES,
+)
+N_STEPS = Setting(
+    "n_steps", "Gradient steps", "Gradient steps of FastDiffSel.", "int", 1, 1, 100, spellings=("--steps",)
+)
+N_SWEEPS = Setting("n_sweeps", "Sweeps", "Sweeps of greedy search.", "int", 1, 1, 20, spellings=("--sweeps",))
+CLASSIFIER = Setting(
+    "classifier",
+    "Classifier",
+    "The method whose accuracy is shown. The search itself always uses prototypes (class means).",
+    "choice",
+    "protonet",
+    choices={name: method.title for name, method in METHODS.items()},
+)
+OBJECTIVE = Setting(
+    "objective",
+    "Sets to keep",
+    "Which support sets become a testbed.",
+    "choice",
+    "hard",
+    choices={name: name.capitalize() for name in SETS},
+)
+DEVICE = Setting("device", "Device", "Where the search runs: cpu, cuda, cuda:0, ...", "text", "cpu")
+SEARCH_SETTINGS: dict[str, Setting] = {
+    s.name: s for s in (SEARCH, LOSS, START, STEP, N_STEPS, N_SWEEPS, CLASSIFIER, OBJECTIVE, DEVICE)
+}
+TASK_DEFAULTS: dict[str, Value] = {"split": "test", "sampler": "uniform", "n_shot": 5, "n_query": 10, "n_tasks": 200}
+TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
+DEFAULTS: dict[str, Value] = {
+    **{name: value for name, value in draw.checked({}, **TASK_DEFAULTS).items() if name in TASK_SETTINGS},
+    **{name: s.default for name, s in SEARCH_SETTINGS.items()},
+}
 _CHUNK = {"fastdiffsel": 25, "greedy": 4}  # tasks a chunk: a second or less on one core
 
 
@@ -99,13 +145,6 @@ def find_support_sets(spec: Mapping[str, Any], progress: Progress | None = None)
     return _search_and_classify(spec, tasks, table, spec["seed"], progress)
 
 
-def classifiers() -> dict[str, str]:
-    """Methods that can classify the queries: name -> title."""
-    from fsviz.methods import METHODS
-
-    return {name: method.title for name, method in METHODS.items()}
-
-
 def sample_tasks(spec: Mapping[str, Any]) -> tuple[Tasks, Features]:
     """The random tasks of a checked spec with their coarsity where there is a taxonomy, and the features."""
     dataset = datasets.load(spec["dataset"])
@@ -115,21 +154,9 @@ def sample_tasks(spec: Mapping[str, Any]) -> tuple[Tasks, Features]:
 
 def draw_tasks(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, Features]) -> Tasks:
     """Random tasks from images that all these features have."""
-    if spec["sampler"] == "variable":
-        from fsviz.sampling import sample_variable
-
-        shared = None
-        for table in tables.values():
-            shared = table.image_ids if shared is None else np.intersect1d(shared, table.image_ids)
-        image_ids = np.sort(shared)
-        class_ids = dataset.image_class_ids()[image_ids]
-        split = dataset.split_class_ids(spec["split"])
-        tasks = sample_variable(class_ids, split, spec["n_tasks"], spec["seed"], image_ids=image_ids)
-    else:
-        names = ("sampler", "split", "n_way", "n_shot", "n_query", "n_tasks", "alpha", "beta")
-        sampler = {name: spec[name] for name in names}
-        tasks = evaluation_study.sample_testbed(dataset, sampler, spec["seed"], tables).tasks
-    return evaluation_study.with_coarsity(tasks, dataset)
+    sampler = {name: spec[name] for name in (*TASK_SETTINGS, "backbone") if name in spec and name != "seed"}
+    tasks = evaluation_study.sample_testbed(dataset, sampler, spec["seed"], tables).tasks
+    return draw.with_coarsity(tasks, dataset)
 
 
 def search(
@@ -230,11 +257,8 @@ def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]
 def finish(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """The summary, with the tasks of the spec's objective saved as a testbed."""
     found = collect(spec, chunks)
-    testbed = to_testbed(found, spec["objective"])
-    from fsviz.sampling.testbeds import save_testbed
-
-    save_testbed(testbed)
-    return {**summarise(spec, chunks), "testbed": testbed.name}
+    name, _ = save_sets(found, spec["objective"])
+    return {**summarise(spec, chunks), "testbed": name}
 
 
 def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> SupportSets:
@@ -430,19 +454,19 @@ def attribute_groups(dataset: Dataset, attribute: str) -> list[str]:
     return [names[0], names[2]] if read.is_numeric else list(names)
 
 
-def save_curated(spec: Mapping[str, Any], attribute: str, pair: curated.CuratedPair) -> list[str]:
+def save_curated(
+    spec: Mapping[str, Any], attribute: str, pair: curated.CuratedPair, query_group: str | None = None
+) -> list[str]:
     """Saves a pair's tasks as two testbeds of the workspace; returns their names."""
-    from fsviz.sampling.testbeds import save_testbed
-
     spec = checked_spec(spec)
     names = []
     for kind, tasks in (("without", pair.without_shift), ("with", pair.with_shift)):
-        plain = re.sub(r"[^A-Za-z0-9_.+=-]+", "_", attribute)
-        name = f"{spec['dataset']}-{spec['split']}-{kind}-{plain}-shift-{spec['n_way']}way-{spec['n_shot']}shot"
-        recipe = {k: spec[k] for k in ("dataset", "split", "n_way", "n_shot", "n_query", "n_tasks", "seed")}
-        recipe |= {"sampler": "curated", "attribute": attribute, "shift": kind == "with"}
-        names.append(f"{name}-{len(tasks)}tasks-seed{spec['seed']}"[:100])
-        save_testbed(Testbed(names[-1], tasks, recipe))
+        settings = {k: spec[k] for k in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
+        recipe = {k: spec[k] for k in ("dataset", "split", "backbone")} | settings
+        recipe |= {"sampler": "curated", "attribute": attribute, "query_group": query_group, "shift": kind == "with"}
+        parts = [spec["dataset"], spec["split"], kind, attribute, "shift", *([query_group] if query_group else [])]
+        name = draw.safe_name([*parts, *brief(settings, TASK_SETTINGS)], recipe, "-")
+        names.append(draw.keep(Testbed(name, tasks, recipe), number=True)[0])
     return names
 
 
@@ -495,34 +519,50 @@ def shift_table(
 
 
 def to_testbed(found: SupportSets, which: str = "hard", name: str | None = None) -> Testbed:
-    """One of the sets as a testbed like any other, with the recipe that made it."""
-    if which not in SETS:
-        raise UnknownName("set", which, SETS)
+    """One of the sets as a testbed like any other, with the recipe that made it and a name that follows from it."""
+    OBJECTIVE.check(which)
     spec = found.spec
+    recipe = recipe_of({**spec, "n_tasks": len(found)}, which)
     if name is None:
-        shape = "variable" if spec["sampler"] == "variable" else f"{spec['n_way']}way-{spec['n_shot']}shot"
-        shape += "-semantic" if spec["sampler"] == "semantic" else ""
-        shape += "-greedy" if spec["search"] == "greedy" and which != "random" else ""
-        backbone = re.sub(r"[^A-Za-z0-9_.+=-]+", "_", str(spec["backbone"]))
-        name = f"{spec['dataset']}-{spec['split']}-{which}-{backbone}-{shape}-{len(found)}tasks-seed{spec['seed']}"[
-            :100
-        ]
-    return Testbed(name, found.tasks[which].with_measure("query_loss", found.loss(which)), recipe_of(spec, which))
+        drawn = _recipe({**spec, "n_tasks": len(found)})
+        searched = {name: value for name, value in recipe.items() if name in SEARCH_SETTINGS}
+        classes = [] if spec["sampler"] == "uniform" else [str(spec["sampler"])]
+        parts = [spec["dataset"], spec["split"], which, spec["backbone"], *classes, *drawn.parts]
+        name = draw.safe_name([*parts, *brief(searched, SEARCH_SETTINGS)], recipe, "-")
+    return Testbed(name, found.tasks[which].with_measure("query_loss", found.loss(which)), recipe)
 
 
 def recipe_of(spec: Mapping[str, Any], which: str) -> dict[str, Any]:
-    """What made one of the sets, as a testbed keeps it."""
-    kept = {k: v for k, v in spec.items() if k not in ("study", "folder", "objective", "device", "version")}
-    return kept | {"sampler": f"{which}_sets" if which != "random" else spec["sampler"], "classes": spec["sampler"]}
+    """What made one of the sets, as a testbed keeps it; random sets owe nothing to the search."""
+    searched = {} if which == "random" else {k: v for k, v in _search_of(spec).items() if k != "device"}
+    recipe = {"dataset": spec["dataset"], **_recipe(spec).values, "backbone": spec["backbone"], **searched}
+    return recipe | {"sampler": f"{which}_sets" if which != "random" else spec["sampler"], "classes": spec["sampler"]}
 
 
-def save_sets(found: SupportSets, which: str = "hard", name: str | None = None) -> str:
-    """Saves one of the sets as a testbed of the workspace and returns its name."""
-    from fsviz.sampling.testbeds import save_testbed
+def save_sets(found: SupportSets, which: str = "hard", name: str | None = None) -> tuple[str, str]:
+    """Saves one of the sets as a testbed of the workspace: its name, and a sentence. Nothing is replaced."""
+    return draw.keep(to_testbed(found, which, name), number=name is None)
 
-    testbed = to_testbed(found, which, name)
-    save_testbed(testbed)
-    return testbed.name
+
+def command(spec: Mapping[str, Any]) -> str:
+    """The command that finds the same sets."""
+    searched = {name: value for name, value in _search_of(spec).items() if value != SEARCH_SETTINGS[name].default}
+    tasks = _recipe(spec).said | {"backbone": spec["backbone"]}
+    flags = words(tasks, draw.KNOWN) + words(searched, SEARCH_SETTINGS)
+    return shlex.join(["python", "-m", "fsviz", "hard", spec["dataset"], *flags])
+
+
+def _recipe(spec: Mapping[str, Any]) -> draw.Recipe:
+    settings = {name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}
+    return draw.recipe_for(datasets.load(spec["dataset"]), **settings)
+
+
+def _search_of(spec: Mapping[str, Any]) -> dict[str, Value]:
+    """The settings that had a part in the search: one search has no sweeps, the other no steps."""
+    unused = ("n_sweeps",) if spec["search"] == "fastdiffsel" else ("start", "step", "n_steps")
+    if spec["search"] == "fastdiffsel" and spec["start"] == "ones" and spec["n_steps"] == 1:
+        unused += ("step",)
+    return {name: spec[name] for name in SEARCH_SETTINGS if name not in (*unused, "objective")}
 
 
 def export_sets(found: SupportSets, which: str, kind: str) -> bytes:
@@ -544,33 +584,10 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("dataset", "backbone"):
         if not spec.get(name):
             raise BadInput(f'The search for hard tasks needs "{name}".')
-    full = {**DEFAULTS, **spec}
-    for name, choices in (
-        ("sampler", SAMPLERS),
-        ("search", SEARCHES),
-        ("objective", SETS),
-        ("loss", LOSSES),
-        ("start", ("ones", "random")),
-    ):
-        if full[name] not in choices:
-            raise BadInput(f"{name} must be one of {', '.join(choices)}. Got {full[name]!r}.")
-    for name, least, most in (
-        ("n_way", 2, 100),
-        ("n_shot", 1, 500),
-        ("n_query", 1, 500),
-        ("n_tasks", 1, 100_000),
-        ("n_steps", 1, 100),
-        ("n_sweeps", 1, 20),
-        ("seed", 0, 2**31),
-    ):
-        value = full[name]
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
-            raise BadInput(f"{name} must be a whole number from {least:,} to {most:,}. Got {value!r}.")
-        full[name] = int(value)
-    if not (isinstance(full["step"], int | float) and math.isfinite(full["step"]) and full["step"] > 0):
-        raise BadInput(f"step must be a positive number (the paper uses 200). Got {full['step']!r}.")
-    full["step"] = float(full["step"])
-    return full
+    tasks = draw.checked({k: v for k, v in spec.items() if k in TASK_SETTINGS}, **TASK_DEFAULTS)
+    N_SHOT.check(tasks["n_shot"])
+    searched = {name: s.check(spec.get(name, s.default)) for name, s in SEARCH_SETTINGS.items()}
+    return {**spec, **{name: tasks[name] for name in TASK_SETTINGS}, **searched}
 
 
 def _number(value: Any) -> float | None:

@@ -52,17 +52,34 @@ def test_methods_that_see_the_scale_of_features_are_named(toy, capsys) -> None:
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_seed_others(toy, capsys) -> None:
-    base = ["evaluate", "--dataset", "toy", *SAMPLER]
+    base = ["evaluate", "toy", *SAMPLER]
     first, second = (run_json(capsys, *base, "--seed", "5") for _ in range(2))
     assert first["results"] == second["results"] and first["run"] != second["run"]
     assert run_json(capsys, *base, "--seed", "6")["results"] != first["results"]
+
+
+def test_the_dataset_may_stand_behind_its_old_flag(toy, capsys) -> None:
+    new, old = (run_json(capsys, "evaluate", *words, *SAMPLER) for words in (["toy"], ["--dataset", "toy"]))
+    assert new["results"] == old["results"]
+
+
+def test_tasks_of_variable_ways_are_evaluated(toy, capsys) -> None:
+    answer = run_json(capsys, "evaluate", "toy", "--sampler", "variable", "--max-way", "7", "--n-tasks", "20")
+    assert answer["results"][0]["n_tasks"] == 20 and len(answer["results"][0]["quartiles"]) == 4
+    tasks = frozen.tasks(jobs.folder(answer["run"]))
+    assert tasks.n_way <= 7 and (tasks.class_ids < 0).any()
+
+
+def test_a_flag_without_effect_is_named(toy, capsys) -> None:
+    assert main(["evaluate", "toy", *SAMPLER, "--alpha", "2", "--max-way", "9"]) == 0
+    assert "--alpha, --max-way have no effect with the sampler uniform" in capsys.readouterr().err
 
 
 def test_a_testbed_file_and_parameters(toy, capsys, tmp_path) -> None:
     assert main(["sample", "toy", *SAMPLER, "--seed", "1", "--out", str(tmp_path / "bed.csv")]) == 0
     capsys.readouterr()
     more = ["--methods", "tim,protonet", "--set", "tim.steps=3", "--set", "protonet.distance=cosine"]
-    answer = run_json(capsys, "evaluate", "--dataset", "toy", "--testbed", str(tmp_path / "bed.csv"), *more)
+    answer = run_json(capsys, "evaluate", "toy", "--testbed", str(tmp_path / "bed.csv"), *more)
     assert answer["results"][0]["parameters"]["steps"] == 3
     assert answer["results"][1]["label"] == "ProtoNet (distance cosine)"
     assert answer["results"][0]["n_tasks"] == 60
@@ -70,14 +87,14 @@ def test_a_testbed_file_and_parameters(toy, capsys, tmp_path) -> None:
 
 def test_every_backbone_is_taken_when_none_is_named(toy, capsys) -> None:
     save_toy_features(toy, "beta_net", seed=3)
-    answer = run_json(capsys, "evaluate", "--dataset", "toy", *SAMPLER)
+    answer = run_json(capsys, "evaluate", "toy", *SAMPLER)
     assert sorted(r["backbone"] for r in answer["results"]) == ["alpha_net", "beta_net"]
 
 
 def test_runs_are_listed_shown_and_deleted(toy, capsys) -> None:
     assert main(["runs"]) == 0
     assert "no runs yet" in capsys.readouterr().out
-    run_id = run_json(capsys, "evaluate", "--dataset", "toy", *SAMPLER)["run"]
+    run_id = run_json(capsys, "evaluate", "toy", *SAMPLER)["run"]
     (listed,) = run_json(capsys, "runs")["runs"]
     assert listed["run"] == run_id and listed["state"] == "finished" and listed["study"] == "evaluate"
     shown = run_json(capsys, "runs", "show", run_id)
@@ -92,7 +109,7 @@ def test_runs_are_listed_shown_and_deleted(toy, capsys) -> None:
 
 
 def test_kill_resume_from_the_terminal_gives_the_same_results(toy, capsys, tmp_path) -> None:
-    command = ["evaluate", "--dataset", "toy", "--methods", "protonet,tim", "--set", "tim.steps=600"]
+    command = ["evaluate", "toy", "--methods", "protonet,tim", "--set", "tim.steps=600"]
     command += [*SAMPLER[:-1], "600"]
     environment = {**os.environ, "FSVIZ_HOME": str(tmp_path / "ws"), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
@@ -123,18 +140,19 @@ def test_background_and_cancel(toy, capsys) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["evaluate", "--dataset", "toyy"], "Did you mean 'toy'"),
-        (["evaluate", "--dataset", "toy", "--backbone", "nope"], "no features under nope"),
+        (["evaluate"], "needs a dataset, such as"),
+        (["evaluate", "toyy"], "Did you mean 'toy'"),
+        (["evaluate", "toy", "--backbone", "nope"], "no features under nope"),
         (["evaluate", "--dataset", "tiered_imagenet"], "no features"),
-        (["evaluate", "--dataset", "toy", "--methods", "protonets"], "Did you mean 'protonet'"),
-        (["evaluate", "--dataset", "toy", "--methods", "tim", "--set", "tim.steps=many"], "whole number"),
-        (["evaluate", "--dataset", "toy", "--set", "tim.steps=3"], "Add tim to --methods"),
-        (["evaluate", "--dataset", "toy", "--set", "steps"], "METHOD.PARAMETER=VALUE"),
-        (["evaluate", "--dataset", "toy", "--testbed", "a", "--n-way", "3"], "--n-way has no effect"),
-        (["evaluate", "--dataset", "toy", "--testbed", "nowhere.csv"], "nowhere.csv"),
-        (["evaluate", "--dataset", "toy", "--n-shot", "30"], "fewer than n_shot + n_query"),
-        (["evaluate", "--dataset", "toy", "--n-way", "99"], "16"),
-        (["evaluate", "--dataset", "toy", "--device", "cuda:5"], "cuda:5"),
+        (["evaluate", "toy", "--methods", "protonets"], "Did you mean 'protonet'"),
+        (["evaluate", "toy", "--methods", "tim", "--set", "tim.steps=many"], "whole number"),
+        (["evaluate", "toy", "--set", "tim.steps=3"], "Add tim to --methods"),
+        (["evaluate", "toy", "--set", "steps"], "METHOD.PARAMETER=VALUE"),
+        (["evaluate", "toy", "--testbed", "a", "--n-way", "3"], "--n-way has no effect"),
+        (["evaluate", "toy", "--testbed", "nowhere.csv"], "nowhere.csv"),
+        (["evaluate", "toy", "--n-shot", "30"], "fewer than n_shot + n_query"),
+        (["evaluate", "toy", "--n-way", "99"], "16"),
+        (["evaluate", "toy", "--device", "cuda:5"], "cuda:5"),
         (["runs", "show", "nothing"], "no run named 'nothing'"),
         (["runs", "show"], "needs the ID"),
         (["runs", "resume", "../x"], "run id"),
@@ -148,7 +166,7 @@ def test_bad_input_is_one_sentence(toy, capsys, arguments, words) -> None:
 
 
 def test_damaged_runs_are_rows_and_their_advice_helps(toy, capsys) -> None:
-    runs = [run_json(capsys, "evaluate", "--dataset", "toy", *SAMPLER) for _ in range(4)]
+    runs = [run_json(capsys, "evaluate", "toy", *SAMPLER) for _ in range(4)]
     folders = [jobs.folder(run["run"]) for run in runs]
     (folders[0] / "spec.json").write_text("{")
     (folders[1] / "results.json").write_text("")
@@ -168,7 +186,7 @@ def test_damaged_runs_are_rows_and_their_advice_helps(toy, capsys) -> None:
 
 
 def test_clean_says_what_it_would_free_and_frees_it_when_told(toy, capsys, tmp_path) -> None:
-    run_id = run_json(capsys, "evaluate", "--dataset", "toy", *SAMPLER)["run"]
+    run_id = run_json(capsys, "evaluate", "toy", *SAMPLER)["run"]
     assert main(["clean"]) == 0
     assert "Nothing is left over" in capsys.readouterr().out
     left = tmp_path / "ws" / "runs" / run_id / "chunks" / ".tmp-abc.npz"
@@ -189,4 +207,4 @@ def test_a_saved_testbed_is_found_by_its_name_with_dots(toy, capsys) -> None:
     save_testbed(evaluate.sample_testbed(toy, {"n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 20}, 1))
     (name,) = list_testbeds()
     assert "." in name
-    assert run_json(capsys, "evaluate", "--dataset", "toy", "--testbed", name)["results"][0]["n_tasks"] == 20
+    assert run_json(capsys, "evaluate", "toy", "--testbed", name)["results"][0]["n_tasks"] == 20

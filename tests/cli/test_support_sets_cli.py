@@ -31,7 +31,13 @@ def test_hard_prints_the_promised_json_and_saves_the_testbed(shifted, capsys) ->
 
 
 @pytest.mark.parametrize(
-    "more", [["--method", "greedy", "--n-tasks", "6"], ["--sampler", "variable"], ["--start", "random"]]
+    "more",
+    [
+        ["--search", "greedy", "--n-tasks", "6"],
+        ["--method", "greedy", "--sweeps", "1", "--n-tasks", "6"],  # as it was spelled before
+        ["--sampler", "variable"],
+        ["--start", "random", "--steps", "1"],
+    ],
 )
 def test_other_searches_and_samplers(shifted, capsys, more: list[str]) -> None:
     answer = run_json(capsys, "hard", "shifted", "--backbone", "first", *TASKS, *more)

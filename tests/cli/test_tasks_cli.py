@@ -91,6 +91,23 @@ def test_sample_without_out_goes_to_the_workspace(capsys) -> None:
     assert run(capsys, "coarsity", "mini_imagenet", "--testbed", "mine")["n_tasks"] == 20
 
 
+def test_tasks_of_variable_ways_and_shots(capsys, tmp_path: Path) -> None:
+    out = tmp_path / "bed.parquet"
+    words = ["cifar100", "--sampler", "variable", "--max-way", "8", "--n-tasks", "30", "--seed", "2"]
+    made = run(capsys, "sample", *words, "--out", str(out))
+    assert made["recipe"]["max_way"] == 8 and "n_way" not in made["recipe"]
+    assert run(capsys, "coarsity", *words)["quantiles"] == made["quantiles"]
+    assert run(capsys, "coarsity", "cifar100", "--testbed", str(out))["quantiles"] == pytest.approx(made["quantiles"])
+
+
+def test_nothing_is_replaced(capsys) -> None:
+    words = ["sample", "mini_imagenet", "--sampler", "uniform", "--n-tasks", "20"]
+    first = run(capsys, *words, "--name", "mine")
+    assert run(capsys, *words, "--name", "mine") == first
+    assert "Choose another name" in refused(capsys, *words, "--name", "mine", "--seed", "1")
+    assert run(capsys, *words, "--seed", "1")["name"] == "mini_imagenet_test_uniform_5way_1shot_10query_20tasks_seed1"
+
+
 def test_distances_name_the_closest_pairs(capsys, tmp_path: Path) -> None:
     out = tmp_path / "matrix.csv"
     result = run(capsys, "distances", "cifar100", "--split", "test", "--out", str(out))
@@ -117,7 +134,7 @@ def test_text_output_reads_as_lines(capsys) -> None:
         ("coarsity tired_imagenet", "Did you mean 'tiered_imagenet'"),
         ("coarsity tiered_imagenet --split tset", "There is no split named 'tset'"),
         ("coarsity tiered_imagenet --n-way 200", "n_way must be at most 160"),
-        ("coarsity tiered_imagenet --sampler semantic --alpha -1", "alpha must be a number between 0"),
+        ("coarsity tiered_imagenet --sampler semantic --alpha -1", "alpha must be a number from 0"),
         ("coarsity dtd", "has no taxonomy"),
         ("coarsity tiered_imagenet --testbed nowhere.csv", "cannot be read"),
         ("coarsity tiered_imagenet --testbed nothing", "There is no testbed named 'nothing'"),
@@ -125,6 +142,9 @@ def test_text_output_reads_as_lines(capsys) -> None:
         ("sample tiered_imagenet --out x.xlsx", "--out must end in"),
         ("sample tiered_imagenet --n-shot 0 --n-tasks 5 --out x.json", "classes only"),
         ("sample tiered_imagenet --n-tasks 0", "n_tasks must be"),
+        ("sample tiered_imagenet --n-tasks many", "n_tasks must be a whole number from 1 to 1,000,000. Got 'many'"),
+        ("sample tiered_imagenet --seed 1e400", "seed must be a whole number"),
+        ("sample tiered_imagenet --sampler semntic", "Did you mean 'semantic'"),
         ("distances tiered_imagenet --distance features", "no features"),
     ],
 )

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fsviz import datasets, features, jobs
+from fsviz.cli import build_parser
 from fsviz.difficulty.fastdiffsel import select_supports
 from fsviz.difficulty.greedy import greedy_supports
 from fsviz.errors import BadInput, FsvizError, Missing, NotFinite, UnknownName
@@ -152,15 +154,38 @@ def test_a_run_gives_what_the_study_gives_and_saves_its_testbed(shifted) -> None
     assert earlier.study == "hard_sets" and jobs.results(earlier.id)["accuracy"] == result["accuracy"]
 
 
+def test_other_settings_have_other_names_and_nothing_is_replaced(shifted) -> None:
+    changes = ({}, {"loss": "plain"}, {"start": "random"}, {"start": "random", "step": 5.0}, {"n_steps": 2})
+    changes += ({"search": "greedy"}, {"n_query": 4}, {"sampler": "semantic"}, {"sampler": "variable"}, {"seed": 1})
+    found = {}
+    for change in changes:
+        sets = support_sets.find_support_sets({**SPEC, "n_tasks": 4, **change})
+        found[support_sets.save_sets(sets)[0]] = sets
+        assert support_sets.save_sets(sets)[0] in found  # the same again is the same testbed
+    assert len(found) == len(changes) == len(list_testbeds())
+    for name, sets in found.items():
+        assert (load_testbed(name, shifted).tasks.support == sets.tasks["hard"].support).all()
+    names = {support_sets.to_testbed(sets, "random").name for sets in found.values()}
+    assert len(names) == 5  # random sets know nothing of the search
+
+
+def test_the_command_finds_the_same_sets(shifted) -> None:
+    for change in ({}, {"search": "greedy", "n_sweeps": 2}, {"sampler": "semantic", "alpha": 1 / 3, "loss": "plain"}):
+        spec = support_sets.checked_spec({**SPEC, "seed": 3, **change})
+        args = build_parser().parse_args(shlex.split(support_sets.command(spec))[3:])
+        said = {name: getattr(args, name) for name in support_sets.DEFAULTS if getattr(args, name) is not None}
+        assert support_sets.checked_spec({"dataset": args.dataset, "backbone": args.backbone, **said}) == spec
+
+
 def test_sets_are_saved_and_exported_like_any_testbed(shifted, tmp_path: Path) -> None:
     found = support_sets.find_support_sets(SPEC)
     for which in support_sets.SETS:
-        assert support_sets.save_sets(found, which) in list_testbeds()
+        assert support_sets.save_sets(found, which)[0] in list_testbeds()
     path = tmp_path / "easy.csv"
     path.write_bytes(support_sets.export_sets(found, "easy", "csv"))
     back = load_testbed(path, shifted)
     assert (np.sort(back.tasks.support) == np.sort(found.tasks["easy"].support)).all()
-    with pytest.raises(UnknownName, match="set"):
+    with pytest.raises(UnknownName, match="objective"):
         support_sets.to_testbed(found, "medium")
 
 
@@ -216,13 +241,13 @@ def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatc
 def test_bad_input_is_named(shifted) -> None:
     for change, words in (
         ({"n_shot": 0}, "n_shot must be a whole number"),
-        ({"sampler": "nice"}, "sampler must be one of"),
+        ({"sampler": "nice"}, "no sampler named"),
         ({"n_shot": 40}, "images with features"),
         ({"n_way": 50}, "n_way"),
-        ({"step": -1.0}, "step must be a positive"),
+        ({"step": -1.0}, "step must be a number from"),
         ({"shots": 3}, "no setting"),
         ({"backbone": "third"}, "There are no features|has no features"),
-        ({"classifier": "svm"}, "no method"),
+        ({"classifier": "svm"}, "no classifier named"),
     ):
         with pytest.raises(FsvizError, match=words):
             support_sets.find_support_sets({**SPEC, **change})

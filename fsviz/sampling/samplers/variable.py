@@ -55,6 +55,9 @@ def sample_variable(
     if not (2 <= limits.min_way <= limits.max_way):
         raise BadInput(f"min_way must be at least 2 and at most max_way ({limits.max_way}). Got {limits.min_way}.")
     N_TASKS.check(n_tasks)
+    _check_room(
+        n_tasks * (limits.max_support + limits.max_way * limits.max_query)
+    )  # before the work, if it is hopeless
     order = np.argsort(image_class_ids, kind="stable")
     bounds = np.searchsorted(image_class_ids[order], np.stack([class_ids, np.asarray(class_ids) + 1]))
     images_of = {int(c): image_ids[order[a:b]] for c, a, b in zip(class_ids, *bounds, strict=True) if b - a >= 2}
@@ -69,11 +72,7 @@ def sample_variable(
     n_way = max(len(classes) for classes, _, _ in drawn)
     n_shot = max(len(row) for _, support, _ in drawn for row in support)
     n_query = max(len(row) for _, _, query in drawn for row in query)
-    if n_tasks * n_way * (n_shot + n_query) > MOST_IMAGES:
-        raise BadInput(
-            f"A testbed may have room for at most {MOST_IMAGES:,} images. These tasks take "
-            f"{n_tasks * n_way * (n_shot + n_query):,}. Lower n_tasks, max_way or max_support."
-        )
+    _check_room(n_tasks * n_way * (n_shot + n_query))  # padded to the largest task
     tasks = Tasks(
         np.full((n_tasks, n_way), PAD), np.full((n_tasks, n_way, n_shot), PAD), np.full((n_tasks, n_way, n_query), PAD)
     )
@@ -95,6 +94,14 @@ def shots_and_queries(rng: np.random.Generator, n_images: np.ndarray, limits: Va
     share = share / share.sum()
     shots = np.floor(share * max(0, size - len(n_images))).astype(np.int64) + 1
     return np.minimum(shots, left), n_query
+
+
+def _check_room(n_images: int) -> None:
+    if n_images > MOST_IMAGES:
+        raise BadInput(
+            f"A testbed may have room for at most {MOST_IMAGES:,} images. These tasks may take {n_images:,}. "
+            "Lower n_tasks, max_way or max_support."
+        )
 
 
 def _draw_task(

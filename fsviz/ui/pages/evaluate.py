@@ -14,6 +14,7 @@ from fsviz import datasets, features, jobs
 from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
 from fsviz.records import Dataset, Predictions, Testbed
+from fsviz.sampling.samplers.semantic import ALPHA, BETA
 from fsviz.studies import comparison, evaluate
 from fsviz.ui.parts import mistakes, run_panel, shell
 
@@ -232,14 +233,14 @@ def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
                 "alpha: weight of closeness in meaning",
                 0.0,
                 10.0,
-                start["alpha"],
+                ALPHA.default,
                 0.05,
                 format="%.3f",
                 key="alpha",
                 bind="query-params",
             )
             settings["beta"] = st.number_input(
-                "beta: how evenly classes are used", 0.0, 1000.0, start["beta"], 10.0, key="beta", bind="query-params"
+                "beta: how evenly classes are used", 0.0, 1000.0, BETA.default, 10.0, key="beta", bind="query-params"
             )
         seed = st.number_input(
             "Seed", 0, 10**6, 0, key="seed", bind="query-params", help="The same seed, the same tasks."
@@ -279,7 +280,7 @@ def _device_name(device: str) -> str:
 
 def command(spec: Mapping[str, Any]) -> str:
     """The command line that runs the same."""
-    words = ["python", "-m", "fsviz", "evaluate", "--dataset", spec["dataset"]]
+    words = ["python", "-m", "fsviz", "evaluate", spec["dataset"]]
     words += ["--backbone", ",".join(spec["backbones"])]
     words += ["--methods", ",".join(m["name"] for m in spec["methods"])]
     methods = evaluate.methods()

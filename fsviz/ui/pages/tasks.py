@@ -12,6 +12,8 @@ from fsviz.errors import FsvizError
 from fsviz.figures import tasks as figures
 from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Dataset, Testbed
+from fsviz.sampling import testbeds
+from fsviz.studies import draw
 from fsviz.studies import semantic_sampling as study
 from fsviz.taxonomy import DISTANCES, Dag, Distance, maps
 from fsviz.ui.parts import cached, controls, shell
@@ -32,7 +34,7 @@ def show(dataset: Dataset) -> None:
         st.info(f"Split {split!r} has too few classes to draw different tasks from. Pick another split.", icon="🧩")
         return
     _warm_up()
-    if study.possible_distances(dataset):
+    if draw.possible_distances(dataset):
         distance, dag, backbone = controls.pick_distance(dataset)
         cached.distances(dataset, split, distance, dag, backbone)  # with its own message while it works
         _live(dataset, split, distance, dag, backbone)
@@ -59,11 +61,11 @@ def _uniform_only(dataset: Dataset, split: str) -> None:
         icon="🧩",
     )
     try:
-        controls, charts = st.columns([1, 4], gap="medium")
-        with controls:
+        side, charts = st.columns([1, 4], gap="medium")
+        with side:
             n_way = _way_slider(len(dataset.split_class_ids(split)), "")
             setting = {"split": split, "sampler": "uniform", "n_way": n_way, **_shared_controls()}
-        bed = get_testbed(dataset, **setting, distance="jiang_conrath", dag="shortest_path", backbone=None)
+        bed = get_testbed(dataset, **setting)
         with charts:
             _balance(dataset, split, "shortest_path", {"uniform": bed}, {"uniform": "Uniform sampling"})
             names = controls.class_names(dataset, split)
@@ -93,8 +95,8 @@ def _class_rows(dataset: Dataset, class_ids: np.ndarray, names: list[str], notes
 def _show_live(dataset: Dataset, split: str, distance: str, dag: str, backbone: str | None) -> None:
     common = {"split": split, "distance": distance, "dag": dag, "backbone": backbone}
     headline = st.container()
-    controls, charts = st.columns([1, 4], gap="medium")
-    with controls:
+    side, charts = st.columns([1, 4], gap="medium")
+    with side:
         shared, first, second = _controls(dataset, split, distance)
     settings: dict[str, dict[str, Any]] = {
         "uniform": common | shared | {"sampler": "uniform", "n_way": first["n_way"]},
@@ -131,8 +133,7 @@ def _is_too_much(dataset: Dataset, setting: dict[str, Any]) -> bool:
         "slider. Lower the number of tasks or of classes a task, or draw them in a terminal:",
         icon="⏳",
     )
-    recipe = {"dataset": dataset.name} | {key: value for key, value in setting.items() if value is not None}
-    st.code(study.command(recipe), language="bash", wrap_lines=True)
+    st.code(draw.recipe_for(dataset, **setting).command(), language="bash", wrap_lines=True)
     return True
 
 
@@ -509,20 +510,20 @@ def _save(
         "Query images a class", 1, room, min(10, room), key="n_query", disabled=n_shot == 0
     )
     setting = settings[which] | {"n_shot": int(n_shot), "n_query": int(n_query) if n_shot else None}
-    recipe = beds[which].recipe | ({"n_shot": int(n_shot), "n_query": int(n_query)} if n_shot else {})
-    suggested = study.default_name(recipe)
+    recipe = draw.recipe_for(dataset, **setting)
+    suggested = recipe.name
     name = name_column.text_input("Name", placeholder=suggested, key="testbed_name").strip() or suggested
     buttons = st.columns(4)
     if buttons[0].button("Save testbed", type="primary", icon="💾", width="stretch", key="save_testbed"):
         try:
-            path = study.save_testbed(_drawn(dataset, setting, name))
+            path = testbeds.save_testbed(_drawn(dataset, setting, name), number=name == suggested)
             st.success(f"Saved **{plain(name)}** ({len(beds[which].tasks):,} tasks) to {path}.", icon="✅")
         except FsvizError as error:
             st.error(plain(str(error)), icon="⚠️")
     for column, kind in zip(buttons[1:], ("parquet", "csv", "json")):
         column.download_button(
             kind.upper() if kind != "parquet" else "Parquet",
-            lambda kind=kind: study.export_testbed(_drawn(dataset, setting, name), dataset, kind),
+            lambda kind=kind: testbeds.export(_drawn(dataset, setting, name), dataset, kind),
             file_name=f"{name}.{kind}",
             mime=MIME[kind],
             key=f"download_{kind}",
@@ -537,16 +538,16 @@ def _save(
             }[kind],
         )
     st.markdown("The same tasks from a terminal:")
-    st.code(study.command(recipe, f"{name}.parquet"), language="bash", wrap_lines=True)
+    st.code(recipe.command(f"{name}.parquet"), language="bash", wrap_lines=True)
 
 
 def _drawn(dataset: Dataset, setting: dict[str, Any], name: str) -> Testbed:
     """The testbed with its images, to be saved or sent."""
-    return study.sample_testbed(dataset, **setting, name=name, distances=_known_distances(dataset, setting))
+    return draw.sample(dataset, **setting, name=name, distances=_known_distances(dataset, setting))
 
 
 def _known_distances(dataset: Dataset, setting: dict[str, Any]) -> np.ndarray | None:
-    if not study.possible_distances(dataset):
+    if not draw.possible_distances(dataset):
         return None
     return cached.distances(dataset, setting["split"], setting["distance"], setting["dag"], setting["backbone"])
 
@@ -561,14 +562,14 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
         file = st.file_uploader("Testbed file", ["csv", "json", "parquet"], key="testbed_file")
         if file is None:
             return
-        bed = study.parse_testbed(file.getvalue(), file.name, dataset, split, uneven)
+        bed = testbeds.parse_testbed(file.getvalue(), file.name, dataset, split, uneven)
         images = "classes only" if not bed.tasks.has_images else "with images"
         st.success(
             f"{len(bed.tasks):,} tasks of {bed.tasks.n_way} classes, {images}: every row is in order.", icon="✅"
         )
         name = st.text_input("Keep it as", bed.name, key="bring_name")
         if st.button("Save in the workspace", key="save_brought", icon="💾"):
-            path = study.save_testbed(Testbed(name.strip(), bed.tasks, bed.recipe))
+            path = testbeds.save_testbed(Testbed(name.strip(), bed.tasks, bed.recipe))
             st.success(f"Saved to {path}.", icon="✅")
 
 
@@ -586,7 +587,7 @@ def get_testbed(dataset: Dataset, **setting: Any) -> Testbed:
 @cached.remember("Drawing tasks", 24)
 def _testbed(dataset: Dataset, setting: tuple[tuple[str, Any], ...]) -> Testbed:
     chosen = dict(setting)
-    return study.sample_testbed(dataset, **chosen, distances=_known_distances(dataset, chosen))
+    return draw.sample(dataset, **chosen, distances=_known_distances(dataset, chosen))
 
 
 @cached.remember("Loading the samplers")

@@ -15,7 +15,7 @@ import streamlit as st
 
 from fsviz import datasets
 from fsviz.records import ClassMap, Dataset
-from fsviz.studies import semantic_sampling
+from fsviz.studies import draw
 from fsviz.taxonomy import Dag, maps
 
 Function = TypeVar("Function", bound=Callable)
@@ -69,7 +69,7 @@ def _computed() -> OrderedDict[tuple[str, str, str], Any]:
 
 @remember("Measuring distances between classes", 24)
 def distances(dataset: Dataset, split: str, distance: str, dag: str, backbone: str | None) -> np.ndarray:
-    return semantic_sampling.class_distances(dataset, split, distance, dag, backbone)
+    return draw.class_distances(dataset, split, distance, dag, backbone)
 
 
 @remember(most=24)

@@ -6,13 +6,13 @@ import streamlit as st
 
 from fsviz import features, taxonomy
 from fsviz.records import Dataset
-from fsviz.studies import semantic_sampling
+from fsviz.studies import draw
 from fsviz.ui.parts.shell import plain
 
 
 def pick_distance(dataset: Dataset) -> tuple[str, str, str | None]:
     """Distance, paths of the taxonomy and backbone, in the sidebar; shared by the Taxonomy and Tasks pages."""
-    possible = semantic_sampling.possible_distances(dataset)
+    possible = draw.possible_distances(dataset)
     if st.session_state.get("distance") not in possible:
         st.session_state.pop("distance", None)
     with st.sidebar:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 
 from fsviz import features
@@ -77,7 +74,7 @@ def _distribution(found: SupportSets) -> None:
     rho = numbers["spearman_loss_accuracy"]
     st.caption(
         f"{numbers['n_tasks']:,} tasks of split {spec['split']} ({shape}), features of {spec['backbone']}, "
-        f"classified by {study.classifiers()[spec['classifier']]}; means with 95% intervals over tasks of "
+        f"classified by {study.CLASSIFIER.choices[spec['classifier']]}; means with 95% intervals over tasks of "
         "these images. Only the support images differ between the three curves: queries are the same. Hard supports "
         "are worse than random ones in "
         f"{numbers['harder_than_random']:.0%} of the tasks."
@@ -94,7 +91,7 @@ def _keep(found: SupportSets) -> None:
         testbed = study.to_testbed(found, str(which))
         with st.container(horizontal=True):
             if st.button("Save testbed", icon="💾", type="primary", help="Into the workspace, for the page Evaluate."):
-                st.toast(f"Saved as {study.save_sets(found, str(which))}", icon="💾")
+                st.toast(study.save_sets(found, str(which))[1], icon="💾")
             for kind in ("parquet", "csv", "json"):
                 st.download_button(
                     "Parquet" if kind == "parquet" else kind.upper(),
@@ -106,17 +103,4 @@ def _keep(found: SupportSets) -> None:
                 )
     with right:
         st.markdown("**The same from a terminal**")
-        st.code(_command(found.spec), language="bash", wrap_lines=True)
-
-
-def _command(spec: Mapping[str, Any]) -> str:
-    """The command that finds the same tasks."""
-    flags = {"search": "method", "n_steps": "steps", "n_sweeps": "sweeps"}
-    always = {"n_tasks"} if spec["sampler"] == "variable" else {"n_way", "n_shot", "n_query", "n_tasks"}
-    words = [f"python -m fsviz hard {spec['dataset']} --backbone {spec['backbone']}"]
-    for name, default in study.DEFAULTS.items():
-        if name in ("objective", "device") or (spec[name] == default and name not in always):
-            continue
-        value = f"{spec[name]:g}" if isinstance(spec[name], float) else spec[name]
-        words.append(f"--{flags.get(name, name).replace('_', '-')} {value}")
-    return " ".join(words)
+        st.code(study.command(found.spec), language="bash", wrap_lines=True)

@@ -94,5 +94,5 @@ def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possibl
                 task_rows(dataset, rows[:6], f"curated_{title[:12]}", tile_px=44)
         st.caption(f"The first three classes of the first of {len(pair.with_shift):,} pairs of tasks.")
         if columns[2].button("Save both as testbeds", icon="💾", key="save_curated"):
-            saved = study.save_curated(wanted, attribute, pair)
+            saved = study.save_curated(wanted, attribute, pair, None if group == "any one value" else group)
             st.toast(f"Saved as {' and '.join(saved)}", icon="💾")

@@ -57,7 +57,7 @@ def pick(dataset: Dataset, known: list[str]) -> dict[str, Any]:
 
 
 def _search_settings() -> dict[str, Any]:
-    titles = study.classifiers()
+    titles = study.CLASSIFIER.choices
     spec: dict[str, Any] = {
         "classifier": st.selectbox(
             "Classifier",
@@ -69,7 +69,7 @@ def _search_settings() -> dict[str, Any]:
         ),
         "search": st.selectbox(
             "Search",
-            study.SEARCHES,
+            list(study.SEARCH.choices),
             key="search",
             bind="query-params",
             format_func={"fastdiffsel": "FastDiffSel", "greedy": "greedy"}.get,

@@ -1,0 +1,37 @@
+"""How tasks are drawn, as flags: the same in every command, each with the defaults that its --help states."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+
+from fsviz.cli import progress
+from fsviz.sampling import SAMPLERS
+from fsviz.settings import Setting, Value, given
+from fsviz.studies import draw
+
+
+def add_dataset(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("dataset", metavar="DATASET", help="a name from 'datasets'")
+
+
+def add_flags(parser: argparse.ArgumentParser, settings: Mapping[str, Setting] = draw.KNOWN, **defaults: Value) -> None:
+    """Adds the flags of these settings; a flag that belongs to some samplers only says so."""
+    for name, setting in settings.items():
+        of = [s.name for s in SAMPLERS.values() if name in (own.name for own in s.all_settings)]
+        note = f"; sampler {' or '.join(of)}" if of and len(of) < len(SAMPLERS) else ""
+        default = defaults.get(name, setting.default)
+        setting.but(default=default, help=f"{setting.help.rstrip('.')}{note}").add_flag(parser)
+
+
+def asked(args: argparse.Namespace, settings: Mapping[str, Setting] = draw.KNOWN) -> dict[str, Value]:
+    """What the command line says about the tasks, by name."""
+    return given(args, settings.values())
+
+
+def name_unused(values: Iterable[str], recipe: draw.Recipe) -> None:
+    """Says which of the given settings have no effect with the recipe's sampler."""
+    unused = [name for name in values if name in {**draw.OWN, **draw.IMAGES} and name not in recipe.values]
+    if unused:
+        flags = ", ".join(draw.KNOWN[name].flag for name in unused)
+        progress(f"{flags} {'has' if len(unused) == 1 else 'have'} no effect with the sampler {recipe.sampler}.")

@@ -1,0 +1,351 @@
+"""From settings to a testbed: the one way, for pages, commands and the other studies.
+
+    settings -> recipe -> classes, and images for them (a sampler) -> coarsity -> testbed
+
+A recipe decides the tasks: drawing it twice gives the same. From it follow the name of the testbed, the command that
+draws it again and the link that shows it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+import fsviz
+from fsviz import sampling, taxonomy
+from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
+from fsviz.records import PAD, Dataset, Tasks, Testbed
+from fsviz.sampling import SAMPLER, SAMPLERS, Pool, testbeds
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, SEED, Setting, Value, brief, words
+from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
+
+SPLIT = Setting("split", "Split", "The classes to draw from: test where the dataset has it, else all.", "text", "")
+SHOTS = N_SHOT.but(low=0, default=0, help="Support images per class; 0 draws classes only.")
+BACKBONE = Setting("backbone", "Backbone", "Whose features the distance 'features' compares.", "text", "")
+# What every sampler together can be asked for, each setting once.
+OWN: dict[str, Setting] = {s.name: s for sampler in SAMPLERS.values() for s in sampler.settings}
+IMAGES: dict[str, Setting] = {s.name: s for s in (SHOTS, N_QUERY)}
+KNOWN: dict[str, Setting] = {
+    **{s.name: s for s in (SPLIT, SAMPLER)},
+    **OWN,
+    **IMAGES,
+    **{s.name: s for s in (N_TASKS, SEED, DISTANCE, DAG, BACKBONE)},
+}
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides the tasks of a testbed.
+
+    settings  of the sampler, with n_shot and n_query where images are dealt to its classes
+    distance  between classes: by it the semantic sampler draws, and coarsity is measured; dag and backbone say how
+    """
+
+    dataset: str
+    split: str
+    sampler: str
+    settings: Mapping[str, Value]
+    n_tasks: int
+    seed: int
+    distance: str = str(DISTANCE.default)
+    dag: str = str(DAG.default)
+    backbone: str = ""
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """Every setting by name, as a command and a link need them; what has no effect here is left out."""
+        by_features = DISTANCES[self.distance].needs == "features"
+        classes_only = "n_shot" not in self.settings and not SAMPLERS[self.sampler].deals
+        return {
+            "split": self.split,
+            "sampler": self.sampler,
+            **self.settings,
+            **({"n_shot": 0} if classes_only else {}),
+            "n_tasks": self.n_tasks,
+            "seed": self.seed,
+            "distance": self.distance,
+            **({"backbone": self.backbone} if by_features else {"dag": self.dag}),
+        }
+
+    @property
+    def name(self) -> str:
+        """A name that follows from all settings: another recipe, another name."""
+        return safe_name([self.dataset, self.split, self.sampler, *self.parts], asdict(self))
+
+    @property
+    def parts(self) -> list[str]:
+        """The parts of the name that settings give, after dataset, split and sampler."""
+        always = {name: value for name, value in self.values.items() if name not in ("split", "sampler")}
+        return brief({n: v for n, v in always.items() if n != "n_shot" or v}, KNOWN)
+
+    @property
+    def said(self) -> dict[str, Value]:
+        """The settings that a command has to say: all but a distance at its default."""
+        return {n: v for n, v in self.values.items() if n not in ("distance", "dag") or v != KNOWN[n].default}
+
+    def command(self, out: str = "") -> str:
+        """The command that draws the same testbed again."""
+        to = ["--out", out] if out else []
+        return shlex.join(["python", "-m", "fsviz", "sample", self.dataset, *words(self.said, KNOWN), *to])
+
+    @property
+    def link(self) -> dict[str, str]:
+        """The query of a link to the page Tasks that shows these tasks."""
+        return {"dataset": self.dataset} | {name: KNOWN[name].text(value) for name, value in self.values.items()}
+
+
+def checked(given: Mapping[str, object], **defaults: Value) -> dict[str, Value]:
+    """Every setting of tasks by name: the given ones (None is not given), else these defaults, else its own.
+
+    alpha follows the distance; split and backbone are "" where the dataset decides.
+    """
+    given = {name: value for name, value in given.items() if value is not None}
+    unknown = [name for name in given if name not in KNOWN]
+    if unknown:
+        raise UnknownName("setting of the sampler", unknown[0], KNOWN)
+    distance = str(DISTANCE.check(given.get("distance", DISTANCE.default)))
+    defaults = {"alpha": DISTANCES[distance].alpha, **defaults}
+    return {name: s.check(given.get(name, defaults.get(name, s.default))) for name, s in KNOWN.items()}
+
+
+def recipe_for(dataset: Dataset, **given: object) -> Recipe:
+    """The recipe of these settings, checked against the dataset (see `checked` for what is not given).
+
+    Settings of other samplers may be among them and have no effect. Without n_shot, tasks are of classes only.
+    """
+    given = {name: value for name, value in given.items() if value is not None}
+    values = checked(given)
+    sampler = SAMPLERS[str(values["sampler"])]
+    split = str(values["split"] or default_split(dataset))
+    n_classes = len(dataset.split_class_ids(split))
+    dealt = {s.name: s.default for s in sampler.settings if s.name in IMAGES and s.name not in given}
+    settings = {s.name: s.check(dealt.get(s.name, values[s.name])) for s in sampler.settings}
+    if values["n_shot"] and not sampler.deals:
+        settings |= {name: values[name] for name in IMAGES}
+    if settings.get("n_way", 0) > n_classes:
+        raise BadInput(
+            f"n_way must be at most {n_classes}, the number of classes in split {split!r} of {dataset.title}. "
+            f"Got {settings['n_way']}. Lower n_way or pick another split."
+        )
+    distance, backbone = str(values["distance"]), str(values["backbone"])
+    if DISTANCES[distance].needs == "features":
+        backbone = backbone or default_backbone(dataset)
+    return Recipe(
+        dataset.name,
+        split,
+        sampler.name,
+        settings,
+        int(values["n_tasks"]),
+        int(values["seed"]),
+        distance,
+        str(values["dag"]),
+        backbone,
+    )
+
+
+def recipe_of(testbed: Testbed, dataset: Dataset) -> Recipe:
+    """The recipe that a testbed carries; refused for testbeds that no sampler drew (imported, searched)."""
+    if testbed.recipe.get("sampler") not in SAMPLERS:
+        raise Missing(f"The testbed {testbed.name!r} was not drawn by a sampler, so its settings cannot draw it again.")
+    return recipe_for(dataset, **{name: value for name, value in testbed.recipe.items() if name in KNOWN})
+
+
+# Drawing ---------------------------------------------------------------------------------------------------------
+
+
+def sample(
+    dataset: Dataset,
+    *,
+    name: str = "",
+    distances: np.ndarray | None = None,
+    usable: np.ndarray | None = None,
+    **settings: object,
+) -> Testbed:
+    """A testbed of these settings: `recipe_for` and `draw` in one."""
+    return draw(dataset, recipe_for(dataset, **settings), name=name, distances=distances, usable=usable)
+
+
+def draw(
+    dataset: Dataset,
+    recipe: Recipe,
+    *,
+    name: str = "",
+    distances: np.ndarray | None = None,
+    usable: np.ndarray | None = None,
+) -> Testbed:
+    """Draws the tasks of a recipe and measures their coarsity.
+
+    distances  the matrix of `class_distances`, where the caller already has it
+    usable     image_ids that may be drawn (those with features, say); all where None
+    A sampler that needs no distances draws where there are none, and its tasks then carry no coarsity.
+    """
+    sampler = SAMPLERS[recipe.sampler]
+    pool = _pool(dataset, recipe, distances, usable)
+    own = {s.name: recipe.settings[s.name] for s in sampler.settings}
+    tasks = sampler.sample(pool, recipe.n_tasks, recipe.seed, **own)
+    record: dict[str, Any] = {"dataset": recipe.dataset, **recipe.values}
+    if pool.distances is None:
+        for left_out in ("distance", "dag", "backbone"):
+            record.pop(left_out, None)
+    else:
+        tasks = measure_coarsity(tasks, pool.class_ids, pool.distances)
+    record |= {"n_distinct": sampling.count_distinct(tasks.class_ids), "version": fsviz.__version__}
+    if "n_shot" in recipe.settings and not sampler.deals:
+        tasks = _deal(dataset, tasks, recipe, usable)
+    elif not sampler.deals:
+        del record["n_shot"]
+    return Testbed(name or recipe.name, tasks, record)
+
+
+def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable: np.ndarray | None) -> Pool:
+    """What the recipe's sampler draws from; what it needs and the dataset lacks is refused with a way out."""
+    sampler = SAMPLERS[recipe.sampler]
+    if distances is None:
+        try:
+            distances = class_distances(dataset, recipe.split, recipe.distance, recipe.dag, recipe.backbone)
+        except FsvizError:
+            if "distances" in sampler.needs:
+                raise
+    lacking = [need for need in sampler.needs if need not in _offers(dataset)]
+    if lacking:
+        raise Missing(
+            f"The sampler {sampler.title!r} needs {' and '.join(lacking)}, and {dataset.title} has none that are "
+            f"known here. Use {' or '.join(repr(name) for name in possible_samplers(dataset))}."
+        )
+    images = dataset.images
+    return Pool(
+        dataset.split_class_ids(recipe.split),
+        distances,
+        _image_class_ids(dataset, usable) if "images" in sampler.needs else None,
+        images["context"].fillna("").astype(str).to_numpy() if "contexts" in sampler.needs else None,
+        {name: images[name].to_numpy() for name in dataset.attributes} if "attributes" in sampler.needs else {},
+    )
+
+
+def _image_class_ids(dataset: Dataset, usable: np.ndarray | None) -> np.ndarray:
+    of_image = dataset.image_class_ids()
+    if usable is None:
+        return of_image
+    masked = np.full(len(of_image), PAD, dtype=np.int64)
+    masked[usable] = of_image[usable]
+    return masked
+
+
+def _deal(dataset: Dataset, tasks: Tasks, recipe: Recipe, usable: np.ndarray | None) -> Tasks:
+    of_image = _image_class_ids(dataset, usable)
+    n_shot, n_query = recipe.settings["n_shot"], recipe.settings["n_query"]
+    used = np.unique(tasks.class_ids)
+    sizes = np.bincount(of_image[of_image >= 0], minlength=dataset.n_classes)
+    smallest = used[sizes[used].argmin()]
+    if sizes[smallest] < n_shot + n_query:
+        raise BadInput(
+            f"A class needs n_shot + n_query = {n_shot + n_query} images. Class "
+            f"{dataset.classes['class_name'][smallest]!r} of {dataset.title} has {sizes[smallest]}. "
+            "Lower n_shot or n_query."
+        )
+    return sampling.assign_images(tasks, of_image, n_shot, n_query, recipe.seed)
+
+
+# What a dataset can give -----------------------------------------------------------------------------------------
+
+
+def default_split(dataset: Dataset) -> str:
+    return "test" if "test" in dataset.splits else "all"
+
+
+def default_backbone(dataset: Dataset) -> str:
+    """The first backbone that has features of a dataset."""
+    from fsviz import features
+
+    known = features.available(dataset)
+    if not known:
+        raise Missing(
+            f"{dataset.title} has no features, so classes cannot be compared by how they look. Extract them with "
+            f"'python -m fsviz extract {dataset.name} --backbone efficientnet_lite0', or pick another distance."
+        )
+    return known[0]
+
+
+def possible_distances(dataset: Dataset) -> list[str]:
+    """The distances this dataset can give: by taxonomy, by features, both or none."""
+    there = {"taxonomy": dataset.taxonomy is not None, "features": dataset.has_features}
+    return [name for name, kind in DISTANCES.items() if there[kind.needs]]
+
+
+def possible_samplers(dataset: Dataset) -> list[str]:
+    """The samplers whose needs this dataset meets."""
+    there = _offers(dataset)
+    return [name for name, sampler in SAMPLERS.items() if set(sampler.needs) <= there]
+
+
+def _offers(dataset: Dataset) -> set[sampling.Need]:
+    images = dataset.images
+    there = {
+        "distances": bool(possible_distances(dataset)),
+        "images": images is not None or dataset.n_images is not None,
+        "contexts": images is not None and "context" in images.columns,
+        "attributes": images is not None and bool(dataset.attributes),
+    }
+    return {name for name, is_there in there.items() if is_there}
+
+
+def class_distances(
+    dataset: Dataset,
+    split: str,
+    distance: str = "jiang_conrath",
+    dag: str = "shortest_path",
+    backbone: str | None = None,
+) -> np.ndarray:
+    """(C, C) distances between the classes of a split, in split order."""
+    DISTANCE.check(distance)
+    if DISTANCES[distance].needs == "features":
+        from fsviz import features
+
+        table = features.load(dataset, backbone or default_backbone(dataset))
+        return DISTANCES[distance].measure(table, dataset.split_class_ids(split))
+    return taxonomy.class_distances(taxonomy.split_dag(dataset, split, dag), distance)
+
+
+def measure_coarsity(tasks: Tasks, class_ids: np.ndarray, distances: np.ndarray) -> Tasks:
+    """The tasks with their coarsity, given the distances between the classes class_ids (C,)."""
+    positions = taxonomy.split_positions(tasks.class_ids, class_ids)
+    return tasks.with_measure("coarsity", taxonomy.coarsity(distances, positions))
+
+
+def with_coarsity(tasks: Tasks, dataset: Dataset) -> Tasks:
+    """The tasks with their coarsity, where the dataset has a taxonomy and it is not known yet."""
+    if "coarsity" in tasks.measures or dataset.taxonomy is None:
+        return tasks
+    used = np.unique(tasks.class_ids[tasks.class_ids != PAD])
+    split = next((s for s in (*dataset.splits, "all") if np.isin(used, dataset.split_class_ids(s)).all()), "all")
+    try:
+        return measure_coarsity(tasks, dataset.split_class_ids(split), class_distances(dataset, split))
+    except FsvizError:  # a class outside the taxonomy, a task of one way: kept all the same, without its coarsity
+        return tasks
+
+
+# Names and keeping -----------------------------------------------------------------------------------------------
+
+
+def safe_name(parts: Sequence[str], settings: Mapping[str, Any], between: str = "_") -> str:
+    """The name of a testbed as a file can have it; where it is cut, a digest of all settings keeps it apart."""
+    name = between.join(parts)
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "_.+=-") else "_" for c in name)
+    if plain == name and len(name) <= _LONGEST_NAME:
+        return name
+    digest = hashlib.blake2b(json.dumps(settings, sort_keys=True, default=str).encode(), digest_size=4).hexdigest()
+    return f"{plain[: _LONGEST_NAME - 9]}-{digest}"
+
+
+def keep(testbed: Testbed, number: bool = False) -> tuple[str, str]:
+    """Saves a testbed in the workspace, replacing nothing (see testbeds.save_testbed): its name, and a sentence."""
+    name = testbeds.save_testbed(testbed, number).stem
+    because = "" if name == testbed.name else f" {testbed.name} is the name of other tasks already."
+    return name, f"Saved as {name}.{because}"
