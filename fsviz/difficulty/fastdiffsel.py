@@ -11,6 +11,7 @@ contiguously, so that one matrix product serves every task that uses a class.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,8 @@ STARTS = ("ones", "random")
 PAPER_STEP = 200.0
 _LOOKED_AT = 64  # classes
 
+Weights = dict[int, "torch.Tensor"]  # class_id -> (E, n_c): selection weights wherever a class stands
+
 
 def select_supports(
     features: Features,
@@ -41,6 +44,7 @@ def select_supports(
     n_steps: int = 1,
     start: str = "ones",
     seed: int = 0,
+    literal: bool = False,
     device: str = "cpu",
     chunk: int | None = None,
     progress: Progress | None = None,
@@ -55,6 +59,9 @@ def select_supports(
     step      size of a gradient step. From ones, one step picks the same images whatever its size, because the
               order of the weights is the order of the gradient: then the closed form is used, without weights.
     n_steps   more than one step starts the next from the projected, now sparse weights.
+    literal   every step as algorithm 1 has it: the gradient of the sum of the queries' losses, weights that may become
+              negative, and the heaviest images after the last projection. It leaves few weights other than zero, with
+              large steps fewer than shots; the images of weight zero that fill the set up are random.
 
     One step follows a straight line. Where a class has distinct groups, an easy set of several shots may therefore
     stay inside one group and miss the variety that a random set has; greedy search does not.
@@ -71,14 +78,56 @@ def select_supports(
     with torch.inference_mode():
         for first in range(0, n_tasks, chunk):
             part = tasks.take(slice(first, min(first + chunk, n_tasks)))
-            if start == "ones" and n_steps == 1:
+            if start == "ones" and n_steps == 1 and not literal:
                 chosen = _closed_form(layout, part, sign, loss, scale)
             else:
-                chosen = _ascend(layout, part, sign, loss, scale, step, n_steps, start, seed)
+                chosen = _ascend(layout, part, sign, loss, scale, step, n_steps, start, seed, literal)
             support[first : first + len(part)] = chosen
             if progress is not None and progress(first + len(part), n_tasks, f"{objective} support sets") is False:
                 raise Cancelled("The search for support sets was stopped.")
     return Tasks(tasks.class_ids, support, tasks.query, tasks.measures)
+
+
+def trace_steps(
+    features: Features,
+    tasks: Tasks,
+    objective: str = "hard",
+    loss: str = "euclidean",
+    scale: float | None = None,
+    step: float = PAPER_STEP,
+    n_steps: int = 6,
+    start: str = "ones",
+    seed: int = 0,
+    literal: bool = False,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> tuple[list[Tasks], np.ndarray]:
+    """What `select_supports` picks after 1, 2, ... n_steps steps, and the loss of the weighted prototypes on the way.
+
+    The losses (n_steps + 1, T) are the mean query losses in nats under prototypes that are weighted means of the whole
+    pool: of the first weights, then after every step and its projection (Basu et al. 2023, appendix K).
+    """
+    import torch
+
+    check_request(features, tasks, objective, loss, step, n_steps, start)
+    sign = 1.0 if objective == "hard" else -1.0
+    layout = ClassLayout(features, np.unique(tasks.class_ids[tasks.class_ids != PAD]), device)
+    layout.require_pool(tasks)
+    chunk = _chunk_size(tasks, features.values.shape[1])
+    support = np.full((n_steps, *tasks.support.shape), PAD, dtype=np.int64)
+    losses = np.empty((n_steps + 1, len(tasks)))
+    with torch.inference_mode():
+        for first in range(0, len(tasks), chunk):
+            part = tasks.take(slice(first, first + chunk))
+            at = slice(first, first + len(part))
+            steps = _steps(layout, part, sign, loss, scale, step, n_steps + 1, start, seed, literal)
+            for nth, (moved, before) in enumerate(steps):
+                losses[nth, at] = before.cpu().numpy()
+                if nth < n_steps:
+                    support[nth, at] = _select(layout, part, moved, start, seed, literal)
+            if progress is not None and progress(first + len(part), len(tasks), "tasks, step by step") is False:
+                raise Cancelled("The search for support sets was stopped.")
+    return [Tasks(tasks.class_ids, chosen, tasks.query, tasks.measures) for chosen in support], losses
 
 
 def project_l1(weights: torch.Tensor, radius: torch.Tensor, n_halvings: int = 60) -> torch.Tensor:
@@ -173,6 +222,12 @@ class ClassLayout:
                 f"{int(n_shot[t, w])} shots are asked for. Lower n_shot or n_query, or leave the class out."
             )
 
+    def require_support(self, tasks: Tasks) -> None:
+        """Every support image has features: what a search that starts from the support needs."""
+        lost = (tasks.support != PAD) & (self.rows(tasks.support) == PAD)
+        if lost.any():
+            raise BadInput(f"{int(lost.sum())} support images have no features. Extract those of the whole dataset.")
+
     def queries(self, tasks: Tasks) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Query features (T, M, D), mask (T, M) and labels (T, M), with the queries of all classes in one row."""
         import torch
@@ -248,6 +303,23 @@ def resolve_scale(
     return COSINE_SCALE if loss == "cosine" else natural_scale(prototypes, way_mask, query, query_mask)
 
 
+def normalised(vectors: torch.Tensor) -> torch.Tensor:
+    """Vectors (..., D) of length one."""
+    return vectors / vectors.norm(dim=-1, keepdim=True).clamp(min=_least(vectors))
+
+
+def logits_of(dots: torch.Tensor, square: torch.Tensor, loss: str, scale: torch.Tensor | float) -> torch.Tensor:
+    """Logits of prototypes from their inner products with the queries and their squared lengths.
+
+    For the loss "cosine" the queries must be normalised.
+    """
+    import torch
+
+    if loss == "euclidean":
+        return scale * (2 * dots - square)
+    return scale * dots / square.clamp(min=torch.finfo(square.dtype).tiny).sqrt()
+
+
 def loss_gradient(
     prototypes: torch.Tensor,
     way_mask: torch.Tensor,
@@ -270,7 +342,7 @@ def loss_gradient(
     else:
         length = prototypes.norm(dim=2, keepdim=True).clamp(min=_least(query))
         direction = prototypes / length
-        query = query / query.norm(dim=2, keepdim=True).clamp(min=_least(query))
+        query = normalised(query)
         logits = query @ direction.transpose(1, 2)
     logits = (scale * logits).masked_fill(~way_mask[:, None, :], -torch.inf)
     log_p = logits - logits.logsumexp(dim=2, keepdim=True)
@@ -318,45 +390,102 @@ def _ascend(
     n_steps: int,
     start: str,
     seed: int,
+    literal: bool = False,
 ) -> np.ndarray:
     """Any start and any number of steps, with the weights of every class at hand."""
+    *_, (moved, _) = _steps(layout, tasks, sign, loss, scale, step, n_steps, start, seed, literal)
+    return _select(layout, tasks, moved, start, seed, literal)
+
+
+def _steps(
+    layout: ClassLayout,
+    tasks: Tasks,
+    sign: float,
+    loss: str,
+    scale: float | None,
+    step: float,
+    n_steps: int,
+    start: str,
+    seed: int,
+    literal: bool = False,
+) -> Iterator[tuple[Weights, torch.Tensor]]:
+    """Step by step: the weights it led to, not yet projected, and the mean query loss (T,) of those it started from."""
     import torch
 
     query, query_mask, labels = layout.queries(tasks)
     way_mask = torch.from_numpy(tasks.class_ids != PAD).to(layout.device)
     scale = resolve_scale(scale, loss, layout.pool_means(tasks, query, query_mask), way_mask, query, query_mask)
     entries = class_entries(tasks)
-    n_shot = torch.from_numpy((tasks.support != PAD).sum(axis=2)).to(layout.device)
-    pools, weights = {}, {}
-    drawn = _random_weights(layout, tasks, seed) if start == "random" else {}
-    for class_id, at in entries:
-        pools[class_id] = _pool_mask(layout, tasks, class_id, at)
-        if start == "random":
-            first = torch.from_numpy(np.stack([drawn[t, w] for t, w in zip(*at, strict=True)]))
-        else:
-            first = torch.ones(pools[class_id].shape)
-        weights[class_id] = first.to(layout.all_values) * pools[class_id]
-    moved = {}
-    for nth in range(1, n_steps + 1):
+    of_sum = query_mask.sum(dim=1) if literal else torch.ones(len(tasks), device=layout.device)
+    weights, moved = _first_weights(layout, tasks, start, seed), {}
+    for nth in range(n_steps):
+        if nth:
+            weights = _projected(layout, tasks, moved, literal)
         prototypes = torch.zeros(*tasks.class_ids.shape, query.shape[2]).to(query)
         for class_id, at in entries:
             w = weights[class_id]
             prototypes[at] = (w @ layout.values(class_id)) / w.sum(dim=1, keepdim=True)
-        _, gradient = loss_gradient(prototypes, way_mask, query, query_mask, labels, loss, scale)
+        mean_loss, gradient = loss_gradient(prototypes, way_mask, query, query_mask, labels, loss, scale)
+        if not bool(mean_loss.isfinite().all()):
+            raise BadInput(
+                "After a gradient step the selection weights of a class cancel each other, so that its prototype is "
+                "not finite. Take one step, or a search other than literal, which lets weights become negative."
+            )
+        moved = {}
         for class_id, at in entries:
-            w, g = weights[class_id], gradient[at]
+            w, g = weights[class_id], gradient[at] * of_sum[at[0]][:, None]
             slope = (g @ layout.values(class_id).T - (g * prototypes[at]).sum(dim=1, keepdim=True)) / w.sum(
                 dim=1, keepdim=True
             )
             moved[class_id] = w + sign * step * slope
-            if nth < n_steps:
-                kept = (moved[class_id] * pools[class_id]).clamp(min=0)
-                weights[class_id] = project_l1(kept, n_shot[at])
+        yield moved, mean_loss
+
+
+def _projected(layout: ClassLayout, tasks: Tasks, moved: Weights, literal: bool) -> Weights:
+    """The weights after the projection; literally also negative ones."""
+    import torch
+
+    n_shot = torch.from_numpy((tasks.support != PAD).sum(axis=2)).to(layout.device)
+    weights = {}
+    for class_id, at in class_entries(tasks):
+        kept = moved[class_id] * pool_mask(layout, tasks, class_id, at)
+        weights[class_id] = project_l1(kept if literal else kept.clamp(min=0), n_shot[at])
+    return weights
+
+
+def _select(layout: ClassLayout, tasks: Tasks, moved: Weights, start: str, seed: int, literal: bool) -> np.ndarray:
+    """The heaviest images after the last step.
+
+    The projection would keep the order of positive weights but set most to zero; before it these have an order too.
+    Literally after it, images of weight zero are taken in the order of their first weights.
+    """
     support = np.full(tasks.support.shape, PAD, dtype=np.int64)
-    for class_id, at in entries:
-        # the projection after the last step would keep the order; before it, also the weights it sets to zero have one
-        _take_heaviest(layout, tasks, class_id, at, moved[class_id], support)
+    projected = _projected(layout, tasks, moved, literal) if literal else {}
+    first = _first_weights(layout, tasks, start, seed) if literal else {}
+    for class_id, at in class_entries(tasks):
+        key = moved[class_id]
+        if literal:
+            by_first = first[class_id].argsort(dim=1, descending=True, stable=True)
+            heaviest = projected[class_id].gather(1, by_first).argsort(dim=1, descending=True, stable=True)
+            key = -by_first.gather(1, heaviest).argsort(dim=1).to(key)  # minus the place of every image in that order
+        _take_heaviest(layout, tasks, class_id, at, key, support)
     return support
+
+
+def _first_weights(layout: ClassLayout, tasks: Tasks, start: str, seed: int) -> Weights:
+    """The weights before any step; those of queries are zero."""
+    import torch
+
+    drawn = _random_weights(layout, tasks, seed) if start == "random" else {}
+    first = {}
+    for class_id, at in class_entries(tasks):
+        pool = pool_mask(layout, tasks, class_id, at)
+        if start == "random":
+            w = torch.from_numpy(np.stack([drawn[t, w] for t, w in zip(*at, strict=True)]))
+        else:
+            w = torch.ones(pool.shape)
+        first[class_id] = w.to(layout.all_values) * pool
+    return first
 
 
 def _random_weights(layout: ClassLayout, tasks: Tasks, seed: int) -> dict[tuple[int, int], np.ndarray]:
@@ -379,7 +508,7 @@ def class_entries(tasks: Tasks) -> list[tuple[int, tuple[np.ndarray, np.ndarray]
     return [(int(c), np.unravel_index(g, tasks.class_ids.shape)) for c, g in zip(classes, groups, strict=True)]
 
 
-def _pool_mask(layout: ClassLayout, tasks: Tasks, class_id: int, at: tuple[np.ndarray, np.ndarray]) -> torch.Tensor:
+def pool_mask(layout: ClassLayout, tasks: Tasks, class_id: int, at: tuple[np.ndarray, np.ndarray]) -> torch.Tensor:
     """(E, n_c): true for the images that a task may select, false for its queries."""
     import torch
 
@@ -405,7 +534,7 @@ def _take_heaviest(
     most = int(wanted.sum(axis=1).max())
     if most == 0:
         return
-    pool = _pool_mask(layout, tasks, class_id, at)
+    pool = pool_mask(layout, tasks, class_id, at)
     best = key.masked_fill(~pool, -torch.inf).topk(most, dim=1).indices.cpu().numpy()
     entry, _ = np.nonzero(wanted)
     nth = wanted.cumsum(axis=1)[wanted] - 1

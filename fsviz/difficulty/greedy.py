@@ -7,16 +7,11 @@ its distances follow from inner products that are kept.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fsviz.difficulty.fastdiffsel import ClassLayout, Progress, check_request, resolve_scale
+from fsviz.difficulty.fastdiffsel import ClassLayout, check_request, logits_of, normalised, resolve_scale
 from fsviz.errors import BadInput, Cancelled
-from fsviz.records import PAD, Features, Tasks
-
-if TYPE_CHECKING:
-    import torch
+from fsviz.records import PAD, Features, Progress, Tasks
 
 
 def greedy_supports(
@@ -37,9 +32,7 @@ def greedy_supports(
         raise BadInput(f"Greedy search needs at least one sweep. Got {n_sweeps}.")
     layout = ClassLayout(features, np.unique(tasks.class_ids[tasks.class_ids != PAD]), device)
     layout.require_pool(tasks)
-    lost = (tasks.support != PAD) & (layout.rows(tasks.support) == PAD)
-    if lost.any():
-        raise BadInput(f"{int(lost.sum())} support images have no features. Extract those of the whole dataset.")
+    layout.require_support(tasks)
     support = tasks.support.copy()
     with torch.inference_mode():
         for t in range(len(tasks)):
@@ -72,7 +65,7 @@ def _greedy_one(
     query = layout.all_values[torch.from_numpy(rows[rows != PAD])]
     labels = torch.from_numpy(np.nonzero(rows != PAD)[0])
     if loss == "cosine":
-        query = query / query.norm(dim=1, keepdim=True).clamp(min=torch.finfo(query.dtype).tiny)
+        query = normalised(query)
 
     pools, open_rows, chosen, with_query, with_chosen = {}, {}, {}, {}, {}
     for w in ways:
@@ -89,7 +82,7 @@ def _greedy_one(
     for w in ways:
         if len(chosen[w]):
             dots = with_query[w][chosen[w]].mean(dim=0)
-            logits[w] = _logits(dots, with_chosen[w][chosen[w]].mean(), loss, scale)
+            logits[w] = logits_of(dots, with_chosen[w][chosen[w]].mean(), loss, scale)
     for _ in range(n_sweeps):
         for w in ways:
             n_shot = len(chosen[w])
@@ -103,7 +96,7 @@ def _greedy_one(
                 inner = with_chosen[w][:, rest].sum(dim=1)  # (n,) rest . f_i
                 rest_square = with_chosen[w][chosen[w][rest]][:, rest].sum()
                 square = (rest_square + 2 * inner + squares) / n_shot**2
-                trial = _logits(dots, square[:, None], loss, scale)
+                trial = logits_of(dots, square[:, None], loss, scale)
                 total = torch.logaddexp(elsewhere, trial).sum(dim=1) - trial[:, of_class].sum(dim=1) - true_elsewhere
                 total = (sign * total).masked_fill(~open_rows[w], -torch.inf)
                 total[chosen[w][rest]] = -torch.inf
@@ -115,12 +108,3 @@ def _greedy_one(
     for w in ways:
         support[w][support[w] != PAD] = layout.image_ids(int(class_ids[w]))[chosen[w]]
     return support
-
-
-def _logits(dots: torch.Tensor, square: torch.Tensor, loss: str, scale: float) -> torch.Tensor:
-    """Logits of prototypes from their inner products with the queries and their squared lengths."""
-    import torch
-
-    if loss == "euclidean":
-        return scale * (2 * dots - square)
-    return scale * dots / square.clamp(min=torch.finfo(square.dtype).tiny).sqrt()

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fsviz.difficulty import fastdiffsel
-from fsviz.difficulty.fastdiffsel import ClassLayout, loss_gradient, project_l1, select_supports
+from fsviz.difficulty.fastdiffsel import ClassLayout, loss_gradient, project_l1, select_supports, trace_steps
 from fsviz.errors import BadInput, Cancelled
 from fsviz.records import PAD, Features, Tasks
 from tests.difficulty.clusters import accuracy, clustered_features, query_loss, random_tasks
@@ -159,6 +159,91 @@ def test_a_small_step_from_random_weights_is_a_random_draw_and_a_large_one_is_ha
     assert (again.support != select_supports(features, tasks, start="random", step=20, seed=1).support).any()
 
 
+def algorithm_1(features: Features, task: Tasks, sign: float, step: float, n_steps: int) -> list[list[int]]:
+    """FastDiffSel as the paper prints it, for one task: autograd, exact projection, the heaviest images of each class.
+
+    Random weights are those of the seed 0; among equal final weights the one that started heavier comes first.
+    """
+    layout = ClassLayout(features, np.unique(features.class_ids))
+    drawn = fastdiffsel._random_weights(layout, task, 0)
+    query = torch.from_numpy(features.values[features.rows_of(task.query[0].ravel())])
+    labels = torch.arange(task.query.shape[1]).repeat_interleave(task.query.shape[2])
+    pools, first = [], []
+    for way, class_id in enumerate(task.class_ids[0]):
+        image_ids = layout.image_ids(int(class_id))
+        open_ = ~np.isin(image_ids, task.query[0, way])
+        pools.append(image_ids[open_])
+        first.append(torch.from_numpy(drawn[0, way][open_].astype(np.float64)))
+    weights = [w.clone() for w in first]
+    for _ in range(n_steps):
+        weights = [w.requires_grad_() for w in weights]
+        values = [torch.from_numpy(features.values[features.rows_of(p)]) for p in pools]
+        prototypes = torch.stack([(w[:, None] * v).sum(0) / w.sum() for w, v in zip(weights, values, strict=True)])
+        logits = -((query[:, None] - prototypes) ** 2).sum(2)
+        torch.nn.functional.cross_entropy(logits, labels, reduction="sum").backward()
+        moved = [(w + sign * step * w.grad).detach().numpy() for w in weights]
+        weights = [torch.from_numpy(nearest_in_ball(w, task.support.shape[2])) for w in moved]
+    return [
+        pool[np.lexsort((-f.numpy(), -w.numpy()))][: task.support.shape[2]].tolist()
+        for pool, w, f in zip(pools, weights, first, strict=True)
+    ]
+
+
+def nearest_in_ball(w: np.ndarray, radius: float) -> np.ndarray:
+    """The projection onto the l1 ball, its threshold found by sorting (Duchi et al. 2008)."""
+    if np.abs(w).sum() <= radius:
+        return w
+    sizes = np.sort(np.abs(w))[::-1]
+    above = np.flatnonzero(sizes - (sizes.cumsum() - radius) / np.arange(1, len(w) + 1) > 0)[-1]
+    threshold = (sizes[: above + 1].sum() - radius) / (above + 1)
+    return np.sign(w) * np.maximum(np.abs(w) - threshold, 0)
+
+
+@pytest.mark.parametrize("objective", ["hard", "easy"])
+@pytest.mark.parametrize("step, n_steps", [(0.01, 1), (200.0, 1), (0.01, 3)])
+def test_literal_is_the_algorithm_as_printed(objective: str, step: float, n_steps: int) -> None:
+    features = clustered_features(spread=2.0)
+    tasks = random_tasks(features, 6, 4, 3, 6)
+    found = select_supports(
+        features, tasks, objective, scale=1.0, step=step, n_steps=n_steps, start="random", literal=True
+    )
+    for t in range(len(tasks)):
+        printed = algorithm_1(features, tasks.take([t]), 1.0 if objective == "hard" else -1.0, step, n_steps)
+        assert found.support[t].tolist() == printed
+
+
+def test_literal_weights_that_cancel_are_refused() -> None:
+    features = clustered_features(spread=2.0)
+    values = features.values * 1e150  # distances beyond float64
+    with pytest.raises(BadInput, match="not finite"):
+        select_supports(
+            Features("x", "y", values, features.image_ids, features.class_ids),
+            random_tasks(features, 2, 3, 2, 3),
+            scale=1.0,
+            start="random",
+            literal=True,
+            n_steps=2,
+        )
+
+
+@pytest.mark.parametrize("options", [{}, {"start": "random", "step": 1.0}, {"literal": True, "step": 0.01}])
+def test_a_trace_has_every_number_of_steps_and_the_weighted_loss(options: dict) -> None:
+    features = clustered_features(spread=2.0)
+    tasks = random_tasks(features, 6, 4, 3, 6)
+    found, losses = trace_steps(features, tasks, scale=0.1, n_steps=3, **options)
+    for n_steps, after in enumerate(found, start=1):
+        alone = select_supports(features, tasks, scale=0.1, n_steps=n_steps, **options)
+        assert (np.sort(after.support) == np.sort(alone.support)).all()
+    assert losses.shape == (4, 6)
+    if options.get("start") != "random":  # equal weights: the prototypes are the means of the pools
+        for t in range(6):
+            pools = [
+                np.setdiff1d(features.image_ids[features.class_ids == c], q)
+                for c, q in zip(tasks.class_ids[t], tasks.query[t], strict=True)
+            ]
+            assert losses[0, t] == pytest.approx(query_loss(features, pools, tasks.query[t], "euclidean", 0.1))
+
+
 def test_hard_raises_the_query_loss_of_nearly_every_task() -> None:
     features = clustered_features(spread=2.0)
     tasks = random_tasks(features, 20, 4, 3, 6)
@@ -185,10 +270,7 @@ def test_projection_is_the_nearest_point_of_the_ball() -> None:
     radius = rng.uniform(0.5, 4, 20)
     moved = project_l1(torch.from_numpy(weights), torch.from_numpy(radius)).numpy()
     for w, r, m in zip(weights, radius, moved, strict=True):
-        sizes = np.sort(np.abs(w))[::-1]  # the exact threshold by sorting (Duchi et al. 2008)
-        above = np.flatnonzero(sizes - (sizes.cumsum() - r) / np.arange(1, 16) > 0)[-1]
-        threshold = (sizes[: above + 1].sum() - r) / (above + 1)
-        np.testing.assert_allclose(m, np.sign(w) * np.maximum(np.abs(w) - threshold, 0), atol=1e-9)
+        np.testing.assert_allclose(m, nearest_in_ball(w, r), atol=1e-9)
 
 
 def test_bad_input_is_named() -> None:
