@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 
 
@@ -104,10 +106,30 @@ def chunk_seed(run_seed: int, chunk: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(entropy=run_seed, spawn_key=(chunk,))
 
 
+def sort_order(values: np.ndarray) -> np.ndarray:
+    """Positions (n,) that sort the values, equal ones in their order.
+
+    Remembered for an array that cannot be written to: a page asks many times for the order of one measure.
+    """
+    known = _orders.get(id(values))
+    if known is not None and known[0]() is values:
+        return known[1]
+    order = np.argsort(values, kind="stable")
+    if not values.flags.writeable:
+        while len(_orders) > 3:
+            _orders.pop(next(iter(_orders)), None)
+        order.setflags(write=False)
+        _orders[id(values)] = (weakref.ref(values), order)
+    return order
+
+
+_orders: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
+
+
 def quantile_bins(values: np.ndarray, n_bins: int = 4) -> np.ndarray:
     """Bin 0..n_bins-1 of every value by rank, equal sizes up to one; ties keep their order."""
     values = np.asarray(values)
-    order = np.argsort(values, kind="stable")
+    order = sort_order(values)
     bins = np.empty(len(values), dtype=np.int64)
     bins[order] = np.arange(len(values)) * n_bins // max(len(values), 1)
     return bins

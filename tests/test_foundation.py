@@ -112,6 +112,19 @@ def test_quantile_bins_are_even_and_ordered() -> None:
     assert numerics.quantile_bins(values).tolist() == [2, 0, 1, 0, 1, 2, 3, 3]
 
 
+def test_the_order_of_an_array_that_cannot_change_is_remembered_and_of_others_not() -> None:
+    values = np.array([3.0, 1.0, 2.0, 1.0])
+    assert numerics.sort_order(values).tolist() == [1, 3, 2, 0]
+    values[0] = 0.0
+    assert numerics.sort_order(values).tolist() == [0, 1, 3, 2]
+    values.setflags(write=False)
+    assert numerics.sort_order(values) is numerics.sort_order(values)
+    for _ in range(9):
+        other = np.random.default_rng(0).random(5)
+        other.setflags(write=False)
+        assert numerics.sort_order(other).tolist() == np.argsort(other).tolist()
+
+
 def test_rolling_mean_by_hand() -> None:
     assert numerics.rolling_mean(np.array([1.0, 2.0, 3.0, 4.0]), 2).tolist() == [1.5, 2.5, 3.5]
     assert numerics.rolling_mean(np.array([1.0, 3.0]), 9).tolist() == [2.0]

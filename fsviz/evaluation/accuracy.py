@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz.errors import BadInput
-from fsviz.numerics import mean_and_ci95, quantile_bins, rolling_mean
+from fsviz.numerics import mean_and_ci95, quantile_bins, rolling_mean, sort_order
 from fsviz.records import PAD, Predictions, Tasks
 
 
@@ -99,7 +99,7 @@ def rolling_accuracy(accuracy: np.ndarray, measure: np.ndarray, window: int | No
     if window is None:
         window = max(20, len(measure) // 10)
     window = int(np.clip(window, 1, len(measure)))
-    order = np.argsort(measure, kind="stable")
+    order = sort_order(measure)
     mean = rolling_mean(accuracy[order], window)
     centre = accuracy.mean()  # squares around the mean lose no digits
     spread = rolling_mean((accuracy[order] - centre) ** 2, window) - (mean - centre) ** 2
@@ -204,7 +204,7 @@ def _finite_pairs(accuracy: np.ndarray, measure: np.ndarray) -> tuple[np.ndarray
             f"Accuracies and measure must be of the same tasks. Got {len(accuracy)} and {len(measure)} numbers."
         )
     both = np.isfinite(accuracy) & np.isfinite(measure)
-    return accuracy[both], measure[both]
+    return (accuracy, measure) if both.all() else (accuracy[both], measure[both])
 
 
 def _plain(value: np.ndarray) -> float | None:

@@ -16,7 +16,7 @@ All but `prepare` get the spec with "folder", the run's folder. `chunks` is a se
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -122,10 +122,11 @@ def results(run_id: str) -> dict[str, Any]:
     return dict(run.summary)
 
 
-def chunks(run_id: str) -> Chunks:
-    """The finished chunks of a run, read from disk on demand."""
+def chunks(run_id: str, only: Collection[int] | None = None) -> Chunks:
+    """The finished chunks of a run, or those of some indices, read from disk on demand."""
     run, path = store.get(run_id), store.run_folder(run_id)
-    return Chunks(path, range(run.n_chunks) if run.state == store.FINISHED else store.chunk_indices(path))
+    there = range(run.n_chunks) if run.state == store.FINISHED else store.chunk_indices(path)
+    return Chunks(path, [index for index in there if only is None or index in only])
 
 
 def folder(run_id: str) -> Path:

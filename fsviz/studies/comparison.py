@@ -167,6 +167,12 @@ def curves(lines: Sequence[Line], measure: str = "coarsity", window: int | None 
     return found
 
 
+def single_tasks(line: Line, measure: str = "coarsity", most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    """Measure and accuracy (percent) of single tasks, at most so many, evenly taken: a screen shows no more."""
+    step = slice(None, None, max(1, -(-len(line.accuracy) // most)))
+    return line.measures[measure][step], 100 * line.accuracy[step]
+
+
 def ranks(lines: Sequence[Line], measure: str = "coarsity", n_bins: int = 4) -> pd.DataFrame:
     """Rank of every line in each quantile group of a measure: columns method (name), bin, accuracy, ci95, rank.
 

@@ -32,11 +32,13 @@ from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import N_SHOT, N_WAY, SEED
 from fsviz.studies import draw, frozen
 from fsviz.taxonomy import DISTANCE, DISTANCES
+from fsviz.workspace import atomic_file
 
 VERSION = 1
 # How tasks are drawn; those of classes only cannot be evaluated, and "backbones" says whose features are.
 TASK_SETTINGS = {**{name: s for name, s in draw.KNOWN.items() if name != "backbone"}, "n_shot": N_SHOT}
 DEFAULTS: dict[str, Any] = {"n_shot": 5, "n_query": 10, "n_tasks": 1000}
+NUMBERS = ("accuracy", "top5", "loss", "confidence")  # what is kept of every task
 _CHUNK_SECONDS = 0.7  # what a chunk should take on one ordinary core
 _LARGEST_CHUNK = 2048
 
@@ -105,9 +107,9 @@ def plan(spec: Mapping[str, Any]) -> int:
 
 
 def n_bytes(spec: Mapping[str, Any]) -> float:
-    """About how large the run's results are: twelve bytes per query and entry, and four numbers per task."""
+    """About how large the run's results are: twelve bytes per query and entry, and four numbers per task, twice."""
     shape = spec["tasks"]
-    return len(entries(spec)) * shape["n_tasks"] * (12 * shape["n_way"] * shape["n_query"] + 32)
+    return len(entries(spec)) * shape["n_tasks"] * (12 * shape["n_way"] * shape["n_query"] + 64)
 
 
 def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
@@ -124,7 +126,12 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
         answer = evaluate(
             table, tasks, entry.method, dict(entry.parameters), spec["device"], centre=centre, first=start
         )
-    return {"entry": np.array(which), "start": np.array(start), **answer.arrays()}
+    return {
+        "entry": np.array(which),
+        "start": np.array(start),
+        "numbers": _numbers_of(answer),
+        **answer.arrays(),
+    }
 
 
 def describe(spec: Mapping[str, Any], index: int) -> str:
@@ -135,13 +142,25 @@ def describe(spec: Mapping[str, Any], index: int) -> str:
 
 def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """Accuracy, interval, top-5 and quartiles of every entry over the tasks finished so far."""
+    return _summary(spec, _numbers_in(spec, chunks))
+
+
+def finish(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """The summary, after keeping the numbers of every task in one file: who compares runs need not read the chunks."""
+    numbers = _numbers_in(spec, chunks)
+    with atomic_file(_numbers_file(spec)) as temporary:
+        np.save(temporary, numbers, allow_pickle=False)
+    return _summary(spec, numbers)
+
+
+def _summary(spec: Mapping[str, Any], numbers: np.ndarray) -> dict[str, Any]:
     coarsity = frozen.measures(spec["folder"]).get("coarsity")
     results = []
-    for entry, numbers in zip(entries(spec), task_numbers(spec, chunks), strict=True):
-        done = ~np.isnan(numbers["accuracy"])
+    for entry, values in zip(entries(spec), numbers, strict=True):
+        done = ~np.isnan(values[0])
         if done.any():
             known = None if coarsity is None else coarsity[done]
-            results.append(_result(entry, {k: v[done] for k, v in numbers.items()}, known))
+            results.append(_result(entry, dict(zip(NUMBERS, values[:, done], strict=True)), known))
     return {
         "results": results,
         "dataset": spec["dataset"],
@@ -182,31 +201,66 @@ def entries(spec: Mapping[str, Any]) -> list[Entry]:
 
 
 def task_numbers(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
-    """Per entry the arrays (T,) accuracy, top5, loss and confidence of every task, NaN where it is not done yet."""
-    from fsviz import evaluation
+    """Per entry the arrays (T,) accuracy, top5, loss and confidence of every task, NaN where it is not done yet.
 
-    measures = {
-        "accuracy": evaluation.task_accuracy,
-        "top5": lambda p: evaluation.task_top_k(p, 5),
-        "loss": evaluation.task_loss,
-        "confidence": evaluation.task_confidence,
-    }
-    n_tasks = spec["tasks"]["n_tasks"]
-    numbers = [{name: np.full(n_tasks, np.nan) for name in measures} for _ in entries(spec)]
+    A finished run has them in one file; where that is missing (older runs) or damaged, they come from the chunks.
+    """
+    shape = (len(entries(spec)), len(NUMBERS), spec["tasks"]["n_tasks"])
+    try:
+        numbers = np.load(_numbers_file(spec), mmap_mode="r", allow_pickle=False)
+        if numbers.shape != shape:
+            raise ValueError(f"its shape is {numbers.shape}")
+    except (OSError, ValueError, EOFError):
+        numbers = _numbers_in(spec, chunks)
+    return [dict(zip(NUMBERS, values, strict=True)) for values in numbers]
+
+
+def _numbers_in(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+    """What chunks hold of NUMBERS (entries, 4, T), NaN where a task is in none."""
+    numbers = np.full((len(entries(spec)), len(NUMBERS), spec["tasks"]["n_tasks"]), np.nan)
     for chunk in chunks:
-        part = Predictions.from_arrays(chunk)
+        try:
+            part = chunk["numbers"]
+        except KeyError:  # a chunk of an older version
+            part = _numbers_of(Predictions.from_arrays(chunk))
         start = int(chunk["start"])
-        for name, measure in measures.items():
-            numbers[int(chunk["entry"])][name][start : start + len(part)] = measure(part)
+        numbers[int(chunk["entry"]), :, start : start + part.shape[1]] = part
     return numbers
 
 
+def _numbers_of(answer: Predictions) -> np.ndarray:
+    from fsviz import evaluation
+
+    top5 = evaluation.task_top_k(answer, 5)
+    measures = (evaluation.task_accuracy, evaluation.task_loss, evaluation.task_confidence)
+    accuracy, loss, confidence = (measure(answer) for measure in measures)
+    return np.stack([accuracy, top5, loss, confidence])
+
+
+def _numbers_file(spec: Mapping[str, Any]) -> Path:
+    return Path(spec["folder"]) / "numbers.npy"
+
+
+def chunks_of(spec: Mapping[str, Any], which: int, most: int | None = None) -> range:
+    """The indices of the chunks that hold entry number `which`, or those of its first `most` tasks."""
+    n_tasks = spec["tasks"]["n_tasks"]
+    counts = [math.ceil(n_tasks / size) for size in spec["chunk_tasks"]]
+    first = sum(counts[:which])
+    wanted = n_tasks if most is None else min(most, n_tasks)
+    return range(first, first + math.ceil(wanted / spec["chunk_tasks"][which]))
+
+
 def predictions(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]], which: int) -> Predictions:
-    """What entry number `which` said of every query, tasks in order; only whole when the entry is finished."""
+    """What entry number `which` said of the queries of its first tasks, up to the first that is not finished."""
     parts = sorted(((int(c["start"]), c) for c in chunks if int(c["entry"]) == which), key=lambda pair: pair[0])
-    if not parts:
+    found: list[Predictions] = []
+    for start, chunk in parts:
+        if start != sum(map(len, found)):  # a chunk before it is missing
+            break
+        found.append(Predictions.from_arrays(chunk))
+    if not found:
         raise Missing("No task of this method is finished yet. Wait for its first chunk, or resume the run.")
-    return Predictions.join([Predictions.from_arrays(chunk) for _, chunk in parts])
+    return Predictions.join(found)
 
 
 def _result(entry: Entry, numbers: Mapping[str, np.ndarray], coarsity: np.ndarray | None) -> dict[str, Any]:

@@ -222,6 +222,37 @@ def test_devices_are_named_honestly() -> None:
     assert len(found) == 1 + (torch.cuda.device_count() if torch.cuda.is_available() else 0)
 
 
+@pytest.mark.parametrize("damage", ["none", "gone", "cut", "shape"])
+def test_the_numbers_of_tasks_are_the_same_from_their_file_and_from_the_chunks(toy, damage) -> None:
+    run = jobs.run_here(spec_of(methods=["protonet", "ridge"], n_tasks=50) | {"chunk": 20})
+    spec = {**run.spec, "folder": str(jobs.folder(run.id))}
+    path = jobs.folder(run.id) / "numbers.npy"
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[:500])
+    elif damage == "shape":
+        np.save(path, np.zeros((2, 4, 49)))
+    elif damage == "gone":
+        path.unlink()
+    numbers = evaluate.task_numbers(spec, [] if damage == "none" else jobs.chunks(run.id))
+    for which in range(2):
+        answer = evaluate.predictions(spec, jobs.chunks(run.id, evaluate.chunks_of(spec, which)), which)
+        assert np.array_equal(numbers[which]["accuracy"], task_accuracy(answer)) and len(answer) == 50
+    assert evaluate.summarise(spec, jobs.chunks(run.id))["results"] == run.summary["results"]
+    older = [{k: v for k, v in chunk.items() if k != "numbers"} for chunk in jobs.chunks(run.id)]
+    assert evaluate.summarise(spec, older)["results"] == run.summary["results"]
+
+
+def test_predictions_end_before_the_first_missing_chunk(toy) -> None:
+    run = jobs.run_here(spec_of(methods=["protonet", "ridge"], n_tasks=50) | {"chunk": 20})
+    spec = {**run.spec, "folder": str(jobs.folder(run.id))}
+    whole = evaluate.predictions(spec, jobs.chunks(run.id), 1)
+    assert list(evaluate.chunks_of(spec, 0)) == [0, 1, 2] and list(evaluate.chunks_of(spec, 1, 21)) == [3, 4]
+    first = evaluate.predictions(spec, jobs.chunks(run.id, [3, 5]), 1)
+    assert len(first) == 20 and np.array_equal(first.predicted, whole.predicted[:20])
+    with pytest.raises(Missing, match="No task of this method"):
+        evaluate.predictions(spec, jobs.chunks(run.id, [4, 5]), 1)
+
+
 # --- bad input ---------------------------------------------------------------------------------------------------
 
 

@@ -101,6 +101,34 @@ def test_runs_compare_and_survive_damage(toy, tmp_path) -> None:
     open_page("5_Runs")  # the cached lines may still be shown; nothing falls over
 
 
+def sent(app: AppTest) -> int:
+    """Bytes of the figures and tables of a page."""
+    kinds = ("plotly_chart", "arrow_data_frame", "html")
+    return sum(element.proto.ByteSize() for kind in kinds for element in app.get(kind))
+
+
+def test_a_long_run_is_read_from_its_kept_numbers_and_sends_no_more_than_a_short_one(toy, monkeypatch) -> None:
+    from fsviz.jobs import store
+    from fsviz.ui.pages import runs as page
+
+    monkeypatch.setattr(page, "MISTAKES_OF", 500)
+    read: list[int] = []
+    opened = store.Chunk._opened
+    monkeypatch.setattr(store.Chunk, "_opened", lambda chunk: (read.append(chunk.index), opened(chunk))[1])
+    shape = {"sampler": "semantic", "n_way": 4, "n_shot": 1, "n_query": 2}
+    bytes_sent = {}
+    for n_tasks in (4_000, 12_000):
+        run = record(methods=["protonet"], sampler={**shape, "n_tasks": n_tasks}, chunk=250, seed=n_tasks)
+        read.clear()
+        app = open_page("5_Runs")
+        assert app.metric[3].value == f"{n_tasks:,}"
+        assert set(read) <= {0, 1}, "only the first tasks are looked at one by one"
+        assert f"Of the first 500 of {n_tasks:,} tasks" in texts(app)
+        bytes_sent[n_tasks] = sent(app)
+        jobs.delete(run.id)
+    assert bytes_sent[12_000] < 1.1 * bytes_sent[4_000]
+
+
 def test_runs_open_after_the_dataset_is_gone(toy, tmp_path) -> None:
     import shutil
 

@@ -22,9 +22,11 @@ from fsviz.reports import tables
 from fsviz.studies import comparison, evaluate, frozen
 from fsviz.text import csv
 from fsviz.ui.parts import mistakes, run_panel, shell
+from fsviz.ui.parts.cached import remember
 
 FIRST_RUN = ("protonet", "simpleshot", "ridge", "bd_cspn", "finetune")
 NONE = "none"
+MISTAKES_OF = 20_000  # tasks whose queries are looked at one by one
 
 
 def show(dataset: Dataset) -> None:
@@ -245,7 +247,7 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
         group.sort(key=lambda line: -np.nanmean(line.accuracy))
     lines = [line for group in groups.values() for line in group]
     main = max(groups.values(), key=len)
-    table = comparison.table(lines)
+    table = _table(lines)
     differences = _differences(main)
     _headline(table, main, differences)
     recipe = next((run.spec.get("recipe", {}) for run in chosen if run.id == main[0].run_id), {})
@@ -258,12 +260,6 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
         _paired(main, differences, len(groups))
     _mistakes(lines)
     _exports(table, lines, main, differences, published, chosen)
-
-
-def _differences(main: list[comparison.Line]) -> pd.DataFrame:
-    found = comparison.differences(main)
-    found["verdict"] = np.where(found["significant"], "real", "may be chance")
-    return found
 
 
 def _headline(table: pd.DataFrame, main: list[comparison.Line], differences: pd.DataFrame) -> None:
@@ -300,9 +296,9 @@ def _big_figure(lines: list[comparison.Line], main: list[comparison.Line], dista
     st.subheader("Accuracy against how far apart in meaning the classes are", anchor=False)
     shortest = min(int((~np.isnan(line.accuracy)).sum()) for line in lines)
     window = st.session_state.get("window") or max(20, min(500, shortest // 5))
-    curves = comparison.curves(main, window=int(window))
+    curves = _curves(main, int(window))
     if not curves:
-        here = comparison.table(main)
+        here = _table(main)
         st.plotly_chart(figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]), key="bars")
         st.caption(
             "The dataset of these runs has no taxonomy, so there is no coarsity to draw against: mean accuracies."
@@ -310,7 +306,7 @@ def _big_figure(lines: list[comparison.Line], main: list[comparison.Line], dista
         return
     measure = main[0].measures["coarsity"]
     edges = np.quantile(measure[np.isfinite(measure)], [0, 0.25, 0.5, 0.75, 1])
-    points = (measure, 100 * main[0].accuracy) if len(main) == 1 else None
+    points = comparison.single_tasks(main[0]) if len(main) == 1 else None
     st.plotly_chart(figures.plot_accuracy_by_measure(curves, points, list(pairwise(edges))), key="curves")
     others = len(lines) - len(main)
     st.caption(
@@ -362,7 +358,7 @@ def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
 
 def _ranks(main: list[comparison.Line]) -> None:
     st.subheader("Who is best on which tasks?", anchor=False)
-    ranks = comparison.ranks(main)
+    ranks = _ranks_of(main)
     if ranks.empty or len(main) < 2:
         st.caption("Ranks need at least two methods on the same tasks, and a dataset with a taxonomy.")
         return
@@ -440,7 +436,7 @@ def _report(table, lines, main, differences, published, recipes) -> str:
     if curves:
         caption = "Rolling mean of accuracy over tasks sorted by coarsity, with 95% intervals."
         found.append(("Accuracy against coarsity", figures.plot_accuracy_by_measure(curves), caption))
-    here = comparison.table(main)
+    here = _table(main)
     found.append(
         (
             "Mean accuracies",
@@ -448,7 +444,7 @@ def _report(table, lines, main, differences, published, recipes) -> str:
             f"Over the same {len(main[0].accuracy):,} tasks, with 95% intervals.",
         )
     )
-    ranks = comparison.ranks(main)
+    ranks = _ranks_of(main)
     if len(ranks) and len(main) > 1:
         found.append(("Ranks by quarter of coarsity", figures.plot_ranks(ranks), "1 is best."))
     if len(differences):
@@ -485,21 +481,44 @@ def _mistakes(lines: list[comparison.Line]) -> None:
     except FsvizError as error:
         st.caption(f"The images cannot be shown: {shell.plain(str(error))}")
         return
+    if len(tasks) < done:
+        st.caption(f"Of the first {len(tasks):,} of {done:,} tasks.")
     mistakes.show_confusions(dataset, answer, tasks, shell.plain(str(who)), key=f"mistakes_{line.run_id}_{line.entry}")
 
 
 # --- cached ------------------------------------------------------------------------------------------------------
 
 
-@st.cache_resource(show_spinner="Reading the run…", max_entries=64)
+def _identity(line: comparison.Line) -> tuple[str, int]:
+    """Changes when more of its tasks are done."""
+    return line.key, int(np.isfinite(line.accuracy).sum())
+
+
+_of_lines = remember(most=64, hashes={comparison.Line: _identity})
+_table, _ranks_of = _of_lines(comparison.table), _of_lines(comparison.ranks)
+
+
+@_of_lines
+def _curves(main: list[comparison.Line], window: int) -> dict[str, pd.DataFrame]:
+    return comparison.curves(main, window=window)
+
+
+@_of_lines
+def _differences(main: list[comparison.Line]) -> pd.DataFrame:
+    found = comparison.differences(main)
+    found["verdict"] = np.where(found["significant"], "real", "may be chance")
+    return found
+
+
+@remember("Reading the run…", 64)
 def _lines(run_id: str, n_done: int, folder: str) -> list[comparison.Line]:
     run = jobs.status(run_id)
     return comparison.lines_of(run_id, {**run.spec, "folder": folder}, jobs.chunks(run_id))
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
+@remember(most=16)
 def _answer(run_id: str, which: int, n_done: int, folder: str) -> tuple[Predictions, Tasks]:
     run = jobs.status(run_id)
     spec = {**run.spec, "folder": folder}
-    answer = evaluate.predictions(spec, jobs.chunks(run_id), which)
+    answer = evaluate.predictions(spec, jobs.chunks(run_id, evaluate.chunks_of(spec, which, MISTAKES_OF)), which)
     return answer, frozen.tasks(folder, stop=len(answer))
