@@ -89,6 +89,7 @@ def show_extract(result: dict[str, Any]) -> str:
     lines = [
         f"{result['n_images']:,} images of {result['dataset']} under {result['backbone']}: "
         f"{result['dims']} dimensions, {how}",
+        *([f"The features are {result['precision']}."] if result["precision"] else []),
         result["path"],
     ]
     for skipped in result["skipped"][:20]:
@@ -114,7 +115,7 @@ def show_features(result: dict[str, Any]) -> str:
     if "features" not in result:
         return show_import(result)
     rows = [
-        {**row, "note": "damaged" if row["damaged"] else "random weights" if row["warning"] else ""}
+        {**row, "note": "damaged" if row["damaged"] else "random weights" if row["warning"] else row["precision"]}
         for row in result["features"]
     ]
     return table(rows, ["dataset", "backbone", "n_images", "dims", "skipped", "dtype", "origin", "note"])
@@ -145,6 +146,7 @@ def show_import(result: dict[str, Any]) -> str:
         f"{result['n_images']:,} features of {result['dims']} dimensions {what} {result['dataset']} as "
         f"{result['backbone']!r}.",
         result["joined"],
+        *result["notes"],
         result["path"],
     ]
     return "\n".join(line for line in lines if line)

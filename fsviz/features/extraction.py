@@ -45,6 +45,7 @@ class Extracted:
     device: str
     warning: str
     path: Path
+    precision: str = ""  # why they are kept in float32, where they are
 
 
 def extract(
@@ -308,4 +309,5 @@ def _result(about: dict[str, Any], backbone: Backbone, rate: float | None, resum
         str(about.get("device", "")),
         backbone.warning,
         Path(about["path"]),
+        str(about.get("precision", "")),
     )

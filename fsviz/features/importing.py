@@ -25,6 +25,7 @@ from fsviz import datasets, workspace
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features import store
 from fsviz.features.joining import Joined, join
+from fsviz.features.precision import LOST, share_lost, share_lost_before
 from fsviz.records import Dataset
 
 _FEATURES = ("features", "all_feats", "feats", "embeddings", "embedding", "values", "x", "x_test", "data")
@@ -38,6 +39,8 @@ _IMAGES = (
 _GROUPS = ("group", "groups", "group_id", "group_ids")
 _PICKLES = (".pkl", ".pickle", ".plk", ".p", ".joblib")
 _HDF5 = (".h5", ".hdf5", ".hdf")
+_BROKEN = "Its features hold NaN, infinity or numbers beyond float32."
+_SAVE = "Import them again after saving, in the place of the features X,"
 READABLE = (".npz", ".npy", ".parquet", *_HDF5, ".pt", ".pth")
 
 
@@ -46,6 +49,7 @@ class Imported:
     """What an import gave: the dataset it belongs to, the label of the features, and where they are.
 
     joined  how the rows found their images; None where they became a dataset of their own
+    notes   what was left out, and how the numbers are kept, in sentences
     """
 
     dataset: Dataset
@@ -54,6 +58,7 @@ class Imported:
     dims: int
     joined: Joined | None
     path: Path
+    notes: tuple[str, ...] = ()
 
 
 class Rows(NamedTuple):
@@ -62,12 +67,21 @@ class Rows(NamedTuple):
     labels  whole numbers or names of classes
     images  paths or image_ids
     groups  what must stay together on one side of a task
+
+    Rows that hold NaN or infinity (also what was beyond float32) are no features: `whole` tells.
     """
 
     values: np.ndarray
     labels: np.ndarray | None
     images: np.ndarray | None = None
     groups: np.ndarray | None = None
+
+    def whole(self) -> np.ndarray:
+        """Which rows (n,) are all finite numbers."""
+        return np.isfinite(self.values).all(axis=1)
+
+    def take(self, rows: np.ndarray) -> Rows:
+        return Rows(*(None if array is None else array[rows] for array in self))
 
 
 def import_features(
@@ -94,18 +108,22 @@ def import_features(
     workspace.checked_name(name, "dataset name")
     workspace.checked_name(backbone, "backbone name")
     found = read(path, labels)
-    values, joined = found.values, None
+    whole = found.whole()
+    values, joined, skipped = found.values, None, []
     if name in datasets.names() and not replace:
         dataset = datasets.load(name)
         _refuse_taken(dataset, backbone)
         joined = join(dataset, len(values), found.images, found.labels, Path(path).name)
-        values, image_ids = values[joined.rows], joined.image_ids
+        kept = whole[joined.rows]
+        values, image_ids = values[joined.rows[kept]], joined.image_ids[kept]
         class_ids = dataset.image_class_ids()[image_ids]
+        skipped = [{"image_id": int(i), "path": "", "reason": _BROKEN} for i in joined.image_ids[~kept]]
     else:
         if found.labels is None:
             raise _no_labels(Path(path), len(values))
+        found = found.take(whole)
+        values, image_ids = found.values, np.arange(len(found.values))
         class_names, class_ids, nodes = _classes(found.labels, like, split)
-        image_ids = np.arange(len(values))
         dataset = _dataset(name, title, Path(path), class_names, class_ids, nodes, like, found)
     key = {
         "version": store.VERSION,
@@ -117,7 +135,7 @@ def import_features(
         "imported": Path(path).name,
     }
     earlier = store.stored_paths(name)
-    where = store.save(key, backbone, values, image_ids, class_ids)
+    where = store.save(key, backbone, values, image_ids, class_ids, skipped)
     if joined is None:
         try:
             from fsviz.datasets.saved import save_dataset
@@ -128,7 +146,25 @@ def import_features(
                 store.remove(key, backbone)
             raise
         store.forget([p for p in earlier if p != where])  # features of the dataset that was replaced
-    return Imported(dataset, backbone, len(values), int(values.shape[1]), joined, where)
+    notes = _notes(whole, values, store.precision(key, backbone))
+    return Imported(dataset, backbone, len(values), int(values.shape[1]), joined, where, notes)
+
+
+def _notes(whole: np.ndarray, values: np.ndarray, precision: str) -> tuple[str, ...]:
+    notes = []
+    if not whole.all():
+        notes.append(
+            f"{int((~whole).sum()):,} of {len(whole):,} rows hold NaN, infinity or numbers beyond float32 and were "
+            f"left out; the first is row {int(np.argmin(whole))} (from 0)."
+        )
+    if precision:
+        notes.append(f"The features are {precision}.")
+    if values.dtype == np.float16 and (lost := share_lost_before(values)) > LOST:
+        notes.append(
+            f"The file is in float16, whose steps are {lost:.1%} of the distance between images: some of what tells "
+            "them apart may be lost already. Where you have the features in float32, import those."
+        )
+    return tuple(notes)
 
 
 def read(path: str | Path, labels: str | Path | None = None) -> Rows:
@@ -372,19 +408,28 @@ def _checked(values: np.ndarray, path: Path) -> np.ndarray:
         )
     if not values.size:
         raise BadInput(f"{path.name} holds no features: its shape is {values.shape}.")
-    broken = ~np.isfinite(values).all(axis=1)
-    if broken.any():
-        raise BadInput(
-            f"Features must be finite numbers. {int(broken.sum())} of {len(values)} rows of {path.name} hold NaN or "
-            f"infinity, the first is row {int(np.argmax(broken))} (from 0). Leave those images out."
-        )
-    if values.dtype == np.float16:
-        return values
     with np.errstate(over="ignore"):
-        single = values.astype(np.float32)
-    if not np.isfinite(single).all():
-        raise BadInput(f"{path.name} holds numbers beyond the range of float32. Scale the features first.")
-    return single
+        kept = values if values.dtype == np.float16 else values.astype(np.float32)
+    whole = np.isfinite(kept).all(axis=1)
+    lost = share_lost([values[whole]], kept.dtype.type)
+    if 2 * whole.sum() < len(values):
+        if 2 * np.isfinite(values).all(axis=1).sum() < len(values):
+            cause = "NaN or infinity: what made them is broken. Make them again; a few such rows would be left out."
+        else:
+            cause = f"numbers beyond float32, which ends at 3.4e38. {_SAVE} X / numpy.abs(X).max()."
+        raise BadInput(f"{int((~whole).sum()):,} of {len(values):,} rows of {path.name} hold {cause}")
+    if len(values) > 1 and (values[whole] == values[whole][0]).all():
+        raise BadInput(
+            f"All rows of {path.name} are the same, so nothing tells its images apart. Check that the features of "
+            "different images were saved, and make them again."
+        )
+    if lost > LOST:
+        tiny = np.abs(values[whole]).max() < 1e-30
+        raise BadInput(
+            f"float32 keeps too few digits of the numbers of {path.name}: it would move images by {lost:.0%} of the "
+            f"distance between them. {_SAVE} {'X / numpy.abs(X).max()' if tiny else 'X - X.mean(0)'}."
+        )
+    return kept
 
 
 def _checked_labels(labels: np.ndarray, n: int, path: Path) -> np.ndarray:
@@ -518,5 +563,6 @@ def describe(imported: Imported) -> dict[str, Any]:
         "joined": "" if joined is None else joined.sentence(),
         "joined_by": None if joined is None else joined.by,
         "unmatched": [] if joined is None else list(joined.lost),
+        "notes": list(imported.notes),
         "path": str(imported.path),
     }

@@ -1,7 +1,7 @@
 """Features on disk: what ships with the demo, and the workspace.
 
 workspace/features/DATASET/BACKBONE-DIGEST/
-    values.npy     (n, D) float16 (float32 where the numbers need it), memory-mapped when loaded
+    values.npy     (n, D) float16 (float32 where that would lose: `precision`), memory-mapped when loaded
     rows.parquet   image_id and class_id of every row
     about.json     the key (every input the values depend on), images that were skipped, and how it was made
 workspace/features/DATASET/.partial-128-BACKBONE-DIGEST/
@@ -31,13 +31,13 @@ import pandas as pd
 
 from fsviz import workspace
 from fsviz.errors import BadInput, FsvizError, Missing, WorkspaceError
+from fsviz.features.precision import LOST, share_lost, share_lost_before
 from fsviz.records import Dataset, Features, remake_features
 
 VERSION = 1
 SHARD = 128  # images; a kill loses at most this many
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "demo" / "features"
 IMPORTED = "imported"
-_LARGEST_HALF = 60_000.0
 _prints: dict[int, tuple[weakref.ref[Dataset], str]] = {}  # a record never changes, so it is hashed once
 
 
@@ -96,9 +96,10 @@ def available(dataset: Dataset) -> list[str]:
 
 
 def is_readable(dataset: Dataset, backbone: str) -> bool:
-    """Whether `load` would give features: damaged ones may be made again under the same name."""
+    """Whether `load` would give features that are all numbers: others may be made again under the same name."""
     try:
-        return len(load(dataset, backbone).values) > 0
+        values = load(dataset, backbone).values
+        return len(values) > 0 and bool(np.isfinite(values).all())
     except FsvizError:
         return False
 
@@ -160,6 +161,11 @@ def is_stored(key: Mapping[str, Any], label: str) -> bool:
     return about is not None and _is_whole(about)
 
 
+def precision(key: Mapping[str, Any], label: str) -> str:
+    """Why the features with this key are kept in float32, for a person; "" where float16 does or nothing is known."""
+    return str((find(key, label) or {}).get("precision", ""))
+
+
 def open_found(about: Mapping[str, Any]) -> Features:
     """The features that `find` found."""
     return _open(about)
@@ -192,7 +198,8 @@ def save(
     facts: Mapping[str, Any] | None = None,
 ) -> Path:
     """Stores finished features."""
-    return _write(key, label, [values], _fits_half(values), image_ids, class_ids, skipped, facts or {})
+    lost = share_lost([values], np.float16)
+    return _write(key, label, [values], lost, image_ids, class_ids, skipped, facts or {})
 
 
 # Shards of an extraction that is under way
@@ -239,16 +246,16 @@ def join(
 ) -> Path:
     """Stores all shards as the finished features. `shards` is called more than once: they are never all in memory."""
     paths = dataset.images["path"].astype(str).to_numpy() if "path" in dataset.images else None
-    image_ids, skipped, half = [], [], True
+    image_ids, skipped = [], []
     for shard in shards():
         image_ids.append(shard.image_ids)
-        half = half and _fits_half(shard.values)
         for image_id, reason in shard.skipped:
             where = "" if paths is None else str(paths[image_id])
             skipped.append({"image_id": image_id, "path": where, "reason": reason})
     ids = np.concatenate(image_ids)
+    lost = share_lost((shard.values for shard in shards()), np.float16)
     values = (shard.values for shard in shards())
-    return _write(key, label, values, half, ids, dataset.image_class_ids()[ids], skipped, facts)
+    return _write(key, label, values, lost, ids, dataset.image_class_ids()[ids], skipped, facts)
 
 
 def each_shard(key: Mapping[str, Any], label: str, n_images: int) -> Iterator[Shard]:
@@ -311,15 +318,20 @@ def locked(key: Mapping[str, Any], label: str, wait: bool = False) -> Iterator[N
 # Private steps
 
 
-def _fits_half(values: np.ndarray) -> bool:
-    return float(np.abs(values).max(initial=0)) < _LARGEST_HALF
+def _kept(lost: float) -> str:
+    """Why features are stored in float32, for a person; "" where float16 does."""
+    if lost <= LOST:
+        return ""
+    if not np.isfinite(lost):
+        return "kept in float32: beyond the range of float16"
+    return f"kept in float32: float16 would move images by {lost:.1%} of the distance between them"
 
 
 def _write(
     key: Mapping[str, Any],
     label: str,
     parts: Iterable[np.ndarray],
-    half: bool,
+    lost: float,
     image_ids: np.ndarray,
     class_ids: np.ndarray,
     skipped: Sequence[Mapping[str, Any]],
@@ -329,13 +341,15 @@ def _write(
     parts = iter(parts)
     first = next(parts)
     dims = first.shape[1]
-    dtype = np.dtype(np.float16 if half else np.float32)
+    kept = _kept(lost)
+    dtype = np.dtype(np.float32 if kept else np.float16)
     about = {
         "key": dict(key),
         "label": label,
         "n_images": len(image_ids),
         "dims": dims,
         "dtype": dtype.name,
+        "precision": kept,
         "skipped": list(skipped),
         "created": time.time(),
         **facts,
@@ -360,6 +374,8 @@ def _open(about: Mapping[str, Any]) -> Features:
         if values.ndim != 2 or len(values) != len(rows):
             raise ValueError(f"{values.shape} values for {len(rows)} rows")
         ids, classes = rows["image_id"].to_numpy(np.int64), rows["class_id"].to_numpy(np.int64)
+        if "precision" not in about and values.dtype == np.float16 and share_lost_before(values) > LOST:
+            raise ValueError("float16 keeps too few digits of them")
     except (OSError, ValueError, KeyError, EOFError) as error:
         again = remake_features(str(about["key"].get("dataset")), str(about["label"]), about["key"])
         raise WorkspaceError(
@@ -420,6 +436,7 @@ def _row(about: Mapping[str, Any], path: Path, origin: str) -> dict[str, Any]:
         "dims": about.get("dims"),
         "skipped": len(about.get("skipped", ())),
         "dtype": about.get("dtype"),
+        "precision": about.get("precision", ""),
         "origin": origin,
         "warning": key.get("warning", ""),
         "damaged": origin == "workspace" and not _is_whole({**about, "path": str(path)}),

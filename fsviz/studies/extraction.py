@@ -103,14 +103,15 @@ def summarise(spec: Mapping[str, Any], chunks: Iterable[Mapping[str, np.ndarray]
 def finish(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """The summary, after storing the features of all chunks."""
     from fsviz.features.device import describe as in_words
-    from fsviz.features.extraction import store_shards
+    from fsviz.features.extraction import key_of, store_shards
 
     def shards() -> Iterator[store.Shard]:
         return (store.Shard(chunk["values"], chunk["image_ids"], _skipped(chunk)) for chunk in chunks)
 
     backbone = _backbone(*_backbone_choice(spec))
     store_shards(_dataset(spec), backbone, shards, {"device": in_words(backbone.device)})
-    return summarise(spec, chunks)
+    precision = store.precision(key_of(_dataset(spec), backbone), backbone.label)
+    return summarise(spec, chunks) | {"precision": precision}
 
 
 def _skipped(chunk: Mapping[str, np.ndarray]) -> tuple[tuple[int, str], ...]:
@@ -138,6 +139,7 @@ def extract_now(
         "resumed": done.resumed,
         "device": done.device,
         "warning": done.warning,
+        "precision": done.precision,
         "path": str(done.path),
     }
 

@@ -100,13 +100,75 @@ def test_pickles_inside_other_files_are_refused_too(tmp_path: Path) -> None:
         read(tmp_path / "x.pt")
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_features_that_are_no_numbers_are_refused(tmp_path: Path, bad: float) -> None:
-    values = X.copy()
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
+def test_rows_that_are_no_numbers_are_left_out_and_counted(home: Path, tmp_path: Path, bad: float) -> None:
+    values = X.astype(np.float64)
     values[3, 1] = bad
     np.savez(tmp_path / "x.npz", features=values, labels=Y)
-    with pytest.raises(BadInput, match=r"1 of 6 rows .* row 3"):
-        read(tmp_path / "x.npz")
+    made = import_features("own", tmp_path / "x.npz")
+    assert made.n_images == 5
+    assert made.notes[0].startswith("1 of 6 rows hold NaN") and "row 3" in made.notes[0]
+    stored = features.load(datasets.load("own"), "imported")
+    np.testing.assert_allclose(stored.values, np.delete(X, 3, axis=0), rtol=1e-3)
+    assert made.dataset.image_class_ids().tolist() == np.delete(Y, 3).tolist()
+    # joining a dataset, the other images keep their own features
+    joined = import_features("own", write(tmp_path / "plain.npz"), backbone="second", replace=True)
+    assert joined.n_images == 6
+    np.savez(tmp_path / "x.npz", features=values, labels=Y)
+    third = import_features("own", tmp_path / "x.npz", backbone="third")
+    stored = features.load(datasets.load("own"), "third")
+    assert (third.n_images, stored.image_ids.tolist()) == (5, [0, 1, 2, 4, 5])
+    np.testing.assert_allclose(stored.values[3], X[4], rtol=1e-3)
+
+
+BASE = np.random.default_rng(1).normal(size=(60, 8))
+
+
+@pytest.mark.parametrize(
+    ("values", "message", "remedy"),
+    [
+        (np.full((60, 8), 3.5), "All rows .* are the same", ""),
+        (np.full((60, 8), np.nan), "60 of 60 rows .* hold NaN", ""),
+        (BASE * 1e300, "beyond float32, which ends at 3.4e38", "X / numpy.abs(X).max()"),
+        (BASE * 1e-60, "too few digits", "X / numpy.abs(X).max()"),
+        (BASE + 1e9, "too few digits", "X - X.mean(0)"),
+    ],
+    ids=["constant", "no numbers", "huge", "tiny", "moved"],
+)
+def test_what_cannot_be_evaluated_is_refused_and_the_advice_helps(
+    home: Path, tmp_path: Path, values: np.ndarray, message: str, remedy: str
+) -> None:
+    labels = np.arange(60) % 3
+    np.savez(tmp_path / "x.npz", features=values, labels=labels)
+    with pytest.raises(BadInput, match=message) as refused:
+        import_features("own", tmp_path / "x.npz")
+    assert str(refused.value).endswith(f"{remedy}.")
+    assert "own" not in datasets.names()
+    if remedy:
+        np.savez(tmp_path / "x.npz", features=eval(remedy, {"X": values, "numpy": np}), labels=labels)
+        assert import_features("own", tmp_path / "x.npz").n_images == 60
+        stored = np.asarray(features.load(datasets.load("own"), "imported").values, np.float64)
+        centred = BASE - BASE.mean(0)
+        assert np.corrcoef((stored - stored.mean(0)).ravel(), centred.ravel())[0, 1] > 0.9999
+
+
+def test_a_constant_column_or_class_is_harmless(tmp_path: Path) -> None:
+    values = X.copy()
+    values[:, 2] = 7.0
+    values[Y == 1] = values[Y == 1][0]
+    np.savez(tmp_path / "x.npz", features=values, labels=Y)
+    assert np.array_equal(read(tmp_path / "x.npz").values, values)
+
+
+def test_moved_features_are_kept_in_float32_and_it_is_said(home: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", features=BASE.astype(np.float32) + 1000, labels=np.arange(60) % 3)
+    made = import_features("own", tmp_path / "x.npz")
+    assert "kept in float32: float16 would move images by" in made.notes[0]
+    stored = features.load(datasets.load("own"), "imported")
+    assert np.array_equal(stored.values, BASE.astype(np.float32) + 1000)
+    np.savez(tmp_path / "x.npz", features=(BASE + 1000).astype(np.float16), labels=np.arange(60) % 3)
+    coarse = import_features("own", tmp_path / "x.npz", replace=True)
+    assert "The file is in float16" in coarse.notes[0]
 
 
 @pytest.mark.parametrize(

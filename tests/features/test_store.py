@@ -54,6 +54,65 @@ def test_large_numbers_stay_in_single_precision(make_dataset) -> None:
     assert np.array_equal(loaded.values, values)
 
 
+@pytest.mark.parametrize(
+    ("scale", "shift", "dtype"),
+    [
+        *((1, 0, np.float16), (1e-3, 0, np.float16), (1e3, 0, np.float16), (1, 4, np.float16)),
+        *((1e-6, 0, np.float32), (1e5, 0, np.float32), (1, 1000, np.float32)),
+    ],
+)
+def test_float16_is_used_where_it_keeps_what_tells_images_apart(
+    make_dataset, scale: float, shift: float, dtype: type
+) -> None:
+    dataset = make_dataset(200)
+    plain = np.random.default_rng(0).normal(size=(200, 16))
+    values = (plain * scale + shift).astype(np.float32)
+    store.save(key_for(dataset), "net", values, np.arange(200), dataset.image_class_ids())
+    loaded = features.load(dataset, "net")
+    assert loaded.values.dtype == dtype
+    note = next(row["precision"] for row in features.list_features() if row["dataset"] == "toy")
+    assert note.startswith("kept in float32") == (dtype == np.float32)
+    # nearest neighbours stay, whatever was chosen
+    stored = np.asarray(loaded.values, np.float64)
+    for table in (values.astype(np.float64), stored):
+        table -= table.mean(0)
+    assert (_nearest(stored) == _nearest(values.astype(np.float64))).mean() > 0.98
+
+
+def _nearest(values: np.ndarray) -> np.ndarray:
+    apart = ((values[:, None] - values) ** 2).sum(-1)
+    np.fill_diagonal(apart, np.inf)
+    return apart.argmin(1)
+
+
+def test_shards_are_looked_at_together(make_dataset) -> None:
+    """One of three shards needs float32."""
+    dataset = make_dataset(3 * store.SHARD)
+    values = np.random.default_rng(0).normal(size=(3 * store.SHARD, 8)).astype(np.float32)
+    values[store.SHARD : 2 * store.SHARD] += 1000
+    ids = np.arange(len(values))
+    shards = [store.Shard(values[part], ids[part], ()) for part in np.split(ids, 3)]
+    store.join(key_for(dataset), "net", dataset, lambda: iter(shards), {})
+    assert np.array_equal(features.load(dataset, "net").values, values)
+
+
+def test_features_that_were_rounded_too_much_before_this_was_looked_at_are_refused(make_dataset) -> None:
+    dataset = make_dataset(40)
+    values = np.random.default_rng(0).normal(size=(40, 8)).astype(np.float32)
+    for shift, lost in ((0, False), (1000, True)):
+        path = store.save(key_for(dataset), "net", values, np.arange(40), dataset.image_class_ids())
+        np.save(path / "values.npy", (values + shift).astype(np.float16))
+        about = json.loads((path / "about.json").read_text())
+        del about["precision"]
+        (path / "about.json").write_text(json.dumps(about))
+        if lost:
+            with pytest.raises(WorkspaceError, match=r"too few digits.*'python -m fsviz extract toy .*--again'"):
+                features.load(dataset, "net")
+            assert not store.is_stored(key_for(dataset), "net")  # so that the command makes them again
+        else:
+            assert features.load(dataset, "net").values.dtype == np.float16
+
+
 def test_missing_features_say_the_command(make_dataset) -> None:
     dataset = make_dataset(4)
     with pytest.raises(Missing, match="python -m fsviz extract toy --backbone resnet12"):

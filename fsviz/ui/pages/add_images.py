@@ -554,6 +554,7 @@ def _ended(run: jobs.Run) -> None:
         st.caption(
             f"Last extraction: {summary.get('n_images', 0):,} images under {backbone}, {summary.get('dims')} numbers "
             f"each, in {_duration(run.seconds)}; {len(skipped):,} images could not be read."
+            + (f" They are {plain(summary['precision'])}." if summary.get("precision") else "")
         )
         if skipped:
             with st.expander("Images that could not be read", icon="⚠️"):
@@ -615,6 +616,6 @@ def _import() -> None:
             f"{made['dims']:,} numbers each, as {plain(made['backbone'])}.",
             icon="✅",
         )
-        if made["joined"]:
-            st.caption(plain(made["joined"]))
+        for note in filter(None, (made["joined"], *made["notes"])):
+            st.caption(plain(note))
         _doors(shell.load_dataset(made["dataset"]))
