@@ -10,6 +10,7 @@ import numpy as np
 
 from fsviz import methods
 from fsviz.errors import BadInput, Missing, NotFinite
+from fsviz.methods.declaration import UNIT_LENGTH
 from fsviz.numerics import LARGE, needs_double
 from fsviz.records import PAD, Features, Predictions, Progress, Tasks
 
@@ -51,8 +52,9 @@ def evaluate(
     drawn = tasks.support.size + tasks.query.size
     check_each_chunk = drawn < len(table)
     largest = LARGE if check_each_chunk else _largest_in_table(features)
+    unit_length = settings.pop(UNIT_LENGTH.name)
     if chosen.wants_centre:
-        mean = features_mean(features) if centre is None else np.asarray(centre, dtype=np.float64)
+        mean = features_mean(features, unit_length=unit_length) if centre is None else np.asarray(centre, np.float64)
         settings["centre"] = torch.from_numpy(np.ascontiguousarray(mean)).to(place)
 
     n_tasks, n_way, n_shot = tasks.support.shape
@@ -62,7 +64,7 @@ def evaluate(
     chunk = max(1, min(int(chunk), n_tasks))
     row_of = _row_lookup(features)
     supports, queries = _Gatherer(table, chunk * n_way * n_shot), _Gatherer(table, chunk * n_way * n_query)
-    predict = chosen.load()
+    predict = _on_unit_length(chosen.load()) if unit_length else chosen.load()
 
     answer = Predictions.blank((n_tasks, n_way, n_query))
     with torch.inference_mode():
@@ -147,13 +149,28 @@ def chunk_size(n_way: int, n_shot: int, n_query: int, dims: int, pairwise: bool 
     return int(np.clip(min(fits, CPU_GATHERED // (4 * images * dims)), 1, CPU_CHUNK))
 
 
-def features_mean(features: Features, class_ids: np.ndarray | None = None) -> np.ndarray:
-    """Mean features (D,) over all images, or those of some classes, read in blocks."""
+def _on_unit_length(predict: Callable[..., Any]) -> Callable[..., Any]:
+    """The same method on features that are scaled to length one first."""
+    from fsviz.methods.geometry import unit
+
+    def predict_units(support: Any, support_mask: Any, query: Any, query_mask: Any, **settings: Any) -> Any:
+        return predict(unit(support), support_mask, unit(query), query_mask, **settings)
+
+    return predict_units
+
+
+def features_mean(
+    features: Features, class_ids: np.ndarray | None = None, unit_length: bool = False
+) -> np.ndarray:
+    """Mean features (D,) over all images, or those of some classes, read in blocks; of length one first where asked."""
     total, count = np.zeros(features.values.shape[1]), 0
     for start in range(0, len(features.values), _BLOCK):
         block = features.values[start : start + _BLOCK]
         if class_ids is not None:
             block = block[np.isin(features.class_ids[start : start + _BLOCK], class_ids)]
+        if unit_length:
+            block = np.asarray(block, dtype=np.float64)
+            block = block / np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-100)
         total += block.sum(0, dtype=np.float64)
         count += len(block)
     return total / max(count, 1)
