@@ -17,6 +17,7 @@ from fsviz.records import PAD, Features, Predictions, Progress, Tasks
 MEMORY = 256 * 2**20  # bytes of work space a chunk may take; a constant, so that the same run has the same chunks
 CPU_CHUNK, GPU_CHUNK = 64, 1024  # tasks at most: more leave a CPU's caches, fewer cost more calls
 CPU_GATHERED = 16 * 2**20  # bytes of features in a chunk on a CPU: large tasks gain nothing from company
+_SMALL = 1e-2
 _BLOCK = 4096  # rows or tasks looked at together while checking
 
 
@@ -84,6 +85,8 @@ def evaluate(
             double = needs_double(_one_per_way(support, support_mask))
             if largest > LARGE:
                 double |= _largest_of(images) > LARGE
+            if chosen.scale_free is None:  # its steps carry prototypes far away from features as small as this
+                double |= _largest_of(images) < _SMALL
             scores = _scores(predict, images, double, place, settings)
             cause = partial(_cause, images)
             said = predictions_from(scores, masks[0].any(2), query_mask, chosen.title, cause, first + start)
@@ -159,9 +162,7 @@ def _on_unit_length(predict: Callable[..., Any]) -> Callable[..., Any]:
     return predict_units
 
 
-def features_mean(
-    features: Features, class_ids: np.ndarray | None = None, unit_length: bool = False
-) -> np.ndarray:
+def features_mean(features: Features, class_ids: np.ndarray | None = None, unit_length: bool = False) -> np.ndarray:
     """Mean features (D,) over all images, or those of some classes, read in blocks; of length one first where asked."""
     total, count = np.zeros(features.values.shape[1]), 0
     for start in range(0, len(features.values), _BLOCK):

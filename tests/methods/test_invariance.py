@@ -74,7 +74,7 @@ def test_predictions_are_those_of_double_precision(name: str, change: str) -> No
     assert np.array_equal(got.predicted, expected)
     assert np.array_equal(got.rank == 0, expected == np.arange(N_WAY)[:, None])
     if change == "as they are":
-        assert 0.4 < (got.rank == 0).mean() < 0.98  # neither chance nor trivial
+        assert 0.3 < (got.rank == 0).mean() < 0.98  # neither chance nor trivial
 
 
 @pytest.mark.parametrize(("name", "parameters"), STEPPING, ids=lambda v: v if isinstance(v, str) else str(v or ""))
