@@ -46,5 +46,9 @@ class WorkspaceError(FsvizError):
     """The workspace folder cannot be read or written."""
 
 
+class NotAllowed(FsvizError):
+    """Something that visitors of a shared server may not do."""
+
+
 class Cancelled(FsvizError):
     """The user stopped a long piece of work."""

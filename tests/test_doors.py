@@ -21,6 +21,7 @@ DOORS: dict[str, set[str]] = {
     "records": set(),
     "numerics": set(),
     "workspace": set(),
+    "sharing": set(),
     "datasets": {"records", "workspace"},
     "features": {"datasets", "records", "workspace"},
     "taxonomy": {"records"},
@@ -33,8 +34,8 @@ DOORS: dict[str, set[str]] = {
     "studies": ENGINE | {"records", "numerics", "workspace"},
     "jobs": {"studies", "records", "workspace"},
     "ui": {"jobs", "studies", "figures", "reports", "records", "workspace", "datasets", "features", "taxonomy"}
-    | {"methods", "sampling"},
-    "cli": ENGINE | {"studies", "jobs", "reports", "records", "numerics", "workspace"},
+    | {"methods", "sampling", "sharing"},
+    "cli": ENGINE | {"studies", "jobs", "reports", "records", "numerics", "workspace", "sharing"},
 }
 STREAMLIT_ROOMS = {"ui"}
 NO_DISK = {"records", "settings", "numerics", "methods", "figures"}

@@ -48,6 +48,7 @@ def inspect(
     check: bool = True,
     progress: Progress | None = None,
     groups: str = "auto",
+    confined: bool = False,
 ) -> Preview:
     """Looks at a folder, a CSV table or a JSON spec and reports what it holds; writes nothing.
 
@@ -57,6 +58,8 @@ def inspect(
     check        look into every file (else broken ones show up later)
     groups       which images stay on one side of a task: "auto" (a table's column group, else copies of a picture),
                  "folder" (also the images of one folder: root/class/video/frame) or "none"
+    confined     a list may only name what lies below its own folder, or below `images`; else class folders of a JSON
+                 spec may lie anywhere
     """
     path = _existing(path)
     images = None if images is None else _existing(images)
@@ -64,10 +67,12 @@ def inspect(
         raise BadInput(f"The images folder must be a folder. Got the file {images}.")
     if path.is_dir():
         path = _only_folder_inside(path)
+        images = path if confined and images is None else images
         listed = tables.list_files(path)
         if listed and not _has_class_folders(path):
             return tables.inspect_files(listed, images, columns, check, progress, groups)
         return _inspect_folder(path, first_level, check, progress, groups)
+    images = path.parent if confined and images is None else images
     if path.suffix.lower() in (".csv", ".tsv", ".txt", ".json"):
         return tables.inspect_files({"": path}, images, columns, check, progress, groups)
     raise BadInput(

@@ -42,16 +42,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-def start_app(home: Path, log: Path) -> tuple[subprocess.Popen, str]:
-    """Starts the app as README says, on a free port with its own workspace; returns when it answers."""
+def start_app(home: Path, log: Path, *words: str, **environment: str) -> tuple[subprocess.Popen, str]:
+    """Starts the app on a free port with its own workspace; returns when it answers.
+
+    words  what is run after `python -m`, before the port; as README says unless given
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    command += ["--server.headless", "true"]
+    words = words or ("streamlit", "run", "app.py", "--server.headless", "true")
+    command = [sys.executable, "-m", *words, "--port" if words[0] == "fsviz" else "--server.port", str(port)]
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, "FSVIZ_HOME": str(home)}, stdout=out, stderr=subprocess.STDOUT
+            command,
+            cwd=ROOT,
+            env={**os.environ, "FSVIZ_HOME": str(home), **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
         )
     url = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + PATIENCE / 1000
@@ -67,9 +75,9 @@ def start_app(home: Path, log: Path) -> tuple[subprocess.Popen, str]:
 
 
 @contextmanager
-def serving(home: Path) -> Iterator[str]:
-    """URL of an app that runs on this workspace inside the block."""
-    process, url = start_app(home, home.parent / "log.txt")
+def serving(home: Path, *words: str, **environment: str) -> Iterator[str]:
+    """URL of an app that runs on this workspace inside the block; words and environment as for `start_app`."""
+    process, url = start_app(home, home.parent / "log.txt", *words, **environment)
     try:
         yield url
     finally:

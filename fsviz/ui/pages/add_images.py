@@ -24,7 +24,7 @@ from fsviz.errors import FsvizError
 from fsviz.records import Dataset
 from fsviz.studies import extraction, own_images, torchvision_sets
 from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
-from fsviz.ui.parts import shell
+from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -41,6 +41,9 @@ GROUPED = {
 
 
 def show(dataset: Dataset) -> None:
+    if not access.may("save"):
+        st.info(access.reason("save"), icon="🔒")
+        return
     choice = st.segmented_control(
         "What do you want to do?",
         (ADD, EXTRACT, IMPORT),
@@ -67,9 +70,11 @@ def _add(dataset: Dataset) -> None:
         _saved(dataset)
         return
     st.subheader("1 · Where are the images?", anchor=False)
+    sources = (*((FOLDER,) if access.may("paths") else ()), UPLOAD, DOWNLOAD)
     where = st.segmented_control(
-        "Source", (FOLDER, UPLOAD, DOWNLOAD), default=FOLDER, key="source", required=True, label_visibility="collapsed"
+        "Source", sources, default=sources[0], key="source", required=True, label_visibility="collapsed"
     )
+    access.deny("paths")
     if where == UPLOAD:
         preview, upload = _from_upload()
     elif where == DOWNLOAD:
@@ -94,6 +99,7 @@ def _from_path() -> Preview | None:
         placeholder="/home/you/pictures/pets",
         help="The images stay where they are; only a table that points to them is written.",
     )
+    access.say_folders()
     with st.expander("Options for tables and folders"):
         one, two, three = st.columns(3)
         images = one.text_input("Images folder (where the paths of a table start)", key="images_folder")
@@ -106,12 +112,12 @@ def _from_path() -> Preview | None:
     if not path.strip():
         return None
     options = {
-        "images": images.strip() or None,
+        "images": access.path(images.strip()) if images.strip() else None,
         "first_level": first,
         "groups": groups,
         "columns": {part: name for part, name in parts.items() if name},
     }
-    return _look(path.strip(), **options)
+    return _look("paths", access.path(path.strip()), **options)
 
 
 def _groups_choice() -> str:
@@ -135,9 +141,9 @@ def _from_upload() -> tuple[Preview | None, Path | None]:
         return None, None
     groups = _groups_choice()
     with st.spinner("Checking and unpacking the archive …"):
-        place = uploads.unpack(archive)
+        place = access.do("upload", uploads.unpack, archive)
     with uploads.kept_if_usable(place):
-        return _look(str(place), groups=groups), place
+        return _look("upload", str(place), groups=groups), place
 
 
 def _from_download() -> Preview | None:
@@ -145,11 +151,11 @@ def _from_download() -> Preview | None:
     name = st.selectbox("Dataset", torchvision_sets.names(), key="torchvision")
     if st.button("Download and look", key="download") or st.session_state.get("fetched") == name:
         st.session_state["fetched"] = name
-        return _look(f"torchvision:{name}")
+        return _look("download", f"torchvision:{name}")
     return None
 
 
-def _look(path: str, **options: Any) -> Preview | None:
+def _look(action: str, path: str, **options: Any) -> Preview | None:
     """The preview of a path, kept until the path, the options or the wish to look again change."""
     request = (path, repr(sorted(options.items(), key=str)))
     kept = st.session_state.get("preview")
@@ -166,8 +172,11 @@ def _look(path: str, **options: Any) -> Preview | None:
         bar = st.progress(0.0, "Reading the folder …")
         st.button("Stop", key="stop", on_click=_stop, args=(request,))
     try:
-        preview = own_images.find(
+        preview = access.do(
+            action,
+            own_images.find,
             path,
+            confined=action == "upload" or access.is_confined(),
             progress=lambda done, total, message: bar.progress(
                 done / max(total, 1), f"{message.capitalize()}: {done:,} of {total:,}"
             ),
@@ -232,7 +241,7 @@ def _mine() -> None:
 
 def _remove(name: str) -> None:
     try:
-        folders.remove_dataset(name)
+        access.do("delete", folders.remove_dataset, name)
     except FsvizError as error:
         shell.notice(str(error))
     if st.query_params.get("dataset") == name:
@@ -438,7 +447,9 @@ def _save(
         overwrite = st.checkbox(f"Replace the dataset {name} that is there already", key="replace")
     if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
         with st.spinner("Writing the dataset …"):
-            saved = own_images.save(name, preview, senses, edges, title, overwrite=overwrite, upload=upload)
+            saved = access.do(
+                "save", own_images.save, name, preview, senses, edges, title, overwrite=overwrite, upload=upload
+            )
         for key in ("preview", "fetched"):
             st.session_state.pop(key, None)
         st.session_state["added"] = saved.name
@@ -467,9 +478,8 @@ def _saved(dataset: Dataset) -> None:
 def _doors(dataset: Dataset) -> None:
     st.markdown("**Go on with this dataset**")
     with st.container(horizontal=True):
-        for page in shell.PAGES[1:-1]:
-            if (shell.ROOT / page.file).exists():
-                st.page_link(page.file, label=page.label, icon=page.icon, query_params=shell.link(dataset))
+        for page in shell.pages()[1:-1]:
+            st.page_link(page.file, label=page.label, icon=page.icon, query_params=shell.link(dataset))
 
 
 # Features
@@ -508,7 +518,8 @@ def _extract(dataset: Dataset) -> None:
     active = run is not None and run.active
     if right.button("Extract features", key="extract", type="primary", disabled=active, width="stretch"):
         with st.spinner("Loading the backbone …"):
-            jobs.submit({"study": "extraction", "dataset": dataset.name, "backbone": backbone})
+            spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
+            access.do("run", jobs.submit, spec)
         st.rerun()
     st.caption(f"Runs on {extraction.device_in_words()}, in the background: you may close this page.")
     if run is not None:
@@ -543,7 +554,8 @@ def _progress(run_id: str) -> None:
         told += f", {_duration(time.time() - run.started)} so far"
     left, right = st.columns([5, 1], vertical_alignment="center")
     left.progress(min(1.0, done / total) if total else run.share_done, told)
-    right.button("Cancel", key="cancel_extraction", on_click=jobs.cancel, args=(run_id,), width="stretch")
+    stop = ("run", jobs.cancel, run_id)
+    right.button("Cancel", key="cancel_extraction", on_click=access.do, args=stop, width="stretch")
 
 
 def _ended(run: jobs.Run) -> None:
@@ -562,7 +574,7 @@ def _ended(run: jobs.Run) -> None:
         return
     st.warning(f"The extraction under {backbone} was {run.state}. {plain(run.error or '')}", icon="⚠️")
     if run.resumable and st.button("Go on where it stopped", key="resume_extraction"):
-        jobs.resume(run.id)
+        access.do("run", jobs.resume, run.id)
         st.rerun()
 
 
@@ -578,12 +590,16 @@ def _duration(seconds: float) -> str:
 
 def _import() -> None:
     st.subheader("Features that you have already", anchor=False)
+    if not access.may("paths"):
+        access.deny("paths")
+        return
     st.caption(
         "npz or npy with labels, easyfsl parquet (embedding, class_name), HDF5 (all_feats, all_labels), or a torch "
         "file of tensors. Pickles are refused, because opening one can run any code. To join a dataset that is here, "
         "give its name: rows find their images by a column or array of paths (path, image) or of image ids."
     )
     path = st.text_input("File of features", key="features_file", placeholder="/home/you/features.npz").strip()
+    access.say_folders()
     one, two, three = st.columns(3)
     labels = one.text_input("File of labels, or of paths and labels (for .npy)", key="labels_file").strip()
     likes = ["(none)", *(n for n in datasets.names() if n not in ("demo", "digits"))]
@@ -599,10 +615,12 @@ def _import() -> None:
     replace = st.checkbox("Replace a dataset of the same name", key="features_replace")
     if six.button("Import", type="primary", key="import", disabled=not path, width="stretch"):
         with st.spinner("Reading the features …"):
-            made = own_images.import_features(
+            made = access.do(
+                "save",
+                own_images.import_features,
                 name,
-                path,
-                labels=labels or None,
+                access.path(path),
+                labels=access.path(labels) if labels else None,
                 like=parent,
                 split=None if split == "(every class)" else split,
                 backbone=backbone,

@@ -16,7 +16,7 @@ from fsviz.figures import runs as figures
 from fsviz.records import Dataset, Predictions, Testbed
 from fsviz.sampling.samplers.semantic import ALPHA, BETA
 from fsviz.studies import comparison, evaluate
-from fsviz.ui.parts import mistakes, run_panel, shell
+from fsviz.ui.parts import access, mistakes, run_panel, shell
 
 LOOK_TASKS = 200
 LOOK_SECONDS = 1.0  # a method whose first look would take longer waits for the run
@@ -42,7 +42,9 @@ def show(dataset: Dataset) -> None:
     start = st.container()
     if _first_look(dataset, spec):
         with start:  # filled after the answer: timing takes a moment
-            _start(spec, more)
+            if access.may("run"):
+                _start(spec, more)
+            access.deny("run")
 
 
 def _no_features(dataset: Dataset) -> None:
@@ -56,10 +58,10 @@ def _no_features(dataset: Dataset) -> None:
         icon="🧩",
     )
     run_panel.active_runs("extract", "extraction")
-    if st.button("Extract features with EfficientNet-Lite0", type="primary"):
-        jobs.submit(
-            {"study": "extraction", "dataset": dataset.name, "backbone": "efficientnet_lite0", "device": "auto"}
-        )
+    access.deny("run")
+    if access.may("run") and st.button("Extract features with EfficientNet-Lite0", type="primary"):
+        spec = {"study": "extraction", "dataset": dataset.name, "backbone": "efficientnet_lite0", "device": "auto"}
+        access.do("run", jobs.submit, spec)
         st.rerun()
     st.caption("Or in a terminal:")
     st.code(f"python -m fsviz extract {shlex.quote(dataset.name)} --backbone efficientnet_lite0", language="bash")
@@ -102,9 +104,9 @@ def _start(spec: dict[str, Any], more: list[str]) -> None:
         text, button, copy = st.columns([4, 1.4, 1.4], vertical_alignment="center")
         if button.button("Start the run", type="primary", width="stretch", key="start"):
             with st.spinner("Freezing the tasks and starting the run…"):
-                run_id = jobs.submit(spec)
+                run_id = access.do("run", jobs.submit, spec)
                 for name in more:
-                    jobs.submit({**spec, "testbed": name})
+                    access.do("run", jobs.submit, {**spec, "testbed": name})
             st.session_state["watched_run"] = run_id
             st.toast(f"Run {run_id} is on its way. You may close the browser.", icon="🚀")
             st.rerun(scope="app")
@@ -348,22 +350,32 @@ def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
     """A real, small evaluation of the chosen methods: headline, figure, mistakes. False when it is impossible."""
     stamp = datasets.stamp(dataset.name)
     part = json.dumps(_task_part(spec))
+    asked = spec.get("sampler")
+    if asked and not access.fits(LOOK_TASKS, LOOK_TASKS * asked["n_way"] * (asked["n_shot"] + asked["n_query"])):
+        return False
     try:
         testbed = _testbed(dataset.name, stamp, part)
     except FsvizError as error:
         st.error(shell.plain(str(error)), icon="⚠️")
         _offer_feasible(dataset, spec)
         return False
-    lines, answers, waiting = {}, {}, []
+    tasks = testbed.tasks
+    if not access.fits(len(tasks), tasks.support.size + tasks.query.size):
+        return False
+    lines, answers, waiting, spent = {}, {}, [], 0.0
     for which, entry in enumerate(evaluate.entries(spec)):
         guess = evaluate.guess_seconds(dataset, entry.backbone, entry.method, entry.parameters, testbed.tasks)
-        if guess > LOOK_SECONDS and len(lines):
+        spent += guess
+        if (guess > LOOK_SECONDS and len(lines)) or spent > access.limit("seconds"):
             waiting.append(entry.label)
             continue
         with st.spinner(f"{entry.label} on {len(testbed.tasks)} tasks…"):
             answer = _look(dataset.name, stamp, part, entry.backbone, entry.method, json.dumps(entry.parameters))
         line = comparison.line_of(entry, answer, testbed, which=which)
         lines[line.key], answers[line.key] = line, answer
+    if not lines:
+        st.info("This takes longer than visitors of this shared server may ask for. Choose a faster method.", icon="⏳")
+        return False
     named = comparison.named(list(lines.values()))
     table = comparison.table(list(lines.values()))
     top = table.loc[table["accuracy"].idxmax()]

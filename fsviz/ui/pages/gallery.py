@@ -287,12 +287,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
             f"Extract features on the page Add images, or run: `python -m fsviz extract {dataset.name}`",
             icon="🧩",
         )
-        st.page_link(
-            "pages/7_Add_images.py",
-            label="Extract features",
-            icon="➕",
-            query_params=shell.link(dataset, do="Extract features"),
-        )
+        shell.link_to_add_images("Extract features", shell.link(dataset, do="Extract features"))
         return
     backbone = known[0]
     if len(known) > 1:
@@ -350,7 +345,7 @@ def _class_list(dataset: Dataset) -> None:
         f"of them and add the folder on the page Add images, or run: `python -m fsviz add my_{dataset.name} PATH`",
         icon="🖼️",
     )
-    st.page_link("pages/7_Add_images.py", label="Add images", icon="➕")
+    shell.link_to_add_images()
     left, right = st.columns([3, 2], gap="large")
     with left:
         shown = table[["class_name", "split", "n_images"]].astype({"n_images": "float64"})

@@ -103,7 +103,7 @@ def _offers(dataset: Dataset) -> None:
 
 def _doors(dataset: Dataset) -> None:
     st.subheader("Ask a question", anchor=False)
-    doors = [p for p in shell.PAGES[1:] if (shell.ROOT / p.file).exists()]
+    doors = shell.pages()[1:]
     for start in range(0, len(doors), 4):
         for column, door in zip(st.columns(4), doors[start : start + 4]):
             with column.container(border=True, height="stretch"):

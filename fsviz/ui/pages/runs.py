@@ -21,7 +21,7 @@ from fsviz.reports import html as report
 from fsviz.reports import tables
 from fsviz.studies import comparison, evaluate, frozen
 from fsviz.text import csv
-from fsviz.ui.parts import mistakes, run_panel, shell
+from fsviz.ui.parts import access, mistakes, run_panel, shell
 from fsviz.ui.parts.cached import remember
 
 FIRST_RUN = ("protonet", "simpleshot", "ridge", "bd_cspn", "finetune")
@@ -60,7 +60,8 @@ def _first_run(dataset: Dataset) -> None:
             f"tasks of {shell.plain(dataset.title)}. The page Evaluate has all choices.",
             icon="👋",
         )
-        if right.button("Start a first run", type="primary", width="stretch"):
+        access.deny("run", where=right)
+        if access.may("run") and right.button("Start a first run", type="primary", width="stretch"):
             _start_first(dataset, known[0])
     else:
         left.info(
@@ -97,7 +98,7 @@ def _start_first(dataset: Dataset, backbone: str) -> None:
         "device": "auto",
     }
     with st.spinner("Freezing the tasks and starting the run…"):
-        jobs.submit(spec)
+        access.do("run", jobs.submit, spec)
     st.rerun()
 
 
@@ -186,7 +187,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
         "best accuracy (%)": max(accuracies) if accuracies else None,
         "time": run_panel.duration(run.seconds),
         "device": str(run.spec.get("device", "")),
-        "note": run.error or ("" if run.state == "finished" else run.message),
+        "note": access.without_paths(run.error or ("" if run.state == "finished" else run.message)),
     }
 
 
@@ -200,13 +201,16 @@ def _actions(marked: Sequence[jobs.Run]) -> None:
     if compare.button(f"Compare {len(comparable) or ''}", disabled=not comparable, width="stretch", type="primary"):
         st.session_state["compare_next"] = comparable
         st.rerun()
+    if not access.may("run"):
+        access.deny("run")
+        return
     if cancel.button(f"Cancel {len(stoppable) or ''}", disabled=not stoppable, width="stretch"):
         for run in stoppable:
-            jobs.cancel(run.id)
+            access.do("run", jobs.cancel, run.id)
         st.rerun()
     if resume.button(f"Resume {len(resumable) or ''}", disabled=not resumable, width="stretch"):
         for run in resumable:
-            jobs.resume(run.id)
+            access.do("run", jobs.resume, run.id)
         st.rerun()
     if delete.button(f"Delete {len(removable) or ''}", disabled=not removable, width="stretch"):
         _confirm_delete([run.id for run in removable])
@@ -215,7 +219,7 @@ def _actions(marked: Sequence[jobs.Run]) -> None:
         "Runs at the same time", 1, 64, now, help="Each run has its own process; further runs wait in the queue."
     )
     if asked != now:
-        jobs.set_workers(int(asked))
+        access.do("workers", jobs.set_workers, int(asked))
         st.rerun()
 
 
@@ -224,7 +228,7 @@ def _confirm_delete(run_ids: list[str]) -> None:
     st.write(f"{len(run_ids)} run{'s' if len(run_ids) > 1 else ''} with all results: {', '.join(run_ids)}.")
     if st.button("Delete", type="primary"):
         for run_id in run_ids:
-            jobs.delete(run_id)
+            access.do("delete", jobs.delete, run_id)
         st.rerun()
 
 

@@ -16,7 +16,7 @@ from fsviz.sampling import testbeds
 from fsviz.studies import draw
 from fsviz.studies import semantic_sampling as study
 from fsviz.taxonomy import DISTANCES, Dag, Distance, maps
-from fsviz.ui.parts import cached, controls, shell
+from fsviz.ui.parts import access, cached, controls, shell
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -40,7 +40,9 @@ def show(dataset: Dataset) -> None:
         _live(dataset, split, distance, dag, backbone)
     else:
         _uniform_only(dataset, split)
-    _bring_testbed(dataset, split)
+    access.deny("upload")
+    if access.may("upload"):
+        _bring_testbed(dataset, split)
 
 
 @st.fragment
@@ -126,7 +128,7 @@ def _show_live(dataset: Dataset, split: str, distance: str, dag: str, backbone: 
 def _is_too_much(dataset: Dataset, setting: dict[str, Any]) -> bool:
     """Draws that would take longer than a page should are left to a terminal."""
     n_classes = len(dataset.split_class_ids(setting["split"]))
-    if n_classes * setting["n_way"] * setting["n_tasks"] <= MOST_WORK:
+    if n_classes * setting["n_way"] * setting["n_tasks"] <= min(MOST_WORK, access.limit("draws")):
         return False
     st.info(
         f"{setting['n_tasks']:,} tasks of {setting['n_way']} out of {n_classes:,} classes take too long to follow a "
@@ -514,13 +516,19 @@ def _save(
     suggested = recipe.name
     name = name_column.text_input("Name", placeholder=suggested, key="testbed_name").strip() or suggested
     buttons = st.columns(4)
-    if buttons[0].button("Save testbed", type="primary", icon="💾", width="stretch", key="save_testbed"):
+    access.deny("save")
+    words = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
+    if access.may("save") and buttons[0].button("Save testbed", **words):
         try:
-            path = testbeds.save_testbed(_drawn(dataset, setting, name), number=name == suggested)
+            bed = _drawn(dataset, setting, name)
+            path = access.do("save", testbeds.save_testbed, bed, number=name == suggested)
             st.success(f"Saved **{plain(name)}** ({len(beds[which].tasks):,} tasks) to {path}.", icon="✅")
         except FsvizError as error:
             st.error(plain(str(error)), icon="⚠️")
-    for column, kind in zip(buttons[1:], ("parquet", "csv", "json")):
+    n_images = len(beds[which].tasks) * beds[which].tasks.n_way * (int(n_shot) + int(n_query))
+    if n_images > access.limit("exported"):
+        st.caption(f"🔒 {n_images:,} images are too many for a file that visitors of this shared server may ask for.")
+    for column, kind in zip(buttons[1:] if n_images <= access.limit("exported") else (), ("parquet", "csv", "json")):
         column.download_button(
             kind.upper() if kind != "parquet" else "Parquet",
             lambda kind=kind: testbeds.export(_drawn(dataset, setting, name), dataset, kind),
@@ -562,14 +570,14 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
         file = st.file_uploader("Testbed file", ["csv", "json", "parquet"], key="testbed_file")
         if file is None:
             return
-        bed = testbeds.parse_testbed(file.getvalue(), file.name, dataset, split, uneven)
+        bed = access.do("upload", testbeds.parse_testbed, file.getvalue(), file.name, dataset, split, uneven)
         images = "classes only" if not bed.tasks.has_images else "with images"
         st.success(
             f"{len(bed.tasks):,} tasks of {bed.tasks.n_way} classes, {images}: every row is in order.", icon="✅"
         )
         name = st.text_input("Keep it as", bed.name, key="bring_name")
         if st.button("Save in the workspace", key="save_brought", icon="💾"):
-            path = testbeds.save_testbed(Testbed(name.strip(), bed.tasks, bed.recipe))
+            path = access.do("save", testbeds.save_testbed, Testbed(name.strip(), bed.tasks, bed.recipe))
             st.success(f"Saved to {path}.", icon="✅")
 
 

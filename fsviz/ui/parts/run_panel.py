@@ -10,7 +10,7 @@ import streamlit as st
 
 from fsviz import jobs
 from fsviz.errors import FsvizError
-from fsviz.ui.parts import shell
+from fsviz.ui.parts import access, shell
 
 STATES = {
     "queued": "⏳ waiting",
@@ -84,9 +84,9 @@ def show_progress(run: jobs.Run, key: str) -> None:
         left, right = st.columns([5, 1], vertical_alignment="center")
         title = f"{run.study} on {run.spec.get('dataset', '?')}"
         left.markdown(f"**{STATES[run.state]}** · {shell.plain(title)} · run `{run.id}`")
-        if right.button("Cancel", key=f"{key}_cancel_{run.id}", width="stretch"):
+        if access.may("run") and right.button("Cancel", key=f"{key}_cancel_{run.id}", width="stretch"):
             with st.spinner("Stopping the run. What is finished is kept."):
-                jobs.cancel(run.id)
+                access.do("run", jobs.cancel, run.id)
             st.rerun(scope="app")
         text = run.message or "starting"
         if run.state == "queued":

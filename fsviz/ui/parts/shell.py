@@ -10,10 +10,10 @@ from typing import Any
 
 import streamlit as st
 
-from fsviz import datasets
+from fsviz import datasets, text
 from fsviz.errors import FsvizError, UnknownName
 from fsviz.records import Dataset
-from fsviz.text import plain
+from fsviz.ui.parts import access
 
 ROOT = Path(__file__).resolve().parents[3]
 DEFAULT_DATASET = "demo"
@@ -23,7 +23,8 @@ DEFAULT_DATASET = "demo"
 class Page:
     """A page of the app: the file, the name in the navigation, and the question it answers.
 
-    wants  what a dataset must offer for the page to show all it can.
+    wants   what a dataset must offer for the page to show all it can
+    action  what a visitor must be allowed to do for the page to be of use
     """
 
     file: str
@@ -32,6 +33,7 @@ class Page:
     question: str
     answer: str
     wants: tuple[str, ...] = ()
+    action: str = ""
 
 
 PAGES: tuple[Page, ...] = (
@@ -89,6 +91,7 @@ PAGES: tuple[Page, ...] = (
         "➕",
         "How do I bring my own images?",
         "Point at a folder, a CSV or a zip; map classes to meanings; extract features.",
+        action="save",
     ),
 )
 
@@ -125,6 +128,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     """
     st.set_page_config(page_title=f"fsviz · {question}", page_icon=icon, layout="wide")
     st.html(_STYLE)
+    access.enter()
     asked = dict(st.query_params)
     _navigation()
     try:
@@ -132,10 +136,16 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
         st.title(question, anchor=False)
         st.caption(how.replace("{dataset}", f"**{plain(dataset.title)}**") + (f" After {paper}." if paper else ""))
         _say_once()
-        yield dataset
+        with access.turn():
+            yield dataset
         _name_ignored_settings(asked)
     except FsvizError as error:
         st.error(plain(str(error)), icon="⚠️")
+
+
+def pages() -> list[Page]:
+    """The pages that are of use to the visitor."""
+    return [p for p in PAGES if (ROOT / p.file).exists() and (not p.action or access.may(p.action))]
 
 
 def pick_dataset() -> Dataset:
@@ -217,12 +227,19 @@ def needs(dataset: Dataset, *offers: str) -> None:
             step = "It is a class table without pixels: add your own copy of its images, or import features you have."
         st.info(f"**{plain(dataset.title)} has no {what.removeprefix('a ')}.** This page needs it. {step}", icon="🧩")
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            st.page_link("pages/7_Add_images.py", label=label, icon="➕", query_params=to)
+            link_to_add_images(label, to)
             st.page_link("app.py", label="What this dataset offers", icon="🏠", query_params=link(dataset))
             if dataset.name != DEFAULT_DATASET and st.button("Show the demo instead", icon="🎈"):
                 choose_dataset(DEFAULT_DATASET)
                 st.rerun()
         st.stop()
+
+
+def link_to_add_images(label: str = "Add images", query_params: Mapping[str, str] | None = None) -> None:
+    """The way to what is missing, for visitors who may bring it."""
+    if access.may("save"):
+        st.page_link("pages/7_Add_images.py", label=label, icon="➕", query_params=query_params)
+    access.deny("save")
 
 
 def link(dataset: Dataset, **more: str) -> Mapping[str, str]:
@@ -253,6 +270,11 @@ def _load_dataset(name: str, stamp: str) -> Dataset:
     return datasets.load(name)
 
 
+def plain(value: Any) -> str:
+    """A value in a text of a page, as it was written; visitors of a shared server see no paths."""
+    return text.plain(access.without_paths(str(value)))
+
+
 def notice(text: str) -> None:
     """Says one sentence below the title on the next run, whatever page it is."""
     st.session_state["_notice"] = text
@@ -269,9 +291,9 @@ def _navigation() -> None:
     chosen = None if name == DEFAULT_DATASET else {"dataset": name}
     with st.sidebar:
         st.html('<div class="fsviz-brand"><b>fsviz</b><span>why is a few-shot task hard?</span></div>')
-        for entry in PAGES:
-            if (ROOT / entry.file).exists():
-                st.page_link(entry.file, label=entry.label, icon=entry.icon, help=entry.question, query_params=chosen)
+        for entry in pages():
+            st.page_link(entry.file, label=entry.label, icon=entry.icon, help=entry.question, query_params=chosen)
+        access.sign()
         st.divider()
 
 

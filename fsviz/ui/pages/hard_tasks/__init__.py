@@ -11,7 +11,7 @@ from fsviz.records import Dataset
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import attributes, closeness, results, settings, step_size, stress_test, tasks
-from fsviz.ui.parts import shell
+from fsviz.ui.parts import access, shell
 
 SECTIONS = {
     "Tasks": tasks.show,
@@ -31,6 +31,8 @@ def show(dataset: Dataset) -> None:
             f"'python -m fsviz extract {dataset.name} --backbone efficientnet_lite0'."
         )
     found = results.find(settings.pick(dataset, known))
+    if found is None:
+        return
     _headline(found)
     _distribution(found)
     section = st.segmented_control(
@@ -90,8 +92,9 @@ def _keep(found: SupportSets) -> None:
         which = st.segmented_control("Set", study.SETS, default="hard", key="keep_set", required=True)
         testbed = study.to_testbed(found, str(which))
         with st.container(horizontal=True):
-            if st.button("Save testbed", icon="💾", type="primary", help="Into the workspace, for the page Evaluate."):
-                st.toast(study.save_sets(found, str(which))[1], icon="💾")
+            words = "Into the workspace, for the page Evaluate."
+            if access.may("save") and st.button("Save testbed", icon="💾", type="primary", help=words):
+                st.toast(access.do("save", study.save_sets, found, str(which))[1], icon="💾")
             for kind in ("parquet", "csv", "json"):
                 st.download_button(
                     "Parquet" if kind == "parquet" else kind.upper(),
@@ -101,6 +104,7 @@ def _keep(found: SupportSets) -> None:
                     on_click="ignore",
                     icon="⬇️",
                 )
+        access.deny("save")
     with right:
         st.markdown("**The same from a terminal**")
         st.code(study.command(found.spec), language="bash", wrap_lines=True)

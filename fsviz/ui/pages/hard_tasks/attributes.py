@@ -12,6 +12,7 @@ from fsviz.records import Dataset
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
+from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 
@@ -23,7 +24,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             "(path,class,blur,style,...) when you add images; numbers and words both work.",
             icon="🧩",
         )
-        st.page_link("pages/7_Add_images.py", label="Add images", icon="➕")
+        shell.link_to_add_images()
         return
     st.subheader("Do support and query images look different?", anchor=False)
     by = st.segmented_control(
@@ -93,6 +94,7 @@ def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possibl
                     rows.append(Row(name, [Tile(int(i)) for i in tasks.query[0, way]], value, kind="query"))
                 task_rows(dataset, rows[:6], f"curated_{title[:12]}", tile_px=44)
         st.caption(f"The first three classes of the first of {len(pair.with_shift):,} pairs of tasks.")
-        if columns[2].button("Save both as testbeds", icon="💾", key="save_curated"):
-            saved = study.save_curated(wanted, attribute, pair, None if group == "any one value" else group)
+        if access.may("save") and columns[2].button("Save both as testbeds", icon="💾", key="save_curated"):
+            value = None if group == "any one value" else group
+            saved = access.do("save", study.save_curated, wanted, attribute, pair, value)
             st.toast(f"Saved as {' and '.join(saved)}", icon="💾")

@@ -14,15 +14,23 @@ from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
+from fsviz.ui.parts import access
 from fsviz.ui.parts.cached import compute_with_bar, remember
 
 AT_ONCE = 500  # tasks that FastDiffSel searches while the page waits; more run in the background
 PREVIEW = 200
+VARIABLE = 600  # images in a task of variable shape, about
 
 
-def find(spec: dict[str, Any]) -> SupportSets:
-    """What the settings ask for; a preview while a long run is not started or not finished."""
-    if spec["search"] == "fastdiffsel" and spec["n_tasks"] <= AT_ONCE:
+def find(spec: dict[str, Any]) -> SupportSets | None:
+    """What the settings ask for; a preview while a long run is not started or not finished.
+
+    None where a visitor of a shared server asks for more than may be computed for them.
+    """
+    at_once = min(AT_ONCE, access.limit("tasks"))
+    if not access.fits(int(min(spec["n_tasks"], at_once)), _n_images(spec, at_once)):
+        return None
+    if spec["search"] == "fastdiffsel" and spec["n_tasks"] <= at_once:
         return search(spec)
     run = _run_of(spec)
     if run is not None and run.state == "finished":
@@ -36,15 +44,27 @@ def find(spec: dict[str, Any]) -> SupportSets:
                 f"preview: FastDiffSel on {preview['n_tasks']} tasks."
                 + (f" An earlier run is {run.state}: {run.message}." if run is not None else "")
             )
-            if run is not None and run.resumable and st.button("Go on with it", icon="▶️"):
-                jobs.resume(run.id)
-                st.rerun()
-            if st.button("Start the run", type="primary", icon="▶️"):
-                jobs.submit({"study": "support_sets", **spec})
-                st.rerun()
+            access.deny("run")
+            if access.may("run"):
+                _offer(spec, run)
         else:
             _live(run.id)
     return search(preview)
+
+
+def _n_images(spec: Mapping[str, Any], most: float) -> float:
+    """Images in the tasks that are searched at once, for every gradient step."""
+    per_task = VARIABLE if spec["sampler"] == "variable" else spec["n_way"] * (spec["n_shot"] + spec["n_query"])
+    return min(spec["n_tasks"], most) * per_task * spec["n_steps"]
+
+
+def _offer(spec: dict[str, Any], run: jobs.Run | None) -> None:
+    if run is not None and run.resumable and st.button("Go on with it", icon="▶️"):
+        access.do("run", jobs.resume, run.id)
+        st.rerun()
+    if st.button("Start the run", type="primary", icon="▶️"):
+        access.do("run", jobs.submit, {"study": "support_sets", **spec})
+        st.rerun()
 
 
 def _run_of(spec: Mapping[str, Any]) -> jobs.Run | None:
@@ -68,8 +88,8 @@ def _live(run_id: str) -> None:
             key=f"live_{run_id}",
         )
         st.caption(f"The {run.summary['n_tasks']:,} tasks finished so far.")
-    if st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
-        jobs.cancel(run_id)
+    if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
+        access.do("run", jobs.cancel, run_id)
         st.rerun()
 
 

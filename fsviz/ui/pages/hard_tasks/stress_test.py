@@ -15,7 +15,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
 from fsviz.ui.pages.hard_tasks.settings import number
-from fsviz.ui.parts import shell
+from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.cached import remember
 
 
@@ -134,8 +134,9 @@ def _full_finetuning(dataset: Dataset, spec: Mapping[str, Any]) -> None:
         )
         run = next((r for r in jobs.list_runs("stress") if all(r.spec.get(k) == v for k, v in wanted.items())), None)
         if run is None:
-            if st.button("Start", icon="▶️", type="primary"):
-                jobs.submit(wanted)
+            access.deny("run")
+            if access.may("run") and st.button("Start", icon="▶️", type="primary"):
+                access.do("run", jobs.submit, wanted)
                 st.rerun()
         else:
             _live_stress(run.id, backbone)
@@ -146,13 +147,13 @@ def _live_stress(run_id: str, source: str) -> None:
     run = jobs.status(run_id)
     if run.active:
         st.progress(run.share_done, text=f"{run.message} · {run.n_done} of {run.n_chunks} parts")
-        if st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
-            jobs.cancel(run_id)
+        if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
+            access.do("run", jobs.cancel, run_id)
             st.rerun(scope="fragment")
     elif run.state != "finished":
         st.warning(f"The run is {run.state}: {shell.plain(run.error or run.message)}.", icon="⚠️")
-        if run.resumable and st.button("Go on", key=f"resume_{run_id}", icon="▶️"):
-            jobs.resume(run_id)
+        if run.resumable and access.may("run") and st.button("Go on", key=f"resume_{run_id}", icon="▶️"):
+            access.do("run", jobs.resume, run_id)
             st.rerun(scope="fragment")
     if run.summary and run.summary.get("matrix"):
         _matrix_of_run(run.summary, source, run_id)

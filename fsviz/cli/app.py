@@ -1,0 +1,134 @@
+"""app: the dashboard, for this computer alone or shared with others."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NoReturn
+
+from fsviz import sharing
+from fsviz.cli import add_command, progress
+from fsviz.errors import BadInput
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GIVEN, FILE = "FSVIZ_PASSWORD", "FSVIZ_PASSWORD_FILE"
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    parser = add_command(commands, "app", run_app, str, "Start the dashboard; alone on this computer unless shared.")
+    parser.add_argument("--port", type=int, default=None, metavar="N", help="default: the first free one from 8501")
+    parser.add_argument(
+        "--address", default="127.0.0.1", help="where to listen; 0.0.0.0 is every network (see --share)"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
+    parser.add_argument(
+        "--share", action="store_true", help="visitors may look: no paths, uploads, runs, deleting or saving"
+    )
+    parser.add_argument(
+        "--password",
+        action="store_true",
+        help=f"who knows the password gets full use; it is asked for, or read from {FILE} or {GIVEN}",
+    )
+    parser.add_argument(
+        "--login",
+        nargs="*",
+        metavar="ADDRESS",
+        help="who logs in (OpenID Connect, set up in .streamlit/secrets.toml) gets full use; only these e-mail "
+        "addresses where some are given, such as '*@school.edu'",
+    )
+    parser.add_argument(
+        "--folder", action="append", default=[], metavar="PATH", help="where paths may lead with full use; repeatable"
+    )
+
+
+def run_app(args: argparse.Namespace) -> NoReturn:
+    rule = rule_of(args)
+    environment = {name: value for name, value in os.environ.items() if name not in (GIVEN, FILE)}
+    words = command(args)
+    if rule.on:
+        progress(f"fsviz: {in_words(rule)}")
+    sys.stdout.flush()
+    os.chdir(ROOT)
+    os.execve(words[0], words, environment | _home() | rule.to_environment())
+
+
+def rule_of(args: argparse.Namespace) -> sharing.Sharing:
+    """What visitors may do; refused when others could come and nothing was said about them."""
+    if args.login is not None:
+        _check_login()
+    rule = sharing.Sharing(
+        args.share,
+        sharing.hashed(_password()) if args.password else "",
+        None if args.login is None else tuple(args.login) or ("*",),
+        tuple(_folder(text) for text in args.folder),
+    )
+    if not rule.on and not sharing.is_loopback(args.address):
+        raise BadInput(
+            f"On {args.address} other computers reach the dashboard, so say what visitors may do: --share (look) or "
+            "--password (with it, everything). Or leave --address out."
+        )
+    if rule.folders and not (rule.password or rule.login):
+        raise BadInput(
+            "--folder names what may be read with full use. Give --password or --login too, or leave it out."
+        )
+    return rule
+
+
+def command(args: argparse.Namespace) -> list[str]:
+    """The words that start the server, wherever this command is given."""
+    words = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.address", args.address]
+    words += ["--server.port", str(args.port)] if args.port is not None else []
+    return words + (["--server.headless", "true"] if args.no_browser else [])
+
+
+def in_words(rule: sharing.Sharing) -> str:
+    """The rule for whoever starts the server."""
+    said = "visitors may look" if rule.look else "visitors see nothing"
+    keys = [*(["the password"] if rule.password else []), *(["a login"] if rule.login else [])]
+    if keys:
+        where = f", with paths below {', '.join(map(str, rule.folders))}" if rule.folders else ", without paths"
+        said += f"; {' or '.join(keys)} gives full use{where}"
+    return said + ". Put it behind a proxy with TLS before it leaves your own network: see docs/sharing.md."
+
+
+def _password() -> str:
+    """From a file, from the environment, or asked for: never an argument, which every user of the machine could see."""
+    try:
+        if os.environ.get(FILE):
+            return Path(os.environ[FILE]).read_text(encoding="utf-8").strip("\r\n")
+    except (OSError, ValueError) as error:
+        raise BadInput(f"The password file {os.environ[FILE]} ({FILE}) cannot be read ({error}).") from None
+    if os.environ.get(GIVEN):
+        return os.environ[GIVEN]
+    if not sys.stdin.isatty():
+        raise BadInput(f"There is no terminal to ask for the password on. Put it into a file and name it in {FILE}.")
+    password = getpass.getpass("Password for full use: ")
+    if getpass.getpass("The same again: ") != password:
+        raise BadInput("The two passwords differ. Start again.")
+    return password
+
+
+def _folder(text: str) -> Path:
+    folder = Path(text).expanduser().resolve()
+    if not folder.is_dir() or os.pathsep in str(folder):
+        raise BadInput(f"--folder must be a folder that is there, without {os.pathsep!r} in its name. Got {text}.")
+    return folder
+
+
+def _check_login() -> None:
+    if find_spec("authlib") is None:
+        raise BadInput("--login needs one more package. Install it with: pip install Authlib")
+    known = (ROOT / ".streamlit" / "secrets.toml", Path.home() / ".streamlit" / "secrets.toml")
+    if not any(path.is_file() for path in known):
+        raise BadInput(f"--login needs the [auth] section of {known[0]}. docs/sharing.md shows one.")
+
+
+def _home() -> dict[str, str]:
+    """The workspace stays the one of the folder that the command was given in."""
+    from fsviz.workspace import home
+
+    return {"FSVIZ_HOME": str(home())}

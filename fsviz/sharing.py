@@ -1,0 +1,145 @@
+"""What a server was started for: whether anybody may look, how somebody gets full use, where paths may lead.
+
+`python -m fsviz app` writes it into the environment of the app that it starts, which reads it there at every page.
+A password is never kept, only its scrypt hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from ipaddress import ip_address
+from pathlib import Path
+from threading import Lock
+from urllib.parse import urlsplit
+
+from fsviz.errors import BadInput
+
+SHORTEST_PASSWORD = 8
+LOOK, PASSWORD, LOGIN, FOLDERS = "FSVIZ_SHARE", "FSVIZ_PASSWORD_HASH", "FSVIZ_LOGIN", "FSVIZ_FOLDERS"
+REFUSAL = (
+    "This server can be reached from other computers, but was started without a rule for visitors. Stop it, then start "
+    "it with 'python -m fsviz app --share' (visitors may look), with '--password' (who knows it may do everything), or "
+    "for this computer alone: without an address, and not behind a proxy."
+)
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """The rule for visitors; without one (`on` is false) only this computer is served, and everything is allowed.
+
+    look      anybody may look
+    password  hash of the password that gives full use, "" for none
+    login     patterns of the e-mail addresses that get full use after Streamlit's login; None without login
+    folders   where paths that a visitor with full use types may lead
+    """
+
+    look: bool = False
+    password: str = ""
+    login: tuple[str, ...] | None = None
+    folders: tuple[Path, ...] = ()
+
+    @property
+    def on(self) -> bool:
+        return self.look or bool(self.password) or self.login is not None
+
+    def to_environment(self) -> dict[str, str]:
+        said = {LOOK: "1" if self.look else "", PASSWORD: self.password}
+        said[LOGIN] = "" if self.login is None else " ".join(self.login or ("*",))
+        return said | {FOLDERS: os.pathsep.join(map(str, self.folders))}
+
+
+def from_environment(environment: Mapping[str, str]) -> Sharing:
+    login = environment.get(LOGIN, "").split()
+    folders = filter(None, environment.get(FOLDERS, "").split(os.pathsep))
+    look = environment.get(LOOK, "").lower() not in ("", "0", "false", "no")
+    return Sharing(look, environment.get(PASSWORD, ""), tuple(login) or None, tuple(map(Path, folders)))
+
+
+def is_loopback(host: str | None) -> bool:
+    """Whether an address, or a Host header (with its port), means this computer and nothing else."""
+    try:
+        name = (urlsplit(f"//{host or ''}").hostname or "").rstrip(".")
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def hashed(password: str) -> str:
+    if len(password) < SHORTEST_PASSWORD:
+        raise BadInput(
+            f"The password must have at least {SHORTEST_PASSWORD} characters. Got {len(password)}. Choose a longer one."
+        )
+    salt = secrets.token_bytes(16)
+    return f"{salt.hex()}:{_scrypt(password, salt).hex()}"
+
+
+def is_password(given: str, kept: str) -> bool:
+    """Whether `kept` is the hash of this password; takes as long for a near miss as for nonsense."""
+    salt, _, key = kept.partition(":")
+    try:
+        return hmac.compare_digest(_scrypt(given[:1000], bytes.fromhex(salt)), bytes.fromhex(key))
+    except ValueError:
+        return False
+
+
+def _scrypt(password: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(password.encode("utf-8", "replace"), salt=salt, n=2**14, r=8, p=1)
+
+
+class Attempts:
+    """Counts wrong passwords: at most `each` of one client and `all` of everybody within so many seconds."""
+
+    def __init__(self, each: int = 5, all: int = 60, within: float = 60.0) -> None:
+        self.each, self.all, self.within = each, all, within
+        self._made: list[tuple[float, str]] = []
+        self._lock = Lock()
+
+    def take(self, client: str, now: float) -> float:
+        """Counts one attempt and answers 0, or does not count it and answers how many seconds to wait."""
+        with self._lock:
+            self._made = [made for made in self._made if now - made[0] < self.within]
+            of_client = [made for made in self._made if made[1] == client]
+            for made, most in ((of_client, self.each), (self._made, self.all)):
+                if len(made) >= most:
+                    return made[-most][0] + self.within - now
+            self._made.append((now, client))
+            return 0.0
+
+    def forgive(self, client: str) -> None:
+        """The client knew the password."""
+        with self._lock:
+            self._made = [made for made in self._made if made[1] != client]
+
+
+def is_admitted(user: Mapping[str, object], patterns: tuple[str, ...]) -> bool:
+    """Whether a visitor who logged in is one of those meant; an address that nobody checked counts for nothing."""
+    if patterns == ("*",):
+        return True
+    address = str(user.get("email") or "").lower()
+    return user.get("email_verified") not in (False, "false") and any(fnmatchcase(address, p.lower()) for p in patterns)
+
+
+def inside(text: str, folders: tuple[Path, ...]) -> Path:
+    """The path behind a text, refused when it leads out of all of these folders, directly or through a link.
+
+    The answer is the same for what is there and what is not: nobody learns what else the computer holds.
+    """
+    found: list[Path] = []
+    for folder in folders:
+        with suppress(OSError, RuntimeError, ValueError):
+            path = (folder / text).resolve()
+            if any(path.is_relative_to(root.resolve()) for root in folders):
+                found.append(path)
+    if found:
+        return next((path for path in found if path.exists()), found[0])
+    raise BadInput(
+        "On a shared server a path must lie in a folder that was named when it was started: "
+        f"{', '.join(map(str, folders)) or 'none was'}. Got {text[:160]!r}. Move the images there, or upload a zip."
+    )

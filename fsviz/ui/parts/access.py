@@ -1,0 +1,270 @@
+"""What the visitor of a page may do: the one place that decides it.
+
+Pages ask `may` before they draw a control, `deny` says in its place why it is missing, and `do` asks again before the
+work itself. Nothing of this is kept in the session state: it follows from how the server was started, from the
+address it listens on, and from the sessions that were unlocked.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any, ParamSpec, TypeVar
+
+import streamlit as st
+from streamlit import config
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from fsviz import sharing
+from fsviz.errors import NotAllowed
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+
+ACTIONS = {
+    "paths": "read files of the server by their path",
+    "upload": "upload files",
+    "download": "have the server download datasets",
+    "save": "save datasets and testbeds",
+    "run": "start, resume or cancel runs",
+    "delete": "delete runs and datasets",
+    "workers": "set how many runs go at the same time",
+}
+# What one look may cost for visitors without full use. Nothing larger is computed for them, and for no more of them at
+# a time than there are processors.
+LIMITS = {
+    "tasks": 200,  # searched or classified while the page waits
+    "images": 30_000,  # in these tasks: tasks x classes x (support + query), times the gradient steps of a search
+    "seconds": 5.0,  # of all methods together, as estimated before
+    "draws": 2e8,  # classes of the split x classes per task x tasks that are drawn without images
+    "exported": 500_000,  # images in a testbed that is sent as a file
+}
+
+
+@dataclass(frozen=True)
+class Access:
+    """What one visitor may do.
+
+    look     see the pages at all
+    actions  names in ACTIONS
+    folders  where typed paths may lead; None: anywhere
+    """
+
+    look: bool
+    actions: frozenset[str] = frozenset()
+    folders: tuple[Path, ...] | None = ()
+
+
+FREE = Access(True, frozenset(ACTIONS), None)
+LOOKING, LOCKED = Access(True), Access(False)
+
+_attempts = sharing.Attempts()
+_turns = BoundedSemaphore(max(2, os.cpu_count() or 2))
+_unlocked: set[str] = set()  # sessions that gave the password
+_uploaders: set[str] = set()  # sessions whose files the server takes: its upload address knows sessions, not pages
+
+
+def mine() -> Access:
+    """What the visitor of the page that is running may do."""
+    rule = _rule()
+    if not rule.on:
+        return FREE if _is_local() else LOCKED
+    if not (rule.password and _session() in _unlocked) and not _is_admitted(rule):
+        return LOOKING if rule.look else LOCKED
+    actions = ACTIONS if rule.folders else [action for action in ACTIONS if action != "paths"]
+    return Access(True, frozenset(actions), rule.folders)
+
+
+def may(action: str) -> bool:
+    if action not in ACTIONS:
+        raise ValueError(f"unknown action {action!r}")
+    return action in mine().actions
+
+
+def do(action: str, function: Callable[P, Answer], *args: P.args, **kwargs: P.kwargs) -> Answer:
+    """Calls a function on behalf of a visitor who may do this; refuses it to all others."""
+    if not may(action):
+        raise NotAllowed(reason(action))
+    return function(*args, **kwargs)
+
+
+def path(text: str) -> str:
+    """A path that a visitor typed, refused where it leads out of the folders that were named at the start."""
+    folders = do("paths", mine).folders  # refuses who may not give paths at all
+    return text if folders is None else str(sharing.inside(text, folders))
+
+
+def say_folders() -> None:
+    """Where paths may lead, for visitors of a shared server."""
+    folders = mine().folders
+    if folders:
+        st.caption(f"On this shared server paths must lie in: {', '.join(f'`{folder}`' for folder in folders)}.")
+
+
+def is_confined() -> bool:
+    """Whether what is read must lie below the folder that was given: lists in it may name other places."""
+    return mine().folders is not None
+
+
+def limit(what: str) -> float:
+    """The most that is computed at once for this visitor; infinite with full use, where the pages' own limits hold."""
+    return math.inf if "run" in mine().actions else LIMITS[what]
+
+
+def reason(action: str) -> str:
+    """One sentence: what is not possible, why, and who can."""
+    rule = _rule()
+    what = ACTIONS[action]
+    if may("save"):  # full use, but no folder was named
+        return f"Nobody may {what} here: the server was started without --folder PATH. Upload a zip instead."
+    if rule.password or rule.login is not None:
+        key = "with the password" if rule.password else "by logging in"
+        return f"Visitors of this shared server may not {what}. Unlock full use {key}, at the left."
+    return f"Visitors of this shared server may not {what}. Whoever started it can do that at their own computer."
+
+
+def deny(*actions: str, where: Any = None) -> None:
+    """Says, in place of controls that are not drawn, why they are missing; silent where all are allowed."""
+    missing = [action for action in actions if not may(action)]
+    if missing:
+        (where or st).caption(f"🔒 {reason(missing[0])}")
+
+
+def fits(n_tasks: int, n_images: float) -> bool:
+    """Whether so many tasks with so many images may be computed for this visitor at once; says why not."""
+    if n_tasks <= limit("tasks") and n_images <= limit("images"):
+        return True
+    st.info(
+        f"These are {n_tasks:,} tasks with {n_images:,.0f} images (tasks × classes × images per class, for every "
+        f"gradient step). Visitors of this shared server may look at {LIMITS['tasks']:,} tasks and "
+        f"{LIMITS['images']:,} images at a time. Lower one of the numbers at the left.",
+        icon="⏳",
+    )
+    return False
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """Waits until fewer visitors than there are processors are being computed for; full use does not wait."""
+    if limit("tasks") == math.inf:
+        yield
+        return
+    words = st.empty()
+    while not _turns.acquire(timeout=0.5):  # drawing lets Streamlit end the wait of visitors who left
+        words.info("Other visitors are being computed for. This page goes on by itself.", icon="⏳")
+    words.empty()
+    try:
+        yield
+    finally:
+        _turns.release()
+
+
+_PATH = re.compile(r"(?<![\w./:])~?/(?:[^\s/'\"<>|]+/)+([^\s/'\"<>|,;)]*)")
+
+
+def without_paths(text: str) -> str:
+    """Text for visitors who may not see where things lie on the server: of every path only its end is left."""
+    return text if not _rule().on or may("paths") else _PATH.sub(r"…/\1", text)
+
+
+# --- at the door -------------------------------------------------------------------------------------------------
+
+
+def enter() -> None:
+    """Lets who may look go on; others see one sentence, or are asked for the password, and nothing else."""
+    here = mine()
+    (_uploaders.add if "upload" in here.actions else _uploaders.discard)(_session())
+    if here.look:
+        return
+    if _rule().on:
+        st.title("This server is locked", anchor=False)
+        with st.columns([2, 3])[0]:
+            _ask()
+    else:
+        st.error(sharing.REFUSAL, icon="🔒")
+    st.stop()
+
+
+def sign() -> None:
+    """In the sidebar of a shared server: what visitors may do, and the way to full use."""
+    rule = _rule()
+    if not rule.on:
+        return
+    if not may("save"):
+        st.caption("🔒 Shared for looking: nothing can be uploaded, saved, started or deleted.")
+        if rule.password or rule.login is not None:
+            with st.popover("Unlock full use", width="stretch"):
+                _ask()
+    elif _session() in _unlocked:
+        st.caption("🔓 Full use is unlocked in this tab.")
+        st.button("Lock it again", on_click=_unlocked.discard, args=(_session(),), width="stretch")
+    else:
+        st.caption("🔓 Full use: you are logged in.")
+        st.button("Log out", on_click=st.logout, width="stretch")
+
+
+def takes_files_of(session: str) -> bool:
+    """Whether the server takes files for a session."""
+    return session in _uploaders
+
+
+def _ask() -> None:
+    rule = _rule()
+    if rule.password:
+        with st.form("unlock", border=False, clear_on_submit=True):
+            given = st.text_input("Password", type="password", key="unlock_password", autocomplete="current-password")
+            if st.form_submit_button("Unlock", type="primary", width="stretch"):
+                _try(given, rule.password)
+    if rule.login is not None:
+        st.button("Log in", on_click=st.login, width="stretch")
+        if st.user.to_dict().get("is_logged_in"):
+            st.warning("You are logged in, but not among those who were given full use here.", icon="🔒")
+
+
+def _try(given: str, kept: str) -> None:
+    client = str(st.context.ip_address or "")
+    wait = _attempts.take(client, time.monotonic())
+    if wait:
+        st.error(f"Too many wrong passwords. Try again in {math.ceil(wait)} s.", icon="🔒")
+    elif sharing.is_password(given, kept):
+        _attempts.forgive(client)
+        _unlocked.add(_session())
+        st.rerun()
+    else:
+        st.error("This is not the password.", icon="🔒")
+
+
+def _rule() -> sharing.Sharing:
+    return sharing.from_environment(os.environ)
+
+
+def _session() -> str:
+    context = get_script_run_ctx()
+    return context.session_id if context else ""
+
+
+def _is_local() -> bool:
+    """Whether server and visitor are on the same computer, with nothing between them that others could come through.
+
+    A proxy forwards from outside to an address of this computer, and a foreign name that leads to it lets any web page
+    speak to it: both show in what the browser was told to ask for.
+    """
+    asked = st.context.headers
+    forwarded = any(name in asked for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"))
+    return sharing.is_loopback(config.get_option("server.address")) and (
+        not len(asked) or (sharing.is_loopback(asked.get("Host")) and not forwarded)
+    )
+
+
+def _is_admitted(rule: sharing.Sharing) -> bool:
+    if rule.login is None:
+        return False
+    user = st.user.to_dict()
+    return bool(user.get("is_logged_in")) and sharing.is_admitted(user, rule.login)

@@ -1,0 +1,77 @@
+"""The server around the pages: what it refuses before any page runs.
+
+Streamlit decides by itself whether another web page may connect, and asks an outside address for its own before it
+says no; it also takes files for any session, whether or not a page asked for them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from streamlit import cli_util, config
+from streamlit.web.server import server_util
+
+from fsviz import sharing
+from fsviz.ui.parts import access
+
+_UPLOADS = "/_stcore/upload_file/"
+
+
+class Doorkeeper:
+    """Refuses connections from other web pages, and files for sessions that may not upload any.
+
+    No other site may show the app in a frame either: a click there would be a click here.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        headers = Headers(scope=scope) if scope["type"] != "lifespan" else Headers()
+        if scope["type"] == "websocket" and not _is_own_page(headers.get("origin"), headers.get("host")):
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] == "http":
+            _, found, rest = scope["path"].partition(_UPLOADS)
+            if found and scope["method"] == "PUT" and not access.takes_files_of(rest.partition("/")[0]):
+                await PlainTextResponse("This visitor may not upload files.", 403)(scope, receive, send)
+                return
+            send = _framed_by_itself(send)
+        await self.app(scope, receive, send)
+
+
+def _is_own_page(origin: str | None, host: str | None) -> bool:
+    """Whether a connection comes from a page of the app; what is not a browser names no origin."""
+    return origin is None or not config.get_option("server.enableCORS") or urlsplit(origin).netloc == host
+
+
+def _framed_by_itself(send: Any) -> Any:
+    async def with_rule(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            rule = (b"content-security-policy", b"frame-ancestors 'self'")
+            message = {**message, "headers": [*message.get("headers", []), rule]}
+        await send(message)
+
+    return with_rule
+
+
+@asynccontextmanager
+async def lifespan(_: Any) -> AsyncIterator[None]:
+    """Opens the browser, as Streamlit does for apps without a doorkeeper."""
+    screen = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if screen and not config.get_option("server.headless"):
+        address = config.get_option("server.address")
+        cli_util.open_browser(server_util.get_url(address if sharing.is_loopback(address) else "localhost"))
+    yield
+
+
+MIDDLEWARE = (Middleware(Doorkeeper),)

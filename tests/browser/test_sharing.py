@@ -1,0 +1,247 @@
+"""Servers that others can reach: started for real, visited in Chromium and by clients that are no browser."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from fsviz.sharing import REFUSAL
+from fsviz.ui.parts import shell
+from tests.browser.conftest import serving, settle
+
+WORD = "a word for the tests"
+PAGES = [page.file.removeprefix("pages/").removesuffix(".py").partition("_")[2] for page in shell.PAGES]  # "" is app.py
+FORBIDDEN = (
+    "Save",
+    "Start",
+    "Cancel",
+    "Resume",
+    "Delete",
+    "Remove",
+    "Extract",
+    "Import",
+    "Upload",
+    "Browse",
+    "Download and",
+)
+
+
+# --- clients that are no browser ---------------------------------------------------------------------------------
+
+
+def dial(url: str, **headers: str) -> ClientConnection:
+    origin = headers.pop("Origin", None)
+    address = url.replace("http", "ws", 1) + "/_stcore/stream"
+    host = headers.pop("Host", None)
+    if host is None:
+        return connect(address, origin=origin, additional_headers=headers, max_size=None, open_timeout=60)
+    port = int(url.rpartition(":")[2])
+    wire = socket.create_connection(("127.0.0.1", port))
+    return connect(f"ws://{host}/_stcore/stream", sock=wire, additional_headers=headers, max_size=None, open_timeout=60)
+
+
+@contextmanager
+def visiting(url: str, page: str = "", **headers: str) -> Iterator[tuple[str, str]]:
+    """A page opened without a browser: the session's id and all that the page said."""
+    with dial(url, **headers) as line:
+        ask = BackMsg()
+        ask.rerun_script.page_name = page
+        line.send(ask.SerializeToString())
+        said, session, kind = [], "", None
+        while kind != "script_finished":
+            message = ForwardMsg.FromString(line.recv(timeout=120))
+            kind = message.WhichOneof("type")
+            if kind == "new_session":
+                session = message.new_session.initialize.session_id
+            elif kind == "delta":
+                said.append(str(message.delta.new_element))
+        yield session, "\n".join(said)
+
+
+def upload(url: str, session: str) -> int:
+    """The status of an upload, sent as the browser would."""
+    with urllib.request.urlopen(f"{url}/_stcore/health", timeout=60) as answer:
+        cookie = answer.headers["Set-Cookie"].partition(";")[0]
+    body = b'--x\r\nContent-Disposition: form-data; name="f"; filename="f.zip"\r\n\r\nhello\r\n--x--\r\n'
+    headers = {"Content-Type": "multipart/form-data; boundary=x", "Cookie": cookie}
+    headers["X-Xsrftoken"] = cookie.partition("=")[2].strip('"')
+    request = urllib.request.Request(f"{url}/_stcore/upload_file/{session}/1", body, headers, method="PUT")
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+@pytest.fixture(scope="module")
+def outside() -> Iterator[tuple[str, list[bytes]]]:
+    """A listener that plays the way out of this computer, and what was asked of it."""
+    asked: list[bytes] = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def listen() -> None:
+        while True:
+            try:
+                line, _ = listener.accept()
+            except OSError:
+                return
+            with line:
+                asked.append(line.recv(1000))
+
+    threading.Thread(target=listen, daemon=True).start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}", asked
+    listener.close()
+
+
+@pytest.fixture(scope="module")
+def open_server(tmp_path_factory, outside) -> Iterator[str]:
+    """Plain Streamlit on every network, without a word about visitors."""
+    words = ("streamlit", "run", "app.py", "--server.headless", "true", "--server.address", "0.0.0.0")
+    ways = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), outside[0])
+    with serving(tmp_path_factory.mktemp("open") / "home", *words, **ways, no_proxy="127.0.0.1") as url:
+        yield url
+
+
+def test_an_open_server_without_a_rule_shows_one_sentence(open_server: str, browser) -> None:
+    for path in ("", "Add_images", "Runs?dataset=demo", "Add_images?do=Import+features"):
+        tab = browser.new_page()
+        tab.goto(f"{open_server}/{path}")
+        tab.get_by_text("started without a rule for visitors").wait_for()
+        settle(tab)
+        assert tab.locator('[data-testid="stMain"]').inner_text().removeprefix("🔒").strip() == REFUSAL
+        assert tab.locator('[data-testid="stPageLink"]').count() == 0
+        tab.close()
+
+
+def test_an_open_server_takes_no_files(open_server: str) -> None:
+    with visiting(open_server) as (session, said):
+        assert "without a rule" in said
+        assert upload(open_server, session) == 403
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://localhost:3000", "null"])
+def test_other_web_pages_cannot_connect_and_nobody_is_asked(open_server: str, outside, origin: str) -> None:
+    with pytest.raises(InvalidStatus, match="403"):
+        dial(open_server, Origin=origin)
+    with visiting(open_server, Origin=open_server) as (session, _):  # its own pages can
+        assert session
+    assert outside[1] == []  # neither at the start nor now
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},  # a name of somebody else that leads to this computer
+        {"X-Forwarded-For": "203.0.113.9"},  # a proxy in front of a server of one's own
+        {"Forwarded": "for=203.0.113.9"},
+    ],
+)
+def test_a_server_of_ones_own_is_for_this_computer_alone(app: str, headers: dict[str, str]) -> None:
+    with visiting(app, "Add_images", **headers) as (session, said):
+        assert "without a rule for visitors" in said and "Path of a folder" not in said
+        assert upload(app, session) == 403
+
+
+def test_on_this_computer_everything_is_there(app: str) -> None:
+    with visiting(app, "Add_images") as (session, said):
+        assert "Path of a folder" in said
+        assert upload(app, session) == 204
+    answer = urllib.request.urlopen(app, timeout=60)
+    assert answer.headers["Content-Security-Policy"] == "frame-ancestors 'self'"
+
+
+# --- shared with a password --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory) -> Iterator[tuple[str, Path]]:
+    """A server for looking, with a password for more; and the folder it may read."""
+    folder = tmp_path_factory.mktemp("shared")
+    words = ("fsviz", "app", "--address", "0.0.0.0", "--no-browser", "--share", "--password", "--folder", str(folder))
+    with serving(tmp_path_factory.mktemp("share") / "home", *words, FSVIZ_PASSWORD=WORD) as url:
+        yield url, folder
+
+
+def labels(tab) -> list[str]:
+    return [text.strip() for text in tab.get_by_role("button").all_inner_texts() if text.strip()]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_visitors_may_look_at_every_page_and_change_nothing(shared, browser, path: str) -> None:
+    tab = browser.new_page()
+    tab.goto(f"{shared[0]}/{path}")
+    tab.get_by_text("Shared for looking").wait_for()
+    settle(tab)
+    assert tab.locator('[data-testid="stException"]').count() == 0
+    assert tab.locator("h1").count() == 1
+    assert not [label for label in labels(tab) if label.startswith(FORBIDDEN)]
+    assert tab.locator("input[type=file]").count() == 0
+    assert tab.get_by_role("link", name="Add images").count() == 0
+    tab.close()
+
+
+def test_the_password_opens_one_session_and_no_other(shared, browser) -> None:
+    url, folder = shared
+    tab, other = browser.new_page(), browser.new_page()
+    for page in (tab, other):
+        page.goto(f"{url}/Taxonomy")
+        page.get_by_role("button", name="Unlock full use").click()
+    tab.get_by_label("Password", exact=True).fill("a wrong word")
+    tab.get_by_role("button", name="Unlock", exact=True).click()
+    tab.get_by_text("This is not the password").wait_for()
+    tab.get_by_label("Password", exact=True).fill(WORD)
+    tab.get_by_role("button", name="Unlock", exact=True).click()
+    tab.get_by_text("Full use is unlocked").wait_for()
+    tab.get_by_role("link", name="Add images").click()
+    field = tab.get_by_role("textbox", name="Path of a folder")
+    field.fill("/etc/passwd")
+    field.press("Enter")
+    tab.get_by_text("must lie in a folder").wait_for()
+    assert str(folder) in tab.locator('[data-testid="stMain"]').inner_text()
+    other.reload()
+    other.get_by_text("Shared for looking").wait_for()
+    other.close()
+    tab.close()
+
+
+def test_files_are_taken_from_unlocked_sessions_alone(shared, browser) -> None:
+    url, _ = shared
+    with visiting(url, "Add_images") as (session, said):
+        assert "may not save datasets" in said
+        assert upload(url, session) == 403
+    tab = browser.new_page()
+    tab.goto(f"{url}/Tasks")
+    tab.get_by_role("button", name="Unlock full use").click()
+    tab.get_by_label("Password", exact=True).fill(WORD)
+    tab.get_by_role("button", name="Unlock", exact=True).click()
+    tab.get_by_text("Full use is unlocked").wait_for()
+    tab.get_by_text("Bring a testbed of your own").click()
+    content = {"name": "tasks.csv", "mimeType": "text/csv", "buffer": b"task,labels\n"}
+    tab.locator("input[type=file]").set_input_files(content)
+    tab.get_by_text("tasks.csv").first.wait_for()
+    tab.close()
+
+
+def test_the_password_is_nowhere_to_be_read(shared) -> None:
+    """Neither in the arguments nor in the environment of any process that runs now."""
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("there is no /proc here")
+    mine = str(os.getpid())
+    for process in Path("/proc").glob("[0-9]*"):
+        for kind in ("cmdline", "environ"):
+            try:
+                assert process.name == mine or WORD.encode() not in (process / kind).read_bytes(), (process, kind)
+            except OSError:
+                continue

@@ -1,0 +1,346 @@
+"""A shared server: what visitors are shown, and that nothing else can be reached, by links or by session state."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from fsviz import jobs, sharing
+from fsviz.datasets import folders
+from fsviz.ui.pages import add_images
+from fsviz.ui.parts import access
+from tests.datasets.test_folders import folder_of, picture
+from tests.studies.toy_dataset import make_toy
+from tests.ui.test_gallery_pages import texts
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WORD = "a word for the tests"
+
+# Every page, with the links that lead to its corners.
+WALK: tuple[tuple[str, dict[str, str]], ...] = (
+    ("", {"dataset": "pets"}),
+    ("1_Gallery", {"dataset": "pets"}),
+    ("2_Taxonomy", {"dataset": "toy"}),
+    ("3_Tasks", {"dataset": "toy", "n_tasks": "100"}),
+    ("4_Evaluate", {"dataset": "toy"}),
+    ("4_Evaluate", {"dataset": "pets"}),
+    ("5_Runs", {"dataset": "toy"}),
+    ("6_Hard_tasks", {"dataset": "toy", "n_tasks": "50"}),
+    ("6_Hard_tasks", {"dataset": "toy", "n_tasks": "1000", "show": "Stress test"}),
+    ("7_Add_images", {"dataset": "pets"}),
+    ("7_Add_images", {"dataset": "pets", "do": "Extract features"}),
+    ("7_Add_images", {"dataset": "pets", "do": "Import features"}),
+)
+# What a visitor must not find; the walk without sharing finds each of them, so none is a name of the past.
+FORBIDDEN = {
+    *("Save testbed", "Start the run", "Cancel", "Resume", "Delete", "Remove pets", "Extract features", "Import"),
+    *("Extract features with EfficientNet-Lite0", "Runs at the same time", "File of features", "file uploader"),
+    "Path of a folder, a CSV table or an easyfsl JSON spec",
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(access, "_attempts", sharing.Attempts(within=1e6))
+    access._unlocked.clear()
+    access._uploaders.clear()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def furnished(home: Path, tmp_path: Path) -> Path:
+    """A workspace with images, features and a run."""
+    folders.register("pets", folders.inspect(folder_of(tmp_path / "private" / "pets", {"dog": 3, "cat": 3, "owl": 3})))
+    make_toy("toy")
+    sampler = {"sampler": "uniform", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 20}
+    spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet"]}
+    jobs.run_here({**spec, "sampler": sampler, "device": "cpu"})
+    return home
+
+
+def share(monkeypatch: pytest.MonkeyPatch, **rule) -> None:
+    for name, value in sharing.Sharing(**rule).to_environment().items():
+        monkeypatch.setenv(name, value)
+
+
+def open_page(page: str, query: dict[str, str] | None = None, state: dict | None = None) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    if page:
+        app.switch_page(f"pages/{page}.py")
+    for name, value in (query or {}).items():
+        app.query_params[name] = value
+    for name, value in (state or {}).items():
+        app.session_state[name] = value
+    app.run()
+    assert not app.exception, app.exception[0].value
+    return app
+
+
+def controls(app: AppTest) -> set[str]:
+    """What can be pressed, typed into or given, by its label without counts."""
+    found = {e.label for kind in (app.button, app.number_input, app.text_input) for e in kind}
+    found |= {e.proto.label for e in app.get("page_link")}
+    return {re.sub(r"\s+\d*$", "", label) for label in found} | (
+        {"file uploader"} if app.get("file_uploader") else set()
+    )
+
+
+def contents(folder: Path) -> dict[str, tuple[int, int]]:
+    return {str(p): (p.stat().st_size, p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file()}
+
+
+def test_the_walk_finds_every_control_on_a_server_of_ones_own(furnished: Path) -> None:
+    found = set().union(*(controls(open_page(page, query)) for page, query in WALK))
+    assert found >= FORBIDDEN | {"Add images"}, FORBIDDEN - found
+
+
+def test_visitors_find_none_of_them(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    share(monkeypatch, look=True)
+    before = contents(furnished)
+    said = []
+    for page, query in WALK:
+        app = open_page(page, query)
+        assert not controls(app) & (FORBIDDEN | {"Add images"}), (page, query)
+        said.append(texts(app))
+    for words in ("may not start, resume or cancel runs", "may not save datasets", "may not upload files"):
+        assert any(words in text for text in said), words
+    everything = "\n".join(said)
+    assert str(furnished.parent) not in everything and "private" not in everything  # where the images lie
+    assert contents(furnished) == before
+
+
+def test_session_state_opens_nothing(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    share(monkeypatch, look=True, password=sharing.hashed(WORD))
+    forged = {"source": add_images.FOLDER, "path_0": "/etc", "fetched": "dtd", "added": "pets", "features_file": "/etc"}
+    forged |= {"preview": (("/etc", "[]"), None), "compare_next": ["nothing"], "_unlocked": True, "unlocked": True}
+    forged |= dict.fromkeys(
+        ("save", "save_testbed", "save_brought", "save_curated", "start", "extract", "import"), True
+    )
+    forged |= dict.fromkeys(("download", "remove_pets", "cancel_extraction", "resume_extraction", "full_use"), True)
+    before = contents(furnished)
+    for page, query in WALK:
+        assert not controls(open_page(page, query, forged)) & (FORBIDDEN | {"Add images"}), (page, query)
+    assert contents(furnished) == before
+
+
+def try_everything() -> None:
+    import streamlit as st
+
+    from fsviz.errors import NotAllowed
+    from fsviz.ui.parts import access
+
+    for action in access.ACTIONS:
+        try:
+            access.do(action, st.success, action)
+        except NotAllowed as error:
+            st.error(str(error))
+    try:
+        st.success(access.path("/etc/passwd"))
+    except NotAllowed as error:
+        st.error(str(error))
+
+
+def test_the_work_itself_is_refused_not_only_its_control(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = AppTest.from_function(try_everything).run()
+    assert len(app.success) == len(access.ACTIONS) + 1 and not app.error
+    share(monkeypatch, look=True)
+    app.run()
+    assert len(app.error) == len(access.ACTIONS) + 1 and not app.success
+    assert "Whoever started it" in app.error[0].value
+
+
+# The functions that change something, read a path of the visitor or start work, and what they need.
+GUARDED = {
+    **{f"jobs.{name}": {"run"} for name in ("submit", "resume", "cancel")},
+    "jobs.delete": {"delete"},
+    "jobs.set_workers": {"workers"},
+    "folders.remove_dataset": {"delete"},
+    **{f"own_images.{name}": {"save"} for name in ("save", "import_features")},
+    "own_images.find": {"action"},
+    "uploads.unpack": {"upload"},
+    "testbeds.parse_testbed": {"upload"},
+    "testbeds.save_testbed": {"save"},
+    "study.save_sets": {"save"},
+    "study.save_curated": {"save"},
+}
+CHANGES = re.compile(r"(submit|resume|cancel|delete|remove|save|write|import|unpack|register|set|fetch|parse)(_\w+)?")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "fsviz" / "ui").rglob("*.py")), ids=lambda p: p.name)
+def test_pages_change_things_through_the_check_alone(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    checked: dict[ast.AST, str] = {}
+    for node in ast.walk(
+        tree
+    ):  # access.do("action", function, ...), also as a callback's args=("action", function, ...)
+        parts = node.args if isinstance(node, ast.Call) else node.elts if isinstance(node, ast.Tuple) else []
+        if len(parts) > 1:
+            checked[parts[1]] = parts[0].value if isinstance(parts[0], ast.Constant) else ast.unparse(parts[0])
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            continue
+        name = f"{node.value.id}.{node.attr}"
+        if name in GUARDED:
+            assert checked.get(node) in GUARDED[name], f"{name} in line {node.lineno} must go through access.do"
+        elif CHANGES.fullmatch(node.attr) and node.value.id in imported_rooms(tree):
+            raise AssertionError(f"{name} in line {node.lineno}: say in GUARDED what a visitor needs for it")
+
+
+def imported_rooms(tree: ast.AST) -> set[str]:
+    """Names under which a page knows modules of fsviz outside ui."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fsviz") and "ui" not in node.module:
+            found |= {alias.asname or alias.name for alias in node.names}
+    return found
+
+
+# --- with a password ---------------------------------------------------------------------------------------------
+
+
+def unlock(app: AppTest, word: str) -> AppTest:
+    app.text_input(key="unlock_password").set_value(word)
+    next(button for button in app.button if button.label == "Unlock").click()
+    return app.run()
+
+
+def test_without_the_password_nothing_is_shown(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    share(monkeypatch, password=sharing.hashed(WORD))
+    for page, query in WALK[::3]:
+        app = open_page(page, query)
+        assert [title.value for title in app.title] == ["This server is locked"]
+        assert controls(app) == {"Password", "Unlock"} and not app.metric and not app.selectbox
+    app = unlock(app, "a wrong word")
+    assert "not the password" in app.error[0].value
+    app = unlock(app, WORD)
+    assert "How do I bring" in app.title[0].value
+
+
+def test_too_many_wrong_passwords_must_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    share(monkeypatch, look=True, password=sharing.hashed(WORD))
+    monkeypatch.setattr(access, "_attempts", sharing.Attempts(all=5, within=1e6))
+    app = open_page("2_Taxonomy", {"dataset": "cifar100"})
+    for _ in range(5):
+        app = unlock(app, "guess")
+        assert "not the password" in app.error[0].value
+    app = unlock(app, WORD)
+    assert "Too many" in app.error[0].value and not access._unlocked
+
+
+def test_a_session_is_unlocked_and_locked_again(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    share(monkeypatch, look=True, password=sharing.hashed(WORD))
+    app = open_page("5_Runs", {"dataset": "toy"})
+    assert "Delete" not in controls(app)
+    app = unlock(app, WORD)
+    assert {"Delete", "Resume", "Add images", "Runs at the same time"} <= controls(app)
+    next(button for button in app.button if button.label == "Lock it again").click()
+    assert "Delete" not in controls(app.run())
+
+
+def unlocked_add_images(monkeypatch: pytest.MonkeyPatch, *allowed: Path, **query: str) -> AppTest:
+    share(monkeypatch, password=sharing.hashed(WORD), folders=allowed)
+    access._unlocked.clear()  # without a browser every visitor is the same session
+    return unlock(open_page("7_Add_images", query), WORD)
+
+
+def test_paths_lead_only_into_the_named_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = folder_of(tmp_path / "shared" / "pets", {"dog": 2, "cat": 2})
+    outside = folder_of(tmp_path / "private" / "faces", {"me": 2, "you": 2})
+    (tmp_path / "shared" / "link").symlink_to(outside)
+    app = unlocked_add_images(monkeypatch, tmp_path / "shared")
+    assert str(tmp_path / "shared") in texts(app)
+    for path in (
+        outside,
+        tmp_path / "shared" / "link",
+        "/etc/passwd",
+        f"{inside}/../../private/faces",
+        "torchvision:dtd",
+    ):
+        app.text_input(key="path_0").set_value(str(path)).run()
+        assert "must lie in a folder" in app.error[0].value or "does not exist" in app.error[0].value, path
+        assert not app.metric
+    app.text_input(key="path_0").set_value("torchvision:dtd").run()
+    assert "does not exist" in app.error[0].value  # a name in the folder, not a download
+    app.text_input(key="path_0").set_value(str(inside)).run()
+    assert not app.error and app.metric[0].value == "2"
+    app.text_input(key="images_folder").set_value(str(outside)).run()
+    assert "must lie in a folder" in app.error[0].value
+
+
+def test_lists_name_nothing_outside_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = folder_of(tmp_path / "private" / "faces", {"me": 2, "you": 2})
+    listed = tmp_path / "shared"
+    picture(listed / "own.png")
+    spec = {"class_names": ["me", "you"], "class_roots": [str(outside / "me"), str(outside / "you")]}
+    (listed / "all.json").write_text(json.dumps(spec))
+    (listed / "all.csv").write_text(f"path,class\n{outside}/me/0.png,me\nown.png,mine\n")
+    app = unlocked_add_images(monkeypatch, listed)
+    app.text_input(key="path_0").set_value(str(listed / "all.json")).run()
+    assert "None of the class folders" in app.error[0].value and not app.metric
+    app.text_input(key="path_0").set_value(str(listed / "all.csv")).run()
+    assert app.metric[1].value == "1"  # its own image alone
+
+
+def test_features_are_read_only_from_the_named_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shared").mkdir()
+    app = unlocked_add_images(monkeypatch, tmp_path / "shared", do="Import features")
+    app.text_input(key="features_file").set_value("/etc/passwd").run()
+    app.button(key="import").click().run()
+    assert "must lie in a folder" in app.error[0].value
+
+
+def test_without_named_folders_there_are_no_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = unlocked_add_images(monkeypatch)
+    assert not any("Path" in label for label in controls(app)) and "file uploader" in controls(app)
+    assert "--folder" in texts(app)
+    assert "File of features" not in controls(unlocked_add_images(monkeypatch, do="Import features"))
+
+
+def test_on_ones_own_computer_paths_are_free(tmp_path: Path) -> None:
+    root = folder_of(tmp_path / "anywhere", {"dog": 2, "cat": 2})
+    app = open_page("7_Add_images", state={"path_0": str(root)})
+    assert app.metric[0].value == "2"
+
+
+# --- what one look may cost --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        ("4_Evaluate", {"n_way": "16", "n_shot": "5", "n_query": "15"}),
+        ("6_Hard_tasks", {"n_way": "15", "n_shot": "5", "n_query": "10"}),
+        ("6_Hard_tasks", {"n_steps": "10"}),
+        ("6_Hard_tasks", {"shape": "variable"}),
+    ],
+)
+def test_a_look_is_capped(page: str, query: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    make_toy("toy")
+    share(monkeypatch, look=True)
+    app = open_page(page, {"dataset": "toy", **query})
+    assert any("images at a time" in info.value for info in app.info) and not app.metric
+    assert open_page(page, {"dataset": "toy"}).metric  # what the page starts with fits
+
+
+def test_draws_and_files_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:
+    share(monkeypatch, look=True)
+    monkeypatch.setitem(access.LIMITS, "draws", 100 * 5 * 500)
+    monkeypatch.setitem(access.LIMITS, "exported", 500 * 5 * 5)
+    app = open_page("3_Tasks", {"dataset": "cifar100", "n_tasks": "1000", "split": "all"})
+    assert any("take too long" in info.value for info in app.info)
+    app = open_page("3_Tasks", {"dataset": "cifar100", "n_tasks": "500", "split": "all"})
+    assert app.metric and "too many for a file" in texts(app) and not app.get("download_button")
+
+
+def test_paths_are_cut_for_visitors(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "Images in /home/me/pets (see https://a.example/b/c) as root/class/image; '/srv/x y.csv'"
+    assert access.without_paths(told) == told
+    share(monkeypatch, look=True)
+    cut = "Images in …/pets (see https://a.example/b/c) as root/class/image; '…/x y.csv'"
+    assert access.without_paths(told) == cut
