@@ -198,6 +198,17 @@ def entries(spec: Mapping[str, Any]) -> list[Entry]:
     return found
 
 
+def is_whole(spec: Mapping[str, Any]) -> bool:
+    """Whether a recorded spec says all that a page needs of it; one changed by hand or by damage may not."""
+    try:
+        shape = spec["tasks"]
+        sizes = [int(shape[name]) for name in ("n_tasks", "n_way", "n_shot", "n_query")]
+        names = [str(spec[name]) for name in ("dataset", "testbed_name", "device")] + [str(shape["digest"])]
+        return min(sizes) > 0 and all(names) and len(entries(spec)) == len(spec["chunk_tasks"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+
+
 # --- what came out -----------------------------------------------------------------------------------------------
 
 

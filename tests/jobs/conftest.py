@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from fsviz import jobs
 from fsviz.studies import RUNNABLE
+from tests.conftest import Disk
 
 STUDY = "tests.jobs.studies_for_tests"
 
@@ -26,18 +25,15 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def small_disk(workspace: Path) -> Callable[[str], None]:
-    """Puts the workspace on a disk of its own of two megabytes; call it with mount options to change them."""
-    workspace.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(workspace)]
-    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("mounting a small disk needs root")
-    yield lambda options: subprocess.run(["mount", "-o", f"remount,{options}", str(workspace)], check=True)
-    subprocess.run(["mount", "-o", "remount,rw", str(workspace)], check=True)
+def disk(small_disk, numbers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
+    """The workspace of `numbers` on a disk of its own of two megabytes."""
+    small_disk.mount("2m")
+    monkeypatch.setenv("FSVIZ_HOME", str(small_disk.path))
+    yield small_disk
+    small_disk.remount("rw")
     for run in jobs.list_runs():  # a worker would keep the disk busy
         if run.active:
             jobs.cancel(run.id)
-    subprocess.run(["umount", "-l", str(workspace)], check=True)
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -16,24 +14,13 @@ from tests.cli.calling import run_json
 from tests.jobs.studies_for_tests import traced
 
 
-def fill(folder: Path, leave: int = 0) -> None:
-    """Writes until the disk has about `leave` bytes left."""
-    free = shutil.disk_usage(folder).free - leave
-    with open(folder / "ballast", "wb", buffering=0) as file:
-        try:
-            while free > 0:
-                free -= file.write(b"\0" * min(free, 1 << 16))
-        except OSError:
-            pass
-
-
-def test_a_read_only_workspace_is_shown_and_nothing_is_written(numbers, workspace, small_disk, capsys) -> None:
+def test_a_read_only_workspace_is_shown_and_nothing_is_written(numbers, disk, capsys) -> None:
     finished = jobs.run_here(numbers(n=2))
     store.create(numbers(n=2, trace="b"), jobs.prepare, store.QUEUED)
     damaged = jobs.run_here(numbers(n=1, trace="c"))
     (jobs.folder(damaged.id) / "spec.json").write_text("")
-    before = sorted(str(p) for p in workspace.rglob("*"))
-    small_disk("ro")
+    before = sorted(str(p) for p in disk.path.rglob("*"))
+    disk.remount("ro")
     listed = run_json(capsys, "runs")["runs"]
     assert sorted(run["state"] for run in listed) == ["damaged", "finished", "queued"]
     assert run_json(capsys, "runs", "show", finished.id)["state"] == "finished"
@@ -44,48 +31,48 @@ def test_a_read_only_workspace_is_shown_and_nothing_is_written(numbers, workspac
         assert "Read-only file system" in capsys.readouterr().err
     with pytest.raises(WorkspaceError, match="Read-only file system"):
         jobs.submit(numbers(n=1))
-    assert sorted(str(p) for p in workspace.rglob("*")) == before
+    assert sorted(str(p) for p in disk.path.rglob("*")) == before
 
 
-def test_deleting_a_run_frees_space_on_a_full_disk(numbers, workspace, small_disk, capsys) -> None:
+def test_deleting_a_run_frees_space_on_a_full_disk(numbers, disk, capsys) -> None:
     spec = numbers(n=40)
     runs = [jobs.run_here(numbers(n=20)), jobs.run_here(numbers(n=1))]
-    fill(workspace)
-    assert shutil.disk_usage(workspace).free < 4096
+    disk.fill()
+    assert shutil.disk_usage(disk.path).free < 4096
     assert len(run_json(capsys, "runs")["runs"]) == 2
     with pytest.raises(WorkspaceError, match="No space left"):
         jobs.run_here(spec)
     assert run_json(capsys, "runs", "delete", runs[0].id) == {"run": runs[0].id, "state": "deleted"}
-    assert shutil.disk_usage(workspace).free > 20 * 8000
+    assert shutil.disk_usage(disk.path).free > 20 * 8000
     assert jobs.run_here(numbers(n=1, trace="after")).state == "finished"
 
 
-def test_a_disk_that_fills_up_stops_a_run_and_room_lets_it_go_on(numbers, workspace, small_disk) -> None:
+def test_a_disk_that_fills_up_stops_a_run_and_room_lets_it_go_on(numbers, disk) -> None:
     whole = jobs.run_here(numbers(n=30, seed=2, trace="whole"))
     expected = [p.read_bytes() for p in sorted((jobs.folder(whole.id) / "chunks").iterdir())]
     spec = numbers(n=30, seed=2, unforeseen=True)
-    fill(workspace, leave=100_000)
+    disk.fill(leave=100_000)
     with pytest.raises(WorkspaceError, match="No space left on device"):
         jobs.run_here(spec)
     run = jobs.list_runs()[0]
     assert run.resumable and 0 < run.n_done < 30 and not locks.is_held(jobs.folder(run.id) / "lock")
     assert not list((jobs.folder(run.id) / "chunks").glob(".tmp-*"))
-    os.unlink(workspace / "ballast")
+    disk.empty()
     assert jobs.resume_here(run.id).state == "finished"
     assert [p.read_bytes() for p in sorted((jobs.folder(run.id) / "chunks").iterdir())] == expected
     assert len(traced(spec)) == 31  # the chunk that did not fit was computed twice
 
 
-def test_a_run_that_cannot_fit_is_refused_before_it_begins(numbers, workspace, small_disk, capsys) -> None:
+def test_a_run_that_cannot_fit_is_refused_before_it_begins(numbers, disk, capsys) -> None:
     spec = numbers(n=1000)  # eight megabytes of numbers
     with pytest.raises(WorkspaceError, match=r"results of this run need about 8 MB, and the disk .* has 2 MB free"):
         jobs.run_here(spec)
     assert traced(spec) == [] and jobs.list_runs() == []
     run = jobs.run_here(numbers(n=150, trace="fits"))
     (jobs.folder(run.id) / "chunks" / "000149.npz").unlink()
-    fill(workspace, leave=30_000)
+    disk.fill(leave=30_000)
     assert jobs.resume_here(run.id).state == "finished"  # only what is missing is asked for
     shutil.rmtree(jobs.folder(run.id) / "chunks")
-    fill(workspace, leave=50_000)
+    disk.fill(leave=50_000)
     with pytest.raises(WorkspaceError, match="Make room"):
         jobs.resume_here(run.id)

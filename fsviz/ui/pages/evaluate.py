@@ -339,7 +339,7 @@ def _just_finished() -> None:
         "pages/5_Runs.py",
         label="See the whole comparison on the page Runs",
         icon="📈",
-        query_params={"dataset": run.spec["dataset"]},
+        query_params={"dataset": str(run.spec.get("dataset", ""))},
     )
     if right.button("Hide", key="hide_finished"):
         st.session_state.pop("watched_run")

@@ -41,7 +41,7 @@ def show(dataset: Dataset) -> None:
     lines = _lines_of_all(chosen)
     if lines:
         _compare(lines, chosen)
-    else:
+    elif not chosen:
         st.info("No task of any run is finished yet; the first results will be shown here.", icon="⏳")
     _all_runs(runs)
 
@@ -107,7 +107,7 @@ def _start_first(dataset: Dataset, backbone: str) -> None:
 
 def _choose(runs: Sequence[jobs.Run]) -> list[jobs.Run]:
     """The evaluations to compare, kept in the link; without a choice the newest ones of one testbed."""
-    known = {run.id: run for run in runs if run.study == "evaluate" and run.n_done}
+    known = {run.id: run for run in runs if _comparable(run)}
     if not known:
         return []
     asked = st.session_state.pop("compare_next", None)
@@ -126,6 +126,10 @@ def _choose(runs: Sequence[jobs.Run]) -> list[jobs.Run]:
         help="Runs of the same tasks are compared task by task. The table at the end of the page has all runs.",
     )
     return [known[run_id] for run_id in picked if run_id in known] or _newest_group(list(known.values()))
+
+
+def _comparable(run: jobs.Run) -> bool:
+    return run.study == "evaluate" and run.n_done > 0 and evaluate.is_whole(run.spec)
 
 
 def _short_name(run: jobs.Run) -> str:
@@ -157,18 +161,25 @@ def _all_runs(runs: Sequence[jobs.Run]) -> None:
 
 
 def _newest_group(evaluations: Sequence[jobs.Run]) -> list[jobs.Run]:
-    """The newest evaluation and the others of the same tasks."""
+    """The newest evaluation that can be read and the others of the same tasks."""
     if not evaluations:
         return []
     finished = [run for run in evaluations if run.state == "finished"] or list(evaluations)
-    digest = finished[0].spec["tasks"]["digest"]
+    digest = next((run for run in finished if _is_readable(run)), finished[0]).spec["tasks"]["digest"]
     return [run for run in finished if run.spec["tasks"]["digest"] == digest][:6]
+
+
+def _is_readable(run: jobs.Run) -> bool:
+    try:
+        return bool(_lines(run.id, run.n_done, str(jobs.folder(run.id))))
+    except FsvizError:
+        return False
 
 
 def _row(run: jobs.Run) -> dict[str, Any]:
     found = (run.summary or {}).get("results") or []
     accuracies = [r["accuracy"] for r in found if isinstance(r, dict) and r.get("accuracy") is not None]
-    if run.study == "evaluate" and run.spec.get("tasks"):
+    if run.study == "evaluate" and evaluate.is_whole(run.spec):
         what = ", ".join(dict.fromkeys(entry.label for entry in evaluate.entries(run.spec)))
         shape = run.spec["tasks"]
         setting = shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot"
@@ -194,7 +205,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
 def _actions(marked: Sequence[jobs.Run]) -> None:
     """What can be done to the ticked runs, and how many may go at once."""
     compare, cancel, resume, delete, workers = st.columns([1, 1, 1, 1, 1.4], vertical_alignment="bottom")
-    comparable = [run.id for run in marked if run.study == "evaluate" and run.n_done]
+    comparable = [run.id for run in marked if _comparable(run)]
     stoppable = [run for run in marked if run.active]
     resumable = [run for run in marked if run.resumable]
     removable = [run for run in marked if not run.active]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -129,6 +130,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     st.set_page_config(page_title=f"fsviz · {question}", page_icon=icon, layout="wide")
     st.html(_STYLE)
     access.enter()
+    _drop_endless_numbers()
     asked = dict(st.query_params)
     _navigation()
     try:
@@ -295,6 +297,24 @@ def _navigation() -> None:
             st.page_link(entry.file, label=entry.label, icon=entry.icon, help=entry.question, query_params=chosen)
         access.sign()
         st.divider()
+
+
+def _drop_endless_numbers() -> None:
+    """Takes infinite numbers (1e400) out of the link before a widget is given one: Streamlit would end in an error."""
+    endless = {name: value for name, value in st.query_params.items() if _is_endless(value)}
+    if endless:
+        told = ", ".join(f"{name}={value[:40]}" for name, value in endless.items())
+        notice(f"This link's setting {told} is larger than any number, and was left out. Choose a value on the page.")
+        for name in endless:
+            del st.query_params[name]
+        st.rerun()
+
+
+def _is_endless(text: str) -> bool:
+    try:
+        return math.isinf(float(text))
+    except ValueError:
+        return False
 
 
 def _name_ignored_settings(asked: Mapping[str, str]) -> None:

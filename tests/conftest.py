@@ -1,0 +1,49 @@
+"""Fixtures that several rooms' tests share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+class Disk:
+    """A small disk of its own in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def mount(self, size: str) -> None:
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(self.path)]
+        if not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("mounting a small disk needs root")
+
+    def remount(self, options: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{options}", str(self.path)], check=True)
+
+    def fill(self, leave: int = 0) -> None:
+        """Writes until the disk has about `leave` bytes left."""
+        left = shutil.disk_usage(self.path).free - leave
+        with open(self.path / "ballast", "wb", buffering=0) as file:
+            try:
+                while left > 0:
+                    left -= file.write(b"\0" * min(left, 1 << 16))
+            except OSError:
+                pass
+
+    def empty(self) -> None:
+        os.unlink(self.path / "ballast")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Disk]:
+    """A disk that is not mounted yet, at an empty folder."""
+    disk = Disk(tmp_path / "disk")
+    disk.path.mkdir()
+    yield disk
+    if os.path.ismount(disk.path):
+        subprocess.run(["umount", "-l", str(disk.path)], check=True)
