@@ -127,6 +127,7 @@ class Features:
 
     values (n, D) float16 or float32, may be memory-mapped; image_ids (n,) and class_ids (n,) name the rows.
     Rows may be fewer than the dataset's images (broken files are skipped).
+    groups (N,) is the group of every image_id (see Dataset.image_groups), None where there are none.
     """
 
     dataset: str
@@ -135,6 +136,7 @@ class Features:
     image_ids: np.ndarray
     class_ids: np.ndarray
     key: Mapping[str, Any] = field(default_factory=dict)
+    groups: np.ndarray | None = None
 
     @property
     def remake(self) -> str:

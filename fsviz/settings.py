@@ -149,6 +149,8 @@ def brief(values: Mapping[str, Value], settings: Mapping[str, Setting]) -> list[
         setting = settings[name]
         if setting.brief:
             parts.append(setting.brief.format(setting.text(value)))
+        elif setting.kind == "flag":
+            parts += [word.lstrip("-") for word in setting.words(value)] if value != setting.default else []
         elif value != setting.default:
             plain = setting.kind in ("choice", "text")
             parts.append(setting.text(value) if plain else f"{name}{setting.text(value)}")

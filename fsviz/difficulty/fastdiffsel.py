@@ -1,6 +1,7 @@
 """FastDiffSel (Basu et al. 2023): the support images, out of a whole pool, on which a classifier fails or shines.
 
-A task's queries are fixed. Every image i of the pool of class j (all its images but the queries) has a selection
+A task's queries are fixed. Every image i of the pool of class j (all its images but the queries; where features know
+groups of images, none of a group that has a query, and of each group one as long as they last) has a selection
 weight w_i >= 0; the prototype of the class is the weighted mean c_j = sum_i w_i f_i / sum_i w_i, and L is the
 cross-entropy of the queries under the prototypes. One step of gradient ascent on w, a projection of every class's
 weights onto the l1 ball of radius k_j, and the k_j heaviest images are the hard support set; descent gives an easy one.
@@ -181,6 +182,7 @@ class ClassLayout:
         self.row_of = np.full(int(features.image_ids.max(initial=0)) + 2, PAD, dtype=np.int64)
         self.row_of[features.image_ids[order]] = np.arange(len(order))
         self.all_image_ids = features.image_ids[order]
+        self.groups = None if features.groups is None else features.groups[self.all_image_ids]
         self.first = {int(c): int(np.searchsorted(sorted_classes, c)) for c in class_ids}
         self.count = {
             int(c): int(np.searchsorted(sorted_classes, c, side="right")) - self.first[int(c)] for c in class_ids
@@ -213,12 +215,19 @@ class ClassLayout:
         in_class = np.zeros_like(tasks.class_ids)
         for class_id, count in self.count.items():
             in_class[tasks.class_ids == class_id] = count
-        short = (tasks.class_ids != PAD) & (in_class - n_query < n_shot)
+        in_pool = in_class - n_query
+        if self.groups is not None:
+            for class_id, at in class_entries(tasks):
+                in_pool[at] = pool_mask(self, tasks, class_id, at).sum(dim=1).cpu().numpy()
+        short = (tasks.class_ids != PAD) & (in_pool < n_shot)
         if short.any():
             t, w = np.argwhere(short)[0]
+            lost = (
+                "queries" if self.groups is None else "queries or of a group with a query (copies, frames of a video)"
+            )
             raise BadInput(
                 f"The pool of a class must hold at least as many images as shots. Class {int(tasks.class_ids[t, w])} "
-                f"has {int(in_class[t, w])} images with features, {int(n_query[t, w])} of them queries, and "
+                f"has {in_class[t, w]} images with features, {(in_class - in_pool)[t, w]} of them {lost}, and "
                 f"{int(n_shot[t, w])} shots are asked for. Lower n_shot or n_query, or leave the class out."
             )
 
@@ -239,11 +248,37 @@ class ClassLayout:
         labels = torch.arange(n_way, device=self.device).repeat_interleave(n_query).expand(n_tasks, -1)
         return values, mask, labels
 
+    def group_codes(self, class_id: int) -> np.ndarray:
+        """Group (n_c,) of every image of a class, counted from 0 in ascending order; its place where there are none."""
+        first, count = self.first[class_id], self.count[class_id]
+        if self.groups is None:
+            return np.arange(count)
+        return np.unique(self.groups[first : first + count], return_inverse=True)[1]
+
+    def one_per_group(self, key: torch.Tensor, class_id: int) -> torch.Tensor:
+        """Keys (E, n_c) in the same order, but behind the best image of every group come all others of it.
+
+        Copies of a picture have the same key: without this, five of them would make a support set of one picture.
+        """
+        import torch
+
+        codes = torch.from_numpy(self.group_codes(class_id)).to(key.device).expand(key.shape)
+        rank = key.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
+        best = torch.full_like(rank, rank.shape[1]).scatter_reduce(1, codes, rank, "amin")
+        again = (rank != best.gather(1, codes)) & key.isfinite()
+        return -(rank + rank.shape[1] * (again + 2 * ~key.isfinite())).to(key)
+
     def pool_means(self, tasks: Tasks, query: torch.Tensor, query_mask: torch.Tensor) -> torch.Tensor:
         """Mean feature (T, W, D) of every class's pool: the class's sum without the task's queries of it."""
         import torch
 
         n_tasks, n_way = tasks.class_ids.shape
+        if self.groups is not None:
+            means = torch.zeros(n_tasks, n_way, query.shape[2]).to(query)
+            for class_id, at in class_entries(tasks):
+                pool = pool_mask(self, tasks, class_id, at).to(query)
+                means[at] = pool @ self.values(class_id) / pool.sum(dim=1, keepdim=True).clamp(min=1)
+            return means
         left_out = query.masked_fill(~query_mask[:, :, None], 0).reshape(n_tasks, n_way, -1, query.shape[2]).sum(dim=2)
         n_left_out = query_mask.reshape(n_tasks, n_way, -1).sum(dim=2)
         means = torch.zeros_like(left_out)
@@ -509,9 +544,19 @@ def class_entries(tasks: Tasks) -> list[tuple[int, tuple[np.ndarray, np.ndarray]
 
 
 def pool_mask(layout: ClassLayout, tasks: Tasks, class_id: int, at: tuple[np.ndarray, np.ndarray]) -> torch.Tensor:
-    """(E, n_c): true for the images that a task may select, false for its queries."""
+    """(E, n_c): true for the images that a task may select, false for its queries and what shares a group with one."""
     import torch
 
+    if layout.groups is not None:
+        first, codes = layout.first[class_id], layout.group_codes(class_id)
+        own = np.unique(layout.groups[first : first + layout.count[class_id]])
+        rows = layout.rows(tasks.query[at[0]]).reshape(len(at[0]), -1)  # the queries of all classes of the task
+        asked = layout.groups[np.maximum(rows, 0)]
+        place = np.minimum(np.searchsorted(own, asked), len(own) - 1)
+        entry, slot = np.nonzero((rows != PAD) & (own[place] == asked))
+        met = np.zeros((len(at[0]), len(own)), dtype=bool)
+        met[entry, place[entry, slot]] = True
+        return torch.from_numpy(~met[:, codes]).to(layout.device)
     places = layout.rows(tasks.query[at]) - layout.first[class_id]
     entry, slot = np.nonzero(tasks.query[at] != PAD)
     mask = np.ones((len(at[0]), layout.count[class_id]), dtype=bool)
@@ -535,7 +580,10 @@ def _take_heaviest(
     if most == 0:
         return
     pool = pool_mask(layout, tasks, class_id, at)
-    best = key.masked_fill(~pool, -torch.inf).topk(most, dim=1).indices.cpu().numpy()
+    key = key.masked_fill(~pool, -torch.inf)
+    if layout.groups is not None:
+        key = layout.one_per_group(key, class_id)
+    best = key.topk(most, dim=1).indices.cpu().numpy()
     entry, _ = np.nonzero(wanted)
     nth = wanted.cumsum(axis=1)[wanted] - 1
     filled = np.full(wanted.shape, PAD, dtype=np.int64)

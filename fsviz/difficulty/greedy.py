@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fsviz.difficulty.fastdiffsel import ClassLayout, check_request, logits_of, normalised, resolve_scale
+from fsviz.difficulty.fastdiffsel import ClassLayout, check_request, logits_of, normalised, pool_mask, resolve_scale
 from fsviz.errors import BadInput, Cancelled
 from fsviz.records import PAD, Features, Progress, Tasks
 
@@ -71,9 +71,7 @@ def _greedy_one(
     for w in ways:
         class_id = int(class_ids[w])
         pools[w] = layout.values(class_id)
-        in_class = np.ones(len(pools[w]), dtype=bool)
-        in_class[rows[w][rows[w] != PAD] - layout.first[class_id]] = False
-        open_rows[w] = torch.from_numpy(in_class)
+        open_rows[w] = pool_mask(layout, tasks, class_id, (np.array([t]), np.array([w])))[0]
         chosen[w] = layout.rows(support[w][support[w] != PAD]) - layout.first[class_id]
         with_query[w] = pools[w] @ query.T  # (n, M) inner products with the queries
         with_chosen[w] = pools[w] @ pools[w][chosen[w]].T  # (n, k) inner products with the support
@@ -87,7 +85,7 @@ def _greedy_one(
         for w in ways:
             n_shot = len(chosen[w])
             of_class = labels == w
-            squares = (pools[w] ** 2).sum(dim=1)
+            squares, codes = (pools[w] ** 2).sum(dim=1), layout.group_codes(int(class_ids[w]))
             elsewhere = torch.cat([logits[:w], logits[w + 1 :]]).logsumexp(dim=0)  # (M,)
             true_elsewhere = logits[labels, torch.arange(len(labels))][~of_class].sum()
             for slot in range(n_shot):
@@ -99,7 +97,7 @@ def _greedy_one(
                 trial = logits_of(dots, square[:, None], loss, scale)
                 total = torch.logaddexp(elsewhere, trial).sum(dim=1) - trial[:, of_class].sum(dim=1) - true_elsewhere
                 total = (sign * total).masked_fill(~open_rows[w], -torch.inf)
-                total[chosen[w][rest]] = -torch.inf
+                total[np.isin(codes, codes[chosen[w][rest]])] = -torch.inf
                 best = int(total.argmax())
                 if total[best] > total[chosen[w][slot]]:
                     chosen[w][slot] = best

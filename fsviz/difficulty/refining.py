@@ -176,7 +176,13 @@ class _Refining:
             key = self.sign * (gradient[at] @ self.layout.values(class_id).T)
             key = key.masked_fill(~pool_mask(self.layout, tasks, class_id, at), -torch.inf)
             entry, slot = slots[at].nonzero(as_tuple=True)
-            key[entry, rows[at][entry, slot] - self.layout.first[class_id]] = -torch.inf
+            place = rows[at][entry, slot] - self.layout.first[class_id]
+            key[entry, place] = -torch.inf
+            if self.layout.groups is not None:  # no second image of a group that is chosen already
+                codes = torch.from_numpy(self.layout.group_codes(class_id)).to(rows.device)
+                chosen = torch.zeros(len(key), int(codes.max()) + 1, dtype=torch.bool, device=rows.device)
+                chosen[entry, codes[place]] = True
+                key = key.masked_fill(chosen[:, codes], -torch.inf)
             top = key.topk(min(SHORT_LIST, key.shape[1]), dim=1)
             width = slice(0, top.indices.shape[1])
             listed[(*at, width)] = top.indices + self.layout.first[class_id]

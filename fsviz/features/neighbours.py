@@ -14,6 +14,7 @@ _ROWS = 16_384  # feature rows compared at a time, so that a large memory-mapped
 def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tuple[np.ndarray, np.ndarray]:
     """The k images nearest to each of Q images by the cosine of their features, the image itself left out.
 
+    Where the features know groups (copies of a picture, frames of a video), the images of its group are left out too.
     Returns image_ids (Q, k) and cosines (Q, k), nearest first; fewer than k columns when there are fewer images.
     """
     image_ids = np.atleast_1d(np.asarray(image_ids, dtype=np.int64))
@@ -26,14 +27,14 @@ def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tupl
         )
     query = _unit(stored.values[rows])
     n = len(stored.values)
-    k = min(k, n - 1)
+    groups = np.arange(n) if stored.groups is None else stored.groups[stored.image_ids]
+    k = min(k, n - int(np.bincount(groups)[groups[rows]].max(initial=1)))
     best_rows = np.empty((len(rows), 0), dtype=np.int64)
     best = np.empty((len(rows), 0), dtype=np.float64)
     for start in range(0, n, _ROWS):
         block = _unit(stored.values[start : start + _ROWS])
         cosines = query @ block.T
-        own = (rows >= start) & (rows < start + len(block))
-        cosines[np.flatnonzero(own), rows[own] - start] = -np.inf
+        cosines[groups[rows][:, None] == groups[start : start + len(block)]] = -np.inf
         best = np.concatenate([best, cosines], axis=1)
         best_rows = np.concatenate(
             [best_rows, np.broadcast_to(np.arange(start, start + len(block)), cosines.shape)], axis=1

@@ -22,7 +22,7 @@ import weakref
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,10 @@ def load(dataset: Dataset, backbone: str) -> Features:
 
     backbone  a name as `available` gives it; a plain name also finds features made with a checkpoint of it.
     """
+    return replace(_load(dataset, backbone), groups=dataset.image_groups())
+
+
+def _load(dataset: Dataset, backbone: str) -> Features:
     shipped = _shipped(dataset, backbone)
     if shipped is not None:
         return shipped

@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import torch
+from torch import Tensor
 
-from fsviz.methods.declaration import DISTANCE, EUCLIDEAN, Method, scale
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-METHOD = Method(
-    "protonet",
-    "ProtoNet",
-    "Snell et al. 2017",
-    0,
-    "inductive",
-    "Averages the support features of each class into a prototype and picks the nearest prototype.",
-    (DISTANCE, scale(1.0)),
-    shift_free=EUCLIDEAN,
-)
+from fsviz.methods.geometry import blank, cosine, prototypes, with_ways
 
 
 def predict(
@@ -30,10 +17,6 @@ def predict(
     scale: float = 1.0,
 ) -> Tensor:
     """Minus the squared distance (or the cosine) from a query to the mean support of every class."""
-    import torch
-
-    from fsviz.methods.geometry import blank, cosine, prototypes, with_ways
-
     query = blank(query, query_mask)
     centres = prototypes(support, support_mask)
     if distance == "cosine":

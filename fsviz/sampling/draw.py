@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fsviz.errors import BadInput
@@ -11,12 +13,24 @@ from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED
 MOST_IMAGES = 200_000_000  # of one testbed, counted with repetitions: 1.6 GB
 
 
-def assign_images(tasks: Tasks, image_class_ids: np.ndarray, n_shot: int, n_query: int, seed: int) -> Tasks:
+def assign_images(
+    tasks: Tasks,
+    image_class_ids: np.ndarray,
+    n_shot: int,
+    n_query: int,
+    seed: int,
+    groups: np.ndarray | None = None,
+    class_names: Sequence[str] | None = None,
+) -> Tasks:
     """The same tasks with n_shot support and n_query query images per class.
 
     image_class_ids  (N,) class of every image_id
+    groups           (N,) group of every image_id: no group has images on both sides of a task. None: every image is
+                     a group of its own
+    class_names      by class_id, for sentences
     Each class deals its images without replacement across the whole list of tasks and reshuffles when it runs out:
-    images of a class are used equally often (up to one), and support and query of a task share none.
+    images of a class are used equally often (up to one; with groups, as nearly as they allow), and support and query
+    of a task share none.
     """
     n_shot, n_query = N_SHOT.check(n_shot), N_QUERY.check(n_query)
     SEED.check(seed)
@@ -44,8 +58,29 @@ def assign_images(tasks: Tasks, image_class_ids: np.ndarray, n_shot: int, n_quer
     else:
         decks = np.argsort(image_class_ids, kind="stable")[(image_class_ids < 0).sum() :]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    dealt = kernels.deal(class_ids, decks, starts, sizes, hand, stream(seed, 2))
+    state = stream(seed, 2)
+    if groups is None or len(np.unique(groups[decks])) == len(decks):
+        dealt = kernels.deal(class_ids, decks, starts, sizes, hand, state)
+    else:
+        of_deck, pairs = np.unique(np.stack([groups, image_class_ids])[:, decks], axis=1, return_inverse=True)
+        of_image = np.zeros(len(groups), dtype=np.int64)
+        of_image[decks] = pairs
+        dealt, unable = kernels.deal_apart(
+            class_ids, decks, starts, sizes, n_shot, n_query, of_image, of_deck[0], np.bincount(pairs), state
+        )
+        if unable >= 0:
+            name = unable if class_names is None else repr(str(class_names[unable]))
+            raise _cannot_divide(name, sizes[unable], (of_deck[1] == unable).sum(), n_shot, n_query)
     return Tasks(tasks.class_ids, dealt[:, :, :n_shot].copy(), dealt[:, :, n_shot:].copy(), tasks.measures)
+
+
+def _cannot_divide(name: object, n_images: int, n_groups: int, n_shot: int, n_query: int) -> BadInput:
+    held = "are all one group" if n_groups == 1 else f"are in {n_groups} groups"
+    return BadInput(
+        f"Support and query may share no group (copies of a picture, frames of a video). Class {name} cannot give "
+        f"{n_shot} + {n_query} images that way: its {n_images} images {held}. Lower n_shot or n_query, leave the class "
+        "out, or draw without keeping groups together (--no-keep-groups)."
+    )
 
 
 def count_distinct(class_ids: np.ndarray) -> int:

@@ -15,6 +15,7 @@ COLUMNS = 16  # weights stand in rows of this many, padded with zeros, and are s
 _FLOOR = 1e-160  # smaller weights become 0, which also keeps slow denormal numbers away ...
 _FLUSH = math.log(_FLOOR)
 _RENEW = 1e-130  # ... and before the sum of the weights falls to where such a zero could matter, they are renewed
+_ATTEMPTS = 30  # orders of the classes of a task that are tried where groups of several classes stand in the way
 
 
 @njit(cache=True)
@@ -293,3 +294,159 @@ def deal(class_ids, decks, starts, sizes, hand, state):
             _shuffle(decks, start + need, start + size, state)
             place[c] = need
     return dealt
+
+
+@njit(cache=True)
+def deal_apart(class_ids, decks, starts, sizes, n_shot, n_query, pairs, group_of, pair_sizes, state):
+    """As `deal`, with no group on both sides of a task: (T, W, n_shot + n_query), and a class that cannot, or -1.
+
+    pairs  (N,) number of the pair of class and group that an image belongs to
+    group_of, pair_sizes  (P,) the group of a pair, and how many images it has in its deck
+
+    Support comes from the front of a deck, as long as the groups it does not touch have images enough for the queries;
+    queries come from the front of those. What a hand passes over stays at the front for the next one.
+    """
+    n_tasks, n_way = class_ids.shape
+    dealt = np.full((n_tasks, n_way, n_shot + n_query), -1, dtype=np.int64)
+    place = np.full(len(sizes), -1, dtype=np.int64)
+    side = np.zeros(group_of.max() + 1, dtype=np.int64)  # 2 x turn: support, one more: query, less: neither yet
+    chosen = np.empty((n_way, n_shot + n_query), dtype=np.int64)
+    order = np.arange(n_way)
+    turn = 0
+    for t in range(n_tasks):
+        failed = -1
+        for _ in range(_ATTEMPTS):  # a group of several classes may take a side on which another class needs it not
+            turn += 1
+            failed = -1
+            for w in order:
+                c = class_ids[t, w]
+                if c < 0:
+                    continue
+                deck = decks[starts[c] : starts[c] + sizes[c]]
+                if place[c] < 0:
+                    _shuffle(deck, 0, len(deck), state)
+                    place[c] = 0
+                if not _pick_hand(deck, place[c], n_shot, n_query, pairs, group_of, pair_sizes, side, turn, chosen[w]):
+                    failed = c
+                    break
+            if failed < 0:
+                break
+            _shuffle(order, 0, n_way, state)
+            _shuffle(decks, starts[failed], starts[failed] + sizes[failed], state)
+        if failed >= 0:
+            return dealt, failed
+        for w in range(n_way):
+            c = class_ids[t, w]
+            if c >= 0:
+                deck = decks[starts[c] : starts[c] + sizes[c]]
+                for k, at in enumerate(chosen[w]):
+                    dealt[t, w, k] = deck[(place[c] + at) % len(deck)]
+                place[c] = _put_back(deck, place[c], chosen[w], state)
+    return dealt, -1
+
+
+@njit(cache=True)
+def _pick_hand(deck, place, n_shot, n_query, pairs, group_of, pair_sizes, side, turn, chosen):
+    """Writes positions in the deck, counted from `place` round and round; False where there are no such images."""
+    n = len(deck)
+    left = n  # images that may still become queries
+    for image in deck:
+        left -= side[group_of[pairs[image]]] == 2 * turn
+    took = np.empty(n_shot, dtype=np.int64)  # groups that this class put on the side of the support
+    got, n_took = 0, 0
+    for k in range(n):
+        if got == n_shot:
+            break
+        pair = pairs[deck[(place + k) % n]]
+        group = group_of[pair]
+        if side[group] < 2 * turn and left - pair_sizes[pair] >= n_query:
+            side[group] = 2 * turn
+            left -= pair_sizes[pair]
+            took[n_took] = group
+            n_took += 1
+        if side[group] == 2 * turn:
+            chosen[got] = k
+            got += 1
+    if got < n_shot or left < n_query:
+        for group in took[:n_took]:
+            side[group] = 0
+        if not _choose_groups(deck, place, n_shot, n_query, pairs, group_of, pair_sizes, side, turn):
+            return False
+        got = 0
+        for k in range(n):
+            if got < n_shot and side[group_of[pairs[deck[(place + k) % n]]]] == 2 * turn:
+                chosen[got] = k
+                got += 1
+    for k in range(n):
+        if got == n_shot + n_query:
+            break
+        group = group_of[pairs[deck[(place + k) % n]]]
+        if side[group] != 2 * turn:
+            side[group] = 2 * turn + 1
+            chosen[got] = k
+            got += 1
+    return True
+
+
+@njit(cache=True)
+def _choose_groups(deck, place, n_shot, n_query, pairs, group_of, pair_sizes, side, turn):
+    """Puts groups on the side of the support so that both sides have images enough, by exact search: a subset sum."""
+    n = len(deck)
+    support, query, n_free = 0, 0, 0  # images whose side is known, and groups whose side is not
+    free = np.empty(n, dtype=np.int64)
+    known = np.zeros(len(pair_sizes), dtype=np.bool_)
+    for k in range(n):
+        pair = pairs[deck[(place + k) % n]]
+        if side[group_of[pair]] == 2 * turn:
+            support += 1
+        elif side[group_of[pair]] == 2 * turn + 1:
+            query += 1
+        elif not known[pair]:
+            known[pair] = True
+            free[n_free] = pair
+            n_free += 1
+    most = n - support - n_query  # images that the support may take from the free groups
+    least = max(0, n_shot - support)
+    if most < least:
+        return False
+    reached = np.zeros((n_free + 1, most + 1), dtype=np.bool_)
+    reached[0, 0] = True
+    for i in range(n_free):
+        size = pair_sizes[free[i]]
+        for x in range(most + 1):
+            reached[i + 1, x] = reached[i, x] or (x >= size and reached[i, x - size])
+    x = least
+    while x <= most and not reached[n_free, x]:
+        x += 1
+    if x > most:
+        return False
+    for i in range(n_free - 1, -1, -1):
+        if not reached[i, x]:
+            side[group_of[free[i]]] = 2 * turn
+            x -= pair_sizes[free[i]]
+    return True
+
+
+@njit(cache=True)
+def _put_back(deck, place, chosen, state):
+    """Moves the chosen cards behind the dealer, where cards lie in random order; returns where the dealer now stands.
+
+    Where cards from behind the dealer were needed, a new round begins: those first that the last one did not come to.
+    """
+    ahead = len(deck) - place
+    taken = np.zeros(len(deck), dtype=np.bool_)
+    for k in chosen:
+        taken[k] = True
+    old, new = deck[place:].copy(), deck[:place].copy()
+    of_old, of_new = taken[:ahead], taken[ahead:]
+    begun = of_new.sum()
+    if begun == 0:
+        deck[place:] = np.concatenate((old[of_old], old[~of_old]))
+        for i in range(place, place + len(chosen)):
+            j = _below(i + 1, state)
+            deck[i], deck[j] = deck[j], deck[i]
+        return place + len(chosen)
+    deck[:] = np.concatenate((new[of_new], old[~of_old], new[~of_new], old[of_old]))
+    _shuffle(deck, 0, begun, state)
+    _shuffle(deck, begun + (~of_old).sum(), len(deck), state)
+    return begun

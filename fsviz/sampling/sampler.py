@@ -23,6 +23,8 @@ class Pool:
     image_class_ids  (N,) class of every image_id, PAD where an image may not be drawn; None where images are unknown
     contexts         (N,) the context of every image ("" where it has none), or None
     attributes       name -> (N,) its value for every image
+    groups           (N,) group of every image: images of a group must not stand on both sides of a task; None where
+                     every image is its own
     """
 
     class_ids: np.ndarray
@@ -30,6 +32,7 @@ class Pool:
     image_class_ids: np.ndarray | None = None
     contexts: np.ndarray | None = None
     attributes: Mapping[str, np.ndarray] = field(default_factory=dict)
+    groups: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,14 @@ from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 SPLIT = Setting("split", "Split", "The classes to draw from: test where the dataset has it, else all.", "text", "")
 SHOTS = N_SHOT.but(low=0, default=0, help="Support images per class; 0 draws classes only.")
 BACKBONE = Setting("backbone", "Backbone", "Whose features the distance 'features' compares.", "text", "")
+KEEP_GROUPS = Setting(
+    "keep_groups",
+    "Keep groups together",
+    "Copies of a picture and frames of a video stay on one side of a task: no query is a copy of a support image. "
+    "Without effect where the dataset has no groups.",
+    "flag",
+    True,
+)
 # What every sampler together can be asked for, each setting once.
 OWN: dict[str, Setting] = {s.name: s for sampler in SAMPLERS.values() for s in sampler.settings}
 IMAGES: dict[str, Setting] = {s.name: s for s in (SHOTS, N_QUERY)}
@@ -35,7 +43,7 @@ KNOWN: dict[str, Setting] = {
     **{s.name: s for s in (SPLIT, SAMPLER)},
     **OWN,
     **IMAGES,
-    **{s.name: s for s in (N_TASKS, SEED, DISTANCE, DAG, BACKBONE)},
+    **{s.name: s for s in (KEEP_GROUPS, N_TASKS, SEED, DISTANCE, DAG, BACKBONE)},
 }
 _LONGEST_NAME = 100
 
@@ -44,7 +52,8 @@ _LONGEST_NAME = 100
 class Recipe:
     """Everything that decides the tasks of a testbed.
 
-    settings  of the sampler, with n_shot and n_query where images are dealt to its classes
+    settings  of the sampler, with n_shot and n_query where images are dealt to its classes, and keep_groups where
+              images are drawn from a dataset with groups
     distance  between classes: by it the semantic sampler draws, and coarsity is measured; dag and backbone say how
     """
 
@@ -129,6 +138,8 @@ def recipe_for(dataset: Dataset, **given: object) -> Recipe:
     settings = {s.name: s.check(dealt.get(s.name, values[s.name])) for s in sampler.settings}
     if values["n_shot"] and not sampler.deals:
         settings |= {name: values[name] for name in IMAGES}
+    if (sampler.deals or values["n_shot"]) and dataset.image_groups() is not None:
+        settings["keep_groups"] = values["keep_groups"]
     if settings.get("n_way", 0) > n_classes:
         raise BadInput(
             f"n_way must be at most {n_classes}, the number of classes in split {split!r} of {dataset.title}. "
@@ -226,7 +237,12 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
         _image_class_ids(dataset, usable) if "images" in sampler.needs else None,
         images["context"].fillna("").astype(str).to_numpy() if "contexts" in sampler.needs else None,
         {name: images[name].to_numpy() for name in dataset.attributes} if "attributes" in sampler.needs else {},
+        _groups(dataset, recipe),
     )
+
+
+def _groups(dataset: Dataset, recipe: Recipe) -> np.ndarray | None:
+    return dataset.image_groups() if recipe.settings.get("keep_groups") else None
 
 
 def _image_class_ids(dataset: Dataset, usable: np.ndarray | None) -> np.ndarray:
@@ -250,7 +266,8 @@ def _deal(dataset: Dataset, tasks: Tasks, recipe: Recipe, usable: np.ndarray | N
             f"{dataset.classes['class_name'][smallest]!r} of {dataset.title} has {sizes[smallest]}. "
             "Lower n_shot or n_query."
         )
-    return sampling.assign_images(tasks, of_image, n_shot, n_query, recipe.seed)
+    names = dataset.classes["class_name"].tolist()
+    return sampling.assign_images(tasks, of_image, n_shot, n_query, recipe.seed, _groups(dataset, recipe), names)
 
 
 # What a dataset can give -----------------------------------------------------------------------------------------

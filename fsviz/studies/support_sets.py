@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -164,6 +164,8 @@ def search(
 ) -> Tasks:
     """The same queries with the hard or the easy support sets that the spec's search finds."""
     loss, scale = LOSSES[spec["loss"]]
+    if not spec.get("keep_groups", True):
+        table = replace(table, groups=None)
     if spec["search"] == "greedy":
         from fsviz.difficulty.greedy import greedy_supports
 
@@ -434,6 +436,9 @@ def _curated(
 ) -> curated.CuratedPair:
     image_class_ids = np.full(len(dataset.image_class_ids()), PAD, dtype=np.int64)
     image_class_ids[table.image_ids] = table.class_ids
+    if table.groups is not None and spec.get("keep_groups", True):  # one image of each group stands for it
+        first = np.unique(table.groups[table.image_ids], return_index=True)[1]
+        image_class_ids[np.delete(table.image_ids, first)] = PAD
     return curated.sample_curated(
         attribute_gaps.read_attribute(dataset, attribute),
         image_class_ids,

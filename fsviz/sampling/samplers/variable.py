@@ -44,10 +44,13 @@ def sample_variable(
     seed: int | np.random.SeedSequence | np.random.Generator,
     limits: VariableLimits = VariableLimits(),  # noqa: B008 - frozen
     image_ids: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
 ) -> Tasks:
     """Tasks over `class_ids`, padded where ways, shots and queries vary.
 
     image_class_ids  class of every image (N,); image_ids names those images, 0..N-1 where it is None.
+    groups           (N,) group of every image. A group then counts as one image, and a task takes one of its images
+                     at most; a group of several classes counts for that of its first image.
     Classes with fewer than two images can give no support and query and are left out.
     """
     image_class_ids = np.asarray(image_class_ids)
@@ -58,13 +61,18 @@ def sample_variable(
     _check_room(
         n_tasks * (limits.max_support + limits.max_way * limits.max_query)
     )  # before the work, if it is hopeless
-    order = np.argsort(image_class_ids, kind="stable")
+    first = np.arange(len(image_ids))
+    if groups is not None:
+        first = np.flatnonzero(np.isin(image_class_ids, class_ids))
+        first = first[np.unique(groups[first], return_index=True)[1]]
+    order = first[np.argsort(image_class_ids[first], kind="stable")]
     bounds = np.searchsorted(image_class_ids[order], np.stack([class_ids, np.asarray(class_ids) + 1]))
     images_of = {int(c): image_ids[order[a:b]] for c, a, b in zip(class_ids, *bounds, strict=True) if b - a >= 2}
     usable = np.array(sorted(images_of), dtype=np.int64)
     if len(usable) < limits.min_way:
         raise BadInput(
-            f"Variable tasks need at least {limits.min_way} classes with two images or more. "
+            f"Variable tasks need at least {limits.min_way} classes with two images or more"
+            f"{'' if groups is None else ' that share no group (copies of a picture, frames of a video)'}. "
             f"Got {len(usable)}. Pick another split or lower min_way."
         )
     rng = np.random.default_rng(seed)
@@ -81,7 +89,24 @@ def sample_variable(
         for w, (of_support, of_query) in enumerate(zip(support, query, strict=True)):
             tasks.support[t, w, : len(of_support)] = of_support
             tasks.query[t, w, : len(of_query)] = of_query
+    if groups is not None:
+        for side in (tasks.support, tasks.query):
+            _vary(side, rng, image_ids, image_class_ids, groups)
     return tasks
+
+
+def _vary(
+    images: np.ndarray, rng: np.random.Generator, image_ids: np.ndarray, image_class_ids: np.ndarray, groups: np.ndarray
+) -> None:
+    """Puts in the place of each group's first image any of its images of the same class, equally likely."""
+    _, alike = np.unique(np.stack([groups, image_class_ids]), axis=1, return_inverse=True)
+    order = np.argsort(alike, kind="stable")
+    counts = np.bincount(alike)
+    starts = np.cumsum(counts) - counts
+    drawn = images != PAD
+    sorter = np.argsort(image_ids)
+    pair = alike[sorter[np.searchsorted(image_ids, images[drawn], sorter=sorter)]]
+    images[drawn] = image_ids[order[starts[pair] + rng.integers(0, counts[pair])]]
 
 
 def shots_and_queries(rng: np.random.Generator, n_images: np.ndarray, limits: VariableLimits) -> tuple[np.ndarray, int]:
@@ -129,6 +154,7 @@ def _sample(pool: Pool, n_tasks: int, seed: int, **limits: int) -> Tasks:
         SEED.check(seed),
         VariableLimits(**limits),
         image_ids,
+        None if pool.groups is None else pool.groups[image_ids],
     )
 
 
