@@ -30,11 +30,11 @@ CASES: dict[str, tuple[int, int, dict[str, Any]]] = {
     "protonet": (512, 256, {}),
     "bd_cspn": (512, 256, {}),
     "finetune": (192, 64, {}),
-    "tim": (64, 16, {}),
+    "tim": (64, 16, {"distance": "cosine", "scale": 10.0}),
     "transductive_finetuning": (64, 32, {}),
     "laplacian_shot": (256, 128, {}),
     "logistic": (64, 16, {}),
-    "pt_map": (64, 16, {"normalise": "none"}),
+    "pt_map": (64, 16, {"normalise": "none", "steps": 10}),
 }
 REQUIRED = {"protonet": 3, "bd_cspn": 3, "finetune": 12, "tim": 12, "logistic": 15, "pt_map": 40}
 LARGE_CASE = """
@@ -193,7 +193,7 @@ def _loops() -> dict[str, Callable[[Any, np.ndarray, np.ndarray], Any]]:
         "tim": looped(easyfsl.TIM(fine_tuning_steps=100, fine_tuning_lr=1e-3)),
         "transductive_finetuning": looped(easyfsl.TransductiveFinetuning()),
         # easyfsl counts the image itself among its neighbours
-        "laplacian_shot": looped(easyfsl.LaplacianShot(knn=4, feature_normalization=2.0)),
+        "laplacian_shot": looped(easyfsl.LaplacianShot(feature_normalization=2.0)),
         "logistic": logistic,
         "pt_map": looped(easyfsl.PTMAP()),
     }

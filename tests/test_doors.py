@@ -29,7 +29,7 @@ DOORS: dict[str, set[str]] = {
     "methods": {"records", "numerics"},
     "evaluation": {"methods", "records", "numerics"},
     "difficulty": {"methods", "records", "numerics"},
-    "figures": {"records"},
+    "figures": {"records", "methods"},
     "reports": {"records"},
     "studies": ENGINE | {"records", "numerics", "workspace"},
     "jobs": {"studies", "records", "workspace"},

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from fsviz.cli import add_command, drawing, progress, table
-from fsviz.errors import BadInput
+from fsviz.errors import BadInput, UnknownName
 from fsviz.studies import draw
 from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS
 
@@ -111,30 +111,24 @@ def _names(text: str | None) -> list[str]:
 
 
 def _methods(text: str, settings: list[str]) -> list[dict[str, Any]]:
+    """The methods of --methods (NAME or NAME:PRESET), with what --set changes of them."""
     from fsviz.methods import METHODS, get
 
-    chosen = list(METHODS) if text.strip() == "all" else _names(text)
-    parameters: dict[str, dict[str, Any]] = {name: {} for name in chosen}
+    asked = list(METHODS) if text.strip() == "all" else _names(text)
+    chosen = [(get(name), preset) for name, _, preset in (one.partition(":") for one in asked)]
+    changed: dict[str, dict[str, Any]] = {method.name: {} for method, _ in chosen}
     for setting in settings:
         where, equals, value = setting.partition("=")
-        method, dot, name = where.partition(".")
+        name, dot, parameter = where.partition(".")
         if not (equals and dot):
             raise BadInput(f"--set takes METHOD.PARAMETER=VALUE, such as tim.steps=50. Got {setting!r}.")
-        if method not in parameters:
-            raise BadInput(f"--set {setting} is of a method that is not evaluated. Add {method} to --methods.")
-        parameters[method][name] = _value(get(method), name, value)
-    return [{"name": name, "parameters": parameters[name]} for name in chosen]
-
-
-def _value(method: Any, name: str, text: str) -> Any:
-    """A parameter's text as its kind of value; what is wrong with it, the method says."""
-    kind = next((p.kind for p in method.parameters if p.name == name), "choice")
-    if kind == "choice":
-        return text
-    try:
-        return int(text) if kind == "int" else float(text)
-    except ValueError:
-        return text
+        if name not in changed:
+            raise BadInput(f"--set {setting} is of a method that is not evaluated. Add {name} to --methods.")
+        known = {one.name: one for one in get(name).settings}
+        if parameter not in known:
+            raise UnknownName(f"parameter of {get(name).title}", parameter, known)
+        changed[name][parameter] = known[parameter].parse(value, get(name).title)
+    return [{"name": m.name, "parameters": m.checked(changed[m.name], preset)} for m, preset in chosen]
 
 
 def _bar():

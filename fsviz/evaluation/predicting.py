@@ -10,6 +10,7 @@ import numpy as np
 
 from fsviz import methods
 from fsviz.errors import BadInput, Missing, NotFinite
+from fsviz.methods.declaration import UNIT_LENGTH
 from fsviz.numerics import LARGE, needs_double
 from fsviz.records import PAD, Features, Predictions, Progress, Tasks
 
@@ -52,8 +53,9 @@ def evaluate(
     drawn = tasks.support.size + tasks.query.size
     check_each_chunk = drawn < len(table)
     largest = LARGE if check_each_chunk else _largest_in_table(features)
+    unit_length = settings.pop(UNIT_LENGTH.name)
     if chosen.wants_centre:
-        mean = features_mean(features) if centre is None else np.asarray(centre, dtype=np.float64)
+        mean = features_mean(features, unit_length=unit_length) if centre is None else np.asarray(centre, np.float64)
         settings["centre"] = torch.from_numpy(np.ascontiguousarray(mean)).to(place)
 
     n_tasks, n_way, n_shot = tasks.support.shape
@@ -63,7 +65,7 @@ def evaluate(
     chunk = max(1, min(int(chunk), n_tasks))
     row_of = _row_lookup(features)
     supports, queries = _Gatherer(table, chunk * n_way * n_shot), _Gatherer(table, chunk * n_way * n_query)
-    predict = chosen.load()
+    predict = _on_unit_length(chosen.load()) if unit_length else chosen.load()
 
     answer = Predictions.blank((n_tasks, n_way, n_query))
     with torch.inference_mode():
@@ -167,6 +169,9 @@ def features_mean(features: Features, class_ids: np.ndarray | None = None, unit_
         block = features.values[start : start + _BLOCK]
         if class_ids is not None:
             block = block[np.isin(features.class_ids[start : start + _BLOCK], class_ids)]
+        if unit_length:
+            block = np.asarray(block, dtype=np.float64)
+            block = block / np.maximum(np.linalg.norm(block, axis=1, keepdims=True), 1e-100)
         total += block.sum(0, dtype=np.float64)
         count += len(block)
     return total / max(count, 1)

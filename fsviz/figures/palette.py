@@ -5,6 +5,8 @@ Never colour alone: every figure that uses these also names the thing in text or
 
 from __future__ import annotations
 
+from fsviz import methods
+
 ACCENT = "#3D6FE0"  # what is selected
 QUIET = "#9AA3AE"  # the rest
 
@@ -42,21 +44,7 @@ SERIES: tuple[str, ...] = (
 )
 
 # Titles of the methods, each at the place of its colour: a method looks the same in every figure, whatever its rank.
-METHODS: tuple[str, ...] = (
-    "ProtoNet",
-    "SimpleShot",
-    "Ridge regression (R2D2)",
-    "BD-CSPN",
-    "Finetune",
-    "TIM",
-    "PT-MAP",
-    "Transductive finetuning",
-    "LaplacianShot",
-    "Logistic regression",
-    "Nearest neighbours",
-    "MatchingNet",
-    "Baseline++",
-)
+METHODS: tuple[str, ...] = tuple(m.title for m in sorted(methods.METHODS.values(), key=lambda m: m.place))
 
 
 def meaning(name: str) -> str:

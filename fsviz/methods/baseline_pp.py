@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from fsviz.methods.descent import cosine_head, cross_entropy, momentum
-from fsviz.methods.geometry import blank, cosine, in_a_row, prototypes, unit, with_ways
+from fsviz.methods.declaration import Method, lr, scale, steps, weight_decay
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+METHOD = Method(
+    "baseline_pp",
+    "Baseline++",
+    "Chen et al. 2019",
+    12,
+    "inductive",
+    "Trains one direction per class on the support and scores a query by its cosine with each.",
+    (steps(100), lr(0.01), weight_decay(1e-3), scale(10.0)),
+)
 
 
 def predict(
@@ -23,6 +35,9 @@ def predict(
     The paper starts from random weights and takes mini-batches; here every class starts at the mean direction of its
     support and each step sees the whole support, so that the answer depends on nothing but the task.
     """
+    from fsviz.methods.descent import cosine_head, cross_entropy, momentum
+    from fsviz.methods.geometry import blank, cosine, in_a_row, prototypes, unit, with_ways
+
     ways = support_mask.any(2)
     images, _ = in_a_row(support, support_mask)
     start = prototypes(unit(images).view_as(support), support_mask)

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from fsviz.methods.geometry import blank, cosine, lengths, mean_image, prototypes, smallest, unit, with_ways
+from fsviz.methods.declaration import Method, scale
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+METHOD = Method(
+    "bd_cspn",
+    "BD-CSPN",
+    "Liu et al. 2020",
+    3,
+    "transductive",
+    "Moves the prototypes towards the queries that look like them, then picks the prototype of smallest angle.",
+    (scale(1.0),),
+)
 
 
 def predict(support: Tensor, support_mask: Tensor, query: Tensor, query_mask: Tensor, scale: float = 1.0) -> Tensor:
     """Cosines with prototypes that were moved towards the queries that look like them."""
+    from fsviz.methods.geometry import blank, cosine, with_ways
+
     query = blank(query, query_mask)
     scores = scale * cosine(query, rectified_prototypes(support, support_mask, query, query_mask))
     return with_ways(scores, support_mask.any(2))
@@ -22,6 +36,10 @@ def rectified_prototypes(support: Tensor, support_mask: Tensor, query: Tensor, q
     prototype; every image then counts in its class by exp(cosine with the prototype). Products with the shifted
     queries are those with the queries plus those with the shift: nothing of the queries' size is written.
     """
+    import torch
+
+    from fsviz.methods.geometry import blank, lengths, mean_image, prototypes, smallest, unit
+
     n_tasks, n_way, n_shot, dims = support.shape
     support, least = blank(support, support_mask), smallest(support)
     ways, centres = support_mask.any(2), unit(prototypes(support, support_mask))

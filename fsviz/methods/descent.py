@@ -12,7 +12,7 @@ import torch
 from numba import njit
 from torch import Tensor
 
-from fsviz.methods.geometry import equal_shares, lengths, one_hot, softmax
+from fsviz.methods.geometry import equal_shares, lengths, one_hot, softmax, squared_distances
 
 Gradient = Callable[[Tensor], Tensor]  # weights (T, W, D) -> gradient of the loss for them
 ScoreSlope = Callable[[Tensor], Tensor]  # probabilities (T, W, K) -> gradient for the scores; may overwrite them
@@ -112,6 +112,22 @@ def linear_head(images: Tensor, scale: float, ways: Tensor, score_slope: ScoreSl
     def gradient(weights: Tensor) -> Tensor:
         scores = torch.bmm(weights, images.transpose(1, 2))
         return torch.bmm(score_slope(softmax(scores.mul_(scale), ways)).mul_(scale), images)
+
+    return gradient
+
+
+def euclidean_head(images: Tensor, scale: float, ways: Tensor, score_slope: ScoreSlope) -> Gradient:
+    """Gradient for the weights of a head whose scores are -scale * distance of a way's weights w and an image x.
+
+    d(-scale |w - x|)/dw = -scale (w - x) / |w - x|, and 0 where they meet.
+    """
+    squares = lengths(images).square()
+
+    def gradient(weights: Tensor) -> Tensor:
+        distances = squared_distances(images, weights, squares).sqrt_()
+        slope = score_slope(softmax(-scale * distances, ways))
+        pulls = slope.mul_(-scale).div_(distances.masked_fill_(distances == 0, torch.inf))
+        return torch.baddbmm(weights * pulls.sum(-1, keepdim=True), pulls, images, alpha=-1)
 
     return gradient
 

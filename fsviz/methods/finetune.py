@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from fsviz.methods.descent import adam, cosine_head, cross_entropy, linear_head, with_bias
-from fsviz.methods.geometry import blank, cosine, in_a_row, prototypes, with_ways
+from fsviz.methods.declaration import STEPS_IN_UNITS, Method, choice, lr, scale, steps
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+METHOD = Method(
+    "finetune",
+    "Finetune",
+    "Chen et al. 2019",
+    4,
+    "inductive",
+    "Trains a small classifier on the support features for a few steps, the backbone staying as it is.",
+    (
+        choice(
+            "head",
+            "Classifier",
+            "Cosines with trained prototypes, or a linear layer from zero.",
+            {"cosine": "Cosine", "linear": "Linear"},
+        ),
+        steps(10),
+        lr(1e-3),
+        scale(1.0),
+    ),
+    presets={"paper": {}, "easyfsl": {"steps": 200, "lr": 1e-4}},
+    scale_free=None,
+    units=STEPS_IN_UNITS,
+)
 
 
 def predict(
@@ -24,6 +48,11 @@ def predict(
     head  "cosine": scores are cosines with one vector per class, starting at the prototypes (Bennequin et al. 2022);
           "linear": a linear layer with bias, starting at zero.
     """
+    import torch
+
+    from fsviz.methods.descent import adam, cosine_head, cross_entropy, linear_head, with_bias
+    from fsviz.methods.geometry import blank, cosine, in_a_row, prototypes, with_ways
+
     ways = support_mask.any(2)
     images, _ = in_a_row(support, support_mask)
     query = blank(query, query_mask)

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from fsviz.methods.geometry import blank, cosine, in_a_row, squared_distances, with_ways
+from fsviz.methods.declaration import DISTANCE, EUCLIDEAN, Method, whole
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+METHOD = Method(
+    "knn",
+    "Nearest neighbours",
+    "Cover & Hart 1967",
+    10,
+    "inductive",
+    "Lets the k support images nearest to a query vote for their classes.",
+    (whole("k", "Neighbours", 1, "How many support images vote.", 1, 100), DISTANCE),
+    pairwise=True,
+    shift_free=EUCLIDEAN,
+)
 
 TIE_BREAK = 0.01  # of a vote, for the class whose nearest image is nearest of all; less for the others
 NEAREST = 1e-6  # of the distance to the farthest class: nearer images all count as this near
@@ -25,6 +39,10 @@ def predict(
     that holds the nearer image: each class gets a further hundredth of a vote times (distance of the nearest image of
     all / distance of the class's nearest image), in float64, where that hundredth loses no digits.
     """
+    import torch
+
+    from fsviz.methods.geometry import blank, cosine, in_a_row, squared_distances, with_ways
+
     n_tasks, n_way, n_shot, _ = support.shape
     query = blank(query, query_mask)
     images, there = in_a_row(support, support_mask)

@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from fsviz.methods.bd_cspn import rectified_prototypes
-from fsviz.methods.geometry import blank, softmax, squared_distances, unit, with_ways
+from fsviz.methods.declaration import Method, choice, number, steps, whole
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+METHOD = Method(
+    "laplacian_shot",
+    "LaplacianShot",
+    "Ziko et al. 2020",
+    8,
+    "transductive",
+    "Picks a near prototype for each query while nudging queries that look alike towards the same class.",
+    (
+        whole(
+            "neighbours",
+            "Alike queries",
+            2,
+            "How many alike queries each query listens to. The paper and easyfsl say 3, counting the query itself.",
+            1,
+            50,
+        ),
+        steps(20),
+        number("smoothness", "Smoothness", 0.7, "How much a query listens to them.", 0.0, 10.0),
+        choice(
+            "normalise",
+            "Length one",
+            "Whether features are scaled to length one.",
+            {"l2": "Yes", "none": "No"},
+        ),
+    ),
+    presets={"paper": {}, "easyfsl": {"normalise": "none"}},
+    pairwise=True,
+    scale_free={"normalise": ("l2",)},
+    units="squared distances are weighed against the agreement of queries",
+)
 
 
 def predict(
@@ -14,7 +46,7 @@ def predict(
     support_mask: Tensor,
     query: Tensor,
     query_mask: Tensor,
-    neighbours: int = 3,
+    neighbours: int = 2,
     steps: int = 20,
     smoothness: float = 0.7,
     normalise: str = "l2",
@@ -24,6 +56,11 @@ def predict(
     With a the squared distances to the prototypes, A the graph of each query's nearest queries and Y the
     assignments: Y <- softmax(-a + smoothness A Y), until the bound of the paper changes by less than a millionth.
     """
+    import torch
+
+    from fsviz.methods.bd_cspn import rectified_prototypes
+    from fsviz.methods.geometry import blank, softmax, squared_distances, unit, with_ways
+
     support, query = blank(support, support_mask), blank(query, query_mask)
     if normalise == "l2":
         support, query = unit(support), unit(query)
@@ -53,6 +90,10 @@ def predict(
 
 def _nearest(query: Tensor, query_mask: Tensor, k: int) -> Tensor:
     """Graph (T, M, M): 1 at [i, j] where j is one of the k queries nearest to i, itself and padding left out."""
+    import torch
+
+    from fsviz.methods.geometry import blank, squared_distances
+
     apart = squared_distances(query, query)
     apart.diagonal(dim1=1, dim2=2).fill_(torch.inf)
     apart = apart.masked_fill(~query_mask.unsqueeze(1), torch.inf)

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import count, cycle
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+from fsviz.methods.declaration import Method, lr, weight_decay, whole
 
-from fsviz.methods.descent import adam, with_bias
-from fsviz.methods.geometry import blank, equal_shares, softmax, unit, with_ways
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch import Tensor
+
+METHOD = Method(
+    "logistic",
+    "Logistic regression",
+    "Bontonou et al. 2020",
+    9,
+    "inductive",
+    "Trains a linear classifier on support features of length one, on one image of each class at a time.",
+    (
+        whole("epochs", "Epochs", 50, "Passes over the support.", 1, 500),
+        whole("max_steps", "Most steps", 500, "At most so many steps, however large the support.", 1, 10000),
+        lr(0.01),
+        weight_decay(5e-6),
+    ),
+)
 
 
 def predict(
@@ -28,6 +43,11 @@ def predict(
     random: nothing depends on luck or on the other tasks. (Steps on the whole support would be simpler but score
     several points lower: with less noise in its gradients, Adam fits every dimension, useful or not.)
     """
+    import torch
+
+    from fsviz.methods.descent import adam, with_bias
+    from fsviz.methods.geometry import blank, softmax, unit, with_ways
+
     ways = support_mask.any(2)
     images, query = with_bias(unit(blank(support, support_mask))), with_bias(unit(blank(query, query_mask)))
     n_batches = support_mask.sum(2).amax(1).clamp(min=1)
@@ -57,6 +77,12 @@ def _mini_batches(images: Tensor, mask: Tensor, n_batches: Tensor) -> Iterator[t
 
     Batch s holds the s-th image of each class that has one; each task starts over after its own number of batches.
     """
+    from itertools import count, cycle
+
+    import torch
+
+    from fsviz.methods.geometry import equal_shares
+
     if not bool(mask.all()):  # images first, padding last
         mask, order = mask.sort(dim=2, descending=True, stable=True)
         images = images.gather(2, order.unsqueeze(-1).expand_as(images))

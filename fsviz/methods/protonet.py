@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from fsviz.methods.geometry import blank, cosine, prototypes, with_ways
+from fsviz.methods.declaration import DISTANCE, EUCLIDEAN, Method, scale
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+METHOD = Method(
+    "protonet",
+    "ProtoNet",
+    "Snell et al. 2017",
+    0,
+    "inductive",
+    "Averages the support features of each class into a prototype and picks the nearest prototype.",
+    (DISTANCE, scale(1.0)),
+    shift_free=EUCLIDEAN,
+)
 
 
 def predict(
@@ -17,6 +30,10 @@ def predict(
     scale: float = 1.0,
 ) -> Tensor:
     """Minus the squared distance (or the cosine) from a query to the mean support of every class."""
+    import torch
+
+    from fsviz.methods.geometry import blank, cosine, prototypes, with_ways
+
     query = blank(query, query_mask)
     centres = prototypes(support, support_mask)
     if distance == "cosine":

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from fsviz.methods.geometry import blank, in_a_row, one_hot, unit, with_ways
+from fsviz.methods.declaration import Method, scale, weight_decay
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+METHOD = Method(
+    "ridge",
+    "Ridge regression (R2D2)",
+    "Bertinetto et al. 2019",
+    2,
+    "inductive",
+    "Fits the support labels by least squares with small weights, solved exactly in one go.",
+    (weight_decay(1.0, "penalty", 1e-3, 1000.0), scale(10.0)),
+    pairwise=True,
+)
 
 
 def predict(
@@ -21,6 +34,10 @@ def predict(
     W = X' (X X' + penalty I)^-1 Y: the matrix to invert is as large as the support, not as the dimensions. The paper
     learns penalty and scale along with its backbone; here they are given.
     """
+    import torch
+
+    from fsviz.methods.geometry import blank, in_a_row, one_hot, unit, with_ways
+
     images, _ = in_a_row(support, support_mask)
     images, query = unit(images), unit(blank(query, query_mask))
     likeness = torch.bmm(images, images.transpose(1, 2))

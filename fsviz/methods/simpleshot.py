@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from fsviz.methods.geometry import (
-    blank,
-    cosine,
-    in_a_row,
-    mean_image,
-    prototypes,
-    squared_distances,
-    unit,
-    with_ways,
+from fsviz.methods.declaration import DISTANCE, Method, choice, scale
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+METHOD = Method(
+    "simpleshot",
+    "SimpleShot",
+    "Wang et al. 2019",
+    1,
+    "inductive",
+    "Picks the nearest prototype after taking the mean off all features and scaling them to length one.",
+    (
+        choice(
+            "centring",
+            "Mean taken off",
+            "Whose mean features are taken off first. Dataset: split train where the tasks use none of its classes, "
+            "else all images.",
+            {"dataset": "Dataset", "support": "Support", "none": "None"},
+        ),
+        DISTANCE,
+        scale(1.0),
+    ),
+    wants_centre=True,
+    shift_free={"centring": ("dataset", "support")},
 )
 
 
@@ -32,6 +47,19 @@ def predict(
     centring  "dataset" takes off `centre` (D,), the mean of a wider set of images (the support's where none is
               given), "support" the mean of the task's own support, "none" nothing.
     """
+    import torch
+
+    from fsviz.methods.geometry import (
+        blank,
+        cosine,
+        in_a_row,
+        mean_image,
+        prototypes,
+        squared_distances,
+        unit,
+        with_ways,
+    )
+
     if centring == "none":
         middle = torch.zeros_like(support[:1, :1, 0])
     elif centring == "dataset" and centre is not None:

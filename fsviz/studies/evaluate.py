@@ -121,7 +121,8 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     tasks = frozen.tasks(spec["folder"], start=start, stop=stop)
     stored = (spec["dataset"], entry.backbone, tuple(sorted(spec["features"][entry.backbone].items())))
     table = _features_cached(*stored)
-    centre = _centre_cached(entry.method, *stored, spec["folder"])
+    unit_length = bool(entry.parameters.get("unit_length"))
+    centre = _centre_cached(entry.method, *stored, spec["folder"], unit_length)
     with _threads(spec["threads"]):
         answer = evaluate(
             table, tasks, entry.method, dict(entry.parameters), spec["device"], centre=centre, first=start
@@ -189,7 +190,7 @@ def entries(spec: Mapping[str, Any]) -> list[Entry]:
     for backbone in spec["backbones"]:
         for chosen in spec["methods"]:
             method = METHODS.get(chosen["name"])
-            defaults = {p.name: p.default for p in method.parameters} if method else {}
+            defaults = {setting.name: setting.default for setting in method.settings} if method else {}
             parameters = dict(chosen.get("parameters") or {})
             changed = {k: v for k, v in parameters.items() if k not in defaults or v != defaults[k]}
             title = method.title if method else chosen["name"]
@@ -411,12 +412,14 @@ def look(dataset: Dataset, backbone: str, method: str, parameters: Mapping[str, 
     from fsviz.evaluation import evaluate
 
     table = features.load(dataset, backbone)
-    centre = centre_for(method, dataset, table, tasks.class_ids)
+    centre = centre_for(method, dataset, table, tasks.class_ids, bool(parameters.get("unit_length")))
     with _threads(max(1, _cores() // 2)):
         return evaluate(table, tasks, method, dict(parameters), centre=centre)
 
 
-def centre_for(method: str, dataset: Dataset, table: Features, class_ids: np.ndarray) -> np.ndarray | None:
+def centre_for(
+    method: str, dataset: Dataset, table: Features, class_ids: np.ndarray, unit_length: bool = False
+) -> np.ndarray | None:
     """Mean features (D,) for a method that centres, None for the others.
 
     The mean is that of split train where no class of `class_ids`, the classes of the tasks, is in it (Wang et al.
@@ -429,7 +432,7 @@ def centre_for(method: str, dataset: Dataset, table: Features, class_ids: np.nda
         return None
     train = np.asarray(dataset.splits.get("train", ()), dtype=np.int64)
     apart = not np.isin(train, class_ids).any() and np.isin(train, table.class_ids).any()
-    return features_mean(table, train if apart else None)
+    return features_mean(table, train if apart else None, unit_length)
 
 
 def scale_notes(chosen: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -592,7 +595,8 @@ def _checked_methods(chosen: Any) -> list[dict[str, Any]]:
         if not isinstance(one, Mapping):
             raise BadInput(f'A method is {{"name": ..., "parameters": {{...}}}}. Got {one!r}.')
         method = get(str(one.get("name")))
-        checked = {"name": method.name, "parameters": method.checked(one.get("parameters"))}
+        parameters = method.checked(one.get("parameters"), str(one.get("preset") or ""))
+        checked = {"name": method.name, "parameters": parameters}
         if checked in found:
             raise BadInput(
                 f"{method.title} is listed twice with the same parameters. Remove one or change its parameters."
@@ -646,7 +650,7 @@ def _features_cached(dataset: str, backbone: str, fingerprint: tuple[Any, ...]) 
 
 @lru_cache(maxsize=8)
 def _centre_cached(
-    method: str, dataset: str, backbone: str, fingerprint: tuple[Any, ...], folder: str
+    method: str, dataset: str, backbone: str, fingerprint: tuple[Any, ...], folder: str, unit_length: bool
 ) -> np.ndarray | None:
     """centre_for, once a run: reading all features takes longer than most chunks."""
     from fsviz.methods import get
@@ -654,7 +658,7 @@ def _centre_cached(
     if not get(method).wants_centre:
         return None
     table = _features_cached(dataset, backbone, fingerprint)
-    return centre_for(method, datasets.load(dataset), table, frozen.tasks(folder).class_ids)
+    return centre_for(method, datasets.load(dataset), table, frozen.tasks(folder).class_ids, unit_length)
 
 
 def _chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:

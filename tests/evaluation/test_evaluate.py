@@ -149,6 +149,16 @@ def test_simpleshot_centres_on_the_dataset_or_on_what_is_given() -> None:
     )
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_length_one_first_is_the_same_as_features_of_length_one(name: str) -> None:
+    features = make_features()
+    tasks = make_tasks(features, 10)
+    units = replace(features, values=features.values / np.linalg.norm(features.values, axis=1, keepdims=True))
+    first = evaluate(features, tasks, name, {"unit_length": True})
+    assert_same(first, evaluate(units, tasks, name), atol=2e-3)
+    assert_same(first, evaluate(units, tasks, name, {"unit_length": True}), atol=2e-3)
+
+
 def no_cause(task: int) -> str:
     return f"Cause {task}."
 

@@ -176,9 +176,10 @@ def bd_cspn(support: list[Tensor], query: Tensor, scale: float = 1.0) -> Tensor:
 def tim(
     support: list[Tensor],
     query: Tensor,
+    distance: str = "euclidean",
     steps: int = 100,
     lr: float = 1e-3,
-    scale: float = 10.0,
+    scale: float = 1.0,
     cross_entropy_weight: float = 1.0,
     marginal_weight: float = 1.0,
     conditional_weight: float = 0.1,
@@ -187,6 +188,8 @@ def tim(
     weights = means_of(support).requires_grad_()
 
     def scores(features: Tensor) -> Tensor:
+        if distance == "euclidean":
+            return -scale * torch.cdist(features, weights)
         return scale * normalize(features, dim=1) @ normalize(weights, dim=1).T
 
     def loss() -> Tensor:
@@ -233,7 +236,7 @@ def sinkhorn(cost: Tensor, share: float) -> Tensor:
 def pt_map(
     support: list[Tensor],
     query: Tensor,
-    steps: int = 10,
+    steps: int = 20,
     lr: float = 0.2,
     sharpness: float = 10.0,
     power: float = 0.5,
@@ -261,7 +264,7 @@ def pt_map(
 def laplacian_shot(
     support: list[Tensor],
     query: Tensor,
-    neighbours: int = 3,
+    neighbours: int = 2,
     steps: int = 20,
     smoothness: float = 0.7,
     normalise: str = "l2",

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fsviz.methods import METHODS, descent, geometry, pt_map
+from fsviz.methods import METHODS, descent, geometry, transport
 from tests.methods.test_methods import EVEN, RAGGED, Batch, make_batch
 
 
@@ -80,7 +80,7 @@ def test_transport_serves_rows_and_columns() -> None:
     ways, there = torch.ones(4, 5, dtype=torch.bool), torch.ones(4, 30, dtype=torch.bool)
     ways[1, 2] = False
     there[2, 20:] = False
-    plan, appeal = pt_map.transport(cost, ways, there)
+    plan, appeal = transport.transport(cost, ways, there)
     torch.testing.assert_close(plan.sum(1), there.float(), rtol=0, atol=1e-4)
     share = there.sum(1, keepdim=True) / ways.sum(1, keepdim=True)
     torch.testing.assert_close(plan.sum(2), share * ways, rtol=0, atol=1e-4)
@@ -94,7 +94,7 @@ def test_transport_for_other_devices_gives_the_same_plan() -> None:
     ways = torch.rand(6, 4, generator=generator) > 0.3
     ways[:, 0] = True
     there = torch.rand(6, 21, generator=generator) > 0.2
-    loops, batched = pt_map.transport(cost, ways, there), pt_map.transport_batched(cost, ways, there)
+    loops, batched = transport.transport(cost, ways, there), transport.transport_batched(cost, ways, there)
     torch.testing.assert_close(loops[0], batched[0], rtol=0, atol=1e-4)
     torch.testing.assert_close(loops[1][ways], batched[1][ways], rtol=1e-3, atol=1e-3)
 
@@ -103,7 +103,7 @@ def test_transport_to_a_way_out_of_reach_stays_finite() -> None:
     cost = torch.zeros(1, 2, 4)
     cost[0, 1] = 5000.0
     everything = torch.ones(1, 2, dtype=torch.bool), torch.ones(1, 4, dtype=torch.bool)
-    for solve in (pt_map.transport, pt_map.transport_batched):
+    for solve in (transport.transport, transport.transport_batched):
         assert all(bool(part.isfinite().all()) for part in solve(cost, *everything))
 
 
@@ -173,17 +173,26 @@ def easyfsl():
         ("simpleshot", {"distance": "cosine"}, "SimpleShot", {"feature_normalization": 2.0}),
         ("finetune", {}, "Finetune", {"fine_tuning_steps": 10, "fine_tuning_lr": 1e-3}),
         ("bd_cspn", {}, "BDCSPN", {}),
-        ("tim", {}, "TIM", {"fine_tuning_steps": 100, "fine_tuning_lr": 1e-3}),
+        ("tim", {"distance": "cosine", "scale": 10.0}, "TIM", {"fine_tuning_steps": 100, "fine_tuning_lr": 1e-3}),
         ("transductive_finetuning", {}, "TransductiveFinetuning", {}),
         # theirs counts the query itself among its neighbours
-        ("laplacian_shot", {}, "LaplacianShot", {"knn": 4, "feature_normalization": 2.0}),
+        ("laplacian_shot", {}, "LaplacianShot", {"feature_normalization": 2.0}),
         (
             "laplacian_shot",
             {"normalise": "none", "smoothness": 2.0},
             "LaplacianShot",
-            {"knn": 4, "lambda_regularization": 2.0},
+            {"lambda_regularization": 2.0},
         ),
-        ("pt_map", {"normalise": "before"}, "PTMAP", {"feature_normalization": 2.0}),
+        ("pt_map", {"normalise": "before", "steps": 10}, "PTMAP", {"feature_normalization": 2.0}),
+        *(
+            (name, {k: v for k, v in METHODS[name].checked(preset="easyfsl").items() if k != "unit_length"}, oracle, {})
+            for name, oracle in {
+                "finetune": "Finetune",
+                "tim": "TIM",
+                "transductive_finetuning": "TransductiveFinetuning",
+                "laplacian_shot": "LaplacianShot",
+            }.items()
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -206,11 +215,11 @@ def test_easyfsl_says_the_same(name: str, parameters: dict, oracle: str, theirs:
 
 
 def test_easyfsl_probabilities_of_tim_and_finetune(easyfsl) -> None:
-    for name, theirs in (
-        ("finetune", easyfsl.Finetune(use_softmax=True, fine_tuning_steps=10, fine_tuning_lr=1e-3)),
-        ("tim", easyfsl.TIM(use_softmax=True, fine_tuning_steps=100, fine_tuning_lr=1e-3)),
+    for name, parameters, theirs in (
+        ("finetune", {}, easyfsl.Finetune(use_softmax=True, fine_tuning_steps=10, fine_tuning_lr=1e-3)),
+        ("tim", {"distance": "cosine", "scale": 10.0, "steps": 50, "lr": 1e-4}, easyfsl.TIM(use_softmax=True)),
     ):
-        answer = EVEN.predict(name)
+        answer = EVEN.predict(name, **parameters)
         theirs.process_support_set(EVEN.support[0].reshape(25, -1), torch.arange(5).repeat_interleave(5))
         torch.testing.assert_close(answer[0], theirs(EVEN.query[0]), rtol=0, atol=1e-4)
 

@@ -30,6 +30,7 @@ SETTINGS: list[tuple[str, dict]] = [
     ("finetune", {"steps": 0}),
     ("logistic", {"epochs": 10, "max_steps": 25}),
     ("tim", {"steps": 30, "marginal_weight": 0.0, "conditional_weight": 1.0, "cross_entropy_weight": 0.5}),
+    ("tim", {"distance": "cosine", "scale": 10.0}),
     ("pt_map", {"normalise": "before", "steps": 3}),
     ("pt_map", {"normalise": "none", "sharpness": 0.5}),
     ("laplacian_shot", {"normalise": "none", "neighbours": 5, "smoothness": 1.5}),
@@ -177,15 +178,15 @@ def test_defaults_of_the_list_are_those_of_the_function(name: str) -> None:
     method = METHODS[name]
     arguments = list(inspect.signature(method.load()).parameters.values())[4:]
     extra = {"centre"} if method.wants_centre else set()
-    assert {a.name: a.default for a in arguments if a.name not in extra} == method.checked()
-    assert {a.name for a in arguments} == set(method.checked()) | extra
-    for parameter in method.parameters:
-        assert parameter.what.endswith(".")
-        if parameter.kind == "choice":
-            assert parameter.default in parameter.choices
-        else:
-            assert parameter.low <= parameter.default <= parameter.high
-            assert isinstance(parameter.default, int if parameter.kind == "int" else float)
+    assert {a.name for a in arguments} == {setting.name for setting in method.own_settings} | extra
+    defaults = {a.name: a.default for a in arguments if a.name not in extra}
+    assert {**defaults, "unit_length": False} == method.checked()
+    for setting in method.settings:
+        assert setting.help.endswith(".") and setting.title[0].isupper()
+        assert setting.check(setting.default) == setting.default
+        assert setting.kind != "float" or isinstance(setting.default, float)
+    for preset, values in method.presets.items():
+        assert method.checked(preset=preset) == {**method.checked(), **values}
 
 
 def test_listing_methods_does_not_import_torch() -> None:
@@ -193,10 +194,15 @@ def test_listing_methods_does_not_import_torch() -> None:
     root = Path(__file__).resolve().parents[2]
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
     assert out.stdout.strip() == "set()"
-    inductive = ["protonet", "simpleshot", "knn", "matching", "finetune", "baseline_pp", "logistic", "ridge"]
-    transductive = ["bd_cspn", "tim", "transductive_finetuning", "pt_map", "laplacian_shot"]
-    assert inductive + transductive == NAMES
-    assert [name for name in NAMES if METHODS[name].kind == "inductive"] == inductive
+
+
+def test_every_file_is_a_method_with_a_place_of_its_own() -> None:
+    root = Path(geometry.__file__).parent
+    files = {path.stem for path in root.glob("*.py")} - {"__init__", "declaration", "geometry", "descent", "transport"}
+    assert files == set(NAMES) and all(METHODS[name].name == name for name in NAMES)
+    assert sorted(method.place for method in METHODS.values()) == list(range(len(METHODS)))
+    kinds = [METHODS[name].kind for name in NAMES]
+    assert kinds == sorted(kinds) and set(kinds) == {"inductive", "transductive"}
 
 
 def test_wrong_names_and_values_are_explained() -> None:
@@ -204,13 +210,13 @@ def test_wrong_names_and_values_are_explained() -> None:
         get("protonets")
     with pytest.raises(UnknownName, match="'steps'"):
         get("tim").checked({"step": 3})
-    with pytest.raises(BadInput, match=r"steps of TIM must be a whole number from 0 to 1000. Got -1"):
+    with pytest.raises(BadInput, match=r"steps of TIM must be a whole number from 0 to 1,000. Got -1"):
         get("tim").checked({"steps": -1})
-    with pytest.raises(BadInput, match=r"whole number. Got 2.5"):
+    with pytest.raises(BadInput, match=r"whole number from 0 to 1,000. Got 2.5"):
         get("tim").checked({"steps": 2.5})
     for value in ("fast", True, float("nan"), None):
         with pytest.raises(BadInput, match="lr of TIM must be a number"):
             get("tim").checked({"lr": value})
-    with pytest.raises(BadInput, match=r"one of euclidean, cosine. Got 'manhattan'"):
+    with pytest.raises(UnknownName, match=r"distance of ProtoNet named 'manhattan'. Known: euclidean, cosine"):
         get("protonet").checked({"distance": "manhattan"})
     assert get("tim").checked({"steps": 7.0})["steps"] == 7

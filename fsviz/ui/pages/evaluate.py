@@ -142,7 +142,8 @@ def _methods() -> list[dict[str, Any]]:
                 method = methods[name]
                 st.markdown(f"**{method.title}** · {method.kind} · {method.paper}")
                 st.caption(method.what)
-                parameters = {p.name: _control(name, p) for p in method.parameters}
+                _presets(method)
+                parameters = {setting.name: _control(name, setting) for setting in method.settings}
                 st.caption(method.invariance(parameters))
                 chosen.append({"name": name, "parameters": parameters})
         for note in evaluate.scale_notes(chosen):
@@ -150,31 +151,40 @@ def _methods() -> list[dict[str, Any]]:
     return chosen
 
 
-def _control(method: str, parameter: Any) -> Any:
-    """One widget, built from what the method says of its parameter."""
-    key = f"{method}_{parameter.name}"
-    label = parameter.name.replace("_", " ")
-    if parameter.kind == "choice":
+def _presets(method: Any) -> None:
+    """Buttons that fill in whole sets of values: those of the paper, those of a library."""
+    if method.presets:
+        with st.container(horizontal=True):
+            for preset in method.presets:
+                st.button(f"As in {preset}", key=f"{method.name}_as_{preset}", on_click=_fill, args=(method, preset))
+
+
+def _fill(method: Any, preset: str) -> None:
+    for name, value in method.checked(preset=preset).items():
+        st.session_state[f"{method.name}_{name}"] = value
+
+
+def _control(method: str, setting: Any) -> Any:
+    """One widget, built from what the method says of its setting."""
+    key = f"{method}_{setting.name}"
+    bound = {"key": key, "bind": "query-params", "help": setting.help}
+    if setting.kind == "flag":
+        return st.checkbox(setting.title, setting.default, **bound)
+    if setting.kind == "choice":
+        options = list(setting.choices)
         return st.selectbox(
-            label,
-            parameter.choices,
-            index=parameter.choices.index(parameter.default),
-            key=key,
-            bind="query-params",
-            help=parameter.what,
+            setting.title, options, options.index(setting.default), format_func=setting.choices.get, **bound
         )
-    number = int if parameter.kind == "int" else float
-    small = parameter.kind == "float" and abs(parameter.default) < 0.01
+    number = int if setting.kind == "int" else float
+    small = setting.kind == "float" and abs(setting.default) < 0.01
     return st.number_input(
-        label,
-        min_value=number(parameter.low),
-        max_value=number(parameter.high),
-        value=number(parameter.default),
-        step=1 if number is int else number(parameter.default) / 10 or 0.01,
+        setting.title,
+        min_value=number(setting.low),
+        max_value=number(setting.high),
+        value=number(setting.default),
+        step=1 if number is int else number(setting.default) / 10 or 0.01,
         format="%d" if number is int else "%.2e" if small else "%.3f",
-        key=key,
-        bind="query-params",
-        help=parameter.what,
+        **bound,
     )
 
 
@@ -287,7 +297,7 @@ def command(spec: Mapping[str, Any]) -> str:
     words += ["--methods", ",".join(m["name"] for m in spec["methods"])]
     methods = evaluate.methods()
     for method in spec["methods"]:
-        defaults = {p.name: p.default for p in methods[method["name"]].parameters}
+        defaults = {setting.name: setting.default for setting in methods[method["name"]].settings}
         for name, value in method["parameters"].items():
             if value != defaults[name]:
                 words += ["--set", f"{method['name']}.{name}={value}"]

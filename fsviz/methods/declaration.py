@@ -1,0 +1,137 @@
+"""What a few-shot method says of itself, and the settings that several methods share. Light: no torch here."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fsviz.errors import UnknownName
+from fsviz.settings import Setting
+
+
+@dataclass(frozen=True)
+class Method:
+    """A few-shot classifier, declared beside its `predict`.
+
+    place         where it stands in lists, and which colour it has in every figure; no two methods share one.
+    kind          "inductive" (each query alone) or "transductive" (all queries of a task together).
+    presets       values by whose they are: "paper" (Bennequin et al. 2022 where they used the method) and "easyfsl".
+    wants_centre  predict also takes `centre` (D,), the mean features of a wider set of images than the task.
+    pairwise      its work space grows with the square of the images of a task (the chunk size follows from that).
+    scale_free    predictions stay when all features are multiplied by a number, under these choices of its settings
+                  (none needed: {}); None where they never do.
+    shift_free    the same for a vector that is added to all features.
+    units         where the scale matters, why.
+    """
+
+    name: str
+    title: str
+    paper: str
+    place: int
+    kind: Literal["inductive", "transductive"]
+    what: str
+    own_settings: tuple[Setting, ...] = ()
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    wants_centre: bool = False
+    pairwise: bool = False
+    scale_free: Mapping[str, tuple[str, ...]] | None = field(default_factory=dict)
+    shift_free: Mapping[str, tuple[str, ...]] | None = None
+    units: str = ""
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """Everything that can be set: what its predict takes, and what is done to the features before."""
+        return (*self.own_settings, UNIT_LENGTH)
+
+    def load(self) -> Callable[..., Any]:
+        """The predict function; its first call imports torch."""
+        return importlib.import_module(f"fsviz.methods.{self.name}").predict
+
+    def checked(self, values: Mapping[str, Any] | None = None, preset: str = "") -> dict[str, Any]:
+        """Every setting with its value: the given ones, tested, over those of the preset, over the defaults."""
+        if preset and preset not in self.presets:
+            raise UnknownName(f"preset of {self.title}", preset, self.presets)
+        known = {setting.name: setting for setting in self.settings}
+        chosen: dict[str, Any] = {name: setting.default for name, setting in known.items()}
+        for name, value in {**self.presets.get(preset, {}), **(values or {})}.items():
+            if name not in known:
+                raise UnknownName(f"parameter of {self.title}", name, known)
+            chosen[name] = known[name].check(value, self.title)
+        return chosen
+
+    def invariant_to(self, values: Mapping[str, Any] | None = None) -> frozenset[str]:
+        """Which of "scale" and "shift" of the features change no prediction, with these settings."""
+        chosen = {setting.name: setting.default for setting in self.settings} | dict(values or {})
+        if chosen[UNIT_LENGTH.name]:  # the length is taken off first, and with it the place of the origin matters
+            return frozenset({"scale"})
+        rules = {"scale": self.scale_free, "shift": self.shift_free}
+        return frozenset(
+            change
+            for change, rule in rules.items()
+            if rule is not None and all(chosen[name] in choices for name, choices in rule.items())
+        )
+
+    def invariance(self, values: Mapping[str, Any] | None = None) -> str:
+        """The same in words for whoever brings features of another scale or origin."""
+        free = self.invariant_to(values)
+        if free == {"scale", "shift"}:
+            return "Multiplying all features by a number, or adding a vector to them, changes no prediction."
+        if free == {"scale"}:
+            return "Multiplying all features by a number changes no prediction; adding a vector to them does."
+        if free == {"shift"}:
+            return f"Adding a vector to all features changes no prediction; multiplying them does: {self.units}."
+        return f"Multiplying all features by a number, or adding a vector to them, changes predictions: {self.units}."
+
+
+# Settings that several methods share -----------------------------------------------------------------------------
+
+UNIT_LENGTH = Setting(
+    "unit_length",
+    "Features of length one",
+    "Scales the features of every image to length one before the method sees them, as easyfsl's own benchmark does.",
+    "flag",
+    False,
+)
+DISTANCE = Setting(
+    "distance",
+    "Nearness",
+    "How nearness is measured: by distance, or by angle alone.",
+    "choice",
+    "euclidean",
+    choices={"euclidean": "Distance", "cosine": "Angle"},
+)
+EUCLIDEAN = {"distance": ("euclidean",)}  # distances do not see the origin, angles do
+STEPS_IN_UNITS = "the learning rate is in units of the features"
+
+
+def whole(name: str, title: str, default: int, help: str, low: int, high: int) -> Setting:
+    return Setting(name, title, help, "int", default, low, high)
+
+
+def number(name: str, title: str, default: float, help: str, low: float, high: float) -> Setting:
+    return Setting(name, title, help, "float", default, low, high)
+
+
+def choice(name: str, title: str, help: str, choices: Mapping[str, str]) -> Setting:
+    """A choice whose first entry is the default: identifier -> title."""
+    return Setting(name, title, help, "choice", next(iter(choices)), choices=choices)
+
+
+def scale(default: float) -> Setting:
+    help = "Multiplies the scores before softmax: larger is more confident."
+    return number("scale", "Sharpness of the scores", default, help, 0.01, 100.0)
+
+
+def steps(default: int) -> Setting:
+    return whole("steps", "Steps", default, "Optimisation steps per task.", 0, 1000)
+
+
+def lr(default: float) -> Setting:
+    return number("lr", "Learning rate", default, "The size of an optimisation step.", 1e-6, 1.0)
+
+
+def weight_decay(default: float, name: str = "weight_decay", low: float = 0.0, high: float = 1.0) -> Setting:
+    help = "Pulls the weights towards zero: larger keeps them smaller."
+    return number(name, "Weight decay", default, help, low, high)
