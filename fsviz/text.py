@@ -41,6 +41,13 @@ def plain(value: Any) -> str:
     return _NOTHING.join(part.translate(_STREAMLIT) for part in _APART.split(line))
 
 
+def code(value: Any) -> str:
+    """A command or an identifier among Streamlit's text, as inline code."""
+    line = " ".join(str(value).translate(_DIRECTIONS).split())
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    return f"{fence} {line} {fence}"
+
+
 def markdown(value: str) -> str:
     """A value in a line of a Markdown file."""
     return value.translate(_MARKDOWN)

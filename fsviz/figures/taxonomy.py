@@ -146,9 +146,10 @@ def plot_distance_map(
             hovertemplate="<b>%{y}</b> and <b>%{x}</b> are %{z:.2f} apart<extra></extra>",
         )
     )
-    few = len(names) <= 30
-    figure.update_xaxes(showticklabels=few, tickangle=-45, automargin=True, constrain="domain")
-    figure.update_yaxes(showticklabels=few, autorange="reversed", automargin=True, scaleanchor="x", constrain="domain")
+    ticks = {"type": "category", "automargin": True, "constrain": "domain", "showticklabels": len(names) <= 30}
+    ticks |= {"tickvals": shown, "ticktext": [drawn(_short(name, 24)) for name in names]}
+    figure.update_xaxes(**ticks, tickangle=-45)
+    figure.update_yaxes(**ticks, autorange="reversed", scaleanchor="x")
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})
     return figure
 

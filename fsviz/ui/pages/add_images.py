@@ -108,7 +108,7 @@ def _from_path() -> Preview | None:
             groups = _groups_choice()
         parts = {}
         for column, part in zip(st.columns(5), ("path", "class", "split", "context", "group")):
-            parts[part] = column.text_input(f"Column of the {part}", key=f"column_{part}", placeholder="auto")
+            parts[part] = column.text_input(f"Column of the {plain(part)}", key=f"column_{part}", placeholder="auto")
     if not path.strip():
         return None
     options = {
@@ -178,7 +178,7 @@ def _look(action: str, path: str, **options: Any) -> Preview | None:
             path,
             confined=action == "upload" or access.is_confined(),
             progress=lambda done, total, message: bar.progress(
-                done / max(total, 1), f"{message.capitalize()}: {done:,} of {total:,}"
+                done / max(total, 1), f"{plain(message.capitalize())}: {done:,} of {total:,}"
             ),
             **options,
         )
@@ -236,7 +236,7 @@ def _mine() -> None:
                 st.markdown(f"**{plain(name)}** · {plain(str(error))}")
             with st.popover("Remove"):
                 st.caption("The dataset leaves fsviz. Your own image folder is not touched.")
-                st.button(f"Remove {name}", key=f"remove_{name}", on_click=_remove, args=(name,))
+                st.button(f"Remove {plain(name)}", key=f"remove_{name}", on_click=_remove, args=(name,))
 
 
 def _remove(name: str) -> None:
@@ -255,11 +255,15 @@ def _found(preview: Preview) -> None:
     one.metric("Classes", f"{len(classes):,}")
     two.metric("Images", f"{len(preview.images):,}")
     splits = preview.split_counts
-    three.metric("Splits", " / ".join(splits) if len(splits) < 4 else f"{len(splits)}", help="Sets of classes.")
+    three.metric(
+        "Splits", plain(" / ".join(splits)) if len(splits) < 4 else f"{len(splits):,}", help="Sets of classes."
+    )
     n_problems = sum(max(1, len(p.items)) for p in preview.problems)
     four.metric("Things to look at", f"{n_problems:,}", help="Problems found; none of them stops you.")
     shown = folders.preview_dataset("preview", preview)
-    st.caption(" ".join([f"Read as a {preview.source} in {plain(str(preview.root))}.", *map(plain, shown.notes)]))
+    st.caption(
+        " ".join([f"Read as a {plain(preview.source)} in {plain(str(preview.root))}.", *map(plain, shown.notes)])
+    )
     left, right = st.columns([3, 2], gap="large")
     with left:
         picked = _sample_ids(shown)
@@ -444,7 +448,7 @@ def _save(
     title = two.text_input("Title", "", key="new_title", placeholder=name).strip()
     overwrite = False
     if name in folders.workspace_dataset_names():
-        overwrite = st.checkbox(f"Replace the dataset {name} that is there already", key="replace")
+        overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="replace")
     if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
         with st.spinner("Writing the dataset …"):
             saved = access.do(
@@ -501,7 +505,7 @@ def _extract(dataset: Dataset) -> None:
     rows = extraction.choices(dataset)
     there = [row["backbone"] for row in rows if row["extracted"]]
     if there:
-        st.success(f"Features are there under {', '.join(there)}.", icon="✅")
+        st.success(f"Features are there under {plain(', '.join(there))}.", icon="✅")
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     names = [row["backbone"] for row in rows]
     warnings = {row["backbone"]: row["warning"] for row in rows}
@@ -513,7 +517,7 @@ def _extract(dataset: Dataset) -> None:
         help="Or type the name of any timm model or open_clip tower; those are downloaded when there is internet.",
     )
     if warnings.get(backbone):
-        st.caption(f"⚠️ {backbone}: {warnings[backbone]}.")
+        st.caption(f"⚠️ {plain(backbone)}: {plain(warnings[backbone])}.")
     run = _latest_run(dataset.name)
     active = run is not None and run.active
     if right.button("Extract features", key="extract", type="primary", disabled=active, width="stretch"):
@@ -521,7 +525,7 @@ def _extract(dataset: Dataset) -> None:
             spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
             access.do("run", jobs.submit, spec)
         st.rerun()
-    st.caption(f"Runs on {extraction.device_in_words()}, in the background: you may close this page.")
+    st.caption(f"Runs on {plain(extraction.device_in_words())}, in the background: you may close this page.")
     if run is not None:
         if run.active:
             _progress(run.id)
@@ -545,7 +549,7 @@ def _progress(run_id: str) -> None:
     summary = run.summary or {}
     total, done = int(run.spec.get("n_images") or 0), int(summary.get("n_images") or 0)
     speed = done / run.seconds if run.seconds else None
-    told = f"{run.spec.get('backbone')}: {done:,} of {total:,} images"
+    told = f"{plain(run.spec.get('backbone'))}: {done:,} of {total:,} images"
     if speed:
         told += f", {speed:,.1f} a second, about {_duration((total - done) / speed)} left"
     elif run.state == "queued":
@@ -560,19 +564,19 @@ def _progress(run_id: str) -> None:
 
 def _ended(run: jobs.Run) -> None:
     summary = run.summary or {}
-    backbone = run.spec.get("backbone")
+    backbone = plain(run.spec.get("backbone"))
     if run.state == "finished":
         skipped = summary.get("skipped") or []
         st.caption(
-            f"Last extraction: {summary.get('n_images', 0):,} images under {backbone}, {summary.get('dims')} numbers "
-            f"each, in {_duration(run.seconds)}; {len(skipped):,} images could not be read."
+            f"Last extraction: {summary.get('n_images', 0):,} images under {backbone}, {summary.get('dims') or 0:,} "
+            f"numbers each, in {_duration(run.seconds)}; {len(skipped):,} images could not be read."
             + (f" They are {plain(summary['precision'])}." if summary.get("precision") else "")
         )
         if skipped:
             with st.expander("Images that could not be read", icon="⚠️"):
                 st.dataframe(pd.DataFrame(skipped), hide_index=True)
         return
-    st.warning(f"The extraction under {backbone} was {run.state}. {plain(run.error or '')}", icon="⚠️")
+    st.warning(f"The extraction under {backbone} was {plain(run.state)}. {plain(run.error or '')}", icon="⚠️")
     if run.resumable and st.button("Go on where it stopped", key="resume_extraction"):
         access.do("run", jobs.resume, run.id)
         st.rerun()

@@ -17,6 +17,7 @@ from fsviz.records import Dataset, Predictions, Testbed
 from fsviz.sampling.samplers.semantic import ALPHA, BETA
 from fsviz.studies import comparison, evaluate
 from fsviz.ui.parts import access, mistakes, run_panel, shell
+from fsviz.ui.parts.shell import plain
 
 LOOK_TASKS = 200
 LOOK_SECONDS = 1.0  # a method whose first look would take longer waits for the run
@@ -53,7 +54,7 @@ def _no_features(dataset: Dataset) -> None:
         shell.needs(dataset, "features")
         return
     st.info(
-        f"**{shell.plain(dataset.title)} has images but no features yet.** Methods work on features: what a "
+        f"**{plain(dataset.title)} has images but no features yet.** Methods work on features: what a "
         "backbone, a frozen network, sees in every image. Extract them once; it runs in the background.",
         icon="🧩",
     )
@@ -108,14 +109,14 @@ def _start(spec: dict[str, Any], more: list[str]) -> None:
                 for name in more:
                     access.do("run", jobs.submit, {**spec, "testbed": name})
             st.session_state["watched_run"] = run_id
-            st.toast(f"Run {run_id} is on its way. You may close the browser.", icon="🚀")
+            st.toast(f"Run {plain(run_id)} is on its way. You may close the browser.", icon="🚀")
             st.rerun(scope="app")
         with copy.popover("Command", width="stretch"):
             st.code(command(spec), language="bash", wrap_lines=True)
         tasks = f"{spec['sampler']['n_tasks']:,} tasks" if spec.get("sampler") else "the whole testbed"
         tasks += f" and {len(more)} more testbed{'s' if len(more) > 1 else ''} after it" if more else ""
         entries = evaluate.entries(spec)
-        what = shell.plain(entries[0].label) if len(entries) == 1 else f"{len(entries)} methods"
+        what = plain(entries[0].label) if len(entries) == 1 else f"{len(entries)} methods"
         line = text.empty()
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background. Timing a few tasks…")
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background: {_estimate(spec)}.")
@@ -129,7 +130,7 @@ def _methods() -> list[dict[str, Any]]:
         list(methods),
         selection_mode="multi",
         default=[name for name in DEFAULT_METHODS if name in methods],
-        format_func=lambda name: methods[name].title,
+        format_func=lambda name: plain(methods[name].title),
         key="methods",
         bind="query-params",
         wrap=True,
@@ -140,14 +141,14 @@ def _methods() -> list[dict[str, Any]]:
         with st.popover("Parameters of the methods", width="stretch"):
             for name in names:
                 method = methods[name]
-                st.markdown(f"**{method.title}** · {method.kind} · {method.paper}")
-                st.caption(method.what)
+                st.markdown(f"**{plain(method.title)}** · {plain(method.kind)} · {plain(method.paper)}")
+                st.caption(plain(method.what))
                 _presets(method)
                 parameters = {setting.name: _control(name, setting) for setting in method.settings}
-                st.caption(method.invariance(parameters))
+                st.caption(plain(method.invariance(parameters)))
                 chosen.append({"name": name, "parameters": parameters})
         for note in evaluate.scale_notes(chosen):
-            st.caption(note)
+            st.caption(plain(note))
     return chosen
 
 
@@ -156,7 +157,9 @@ def _presets(method: Any) -> None:
     if method.presets:
         with st.container(horizontal=True):
             for preset in method.presets:
-                st.button(f"As in {preset}", key=f"{method.name}_as_{preset}", on_click=_fill, args=(method, preset))
+                st.button(
+                    f"As in {plain(preset)}", key=f"{method.name}_as_{preset}", on_click=_fill, args=(method, preset)
+                )
 
 
 def _fill(method: Any, preset: str) -> None:
@@ -167,18 +170,18 @@ def _fill(method: Any, preset: str) -> None:
 def _control(method: str, setting: Any) -> Any:
     """One widget, built from what the method says of its setting."""
     key = f"{method}_{setting.name}"
-    bound = {"key": key, "bind": "query-params", "help": setting.help}
+    bound = {"key": key, "bind": "query-params", "help": plain(setting.help)}
     if setting.kind == "flag":
-        return st.checkbox(setting.title, setting.default, **bound)
+        return st.checkbox(plain(setting.title), setting.default, **bound)
     if setting.kind == "choice":
         options = list(setting.choices)
         return st.selectbox(
-            setting.title, options, options.index(setting.default), format_func=setting.choices.get, **bound
+            plain(setting.title), options, options.index(setting.default), format_func=setting.choices.get, **bound
         )
     number = int if setting.kind == "int" else float
     small = setting.kind == "float" and abs(setting.default) < 0.01
     return st.number_input(
-        setting.title,
+        plain(setting.title),
         min_value=number(setting.low),
         max_value=number(setting.high),
         value=number(setting.default),
@@ -280,9 +283,9 @@ def _estimate(spec: dict[str, Any]) -> str:
     rows = _timed(json.dumps(spec), datasets.stamp(spec["dataset"]))
     total = sum(row["seconds"] for row in rows)
     slowest = max(rows, key=lambda row: row["seconds"])
-    text = f"about **{run_panel.duration(total)}** on {_device_name(spec['device'])}, from a quick trial"
+    text = f"about **{run_panel.duration(total)}** on {plain(_device_name(spec['device']))}, from a quick trial"
     if len(rows) > 1 and slowest["seconds"] > 5:
-        text += f" (the slowest, {shell.plain(slowest['label'])}, {run_panel.duration(slowest['seconds'])})"
+        text += f" (the slowest, {plain(slowest['label'])}, {run_panel.duration(slowest['seconds'])})"
     return text
 
 
@@ -328,12 +331,14 @@ def _just_finished() -> None:
     if run.state == "finished":
         best = max(run.summary["results"], key=lambda r: r["accuracy"])
         text = (
-            f"Run {run.id} is finished: {shell.plain(best['label'])} is the most accurate, "
+            f"Run {plain(run.id)} is finished: {plain(best['label'])} is the most accurate, "
             f"**{best['accuracy']:.1f} ± {best['ci95'] or 0:.1f} %** over {best['n_tasks']:,} tasks."
         )
         st.success(text, icon="✅")
     else:
-        st.warning(f"Run {run.id} was {run.state}. {shell.plain(run.error)} What is finished is kept.", icon="⏸️")
+        st.warning(
+            f"Run {plain(run.id)} was {plain(run.state)}. {plain(run.error)} What is finished is kept.", icon="⏸️"
+        )
     left, right = st.columns([3, 1])
     left.page_link(
         "pages/5_Runs.py",
@@ -356,7 +361,7 @@ def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
     try:
         testbed = _testbed(dataset.name, stamp, part)
     except FsvizError as error:
-        st.error(shell.plain(str(error)), icon="⚠️")
+        st.error(plain(str(error)), icon="⚠️")
         _offer_feasible(dataset, spec)
         return False
     tasks = testbed.tasks
@@ -369,7 +374,7 @@ def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
         if (guess > LOOK_SECONDS and len(lines)) or spent > access.limit("seconds"):
             waiting.append(entry.label)
             continue
-        with st.spinner(f"{entry.label} on {len(testbed.tasks)} tasks…"):
+        with st.spinner(f"{plain(entry.label)} on {len(testbed.tasks)} tasks…"):
             answer = _look(dataset.name, stamp, part, entry.backbone, entry.method, json.dumps(entry.parameters))
         line = comparison.line_of(entry, answer, testbed, which=which)
         lines[line.key], answers[line.key] = line, answer
@@ -383,19 +388,19 @@ def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
     _figure(named, table, testbed)
     if waiting:
         st.caption(
-            f"Not in this first look because they are slower: {', '.join(map(shell.plain, waiting))}. The run has them."
+            f"Not in this first look because they are slower: {', '.join(map(plain, waiting))}. The run has them."
         )
     st.subheader("What gets confused", anchor=False)
     best = named[top["name"]]
-    mistakes.show_confusions(dataset, answers[best.key], testbed.tasks, shell.plain(str(top["name"])), key="look")
+    mistakes.show_confusions(dataset, answers[best.key], testbed.tasks, str(top["name"]), key="look")
     return True
 
 
 def _headline(table: Any, top: Any, testbed: Testbed) -> None:
     tasks = testbed.tasks
     st.caption(
-        f"First look: {len(tasks):,} tasks, {tasks.setting}, {'up to ' if (tasks.query < 0).any() else ''}"
-        f"{tasks.query.shape[2]} queries a class. The whole run takes more tasks for narrower intervals."
+        f"First look: {len(tasks):,} tasks, {plain(tasks.setting)}, {'up to ' if (tasks.query < 0).any() else ''}"
+        f"{tasks.query.shape[2]:,} queries a class. The whole run takes more tasks for narrower intervals."
     )
     best, second, fine, coarse = st.columns(4)
     run_panel.show_most_accurate(best, top)
@@ -403,7 +408,7 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
     if len(table) > 1:
         runner = table[table["name"] != top["name"]].sort_values("accuracy").iloc[-1]
         second.metric(
-            f"Next: {runner['name']}",
+            f"Next: {plain(runner['name'])}",
             f"{runner['accuracy']:.1f} ± {runner['ci95']:.1f} %",
             f"{runner['accuracy'] - top['accuracy']:+.1f} points",
             delta_color="off",
@@ -434,7 +439,7 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed) 
         st.plotly_chart(figures.plot_accuracy_by_measure(curves, height=380), key="look_curves")
         st.caption(
             "Accuracy against how far apart a task's classes are (**coarsity**: the mean squared "
-            f"{evaluate.coarsity_words(testbed.recipe)}). Rolling mean over a fifth of the tasks"
+            f"{plain(evaluate.coarsity_words(testbed.recipe))}). Rolling mean over a fifth of the tasks"
             + (", with its 95% band." if len(curves) <= 4 else ".")
         )
     st.plotly_chart(
@@ -459,7 +464,7 @@ def _offer_feasible(dataset: Dataset, spec: Mapping[str, Any]) -> None:
     )
     changes = {name: fits[name] for name in ("n_way", "n_shot", "n_query") if fits[name] != asked[name]}
     if changes:
-        words = ", ".join(f"{name} {value}" for name, value in changes.items())
+        words = plain(", ".join(f"{name} {value}" for name, value in changes.items()))
         st.button(f"Use what fits: {words}", on_click=st.session_state.update, args=(changes,), type="primary")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from markupsafe import Markup
 
 from fsviz import datasets, features
 from fsviz.datasets import filtering
@@ -17,6 +17,7 @@ from fsviz.features import neighbours
 from fsviz.figures import palette
 from fsviz.records import Dataset
 from fsviz.taxonomy import places
+from fsviz.text import code
 from fsviz.ui.parts import cached, shell
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
@@ -100,14 +101,14 @@ def _attribute(dataset: Dataset, name: str) -> Any:
     if isinstance(values, tuple):
         low, high = values
         if low == high:
-            st.caption(f"{label} is {low:g} everywhere")
+            st.caption(f"{plain(label)} is {low:g} everywhere")
             return (low, high)
         if kept is not None and not (isinstance(kept, tuple) and low <= kept[0] <= kept[1] <= high):
             st.session_state.pop(key)
-        return st.slider(label, low, high, (low, high), key=key, bind="query-params")
+        return st.slider(plain(label), low, high, (low, high), key=key, bind="query-params")
     if kept is not None and not (isinstance(kept, list) and set(kept) <= set(values)):
         st.session_state.pop(key)
-    return st.multiselect(label, values, default=values[:1], key=key, bind="query-params", format_func=str)
+    return st.multiselect(plain(label), values, default=values[:1], key=key, bind="query-params", format_func=str)
 
 
 def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:
@@ -121,7 +122,7 @@ def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:
         n = images["context"].iloc[image_ids].nunique()
         three.metric("Contexts", f"{n:,}", help="Different backgrounds among these images.")
     else:
-        three.metric("Splits", f"{len(dataset.splits):,}", help=", ".join(dataset.splits))
+        three.metric("Splits", f"{len(dataset.splits):,}", help=plain(", ".join(dataset.splits)))
     sizes = np.bincount(part)
     sizes = sizes[sizes > 0]
     told = (
@@ -259,7 +260,7 @@ def _contexts(dataset: Dataset, class_id: int, here: str) -> None:
     shown = list(counts.head(6).items())
     if here in counts.index and here not in dict(shown):
         shown[-1] = (here, counts[here])
-    st.html("".join(_bar(str(name), int(n), most, str(name) == here) for name, n in shown))
+    st.html(Markup("").join(_bar(str(name), int(n), most, str(name) == here) for name, n in shown))
     usual = plain(str(counts.index[0]))
     st.caption(
         f"{total:,} images in {len(counts)} contexts; {counts.iloc[0] / total:.0%} of them in “{usual}”. "
@@ -267,15 +268,13 @@ def _contexts(dataset: Dataset, class_id: int, here: str) -> None:
     )
 
 
-def _bar(name: str, n: int, most: int, here: bool) -> str:
-    colour = palette.ACCENT if here else palette.QUIET
-    mark = " (this image)" if here else ""
-    return (
+def _bar(name: str, n: int, most: int, here: bool) -> Markup:
+    return Markup(
         '<div style="display:grid;grid-template-columns:130px 1fr 34px;gap:.5rem;align-items:center;font-size:.84rem">'
-        f"<span>{escape(name)}{mark}</span>"
-        f'<span style="height:9px;border-radius:4px;width:{100 * n / most:.1f}%;background:{colour}"></span>'
-        f'<span style="text-align:right">{n:,}</span></div>'
-    )
+        '<span style="overflow-wrap:anywhere">{}</span>'
+        '<span style="height:9px;border-radius:4px;width:{:.1f}%;background:{}"></span>'
+        '<span style="text-align:right">{:,}</span></div>'
+    ).format(name + " (this image)" * here, 100 * n / most, palette.ACCENT if here else palette.QUIET, n)
 
 
 def _neighbours(dataset: Dataset, image_id: int) -> None:
@@ -284,7 +283,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
     if not known:
         st.info(
             "A backbone (a trained image network) must look at the images first. "
-            f"Extract features on the page Add images, or run: `python -m fsviz extract {dataset.name}`",
+            f"Extract features on the page Add images, or run: {code(f'python -m fsviz extract {dataset.name}')}",
             icon="🧩",
         )
         shell.link_to_add_images("Extract features", shell.link(dataset, do="Extract features"))
@@ -297,7 +296,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
     try:
         near, cosines = _nearest(dataset, backbone, image_id)
     except Missing as error:
-        st.info(str(error), icon="🧩")
+        st.info(plain(error), icon="🧩")
         return
     class_ids = dataset.image_class_ids()
     names = dataset.classes["class_name"].to_numpy()
@@ -310,7 +309,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
     grouped = "" if dataset.image_groups() is None else " Images of its own group (copies, frames) are left out."
     st.caption(
         f"{int(same.sum())} of {len(near)} neighbours are of the same class (✓). The number is the cosine of the two "
-        f"images' features under {backbone}: 1 means the backbone sees the same thing.{grouped} Click one to go there."
+        f"images' features under {plain(backbone)}: 1 means the backbone sees the same thing.{grouped} Click one to go there."
     )
     if clicked is not None and clicked != image_id:
         st.session_state["followed"] = clicked
@@ -339,11 +338,12 @@ def _class_list(dataset: Dataset) -> None:
     one.metric("Classes", f"{len(table):,}")
     known = not table["n_images"].isna().any()
     two.metric("Images", f"{int(table['n_images'].sum()):,}" if known else "unknown")
-    three.metric("Splits", f"{len(dataset.splits):,}", help=", ".join(dataset.splits))
+    three.metric("Splits", f"{len(dataset.splits):,}", help=plain(", ".join(dataset.splits)))
     why = "its features were imported without images" if dataset.origin == "features" else "it comes as a class table"
+    command = f"python -m fsviz add my_{dataset.name} PATH"
     st.info(
-        f"**{dataset.title} has no pixels here: {why}.** Below are its classes. To look at images, get your own copy "
-        f"of them and add the folder on the page Add images, or run: `python -m fsviz add my_{dataset.name} PATH`",
+        f"**{plain(dataset.title)} has no pixels here: {why}.** Below are its classes. To look at images, get your own "
+        f"copy of them and add the folder on the page Add images, or run: {code(command)}",
         icon="🖼️",
     )
     shell.link_to_add_images()
@@ -381,24 +381,23 @@ def _class_list(dataset: Dataset) -> None:
             st.caption("This dataset has no taxonomy, so nothing is known about how its classes are related.")
 
 
-def _facts(facts: dict[str, Any]) -> str:
-    """Names and values of one image as a grid; every text escaped."""
-    cells = "".join(
-        f'<div><span style="opacity:.65;font-size:.78rem">{escape(name.replace("_", " "))}</span><br>'
-        f'<span style="overflow-wrap:anywhere">{escape(_readable(value))}</span></div>'
-        for name, value in facts.items()
+def _facts(facts: dict[str, Any]) -> Markup:
+    """Names and values of one image as a grid."""
+    cell = Markup(
+        '<div style="overflow-wrap:anywhere"><span style="opacity:.65;font-size:.78rem">{}</span><br>{}</div>'
     )
-    grid = "display:grid;grid-template-columns:repeat(auto-fill,minmax(96px,1fr));gap:.45rem .9rem;font-size:.88rem"
-    return f'<div style="{grid};line-height:1.25">{cells}</div>'
+    cells = Markup("").join(cell.format(name.replace("_", " "), _readable(value)) for name, value in facts.items())
+    return Markup(
+        '<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(96px,1fr));gap:.45rem .9rem;'
+        'font-size:.88rem;line-height:1.25">{}</div>'
+    ).format(cells)
 
 
-def _crumbs(path: tuple[str, ...]) -> str:
+def _crumbs(path: tuple[str, ...]) -> Markup:
     """The way from the root to a class; the class itself in bold."""
-    shown = [escape(name) for name in path]
-    shown[-1] = f"<b>{shown[-1]}</b>"
-    return (
-        '<div style="font-size:.88rem;line-height:1.5">' + ' <span style="opacity:.5">›</span> '.join(shown) + "</div>"
-    )
+    steps = [*path[:-1], Markup("<b>{}</b>").format(path[-1])]
+    way = Markup(' <span style="opacity:.5">›</span> ').join(steps)
+    return Markup('<div style="font-size:.88rem;line-height:1.5;overflow-wrap:anywhere">{}</div>').format(way)
 
 
 def _readable(value: Any) -> str:

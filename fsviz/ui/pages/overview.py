@@ -10,12 +10,13 @@ from fsviz.records import Dataset, Hierarchy, SizeHistogram
 from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.ui.parts import cached, shell
 from fsviz.ui.parts.image_wall import Tile, gallery
+from fsviz.ui.parts.shell import plain
 
 N_SAMPLE = 20
 
 
 def show(dataset: Dataset) -> None:
-    st.markdown(dataset.summary)
+    st.markdown(plain(dataset.summary))
     _headline(dataset)
     if dataset.has_pixels:
         _sample(dataset)
@@ -26,8 +27,12 @@ def show(dataset: Dataset) -> None:
         _sizes(dataset)
     with right:
         _offers(dataset)
-    told = {"Source": dataset.source, "Licence": dataset.licence}
-    st.caption(" ".join(f"{what}: {shell.plain(text.rstrip('.'))}." for what, text in told.items() if text))
+    credit = [
+        f"{what}: {plain(words.rstrip('.'))}."
+        for what, words in (("Source", dataset.source), ("Licence", dataset.licence))
+        if words
+    ]
+    st.caption(" ".join(credit))
 
 
 def _headline(dataset: Dataset) -> None:
@@ -37,7 +42,7 @@ def _headline(dataset: Dataset) -> None:
     main = {name: ids for name, ids in dataset.splits.items() if name in ("train", "val", "test", "all")}
     shown = main or dict(list(dataset.splits.items())[:3])
     splits.metric(
-        " / ".join(shown), " / ".join(f"{len(ids):,}" for ids in shown.values()), help="Classes in each split."
+        plain(" / ".join(shown)), " / ".join(f"{len(ids):,}" for ids in shown.values()), help="Classes in each split."
     )
     if dataset.contexts is not None:
         context.metric(
@@ -47,7 +52,7 @@ def _headline(dataset: Dataset) -> None:
         nodes = 0 if dataset.taxonomy is None else len(set(dataset.taxonomy["parent"]))
         context.metric("Groups", f"{nodes:,}", help="Inner nodes of the tree of meanings above the classes.")
     for note in dataset.notes:
-        st.caption(shell.plain(note))
+        st.caption(plain(note))
 
 
 def _sample(dataset: Dataset) -> None:
@@ -60,7 +65,7 @@ def _sample(dataset: Dataset) -> None:
         name = names[list(ids).index(clicked)]
         st.page_link(
             "pages/1_Gallery.py",
-            label=f"All about this {shell.plain(str(name))}, its nearest neighbours and its class, in the Gallery",
+            label=f"All about this {plain(name)}, its nearest neighbours and its class, in the Gallery",
             icon="🖼️",
             query_params=shell.link(dataset, image=str(clicked)),
         )
@@ -111,7 +116,7 @@ def _doors(dataset: Dataset) -> None:
                 st.caption(door.answer)
                 missing = [w for w in door.wants if w not in dataset.offers]
                 if missing:
-                    st.caption(f"⬜ {shell.plain(dataset.title)} has no {' or '.join(missing)} yet.")
+                    st.caption(f"⬜ {plain(dataset.title)} has no {' or '.join(missing)} yet.")
 
 
 @cached.remember()

@@ -23,6 +23,7 @@ from fsviz.studies import comparison, evaluate, frozen
 from fsviz.text import csv
 from fsviz.ui.parts import access, mistakes, run_panel, shell
 from fsviz.ui.parts.cached import remember
+from fsviz.ui.parts.shell import plain
 
 FIRST_RUN = ("protonet", "simpleshot", "ridge", "bd_cspn", "finetune")
 NONE = "none"
@@ -54,10 +55,10 @@ def _first_run(dataset: Dataset) -> None:
     known = features.available(dataset)
     left, right = st.columns([3, 2], vertical_alignment="center")
     if known:
-        titles = [evaluate.methods()[name].title for name in FIRST_RUN]
+        titles = [plain(evaluate.methods()[name].title) for name in FIRST_RUN]
         left.info(
             f"**No evaluation has been recorded yet.** A first one takes some seconds: {', '.join(titles)} on 500 "
-            f"tasks of {shell.plain(dataset.title)}. The page Evaluate has all choices.",
+            f"tasks of {plain(dataset.title)}. The page Evaluate has all choices.",
             icon="👋",
         )
         access.deny("run", where=right)
@@ -65,7 +66,7 @@ def _first_run(dataset: Dataset) -> None:
             _start_first(dataset, known[0])
     else:
         left.info(
-            f"**No evaluation has been recorded yet**, and {shell.plain(dataset.title)} has no features to "
+            f"**No evaluation has been recorded yet**, and {plain(dataset.title)} has no features to "
             "evaluate. Pick the demo in the sidebar, or extract features on the page Evaluate.",
             icon="👋",
         )
@@ -236,7 +237,7 @@ def _actions(marked: Sequence[jobs.Run]) -> None:
 
 @st.dialog("Delete for good?")
 def _confirm_delete(run_ids: list[str]) -> None:
-    st.write(f"{len(run_ids)} run{'s' if len(run_ids) > 1 else ''} with all results: {', '.join(run_ids)}.")
+    st.write(f"{len(run_ids)} run{'s' if len(run_ids) > 1 else ''} with all results: {plain(', '.join(run_ids))}.")
     if st.button("Delete", type="primary"):
         for run_id in run_ids:
             access.do("delete", jobs.delete, run_id)
@@ -252,7 +253,7 @@ def _lines_of_all(chosen: Sequence[jobs.Run]) -> list[comparison.Line]:
         try:
             found += _lines(run.id, run.n_done, str(jobs.folder(run.id)))
         except FsvizError as error:
-            st.error(shell.plain(str(error)), icon="⚠️")
+            st.error(plain(str(error)), icon="⚠️")
     return found
 
 
@@ -285,8 +286,8 @@ def _headline(table: pd.DataFrame, main: list[comparison.Line], differences: pd.
     if len(differences):
         second = differences.iloc[0]
         margin.metric(
-            f"Ahead of {second['name']}",
-            f"{-second['difference']:.2f} points",
+            f"Ahead of {plain(second['name'])}",
+            f"{abs(second['difference']):.2f} points",
             "real" if second["significant"] else "may be chance",
             delta_color="normal" if second["significant"] else "off",
             delta_arrow="off",
@@ -304,7 +305,7 @@ def _headline(table: pd.DataFrame, main: list[comparison.Line], differences: pd.
         )
     else:
         drop.metric("Quarters by coarsity", "unknown", help="The dataset has no taxonomy.")
-    tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=f"Testbed {top['testbed']}.")
+    tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=f"Testbed {plain(top['testbed'])}.")
 
 
 def _big_figure(lines: list[comparison.Line], main: list[comparison.Line], distance: str) -> None:
@@ -326,7 +327,7 @@ def _big_figure(lines: list[comparison.Line], main: list[comparison.Line], dista
     others = len(lines) - len(main)
     st.caption(
         f"Rolling mean over {int(window):,} of {len(measure):,} tasks sorted by coarsity, the mean squared "
-        + distance
+        + plain(distance)
         + (", with its 95% band" if len(curves) <= 4 else "")
         + ". Dotted lines cut the tasks into quarters. After figure 5 of Bennequin et al. (2022)."
         + (f" {others} more lines are of other tasks and not drawn here." if others else "")
@@ -368,7 +369,9 @@ def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
     found = found[found["accuracy"].notna()]
     if tuple(pair) in own:
         return found, " Published rows are of the same benchmark, with the backbone the paper names."
-    return found, (f" Published rows are of **another** benchmark ({pair[0]}): compare the pattern, not the numbers.")
+    return found, (
+        f" Published rows are of **another** benchmark ({plain(pair[0])}): compare the pattern, not the numbers."
+    )
 
 
 def _ranks(main: list[comparison.Line]) -> None:
@@ -390,7 +393,7 @@ def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: in
         return
     st.plotly_chart(figures.plot_differences(differences), key="differences")
     st.caption(
-        f"Differences to {shell.plain(str(differences['reference'].iloc[0]))} over the same "
+        f"Differences to {plain(differences['reference'].iloc[0])} over the same "
         f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals. Filled: real (p below 5% in a "
         "paired t test and in Wilcoxon's test, corrected for the number of comparisons); hollow: chance will do."
         + (" Only the largest group of runs with the same tasks is compared." if n_groups > 1 else "")
@@ -409,12 +412,12 @@ def _exports(
 ) -> None:
     st.subheader("Take it along", anchor=False)
     stem = f"fsviz-{chosen[0].id}" if len(chosen) == 1 else f"fsviz-{len(chosen)}-runs"
-    plain = table.drop(columns=["digest"])
+    rows = table.drop(columns=["digest"])
     recipes = [_recipe(run) for run in chosen]
 
     def as_json() -> str:
         body = {
-            "results": tables.to_records(plain),
+            "results": tables.to_records(rows),
             "differences": tables.to_records(differences),
             "runs": recipes,
         }
@@ -429,7 +432,7 @@ def _exports(
     for column, (label, data, suffix, mime) in zip(
         columns,
         (
-            ("CSV", lambda: csv(plain), "csv", "text/csv"),
+            ("CSV", lambda: csv(rows), "csv", "text/csv"),
             ("JSON", as_json, "json", "application/json"),
             ("LaTeX", lambda: tables.to_latex(table), "tex", "text/plain"),
             ("Markdown", lambda: tables.to_markdown(table), "md", "text/markdown"),
@@ -494,11 +497,11 @@ def _mistakes(lines: list[comparison.Line]) -> None:
         done = int((~np.isnan(line.accuracy)).sum())
         answer, tasks = _answer(line.run_id, line.entry, done, str(jobs.folder(line.run_id)))
     except FsvizError as error:
-        st.caption(f"The images cannot be shown: {shell.plain(str(error))}")
+        st.caption(f"The images cannot be shown: {plain(str(error))}")
         return
     if len(tasks) < done:
         st.caption(f"Of the first {len(tasks):,} of {done:,} tasks.")
-    mistakes.show_confusions(dataset, answer, tasks, shell.plain(str(who)), key=f"mistakes_{line.run_id}_{line.entry}")
+    mistakes.show_confusions(dataset, answer, tasks, str(who), key=f"mistakes_{line.run_id}_{line.entry}")
 
 
 # --- cached ------------------------------------------------------------------------------------------------------

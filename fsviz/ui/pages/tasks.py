@@ -31,7 +31,10 @@ MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": 
 def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
     if len(dataset.split_class_ids(split)) < 3:
-        st.info(f"Split {split!r} has too few classes to draw different tasks from. Pick another split.", icon="🧩")
+        st.info(
+            f"Split {plain(repr(split))} has too few classes to draw different tasks from. Pick another split.",
+            icon="🧩",
+        )
         return
     _warm_up()
     if draw.possible_distances(dataset):
@@ -58,8 +61,9 @@ def _live(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
 def _uniform_only(dataset: Dataset, split: str) -> None:
     """Without a taxonomy and features nothing is known of closeness; tasks can still be drawn uniformly and kept."""
     st.info(
-        f"**{dataset.title} has no taxonomy** and no features, so how far apart its classes are is not known and "
-        "tasks can only be drawn uniformly. Give your own copy a taxonomy or extract features on the page Add images.",
+        f"**{plain(dataset.title)} has no taxonomy** and no features, so how far apart its classes are is not known "
+        "and tasks can only be drawn uniformly. Give your own copy a taxonomy or extract features on the page Add "
+        "images.",
         icon="🧩",
     )
     try:
@@ -115,7 +119,7 @@ def _show_live(dataset: Dataset, split: str, distance: str, dag: str, backbone: 
         "semantic": f"Semantic sampling, α {first['alpha']:g}, β {first['beta']:g}",
     }
     if second:
-        titles["second"] = f"Compared: α {second['alpha']:g}, β {second['beta']:g}, {second['n_way']}-way"
+        titles["second"] = f"Compared: α {second['alpha']:g}, β {second['beta']:g}, {second['n_way']:d}-way"
     with headline:
         _headline(dataset, beds)
     with charts:
@@ -131,7 +135,7 @@ def _is_too_much(dataset: Dataset, setting: dict[str, Any]) -> bool:
     if n_classes * setting["n_way"] * setting["n_tasks"] <= min(MOST_WORK, access.limit("draws")):
         return False
     st.info(
-        f"{setting['n_tasks']:,} tasks of {setting['n_way']} out of {n_classes:,} classes take too long to follow a "
+        f"{setting['n_tasks']:,} tasks of {setting['n_way']:,} out of {n_classes:,} classes take too long to follow a "
         "slider. Lower the number of tasks or of classes a task, or draw them in a terminal:",
         icon="⏳",
     )
@@ -272,7 +276,7 @@ def _histograms(beds: dict[str, Testbed], titles: dict[str, str], n_classes: int
     ways = bed.tasks.n_way
     possible = comb(n_classes, ways)
     repeats = (
-        f" Only {bed.recipe['n_distinct']:,} different sets of {ways} classes came up"
+        f" Only {bed.recipe['n_distinct']:,} different sets of {ways:,} classes came up"
         f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
         if bed.recipe["n_distinct"] < len(bed.tasks)
         else ""
@@ -395,7 +399,7 @@ def _browser(
             default=0,
             required=True,
             wrap=True,
-            format_func=lambda i: f"{i + 1} · {_number(coarsity[examples[i]])}" if i < len(examples) else "",
+            format_func=lambda i: f"{i + 1:d} · {_number(coarsity[examples[i]])}" if i < len(examples) else "",
             key="example",
         )
     task = examples[which if which is not None and which < len(examples) else 0]
@@ -436,7 +440,7 @@ def _task(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
                     ),
                 },
             )
-            st.caption(f"{dataset.title} comes without images here; its classes are named instead.")
+            st.caption(f"{plain(dataset.title)} comes without images here; its classes are named instead.")
         if not dataset.has_pixels:
             _task_tree(graph, positions)
     with right:
@@ -564,7 +568,8 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
     with st.expander("Bring a testbed of your own (CSV, JSON or Parquet)"):
         st.caption(
             "CSV with the columns task, variance, labels, image_id, support; JSON with Support and Query image paths; "
-            f"or a Parquet file saved here. Labels count through the classes of split {split!r}. Every row is checked."
+            "or a Parquet file saved here. Labels count through the classes of split "
+            f"{plain(repr(split))}. Every row is checked."
         )
         uneven = st.checkbox("Allow tasks of different shapes (ways, shots)", key="uneven")
         file = st.file_uploader("Testbed file", ["csv", "json", "parquet"], key="testbed_file")
@@ -573,7 +578,7 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
         bed = access.do("upload", testbeds.parse_testbed, file.getvalue(), file.name, dataset, split, uneven)
         images = "classes only" if not bed.tasks.has_images else "with images"
         st.success(
-            f"{len(bed.tasks):,} tasks of {bed.tasks.n_way} classes, {images}: every row is in order.", icon="✅"
+            f"{len(bed.tasks):,} tasks of {bed.tasks.n_way:,} classes, {images}: every row is in order.", icon="✅"
         )
         name = st.text_input("Keep it as", bed.name, key="bring_name")
         if st.button("Save in the workspace", key="save_brought", icon="💾"):

@@ -57,7 +57,8 @@ def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance
         close.metric(
             "Smallest distance",
             f"{pairs.min():.2f}",
-            help=f"{names[a]} and {names[b]}; {int((pairs < pairs.min() + 1e-9).sum()):,} pairs are as close.",
+            help=f"{plain(names[a])} and {plain(names[b])}; {int((pairs < pairs.min() + 1e-9).sum()):,} pairs are as "
+            "close.",
         )
         typical.metric(
             "Median distance", f"{np.median(pairs):.2f}", help=f"{DISTANCES[distance].title}, over all pairs."

@@ -24,6 +24,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fsviz import sharing
 from fsviz.errors import NotAllowed
+from fsviz.text import code
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -105,7 +106,7 @@ def say_folders() -> None:
     """Where paths may lead, for visitors of a shared server."""
     folders = mine().folders
     if folders:
-        st.caption(f"On this shared server paths must lie in: {', '.join(f'`{folder}`' for folder in folders)}.")
+        st.caption(f"On this shared server paths must lie in: {', '.join(map(code, folders))}.")
 
 
 def is_confined() -> bool:
@@ -232,7 +233,7 @@ def _try(given: str, kept: str) -> None:
     client = str(st.context.ip_address or "")
     wait = _attempts.take(client, time.monotonic())
     if wait:
-        st.error(f"Too many wrong passwords. Try again in {math.ceil(wait)} s.", icon="🔒")
+        st.error(f"Too many wrong passwords. Try again in {math.ceil(wait):,} s.", icon="🔒")
     elif sharing.is_password(given, kept):
         _attempts.forgive(client)
         _unlocked.add(_session())

@@ -17,6 +17,7 @@ from fsviz import datasets
 from fsviz.records import ClassMap, Dataset
 from fsviz.studies import draw
 from fsviz.taxonomy import Dag, maps
+from fsviz.ui.parts.shell import plain
 
 Function = TypeVar("Function", bound=Callable)
 Answer = TypeVar("Answer")
@@ -53,7 +54,7 @@ def compute_with_bar(compute: Callable[..., Answer], spec: Mapping[str, Any], wo
         slot.progress(0.0, f"{words} …")
 
         def say(done: int, total: int, message: str) -> None:
-            slot.progress(min(1.0, done / max(total, 1)), f"{words}: {message}, {done:,} of {total:,}")
+            slot.progress(min(1.0, done / max(total, 1)), f"{words}: {plain(message)}, {done:,} of {total:,}")
 
         memory[key] = compute(spec, progress=say)
         while len(memory) > MOST_COMPUTED:

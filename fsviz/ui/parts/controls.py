@@ -21,7 +21,10 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str | None]:
             possible,
             key="distance",
             bind="query-params",
-            help="\n\n".join(f"**{name}** ({kind.title}): {kind.what}" for name, kind in taxonomy.DISTANCES.items()),
+            help="\n\n".join(
+                f"**{plain(name)}** ({plain(kind.title)}): {plain(kind.what)}"
+                for name, kind in taxonomy.DISTANCES.items()
+            ),
         )
         backbone = None
         if distance == "features":

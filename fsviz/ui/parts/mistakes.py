@@ -8,8 +8,8 @@ import streamlit as st
 
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.studies import comparison
-from fsviz.ui.parts import shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
+from fsviz.ui.parts.shell import plain
 
 _SHOWN_PAIRS = 8
 _SHOWN_IMAGES = 12
@@ -19,7 +19,7 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
     """The pairs of classes that are confused most; choosing one shows the images that went wrong."""
     pairs = comparison.pairs_table(answer, tasks, dataset, _SHOWN_PAIRS)
     if pairs.empty:
-        st.caption(f"{who} got every query of these {len(tasks):,} tasks right, so there is no mistake to show.")
+        st.caption(f"{plain(who)} got every query of these {len(tasks):,} tasks right, so there is no mistake to show.")
         return
     labels = [f"{row.class_name} → {row.taken_for_name} ({row.rate:.0f} %)" for row in pairs.itertuples(index=False)]
     chosen = st.selectbox(
@@ -58,10 +58,10 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
             _one_image(dataset, answer, tasks, clicked)
     else:
         st.dataframe(wrong, hide_index=True)
-        st.caption(f"{dataset.title} has no pixels here, so only the numbers of the images are shown.")
+        st.caption(f"{plain(dataset.title)} has no pixels here, so only the numbers of the images are shown.")
     st.caption(
-        f"{who} took {int(row['confused']):,} of {int(row['asked']):,} query images of "
-        f"**{shell.plain(row['class_name'])}** for **{shell.plain(row['taken_for_name'])}** in tasks that hold both. "
+        f"{plain(who)} took {int(row['confused']):,} of {int(row['asked']):,} query images of "
+        f"**{plain(row['class_name'])}** for **{plain(row['taken_for_name'])}** in tasks that hold both. "
         "The most confident mistakes come first; click an image to see every task it went wrong in."
     )
     with st.expander("Accuracy of every class"):
@@ -73,7 +73,9 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
             height=260,
             column_config={"accuracy (%)": number, "± 95%": number},
         )
-        st.caption(f"{who} over {len(tasks):,} tasks, the hardest class first; the interval is over the class's tasks.")
+        st.caption(
+            f"{plain(who)} over {len(tasks):,} tasks, the hardest class first; the interval is over the class's tasks."
+        )
 
 
 def _examples(dataset: Dataset, class_id: int) -> np.ndarray:
@@ -108,5 +110,7 @@ def _one_image(dataset: Dataset, answer: Predictions, tasks: Tasks, image_id: in
             tile_px=150,
         )
     with middle:
-        st.markdown(f"Image {image_id} was a query in **{len(t)}** tasks and was named rightly in **{right}** of them.")
+        st.markdown(
+            f"Image {image_id:,} was a query in **{len(t):,}** tasks and was named rightly in **{right}** of them."
+        )
         st.dataframe(table, hide_index=True, height=min(240, 38 + 35 * len(table)))

@@ -10,7 +10,9 @@ import streamlit as st
 
 from fsviz import jobs
 from fsviz.errors import FsvizError
-from fsviz.ui.parts import access, shell
+from fsviz.text import code
+from fsviz.ui.parts import access
+from fsviz.ui.parts.shell import plain
 
 STATES = {
     "queued": "⏳ waiting",
@@ -30,7 +32,7 @@ def show_most_accurate(where: Any, top: Any) -> None:
     where.metric(
         "Most accurate",
         f"{top['accuracy']:.1f} ± {top['ci95']:.1f} %",
-        str(top["name"]),
+        plain(top["name"]),
         delta_color="off",
         delta_arrow="off",
         help="Mean accuracy over the tasks with its 95% interval.",
@@ -65,7 +67,7 @@ def _poll(key: str, study: str | None, known: tuple[tuple[str, str], ...]) -> No
     try:
         runs = jobs.list_runs(study)
     except FsvizError as error:
-        st.error(shell.plain(str(error)), icon="⚠️")
+        st.error(plain(str(error)), icon="⚠️")
         return
     if _states(runs) != known:
         st.rerun(scope="app")
@@ -83,7 +85,7 @@ def show_progress(run: jobs.Run, key: str) -> None:
     with st.container(border=True, key=f"{key}_{run.id}"):
         left, right = st.columns([5, 1], vertical_alignment="center")
         title = f"{run.study} on {run.spec.get('dataset', '?')}"
-        left.markdown(f"**{STATES[run.state]}** · {shell.plain(title)} · run `{run.id}`")
+        left.markdown(f"**{STATES[run.state]}** · {plain(title)} · run {code(run.id)}")
         if access.may("run") and right.button("Cancel", key=f"{key}_cancel_{run.id}", width="stretch"):
             with st.spinner("Stopping the run. What is finished is kept."):
                 access.do("run", jobs.cancel, run.id)
@@ -94,12 +96,11 @@ def show_progress(run: jobs.Run, key: str) -> None:
         elif run.n_done:
             left_over = run.seconds / run.n_done * (run.n_chunks - run.n_done)
             text += f" · about {duration(left_over)} left"
-        st.progress(min(1.0, run.share_done), text=shell.plain(text))
+        st.progress(min(1.0, run.share_done), text=plain(text))
         results = (run.summary or {}).get("results") or []
         if results and "accuracy" in results[0]:
             cells = " &nbsp;·&nbsp; ".join(
-                f"{shell.plain(r['label'])} **{r['accuracy']:.1f}**{_half(r)} % ({r['n_tasks']:,} tasks)"
-                for r in results
+                f"{plain(r['label'])} **{r['accuracy']:.1f}**{_half(r)} % ({r['n_tasks']:,} tasks)" for r in results
             )
             st.caption(f"Accuracy so far: {cells}")
 

@@ -223,7 +223,8 @@ def needs(dataset: Dataset, *offers: str) -> None:
         what, how = OFFERS[offer]
         step, label, to = how, "Add images", {}
         if offer == "features" and dataset.has_pixels:
-            step = f"Extract them here, or with `python -m fsviz extract {dataset.name} --backbone efficientnet_lite0`."
+            command = f"python -m fsviz extract {dataset.name} --backbone efficientnet_lite0"
+            step = f"Extract them here, or with {text.code(command)}."
             label, to = "Extract features", link(dataset, do="Extract features")
         elif offer == "features":
             step = "It is a class table without pixels: add your own copy of its images, or import features you have."
@@ -352,6 +353,8 @@ h1 {font-size: 1.9rem !important; padding-bottom: .1rem !important}
 [data-testid="stMainBlockContainer"] [data-testid="stPageLink-NavLink"] * {white-space: normal; overflow: visible}
 [data-testid="stMetricValue"] {font-size: 1.6rem}
 [data-testid="stMetricLabel"] *, [data-testid="stMetricValue"] *, [data-testid="stMetricDelta"] * {
-  white-space: normal; overflow: visible; text-overflow: clip}
+  white-space: normal; overflow: visible; text-overflow: clip; overflow-wrap: anywhere}
+/* It writes cells as they are, and a spreadsheet runs those that look like formulas; exports of our own do not. */
+[data-testid="stElementToolbarButton"]:has([aria-label="Download as CSV"]) {display: none}
 </style>
 """

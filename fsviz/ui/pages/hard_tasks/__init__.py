@@ -12,6 +12,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import attributes, closeness, results, settings, step_size, stress_test, tasks
 from fsviz.ui.parts import access, shell
+from fsviz.ui.parts.shell import plain
 
 SECTIONS = {
     "Tasks": tasks.show,
@@ -71,14 +72,14 @@ def _distribution(found: SupportSets) -> None:
     shape = (
         "variable ways and shots"
         if spec["sampler"] == "variable"
-        else f"{spec['n_way']} classes, {spec['n_shot']} support and {spec['n_query']} query images a class"
+        else f"{spec['n_way']:,} classes, {spec['n_shot']:,} support and {spec['n_query']:,} query images a class"
     )
     rho = numbers["spearman_loss_accuracy"]
     st.caption(
-        f"{numbers['n_tasks']:,} tasks of split {spec['split']} ({shape}), features of {spec['backbone']}, "
-        f"classified by {study.CLASSIFIER.choices[spec['classifier']]}; means with 95% intervals over tasks of "
-        "these images. Only the support images differ between the three curves: queries are the same. Hard supports "
-        "are worse than random ones in "
+        f"{numbers['n_tasks']:,} tasks of split {plain(spec['split'])} ({shape}), features of "
+        f"{plain(spec['backbone'])}, classified by {study.CLASSIFIER.choices[spec['classifier']]}; means with 95% "
+        "intervals over tasks of these images. Only the support images differ between the three curves: queries are "
+        "the same. Hard supports are worse than random ones in "
         f"{numbers['harder_than_random']:.0%} of the tasks."
         + (f" Rank correlation of accuracy with low query loss: {rho:.2f}." if rho is not None else "")
     )
@@ -94,7 +95,7 @@ def _keep(found: SupportSets) -> None:
         with st.container(horizontal=True):
             words = "Into the workspace, for the page Evaluate."
             if access.may("save") and st.button("Save testbed", icon="💾", type="primary", help=words):
-                st.toast(access.do("save", study.save_sets, found, str(which))[1], icon="💾")
+                st.toast(plain(access.do("save", study.save_sets, found, str(which))[1]), icon="💾")
             for kind in ("parquet", "csv", "json"):
                 st.download_button(
                     "Parquet" if kind == "parquet" else kind.upper(),

@@ -15,12 +15,13 @@ from fsviz.ui.pages.hard_tasks import results
 from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
+from fsviz.ui.parts.shell import plain
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
     if not study.attribute_names(dataset):
         st.info(
-            f"**{dataset.title} has no attributes.** Give a CSV with one column per attribute "
+            f"**{plain(dataset.title)} has no attributes.** Give a CSV with one column per attribute "
             "(path,class,blur,style,...) when you add images; numbers and words both work.",
             icon="🧩",
         )
@@ -52,9 +53,9 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     if table["cost"].notna().any():
         st.plotly_chart(figures.plot_shift_cost(table), key="shift_cost")
         fewer = table[(table["n_query"] > 0) & (table["n_query"] < spec["n_query"])]
-        asked = ", ".join(f"{r['attribute']} {r['n_query']}" for _, r in fewer.iterrows())
+        asked = ", ".join(f"{plain(r['attribute'])} {r['n_query']:,}" for _, r in fewer.iterrows())
         st.caption(
-            f"{int(table['n_tasks'].max())} pairs of tasks per attribute, without any search: all queries of a class "
+            f"{int(table['n_tasks'].max()):,} pairs of tasks per attribute, without any search: all queries of a class "
             "share one value (or the lower or upper third of a number); support images are drawn from the same "
             "value or from others. Both tasks of a pair have the same queries. Tasks share images, so the 95% "
             "interval of a difference is over classes with their images: each class counts once, however many tasks "
@@ -64,7 +65,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         )
     problems = table[table["problem"] != ""]
     for _, row in problems.iterrows():
-        st.caption(f"⬜ {row['attribute']}: {row['problem']}")
+        st.caption(f"⬜ {plain(row['attribute'])}: {plain(row['problem'])}")
     possible = table.loc[table["problem"] == "", "attribute"].tolist()
     if possible:
         _curate(dataset, spec, table.set_index("attribute"), possible)
@@ -97,4 +98,4 @@ def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possibl
         if access.may("save") and columns[2].button("Save both as testbeds", icon="💾", key="save_curated"):
             value = None if group == "any one value" else group
             saved = access.do("save", study.save_curated, wanted, attribute, pair, value)
-            st.toast(f"Saved as {' and '.join(saved)}", icon="💾")
+            st.toast(f"Saved as {plain(' and '.join(saved))}", icon="💾")

@@ -8,6 +8,7 @@ from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
+from fsviz.ui.parts.shell import plain
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
@@ -15,8 +16,8 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     table = study.coarsity_table(found)
     if table is None:
         st.info(
-            f"**{dataset.title} has no taxonomy for these tasks**, so it is not known how close in meaning their "
-            "classes are. Map its classes to WordNet when you add images.",
+            f"**{plain(dataset.title)} has no taxonomy for these tasks**, so it is not known how close in meaning "
+            "their classes are. Map its classes to WordNet when you add images.",
             icon="🧩",
         )
         return

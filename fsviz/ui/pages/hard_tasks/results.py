@@ -16,6 +16,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.parts import access
 from fsviz.ui.parts.cached import compute_with_bar, remember
+from fsviz.ui.parts.shell import plain
 
 AT_ONCE = 500  # tasks that FastDiffSel searches while the page waits; more run in the background
 PREVIEW = 200
@@ -41,8 +42,8 @@ def find(spec: dict[str, Any]) -> SupportSets | None:
         if run is None or not run.active:
             st.markdown(
                 f"**{what.capitalize()} run{'s' if spec['search'] == 'greedy' else ''} in the background.** Below is a "
-                f"preview: FastDiffSel on {preview['n_tasks']} tasks."
-                + (f" An earlier run is {run.state}: {run.message}." if run is not None else "")
+                f"preview: FastDiffSel on {preview['n_tasks']:,} tasks."
+                + (f" An earlier run is {plain(run.state)}: {plain(run.message)}." if run is not None else "")
             )
             access.deny("run")
             if access.may("run"):
@@ -81,7 +82,7 @@ def _live(run_id: str) -> None:
     run = jobs.status(run_id)
     if not run.active:
         st.rerun()
-    st.progress(run.share_done, text=f"{run.message} · {run.n_done} of {run.n_chunks} parts")
+    st.progress(run.share_done, text=f"{plain(run.message)} · {run.n_done:,} of {run.n_chunks:,} parts")
     if run.summary:
         st.plotly_chart(
             figures.plot_distribution(run.summary["histogram"], run.summary["accuracy"], run.summary["ci95"], 260),

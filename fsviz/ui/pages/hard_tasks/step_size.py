@@ -44,7 +44,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     with left:
         st.plotly_chart(figures.plot_step_sizes(table, reference, chosen), key="step_sizes")
         st.caption(
-            f"{spec['n_tasks']} tasks. Every pool image has a selection weight that starts random; one gradient "
+            f"{spec['n_tasks']:,} tasks. Every pool image has a selection weight that starts random; one gradient "
             "step moves it, and the heaviest images become the support set. A tiny step keeps the random order, so "
             "accuracy is that of random supports; a large one follows the gradient alone. Dotted: from equal "
             "weights, where any step picks the same images and no step size is needed (the default here)."
@@ -53,6 +53,6 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         several = compute_with_bar(study.by_number_of_steps, spec, "Trying numbers of steps")
         st.plotly_chart(figures.plot_number_of_steps(several), key="n_steps_plot")
         st.caption(
-            f"Hard supports of the same {spec['n_tasks']} tasks after one step and more, from equal weights. The paper "
-            "takes one and finds tasks less hard after more: once projected, the weights are sparse."
+            f"Hard supports of the same {spec['n_tasks']:,} tasks after one step and more, from equal weights. The "
+            "paper takes one and finds tasks less hard after more: once projected, the weights are sparse."
         )

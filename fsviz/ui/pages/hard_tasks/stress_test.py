@@ -13,10 +13,12 @@ from fsviz.records import Dataset
 from fsviz.studies import stress
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
+from fsviz.text import code
 from fsviz.ui.pages.hard_tasks import results
 from fsviz.ui.pages.hard_tasks.settings import number
-from fsviz.ui.parts import access, shell
+from fsviz.ui.parts import access
 from fsviz.ui.parts.cached import remember
+from fsviz.ui.parts.shell import plain
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
@@ -56,6 +58,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             default=backbones[0],
             key=f"stress_source_{len(backbones)}_{dataset.name}",
             required=True,
+            format_func=plain,
         )
     spec = {
         **base,
@@ -69,8 +72,8 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     _matrix(result, str(source), spec["n_tasks"])
     if len(known) == 1:
         st.caption(
-            f"Only {known[0]} has features of {dataset.title}. For a second row extract another backbone, for example "
-            f"with `python -m fsviz extract {dataset.name} --backbone conv64f`."
+            f"Only {plain(known[0])} has features of {plain(dataset.title)}. For a second row extract another "
+            f"backbone, for example with {code(f'python -m fsviz extract {dataset.name} --backbone conv64f')}."
         )
     with st.expander("Does the query loss tell how hard a task is?"):
         sets = {name: found.loss(name) for name in study.SETS}
@@ -89,15 +92,15 @@ def _matrix(result: Mapping[str, Any], source: str, n_tasks: int) -> None:
     st.plotly_chart(figures.plot_stress(result["matrix"], stress.ADAPTATIONS, source), key=f"stress_{source}")
     others = [e for e in result["agreement"] if e["source"] == source and e["accuracy"] is not None]
     words = " ".join(
-        f"Over random and hard tasks, the accuracies of {e['backbone']} follow those of {source} with a rank "
-        f"correlation of {e['accuracy']:.2f}"
-        + (f" (its accuracy against {source}'s query loss: {e['loss']:.2f})." if e["loss"] is not None else ".")
+        f"Over random and hard tasks, the accuracies of {plain(e['backbone'])} follow those of {plain(source)} "
+        f"with a rank correlation of {e['accuracy']:.2f}"
+        + (f" (its accuracy against {plain(source)}'s query loss: {e['loss']:.2f})." if e["loss"] is not None else ".")
         for e in others
     )
     st.caption(
-        f"Points lost from random to hard support sets that were searched with {source} and prototypes, and both "
-        f"accuracies in percent; {n_tasks} tasks, paired 95% intervals over tasks of these images. A loss in the "
-        f"other rows and columns means that the difficulty is in the images, not only in one classifier. {words}"
+        f"Points lost from random to hard support sets that were searched with {plain(source)} and prototypes, and "
+        f"both accuracies in percent; {n_tasks:,} tasks, paired 95% intervals over tasks of these images. A loss in "
+        f"the other rows and columns means that the difficulty is in the images, not only in one classifier. {words}"
     )
 
 
@@ -146,12 +149,12 @@ def _full_finetuning(dataset: Dataset, spec: Mapping[str, Any]) -> None:
 def _live_stress(run_id: str, source: str) -> None:
     run = jobs.status(run_id)
     if run.active:
-        st.progress(run.share_done, text=f"{run.message} · {run.n_done} of {run.n_chunks} parts")
+        st.progress(run.share_done, text=f"{plain(run.message)} · {run.n_done:,} of {run.n_chunks:,} parts")
         if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
             access.do("run", jobs.cancel, run_id)
             st.rerun(scope="fragment")
     elif run.state != "finished":
-        st.warning(f"The run is {run.state}: {shell.plain(run.error or run.message)}.", icon="⚠️")
+        st.warning(f"The run is {plain(run.state)}: {plain(run.error or run.message)}.", icon="⚠️")
         if run.resumable and access.may("run") and st.button("Go on", key=f"resume_{run_id}", icon="▶️"):
             access.do("run", jobs.resume, run_id)
             st.rerun(scope="fragment")
@@ -162,7 +165,7 @@ def _live_stress(run_id: str, source: str) -> None:
 def _matrix_of_run(result: Mapping[str, Any], source: str, run_id: str) -> None:
     st.plotly_chart(figures.plot_stress(result["matrix"], stress.ADAPTATIONS, source), key=f"full_{run_id}")
     rates = result.get("learning_rates", {})
-    chosen = "; ".join(f"{name}: {entry['chosen']:g}" for name, entry in rates.items())
+    chosen = "; ".join(f"{plain(name)}: {entry['chosen']:g}" for name, entry in rates.items())
     st.caption(
         f"Learning rate chosen on validation tasks: {chosen or 'not yet'}. The finished part of the tasks counts."
     )

@@ -16,6 +16,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
+from fsviz.ui.parts.shell import plain
 
 MOST_CLASSES = 10  # classes of one task that are drawn before the user asks for all
 MOST_TILES = 40  # support images of one class that are drawn
@@ -50,7 +51,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     )
     rows = chosen.selection.rows if chosen and chosen.selection.rows else [0]
     task = int(shown["task"].iloc[min(rows[0], len(shown) - 1)])
-    st.caption(f"{len(shown):,} of {len(found):,} tasks, {order}. Choose one by the box at its left.")
+    st.caption(f"{len(shown):,} of {len(found):,} tasks, {plain(order)}. Choose one by the box at its left.")
     _one_task(dataset, found, task, differences)
 
 
@@ -104,10 +105,10 @@ def _filtered(dataset: Dataset, found: SupportSets, table: pd.DataFrame) -> tupl
 
 
 def _one_task(dataset: Dataset, found: SupportSets, task: int, differences: Mapping[str, Any]) -> None:
-    st.subheader(f"Task {task}: the same queries, three support sets", anchor=False)
+    st.subheader(f"Task {task:,}: the same queries, three support sets", anchor=False)
     clicked: dict[str, int | None] = {}
     if not dataset.has_pixels:
-        st.caption(f"{dataset.title} has no pixels here: images are named by their number.")
+        st.caption(f"{plain(dataset.title)} has no pixels here: images are named by their number.")
     ways = _ways_shown(found, task)
     columns = st.columns(3, gap="medium")
     for column, name in zip(columns, study.SETS):
@@ -199,9 +200,9 @@ def _reasons(differences: Mapping[str, Any], task: int) -> None:
     left, right = st.columns([5, 6], gap="large")
     with left:
         st.markdown("**What differs between hard support and query, over all classes**")
-        st.markdown("\n".join(f"- {d.words}" for d in hard[:4]))
+        st.markdown("\n".join(f"- {plain(d.words)}" for d in hard[:4]))
         if easy:
-            st.caption(f"With the easy support the largest difference is: {easy[0].words}.")
+            st.caption(f"With the easy support the largest difference is: {plain(easy[0].words)}.")
     bars = [vars(d) for d in hard if d.value][:4]
     if bars:
         with right:
@@ -222,7 +223,8 @@ def _enlarge(dataset: Dataset, found: SupportSets, task: int, clicked: Mapping[s
 def _dialog(dataset: Dataset, found: SupportSets, task: int, image_id: int, where: str) -> None:
     row = dataset.images.iloc[image_id]
     name = str(dataset.classes["class_name"].iloc[int(row["class_id"])])
-    st.markdown(f"**{name}** · image {image_id} · {'query' if where == 'query' else f'{where} support'} of task {task}")
+    role = "query" if where == "query" else f"{plain(where)} support"
+    st.markdown(f"**{plain(name)}** · image {image_id:,} · {role} of task {task:,}")
     left, right = st.columns([3, 2])
     left.image(datasets.open_image(dataset, image_id), width="stretch")
     known = study.attribute_names(dataset)
@@ -237,4 +239,6 @@ def _dialog(dataset: Dataset, found: SupportSets, task: int, image_id: int, wher
             for s in study.SETS:
                 said = int(found.predictions[s].predicted[task, label, place])
                 sure = float(found.predictions[s].confidence[task, label, place])
-                right.markdown(f"{SET_WORDS[s]}: {'✓' if said == label else '✗'} {names[said]} ({sure:.0%} sure)")
+                right.markdown(
+                    f"{SET_WORDS[s]}: {'✓' if said == label else '✗'} {plain(names[said])} ({sure:.0%} sure)"
+                )

@@ -1,0 +1,62 @@
+"""Hostile names in a real browser: no link, no picture, no request and no script comes of them on any page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser.conftest import serving, settle
+from tests.browser.test_pages import PAGES
+from tests.hostile import PICTURE, make_hostile, make_hostile_run
+
+# Elements that would fetch, lead somewhere or run, also in charts (SVG) and in the shadow of components.
+FOUND = """() => {
+    const found = [];
+    const look = (root) => {
+        for (const e of root.querySelectorAll('*')) {
+            const to = ['href', 'xlink:href', 'src', 'action'].map((name) => e.getAttribute(name) || '').join(' ');
+            if (to.includes('evil.example') || e.hasAttribute('onerror')) found.push(e.outerHTML.slice(0, 300));
+            if (e.shadowRoot) look(e.shadowRoot);
+        }
+    };
+    look(document);
+    return found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    home = tmp_path_factory.mktemp("hostile")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FSVIZ_HOME", str(home / "home"))
+        make_hostile_run(make_hostile(home / "images"))
+    with serving(home / "home") as url:
+        yield url
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_names_are_letters(page, app: str, path: str) -> None:
+    said: list[str] = []
+    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    page.goto(f"{app}{path}?dataset=hostile")
+    settle(page)
+    page.get_by_text(PICTURE).first.wait_for()
+    assert page.evaluate(FOUND) == [] and said == []
+    for chart in page.locator('[data-testid="stEChartsChart"], .js-plotly-plot').all():  # tooltips have names too
+        chart.scroll_into_view_if_needed()
+        box = chart.bounding_box()
+        for across, down in ((0.5, 0.5), (0.3, 0.6), (0.7, 0.3)):
+            page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
+            assert page.evaluate(FOUND) == [] and said == []
+
+
+def test_a_table_has_no_button_that_writes_a_csv_around_our_own(page, app: str) -> None:
+    """Streamlit's own button writes cells as they are; a spreadsheet would run them."""
+    page.goto(f"{app}/Runs?dataset=hostile")
+    settle(page)
+    table = page.locator('[data-testid="stDataFrame"]').last
+    table.scroll_into_view_if_needed()
+    table.hover()
+    page.get_by_role("button", name="Search").last.wait_for()
+    assert page.get_by_role("button", name="Download as CSV").count() == 0

@@ -1,0 +1,109 @@
+"""No value reaches a page unescaped: read in the code of all pages, so that new code cannot forget."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.ui import unescaped
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FILES = sorted([*(ROOT / "fsviz" / "ui").rglob("*.py"), ROOT / "app.py", *(ROOT / "pages").glob("*.py")])
+
+
+def test_every_value_in_a_text_is_plain_or_a_number() -> None:
+    assert unescaped.read(FILES).problems() == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "st.markdown(f'**{dataset.title}**')",
+        "st.caption('of ' + run.message)",
+        "st.error('%s' % error)",
+        "st.info('{}'.format(name))",
+        "st.warning(str(error))",
+        "column.metric(name, f'{x:.1f}')",
+        "st.metric('Best', '1', top['name'])",
+        "st.button('Go', help=f'{name}')",
+        "st.page_link('app.py', label=name)",
+        "more = {'key': name, 'help': name}\n    st.checkbox('x', **more)",
+        "bar.progress(0.5, f'{message}: {done:,}')",
+        "st.segmented_control('Which', names)",
+        "st.pills('Which', names, format_func=str)",
+        "st.tabs([name, 'other'])",
+        "st.toast(' and '.join(names))",
+        "words = f'{n} tasks'\n    st.caption(words)",
+        "words = 'a'\n    words += name\n    st.caption(words)",
+        "for word in names:\n        st.caption(word)",
+        "def say(word):\n        st.caption(word)\n    say(name)",
+        "def say(word):\n        st.caption(word)\n    run(progress=say)",
+        "def told():\n        return f'{name}'\n    st.caption(told())",
+        "a, b = told(name)\n    st.caption(a)",
+    ],
+)
+def test_what_is_forgotten_is_found(line: str) -> None:
+    assert len(unescaped.read_text(f"import streamlit as st\ndef page(name, names):\n    {line}").problems()) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "st.markdown(f'**{plain(dataset.title)}** has {n:,} images, {x:.1f} %')",
+        "st.caption('one' if name else 'two')",
+        "st.metric(TITLES[name], f'{x:+.{digits}f}', help=study.DISTANCES[name].title)",
+        "for label, value in (('one', name), ('two', names)):\n        st.metric(label, f'{value:d}')",
+        "for page in PAGES:\n        st.page_link(page.file, label=page.label)",
+        "st.caption(', '.join(plain(n) for n in names) or 'none')",
+        "st.segmented_control('Which', names, format_func=plain)",
+        "st.segmented_control('Which', ('one', 'two'), format_func={'one': '1'}.get)",
+        "def say(word):\n        st.caption(word)\n    say(plain(name))",
+        "st.info(f'Run {code(name)}')",
+        "st.selectbox('Which', names)",
+        "datasets.title(name)",
+    ],
+)
+def test_what_is_safe_is_left_alone(line: str) -> None:
+    code = f"import streamlit as st\nfrom fsviz import datasets\ndef page(name, names):\n    {line}"
+    assert unescaped.read_text(code).problems() == []
+
+
+def test_pages_take_plain_from_the_shell() -> None:
+    """Which also leaves out paths of the server where visitors look."""
+    direct = [p.name for p in FILES if "plain" in imported(p, "fsviz.text")]
+    assert direct == []
+
+
+def imported(path: Path, module: str) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == module)
+    return {alias.name for node in found for alias in node.names}
+
+
+def test_html_is_made_by_markupsafe_or_a_template() -> None:
+    """What enters st.html is a constant, or Markup; and Markup is made of constants, which escape what they format."""
+    makers = {
+        node.name
+        for path in [*FILES, ROOT / "fsviz" / "reports" / "html.py"]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.returns and ast.unparse(node.returns) == "Markup"
+    }
+    n_seen = 0
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            name = ast.unparse(node.func)
+            if name == "Markup":
+                assert isinstance(node.args[0], ast.Constant), f"{path}:{node.lineno}"
+            elif name == "st.html":
+                n_seen += 1
+                (body,) = node.args
+                made = isinstance(body, ast.Call) and ast.unparse(body.func).rpartition(".")[2] in makers
+                joined = ast.unparse(body).startswith("Markup(")
+                fixed = isinstance(body, ast.Constant) or ast.unparse(body).isupper()
+                assert made or joined or fixed, f"{path}:{node.lineno}: {ast.unparse(body)}"
+            assert not any(k.arg == "unsafe_allow_html" for k in node.keywords), f"{path}:{node.lineno}"
+    assert n_seen > 3
