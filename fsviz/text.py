@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MARKDOWN = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>#|~$&"})
-_STREAMLIT = _MARKDOWN | str.maketrans({mark: f"\\{mark}" for mark in "{}()+-.!:^="})
+_START = re.compile(r"^(\d*)(?=[-+=.)])")  # of a list or an underlined heading
 # Marks that turn the direction of all text after them, ours as well. Right-to-left letters need none of them.
 _DIRECTIONS = str.maketrans(dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 # Where Streamlit looks for web addresses, icons and arrows once more after reading the escapes.
 _APART = re.compile(r"(?<=:)(?=\S)|(?<=@)|(?<=www)(?=\.)|(?<=[-<>~])(?=[-=>])", re.IGNORECASE)
+_COLON = re.compile(r":(?!\s)")
 _NOTHING = ":gray[]"  # no letter in grey: parts what stands on both sides, and nobody sees it
 _PLOTLY = _DIRECTIONS | str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "{": "&#123;", "$": "&#36;"})
 _LATEX = str.maketrans(
@@ -37,15 +38,16 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 def plain(value: Any) -> str:
     """A value in a text that Streamlit draws (all of them are Markdown): shown as it is, on one line."""
-    line = " ".join(str(value).translate(_DIRECTIONS).split())
-    return _NOTHING.join(part.translate(_STREAMLIT) for part in _APART.split(line))
+    line = _NOTHING.join(_COLON.sub(r"\\:", markdown(part)) for part in _APART.split(_line(value)))
+    return _START.sub(r"\1\\", line)
 
 
 def code(value: Any) -> str:
     """A command or an identifier among Streamlit's text, as inline code."""
-    line = " ".join(str(value).translate(_DIRECTIONS).split())
+    line = _line(value)
     fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
-    return f"{fence} {line} {fence}"
+    room = " " * ("`" in line)
+    return f"{fence}{room}{line}{room}{fence}"
 
 
 def markdown(value: str) -> str:
@@ -73,6 +75,10 @@ def csv(table: pd.DataFrame, index_label: str | None = None) -> str:
     safe = table.apply(lambda column: column if is_numeric_dtype(column) else column.map(_cell))
     safe = safe.rename(index=_cell, columns=_cell)
     return safe.to_csv(index=index_label is not None, index_label=index_label, lineterminator="\n")
+
+
+def _line(value: Any) -> str:
+    return " ".join(str(value).translate(_DIRECTIONS).split())
 
 
 def _cell(value: Any) -> Any:

@@ -27,8 +27,15 @@ def test_markdown_is_the_name_with_every_mark_escaped(name: str) -> None:
 
 def test_markdown_by_hand() -> None:
     assert text.plain("two  words\n# no heading") == r"two words \# no heading"
-    assert text.plain("http://a.b") == r"http\::gray[]//a\.b"
-    assert text.plain(12) == "12" and text.plain("16: x") == r"16\: x"
+    assert text.plain("http://a.b") == r"http\::gray[]//a.b"
+    assert text.plain(12) == "12" and text.plain("16: x (y) - z.") == "16: x (y) - z." and text.plain("x:") == r"x\:"
+    assert [text.plain(start) for start in ("1. x", "- x", "2) y", "=", "1.5")] == [
+        r"1\. x",
+        r"\- x",
+        r"2\) y",
+        r"\=",
+        r"1\.5",
+    ]
 
 
 def test_what_is_drawn_by_plotly_is_decoded_to_the_name() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.browser.conftest import serving, settle
+from tests.browser.conftest import ROOT, serving, settle
 from tests.browser.test_pages import PAGES
-from tests.hostile import PICTURE, make_hostile, make_hostile_run
+from tests.hostile import NAMES, PICTURE, make_hostile, make_hostile_run
 
 # Elements that would fetch, lead somewhere or run, also in charts (SVG) and in the shadow of components.
 FOUND = """() => {
@@ -49,6 +51,53 @@ def test_names_are_letters(page, app: str, path: str) -> None:
         for across, down in ((0.5, 0.5), (0.3, 0.6), (0.7, 0.3)):
             page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
             assert page.evaluate(FOUND) == [] and said == []
+
+
+WORDS = """
+import sys
+sys.path.insert(0, {root!r})
+import streamlit as st
+from fsviz.text import plain
+for i, name in enumerate({names!r}):
+    with st.container(key=f"at{{i}}"):
+        for place in ("{{}}", "above\\n{{}}", "- {{}}", "**{{}}**: x"):
+            st.markdown(place.format(plain(name)))
+"""
+
+
+def test_streamlit_shows_a_plain_value_letter_by_letter(browser, tmp_path: Path) -> None:
+    """At the start of a text, below a line, in a list, in bold: the same letters, and no element of their own."""
+    lines = [
+        "1. one",
+        "- x",
+        "2) y",
+        "===",
+        "# h",
+        "> q",
+        "--- --",
+        ":smile: :a:",
+        "16:30",
+        "[^1]",
+        "~~~",
+        "***",
+        "`a``b",
+    ]
+    names = [*NAMES, *lines, "\\\\*x*", "x -> y <- z >= <->", "HTTPS://EVIL.example/a_b?c=d&e", "mailto:a@b.example"]
+    (tmp_path / "words.py").write_text(WORDS.format(root=str(ROOT), names=names), encoding="utf-8")
+    tab = browser.new_page()
+    words = ("streamlit", "run", str(tmp_path / "words.py"), "--server.headless", "true")
+    with serving(tmp_path / "home", *words) as url:
+        tab.goto(url)
+        tab.locator(f".st-key-at{len(names) - 1} strong").wait_for()
+        settle(tab)
+        for i, name in enumerate(names):
+            want = " ".join(re.sub("[\u202e\u2066]", "", name).split())
+            texts = tab.locator(f".st-key-at{i} [data-testid=stMarkdownContainer]")
+            shown = [" ".join(text.split()) for text in texts.all_inner_texts()]
+            assert shown == [want, f"above {want}", want, f"{want}: x"]
+            inside = texts.evaluate_all("all => all.flatMap((e) => [...e.querySelectorAll('*')].map((c) => c.tagName))")
+            assert set(inside) <= {"P", "SPAN", "UL", "LI", "STRONG"}, (name, inside)
+    tab.close()
 
 
 def test_a_table_has_no_button_that_writes_a_csv_around_our_own(page, app: str) -> None:

@@ -526,7 +526,7 @@ def _save(
         try:
             bed = _drawn(dataset, setting, name)
             path = access.do("save", testbeds.save_testbed, bed, number=name == suggested)
-            st.success(f"Saved **{plain(name)}** ({len(beds[which].tasks):,} tasks) to {path}.", icon="✅")
+            st.success(f"Saved **{plain(name)}** ({len(beds[which].tasks):,} tasks) to {plain(path)}.", icon="✅")
         except FsvizError as error:
             st.error(plain(str(error)), icon="⚠️")
     n_images = len(beds[which].tasks) * beds[which].tasks.n_way * (int(n_shot) + int(n_query))
@@ -583,7 +583,7 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
         name = st.text_input("Keep it as", bed.name, key="bring_name")
         if st.button("Save in the workspace", key="save_brought", icon="💾"):
             path = access.do("save", testbeds.save_testbed, Testbed(name.strip(), bed.tasks, bed.recipe))
-            st.success(f"Saved to {path}.", icon="✅")
+            st.success(f"Saved to {plain(path)}.", icon="✅")
 
 
 def _number(value: float) -> str:
