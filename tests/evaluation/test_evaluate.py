@@ -306,7 +306,7 @@ features = Features("large", "noise", table, np.arange(len(table)), np.repeat(np
 ways = np.stack([rng.permutation(1604)[:100] for _ in range(n_tasks)])
 images = ways[..., None] * 15 + np.arange(15)
 tasks = Tasks(ways, images[..., :5], images[..., 5:])
-METHODS[method].load()
+import fsviz.methods.descent, fsviz.methods.transport  # with torch and numba
 before = memory("VmRSS")
 evaluate(features, tasks, method, parameters)
 print(memory("VmHWM"), memory("VmHWM") - before)

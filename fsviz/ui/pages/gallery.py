@@ -309,7 +309,8 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
     grouped = "" if dataset.image_groups() is None else " Images of its own group (copies, frames) are left out."
     st.caption(
         f"{int(same.sum())} of {len(near)} neighbours are of the same class (✓). The number is the cosine of the two "
-        f"images' features under {plain(backbone)}: 1 means the backbone sees the same thing.{grouped} Click one to go there."
+        f"images' features under {plain(backbone)}: 1 means the backbone sees the same thing.{grouped} Click one to go "
+        "there."
     )
     if clicked is not None and clicked != image_id:
         st.session_state["followed"] = clicked
