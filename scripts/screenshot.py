@@ -54,7 +54,7 @@ def main() -> None:
                     for path in args.paths:
                         tab = context.new_page()
                         tab.goto(url + path)
-                        settle(tab, 60_000)
+                        settle(tab)
                         tab.wait_for_timeout(args.wait * 1000)
                         if args.full:  # the page scrolls inside a container: make the window as tall as its content
                             tall = tab.evaluate(

@@ -38,6 +38,15 @@ def register(commands: argparse._SubParsersAction) -> None:
         "--testbed", default=None, metavar="FILE", help="a saved testbed's name, or a .parquet, .csv or .json file"
     )
     drawing.add_flags(parser, TASK_SETTINGS, **DEFAULTS)
+    parser.add_argument(
+        "--side-by-side",
+        nargs="?",
+        const="",
+        default=None,
+        metavar="SHOTS",
+        help="semantic and uniform tasks in one run; with SHOTS such as 1,5 both for each number of support images: "
+        "tables 1 and 2 of Bennequin et al. 2022",
+    )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:0, ...")
     parser.add_argument(
         "--background", action="store_true", help="queue the run for a worker process and return at once"
@@ -75,6 +84,7 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
 
 def _spec(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
+    from fsviz.studies import evaluate
 
     name = args.dataset or args.dataset_flag
     if not name:
@@ -97,13 +107,24 @@ def _spec(args: argparse.Namespace) -> dict[str, Any]:
     }
     asked = {name: value for name, value in drawing.asked(args, TASK_SETTINGS).items() if name != "seed"}
     if args.testbed is not None:
-        if asked:
-            flag = draw.KNOWN["sampler" if "sampler" in asked else next(iter(asked))].flag
+        if asked or args.side_by_side is not None:
+            first = draw.KNOWN["sampler" if "sampler" in asked else next(iter(asked))].flag if asked else ""
+            flag = first or "--side-by-side"
             raise BadInput(f"--testbed brings its own tasks, so {flag} has no effect. Leave one of them out.")
         return {**spec, "testbed": args.testbed}
     sampler = {"sampler": "semantic" if dataset.taxonomy is not None else "uniform", **asked}
+    if args.side_by_side is not None:
+        if "sampler" in asked:
+            raise BadInput("--side-by-side draws semantic and uniform tasks itself. Leave out --sampler.")
+        return {**spec, "samplers": evaluate.both_samplers(sampler, _shots(args.side_by_side))}
     drawing.name_unused(asked, draw.recipe_for(dataset, **{**DEFAULTS, **sampler}))
     return {**spec, "sampler": sampler}
+
+
+def _shots(text: str) -> list[int]:
+    if not all(part.isdigit() for part in _names(text)):
+        raise BadInput(f"--side-by-side takes numbers of support images such as 1,5. Got {text!r}.")
+    return [int(part) for part in _names(text)]
 
 
 def _names(text: str | None) -> list[str]:
@@ -146,11 +167,16 @@ def _bar():
 
 
 def _result(run: Any) -> dict[str, Any]:
+    from fsviz.reports.tables import to_records
+    from fsviz.studies import comparison
+
     summary = dict(run.summary or {})
+    beside = comparison.side_by_side(comparison.summary_table(summary))
     return {
         "run": run.id,
         "state": run.state,
         "results": summary.pop("results", []),
+        **({"side_by_side": {", ".join(key): to_records(pairs) for key, pairs in beside.items()}} if beside else {}),
         **{k: v for k, v in summary.items() if k not in ("run", "state")},
         "seconds": round(run.seconds, 3),
     }
@@ -163,10 +189,44 @@ def show_results(result: dict[str, Any]) -> str:
     if result["results"]:
         lines.append(table([_row(r) for r in result["results"]], _columns(result["results"])))
         lines.append(
-            "Accuracies in percent with 95% intervals; Q1 to Q4: tasks from the finest to the coarsest quarter."
+            "Accuracies in percent; Q1 to Q4: tasks from the finest to the coarsest quarter. 95% intervals: ± is over "
+            "tasks of these images,\n± images what other images of these classes would give, ± classes what other "
+            "classes would give."
         )
+        lines += _correlations(result["results"])
+        lines += _side_by_side(result.get("side_by_side", {}))
         lines += scale_notes({"name": r["method"], "parameters": r["parameters"]} for r in result["results"])
     return "\n".join(lines)
+
+
+def _correlations(results: list[dict[str, Any]]) -> list[str]:
+    rows = []
+    for result in results:
+        for measure, found in (result.get("correlations") or {}).items():
+            row = {**_row(result), "measure": measure.replace("_", " ")}
+            for kind in ("pearson", "spearman"):
+                low, high = found[kind]["ci95"]
+                told = f" ({low:.2f} to {high:.2f})" if low is not None else ""
+                row[kind.capitalize()] = f"{found[kind]['value']:.2f}{told}"
+            rows.append(row | {"interval over": found["over"]})
+    if not rows:
+        return []
+    columns = [*_who(results), "measure", "Pearson", "Spearman", "interval over"]
+    return ["", "How a measure of the tasks and accuracy go together, with 95% intervals:", table(rows, columns)]
+
+
+def _side_by_side(beside: dict[str, list[dict[str, Any]]]) -> list[str]:
+    lines = []
+    for title, pairs in beside.items():
+        rows = [
+            {"method": p["method"], "backbone": p["backbone"], "semantic": p["semantic"], "±": p["semantic_ci95"]}
+            | {q: p[q] for q in ("Q1", "Q2", "Q3", "Q4")}
+            | {"uniform": p["uniform"], "± ": p["uniform_ci95"]}
+            for p in pairs
+        ]
+        lines += ["", f"Semantic beside uniform tasks, as tables 1 and 2 of Bennequin et al. 2022: {title}"]
+        lines.append(table(rows, list(rows[0])))
+    return lines
 
 
 def _row(result: dict[str, Any]) -> dict[str, Any]:
@@ -174,9 +234,13 @@ def _row(result: dict[str, Any]) -> dict[str, Any]:
     return {
         "method": result.get("label", result.get("method")),
         "backbone": result.get("backbone"),
+        "drawn": result.get("sampler"),
+        "setting": result.get("setting"),
         "tasks": result.get("n_tasks"),
         "accuracy": result.get("accuracy"),
         "±": result.get("ci95"),
+        "± images": result.get("ci95_images"),
+        "± classes": result.get("ci95_classes"),
         "top-5": result.get("top5"),
         **{f"Q{i + 1}": value for i, value in enumerate(quartiles)},
     }
@@ -184,7 +248,13 @@ def _row(result: dict[str, Any]) -> dict[str, Any]:
 
 def _columns(results: list[dict[str, Any]]) -> list[str]:
     quartiles = ["Q1", "Q2", "Q3", "Q4"] if any(r.get("quartiles") for r in results) else []
-    return ["method", "backbone", "tasks", "accuracy", "±", "top-5", *quartiles]
+    return [*_who(results), "tasks", "accuracy", "±", "± images", "± classes", "top-5", *quartiles]
+
+
+def _who(results: list[dict[str, Any]]) -> list[str]:
+    """The columns that tell results apart: how tasks were drawn only where a run has several kinds."""
+    several = len({(r.get("sampler"), r.get("setting")) for r in results}) > 1
+    return ["method", "backbone", *(["drawn", "setting"] if several else [])]
 
 
 # --- runs --------------------------------------------------------------------------------------------------------

@@ -63,6 +63,20 @@ def published_table(benchmark: str, setting: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def published_side_by_side(setting: str) -> pd.DataFrame:
+    """Tables 1 and 2 of Bennequin et al. 2022: methods on semantic and on uniform tasks of tieredImageNet.
+
+    Columns method, backbone, semantic, semantic_ci95, Q1 .. Q4, uniform, uniform_ci95, source; empty for a setting
+    that was not published ("5-way 1-shot" and "5-way 5-shot" were).
+    """
+    semantic, uniform = (
+        published_table(benchmark, setting).rename(columns={"accuracy": name, "ci95": f"{name}_ci95"})
+        for benchmark, name in (("better-tieredImageNet", "semantic"), ("tieredImageNet uniform", "uniform"))
+    )
+    columns = ["method", "backbone", "semantic", "semantic_ci95", "Q1", "Q2", "Q3", "Q4", "source"]
+    return semantic[columns].merge(uniform[["method", "backbone", "uniform", "uniform_ci95"]])
+
+
 @lru_cache(maxsize=1)
 def _read() -> pd.DataFrame:
     table = pd.read_csv(DATA / "published" / "paper_results.csv", keep_default_na=False)

@@ -58,11 +58,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Correlation:
-    """A correlation from -1 to 1 with its 95% interval; NaN where it cannot be known."""
+    """A correlation from -1 to 1 with its 95% interval, and what this is over; NaN where it cannot be known."""
 
     value: float
     low: float
     high: float
+    over: str = "tasks"
 
 
 def estimate(
@@ -78,6 +79,7 @@ def estimate(
     if over not in OVER:
         raise UnknownName("interval", over, OVER)
     accuracy = np.asarray(accuracy, dtype=float)
+    values = None if values is None else np.asarray(values, dtype=float)
     done = accuracy[~np.isnan(accuracy)]
     n = len(done)
     mean = float(done.mean()) if n else float("nan")
@@ -114,18 +116,18 @@ def correlation(
     if np.isnan(value) or n < 4:
         return Correlation(value, float("nan"), float("nan"))
     independent = float(influence.var(ddof=1)) / n
-    found = Estimate(value, float(np.sqrt(independent)), np.inf)
+    found, over = Estimate(value, float(np.sqrt(independent)), np.inf), "tasks"
     if class_ids is not None:
         class_ids = class_ids[both[: len(class_ids)]]
         n_classes = _n_classes(class_ids)
         if n_classes:
             shared = _shared_by_classes(influence[: len(class_ids)], class_ids)
-            found = _estimate(value, independent, n, shared, n_classes - 1)
+            found, over = _estimate(value, independent, n, shared, n_classes - 1), "classes"
     if abs(value) >= 1:
-        return Correlation(value, value, value)
+        return Correlation(value, value, value, over)
     half = float(stats.t.ppf(0.975, found.freedom)) * found.error / (1 - value**2)
     low, high = np.tanh(np.arctanh(value) + np.array([-half, half]))
-    return Correlation(value, float(low), float(high))
+    return Correlation(value, float(low), float(high), over)
 
 
 # --- what tasks share --------------------------------------------------------------------------------------------

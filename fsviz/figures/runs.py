@@ -55,6 +55,7 @@ def plot_accuracy_by_measure(
     points: tuple[np.ndarray, np.ndarray] | None = None,
     quartiles: Sequence[tuple[float, float]] = (),
     title: str = "how far apart in meaning the classes of a task are (coarsity)",
+    measure: str = "coarsity",
     height: int = 460,
 ) -> go.Figure:
     """Accuracy against a measure: a rolling mean and its 95% band a method, labelled at its end.
@@ -70,7 +71,7 @@ def plot_accuracy_by_measure(
             mode="markers",
             marker={"size": 5, "color": QUIET, "opacity": 0.35},
             name="single tasks",
-            hovertemplate="one task: coarsity %{x:.1f}, %{y:.0f} % right<extra></extra>",
+            hovertemplate=f"one task: {drawn(measure)} %{{x:.1f}}, %{{y:.0f}} % right<extra></extra>",
         )
     band = len(curves) <= 4
     looks = _looks(list(curves))
@@ -96,7 +97,7 @@ def plot_accuracy_by_measure(
             line={"color": colour, "width": 2.5, "dash": dash},
             marker={"color": colour, "size": 9},
             customdata=half,
-            hovertemplate=f"{drawn(name)}: %{{y:.1f}} ± %{{customdata:.1f}} % right around coarsity %{{x:.1f}}"
+            hovertemplate=f"{drawn(name)}: %{{y:.1f}} ± %{{customdata:.1f}} % right around {drawn(measure)} %{{x:.1f}}"
             "<extra></extra>",
         )
     for label, x, y, colour in _spread(curves, band):

@@ -61,6 +61,29 @@ def results_table(results: pd.DataFrame, published: pd.DataFrame | None = None) 
     )
 
 
+def side_by_side_table(pairs: pd.DataFrame, published: pd.DataFrame | None = None) -> Markup:
+    """Methods on semantic and on uniform tasks, as Bennequin et al. (2022) print them; published rows below."""
+    shown = published is not None and len(published) > 0
+    cells, marks = tables.side_by_side(pairs, backbone=shown or None)
+    groups: list[list[Any]] = []
+    for group, _ in cells:
+        if groups and groups[-1][0] == group:
+            groups[-1][1] += 1
+        else:
+            groups.append([group, 1])
+    return _rendered(
+        "results",
+        groups=groups,
+        header=[title for _, title in cells],
+        numbers=[bool(group) for group, _ in cells],
+        rows=cells.to_numpy().tolist(),
+        bold=marks.to_numpy().tolist(),
+        rules=(pairs["kind"] != pairs["kind"].shift(fill_value=pairs["kind"].iloc[0])).tolist(),
+        source="; ".join(dict.fromkeys(published["source"])) if shown else "",
+        published=tables.side_by_side(published, backbone=True)[0].to_numpy().tolist() if shown else [],
+    )
+
+
 def plain_table(table: pd.DataFrame, titles: Mapping[str, str], formats: Mapping[str, str]) -> Markup:
     """Some columns of a table; those with a format are numbers, to the right."""
     rows = [
@@ -78,11 +101,15 @@ def report(
     differences: pd.DataFrame | None = None,
     published: pd.DataFrame | None = None,
     made: str = "",
+    over: str = "over tasks of these images",
+    pairs: Mapping[str, pd.DataFrame] | None = None,
 ) -> str:
     """One HTML file with plotly.js inside: opens anywhere, also without a network.
 
     figures  (heading, plotly figure, caption) in the order they are shown
     recipes  one dictionary a run: what was run, to run it again
+    over     what the intervals of the results are over, in words
+    pairs    heading -> semantic beside uniform tasks (see tables.side_by_side)
     """
     from plotly.io import to_html
     from plotly.offline import get_plotlyjs
@@ -98,7 +125,9 @@ def report(
         title=title,
         made=made,
         plotly=Markup(get_plotlyjs()),
+        over=over,
         results=results_table(results, published),
+        pairs=[(heading, side_by_side_table(pair)) for heading, pair in (pairs or {}).items()],
         figures=drawn,
         differences=plain_table(differences, DIFFERENCE_TITLES, DIFFERENCE_FORMATS) if compared else "",
         recipes=[[(recipe_title(name), recipe_words(value)) for name, value in recipe.items()] for recipe in recipes],

@@ -56,10 +56,48 @@ def bold(results: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({title: marks.get(title, False) for title in cells}, index=cells.index)
 
 
+def side_by_side(pairs: pd.DataFrame, backbone: bool | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The cells of a table of semantic beside uniform tasks as text, and which of them are the best of their column.
+
+    pairs     columns method, backbone, semantic, semantic_ci95, Q1 .. Q4, uniform, uniform_ci95 (percent)
+    backbone  whether there is a column for it; where there are several unless said
+    Columns are pairs: (group, title). Quartiles are of the semantic tasks, from the finest to the coarsest.
+    """
+    told = {("", "Method"): pairs["method"].astype(str)}
+    if pairs["backbone"].nunique() > 1 if backbone is None else backbone:
+        told["", "Backbone"] = pairs["backbone"].astype(str)
+    bests = {}
+    for column, group, title in (
+        ("semantic", "Semantic tasks (%)", "All"),
+        *((q, "Semantic tasks (%)", q) for q in QUARTILES),
+        ("uniform", "Uniform tasks (%)", "All"),
+    ):
+        half = pairs[f"{column}_ci95"] if f"{column}_ci95" in pairs else [np.nan] * len(pairs)
+        told[group, title] = [
+            number(v, ".2f") + ("" if pd.isna(h) else f" ± {h:.2f}") for v, h in zip(pairs[column], half, strict=True)
+        ]
+        bests[group, title] = (pairs[column].round(2) == pairs[column].round(2).max()) & (len(pairs) > 1)
+    cells = pd.DataFrame(told).map(lambda cell: " ".join(cell.split()))
+    return cells, pd.DataFrame({key: bests.get(key, False) for key in cells}, index=cells.index)
+
+
 def to_markdown(results: pd.DataFrame) -> str:
     """The results as a Markdown table, the best per column bold."""
-    cells = printed(results).map(text.markdown)
-    rows = cells.mask(bold(results, cells), "**" + cells + "**").to_numpy().tolist()
+    cells = printed(results)
+    return _markdown(cells, bold(results, cells))
+
+
+def pairs_to_markdown(pairs: pd.DataFrame) -> str:
+    """Semantic beside uniform tasks as a Markdown table."""
+    cells, marks = side_by_side(pairs)
+    for table in (cells, marks):
+        table.columns = [" · ".join(filter(None, key)) for key in table]
+    return _markdown(cells, marks)
+
+
+def _markdown(cells: pd.DataFrame, marks: pd.DataFrame) -> str:
+    cells = cells.map(text.markdown)
+    rows = cells.mask(marks, "**" + cells + "**").to_numpy().tolist()
     rule = ["---", *["---:"] * (len(cells.columns) - 1)]
     return "".join(f"| {' | '.join(row)} |\n" for row in (list(cells), rule, *rows))
 
@@ -67,10 +105,19 @@ def to_markdown(results: pd.DataFrame) -> str:
 def to_latex(results: pd.DataFrame) -> str:
     """The results as a LaTeX table (booktabs), the best per column bold."""
     cells = printed(results)
+    return _latex(cells, bold(results, cells))
+
+
+def pairs_to_latex(pairs: pd.DataFrame) -> str:
+    """Semantic beside uniform tasks as a LaTeX table (booktabs, multirow)."""
+    return _latex(*side_by_side(pairs))
+
+
+def _latex(cells: pd.DataFrame, marks: pd.DataFrame) -> str:
     styled = cells.style.hide(axis="index").format(text.latex, escape="latex")
     styled = styled.format_index(text.latex, escape="latex", axis="columns")
-    styled = styled.apply(lambda _: bold(results, cells).replace({True: "textbf:--rwrap;", False: ""}), axis=None)
-    body = styled.to_latex(hrules=True, column_format="l" + "r" * (len(cells.columns) - 1))
+    styled = styled.apply(lambda _: marks.replace({True: "textbf:--rwrap;", False: ""}), axis=None)
+    body = styled.to_latex(hrules=True, column_format="l" + "r" * (len(cells.columns) - 1), multicol_align="c")
     return "% needs \\usepackage{booktabs}\n" + body
 
 

@@ -8,17 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from fsviz.errors import BadInput
-from fsviz.numerics import holm, mean_and_ci95
+from fsviz.evaluation.intervals import OVER
+from fsviz.numerics import holm
 from fsviz.records import Dataset, Predictions, Tasks, Testbed
 from fsviz.studies import evaluate, frozen
 
+if TYPE_CHECKING:
+    from fsviz.evaluation import Estimate
+
+__all__ = ["OVER"]
+
 QUARTILES = ("Q1", "Q2", "Q3", "Q4")
+CI95 = {"tasks": "ci95", "images": "ci95_images", "classes": "ci95_classes"}  # what an interval is over -> its column
+_SIDES = ("semantic", "semantic_ci95", "uniform", "uniform_ci95")
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,9 @@ class Line:
 
     accuracy, top5, loss  (T,) of every task, fractions and nats, NaN where not done yet
     measures              name -> (T,) what is known of the tasks ("coarsity")
+    right, tasks          (t, W, Q) 1 or 0 for every query of the first t tasks, NaN where there is none, and these
+                          tasks: what intervals over images and classes come from. None where they are not at hand.
+    sampler               how the tasks were drawn ("uniform", "semantic"), "" where unknown
     """
 
     run_id: str
@@ -42,6 +53,9 @@ class Line:
     top5: np.ndarray
     loss: np.ndarray
     measures: Mapping[str, np.ndarray] = field(default_factory=dict)
+    right: np.ndarray | None = None
+    tasks: Tasks | None = None
+    sampler: str = ""
 
     @property
     def key(self) -> str:
@@ -50,13 +64,14 @@ class Line:
 
 def lines_of(run_id: str, spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> list[Line]:
     """The lines of one run, from its spec (with "folder") and its finished chunks; entries not begun are left out."""
-    shape = spec["tasks"]
-    measures = frozen.measures(spec["folder"])
     found = []
     numbers = evaluate.task_numbers(spec, chunks)
+    first = evaluate.first_right(spec, chunks)
     for which, (entry, values) in enumerate(zip(evaluate.entries(spec), numbers, strict=True)):
         if np.isnan(values["accuracy"]).all():
             continue
+        part = evaluate.parts(spec)[entry.part]
+        shape = part["tasks"]
         found.append(
             Line(
                 run_id,
@@ -65,13 +80,15 @@ def lines_of(run_id: str, spec: Mapping[str, Any], chunks: Sequence[Mapping[str,
                 entry.label,
                 entry.backbone,
                 spec["dataset"],
-                spec["testbed_name"],
+                part["testbed_name"],
                 shape["digest"],
                 shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot",
                 values["accuracy"],
                 values["top5"],
                 values["loss"],
-                measures,
+                frozen.measures(spec["folder"], part["file"]),
+                *(first[which] if first else (None, None)),
+                str(part["recipe"].get("sampler", "")),
             )
         )
     return found
@@ -96,6 +113,9 @@ def line_of(entry: evaluate.Entry, answer: Predictions, testbed: Testbed, run_id
         evaluation.task_top_k(answer, 5),
         evaluation.task_loss(answer),
         tasks.measures,
+        evaluation.query_right(answer),
+        tasks,
+        str(testbed.recipe.get("sampler", "")),
     )
 
 
@@ -121,25 +141,27 @@ def groups(lines: Sequence[Line]) -> dict[str, list[Line]]:
 
 
 def table(lines: Sequence[Line], measure: str = "coarsity") -> pd.DataFrame:
-    """One row a line, as papers print it: accuracy with interval, quartiles of the measure, top-5, loss.
+    """One row per line, as papers print it: accuracy with intervals, quartiles of the measure, top-5, loss.
 
-    Columns name, method, backbone, dataset, testbed, setting, run, n_tasks, accuracy, ci95, Q1 .. Q4 and their
-    ci95, top5, loss, digest; Q1 holds the tasks with the lowest measure. NaN where a number does not exist.
+    Columns name, method, label, backbone, dataset, testbed, sampler, setting, run, n_tasks, accuracy, ci95 (over tasks
+    of these images), ci95_images, ci95_classes (see evaluation.intervals), Q1 .. Q4 and their ci95 (over tasks),
+    top5, loss, digest; Q1 holds the tasks with the lowest measure. NaN where a number does not exist.
     """
     rows = []
     for name, line in named(lines).items():
-        accuracy, half = mean_and_ci95(line.accuracy)
         row: dict[str, Any] = {
             "name": name,
             "method": line.method,
+            "label": line.label,
             "backbone": line.backbone,
             "dataset": line.dataset,
             "testbed": line.testbed,
+            "sampler": line.sampler,
             "setting": line.setting,
             "run": line.run_id,
             "n_tasks": int((~np.isnan(line.accuracy)).sum()),
-            "accuracy": 100 * float(accuracy),
-            "ci95": 100 * float(half),
+            "accuracy": 100 * float(np.nanmean(line.accuracy)),
+            **{column: 100 * _difference(line, None, over).ci95 for over, column in CI95.items()},
         }
         quartile = _quartiles(line, measure)
         for i, q in enumerate(QUARTILES):
@@ -150,6 +172,51 @@ def table(lines: Sequence[Line], measure: str = "coarsity") -> pd.DataFrame:
         row["digest"] = line.digest
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def summary_table(summary: Mapping[str, Any]) -> pd.DataFrame:
+    """The results of a run's summary as rows like those of `table`, as far as `side_by_side` needs them."""
+    rows = []
+    for result in summary.get("results") or []:
+        if "sampler" in result:
+            row = {name: result[name] for name in ("method", "label", "backbone", "sampler", "setting", "n_tasks")}
+            row |= {"dataset": summary.get("dataset", ""), "accuracy": result["accuracy"], "ci95": result["ci95"]}
+            rows.append(row | dict(zip(QUARTILES, result["quartiles"] or [np.nan] * 4, strict=True)))
+    return pd.DataFrame(rows, columns=["dataset", "setting", "sampler"] if not rows else None)
+
+
+def with_interval(results: pd.DataFrame, over: str) -> pd.DataFrame:
+    """The same table with its column ci95 over tasks, images or classes."""
+    return results.assign(ci95=results[CI95[over]])
+
+
+def side_by_side(results: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+    """Methods on semantic and on uniform tasks beside each other, as tables 1 and 2 of Bennequin et al. (2022).
+
+    results  rows of `table`; of those with the same method, backbone and sampler the first counts
+    One table per dataset and setting ("demo", "5-way 1-shot") that has both kinds of tasks; inductive methods first.
+    Columns method (its label), kind, backbone, n_tasks, semantic, semantic_ci95, Q1 .. Q4 (of the semantic tasks),
+    uniform, uniform_ci95; NaN where a method has only one of the two.
+    """
+    from fsviz.methods import METHODS
+
+    found = {}
+    for (dataset, setting), part in results.groupby(["dataset", "setting"], sort=False):
+        if not {"semantic", "uniform"} <= set(part["sampler"]):
+            continue
+        rows: dict[tuple[str, str], dict[str, Any]] = {}
+        for row in part[part["sampler"].isin(("semantic", "uniform"))].to_dict("records"):
+            kind = METHODS[row["method"]].kind if row["method"] in METHODS else "inductive"
+            unknown = dict.fromkeys([*_SIDES, *QUARTILES], np.nan)
+            key = (row["label"], row["backbone"])
+            start = {"method": row["label"], "kind": kind, "backbone": row["backbone"], "n_tasks": row["n_tasks"]}
+            cells = rows.setdefault(key, start | unknown)
+            if np.isnan(cells[row["sampler"]]):
+                cells |= {row["sampler"]: row["accuracy"], f"{row['sampler']}_ci95": row["ci95"]}
+                cells |= {q: row[q] for q in QUARTILES} if row["sampler"] == "semantic" else {}
+        table = pd.DataFrame(sorted(rows.values(), key=lambda cells: cells["kind"] != "inductive"))
+        found[str(dataset), str(setting)] = table
+    return found
 
 
 def curves(lines: Sequence[Line], measure: str = "coarsity", window: int | None = None) -> dict[str, pd.DataFrame]:
@@ -189,12 +256,13 @@ def ranks(lines: Sequence[Line], measure: str = "coarsity", n_bins: int = 4) -> 
     return ranked
 
 
-def differences(lines: Sequence[Line], reference: str | None = None) -> pd.DataFrame:
+def differences(lines: Sequence[Line], reference: str | None = None, over: str = "tasks") -> pd.DataFrame:
     """Every line against the reference (the most accurate one unless named), task by task.
 
-    Columns name, reference, n_tasks, difference (points of accuracy), ci95, wins, ties, losses, p (the larger of a
-    paired t test and Wilcoxon's signed-rank test), p_holm (corrected for the number of comparisons by Holm's
-    method) and significant (p_holm below 5%).
+    over  what the interval and p are over: "tasks", "images" or "classes" (see evaluation.intervals)
+    Columns name, reference, n_tasks, difference (points of accuracy), ci95, wins, ties, losses, p (over tasks the
+    larger of a paired t test and Wilcoxon's signed-rank test), p_holm (corrected for the number of comparisons by
+    Holm's method) and significant (p_holm below 5%).
     """
     from fsviz.evaluation import paired_difference
 
@@ -207,24 +275,61 @@ def differences(lines: Sequence[Line], reference: str | None = None) -> pd.DataF
         if name == reference:
             continue
         d = paired_difference(line.accuracy, by_name[reference].accuracy)
+        found = _difference(line, by_name[reference], over)
         rows.append(
             {
                 "name": name,
                 "reference": reference,
                 "n_tasks": d.n_tasks,
                 "difference": 100 * d.mean,
-                "ci95": 100 * d.ci95,
+                "ci95": 100 * found.ci95,
                 "wins": d.wins,
                 "ties": d.ties,
                 "losses": d.losses,
-                "p": float(np.fmax(d.p_t, d.p_wilcoxon)),
+                "p": float(np.fmax(d.p_t, d.p_wilcoxon)) if over == "tasks" else found.p,
             }
         )
     columns = ["name", "reference", "n_tasks", "difference", "ci95", "wins", "ties", "losses", "p"]
-    found = pd.DataFrame(rows, columns=columns)
-    found["p_holm"] = holm(found["p"].to_numpy(dtype=float))
-    found["significant"] = found["p_holm"] < 0.05
-    return found.sort_values("difference", ascending=False, ignore_index=True)
+    compared = pd.DataFrame(rows, columns=columns)
+    compared["p_holm"] = holm(compared["p"].to_numpy(dtype=float))
+    compared["significant"] = compared["p_holm"] < 0.05
+    return compared.sort_values("difference", ascending=False, ignore_index=True)
+
+
+def window_of(lines: Sequence[Line], share: float) -> int:
+    """Tasks in a rolling window that takes a share (percent) of the shortest line's: at least 20, or all there are."""
+    n = min(int((~np.isnan(line.accuracy)).sum()) for line in lines)
+    return min(max(20, round(n * share / 100)), n)
+
+
+def measures_of(lines: Sequence[Line]) -> list[str]:
+    """What is known of the tasks of every line and differs between them, coarsity first."""
+    names = [name for name in lines[0].measures if all(name in line.measures for line in lines)] if lines else []
+    varied = [name for name in names if np.nanmax(lines[0].measures[name]) > np.nanmin(lines[0].measures[name])]
+    return sorted(varied, key=lambda name: name != "coarsity")
+
+
+def correlations(lines: Sequence[Line], measure: str = "coarsity") -> pd.DataFrame:
+    """How a measure of the tasks and accuracy go together, a row per line, with 95% intervals over classes.
+
+    Columns name, n_tasks, over ("classes", or "tasks" where classes cannot tell), pearson, pearson_low, pearson_high,
+    spearman, spearman_low, spearman_high.
+    """
+    from fsviz.evaluation import correlation
+
+    rows = []
+    for name, line in named(lines).items():
+        values = line.measures.get(measure)
+        if values is None:
+            continue
+        row: dict[str, Any] = {"name": name, "n_tasks": int((np.isfinite(values) & np.isfinite(line.accuracy)).sum())}
+        for kind in ("pearson", "spearman"):
+            class_ids = line.tasks.class_ids if line.tasks is not None else None
+            found = correlation(line.accuracy, values, class_ids, rank=kind == "spearman")
+            row |= {kind: found.value, f"{kind}_low": found.low, f"{kind}_high": found.high, "over": found.over}
+        rows.append(row)
+    kinds = [f"{kind}{end}" for kind in ("pearson", "spearman") for end in ("", "_low", "_high")]
+    return pd.DataFrame(rows, columns=["name", "n_tasks", "over", *kinds])
 
 
 # --- why: the queries that went wrong ----------------------------------------------------------------------------
@@ -236,7 +341,8 @@ def confused_pairs(
     """The pairs of classes that one entry confuses most: columns class_id, class_name, taken_for, taken_for_name,
     confused, asked, rate (percent)."""
     answer = evaluate.predictions(spec, chunks, which)
-    return pairs_table(answer, frozen.tasks(spec["folder"], stop=len(answer)), dataset, n)
+    tasks = evaluate.part_tasks(spec, evaluate.entries(spec)[which], stop=len(answer))
+    return pairs_table(answer, tasks, dataset, n)
 
 
 def pairs_table(answer: Predictions, tasks: Tasks, dataset: Dataset, n: int = 20) -> pd.DataFrame:
@@ -290,6 +396,23 @@ def misclassified(answer: Predictions, tasks: Tasks, class_id: int, taken_for: i
 
 
 # --- steps -------------------------------------------------------------------------------------------------------
+
+
+def _difference(line: Line, reference: Line | None, over: str) -> Estimate:
+    """The line's mean accuracy, or its mean difference to the reference, with its error; unknown where queries are."""
+    from fsviz.evaluation import Estimate, estimate
+
+    accuracy, right, tasks = line.accuracy, line.right, line.tasks
+    if reference is not None:
+        accuracy = np.round(accuracy - reference.accuracy, 9)  # 0.6 - 0.6 computed two ways is a tie
+        if right is not None and reference.right is not None:
+            n = min(len(right), len(reference.right))
+            right, tasks = right[:n] - reference.right[:n], tasks.take(slice(0, n))
+        else:
+            right = None
+    if over != "tasks" and right is None:
+        return Estimate(float(np.nanmean(accuracy)), float("nan"), float("nan"))
+    return estimate(accuracy, over, right, tasks)
 
 
 def _quartiles(line: Line, measure: str) -> list[tuple[float, float]] | None:

@@ -4,10 +4,11 @@
 
 The spec of a run:
     {"study": "evaluate", "dataset": name, "backbones": [names], "methods": [{"name", "parameters"}],
-     "testbed": name or path   or   "sampler": {"sampler", "split", "n_way", "n_shot", "n_query", "n_tasks", ...},
+     "testbed": name or path   or   "sampler": {"sampler", "split", "n_way", "n_shot", "n_query", "n_tasks", ...}
+     or   "samplers": [several of those, of as many tasks each: semantic beside uniform tasks, say],
      "seed": 0, "device": "auto", "chunk": tasks a chunk (chosen by itself when left out)}
 `prepare` resolves it once and freezes the tasks into the run's folder, so that deleting the testbed later does not
-matter. An entry is one method on one backbone; a chunk is a range of tasks of one entry.
+matter. An entry is one method on one backbone and one testbed; a chunk is a range of tasks of one entry.
 Accuracies are percentages in what this file hands out; fractions inside.
 """
 
@@ -38,6 +39,8 @@ VERSION = 1
 # How tasks are drawn; those of classes only cannot be evaluated, and "backbones" says whose features are.
 TASK_SETTINGS = {**{name: s for name, s in draw.KNOWN.items() if name != "backbone"}, "n_shot": N_SHOT}
 DEFAULTS: dict[str, Any] = {"n_shot": 5, "n_query": 10, "n_tasks": 1000}
+CORRELATIONS = ("pearson", "spearman")
+FIRST_QUERIES = 250_000  # queries from which is told how alike tasks are that share images: 5,000 usual tasks
 NUMBERS = ("accuracy", "top5", "loss", "confidence")  # what is kept of every task
 _CHUNK_SECONDS = 0.7  # what a chunk should take on one ordinary core
 _LARGEST_CHUNK = 2048
@@ -45,13 +48,14 @@ _LARGEST_CHUNK = 2048
 
 @dataclass(frozen=True)
 class Entry:
-    """One method with its parameters on one backbone."""
+    """One method with its parameters on one backbone and one testbed of the run (its place in `parts`)."""
 
     backbone: str
     method: str
     title: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     changed: Mapping[str, Any] = field(default_factory=dict)  # parameters that differ from the method's defaults
+    part: int = 0
 
     @property
     def label(self) -> str:
@@ -69,11 +73,15 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     dataset = datasets.load(_text(spec, "dataset"))
     chosen = _checked_methods(spec.get("methods"))
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
-    testbed = resolve_testbed(spec, dataset, tables)
+    testbeds = _resolve_testbeds(spec, dataset, tables)
     device = _resolved_device(str(spec.get("device", "auto")))
-    for table in tables.values():
-        _check(table, testbed)
-    frozen.freeze(folder, testbed)
+    settled_parts = []
+    for i, testbed in enumerate(testbeds):
+        for table in tables.values():
+            _check(table, testbed)
+        name = f"tasks{i or ''}"
+        frozen.freeze(folder, testbed, name)
+        settled_parts.append(_part(testbed, name))
     settled = {
         **spec,
         "methods": chosen,
@@ -81,25 +89,36 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
         "device": device,
         "seed": _seed(spec),
         "threads": int(spec.get("threads") or max(1, _cores() // 2)),
-        "recipe": dict(testbed.recipe),
-        "testbed_name": testbed.name,
-        "tasks": {
-            "n_tasks": len(testbed.tasks),
-            "n_way": int(testbed.tasks.n_way),
-            "n_shot": int(testbed.tasks.support.shape[2]),
-            "n_query": int(testbed.tasks.query.shape[2]),
-            "setting": testbed.tasks.setting,
-            "digest": tasks_digest(testbed.tasks),
-        },
+        **{name: settled_parts[0][name] for name in ("recipe", "testbed_name", "tasks")},
+        **({"parts": settled_parts} if len(settled_parts) > 1 else {}),
         "features": {name: _fingerprint(table) for name, table in tables.items()},
         "version": VERSION,
     }
     chunk = _chunk(spec)
     settled["chunk_tasks"] = [
-        chunk or _chunk_tasks(entry, testbed.tasks, tables[entry.backbone].values.shape[1])
+        chunk or _chunk_tasks(entry, testbeds[entry.part].tasks, tables[entry.backbone].values.shape[1])
         for entry in entries(settled)
     ]
     return settled
+
+
+def _part(testbed: Testbed, file: str) -> dict[str, Any]:
+    """What a spec says of one frozen testbed; `file` is its name in the folder of inputs."""
+    tasks = testbed.tasks
+    shape = {"n_tasks": len(tasks), "n_way": int(tasks.n_way)}
+    shape |= {"n_shot": int(tasks.support.shape[2]), "n_query": int(tasks.query.shape[2])}
+    shape |= {"setting": tasks.setting, "digest": tasks_digest(tasks)}
+    return {"file": file, "testbed_name": testbed.name, "recipe": dict(testbed.recipe), "tasks": shape}
+
+
+def parts(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The testbeds of a run: file, testbed_name, recipe and tasks (n_tasks, n_way, ..., digest) of each."""
+    return spec.get("parts") or [{"file": "tasks", **{n: spec.get(n, {}) for n in ("testbed_name", "recipe", "tasks")}}]
+
+
+def part_tasks(spec: Mapping[str, Any], entry: Entry, start: int = 0, stop: int | None = None) -> Tasks:
+    """The tasks of an entry's testbed, all or those from `start` to `stop`."""
+    return frozen.tasks(spec["folder"], parts(spec)[entry.part]["file"], start, stop)
 
 
 def plan(spec: Mapping[str, Any]) -> int:
@@ -118,11 +137,11 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
 
     which, start, stop = place(spec, index)
     entry = entries(spec)[which]
-    tasks = frozen.tasks(spec["folder"], start=start, stop=stop)
+    tasks = part_tasks(spec, entry, start, stop)
     stored = (spec["dataset"], entry.backbone, tuple(sorted(spec["features"][entry.backbone].items())))
     table = _features_cached(*stored)
     unit_length = bool(entry.parameters.get("unit_length"))
-    centre = _centre_cached(entry.method, *stored, spec["folder"], unit_length)
+    centre = _centre_cached(entry.method, *stored, spec["folder"], parts(spec)[entry.part]["file"], unit_length)
     with _threads(spec["threads"]):
         answer = evaluate(
             table, tasks, entry.method, dict(entry.parameters), spec["device"], centre=centre, first=start
@@ -138,7 +157,8 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
 def describe(spec: Mapping[str, Any], index: int) -> str:
     which, _, stop = place(spec, index)
     entry = entries(spec)[which]
-    return f"{entry.label} on {entry.backbone}: {stop:,} of {spec['tasks']['n_tasks']:,} tasks"
+    which_tasks = f", {parts(spec)[entry.part]['testbed_name']}" if len(parts(spec)) > 1 else ""
+    return f"{entry.label} on {entry.backbone}{which_tasks}: {stop:,} of {spec['tasks']['n_tasks']:,} tasks"
 
 
 def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
@@ -147,21 +167,30 @@ def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]
 
 
 def finish(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
-    """The summary, after keeping the numbers of every task in one file: who compares runs need not read the chunks."""
-    numbers = _numbers_in(spec, chunks)
-    with atomic_file(_numbers_file(spec)) as temporary:
-        np.save(temporary, numbers, allow_pickle=False)
-    return _summary(spec, numbers)
+    """The summary, with intervals over images and classes and correlations, after keeping two files: who compares runs
+    need not read the chunks. One has the numbers of every task, one says which of the first queries were right."""
+    numbers, right = _numbers_in(spec, chunks), _first_right(spec, chunks)
+    for path, array in ((_numbers_file(spec), numbers), (_right_file(spec), right)):
+        with atomic_file(path) as temporary:
+            np.save(temporary, array, allow_pickle=False)
+    return _summary(spec, numbers, right)
 
 
-def _summary(spec: Mapping[str, Any], numbers: np.ndarray) -> dict[str, Any]:
-    coarsity = frozen.measures(spec["folder"]).get("coarsity")
+def _summary(spec: Mapping[str, Any], numbers: np.ndarray, right: np.ndarray | None = None) -> dict[str, Any]:
     results = []
-    for entry, values in zip(entries(spec), numbers, strict=True):
+    for which, (entry, values) in enumerate(zip(entries(spec), numbers, strict=True)):
         done = ~np.isnan(values[0])
-        if done.any():
-            known = None if coarsity is None else coarsity[done]
-            results.append(_result(entry, dict(zip(NUMBERS, values[:, done], strict=True)), known))
+        if not done.any():
+            continue
+        part = parts(spec)[entry.part]
+        measures = {k: v[done] for k, v in frozen.measures(spec["folder"], part["file"]).items()}
+        result = _result(entry, dict(zip(NUMBERS, values[:, done], strict=True)), measures.get("coarsity"))
+        result |= {"testbed": part["testbed_name"], "sampler": part["recipe"].get("sampler", "")}
+        result |= {"setting": part["tasks"].get("setting", "")}
+        if right is not None:
+            tasks = part_tasks(spec, entry, stop=right.shape[1])
+            result |= _intervals(values[0], measures, _unpacked(right[which]), tasks)
+        results.append(result)
     return {
         "results": results,
         "dataset": spec["dataset"],
@@ -183,18 +212,19 @@ def place(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
 
 
 def entries(spec: Mapping[str, Any]) -> list[Entry]:
-    """Every method on every backbone, in the order they are computed."""
+    """Every method on every backbone and testbed, in the order they are computed."""
     from fsviz.methods import METHODS
 
     found = []
-    for backbone in spec["backbones"]:
-        for chosen in spec["methods"]:
-            method = METHODS.get(chosen["name"])
-            defaults = {setting.name: setting.default for setting in method.settings} if method else {}
-            parameters = dict(chosen.get("parameters") or {})
-            changed = {k: v for k, v in parameters.items() if k not in defaults or v != defaults[k]}
-            title = method.title if method else chosen["name"]
-            found.append(Entry(backbone, chosen["name"], title, parameters, changed))
+    for part in range(len(spec.get("parts") or [0])):
+        for backbone in spec["backbones"]:
+            for chosen in spec["methods"]:
+                method = METHODS.get(chosen["name"])
+                defaults = {setting.name: setting.default for setting in method.settings} if method else {}
+                parameters = dict(chosen.get("parameters") or {})
+                changed = {k: v for k, v in parameters.items() if k not in defaults or v != defaults[k]}
+                title = method.title if method else chosen["name"]
+                found.append(Entry(backbone, chosen["name"], title, parameters, changed, part))
     return found
 
 
@@ -253,6 +283,44 @@ def _numbers_file(spec: Mapping[str, Any]) -> Path:
     return Path(spec["folder"]) / "numbers.npy"
 
 
+def first_right(
+    spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]
+) -> list[tuple[np.ndarray, Tasks]] | None:
+    """Per entry 1 or 0 for every query of the first tasks (t, W, Q), NaN where there is none, and these tasks.
+
+    As many tasks as hold FIRST_QUERIES queries. A finished run has them in a file; older ones have them in their
+    chunks, and a run under way has none yet: None.
+    """
+    try:
+        right = np.load(_right_file(spec), allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        right = _first_right(spec, chunks) if len(chunks) == plan(spec) else None
+    if right is None or right.ndim != 4 or len(right) != len(entries(spec)):
+        return None
+    return [(_unpacked(r), part_tasks(spec, e, stop=len(r))) for r, e in zip(right, entries(spec), strict=True)]
+
+
+def _first_right(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+    """1, 0 or -1 (no query) for the queries of the first tasks: (entries, t, W, Q) in one byte each."""
+    from fsviz import evaluation
+
+    shape = spec["tasks"]
+    n = min(shape["n_tasks"], max(1, FIRST_QUERIES // (shape["n_way"] * shape["n_query"])))
+    found = []
+    for which in range(len(entries(spec))):
+        answer = predictions(spec, [chunks[i] for i in chunks_of(spec, which, n)], which)
+        found.append(np.nan_to_num(evaluation.query_right(answer)[:n], nan=-1).astype(np.int8))
+    return np.stack(found)
+
+
+def _unpacked(right: np.ndarray) -> np.ndarray:
+    return np.where(right < 0, np.nan, right)
+
+
+def _right_file(spec: Mapping[str, Any]) -> Path:
+    return Path(spec["folder"]) / "right.npy"
+
+
 def chunks_of(spec: Mapping[str, Any], which: int, most: int | None = None) -> range:
     """The indices of the chunks that hold entry number `which`, or those of its first `most` tasks."""
     n_tasks = spec["tasks"]["n_tasks"]
@@ -273,6 +341,24 @@ def predictions(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarra
     if not found:
         raise Missing("No task of this method is finished yet. Wait for its first chunk, or resume the run.")
     return Predictions.join(found)
+
+
+def _intervals(
+    accuracy: np.ndarray, measures: Mapping[str, np.ndarray], right: np.ndarray, tasks: Tasks
+) -> dict[str, Any]:
+    """Half-widths over images and classes in percent, and the correlation of every measure with accuracy."""
+    from fsviz import evaluation
+
+    found: dict[str, Any] = {
+        f"ci95_{over}": 100 * evaluation.estimate(accuracy, over, right, tasks).ci95 for over in ("images", "classes")
+    }
+    found["correlations"] = {}
+    for name, values in measures.items():
+        both = {k: evaluation.correlation(accuracy, values, tasks.class_ids, k == "spearman") for k in CORRELATIONS}
+        if np.isfinite(both["pearson"].value):
+            told = {k: {"value": c.value, "ci95": [c.low, c.high]} for k, c in both.items()}
+            found["correlations"][name] = {**told, "over": both["pearson"].over}
+    return found
 
 
 def _result(entry: Entry, numbers: Mapping[str, np.ndarray], coarsity: np.ndarray | None) -> dict[str, Any]:
@@ -323,6 +409,30 @@ def resolve_testbed(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[s
     else:
         testbed = sample_testbed(dataset, sampler, _seed(spec), tables)
     return Testbed(testbed.name, draw.with_coarsity(testbed.tasks, dataset), testbed.recipe)
+
+
+def _resolve_testbeds(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, Features]) -> list[Testbed]:
+    """The testbeds a spec names: one, or one for each of its samplers."""
+    samplers = spec.get("samplers")
+    if samplers is None:
+        return [resolve_testbed(spec, dataset, tables)]
+    if not isinstance(samplers, list | tuple) or not samplers or spec.get("testbed") or spec.get("sampler"):
+        raise BadInput('"samplers" is a list of samplers, and stands alone: leave out "testbed" and "sampler".')
+    found = [resolve_testbed({**spec, "sampler": sampler}, dataset, tables) for sampler in samplers]
+    shapes = {(len(t.tasks), t.tasks.n_way, t.tasks.query.shape[2]) for t in found}
+    if len(shapes) > 1:
+        raise BadInput(
+            "The testbeds of one run must have as many tasks, classes per task and queries per class. "
+            f"Got {', '.join(f'{a:,} tasks of {b} classes and {c} queries' for a, b, c in sorted(shapes))}."
+        )
+    return found
+
+
+def both_samplers(sampler: Mapping[str, Any], shots: Sequence[int] = ()) -> list[dict[str, Any]]:
+    """Semantic and uniform tasks for every number of shots (the sampler's own where none is given), all else as in
+    `sampler`: what tables 1 and 2 of Bennequin et al. 2022 stand on."""
+    each = [{"n_shot": n} for n in dict.fromkeys(shots)] or [{}]
+    return [{**sampler, **n_shot, "sampler": name} for n_shot in each for name in ("semantic", "uniform")]
 
 
 def sample_testbed(
@@ -650,7 +760,7 @@ def _features_cached(dataset: str, backbone: str, fingerprint: tuple[Any, ...]) 
 
 @lru_cache(maxsize=8)
 def _centre_cached(
-    method: str, dataset: str, backbone: str, fingerprint: tuple[Any, ...], folder: str, unit_length: bool
+    method: str, dataset: str, backbone: str, fingerprint: tuple[Any, ...], folder: str, file: str, unit_length: bool
 ) -> np.ndarray | None:
     """centre_for, once a run: reading all features takes longer than most chunks."""
     from fsviz.methods import get
@@ -658,7 +768,7 @@ def _centre_cached(
     if not get(method).wants_centre:
         return None
     table = _features_cached(dataset, backbone, fingerprint)
-    return centre_for(method, datasets.load(dataset), table, frozen.tasks(folder).class_ids, unit_length)
+    return centre_for(method, datasets.load(dataset), table, frozen.tasks(folder, file).class_ids, unit_length)
 
 
 def _chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:

@@ -153,6 +153,9 @@ def test_background_and_cancel(toy, capsys) -> None:
         (["evaluate", "toy", "--n-shot", "30"], "fewer than n_shot + n_query"),
         (["evaluate", "toy", "--n-way", "99"], "16"),
         (["evaluate", "toy", "--device", "cuda:5"], "cuda:5"),
+        (["evaluate", "toy", "--side-by-side", "one"], "such as 1,5"),
+        (["evaluate", "toy", "--side-by-side", "--sampler", "uniform"], "Leave out --sampler"),
+        (["evaluate", "toy", "--side-by-side", "--testbed", "a"], "--side-by-side has no effect"),
         (["runs", "show", "nothing"], "no run named 'nothing'"),
         (["runs", "show"], "needs the ID"),
         (["runs", "resume", "../x"], "run id"),
@@ -208,3 +211,23 @@ def test_a_saved_testbed_is_found_by_its_name_with_dots(toy, capsys) -> None:
     (name,) = list_testbeds()
     assert "." in name
     assert run_json(capsys, "evaluate", "toy", "--testbed", name)["results"][0]["n_tasks"] == 20
+
+
+def test_tables_one_and_two_and_intervals_over_images_from_the_terminal(toy, capsys) -> None:
+    shape = ["--n-way", "4", "--n-query", "5", "--n-tasks", "40"]
+    answer = run_json(capsys, "evaluate", "toy", "--methods", "protonet,bd_cspn", *shape, "--side-by-side", "1,3")
+    assert sorted(answer["side_by_side"]) == ["toy, 4-way 1-shot", "toy, 4-way 3-shot"]
+    first = answer["side_by_side"]["toy, 4-way 1-shot"]
+    assert [row["method"] for row in first] == ["ProtoNet", "BD-CSPN"]
+    by_key = {(r["sampler"], r["setting"], r["label"]): r for r in answer["results"]}
+    assert len(by_key) == 8
+    semantic = by_key["semantic", "4-way 1-shot", "ProtoNet"]
+    assert first[0]["semantic"] == semantic["accuracy"] and first[0]["Q1"] == semantic["quartiles"][0]
+    assert first[0]["uniform"] == by_key["uniform", "4-way 1-shot", "ProtoNet"]["accuracy"]
+    assert semantic["ci95_images"] >= semantic["ci95"] > 0 and semantic["ci95_classes"] > 0
+    assert -1 <= semantic["correlations"]["coarsity"]["spearman"]["value"] <= 1
+    assert main(["runs", "show", answer["run"]]) == 0
+    shown = capsys.readouterr().out
+    assert "Semantic beside uniform tasks" in shown and "± images" in shown and "Pearson" in shown
+    one = run_json(capsys, "evaluate", "toy", *shape, "--side-by-side")
+    assert sorted(one["side_by_side"]) == ["toy, 4-way 5-shot"]

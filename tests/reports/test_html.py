@@ -6,11 +6,11 @@ import re
 
 import numpy as np
 
-from fsviz.datasets.published import published_table
+from fsviz.datasets.published import published_side_by_side, published_table
 from fsviz.figures import runs as figures
 from fsviz.reports import html as report
 from fsviz.studies import comparison
-from tests.studies.test_comparison import EIGHT, line
+from tests.studies.test_comparison import EIGHT, line, two_samplers
 
 NASTY = '</script><script>alert(1)</script> & "q" <img src=x onerror=alert(2)>'
 
@@ -31,6 +31,19 @@ def test_the_table_marks_the_best_and_the_published() -> None:
     rows = re.findall(r"<tr.*?</tr>", html)
     cells = {row.count("<td") for row in rows if "divider" not in row and "<td" in row}
     assert len(cells) == 1  # every row has the same number of cells
+
+
+def test_semantic_and_uniform_tasks_stand_beside_each_other_and_above_the_published_ones() -> None:
+    (pairs,) = comparison.side_by_side(comparison.table(two_samplers())).values()
+    pairs["method"] = [NASTY, "TIM"]
+    published = published_side_by_side("5-way 1-shot")
+    html = report.side_by_side_table(pairs, published)
+    assert '<th colspan="5" class="group">Semantic tasks (%)</th>' in html
+    assert html.count('class="published"') == len(published) == 6 and html.count('class="rule"') == 1
+    assert "53.10 <small>± 0.40</small>" in html and "65.24 <small>± 0.35</small>" in html  # ProtoNet in table 1
+    assert "<script" not in html and "<img" not in html
+    assert len({row.count("<td") for row in re.findall(r"<tr.*?</tr>", html) if "divider" not in row}) == 2
+    assert published_side_by_side("9-way 1-shot").empty
 
 
 def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fsviz.reports import tables
 from fsviz.studies import comparison
-from tests.studies.test_comparison import line
+from tests.studies.test_comparison import line, two_samplers
 
 
 def test_printed_tables_are_bold_and_escaped() -> None:
@@ -21,6 +21,24 @@ def test_printed_tables_are_bold_and_escaped() -> None:
     assert len(rows) == 4 and len({row.replace(r"\|", "").count("|") for row in rows}) == 1
     records = tables.to_records(table)
     assert records[0]["Q1"] is None and records[1]["accuracy"] == pytest.approx(10)
+
+
+def test_semantic_beside_uniform_tasks_in_latex_and_markdown() -> None:
+    (pairs,) = comparison.side_by_side(comparison.table(two_samplers())).values()
+    pairs["method"] = ["A_1 | <b>", "TIM"]
+    latex, markdown = tables.pairs_to_latex(pairs), tables.pairs_to_markdown(pairs)
+    assert r"\multicolumn{5}{c}{Semantic tasks (\%)}" in latex and r"A\_1 \textbar{} \textless{}b" in latex
+    assert (
+        r"\textbf{60.00 $\pm$ 25.30}" in latex
+        and r"\textbf{95.00" in latex
+        and r"\textbf{50.00" not in latex.split("TIM")[0]
+    )
+    rows = markdown.strip().splitlines()
+    assert len(rows) == 4 and len({row.replace(r"\|", "").count("|") for row in rows}) == 1
+    assert "Semantic tasks (%) · Q1" in rows[0] and "**30.00**" in rows[3] and r"A\_1 \| \<b\>" in rows[2]
+    assert "Backbone" not in rows[0]
+    pairs["backbone"] = ["one", "two"]
+    assert "Backbone" in tables.pairs_to_markdown(pairs)
 
 
 def test_a_table_does_not_repeat_in_the_name_what_its_columns_say() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -158,3 +159,63 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert set(toy.image_class_ids()[wrong["image_id"]]) == {top["class_id"]}
     with pytest.raises(Missing, match="No task of this method"):
         evaluate.predictions(settled, [], 0)
+
+
+def two_samplers() -> list[Line]:
+    both = {"semantic": ([0.2, 0.4, 0.6, 0.8], "s"), "uniform": ([0.9, 0.9, 0.8, 0.8], "u")}
+    found = []
+    for sampler, (accuracy, digest) in both.items():
+        for label, method, more in (("TIM", "tim", 0.1), ("ProtoNet", "protonet", 0.0)):
+            made = line(label, np.array(accuracy) + more, digest, coarsity=[1, 2, 3, 4], sampler=sampler)
+            found.append(replace(made, method=method, testbed=f"{sampler} bed"))
+    return found
+
+
+def test_semantic_and_uniform_tasks_stand_side_by_side_as_in_the_paper() -> None:
+    (key, pairs), *more = comparison.side_by_side(comparison.table(two_samplers())).items()
+    assert key == ("toy", "4-way 1-shot") and not more
+    assert pairs["method"].tolist() == ["ProtoNet", "TIM"]  # inductive methods first
+    assert pairs["semantic"].tolist() == pytest.approx([50, 60]) and pairs["uniform"].tolist() == pytest.approx(
+        [85, 95]
+    )
+    assert pairs.loc[0, ["Q1", "Q2", "Q3", "Q4"]].tolist() == pytest.approx([20, 40, 60, 80])
+    assert pairs.loc[0, "uniform_ci95"] == pytest.approx(
+        1.96 * 100 * np.std([0.9, 0.9, 0.8, 0.8], ddof=1) / 2, rel=1e-4
+    )
+    assert comparison.side_by_side(comparison.table(two_samplers()[:2])) == {}
+    lonely = comparison.side_by_side(comparison.table(two_samplers()[:3]))[key].set_index("method")
+    assert np.isnan(lonely.loc["ProtoNet", "uniform"]) and lonely.loc["TIM", "uniform"] == pytest.approx(95)
+
+
+def test_correlations_of_a_measure_with_accuracy_by_hand() -> None:
+    lines = [line("Up", [0.1, 0.2, 0.4, 0.8], coarsity=[1, 2, 3, 4]), line("Flat", [0.5] * 4, coarsity=[1, 2, 3, 4])]
+    found = comparison.correlations(lines).set_index("name")
+    assert found.loc["Up", "pearson"] == pytest.approx(np.corrcoef([1, 2, 3, 4], [0.1, 0.2, 0.4, 0.8])[0, 1])
+    assert found.loc["Up", "spearman"] == pytest.approx(1) and found.loc["Up", "n_tasks"] == 4
+    assert found.loc["Up", "pearson_low"] < found.loc["Up", "pearson"] < found.loc["Up", "pearson_high"] < 1
+    assert found.loc["Flat", ["pearson", "spearman_low"]].isna().all()
+    assert comparison.correlations(lines, "unknown").empty
+    assert comparison.measures_of(lines) == ["coarsity"] and comparison.measures_of([line("A", [1.0])]) == []
+
+
+def test_intervals_over_images_are_wider_and_decide_what_is_real() -> None:
+    """Two methods that differ on the images of a few classes: many tasks make it certain, other images need not."""
+    rng = np.random.default_rng(0)
+    class_ids = np.argsort(rng.random((2000, 8)), axis=1)[:, :4]
+    images = class_ids[:, :, None] * 12 + np.argsort(rng.random((2000, 4, 12)), axis=2)
+    tasks = Tasks(class_ids, images[:, :, :2], images[:, :, 2:7])
+    ease = rng.random(96)  # how often each image is named rightly, whatever the task
+    other = np.clip(ease + rng.normal(0.01, 0.15, 96), 0, 1)
+    right = [(rng.random(tasks.query.shape) < chance[tasks.query]).astype(float) for chance in (ease, other)]
+    lines = [
+        replace(line(label, values.mean((1, 2)), coarsity=rng.random(2000)), right=values, tasks=tasks)
+        for label, values in zip("AB", right, strict=True)
+    ]
+    table = comparison.table(lines)
+    assert (table["ci95_images"] > 3 * table["ci95"]).all() and (table["ci95_classes"] > table["ci95"]).all()
+    assert comparison.with_interval(table, "images")["ci95"].equals(table["ci95_images"].rename("ci95"))
+    over_tasks, over_images = (comparison.differences(lines, over=over).iloc[0] for over in ("tasks", "images"))
+    assert over_tasks["difference"] == over_images["difference"]
+    assert over_tasks["significant"] and not over_images["significant"]
+    unknown = comparison.table([replace(lines[0], right=None, tasks=None)])
+    assert unknown["ci95"].notna().all() and unknown["ci95_images"].isna().all()

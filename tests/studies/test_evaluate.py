@@ -20,7 +20,7 @@ from fsviz.evaluation import evaluate as predict
 from fsviz.evaluation import task_accuracy
 from fsviz.jobs import locks, store
 from fsviz.sampling.testbeds import delete_testbed, load_testbed, save_testbed, to_csv
-from fsviz.studies import evaluate, frozen
+from fsviz.studies import comparison, evaluate, frozen
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
 
@@ -237,9 +237,10 @@ def test_the_numbers_of_tasks_are_the_same_from_their_file_and_from_the_chunks(t
     for which in range(2):
         answer = evaluate.predictions(spec, jobs.chunks(run.id, evaluate.chunks_of(spec, which)), which)
         assert np.array_equal(numbers[which]["accuracy"], task_accuracy(answer)) and len(answer) == 50
-    assert evaluate.summarise(spec, jobs.chunks(run.id))["results"] == run.summary["results"]
     older = [{k: v for k, v in chunk.items() if k != "numbers"} for chunk in jobs.chunks(run.id)]
-    assert evaluate.summarise(spec, older)["results"] == run.summary["results"]
+    for chunks in (jobs.chunks(run.id), older):
+        for live, whole in zip(evaluate.summarise(spec, chunks)["results"], run.summary["results"], strict=True):
+            assert live == {name: whole[name] for name in live}
 
 
 def test_predictions_end_before_the_first_missing_chunk(toy) -> None:
@@ -355,3 +356,63 @@ def test_coarsity_is_named_by_the_distance_it_was_measured_with() -> None:
     assert "taxonomy (Path length)" in evaluate.coarsity_words({"distance": "path_length"})
     words = evaluate.coarsity_words({"distance": "features"})
     assert "features" in words and "taxonomy" not in words
+
+
+def test_one_run_of_semantic_and_uniform_tasks_is_each_of_them_alone(toy) -> None:
+    sampler = spec_of(n_tasks=30)["sampler"]
+    both = evaluate.both_samplers(sampler, (1, 3))
+    assert [(s["sampler"], s["n_shot"]) for s in both] == [
+        ("semantic", 1),
+        ("uniform", 1),
+        ("semantic", 3),
+        ("uniform", 3),
+    ]
+    spec = {**spec_of(("protonet", "simpleshot")), "sampler": None, "samplers": both, "chunk": 20}
+    run = jobs.run_here({k: v for k, v in spec.items() if v is not None})
+    found = run.summary["results"]
+    assert [(r["sampler"], r["setting"], r["method"]) for r in found][:3] == [
+        ("semantic", "4-way 1-shot", "protonet"),
+        ("semantic", "4-way 1-shot", "simpleshot"),
+        ("uniform", "4-way 1-shot", "protonet"),
+    ]
+    for i, one in enumerate(both):
+        alone = jobs.run_here({**spec_of(("protonet", "simpleshot")), "sampler": one, "chunk": 20})
+        assert alone.summary["results"] == found[2 * i : 2 * i + 2]
+    folder = jobs.folder(run.id)
+    settled = {**run.spec, "folder": str(folder)}
+    assert [part["file"] for part in evaluate.parts(settled)] == ["tasks", "tasks1", "tasks2", "tasks3"]
+    lines = comparison.lines_of(run.id, settled, jobs.chunks(run.id))
+    assert len(comparison.groups(lines)) == 4 and len({line.key for line in lines}) == 8
+    pairs = comparison.side_by_side(comparison.table(lines))
+    assert list(pairs) == [("toy", "4-way 1-shot"), ("toy", "4-way 3-shot")]
+    from_summary = comparison.side_by_side(comparison.summary_table(run.summary))
+    for key, pair in pairs.items():
+        np.testing.assert_allclose(from_summary[key]["semantic"], pair["semantic"])
+        np.testing.assert_allclose(from_summary[key]["Q1"], pair["Q1"])
+    with pytest.raises(BadInput, match="as many tasks"):
+        jobs.run_here({**spec, "samplers": [both[0], {**both[1], "n_tasks": 7}]})
+    with pytest.raises(BadInput, match="stands alone"):
+        jobs.run_here({**spec, "sampler": sampler})
+
+
+@pytest.mark.parametrize("damage", ["none", "gone", "cut"])
+def test_intervals_over_images_are_the_same_from_the_file_and_from_the_chunks(toy, damage) -> None:
+    run = jobs.run_here(spec_of(("protonet", "ridge"), n_tasks=80) | {"chunk": 30})
+    folder = jobs.folder(run.id)
+    spec = {**run.spec, "folder": str(folder)}
+    path = folder / "right.npy"
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[:200])
+    elif damage == "gone":
+        path.unlink()
+    right, tasks = evaluate.first_right(spec, [] if damage == "none" else jobs.chunks(run.id))[0]
+    assert right.shape == (80, 4, 5) and len(tasks) == 80
+    table = comparison.table(comparison.lines_of(run.id, spec, jobs.chunks(run.id)))
+    for (_, row), result in zip(table.iterrows(), run.summary["results"], strict=True):
+        assert row["ci95_images"] == pytest.approx(result["ci95_images"]) and result["ci95_images"] > 0
+        assert row["ci95_classes"] == pytest.approx(result["ci95_classes"])
+        told = result["correlations"]["coarsity"]["pearson"]
+        assert told["ci95"][0] < told["value"] < told["ci95"][1]
+    half_done = comparison.table(comparison.lines_of(run.id, {**spec, "folder": str(folder)}, jobs.chunks(run.id, [0])))
+    if damage != "none":
+        assert half_done["ci95_images"].isna().all() and half_done["ci95"].notna().all()

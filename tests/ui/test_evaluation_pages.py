@@ -35,7 +35,8 @@ def open_page(name: str, dataset: str = "toy_pages") -> AppTest:
 def record(**more) -> jobs.Run:
     sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 40}
     spec = {"study": "evaluate", "dataset": "toy_pages", "backbones": ["alpha_net"], "methods": ["protonet", "ridge"]}
-    return jobs.run_here({**spec, "sampler": sampler, "device": "cpu", **more})
+    whole = {**spec, "sampler": sampler, "device": "cpu", **more}
+    return jobs.run_here({name: value for name, value in whole.items() if value is not None})
 
 
 def texts(app: AppTest) -> str:
@@ -127,6 +128,34 @@ def test_a_long_run_is_read_from_its_kept_numbers_and_sends_no_more_than_a_short
         bytes_sent[n_tasks] = sent(app)
         jobs.delete(run.id)
     assert bytes_sent[12_000] < 1.1 * bytes_sent[4_000]
+
+
+def test_intervals_window_and_both_kinds_of_tasks_on_the_page_runs(toy) -> None:
+    from fsviz.studies.evaluate import both_samplers
+
+    shape = {"n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 60}
+    record(sampler=None, samplers=both_samplers(shape, (1, 2)))
+    app = open_page("5_Runs")
+    assert "As tables 1 and 2 of Bennequin et al" in texts(app) and "Uniform tasks (%)" in texts(app)
+    assert "Rolling mean over 20 of 60 tasks" in texts(app) and "Spearman" in texts(app)
+    assert "Intervals are over classes" in texts(app)
+    over_tasks = app.metric[0].value
+    app.segmented_control(key="over").set_value("images").run()
+    assert not app.exception and app.metric[0].value != over_tasks
+    assert "what tasks of other images of the same classes would give" in texts(app)
+    app.slider(key="window").set_value(50).run()
+    assert "Rolling mean over 30 of 60 tasks" in texts(app)
+    before = app.metric[0].value
+    assert len(app.selectbox(key="group").options) == 4
+    app.selectbox(key="group").select_index(3).run()
+    assert not app.exception and app.metric[0].value != before
+
+
+def test_evaluate_offers_both_kinds_of_tasks_in_one_run(toy) -> None:
+    app = open_page("4_Evaluate")
+    app.selectbox(key="beside").set_value("tables").run()
+    assert not app.exception and "in each of 4 testbeds" in texts(app)
+    assert any("--side-by-side 1,5" in code.value for code in app.code)
 
 
 def test_runs_open_after_the_dataset_is_gone(toy, tmp_path) -> None:

@@ -23,6 +23,12 @@ LOOK_TASKS = 200
 LOOK_SECONDS = 1.0  # a method whose first look would take longer waits for the run
 DEFAULT_METHODS = ("protonet", "simpleshot", "ridge", "bd_cspn")
 N_TASKS = (100, 200, 500, 1000, 2000, 5000, 10000)
+# What a run holds beside the tasks chosen: its title, and the numbers of shots (none: the one chosen)
+BESIDE: dict[str, tuple[str, tuple[int, ...] | None]] = {
+    "alone": ("these tasks only", None),
+    "both": ("semantic and uniform tasks", ()),
+    "tables": ("semantic and uniform, 1 and 5 shots", (1, 5)),
+}
 
 
 def show(dataset: Dataset) -> None:
@@ -39,12 +45,12 @@ def show(dataset: Dataset) -> None:
     if spec is None:
         st.info("Choose at least one method and one backbone in the sidebar.", icon="👈")
         return
-    more = spec.pop("more_testbeds", [])
+    more, shots = spec.pop("more_testbeds", []), spec.pop("beside", None)
     start = st.container()
     if _first_look(dataset, spec):
         with start:  # filled after the answer: timing takes a moment
             if access.may("run"):
-                _start(spec, more)
+                _start(spec, more, shots)
             access.deny("run")
 
 
@@ -99,27 +105,37 @@ def _settings(dataset: Dataset, known: list[str]) -> dict[str, Any] | None:
 
 
 @st.fragment
-def _start(spec: dict[str, Any], more: list[str]) -> None:
-    """One line: what the whole run is, how long it would take, and the button."""
+def _start(spec: dict[str, Any], more: list[str], shots: tuple[int, ...] | None) -> None:
+    """One line: what the whole run is, how long it would take, and the button.
+
+    more   further testbeds, a run each
+    shots  not None: semantic and uniform tasks in one run, with these numbers of shots (the spec's own where none)
+    """
+    whole = spec
+    if shots is not None:
+        whole = {name: value for name, value in spec.items() if name != "sampler"}
+        whole["samplers"] = evaluate.both_samplers(spec["sampler"], shots)
     with st.container(border=True):
         text, button, copy = st.columns([4, 1.4, 1.4], vertical_alignment="center")
         if button.button("Start the run", type="primary", width="stretch", key="start"):
             with st.spinner("Freezing the tasks and starting the run…"):
-                run_id = access.do("run", jobs.submit, spec)
+                run_id = access.do("run", jobs.submit, whole)
                 for name in more:
                     access.do("run", jobs.submit, {**spec, "testbed": name})
             st.session_state["watched_run"] = run_id
             st.toast(f"Run {plain(run_id)} is on its way. You may close the browser.", icon="🚀")
             st.rerun(scope="app")
         with copy.popover("Command", width="stretch"):
-            st.code(command(spec), language="bash", wrap_lines=True)
+            st.code(command(whole), language="bash", wrap_lines=True)
         tasks = f"{spec['sampler']['n_tasks']:,} tasks" if spec.get("sampler") else "the whole testbed"
+        tasks += f" in each of {len(whole['samplers'])} testbeds" if "samplers" in whole else ""
         tasks += f" and {len(more)} more testbed{'s' if len(more) > 1 else ''} after it" if more else ""
         entries = evaluate.entries(spec)
         what = plain(entries[0].label) if len(entries) == 1 else f"{len(entries)} methods"
         line = text.empty()
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background. Timing a few tasks…")
-        line.markdown(f"**The whole run:** {what} on {tasks}, in the background: {_estimate(spec)}.")
+        told = _estimate(spec, len(whole.get("samplers", [spec])))
+        line.markdown(f"**The whole run:** {what} on {tasks}, in the background: {told}.")
 
 
 def _methods() -> list[dict[str, Any]]:
@@ -239,6 +255,17 @@ def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
     n_query = query.number_input(
         "Queries", 1, 1000, start["n_query"], key="n_query", bind="query-params", help="Images to name, a class."
     )
+    beside = None
+    if semantic:
+        beside = st.selectbox(
+            "In one run",
+            list(BESIDE),
+            key="beside",
+            bind="query-params",
+            format_func=lambda name: BESIDE[name][0],
+            help="Semantic and uniform tasks beside each other are tables 1 (1 shot) and 2 (5 shots) of Bennequin et "
+            "al. (2022). The first look below is at the tasks chosen above.",
+        )
     n_tasks = st.select_slider("Tasks in the run", N_TASKS, start["n_tasks"], key="n_tasks", bind="query-params")
     settings = {"sampler": sampler or start["sampler"], "split": split, "n_way": n_way, "n_shot": n_shot}
     settings |= {"n_query": n_query, "n_tasks": n_tasks}
@@ -260,7 +287,7 @@ def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
         seed = st.number_input(
             "Seed", 0, 10**6, 0, key="seed", bind="query-params", help="The same seed, the same tasks."
         )
-    return {"sampler": settings, "seed": seed}
+    return {"sampler": settings, "seed": seed, "beside": BESIDE[beside][1] if beside else None}
 
 
 def _device() -> str:
@@ -278,10 +305,10 @@ def _device() -> str:
     return device
 
 
-def _estimate(spec: dict[str, Any]) -> str:
-    """How long it would take in words, from a trial of a few tasks with each method."""
+def _estimate(spec: dict[str, Any], times: int = 1) -> str:
+    """How long so many testbeds would take in words, from a trial of a few tasks with each method."""
     rows = _timed(json.dumps(spec), datasets.stamp(spec["dataset"]))
-    total = sum(row["seconds"] for row in rows)
+    total = times * sum(row["seconds"] for row in rows)
     slowest = max(rows, key=lambda row: row["seconds"])
     text = f"about **{run_panel.duration(total)}** on {plain(_device_name(spec['device']))}, from a quick trial"
     if len(rows) > 1 and slowest["seconds"] > 5:
@@ -307,8 +334,12 @@ def command(spec: Mapping[str, Any]) -> str:
     if spec.get("testbed"):
         words += ["--testbed", spec["testbed"]]
     else:
-        for name, value in spec["sampler"].items():
-            words += [f"--{name.replace('_', '-')}", str(value)]
+        several = spec.get("samplers") or [spec["sampler"]]
+        shots = dict.fromkeys(str(sampler["n_shot"]) for sampler in several)
+        for name, value in several[0].items():
+            if len(several) == 1 or name not in ("sampler", "n_shot"):
+                words += [f"--{name.replace('_', '-')}", str(value)]
+        words += ["--side-by-side", ",".join(shots)] if len(several) > 1 else []
         words += ["--seed", str(spec["seed"])]
     return shlex.join([*words, "--device", spec["device"]])
 
@@ -446,7 +477,10 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed) 
         figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], 100 * testbed.tasks.chance),
         key="look_bars",
     )
-    st.caption(f"Mean accuracy over the same {len(testbed.tasks):,} tasks; bars are 95% intervals.")
+    st.caption(
+        f"Mean accuracy over the same {len(testbed.tasks):,} tasks; bars are 95% intervals over tasks of these images. "
+        "What other images would give is a wider one: the page Runs has both."
+    )
 
 
 def _offer_feasible(dataset: Dataset, spec: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,13 +13,13 @@ import pandas as pd
 import streamlit as st
 
 from fsviz import features, jobs
-from fsviz.datasets.published import published_benchmarks, published_table
+from fsviz.datasets.published import published_benchmarks, published_side_by_side, published_table
 from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.reports import html as report
 from fsviz.reports import tables
-from fsviz.studies import comparison, evaluate, frozen
+from fsviz.studies import comparison, evaluate
 from fsviz.text import csv
 from fsviz.ui.parts import access, mistakes, run_panel, shell
 from fsviz.ui.parts.cached import remember
@@ -182,9 +182,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
     accuracies = [r["accuracy"] for r in found if isinstance(r, dict) and r.get("accuracy") is not None]
     if run.study == "evaluate" and evaluate.is_whole(run.spec):
         what = ", ".join(dict.fromkeys(entry.label for entry in evaluate.entries(run.spec)))
-        shape = run.spec["tasks"]
-        setting = shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot"
-        tasks = f"{shape['n_tasks']:,} × {setting}"
+        tasks = "; ".join(_tasks_words(part) for part in evaluate.parts(run.spec))
     else:
         what, tasks = str(run.spec.get("backbone", "")), ""
     return {
@@ -201,6 +199,12 @@ def _row(run: jobs.Run) -> dict[str, Any]:
         "device": str(run.spec.get("device", "")),
         "note": access.without_paths(run.error or ("" if run.state == "finished" else run.message)),
     }
+
+
+def _tasks_words(part: Mapping[str, Any]) -> str:
+    shape, sampler = part["tasks"], part["recipe"].get("sampler", "")
+    setting = shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot"
+    return f"{shape['n_tasks']:,} × {setting}{f', {sampler}' if sampler else ''}"
 
 
 def _actions(marked: Sequence[jobs.Run]) -> None:
@@ -262,24 +266,68 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
     for group in groups.values():  # the most accurate first, so that colours and rows agree
         group.sort(key=lambda line: -np.nanmean(line.accuracy))
     lines = [line for group in groups.values() for line in group]
-    main = max(groups.values(), key=len)
-    table = _table(lines)
-    differences = _differences(main)
-    _headline(table, main, differences)
-    recipe = next((run.spec.get("recipe", {}) for run in chosen if run.id == main[0].run_id), {})
-    _big_figure(lines, main, evaluate.coarsity_words(recipe))
-    published = _results(table, lines[0])
+    main = _main_group(groups)
+    over = _pick_interval()
+    table = comparison.with_interval(_table(lines), over)
+    differences = _differences(main, over)
+    here = comparison.with_interval(_table(main), over)
+    _headline(here, differences)
+    correlations = _big_figure(lines, main, here, _recipe_of(main[0], chosen))
+    published, pairs = _results(table, main[0], over)
     left, right = st.columns(2, gap="large")
     with left:
         _ranks(main)
     with right:
-        _paired(main, differences, len(groups))
+        _paired(main, differences, len(groups), over)
     _mistakes(lines)
-    _exports(table, lines, main, differences, published, chosen)
+    _exports(table, lines, main, differences, published, chosen, over, pairs, correlations)
 
 
-def _headline(table: pd.DataFrame, main: list[comparison.Line], differences: pd.DataFrame) -> None:
-    here = table[table["digest"] == main[0].digest]
+def _main_group(groups: Mapping[str, list[comparison.Line]]) -> list[comparison.Line]:
+    """The lines of the tasks that figures and paired tests are about: the largest group, or one that is picked."""
+    if len(groups) == 1:
+        return next(iter(groups.values()))
+    order = sorted(groups, key=lambda digest: -len(groups[digest]))
+    asked = st.sidebar.selectbox(
+        "Tasks of the figures",
+        order,
+        key="group",
+        bind="query-params",
+        format_func=lambda digest: _group_name(groups[digest][0]) if digest in groups else digest,
+        help="Runs of different tasks share the table; figures and paired tests are about one testbed.",
+    )
+    return groups[asked if asked in groups else order[0]]
+
+
+def _group_name(line: comparison.Line) -> str:
+    return ", ".join(part for part in (line.sampler, line.setting, line.testbed) if part)
+
+
+def _pick_interval() -> str:
+    """What intervals are over. Every number of the page follows but the bands of curves and the quarters."""
+    return str(
+        st.sidebar.segmented_control(
+            "95% intervals over",
+            list(comparison.OVER),
+            default="tasks",
+            key="over",
+            bind="query-params",
+            required=True,
+            help="Tasks of one testbed share images, so they are not independent. Tasks: what other tasks of these "
+            "very images would give; narrow with many tasks. Images: what other images of the same classes would "
+            "give. Classes: what other classes would give. The two wider ones are known once a run is finished.",
+        )
+    )
+
+
+def _recipe_of(line: comparison.Line, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:
+    for run in chosen:
+        if run.id == line.run_id:
+            return evaluate.parts(run.spec)[evaluate.entries(run.spec)[line.entry].part]["recipe"]
+    return {}
+
+
+def _headline(here: pd.DataFrame, differences: pd.DataFrame) -> None:
     top = here.loc[here["accuracy"].idxmax()]
     best, margin, drop, tasks = st.columns(4)
     run_panel.show_most_accurate(best, top)
@@ -291,8 +339,8 @@ def _headline(table: pd.DataFrame, main: list[comparison.Line], differences: pd.
             "real" if second["significant"] else "may be chance",
             delta_color="normal" if second["significant"] else "off",
             delta_arrow="off",
-            help="Mean of the differences task by task. 'Real' when a paired t test and Wilcoxon's test both stay "
-            "below 5% after correcting for the number of comparisons.",
+            help="Mean of the differences task by task. 'Real' when chance alone would give such a difference less "
+            "than 5 times in 100, after correcting for the number of comparisons; the sidebar says over what.",
         )
     else:
         margin.metric("Compared with", "nothing yet", help="Evaluate a second method on the same tasks.")
@@ -308,42 +356,120 @@ def _headline(table: pd.DataFrame, main: list[comparison.Line], differences: pd.
     tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=f"Testbed {plain(top['testbed'])}.")
 
 
-def _big_figure(lines: list[comparison.Line], main: list[comparison.Line], distance: str) -> None:
-    st.subheader("Accuracy against how far apart in meaning the classes are", anchor=False)
-    shortest = min(int((~np.isnan(line.accuracy)).sum()) for line in lines)
-    window = st.session_state.get("window") or max(20, min(500, shortest // 5))
-    curves = _curves(main, int(window))
-    if not curves:
-        here = _table(main)
+def _big_figure(
+    lines: list[comparison.Line], main: list[comparison.Line], here: pd.DataFrame, recipe: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Accuracy against a measure of the tasks, and how closely the two go together; returns the correlations."""
+    measures = comparison.measures_of(main)
+    if not measures:
+        st.subheader("Accuracy", anchor=False)
         st.plotly_chart(figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]), key="bars")
         st.caption(
             "The dataset of these runs has no taxonomy, so there is no coarsity to draw against: mean accuracies."
         )
-        return
-    measure = main[0].measures["coarsity"]
-    edges = np.quantile(measure[np.isfinite(measure)], [0, 0.25, 0.5, 0.75, 1])
-    points = comparison.single_tasks(main[0]) if len(main) == 1 else None
-    st.plotly_chart(figures.plot_accuracy_by_measure(curves, points, list(pairwise(edges))), key="curves")
+        return pd.DataFrame()
+    picked, share = _curve_settings(measures)
+    of_meaning = picked == "coarsity"
+    against = "how far apart in meaning the classes are" if of_meaning else _words(picked)
+    st.subheader(f"Accuracy against {plain(against)}", anchor=False)
+    window = comparison.window_of(main, share)
+    curves = _curves(main, window, picked)
+    values = main[0].measures[picked]
+    edges = np.quantile(values[np.isfinite(values)], [0, 0.25, 0.5, 0.75, 1])
+    points = comparison.single_tasks(main[0], picked) if len(main) == 1 else None
+    axis = {} if of_meaning else {"title": _words(picked), "measure": _words(picked)}
+    st.plotly_chart(figures.plot_accuracy_by_measure(curves, points, list(pairwise(edges)), **axis), key="curves")
     others = len(lines) - len(main)
     st.caption(
-        f"Rolling mean over {int(window):,} of {len(measure):,} tasks sorted by coarsity, the mean squared "
-        + plain(distance)
-        + (", with its 95% band" if len(curves) <= 4 else "")
-        + ". Dotted lines cut the tasks into quarters. After figure 5 of Bennequin et al. (2022)."
-        + (f" {others} more lines are of other tasks and not drawn here." if others else "")
+        f"Rolling mean over {window:,} of {len(values):,} tasks sorted by {plain(_words(picked))}"
+        + (f", the mean squared {plain(evaluate.coarsity_words(recipe))}" if of_meaning else "")
+        + (", with its 95% band over tasks of these images" if len(curves) <= 4 else "")
+        + ". Dotted lines cut the tasks into quarters. After figure 5 of Bennequin et al. (2022), which takes 200 of "
+        "5,000 tasks." + (f" {others} more lines are of other tasks and not drawn here." if others else "")
     )
+    correlations = _correlations(main, picked)
+    _show_correlations(correlations, _words(picked))
+    return correlations
 
 
-def _results(table: pd.DataFrame, first: comparison.Line) -> pd.DataFrame | None:
-    """The table with intervals and bold bests, and the published rows below it."""
-    st.subheader("Results", anchor=False)
-    published, note = _published(first)
-    st.html(report.results_table(table, published))
+def _curve_settings(measures: list[str]) -> tuple[str, int]:
+    """The measure of the tasks to draw against, and the share of the tasks (percent) in a rolling window."""
+    if st.session_state.get("measure") not in measures:
+        st.session_state.pop("measure", None)
+    picked = measures[0]
+    with st.sidebar:
+        if len(measures) > 1:
+            picked = st.selectbox("Accuracy against", measures, key="measure", bind="query-params", format_func=_words)
+        share = st.slider(
+            "Rolling window (% of the tasks)",
+            1,
+            50,
+            10,
+            key="window",
+            bind="query-params",
+            help="How many neighbouring tasks a point of a curve is the mean of. Wider is smoother, and hides more.",
+        )
+    return picked, share
+
+
+def _words(measure: str) -> str:
+    return measure.replace("_", " ")
+
+
+def _show_correlations(correlations: pd.DataFrame, measure: str) -> None:
+    told = pd.DataFrame({"name": correlations["name"]})
+    for kind in ("pearson", "spearman"):
+        told[kind] = [
+            tables.number(value, ".2f") + ("" if np.isnan(low) else f" ({low:.2f} to {high:.2f})")
+            for value, low, high in correlations[[kind, f"{kind}_low", f"{kind}_high"]].itertuples(index=False)
+        ]
+    titles = {"name": "Method", "pearson": "Pearson's r (95% interval)", "spearman": "Spearman's ρ (95% interval)"}
+    st.html(report.plain_table(told, titles, {}))
+    over_classes = (correlations["over"] == "classes").all()
     st.caption(
-        "Accuracy in percent with 95% intervals over tasks. **Bold**: best of the column among rows of the same tasks. "
-        "Q1 is the quarter of tasks whose classes are closest in meaning, Q4 the farthest apart." + note
+        f"How closely {plain(measure)} and accuracy go together, task by task: 0 not at all, 1 perfectly, -1 perfectly "
+        "the other way round. Pearson's number is about a straight line, Spearman's about any steady rise. "
+        + (
+            "Intervals are over classes: tasks share classes and their images, so each class counts as one observation."
+            if over_classes
+            else "Intervals are over tasks of these images; those over classes are known once a run is finished."
+        )
     )
-    return published
+
+
+def _results(
+    table: pd.DataFrame, first: comparison.Line, over: str
+) -> tuple[pd.DataFrame | None, dict[tuple[str, str], pd.DataFrame]]:
+    """The table with intervals and bold bests, the published rows below it, and both kinds of tasks side by side."""
+    st.subheader("Results", anchor=False)
+    pairs = comparison.side_by_side(table)
+    for (dataset, setting), pair in pairs.items():
+        st.markdown(f"**Semantic beside uniform tasks: {plain(dataset)}, {plain(setting)}**")
+        st.html(report.side_by_side_table(pair, _over_tasks(published_side_by_side(setting), over)))
+    if pairs:
+        st.caption(
+            "As tables 1 and 2 of Bennequin et al. (2022): the same methods on tasks of classes that are close in "
+            "meaning (semantic) and on tasks of any classes (uniform). Methods above the line judge each query alone, "
+            "those below look at all queries of a task. Published rows are of tieredImageNet: where that is another "
+            "dataset, compare the pattern, not the numbers."
+        )
+    with st.expander("Row by row") if pairs else st.container():
+        published, note = _published(first)
+        st.html(report.results_table(table, _over_tasks(published, over)))
+    st.caption(
+        f"Accuracy in percent with 95% intervals {comparison.OVER[over]}. **Bold**: best of the column among rows of "
+        "the same tasks. Q1 is the quarter of tasks whose classes are closest in meaning, Q4 the farthest apart."
+        + note
+        + (" An interval that is not known yet is left out." if table["ci95"].isna().any() else "")
+    )
+    return published, pairs
+
+
+def _over_tasks(published: pd.DataFrame | None, over: str) -> pd.DataFrame | None:
+    """Published intervals are over tasks: beside others they are left out."""
+    if published is None or over == "tasks":
+        return published
+    return published.assign(**{name: np.nan for name in published if name.endswith("ci95")})
 
 
 def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
@@ -384,7 +510,7 @@ def _ranks(main: list[comparison.Line]) -> None:
     st.caption("Rank by mean accuracy in each quarter of the tasks, from the finest to the coarsest; 1 is best.")
 
 
-def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: int) -> None:
+def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: int, over: str) -> None:
     st.subheader("Is the difference real?", anchor=False)
     if differences.empty:
         st.caption(
@@ -394,9 +520,10 @@ def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: in
     st.plotly_chart(figures.plot_differences(differences), key="differences")
     st.caption(
         f"Differences to {plain(differences['reference'].iloc[0])} over the same "
-        f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals. Filled: real (p below 5% in a "
-        "paired t test and in Wilcoxon's test, corrected for the number of comparisons); hollow: chance will do."
-        + (" Only the largest group of runs with the same tasks is compared." if n_groups > 1 else "")
+        f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals {comparison.OVER[over]}. "
+        + ("Filled: real (p below 5%" + (" in a paired t test and in Wilcoxon's test" if over == "tasks" else ""))
+        + ", corrected for the number of comparisons by Holm's method); hollow: chance will do."
+        + (" Only runs of the same tasks are compared; the sidebar says which." if n_groups > 1 else "")
     )
     with st.expander("Numbers"):
         st.html(report.plain_table(differences, report.DIFFERENCE_TITLES, report.DIFFERENCE_FORMATS))
@@ -409,16 +536,23 @@ def _exports(
     differences: pd.DataFrame,
     published: pd.DataFrame | None,
     chosen: Sequence[jobs.Run],
+    over: str,
+    pairs: Mapping[tuple[str, str], pd.DataFrame],
+    correlations: pd.DataFrame,
 ) -> None:
     st.subheader("Take it along", anchor=False)
     stem = f"fsviz-{chosen[0].id}" if len(chosen) == 1 else f"fsviz-{len(chosen)}-runs"
     rows = table.drop(columns=["digest"])
     recipes = [_recipe(run) for run in chosen]
+    beside = list(pairs.values())
 
     def as_json() -> str:
         body = {
             "results": tables.to_records(rows),
             "differences": tables.to_records(differences),
+            "intervals_over": over,
+            "correlations": tables.to_records(correlations),
+            "side_by_side": {", ".join(key): tables.to_records(pair) for key, pair in pairs.items()},
             "runs": recipes,
         }
         if published is not None:
@@ -426,7 +560,7 @@ def _exports(
         return json.dumps(body, indent=2)
 
     def as_report() -> str:
-        return _report(table, lines, main, differences, published, recipes)
+        return _report(table, lines, main, differences, published, recipes, over, pairs)
 
     columns = st.columns(5)
     for column, (label, data, suffix, mime) in zip(
@@ -434,8 +568,18 @@ def _exports(
         (
             ("CSV", lambda: csv(rows), "csv", "text/csv"),
             ("JSON", as_json, "json", "application/json"),
-            ("LaTeX", lambda: tables.to_latex(table), "tex", "text/plain"),
-            ("Markdown", lambda: tables.to_markdown(table), "md", "text/markdown"),
+            (
+                "LaTeX",
+                lambda: "\n".join([tables.to_latex(table), *map(tables.pairs_to_latex, beside)]),
+                "tex",
+                "text/plain",
+            ),
+            (
+                "Markdown",
+                lambda: "\n".join([tables.to_markdown(table), *map(tables.pairs_to_markdown, beside)]),
+                "md",
+                "text/markdown",
+            ),
             ("HTML report", as_report, "html", "text/html"),
         ),
         strict=True,
@@ -448,18 +592,20 @@ def _exports(
         st.json(recipes, expanded=2)
 
 
-def _report(table, lines, main, differences, published, recipes) -> str:
+def _report(table, lines, main, differences, published, recipes, over, pairs) -> str:
     found = []
     curves = comparison.curves(main)
     if curves:
-        caption = "Rolling mean of accuracy over tasks sorted by coarsity, with 95% intervals."
+        caption = (
+            "Rolling mean of accuracy over tasks sorted by coarsity, with 95% intervals over tasks of these images."
+        )
         found.append(("Accuracy against coarsity", figures.plot_accuracy_by_measure(curves), caption))
-    here = _table(main)
+    here = table[table["digest"] == main[0].digest]
     found.append(
         (
             "Mean accuracies",
             figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]),
-            f"Over the same {len(main[0].accuracy):,} tasks, with 95% intervals.",
+            f"Over the same {len(main[0].accuracy):,} tasks, with 95% intervals {comparison.OVER[over]}.",
         )
     )
     ranks = _ranks_of(main)
@@ -471,11 +617,21 @@ def _report(table, lines, main, differences, published, recipes) -> str:
         )
     datasets = ", ".join(dict.fromkeys(line.dataset for line in lines))
     made = f"Made by fsviz on {time.strftime('%d %B %Y, %H:%M')}."
-    return report.report(f"Few-shot evaluation on {datasets}", table, found, recipes, differences, published, made)
+    return report.report(
+        f"Few-shot evaluation on {datasets}",
+        table,
+        found,
+        recipes,
+        differences,
+        _over_tasks(published, over),
+        made,
+        comparison.OVER[over],
+        {", ".join(key): pair for key, pair in pairs.items()},
+    )
 
 
 def _recipe(run: jobs.Run) -> dict[str, Any]:
-    keep = ("dataset", "backbones", "methods", "testbed_name", "recipe", "seed", "device", "threads")
+    keep = ("dataset", "backbones", "methods", "testbed_name", "recipe", "samplers", "seed", "device", "threads")
     return {
         "run": run.id,
         "state": run.state,
@@ -514,16 +670,17 @@ def _identity(line: comparison.Line) -> tuple[str, int]:
 
 _of_lines = remember(most=64, hashes={comparison.Line: _identity})
 _table, _ranks_of = _of_lines(comparison.table), _of_lines(comparison.ranks)
+_correlations = _of_lines(comparison.correlations)
 
 
 @_of_lines
-def _curves(main: list[comparison.Line], window: int) -> dict[str, pd.DataFrame]:
-    return comparison.curves(main, window=window)
+def _curves(main: list[comparison.Line], window: int, measure: str) -> dict[str, pd.DataFrame]:
+    return comparison.curves(main, measure, window)
 
 
 @_of_lines
-def _differences(main: list[comparison.Line]) -> pd.DataFrame:
-    found = comparison.differences(main)
+def _differences(main: list[comparison.Line], over: str) -> pd.DataFrame:
+    found = comparison.differences(main, over=over)
     found["verdict"] = np.where(found["significant"], "real", "may be chance")
     return found
 
@@ -539,4 +696,4 @@ def _answer(run_id: str, which: int, n_done: int, folder: str) -> tuple[Predicti
     run = jobs.status(run_id)
     spec = {**run.spec, "folder": folder}
     answer = evaluate.predictions(spec, jobs.chunks(run_id, evaluate.chunks_of(spec, which, MISTAKES_OF)), which)
-    return answer, frozen.tasks(folder, stop=len(answer))
+    return answer, evaluate.part_tasks(spec, evaluate.entries(spec)[which], stop=len(answer))

@@ -74,7 +74,8 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
             column_config={"accuracy (%)": number, "± 95%": number},
         )
         st.caption(
-            f"{plain(who)} over {len(tasks):,} tasks, the hardest class first; the interval is over the class's tasks."
+            f"{plain(who)} over {len(tasks):,} tasks, the hardest class first; the interval is over the class's tasks "
+            "of these images."
         )
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from fsviz import jobs
@@ -31,11 +32,11 @@ def show_most_accurate(where: Any, top: Any) -> None:
     """The headline number of the best row of a table: its accuracy, its interval and its name."""
     where.metric(
         "Most accurate",
-        f"{top['accuracy']:.1f} ± {top['ci95']:.1f} %",
+        f"{top['accuracy']:.1f}{_half(top)} %",
         plain(top["name"]),
         delta_color="off",
         delta_arrow="off",
-        help="Mean accuracy over the tasks with its 95% interval.",
+        help="Mean accuracy with its 95% interval. What the interval is over is said below the figures.",
     )
 
 
@@ -106,7 +107,7 @@ def show_progress(run: jobs.Run, key: str) -> None:
 
 
 def _half(result: Mapping[str, Any]) -> str:
-    return f" ± {result['ci95']:.1f}" if result.get("ci95") is not None else ""
+    return f" ± {result['ci95']:.1f}" if pd.notna(result.get("ci95")) else ""
 
 
 def when(moment: float) -> str:
