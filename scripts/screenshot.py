@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.browser.conftest import CHROMIUM, FLAGS, settle, start_app  # noqa: E402
+from tests.browser.conftest import CHROMIUM, FLAGS, PATIENCE, settle, start_app  # noqa: E402
 
 SIZES = {"wide": (1440, 900), "narrow": (1000, 900)}
 
@@ -53,6 +53,7 @@ def main() -> None:
                     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
                     for path in args.paths:
                         tab = context.new_page()
+                        tab.set_default_timeout(PATIENCE)
                         tab.goto(url + path)
                         settle(tab)
                         tab.wait_for_timeout(args.wait * 1000)

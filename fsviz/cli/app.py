@@ -120,8 +120,8 @@ def _folder(text: str) -> Path:
 
 
 def _check_login() -> None:
-    if find_spec("authlib") is None:
-        raise BadInput("--login needs one more package. Install it with: pip install Authlib")
+    if find_spec("authlib") is None or find_spec("httpx") is None:
+        raise BadInput("--login needs more packages. Install them with: pip install 'streamlit[auth]'")
     known = (ROOT / ".streamlit" / "secrets.toml", Path.home() / ".streamlit" / "secrets.toml")
     if not any(path.is_file() for path in known):
         raise BadInput(f"--login needs the [auth] section of {known[0]}. docs/sharing.md shows one.")

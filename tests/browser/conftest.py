@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,14 +43,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-def start_app(home: Path, log: Path, *words: str, **environment: str) -> tuple[subprocess.Popen, str]:
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start_app(
+    home: Path, log: Path, *words: str, port: int | None = None, **environment: str
+) -> tuple[subprocess.Popen, str]:
     """Starts the app on a free port with its own workspace; returns when it answers.
 
     words  what is run after `python -m`, before the port; as README says unless given
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = port or free_port()
     words = words or ("streamlit", "run", "app.py", "--server.headless", "true")
     command = [sys.executable, "-m", *words, "--port" if words[0] == "fsviz" else "--server.port", str(port)]
     with log.open("wb") as out:
@@ -75,9 +82,9 @@ def start_app(home: Path, log: Path, *words: str, **environment: str) -> tuple[s
 
 
 @contextmanager
-def serving(home: Path, *words: str, **environment: str) -> Iterator[str]:
-    """URL of an app that runs on this workspace inside the block; words and environment as for `start_app`."""
-    process, url = start_app(home, home.parent / "log.txt", *words, **environment)
+def serving(home: Path, *words: str, **more: Any) -> Iterator[str]:
+    """URL of an app that runs on this workspace inside the block; words and more as for `start_app`."""
+    process, url = start_app(home, home.parent / "log.txt", *words, **more)
     try:
         yield url
     finally:

@@ -113,4 +113,4 @@ def test_a_login_needs_its_settings(capsys, monkeypatch, tmp_path: Path) -> None
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(app, "ROOT", tmp_path)
     said = fails(capsys, "app", "--login")
-    assert "pip install Authlib" in said or "secrets.toml" in said
+    assert "streamlit[auth]" in said or "secrets.toml" in said
