@@ -70,8 +70,8 @@ def _load(dataset: Dataset, backbone: str) -> Features:
         return _open(max(exact or current, key=lambda entry: entry["created"]))
     if found:
         raise Missing(
-            f"The features of {dataset.title} under {backbone} were made before its images changed. "
-            f"Make them again with '{_command(dataset, backbone)}'."
+            f"The features of {dataset.title} under {backbone} were made before its images changed: "
+            f"{remake_features(dataset.name, found[-1]['label'], found[-1]['key'])}."
         )
     others = available(dataset)
     also = f" There are features under {', '.join(others)}." if others else ""

@@ -114,6 +114,8 @@ def list_runs(study: str | None = None) -> list[Run]:
 def results(run_id: str) -> dict[str, Any]:
     """The summary of a finished run, or of the chunks finished so far."""
     run = store.get(run_id)
+    if run.state == store.DAMAGED:
+        raise WorkspaceError(run.error)
     if run.summary is None:
         raise Missing(
             f"Run {run_id} is {run.state} and has no results yet. "

@@ -129,7 +129,8 @@ def execute(
             (path / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
         sentence = (
             f"Run {run_id} stopped on an unexpected error ({type(error).__name__}: {error}). "
-            f"Its finished chunks are kept; the full report is in {path / 'error.txt'}."
+            f"Its finished chunks are kept: 'python -m fsviz runs resume {run_id}' tries again. The full report is in "
+            f"{path / 'error.txt'}."
         )
         _record(path, clock, state=store.FAILED, error=sentence)
         raise FsvizError(sentence) from error

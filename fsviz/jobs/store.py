@@ -172,7 +172,9 @@ def delete(run_id: str) -> None:
     """Removes a run and frees its space, also on a full disk: nothing is written for it."""
     run = get(run_id)
     if run.active:
-        raise BadInput(f"Run {run_id} is {run.state}. Cancel it before deleting it.")
+        raise BadInput(
+            f"Run {run_id} is {run.state}. Cancel it before deleting it: 'python -m fsviz runs cancel {run_id}'."
+        )
     with held(run_id) as path:
         aside = path.with_name(f".deleted-{run_id}")
         try:

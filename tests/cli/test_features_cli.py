@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shlex
@@ -133,4 +134,21 @@ def test_damaged_features_are_named_and_the_command_in_the_sentence_makes_them_a
         )
         run(capsys, *command)
         assert (Path(path) / "values.npy").read_bytes() == content
+        run(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler, "--n-tasks", "5")
+
+
+def test_features_of_changed_images_are_named_and_the_command_in_the_sentence_makes_them_again(
+    pictures, capsys, tmp_path
+) -> None:
+    np.savez(tmp_path / "mine.npz", features=np.arange(24.0).reshape(6, 4) ** 1.5, labels=["a", "b"] * 3)
+    run(capsys, "extract", "pictures", "--backbone", "conv64f", "--device", "cpu")
+    run(capsys, "import-features", "pictures", str(tmp_path / "mine.npz"), "--backbone", "mine")
+    images = pictures.images.assign(path=pictures.images["path"].iloc[::-1].to_numpy())
+    save_dataset(dataclasses.replace(pictures, images=images), overwrite=True)
+    sampler = ["--sampler", "uniform", "--split", "test", "--n-way", "2", "--n-shot", "1", "--n-query", "1"]
+    for backbone in ("conv64f", "mine"):
+        told = refused(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler)
+        assert "before its images changed" in told
+        command = re.search(r"'python -m fsviz ([^']*)'", told)[1].replace("FILE", str(tmp_path / "mine.npz"))
+        run(capsys, *shlex.split(command))
         run(capsys, "evaluate", "--dataset", "pictures", "--backbone", backbone, *sampler, "--n-tasks", "5")

@@ -25,6 +25,9 @@ def test_a_read_only_workspace_is_shown_and_nothing_is_written(numbers, disk, ca
     assert sorted(run["state"] for run in listed) == ["damaged", "finished", "queued"]
     assert run_json(capsys, "runs", "show", finished.id)["state"] == "finished"
     assert jobs.results(finished.id) == finished.summary
+    for command in ("datasets", "features", "clean"):
+        assert main([command]) == 0
+    capsys.readouterr()
     assert len(jobs.chunks(finished.id)[1]["values"]) == 1000
     for command in (["delete", finished.id], ["cancel", listed[1]["run"]]):
         assert main(["runs", *command]) == 2

@@ -293,6 +293,8 @@ def test_a_run_with_an_unreadable_spec_is_one_damaged_row_and_can_be_deleted(num
     for act in (jobs.resume, jobs.resume_here):
         with pytest.raises(WorkspaceError, match=rf"spec\.json of run .* cannot be read.*runs delete {run.id}"):
             act(run.id)
+    with pytest.raises(WorkspaceError, match=f"runs delete {run.id}"):
+        jobs.results(run.id)
     assert jobs.cancel(run.id).state == "damaged"
     jobs.delete(run.id)
     assert [r.id for r in jobs.list_runs()] == [whole.id]

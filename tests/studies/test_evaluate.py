@@ -254,6 +254,24 @@ def test_predictions_end_before_the_first_missing_chunk(toy) -> None:
         evaluate.predictions(spec, jobs.chunks(run.id, [4, 5]), 1)
 
 
+def test_a_run_recorded_by_an_older_version_opens_and_goes_on(toy) -> None:
+    run = jobs.run_here(spec_of(n_tasks=50) | {"chunk": 20})
+    folder = jobs.folder(run.id)
+    tasks = frozen.tasks(folder)
+    arrays = {"class_ids": tasks.class_ids, "support": tasks.support, "query": tasks.query}
+    np.savez(folder / "inputs" / "tasks.npz", **arrays, measure_coarsity=tasks.measures["coarsity"])
+    for path in ((folder / "inputs" / "tasks.parquet"), (folder / "numbers.npy")):
+        path.unlink()
+    for index, chunk in enumerate(list(map(dict, jobs.chunks(run.id)))):
+        store.write_chunk(folder, index, {name: values for name, values in chunk.items() if name != "numbers"})
+    spec = {**jobs.status(run.id).spec, "folder": str(folder)}
+    (line,) = comparison.lines_of(run.id, spec, jobs.chunks(run.id))
+    assert 100 * line.accuracy.mean() == pytest.approx(run.summary["results"][0]["accuracy"])
+    assert np.array_equal(line.measures["coarsity"], tasks.measures["coarsity"])
+    store.chunk_path(folder, 1).unlink()
+    assert jobs.resume_here(run.id).summary == run.summary
+
+
 # --- bad input ---------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from fsviz import datasets, features, jobs
 from fsviz.cli import build_parser
 from fsviz.difficulty.fastdiffsel import select_supports
 from fsviz.difficulty.greedy import greedy_supports
-from fsviz.errors import BadInput, FsvizError, Missing, NotFinite, UnknownName
+from fsviz.errors import BadInput, FsvizError, Missing, NotFinite, UnknownName, WorkspaceError
 from fsviz.features import store
 from fsviz.numerics import holm
 from fsviz.records import PAD
@@ -110,6 +110,18 @@ def test_steps_from_random_weights(shifted) -> None:
     several = support_sets.by_number_of_steps(SPEC, most=2)
     assert several["n_steps"].tolist() == [1, 2]
     assert several["accuracy"].iloc[0] == pytest.approx(random["hard"])
+
+
+def test_a_finished_run_that_lost_a_chunk_computes_it_again(shifted) -> None:
+    run = jobs.run_here({"study": "support_sets", **SPEC})
+    chunk = jobs.folder(run.id) / "chunks" / "000001.npz"
+    content = chunk.read_bytes()
+    chunk.write_bytes(content[:500])
+    spec = {**run.spec, "folder": str(jobs.folder(run.id))}
+    with pytest.raises(WorkspaceError, match=f"runs resume {run.id}' computes it again"):
+        support_sets.collect(spec, jobs.chunks(run.id))
+    again = jobs.resume_here(run.id)
+    assert again.summary == run.summary and chunk.read_bytes() == content
 
 
 def test_coarsity_quartiles_and_close_classes(shifted) -> None:
