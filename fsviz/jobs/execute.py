@@ -88,8 +88,7 @@ def execute(
                 path, state=store.RUNNING, message="starting", error="", started=run.started or time.time(), ended=None
             )
             study = study_module(spec)
-            for index in store.damaged_chunks(path):
-                store.chunk_path(path, index).unlink(missing_ok=True)
+            store.tidy(path)
             done = set(store.chunk_indices(path))
             missing = [index for index in range(run.n_chunks) if index not in done]
             check_space(study, spec, len(missing) / run.n_chunks)

@@ -118,12 +118,16 @@ def _spawn() -> None:
     root = str(Path(fsviz.__file__).resolve().parent.parent)
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "FSVIZ_HOME": str(home()), "PYTHONPATH": path}
-    with open(folder("runs") / ".worker.log", "ab") as out:
+    try:
+        log = open(folder("runs") / ".worker.log", "ab")  # noqa: SIM115  (closed below)
+    except OSError:  # a full disk: the worker will say so in the state of its run, once there is room
+        log = open(os.devnull, "ab")  # noqa: SIM115
+    with log:
         subprocess.Popen(
             [sys.executable, "-m", "fsviz.jobs.worker"],
             stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
+            stdout=log,
+            stderr=log,
             env=environment,
             start_new_session=True,
         )

@@ -237,6 +237,13 @@ def damaged_chunks(path: Path) -> list[int]:
     return found
 
 
+def tidy(path: Path) -> None:
+    """Removes chunks that cannot be read, to be computed again, and what a kill left half-written."""
+    spoiled = [chunk_path(path, index) for index in damaged_chunks(path)]
+    for file in (*spoiled, *(path / "chunks").glob(".tmp-*")):
+        file.unlink(missing_ok=True)
+
+
 # --- reading and changing runs -----------------------------------------------------------------------------------
 
 

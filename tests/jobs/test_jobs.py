@@ -68,8 +68,10 @@ def test_killed_and_resumed_is_bit_identical_and_redoes_nothing(numbers) -> None
     before = store.chunk_indices(jobs.folder(run_id))
     stamps = [store.chunk_path(jobs.folder(run_id), i).stat().st_mtime_ns for i in before]
     assert jobs.status(run_id).n_done == len(before) < 8
+    (jobs.folder(run_id) / "chunks" / ".tmp-half.npz").write_bytes(b"half")  # a kill may leave such a file
     jobs.resume(run_id)
     assert jobs.wait(run_id).state == "finished"
+    assert not list((jobs.folder(run_id) / "chunks").glob(".tmp-*"))
     assert [store.chunk_path(jobs.folder(run_id), i).stat().st_mtime_ns for i in before] == stamps
     started = traced(spec)
     assert sorted(set(started)) == list(range(8)) and len(started) <= 9  # only the chunk at hand may start twice

@@ -67,14 +67,13 @@ def active_runs(key: str, study: str | None = None) -> None:
 def _poll(key: str, study: str | None, known: tuple[tuple[str, str], ...]) -> None:
     try:
         runs = jobs.list_runs(study)
-    except FsvizError as error:
+        if _states(runs) != known:
+            st.rerun(scope="app")
+        for run in runs:
+            if run.active:
+                show_progress(run, key)
+    except FsvizError as error:  # a fragment is drawn outside the page that turns errors into sentences
         st.error(plain(str(error)), icon="⚠️")
-        return
-    if _states(runs) != known:
-        st.rerun(scope="app")
-    for run in runs:
-        if run.active:
-            show_progress(run, key)
 
 
 def _states(runs: Sequence[jobs.Run]) -> tuple[tuple[str, str], ...]:
@@ -92,11 +91,10 @@ def show_progress(run: jobs.Run, key: str) -> None:
                 access.do("run", jobs.cancel, run.id)
             st.rerun(scope="app")
         text = run.message or "starting"
-        if run.state == "queued":
-            text = f"waits for a free worker ({jobs.n_workers()} at a time)"
+        if run.state == "queued" and not run.n_done:  # one that has begun says itself why it waits
+            text = f"waits for a free worker ({jobs.n_workers()} at a time); short runs go first"
         elif run.n_done:
-            left_over = run.seconds / run.n_done * (run.n_chunks - run.n_done)
-            text += f" · about {duration(left_over)} left"
+            text += f" · about {duration(run.seconds_left)} left"
         st.progress(min(1.0, run.share_done), text=plain(text))
         results = (run.summary or {}).get("results") or []
         if results and "accuracy" in results[0]:
