@@ -50,7 +50,7 @@ def free_port() -> int:
 
 
 def start_app(
-    home: Path, log: Path, *words: str, port: int | None = None, **environment: str
+    home: Path, log: Path, *words: str, port: int | None = None, cwd: Path = ROOT, **environment: str
 ) -> tuple[subprocess.Popen, str]:
     """Starts the app on a free port with its own workspace; returns when it answers.
 
@@ -62,7 +62,7 @@ def start_app(
     with log.open("wb") as out:
         process = subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=cwd,
             env={**os.environ, "FSVIZ_HOME": str(home), **environment},
             stdin=subprocess.DEVNULL,
             stdout=out,
