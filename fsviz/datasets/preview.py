@@ -183,10 +183,11 @@ def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None])
     if (group != PAD).any():
         members = images.assign(at=group)[group != PAD].groupby("at")
         sizes, classes = members.size(), members["class_name"].nunique()
+        exactly = f" ({int((exact != PAD).sum()):,} byte by byte)" if (exact != PAD).any() else ""
         message = (
             f"{many(len(sizes), 'group')} of copies: {many(int(sizes.sum()), 'image')} showing the same picture as "
-            f"another ({int((exact != PAD).sum()):,} byte by byte), at most {int(sizes.max()):,} together. A task "
-            "keeps copies on one side, so that no query is a copy of a support image."
+            f"another{exactly}, at most {int(sizes.max()):,} together. A task keeps copies on one side, so that no "
+            "query is a copy of a support image."
         )
         largest = sizes.sort_values(ascending=False, kind="stable").index
         problems.append(Problem("copies", message, tuple(_in_words(members.get_group(g)) for g in largest)))

@@ -74,6 +74,14 @@ def assign_images(
     return Tasks(tasks.class_ids, dealt[:, :, :n_shot].copy(), dealt[:, :, n_shot:].copy(), tasks.measures)
 
 
+def most_beside(group_sizes: np.ndarray, n_other: int) -> int:
+    """The most images that whole groups of these sizes give to one side of a task while n_other stay for the other."""
+    sums = 1  # bit x is set where some of the groups have x images together
+    for size in group_sizes.tolist():
+        sums |= sums << size
+    return (sums & ((1 << max(0, int(group_sizes.sum()) - n_other + 1)) - 1)).bit_length() - 1
+
+
 def _cannot_divide(name: object, n_images: int, n_groups: int, n_shot: int, n_query: int) -> BadInput:
     held = "are all one group" if n_groups == 1 else f"are in {n_groups} groups"
     return BadInput(

@@ -86,7 +86,7 @@ def lines_of(run_id: str, spec: Mapping[str, Any], chunks: Sequence[Mapping[str,
                 values["accuracy"],
                 values["top5"],
                 values["loss"],
-                frozen.measures(spec["folder"], part["file"]),
+                frozen.measures(spec["folder"], evaluate.tasks_file(entry.part)),
                 *(first[which] if first else (None, None)),
                 str(part["recipe"].get("sampler", "")),
             )

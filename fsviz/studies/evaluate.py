@@ -30,6 +30,7 @@ from fsviz import datasets, features
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS
+from fsviz.sampling.draw import most_beside
 from fsviz.settings import N_SHOT, N_WAY, SEED
 from fsviz.studies import draw, frozen
 from fsviz.taxonomy import DISTANCE, DISTANCES
@@ -79,9 +80,8 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     for i, testbed in enumerate(testbeds):
         for table in tables.values():
             _check(table, testbed)
-        name = f"tasks{i or ''}"
-        frozen.freeze(folder, testbed, name)
-        settled_parts.append(_part(testbed, name))
+        frozen.freeze(folder, testbed, tasks_file(i))
+        settled_parts.append(_part(testbed))
     settled = {
         **spec,
         "methods": chosen,
@@ -102,23 +102,28 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     return settled
 
 
-def _part(testbed: Testbed, file: str) -> dict[str, Any]:
-    """What a spec says of one frozen testbed; `file` is its name in the folder of inputs."""
+def _part(testbed: Testbed) -> dict[str, Any]:
+    """What a spec says of one frozen testbed."""
     tasks = testbed.tasks
     shape = {"n_tasks": len(tasks), "n_way": int(tasks.n_way)}
     shape |= {"n_shot": int(tasks.support.shape[2]), "n_query": int(tasks.query.shape[2])}
     shape |= {"setting": tasks.setting, "digest": tasks_digest(tasks)}
-    return {"file": file, "testbed_name": testbed.name, "recipe": dict(testbed.recipe), "tasks": shape}
+    return {"testbed_name": testbed.name, "recipe": dict(testbed.recipe), "tasks": shape}
 
 
 def parts(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The testbeds of a run: file, testbed_name, recipe and tasks (n_tasks, n_way, ..., digest) of each."""
-    return spec.get("parts") or [{"file": "tasks", **{n: spec.get(n, {}) for n in ("testbed_name", "recipe", "tasks")}}]
+    """The testbeds of a run: testbed_name, recipe and tasks (n_tasks, n_way, ..., digest) of each."""
+    return spec.get("parts") or [{name: spec.get(name, {}) for name in ("testbed_name", "recipe", "tasks")}]
+
+
+def tasks_file(part: int) -> str:
+    """The name under which the tasks of a run's testbed are frozen."""
+    return f"tasks{part or ''}"
 
 
 def part_tasks(spec: Mapping[str, Any], entry: Entry, start: int = 0, stop: int | None = None) -> Tasks:
     """The tasks of an entry's testbed, all or those from `start` to `stop`."""
-    return frozen.tasks(spec["folder"], parts(spec)[entry.part]["file"], start, stop)
+    return frozen.tasks(spec["folder"], tasks_file(entry.part), start, stop)
 
 
 def plan(spec: Mapping[str, Any]) -> int:
@@ -141,7 +146,7 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     stored = (spec["dataset"], entry.backbone, tuple(sorted(spec["features"][entry.backbone].items())))
     table = _features_cached(*stored)
     unit_length = bool(entry.parameters.get("unit_length"))
-    centre = _centre_cached(entry.method, *stored, spec["folder"], parts(spec)[entry.part]["file"], unit_length)
+    centre = _centre_cached(entry.method, *stored, spec["folder"], tasks_file(entry.part), unit_length)
     with _threads(spec["threads"]):
         answer = evaluate(
             table, tasks, entry.method, dict(entry.parameters), spec["device"], centre=centre, first=start
@@ -183,7 +188,7 @@ def _summary(spec: Mapping[str, Any], numbers: np.ndarray, right: np.ndarray | N
         if not done.any():
             continue
         part = parts(spec)[entry.part]
-        measures = {k: v[done] for k, v in frozen.measures(spec["folder"], part["file"]).items()}
+        measures = {k: v[done] for k, v in frozen.measures(spec["folder"], tasks_file(entry.part)).items()}
         result = _result(entry, dict(zip(NUMBERS, values[:, done], strict=True)), measures.get("coarsity"))
         result |= {"testbed": part["testbed_name"], "sampler": part["recipe"].get("sampler", "")}
         result |= {"setting": part["tasks"].get("setting", "")}
@@ -231,10 +236,12 @@ def entries(spec: Mapping[str, Any]) -> list[Entry]:
 def is_whole(spec: Mapping[str, Any]) -> bool:
     """Whether a recorded spec says all that a page needs of it; one changed by hand or by damage may not."""
     try:
-        shape = spec["tasks"]
-        sizes = [int(shape[name]) for name in ("n_tasks", "n_way", "n_shot", "n_query")]
-        names = [str(spec[name]) for name in ("dataset", "testbed_name", "device")] + [str(shape["digest"])]
-        return min(sizes) > 0 and all(names) and len(entries(spec)) == len(spec["chunk_tasks"])
+        names, sizes = [str(spec[name]) for name in ("dataset", "device")], []
+        for part in parts(spec):
+            sizes += [int(part["tasks"][name]) for name in ("n_tasks", "n_way", "n_shot", "n_query")]
+            names += [str(part["testbed_name"]), str(part["tasks"]["digest"])]
+        recipes = all(isinstance(part["recipe"], Mapping) for part in parts(spec))
+        return min(sizes) > 0 and all(names) and recipes and len(entries(spec)) == len(spec["chunk_tasks"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return False
 
@@ -574,17 +581,24 @@ def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, 
     candidates = [split or "test", "test", *dataset.splits, "all"]
     split = next(s for s in candidates if s == "all" or (s in dataset.splits and len(dataset.splits[s]) >= 2))
     class_ids = dataset.split_class_ids(split)
-    counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
-    smallest = int(counts.min()) if len(counts) else 0
-    n_query = max(1, min(wanted["n_query"], smallest - 1))
+    n_query = max(1, min(wanted["n_query"], _room(table, class_ids, beside=1)))
     return {
         "sampler": "uniform" if dataset.taxonomy is None else SAMPLER.default,
         "split": split,
         "n_way": min(wanted["n_way"], len(class_ids)),
-        "n_shot": max(1, min(wanted["n_shot"], smallest - n_query)),
+        "n_shot": max(1, min(wanted["n_shot"], _room(table, class_ids, beside=n_query))),
         "n_query": n_query,
         "n_tasks": wanted["n_tasks"],
     }
+
+
+def _room(table: Features, class_ids: np.ndarray, beside: int) -> int:
+    """The most images per class on one side of a task while the other has `beside`, with groups kept together."""
+    if table.groups is None:
+        return int(np.bincount(table.class_ids, minlength=class_ids.max() + 1)[class_ids].min()) - beside
+    groups = table.groups[table.image_ids]
+    sizes = (np.unique(groups[table.class_ids == c], return_counts=True)[1] for c in class_ids)
+    return min(most_beside(of_class, beside) for of_class in sizes)
 
 
 def estimate(spec: Mapping[str, Any], seconds: float = 0.25) -> list[dict[str, Any]]:

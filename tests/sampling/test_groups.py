@@ -10,6 +10,7 @@ import pytest
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Tasks
 from fsviz.sampling import assign_images, sample_uniform
+from fsviz.sampling.draw import most_beside
 
 
 def shares_a_group(tasks: Tasks, groups: np.ndarray) -> bool:
@@ -89,6 +90,15 @@ def test_a_division_is_found_wherever_there_is_one(seed: int) -> None:
     else:
         with pytest.raises(BadInput, match=r"Class 'odd' cannot give|needs n_shot"):
             assign_images(drawn, classes, n_shot, n_query, seed=seed, groups=groups, class_names=["odd", "even"])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_room_beside_is_the_largest_sum_of_groups_that_leaves_enough(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes, n_other = rng.integers(1, 9, rng.integers(1, 7)), int(rng.integers(1, 20))
+    sums = {sum(some) for k in range(len(sizes) + 1) for some in itertools.combinations(sizes.tolist(), k)}
+    assert most_beside(sizes, n_other) == max((s for s in sums if s <= sizes.sum() - n_other), default=-1)
+    assert most_beside(np.ones(30, int), n_other) == 30 - n_other, "without groups, all the others"
 
 
 def test_a_group_of_several_classes_stays_on_one_side_of_the_task() -> None:

@@ -398,7 +398,7 @@ def test_one_run_of_semantic_and_uniform_tasks_is_each_of_them_alone(toy) -> Non
         assert alone.summary["results"] == found[2 * i : 2 * i + 2]
     folder = jobs.folder(run.id)
     settled = {**run.spec, "folder": str(folder)}
-    assert [part["file"] for part in evaluate.parts(settled)] == ["tasks", "tasks1", "tasks2", "tasks3"]
+    assert [part["recipe"]["n_shot"] for part in evaluate.parts(settled)] == [1, 1, 3, 3]
     lines = comparison.lines_of(run.id, settled, jobs.chunks(run.id))
     assert len(comparison.groups(lines)) == 4 and len({line.key for line in lines}) == 8
     pairs = comparison.side_by_side(comparison.table(lines))

@@ -17,7 +17,7 @@ from fsviz.errors import BadInput
 from fsviz.features.neighbours import nearest_images
 from fsviz.records import PAD, Dataset
 from fsviz.sampling import testbeds
-from fsviz.studies import draw, support_sets
+from fsviz.studies import draw, evaluate, support_sets
 from tests.sampling.test_groups import shares_a_group
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
@@ -97,6 +97,15 @@ def test_a_class_that_is_one_group_is_named(copied: Dataset) -> None:
     draw.sample(one, sampler="uniform", n_way=16, n_shot=1, n_query=1, n_tasks=5, keep_groups=False)
     with pytest.raises(BadInput, match="5 groups"):
         draw.sample(copied, sampler="uniform", n_way=16, n_shot=13, n_query=13, n_tasks=5)
+
+
+def test_the_settings_a_page_starts_with_can_be_drawn(copied: Dataset) -> None:
+    """Five groups of six: ten queries take two of them, and 18 images are left; 20 take four, and six are left."""
+    assert {"n_shot": 5, "n_query": 10}.items() <= evaluate.feasible_sampler(copied, "alpha_net").items()
+    tight = evaluate.feasible_sampler(copied, "alpha_net", n_query=20, n_shot=9)
+    assert {"n_shot": 6, "n_query": 20}.items() <= tight.items()
+    assert evaluate.feasible_sampler(copied, "alpha_net", n_query=99)["n_query"] == 24
+    assert not shares_a_group(draw.sample(copied, **{**tight, "n_tasks": 20}).tasks, copied.image_groups())
 
 
 @pytest.mark.parametrize("search", ["fastdiffsel", "greedy"])
