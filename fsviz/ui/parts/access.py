@@ -45,6 +45,7 @@ LIMITS = {
     "images": 30_000,  # in these tasks: tasks x classes x (support + query), times the gradient steps of a search
     "seconds": 5.0,  # of all methods together, as estimated before
     "draws": 2e8,  # classes of the split x classes per task x tasks that are drawn without images
+    "sweep": 25,  # tasks that a section computes many times over: every step size, attribute or backbone
     "exported": 500_000,  # images in a testbed that is sent as a file
 }
 

@@ -48,7 +48,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "sets by Holm's method); hollow: chance will do."
     )
     st.subheader("What does a shift of one attribute cost?", anchor=False)
-    spec = results.plain_spec(found, n_tasks=min(len(found), 200))
+    spec = results.plain_spec(found, n_tasks=int(min(len(found), 200, access.limit("sweep"))))
     table = compute_with_bar(study.shift_table, spec, "Drawing tasks with and without a shift")
     if table["cost"].notna().any():
         st.plotly_chart(figures.plot_shift_cost(table), key="shift_cost")

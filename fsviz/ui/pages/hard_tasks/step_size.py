@@ -9,13 +9,19 @@ from fsviz.records import Dataset
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
+from fsviz.ui.parts import access
 from fsviz.ui.parts.cached import compute_with_bar
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("How far must the selection weights move?", anchor=False)
     spec = results.plain_spec(
-        found, n_tasks=min(len(found), 100), n_steps=1, start="ones", search="fastdiffsel", step=200.0
+        found,
+        n_tasks=int(min(len(found), 100, access.limit("sweep"))),
+        n_steps=1,
+        start="ones",
+        search="fastdiffsel",
+        step=200.0,
     )
     chosen = st.select_slider(
         "Step size",

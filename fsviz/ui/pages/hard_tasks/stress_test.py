@@ -63,7 +63,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     spec = {
         **base,
         "study": "stress",
-        "n_tasks": min(base["n_tasks"], 60),
+        "n_tasks": int(min(base["n_tasks"], 60, access.limit("sweep"))),
         "sources": [str(source)],
         "backbones": backbones,
         "adaptations": adaptations,
