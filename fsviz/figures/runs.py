@@ -83,6 +83,7 @@ def plot_accuracy_by_measure(
             figure.add_scatter(
                 x=np.concatenate([x, x[::-1]]),
                 y=np.concatenate([y + half, (y - half)[::-1]]),
+                mode="lines",
                 fill="toself",
                 fillcolor=_faded(colour, 0.15),
                 line={"width": 0},

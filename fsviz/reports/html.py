@@ -149,6 +149,8 @@ def recipe_words(value: Any) -> str:
         return f"{value['name']} ({told})" if told and "name" in value else str(value.get("name", told))
     if isinstance(value, Iterable) and not isinstance(value, str):
         return "; ".join(map(recipe_words, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser.conftest import ROOT, serving, settle
 from tests.browser.test_pages import PAGES
-from tests.hostile import NAMES, PICTURE, make_hostile, make_hostile_run
+from tests.hostile import LINK, NAMES, PICTURE, make_hostile, make_hostile_run
 
 # Elements that would fetch, lead somewhere or run, also in charts (SVG) and in the shadow of components.
 FOUND = """() => {
@@ -98,6 +98,23 @@ def test_streamlit_shows_a_plain_value_letter_by_letter(browser, tmp_path: Path)
             inside = texts.evaluate_all("all => all.flatMap((e) => [...e.querySelectorAll('*')].map((c) => c.tagName))")
             assert set(inside) <= {"P", "SPAN", "UL", "LI", "STRONG"}, (name, inside)
     tab.close()
+
+
+def test_the_report_of_hostile_runs_asks_nobody(page, browser, app: str, tmp_path: Path) -> None:
+    page.goto(f"{app}/Runs?dataset=hostile")
+    settle(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="HTML report", exact=True).click()
+    download.value.save_as(tmp_path / "report.html")
+    report, asked = browser.new_page(), []
+    report.on("request", lambda request: asked.append(request.url))
+    report.on("dialog", lambda dialog: asked.append(dialog.message))
+    report.goto((tmp_path / "report.html").as_uri())
+    report.wait_for_selector(".js-plotly-plot .main-svg")
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert report.evaluate(FOUND) == []
+    assert report.locator(".recipe td", has_text=f"sampler: {LINK}").count() == 1
+    report.close()
 
 
 def test_a_table_has_no_button_that_writes_a_csv_around_our_own(page, app: str) -> None:

@@ -66,7 +66,7 @@ def test_a_recipe_is_told_in_words() -> None:
     assert report.recipe_words(
         [{"name": "protonet", "parameters": {}}, {"name": "tim", "parameters": {"steps": 5}}]
     ) == ("protonet; tim (steps: 5)")
-    assert report.recipe_words({"n_way": 5, "dag": "all_paths", "alpha": 100.0}) == (
-        "classes per task: 5, paths of the taxonomy: all_paths, alpha: 100"
+    assert report.recipe_words({"n_way": 5, "dag": "all_paths", "alpha": 100.0, "unit_length": False}) == (
+        "classes per task: 5, paths of the taxonomy: all_paths, alpha: 100, unit length: no"
     )
     assert report.recipe_words(["a", "b"]) == "a; b" and report.recipe_title("testbed_name") == "testbed"

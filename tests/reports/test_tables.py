@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import re
+
+import pandas as pd
 import pytest
 
 from fsviz.reports import tables
 from fsviz.studies import comparison
+from fsviz.text import csv
+from tests.hostile import NAMES
 from tests.studies.test_comparison import line, two_samplers
 
 
@@ -39,6 +45,19 @@ def test_semantic_beside_uniform_tasks_in_latex_and_markdown() -> None:
     assert "Backbone" not in rows[0]
     pairs["backbone"] = ["one", "two"]
     assert "Backbone" in tables.pairs_to_markdown(pairs)
+
+
+def test_hostile_names_change_no_table() -> None:
+    table = comparison.table([line(name, [0.5, 0.6], backbone=name, testbed=name, digest=name) for name in NAMES])
+    latex, markdown = tables.to_latex(table), tables.to_markdown(table)
+    body = latex.split(r"\midrule")[1].split(r"\bottomrule")[0]
+    assert body.count(r"\\") == len(NAMES) and not re.search(r"[<>|]|(?<!\\)[$#_%&](?!\\pm|\s|\\cdot|$)", body)
+    assert all(row.replace(r"\&", "").count("&") == 4 for row in body.strip().splitlines())
+    rows = markdown.strip().splitlines()
+    assert len(rows) == 2 + len(NAMES) and {re.sub(r"\\.", "", row).count("|") for row in rows} == {6}
+    assert not re.search(r"(?<!\\)[<>\[\]`*$]", markdown.replace("**", ""))
+    read = pd.read_csv(io.StringIO(csv(table)))
+    assert len(read) == len(NAMES) and not read["name"].str.startswith(("=", "+", "-", "@")).any()
 
 
 def test_a_table_does_not_repeat_in_the_name_what_its_columns_say() -> None:

@@ -353,7 +353,8 @@ h1 {font-size: 1.9rem !important; padding-bottom: .1rem !important}
 [data-testid="stMainBlockContainer"] [data-testid="stPageLink-NavLink"] * {white-space: normal; overflow: visible}
 [data-testid="stMetricValue"] {font-size: 1.6rem}
 [data-testid="stMetricLabel"] *, [data-testid="stMetricValue"] *, [data-testid="stMetricDelta"] * {
-  white-space: normal; overflow: visible; text-overflow: clip; overflow-wrap: anywhere}
+  white-space: normal !important; overflow: visible; text-overflow: clip; overflow-wrap: anywhere}
+[data-testid="stMetricDelta"] {flex-shrink: 1 !important}
 /* It writes cells as they are, and a spreadsheet runs those that look like formulas; exports of our own do not. */
 [data-testid="stElementToolbarButton"]:has([aria-label="Download as CSV"]) {display: none}
 </style>
