@@ -365,3 +365,23 @@ def test_everything_that_takes_seconds_says_how_far_it_is(shifted) -> None:
         call(spec, progress=lambda *now, said=said: said.append(now))
         assert len(said) >= 2, name
         assert all(0 <= done <= total and message for done, total, message in said), name
+
+
+def test_refining_finds_harder_and_easier_sets_and_the_letter_of_the_paper_does_not(demo) -> None:
+    spec = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 60}
+    accuracy = {
+        search: support_sets.summary(support_sets.find_support_sets({**spec, "search": search}))["accuracy"]
+        for search in ("fastdiffsel", "refined", "literal")
+    }
+    assert accuracy["refined"]["hard"] < accuracy["fastdiffsel"]["hard"] - 1
+    assert accuracy["refined"]["easy"] > accuracy["fastdiffsel"]["easy"] + 3
+    # projected before the choice, most weights are zero and the choice among them is no choice
+    assert accuracy["literal"]["hard"] > accuracy["fastdiffsel"]["hard"] + 10
+    assert len({a["random"] for a in accuracy.values()}) == 1
+
+
+def test_plain_easy_sets_are_harder_than_random_until_refined(demo) -> None:
+    spec = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 60, "loss": "plain"}
+    step = support_sets.summary(support_sets.find_support_sets(spec))["accuracy"]
+    refined = support_sets.summary(support_sets.find_support_sets({**spec, "search": "refined"}))["accuracy"]
+    assert step["easy"] < step["random"] < refined["easy"]

@@ -75,6 +75,12 @@ def _distribution(found: SupportSets) -> None:
         else f"{spec['n_way']:,} classes, {spec['n_shot']:,} support and {spec['n_query']:,} query images a class"
     )
     rho = numbers["spearman_loss_accuracy"]
+    if numbers["accuracy"]["easy"] < numbers["accuracy"]["random"]:
+        st.info(
+            "With these settings the search for easy sets fails: its sets are harder than random ones. Another loss, "
+            "or the refined search, finds sets that are easy.",
+            icon="🧭",
+        )
     st.caption(
         f"{numbers['n_tasks']:,} tasks of split {plain(spec['split'])} ({shape}), features of "
         f"{plain(spec['backbone'])}, classified by {study.CLASSIFIER.choices[spec['classifier']]}; means with 95% "

@@ -31,7 +31,7 @@ def find(spec: dict[str, Any]) -> SupportSets | None:
     at_once = min(AT_ONCE, access.limit("tasks"))
     if not access.fits(int(min(spec["n_tasks"], at_once)), _n_images(spec, at_once)):
         return None
-    if spec["search"] == "fastdiffsel" and spec["n_tasks"] <= at_once:
+    if spec["search"] != "greedy" and spec["n_tasks"] <= at_once:
         return search(spec)
     run = _run_of(spec)
     if run is not None and run.state == "finished":

@@ -72,8 +72,8 @@ def _search_settings() -> dict[str, Any]:
             list(study.SEARCH.choices),
             key="search",
             bind="query-params",
-            format_func={"fastdiffsel": "FastDiffSel", "greedy": "greedy"}.get,
-            help="FastDiffSel takes one gradient step. Greedy search swaps one support image at a time: slower, a run.",
+            format_func=study.SEARCH.choices.get,
+            help=study.SEARCH.help,
         ),
         "loss": st.selectbox(
             "Loss",
@@ -97,7 +97,7 @@ def _search_settings() -> dict[str, Any]:
             format_func={"ones": "equal", "random": "random"}.get,
             help="From equal weights one step of any size picks the same images; from random ones its size matters.",
         )
-        if spec["start"] == "random":
+        if spec["start"] == "random" or spec["search"] == "literal":
             spec["step"] = _step_slider()
         spec["n_steps"] = number(st, "Gradient steps", 1, 10, 1, "n_steps")
     spec["seed"] = number(st, "Seed", 0, 9999, 0, "seed")
