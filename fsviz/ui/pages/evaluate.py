@@ -16,7 +16,7 @@ from fsviz.figures import runs as figures
 from fsviz.records import Dataset, Predictions, Testbed
 from fsviz.sampling.samplers.semantic import ALPHA, BETA
 from fsviz.studies import comparison, evaluate
-from fsviz.ui.parts import access, mistakes, run_panel, shell
+from fsviz.ui.parts import access, controls, mistakes, run_panel, shell
 from fsviz.ui.parts.shell import plain
 
 LOOK_TASKS = 200
@@ -284,6 +284,7 @@ def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
             settings["beta"] = st.number_input(
                 "beta: how evenly classes are used", 0.0, 1000.0, BETA.default, 10.0, key="beta", bind="query-params"
             )
+        settings |= controls.pick_groups(dataset)
         seed = st.number_input(
             "Seed", 0, 10**6, 0, key="seed", bind="query-params", help="The same seed, the same tasks."
         )
@@ -338,7 +339,7 @@ def command(spec: Mapping[str, Any]) -> str:
         shots = dict.fromkeys(str(sampler["n_shot"]) for sampler in several)
         for name, value in several[0].items():
             if len(several) == 1 or name not in ("sampler", "n_shot"):
-                words += [f"--{name.replace('_', '-')}", str(value)]
+                words += evaluate.TASK_SETTINGS[name].words(value)
         words += ["--side-by-side", ",".join(shots)] if len(several) > 1 else []
         words += ["--seed", str(spec["seed"])]
     return shlex.join([*words, "--device", spec["device"]])

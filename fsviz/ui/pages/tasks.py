@@ -516,6 +516,7 @@ def _save(
         "Query images a class", 1, room, min(10, room), key="n_query", disabled=n_shot == 0
     )
     setting = settings[which] | {"n_shot": int(n_shot), "n_query": int(n_query) if n_shot else None}
+    setting |= controls.pick_groups(dataset)
     recipe = draw.recipe_for(dataset, **setting)
     suggested = recipe.name
     name = name_column.text_input("Name", placeholder=suggested, key="testbed_name").strip() or suggested

@@ -53,3 +53,12 @@ def class_names(dataset: Dataset, split: str) -> list[str]:
     names = table["class_name"].astype(str)
     twice = names.duplicated(keep=False)
     return names.where(~twice, names + " (" + table["node"].astype(str) + ")").tolist()
+
+
+def pick_groups(dataset: Dataset) -> dict[str, bool]:
+    """Whether copies and frames stay on one side of a task, asked where there are groups; {} where there are none."""
+    if dataset.image_groups() is None:
+        return {}
+    setting = draw.KEEP_GROUPS
+    kept = st.toggle(setting.title, True, key=setting.name, bind="query-params", help=setting.help)
+    return {setting.name: bool(kept)}

@@ -9,7 +9,7 @@ import streamlit as st
 from fsviz.records import Dataset
 from fsviz.studies import support_sets as study
 from fsviz.ui.pages.hard_tasks.results import PREVIEW
-from fsviz.ui.parts import shell
+from fsviz.ui.parts import controls, shell
 
 
 def pick(dataset: Dataset, known: list[str]) -> dict[str, Any]:
@@ -53,6 +53,7 @@ def pick(dataset: Dataset, known: list[str]) -> dict[str, Any]:
         )
         with st.expander("Search and classifier"):
             spec |= _search_settings()
+            spec |= controls.pick_groups(dataset)
     return study.checked_spec(spec)
 
 

@@ -1,0 +1,23 @@
+"""The switch that keeps groups together, on every page that draws images."""
+
+from __future__ import annotations
+
+import pytest
+
+from fsviz.records import Dataset
+from tests.studies.test_groups import copied  # noqa: F401
+from tests.ui.test_evaluation_pages import open_page
+
+
+@pytest.mark.parametrize("name", ["3_Tasks", "4_Evaluate", "6_Hard_tasks"])
+def test_a_page_keeps_groups_together_unless_told(name: str, copied: Dataset) -> None:  # noqa: F811
+    page = open_page(name, copied.name)
+    switch = page.toggle(key="keep_groups")
+    assert switch.value is True and "--no-keep-groups" not in " ".join(code.value for code in page.code)
+    switch.set_value(False).run()
+    assert not page.exception and not page.error
+    assert "--no-keep-groups" in " ".join(code.value for code in page.code)
+
+
+def test_without_groups_there_is_nothing_to_switch() -> None:
+    assert "keep_groups" not in {toggle.key for toggle in open_page("4_Evaluate", "demo").toggle}
