@@ -219,3 +219,13 @@ def test_intervals_over_images_are_wider_and_decide_what_is_real() -> None:
     assert over_tasks["significant"] and not over_images["significant"]
     unknown = comparison.table([replace(lines[0], right=None, tasks=None)])
     assert unknown["ci95"].notna().all() and unknown["ci95_images"].isna().all()
+
+
+def test_correlations_of_very_many_tasks_take_every_nth(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    accuracy, noise = rng.random(1000), rng.random(1000)
+    whole = comparison.correlations([line("A", accuracy, coarsity=accuracy + noise)])
+    monkeypatch.setattr(comparison, "MOST_CORRELATED", 300)
+    part = comparison.correlations([line("A", accuracy, coarsity=accuracy + noise)])
+    assert whole["n_tasks"].tolist() == [1000] and part["n_tasks"].tolist() == [250]
+    assert part["pearson"][0] == pytest.approx(whole["pearson"][0], abs=0.1)

@@ -427,8 +427,9 @@ def _show_correlations(correlations: pd.DataFrame, measure: str) -> None:
     st.html(report.plain_table(told, titles, {}))
     over_classes = (correlations["over"] == "classes").all()
     st.caption(
-        f"How closely {plain(measure)} and accuracy go together, task by task: 0 not at all, 1 perfectly, -1 perfectly "
-        "the other way round. Pearson's number is about a straight line, Spearman's about any steady rise. "
+        f"How closely {plain(measure)} and accuracy go together over {correlations['n_tasks'].max():,} tasks: 0 not at "
+        "all, 1 perfectly, -1 perfectly the other way round. Pearson's number is about a straight line, Spearman's "
+        "about any steady rise. "
         + (
             "Intervals are over classes: tasks share classes and their images, so each class counts as one observation."
             if over_classes
