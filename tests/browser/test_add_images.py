@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from playwright.sync_api import expect
 
 from tests.browser.conftest import settle, still
 from tests.datasets.test_copies import photograph, video
@@ -29,6 +30,7 @@ def give_path(page, path: Path | str) -> None:
 
 def save_as(page, name: str) -> None:
     field = page.get_by_role("textbox", name="Name", exact=True)
+    expect(field).to_have_count(1)  # while the page is drawn anew, the old field may stand beside the new one
     field.fill(name)
     field.press("Enter")
     settle(page)

@@ -143,8 +143,11 @@ def test_tasks_of_one_chunk_need_not_be_alike(name: str) -> None:
     mixed = mixed.take(np.arange(30).reshape(2, 15).T.ravel())  # one of each in turn
     together = evaluate(table, mixed, name, chunk=8)
     assert np.array_equal(together.predicted, oracle(table, mixed, name, {}))
-    assert np.array_equal(together.likelihood[::2], evaluate(table, near, name, chunk=4).likelihood)
-    assert np.array_equal(together.likelihood[1::2], evaluate(table, far, name, chunk=4).likelihood)
+    for mine, alone in ((slice(0, None, 2), near), (slice(1, None, 2), far)):
+        # the company of other tasks may change the order of sums in a product of matrices, and nothing more
+        expected = evaluate(table, alone, name, chunk=4)
+        assert np.array_equal(together.predicted[mine], expected.predicted)
+        np.testing.assert_allclose(together.likelihood[mine], expected.likelihood, rtol=1e-4, atol=1e-7)
 
 
 def test_what_needs_double_precision_by_hand() -> None:
