@@ -77,7 +77,7 @@ def test_a_long_search_runs_as_a_job_ends_in_the_page_and_is_saved(page, app: st
     page.wait_for_selector("text=Greedy search runs in the background", state="detached")
     page.wait_for_selector('[data-testid="stProgress"]', state="detached")
     settle(page)
-    page.wait_for_selector("text=--search greedy")
+    page.locator("code").filter(has_text="greedy").first.wait_for()
     assert metric(page, "Hard supports cost") > 15
     page.get_by_role("button", name="Save testbed").click()
     page.wait_for_selector("text=Saved as demo-test-hard-")

@@ -73,7 +73,8 @@ def _search_settings() -> dict[str, Any]:
             list(study.SEARCH.choices),
             key="search",
             bind="query-params",
-            format_func=study.SEARCH.choices.get,
+            # the link holds what is shown: names that links have held before
+            format_func=lambda name: "FastDiffSel" if name == "fastdiffsel" else name,
             help=study.SEARCH.help,
         ),
         "loss": st.selectbox(
