@@ -5,10 +5,24 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+# Several test processes share the cores: each computes on one (must stand before torch is imported).
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+MAIN = sys.modules["__main__"]
+
+
+@pytest.fixture(autouse=True)
+def own_main() -> Iterator[None]:
+    """Streamlit's AppTest puts its page in the place of `__main__`, which processes started later would run again."""
+    sys.modules["__main__"] = MAIN
+    yield
+    sys.modules["__main__"] = MAIN
 
 
 class Disk:

@@ -47,7 +47,7 @@ def test_a_method_keeps_its_colour_whatever_its_rank_and_company() -> None:
 
     def looks(names: list[str]) -> dict[str, tuple[str, str]]:
         figure = figures.plot_accuracy_by_measure({name: curve(50 + i) for i, name in enumerate(names)})
-        return {t.name: (t.line.color, t.line.dash) for t in figure.data if t.mode == "lines"}
+        return {t.name: (t.line.color, t.line.dash) for t in figure.data if t.name}
 
     titles = [method.title for method in methods.METHODS.values()]
     everyone = looks(titles)
