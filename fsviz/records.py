@@ -211,8 +211,25 @@ class Tasks:
 
     def with_measure(self, name: str, values: np.ndarray) -> Tasks:
         if len(values) != len(self):
-            raise BadInput(f"Measure {name!r} must have one number a task ({len(self)}). Got {len(values)}.")
+            raise BadInput(f"Measure {name!r} must have one number per task ({len(self)}). Got {len(values)}.")
         return replace(self, measures={**self.measures, name: np.asarray(values)})
+
+    def positions(self, class_ids: np.ndarray) -> np.ndarray:
+        """Place of every class of the tasks among these class_ids (C,): (T, W), PAD where a task has fewer ways.
+
+        A class that is not among them is refused.
+        """
+        size = int(max(self.class_ids.max(initial=0), class_ids.max(initial=0))) + 1
+        place = np.full(size + 1, PAD, dtype=np.int64)
+        place[class_ids] = np.arange(len(class_ids))
+        found = place[np.where(self.class_ids == PAD, size, self.class_ids)]
+        outside = (found == PAD) & (self.class_ids != PAD)
+        if outside.any():
+            raise BadInput(
+                f"A task may hold only classes of its split. Got class_id {int(self.class_ids[outside][0])}. "
+                "Choose the split the tasks were drawn from, or 'all'."
+            )
+        return found
 
 
 def _span(counts: np.ndarray, word: str) -> str:
@@ -301,6 +318,21 @@ class Predictions:
     def arrays(self, prefix: str = "") -> dict[str, np.ndarray]:
         """The four arrays by name, as a chunk of a run stores them."""
         return {f"{prefix}{part.name}": getattr(self, part.name) for part in fields(self)}
+
+    def task_mean(self, values: np.ndarray) -> np.ndarray:
+        """Mean over each task's queries of what is known of every query (T, W, Q): (T,); NaN without queries."""
+        there = self.predicted != PAD
+        with np.errstate(invalid="ignore"):
+            return np.where(there, values, 0).sum((1, 2), dtype=np.float64) / there.sum((1, 2))
+
+    def loss(self) -> np.ndarray:
+        """Mean over each task's queries of -log(probability of the true class), in nats (T,); lower is better.
+
+        Methods keep log-odds above -80 (see methods.geometry.probabilities), and a probability of zero counts as the
+        smallest float32: a query that is surely wrong counts as a loss of about 80, and the mean stays finite.
+        """
+        smallest = np.finfo(np.float32).tiny
+        return self.task_mean(-np.log(np.maximum(self.likelihood, smallest, dtype=np.float64)))
 
     def take(self, which: np.ndarray | slice) -> Predictions:
         """The answers to the tasks at these positions, in this order."""

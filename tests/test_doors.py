@@ -34,7 +34,7 @@ DOORS: dict[str, set[str]] = {
     "studies": ENGINE | {"records", "numerics", "workspace"},
     "jobs": {"studies", "records", "workspace"},
     "ui": {"jobs", "studies", "figures", "reports", "records", "workspace", "datasets", "features", "taxonomy"}
-    | {"methods", "sampling", "sharing"},
+    | {"methods", "sampling", "difficulty", "sharing"},
     "cli": ENGINE | {"studies", "jobs", "reports", "records", "numerics", "workspace", "sharing"},
 }
 STREAMLIT_ROOMS = {"ui"}
@@ -67,6 +67,12 @@ def test_a_room_uses_only_its_doors(path: Path) -> None:
     assert room in DOORS, f"{room} is not in the house plan"
     used = {m.split(".")[1] for m in imports_of(path) if m.startswith("fsviz.")}
     assert used - {room, "errors", "settings", "text"} <= DOORS[room]
+
+
+@pytest.mark.parametrize("path", sorted((HOUSE / "ui").rglob("*.py")), ids=lambda p: str(p.relative_to(HOUSE)))
+def test_pages_read_of_difficulty_only_what_measures_there_are(path: Path) -> None:
+    used = {m for m in imports_of(path) if m.startswith("fsviz.difficulty")}
+    assert used <= {"fsviz.difficulty", "fsviz.difficulty.measures"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(HOUSE)))

@@ -31,6 +31,8 @@ def register(commands: argparse._SubParsersAction) -> None:
     drawing.add_flags(parser, CLASS_FLAGS, **COARSITY)
     parser.add_argument("--testbed", help="measure this testbed (a name or a .parquet, .csv or .json file) instead")
 
+    add_command(commands, "measures", list_measures, show_measures, "measures of how hard a task is")
+
     parser = add_command(commands, "sample", sample, show_sample, "draw a testbed and save it")
     drawing.add_dataset(parser)
     drawing.add_flags(parser, **SAMPLE)
@@ -115,6 +117,27 @@ def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
     drawing.name_unused(asked, recipe)
     distances = draw.class_distances(dataset, recipe.split, recipe.distance, recipe.dag, recipe.backbone)
     return study.summarise(draw.draw(dataset, recipe, distances=distances), dataset)
+
+
+def list_measures(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz.difficulty.measures import MEASURES, NEEDS
+
+    told = ("name", "title", "direction", "formula", "symbols", "what", "paper")
+    rows = [
+        {name: getattr(m, name) for name in told} | {"needs": list(m.needs), "settings": [s.name for s in m.settings]}
+        for m in MEASURES.values()
+    ]
+    return {"measures": rows, "needs": dict(NEEDS)}
+
+
+def show_measures(result: dict[str, Any]) -> str:
+    blocks = [
+        f"{m['name']}: {m['title']} ({m['paper']}). Higher is {m['direction']}.\n"
+        f"  {m['what']}\n  {m['formula']}\n  {m['symbols']}\n"
+        f"  needs {'; '.join(result['needs'][need] for need in m['needs'])}"
+        for m in result["measures"]
+    ]
+    return "\n\n".join(blocks)
 
 
 def show_coarsity(result: dict[str, Any]) -> str:

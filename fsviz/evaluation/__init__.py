@@ -16,7 +16,6 @@ from fsviz.evaluation.accuracy import (
     summary,
     task_accuracy,
     task_confidence,
-    task_loss,
     task_top_k,
 )
 from fsviz.evaluation.comparison import PairedDifference, method_ranks, paired_difference
@@ -55,6 +54,5 @@ __all__ = [
     "summary",
     "task_accuracy",
     "task_confidence",
-    "task_loss",
     "task_top_k",
 ]

@@ -30,27 +30,17 @@ def task_top_k(predictions: Predictions, k: int) -> np.ndarray:
     """Share of each task's queries whose true class is among the k most probable (T,)."""
     if k < 1:
         raise BadInput(f"Top-k accuracy needs k of at least 1. Got {k}.")
-    return _task_mean(predictions, predictions.rank < k)
-
-
-def task_loss(predictions: Predictions) -> np.ndarray:
-    """Mean over each task's queries of -log(probability of the true class), in nats (T,); lower is better.
-
-    Methods keep log-odds above -80 (see methods.geometry.probabilities), and a probability of zero counts as the
-    smallest float32: a query that is surely wrong counts as a loss of about 80, and the mean stays finite.
-    """
-    smallest = np.finfo(np.float32).tiny
-    return _task_mean(predictions, -np.log(np.maximum(predictions.likelihood, smallest, dtype=np.float64)))
+    return predictions.task_mean(predictions.rank < k)
 
 
 def task_confidence(predictions: Predictions) -> np.ndarray:
     """Mean over each task's queries of the largest probability (T,): what the method itself expects to get right."""
-    return _task_mean(predictions, predictions.confidence)
+    return predictions.task_mean(predictions.confidence)
 
 
 def mean_loss(predictions: Predictions) -> float:
     """Mean of the tasks' losses, in nats."""
-    return float(np.nanmean(task_loss(predictions)))
+    return float(np.nanmean(predictions.loss()))
 
 
 def summary(predictions: Predictions, k: int = 5) -> dict[str, Any]:
@@ -59,7 +49,7 @@ def summary(predictions: Predictions, k: int = 5) -> dict[str, Any]:
     for name, values in (
         ("accuracy", task_accuracy(predictions)),
         ("top_k", task_top_k(predictions, k)),
-        ("loss", task_loss(predictions)),
+        ("loss", predictions.loss()),
         ("confidence", task_confidence(predictions)),
     ):
         mean, half = mean_and_ci95(values)
@@ -189,12 +179,6 @@ def pair_confusion(predictions: Predictions, tasks: Tasks) -> PairConfusion:
     queries = csr_array((there.sum(2)[t, w], (t, place[t, w])), shape=shape, dtype=np.int64)
     present = csr_array((np.ones(len(t), dtype=np.int64), (t, place[t, w])), shape=shape)
     return PairConfusion(class_ids, confused, (queries.T @ present).toarray())
-
-
-def _task_mean(predictions: Predictions, values: np.ndarray) -> np.ndarray:
-    there = predictions.predicted != PAD
-    with np.errstate(invalid="ignore"):
-        return np.where(there, values, 0).sum((1, 2), dtype=np.float64) / there.sum((1, 2))
 
 
 def _finite_pairs(accuracy: np.ndarray, measure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -54,14 +54,15 @@ def plot_accuracy_by_measure(
     curves: Mapping[str, pd.DataFrame],
     points: tuple[np.ndarray, np.ndarray] | None = None,
     quartiles: Sequence[tuple[float, float]] = (),
-    title: str = "how far apart in meaning the classes of a task are (coarsity)",
-    measure: str = "coarsity",
+    axis: str = "",
+    measure: str = "",
     height: int = 460,
 ) -> go.Figure:
     """Accuracy against a measure: a rolling mean and its 95% band a method, labelled at its end.
 
     points     (measure, accuracy in percent) of single tasks, drawn faintly behind
     quartiles  ranges of the measure, marked Q1 to Q4 along the top
+    axis       what stands along the measure's axis, and measure what it is called beside a number
     """
     figure = go.Figure()
     if points is not None:
@@ -125,7 +126,7 @@ def plot_accuracy_by_measure(
     if everything:  # names at the ends of lines stand in the margin and must not stretch the axis
         pad = 0.02 * (last - first) or 1.0
         figure.update_xaxes(range=[first - pad, last + pad])
-    figure.update_xaxes(title=title)
+    figure.update_xaxes(title=drawn(axis))
     figure.update_yaxes(title="accuracy (% of queries right)")
     figure.update_layout(
         height=height,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OVER"]
 
+QUARTERS = "coarsity"  # the measure whose quarters tables show, as the paper's do
 QUARTILES = ("Q1", "Q2", "Q3", "Q4")
 CI95 = {"tasks": "ci95", "images": "ci95_images", "classes": "ci95_classes"}  # what an interval is over -> its column
 _SIDES = ("semantic", "semantic_ci95", "uniform", "uniform_ci95")
@@ -113,7 +114,7 @@ def line_of(entry: evaluate.Entry, answer: Predictions, testbed: Testbed, run_id
         tasks.setting,
         evaluation.task_accuracy(answer),
         evaluation.task_top_k(answer, 5),
-        evaluation.task_loss(answer),
+        answer.loss(),
         tasks.measures,
         evaluation.query_right(answer),
         tasks,
@@ -142,7 +143,7 @@ def groups(lines: Sequence[Line]) -> dict[str, list[Line]]:
     return found
 
 
-def table(lines: Sequence[Line], measure: str = "coarsity") -> pd.DataFrame:
+def table(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
     """One row per line, as papers print it: accuracy with intervals, quartiles of the measure, top-5, loss.
 
     Columns name, method, label, backbone, dataset, testbed, sampler, setting, run, n_tasks, accuracy, ci95 (over tasks
@@ -221,7 +222,7 @@ def side_by_side(results: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     return found
 
 
-def curves(lines: Sequence[Line], measure: str = "coarsity", window: int | None = None) -> dict[str, pd.DataFrame]:
+def curves(lines: Sequence[Line], measure: str = QUARTERS, window: int | None = None) -> dict[str, pd.DataFrame]:
     """Rolling mean of accuracy (percent) against a measure, a line each: columns measure, accuracy, ci95."""
     from fsviz.evaluation import rolling_accuracy
 
@@ -236,13 +237,13 @@ def curves(lines: Sequence[Line], measure: str = "coarsity", window: int | None 
     return found
 
 
-def single_tasks(line: Line, measure: str = "coarsity", most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+def single_tasks(line: Line, measure: str = QUARTERS, most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
     """Measure and accuracy (percent) of single tasks, at most so many, evenly taken: a screen shows no more."""
     step = slice(None, None, max(1, -(-len(line.accuracy) // most)))
     return line.measures[measure][step], 100 * line.accuracy[step]
 
 
-def ranks(lines: Sequence[Line], measure: str = "coarsity", n_bins: int = 4) -> pd.DataFrame:
+def ranks(lines: Sequence[Line], measure: str = QUARTERS, n_bins: int = 4) -> pd.DataFrame:
     """Rank of every line in each quantile group of a measure: columns method (name), bin, accuracy, ci95, rank.
 
     Lines must be of the same tasks. Accuracies in percent; empty where the tasks do not have the measure.
@@ -305,13 +306,13 @@ def window_of(lines: Sequence[Line], share: float) -> int:
 
 
 def measures_of(lines: Sequence[Line]) -> list[str]:
-    """What is known of the tasks of every line and differs between them, coarsity first."""
+    """What is known of the tasks of every line and differs between them, that of the quarters first."""
     names = [name for name in lines[0].measures if all(name in line.measures for line in lines)] if lines else []
     varied = [name for name in names if np.nanmax(lines[0].measures[name]) > np.nanmin(lines[0].measures[name])]
-    return sorted(varied, key=lambda name: name != "coarsity")
+    return sorted(varied, key=lambda name: name != QUARTERS)
 
 
-def correlations(lines: Sequence[Line], measure: str = "coarsity") -> pd.DataFrame:
+def correlations(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
     """How a measure of the tasks and accuracy go together, a row per line, with 95% intervals over classes.
 
     Columns name, n_tasks, over ("classes", or "tasks" where classes cannot tell), pearson, pearson_low, pearson_high,

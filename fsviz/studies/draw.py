@@ -19,6 +19,7 @@ import numpy as np
 
 import fsviz
 from fsviz import sampling, taxonomy
+from fsviz.difficulty import measures
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.records import PAD, Dataset, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS, Pool, testbeds
@@ -332,8 +333,8 @@ def class_distances(
 
 def measure_coarsity(tasks: Tasks, class_ids: np.ndarray, distances: np.ndarray) -> Tasks:
     """The tasks with their coarsity, given the distances between the classes class_ids (C,)."""
-    positions = taxonomy.split_positions(tasks.class_ids, class_ids)
-    return tasks.with_measure("coarsity", taxonomy.coarsity(distances, positions))
+    given = measures.Given(positions=tasks.positions(class_ids), distances=distances)
+    return tasks.with_measure("coarsity", measures.MEASURES["coarsity"](given))
 
 
 def with_coarsity(tasks: Tasks, dataset: Dataset) -> Tasks:
@@ -346,6 +347,18 @@ def with_coarsity(tasks: Tasks, dataset: Dataset) -> Tasks:
         return measure_coarsity(tasks, dataset.split_class_ids(split), class_distances(dataset, split))
     except FsvizError:  # a class outside the taxonomy, a task of one way: kept all the same, without its coarsity
         return tasks
+
+
+def explain(measure: str, recipe: Mapping[str, Any]) -> str:
+    """What a number that the tasks of a recipe carry is, in sentences for a caption; "" where it came in a file."""
+    if measure not in measures.MEASURES:
+        return ""
+    known = measures.MEASURES[measure]
+    kind = DISTANCES.get(str(recipe.get("distance", DISTANCE.default)))
+    if "distances" not in known.needs or kind is None:
+        return f"{known.title}: {known.what}"
+    looks = "between mean features: how alike classes look, not what they mean"
+    return f"{known.title}: {known.what} Distances are {looks if kind.needs == 'features' else f'by {kind.title}'}."
 
 
 # Names and keeping -----------------------------------------------------------------------------------------------

@@ -33,7 +33,6 @@ from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.sampling.draw import most_beside
 from fsviz.settings import N_SHOT, N_WAY, SEED
 from fsviz.studies import draw, frozen
-from fsviz.taxonomy import DISTANCE, DISTANCES
 from fsviz.workspace import atomic_file
 
 VERSION = 1
@@ -281,7 +280,7 @@ def _numbers_of(answer: Predictions) -> np.ndarray:
     from fsviz import evaluation
 
     top5 = evaluation.task_top_k(answer, 5)
-    measures = (evaluation.task_accuracy, evaluation.task_loss, evaluation.task_confidence)
+    measures = (evaluation.task_accuracy, Predictions.loss, evaluation.task_confidence)
     accuracy, loss, confidence = (measure(answer) for measure in measures)
     return np.stack([accuracy, top5, loss, confidence])
 
@@ -465,14 +464,6 @@ def _recipe(dataset: Dataset, sampler: Any, seed: int = 0) -> draw.Recipe:
     settings = {**DEFAULTS, **sampler}
     N_SHOT.check(settings["n_shot"])
     return draw.recipe_for(dataset, **settings, seed=seed)
-
-
-def coarsity_words(recipe: Mapping[str, Any]) -> str:
-    """What the coarsity of a testbed's tasks is the mean square of, by its recipe."""
-    kind = DISTANCES.get(str(recipe.get("distance", DISTANCE.default)))
-    if kind is not None and kind.needs == "features":
-        return "distance between the mean features of a task's classes: how alike they look, not what they mean"
-    return f"distance between a task's classes in the taxonomy{f' ({kind.title})' if kind else ''}"
 
 
 def tasks_digest(tasks: Tasks) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fsviz import sampling, taxonomy
+from fsviz.difficulty.measures.coarsity import coarsity as coarsity_of
 from fsviz.errors import Missing
 from fsviz.records import PAD, Dataset, Testbed
 from fsviz.studies import draw
@@ -132,8 +133,8 @@ class ClassSet:
 
 def class_set(graph: taxonomy.Dag, distances: np.ndarray, positions: Sequence[int]) -> ClassSet:
     """Measures the task of the classes at these places of the split."""
-    coarsity = float(taxonomy.coarsity(distances, np.asarray(positions)))
+    coarsity = float(coarsity_of(distances, np.asarray(positions)))
     node = taxonomy.lowest_superordinate(graph, positions)
     uniform = sampling.sample_uniform(np.arange(len(distances)), len(positions), 2000, 0)
-    finer = taxonomy.coarsity(distances, uniform.class_ids) < coarsity - 1e-9
+    finer = coarsity_of(distances, uniform.class_ids) < coarsity - 1e-9
     return ClassSet(coarsity, graph.names[node], int(graph.below[node].sum()), float(finer.mean()))

@@ -140,7 +140,7 @@ class SupportSets:
 
     def loss(self, which: str) -> np.ndarray:
         """Mean query loss of every task (T,), in nats."""
-        return evaluation.task_loss(self.predictions[which])
+        return self.predictions[which].loss()
 
 
 # --- the whole study in one process ------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
-"""Hierarchies of classes: the graph that spans a split, distances in meaning, coarsity of a task."""
+"""Hierarchies of classes: the graph that spans a split, distances in meaning."""
 
 from __future__ import annotations
 
-from fsviz.taxonomy.coarsity import coarsity, split_positions
 from fsviz.taxonomy.dag import DAG_MODES, Dag, collapse, span, split_dag
 from fsviz.taxonomy.distances import (
     DAG,
@@ -23,12 +22,10 @@ __all__ = [
     "Dag",
     "Distance",
     "class_distances",
-    "coarsity",
     "collapse",
     "feature_distances",
     "lowest_superordinate",
     "span",
     "split_dag",
-    "split_positions",
     "superordinates",
 ]

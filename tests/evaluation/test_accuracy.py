@@ -42,10 +42,8 @@ def random_predictions(n_tasks: int = 40, n_way: int = 4, n_query: int = 3, n_cl
 def test_accuracy_loss_and_confidence_by_hand() -> None:
     np.testing.assert_allclose(evaluation.task_accuracy(HAND), [4 / 6, 2 / 3])
     loss = -np.log([0.8, 0.1])
-    np.testing.assert_allclose(
-        evaluation.task_loss(HAND), [(4 * loss[0] + 2 * loss[1]) / 6, (2 * loss[0] + loss[1]) / 3]
-    )
-    assert evaluation.mean_loss(HAND) == pytest.approx(evaluation.task_loss(HAND).mean())
+    np.testing.assert_allclose(HAND.loss(), [(4 * loss[0] + 2 * loss[1]) / 6, (2 * loss[0] + loss[1]) / 3])
+    assert evaluation.mean_loss(HAND) == pytest.approx(HAND.loss().mean())
     np.testing.assert_allclose(evaluation.task_confidence(HAND), [0.8, 0.8])
 
 

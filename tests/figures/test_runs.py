@@ -24,7 +24,9 @@ def test_the_best_method_is_on_top_and_marked() -> None:
 
 def test_every_curve_is_named_at_its_end_without_overlap() -> None:
     curves = {f"method {i}": curve(60 + 0.01 * i) for i in range(6)}
-    figure = figures.plot_accuracy_by_measure(curves, quartiles=[(10, 20), (20, 40), (40, 60), (60, 80)])
+    figure = figures.plot_accuracy_by_measure(
+        curves, quartiles=[(10, 20), (20, 40), (40, 60), (60, 80)], axis="coarsity"
+    )
     labels = {a.text: a.y for a in figure.layout.annotations}
     assert set(curves) <= set(labels) and {"Q1", "Q2", "Q3", "Q4"} <= set(labels)
     heights = sorted(labels[name] for name in curves)

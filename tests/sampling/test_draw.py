@@ -9,11 +9,12 @@ import pytest
 from scipy.stats import chisquare
 
 from fsviz import datasets
+from fsviz.difficulty.measures.coarsity import coarsity
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Tasks
 from fsviz.sampling import assign_images, count_distinct, kernels, sample_semantic, sample_uniform
 from fsviz.sampling.draw import stream
-from fsviz.taxonomy import class_distances, coarsity, split_dag
+from fsviz.taxonomy import class_distances, split_dag
 
 LINE = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))  # four classes on a line
 MANY = np.arange(40)

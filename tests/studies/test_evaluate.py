@@ -370,10 +370,13 @@ def test_bad_specs_are_one_sentence_and_leave_nothing(toy, change, error, match)
 
 
 def test_coarsity_is_named_by_the_distance_it_was_measured_with() -> None:
-    assert "Jiang-Conrath" in evaluate.coarsity_words({})
-    assert "taxonomy (Path length)" in evaluate.coarsity_words({"distance": "path_length"})
-    words = evaluate.coarsity_words({"distance": "features"})
-    assert "features" in words and "taxonomy" not in words
+    from fsviz.studies.draw import explain
+
+    assert explain("coarsity", {}).endswith("Distances are by Jiang-Conrath.")
+    assert "by Path length" in explain("coarsity", {"distance": "path_length"})
+    words = explain("coarsity", {"distance": "features"})
+    assert "between mean features" in words and "Jiang" not in words
+    assert explain("query_loss", {}).startswith("Query loss: ") and explain("my_own", {}) == ""
 
 
 def test_one_run_of_semantic_and_uniform_tasks_is_each_of_them_alone(toy) -> None:

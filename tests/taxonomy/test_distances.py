@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from fsviz import datasets
+from fsviz.difficulty.measures.coarsity import coarsity
 from fsviz.errors import BadInput, UnknownName
-from fsviz.taxonomy import DISTANCES, class_distances, coarsity, collapse, lowest_superordinate, span, split_dag
+from fsviz.taxonomy import DISTANCES, class_distances, collapse, lowest_superordinate, span, split_dag
 from tests.taxonomy.test_dag import edges, random_taxonomy
 
 # thing (100 images) holds animal (40: dog 10, cat 30) and object (60: cup 20, car 40)

@@ -11,11 +11,12 @@ import numpy as np
 import streamlit as st
 
 from fsviz import datasets, features, jobs
+from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
 from fsviz.records import Dataset, Predictions, Testbed
 from fsviz.sampling.samplers.semantic import ALPHA, BETA
-from fsviz.studies import comparison, evaluate
+from fsviz.studies import comparison, draw, evaluate
 from fsviz.ui.parts import access, controls, mistakes, run_panel, shell
 from fsviz.ui.parts.shell import plain
 
@@ -468,11 +469,13 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed) 
     lines = list(named.values())
     curves = comparison.curves(lines, window=max(20, len(testbed.tasks) // 5))
     if curves:
-        st.plotly_chart(figures.plot_accuracy_by_measure(curves, height=380), key="look_curves")
+        known = measures.get(comparison.QUARTERS)
+        told = {"axis": known.axis, "measure": known.title.lower()}
+        st.plotly_chart(figures.plot_accuracy_by_measure(curves, height=380, **told), key="look_curves")
         st.caption(
-            "Accuracy against how far apart a task's classes are (**coarsity**: the mean squared "
-            f"{plain(evaluate.coarsity_words(testbed.recipe))}). Rolling mean over a fifth of the tasks"
-            + (", with its 95% band." if len(curves) <= 4 else ".")
+            f"Rolling mean of accuracy over a fifth of the tasks, sorted by {plain(known.axis)}"
+            + (", with its 95% band. " if len(curves) <= 4 else ". ")
+            + plain(draw.explain(known.name, testbed.recipe))
         )
     st.plotly_chart(
         figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], 100 * testbed.tasks.chance),

@@ -14,12 +14,13 @@ import streamlit as st
 
 from fsviz import features, jobs
 from fsviz.datasets.published import published_benchmarks, published_side_by_side, published_table
+from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.reports import html as report
 from fsviz.reports import tables
-from fsviz.studies import comparison, evaluate
+from fsviz.studies import comparison, draw, evaluate
 from fsviz.text import csv
 from fsviz.ui.parts import access, mistakes, run_panel, shell
 from fsviz.ui.parts.cached import remember
@@ -82,7 +83,7 @@ def _first_run(dataset: Dataset) -> None:
     st.plotly_chart(figures.plot_quartiles(table), key="published_quartiles")
     st.caption(
         "Published numbers, not computed here (Bennequin et al. 2022, table 1: tieredImageNet, ResNet12, 5 ways, "
-        "1 shot). Tasks are sorted by how far apart in meaning their classes are (coarsity) and cut into quarters: "
+        f"1 shot). Tasks are sorted by {plain(measures.axis(comparison.QUARTERS))} and cut into quarters: "
         f"from the coarsest quarter to the finest every method loses {lost.min():.0f} to {lost.max():.0f} points. "
         "Your own runs will be shown the same way."
     )
@@ -352,7 +353,7 @@ def _headline(here: pd.DataFrame, differences: pd.DataFrame) -> None:
             "the quarter whose classes are farthest apart (Q4).",
         )
     else:
-        drop.metric("Quarters by coarsity", "unknown", help="The dataset has no taxonomy.")
+        drop.metric("Quarters", "unknown", help=f"Tasks carry no {plain(measures.title(comparison.QUARTERS).lower())}.")
     tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=f"Testbed {plain(top['testbed'])}.")
 
 
@@ -360,46 +361,49 @@ def _big_figure(
     lines: list[comparison.Line], main: list[comparison.Line], here: pd.DataFrame, recipe: Mapping[str, Any]
 ) -> pd.DataFrame:
     """Accuracy against a measure of the tasks, and how closely the two go together; returns the correlations."""
-    measures = comparison.measures_of(main)
-    if not measures:
+    known = comparison.measures_of(main)
+    if not known:
         st.subheader("Accuracy", anchor=False)
         st.plotly_chart(figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]), key="bars")
         st.caption(
-            "The dataset of these runs has no taxonomy, so there is no coarsity to draw against: mean accuracies."
+            "No measure of difficulty is known of these tasks (the dataset has no taxonomy), so there is none to draw "
+            "against: mean accuracies."
         )
         return pd.DataFrame()
-    picked, share = _curve_settings(measures)
-    of_meaning = picked == "coarsity"
-    against = "how far apart in meaning the classes are" if of_meaning else _words(picked)
-    st.subheader(f"Accuracy against {plain(against)}", anchor=False)
+    picked, share = _curve_settings(known)
+    title = measures.title(picked).lower()
+    st.subheader(f"Accuracy against {plain(measures.axis(picked))}", anchor=False)
     window = comparison.window_of(main, share)
     curves = _curves(main, window, picked)
     values = main[0].measures[picked]
     edges = np.quantile(values[np.isfinite(values)], [0, 0.25, 0.5, 0.75, 1])
     points = comparison.single_tasks(main[0], picked) if len(main) == 1 else None
-    axis = {} if of_meaning else {"title": _words(picked), "measure": _words(picked)}
-    st.plotly_chart(figures.plot_accuracy_by_measure(curves, points, list(pairwise(edges)), **axis), key="curves")
+    told = {"axis": measures.axis(picked), "measure": title}
+    st.plotly_chart(figures.plot_accuracy_by_measure(curves, points, list(pairwise(edges)), **told), key="curves")
     others = len(lines) - len(main)
     st.caption(
-        f"Rolling mean over {window:,} of {len(values):,} tasks sorted by {plain(_words(picked))}"
-        + (f", the mean squared {plain(evaluate.coarsity_words(recipe))}" if of_meaning else "")
+        f"Rolling mean over {window:,} of {len(values):,} tasks sorted by {plain(title)}"
         + (", with its 95% band over tasks of these images" if len(curves) <= 4 else "")
         + ". Dotted lines cut the tasks into quarters. After figure 5 of Bennequin et al. (2022), which takes 200 of "
-        "5,000 tasks." + (f" {others} more lines are of other tasks and not drawn here." if others else "")
+        "5,000 tasks."
+        + (f" {others} more lines are of other tasks and not drawn here." if others else "")
+        + f" {plain(draw.explain(picked, recipe))}"
     )
     correlations = _correlations(main, picked)
-    _show_correlations(correlations, _words(picked))
+    _show_correlations(correlations, title)
     return correlations
 
 
-def _curve_settings(measures: list[str]) -> tuple[str, int]:
+def _curve_settings(known: list[str]) -> tuple[str, int]:
     """The measure of the tasks to draw against, and the share of the tasks (percent) in a rolling window."""
-    if st.session_state.get("measure") not in measures:
+    if st.session_state.get("measure") not in known:
         st.session_state.pop("measure", None)
-    picked = measures[0]
+    picked = known[0]
     with st.sidebar:
-        if len(measures) > 1:
-            picked = st.selectbox("Accuracy against", measures, key="measure", bind="query-params", format_func=_words)
+        if len(known) > 1:
+            picked = st.selectbox(
+                "Accuracy against", known, key="measure", bind="query-params", format_func=measures.title
+            )
         share = st.slider(
             "Rolling window (% of the tasks)",
             1,
@@ -410,10 +414,6 @@ def _curve_settings(measures: list[str]) -> tuple[str, int]:
             help="How many neighbouring tasks a point of a curve is the mean of. Wider is smoother, and hides more.",
         )
     return picked, share
-
-
-def _words(measure: str) -> str:
-    return measure.replace("_", " ")
 
 
 def _show_correlations(correlations: pd.DataFrame, measure: str) -> None:
@@ -595,12 +595,15 @@ def _exports(
 
 def _report(table, lines, main, differences, published, recipes, over, pairs) -> str:
     found = []
-    curves = comparison.curves(main)
-    if curves:
-        caption = (
-            "Rolling mean of accuracy over tasks sorted by coarsity, with 95% intervals over tasks of these images."
+    for name in comparison.measures_of(main)[:1]:
+        title = measures.title(name).lower()
+        figure = figures.plot_accuracy_by_measure(
+            comparison.curves(main, name), axis=measures.axis(name), measure=title
         )
-        found.append(("Accuracy against coarsity", figures.plot_accuracy_by_measure(curves), caption))
+        caption = (
+            f"Rolling mean of accuracy over tasks sorted by {title}, with 95% intervals over tasks of these images."
+        )
+        found.append((f"Accuracy against {title}", figure, caption))
     here = table[table["digest"] == main[0].digest]
     found.append(
         (
@@ -611,7 +614,13 @@ def _report(table, lines, main, differences, published, recipes, over, pairs) ->
     )
     ranks = _ranks_of(main)
     if len(ranks) and len(main) > 1:
-        found.append(("Ranks by quarter of coarsity", figures.plot_ranks(ranks), "1 is best."))
+        found.append(
+            (
+                f"Ranks by quarter of {measures.title(comparison.QUARTERS).lower()}",
+                figures.plot_ranks(ranks),
+                "1 is best.",
+            )
+        )
     if len(differences):
         found.append(
             ("Paired differences", figures.plot_differences(differences), "Filled: real; hollow: may be chance.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from fsviz.difficulty import measures
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
 from fsviz.studies import support_sets as study
@@ -23,8 +24,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         return
     st.plotly_chart(figures.plot_by_coarsity(table), key="by_coarsity")
     st.caption(
-        f"{len(found):,} tasks in four groups by coarsity, the mean squared distance in meaning between the classes "
-        "of a task; means with 95% intervals over tasks of these images. Classes that mean nearly the same "
-        "are harder to tell apart. Where hard supports cost about as much at every distance, the two problems add up. "
-        "Draw classes 'close in meaning' in the sidebar for more tasks on the left."
+        f"{len(found):,} tasks in four groups by {plain(measures.axis('coarsity'))}; means with 95% intervals over "
+        f"tasks of these images. {plain(measures.get('coarsity').what)} Where hard supports cost about as much at "
+        "every distance, the two problems add up. Draw classes 'close in meaning' in the sidebar for more tasks on the left."
     )

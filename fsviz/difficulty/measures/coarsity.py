@@ -4,8 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
+from fsviz.difficulty.measures.declaration import Given, Measure
 from fsviz.errors import BadInput
 from fsviz.records import PAD
+
+MEASURE = Measure(
+    "coarsity",
+    "Coarsity",
+    words="how far apart in meaning the classes of a task are",
+    what="The mean squared distance between the classes of a task, over its pairs of classes. Classes that mean nearly "
+    "the same tend to look alike, so a task of a small coarsity (fine-grained) tends to be harder.",
+    formula=r"\frac{1}{W(W-1)} \sum_{i \neq j} D(c_i, c_j)^2",
+    symbols="W: classes of the task; c_i: its classes; D: the distance between two classes",
+    direction="easier",
+    needs=("distances",),
+    paper="Bennequin et al. 2022",
+    place=0,
+)
+
+
+def measure(given: Given) -> np.ndarray:
+    assert given.distances is not None and given.positions is not None
+    return coarsity(given.distances, given.positions)
 
 
 def coarsity(distances: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -32,19 +52,3 @@ def coarsity(distances: np.ndarray, positions: np.ndarray) -> np.ndarray:
     for way in range(positions.shape[1] - 1):  # each pair once: a class with those after it
         total += flat.take(rows[:, way, None] + positions[:, way + 1 :]).sum(axis=1)
     return 2 * total / (ways * (ways - 1))
-
-
-def split_positions(class_ids: np.ndarray, split_class_ids: np.ndarray) -> np.ndarray:
-    """Place in the split of every class_id, PAD where it is PAD; refuses classes outside the split."""
-    class_ids, split_class_ids = np.asarray(class_ids), np.asarray(split_class_ids)
-    size = int(max(class_ids.max(initial=0), split_class_ids.max(initial=0))) + 1
-    place = np.full(size + 1, PAD, dtype=np.int64)
-    place[split_class_ids] = np.arange(len(split_class_ids))
-    found = place[np.where(class_ids == PAD, size, class_ids)]
-    outside = (found == PAD) & (class_ids != PAD)
-    if outside.any():
-        raise BadInput(
-            f"A task may hold only classes of its split. Got class_id {int(class_ids[outside][0])}. "
-            "Choose the split the tasks were drawn from, or 'all'."
-        )
-    return found
