@@ -26,5 +26,6 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     st.caption(
         f"{len(found):,} tasks in four groups by {plain(measures.axis('coarsity'))}; means with 95% intervals over "
         f"tasks of these images. {plain(measures.get('coarsity').what)} Where hard supports cost about as much at "
-        "every distance, the two problems add up. Draw classes 'close in meaning' in the sidebar for more tasks on the left."
+        "every distance, the two problems add up. Draw classes 'close in meaning' in the sidebar for more tasks on "
+        "the left."
     )
