@@ -126,21 +126,13 @@ def sort_order(values: np.ndarray) -> np.ndarray:
 _orders: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
 
 
-def quantile_bins(values: np.ndarray, n_bins: int = 4) -> np.ndarray:
-    """Bin 0..n_bins-1 of every value by rank, equal sizes up to one; ties keep their order."""
-    values = np.asarray(values)
-    order = sort_order(values)
-    bins = np.empty(len(values), dtype=np.int64)
-    bins[order] = np.arange(len(values)) * n_bins // max(len(values), 1)
-    return bins
-
-
-def rolling_mean(values: np.ndarray, window: int) -> np.ndarray:
-    """Mean over a sliding window, only where the window is full: length n - window + 1."""
+def rolling_mean(values: np.ndarray, window: int, starts: np.ndarray | None = None) -> np.ndarray:
+    """Mean over a sliding window, only where the window is full: length n - window + 1, or where it starts at these."""
     values = np.asarray(values, dtype=float)
     window = max(1, min(window, len(values)))
     total = np.concatenate([[0.0], np.cumsum(values)])
-    return (total[window:] - total[:-window]) / window
+    starts = np.arange(len(values) - window + 1) if starts is None else starts
+    return (total[starts + window] - total[starts]) / window
 
 
 NEAR = 0.05  # squared distance, in squared lengths, below which float32 would change some predictions (measured)

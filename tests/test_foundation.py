@@ -90,7 +90,7 @@ def test_tasks_take_keeps_measures_beside_their_task() -> None:
     taken = tasks.take(np.array([2, 0]))
     assert taken.class_ids.tolist() == [[0, 2], [0, 1]]
     assert taken.measures["coarsity"].tolist() == [2.0, 3.0]
-    with pytest.raises(BadInput, match=r"one number a task \(3\). Got 2"):
+    with pytest.raises(BadInput, match=r"one number per task \(3\). Got 2"):
         tasks.with_measure("x", np.zeros(2))
 
 
@@ -105,11 +105,6 @@ def test_interval_covers_the_mean_about_95_times_of_100() -> None:
     samples = np.random.default_rng(0).normal(0.3, 1.0, size=(4000, 60))
     mean, half = numerics.mean_and_ci95(samples)
     assert 0.93 < np.mean(np.abs(mean - 0.3) <= half) < 0.97
-
-
-def test_quantile_bins_are_even_and_ordered() -> None:
-    values = np.array([5.0, 1.0, 3.0, 2.0, 4.0, 6.0, 8.0, 7.0])
-    assert numerics.quantile_bins(values).tolist() == [2, 0, 1, 0, 1, 2, 3, 3]
 
 
 def test_the_order_of_an_array_that_cannot_change_is_remembered_and_of_others_not() -> None:

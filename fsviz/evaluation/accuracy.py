@@ -6,13 +6,14 @@ T tasks, W ways, Q queries a class. Accuracies are fractions from 0 to 1, higher
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fsviz.errors import BadInput
-from fsviz.numerics import mean_and_ci95, quantile_bins, rolling_mean, sort_order
+from fsviz.numerics import mean_and_ci95, rolling_mean, sort_order
 from fsviz.records import PAD, Predictions, Tasks
 
 
@@ -69,19 +70,23 @@ def accuracy_by_quantile(accuracy: np.ndarray, measure: np.ndarray, n_bins: int 
         raise BadInput(
             f"The number of groups must be from 1 to {len(measure)}, the tasks that have the measure. Got {n_bins}."
         )
-    bins = quantile_bins(measure, n_bins)
+    order = sort_order(measure)
+    accuracy, measure = accuracy[order], measure[order]
+    edges = [-(-b * len(order) // n_bins) for b in range(n_bins + 1)]
     rows = []
-    for b in range(n_bins):
-        inside = bins == b
-        mean, half = mean_and_ci95(accuracy[inside])
-        rows.append((b + 1, measure[inside].min(), measure[inside].max(), int(inside.sum()), float(mean), float(half)))
+    for b, (start, stop) in enumerate(pairwise(edges)):
+        mean, half = mean_and_ci95(accuracy[start:stop])
+        rows.append((b + 1, measure[start], measure[stop - 1], stop - start, float(mean), float(half)))
     return pd.DataFrame(rows, columns=["bin", "low", "high", "n_tasks", "accuracy", "ci95"])
 
 
-def rolling_accuracy(accuracy: np.ndarray, measure: np.ndarray, window: int | None = None) -> pd.DataFrame:
+def rolling_accuracy(
+    accuracy: np.ndarray, measure: np.ndarray, window: int | None = None, most: int | None = None
+) -> pd.DataFrame:
     """Accuracy against a measure: means over a sliding window of tasks sorted by it.
 
-    window defaults to a tenth of the tasks (at least 20). Columns measure, accuracy, ci95: one row per full window.
+    window defaults to a tenth of the tasks (at least 20). Columns measure, accuracy, ci95: one row per full window, or
+    `most` of them, evenly spaced from the first to the last.
     """
     accuracy, measure = _finite_pairs(accuracy, measure)
     if len(measure) == 0:
@@ -90,11 +95,14 @@ def rolling_accuracy(accuracy: np.ndarray, measure: np.ndarray, window: int | No
         window = max(20, len(measure) // 10)
     window = int(np.clip(window, 1, len(measure)))
     order = sort_order(measure)
-    mean = rolling_mean(accuracy[order], window)
+    accuracy, measure = accuracy[order], measure[order]
+    n = len(measure) - window + 1
+    starts = np.arange(n) if most is None or n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(int))
+    mean = rolling_mean(accuracy, window, starts)
     centre = accuracy.mean()  # squares around the mean lose no digits
-    spread = rolling_mean((accuracy[order] - centre) ** 2, window) - (mean - centre) ** 2
+    spread = rolling_mean((accuracy - centre) ** 2, window, starts) - (mean - centre) ** 2
     half = 1.96 * np.sqrt(np.maximum(spread, 0) / (window - 1)) if window > 1 else np.full_like(mean, np.nan)
-    return pd.DataFrame({"measure": rolling_mean(measure[order], window), "accuracy": mean, "ci95": half})
+    return pd.DataFrame({"measure": rolling_mean(measure, window, starts), "accuracy": mean, "ci95": half})
 
 
 def class_accuracy(predictions: Predictions, tasks: Tasks) -> pd.DataFrame:

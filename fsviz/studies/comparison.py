@@ -30,6 +30,7 @@ CI95 = {"tasks": "ci95", "images": "ci95_images", "classes": "ci95_classes"}  # 
 _SIDES = ("semantic", "semantic_ci95", "uniform", "uniform_ci95")
 
 MOST_CORRELATED = 200_000
+MOST_POINTS = 400  # of a curve: a screen shows no more
 
 
 @dataclass(frozen=True)
@@ -231,9 +232,9 @@ def curves(lines: Sequence[Line], measure: str = QUARTERS, window: int | None = 
         values = line.measures.get(measure)
         if values is None or not (np.isfinite(values) & np.isfinite(line.accuracy)).any():
             continue
-        curve = rolling_accuracy(line.accuracy, values, window)
+        curve = rolling_accuracy(line.accuracy, values, window, MOST_POINTS)
         curve[["accuracy", "ci95"]] *= 100
-        found[name] = _thinned(curve)
+        found[name] = curve
     return found
 
 
@@ -429,13 +430,6 @@ def _quartiles(line: Line, measure: str) -> list[tuple[float, float]] | None:
         return None
     found = accuracy_by_quantile(line.accuracy, values, 4)
     return [(100 * float(a), 100 * float(h)) for a, h in zip(found["accuracy"], found["ci95"])]
-
-
-def _thinned(curve: pd.DataFrame, most: int = 400) -> pd.DataFrame:
-    """At most `most` evenly spaced points: a screen shows no more."""
-    if len(curve) <= most:
-        return curve
-    return curve.iloc[np.unique(np.linspace(0, len(curve) - 1, most).round().astype(int))].reset_index(drop=True)
 
 
 def _check_same_tasks(lines: Sequence[Line]) -> None:

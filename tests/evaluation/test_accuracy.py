@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -106,6 +107,8 @@ def test_rolling_accuracy_equals_brute_force() -> None:
         inside = order[i : i + 7]
         mean, half = mean_and_ci95(accuracy[inside])
         assert table.loc[i].tolist() == pytest.approx([measure[inside].mean(), mean, half])
+    some = evaluation.rolling_accuracy(accuracy, measure, 7, most=3)
+    pd.testing.assert_frame_equal(some, table.iloc[[0, 22, 43]].reset_index(drop=True))
     assert len(evaluation.rolling_accuracy(accuracy, measure, 500)) == 1
     assert np.isnan(evaluation.rolling_accuracy(accuracy, measure, 1)["ci95"]).all()
     with pytest.raises(BadInput, match="nothing to draw"):

@@ -6,8 +6,10 @@ says no; it also takes files for any session, whether or not a page asked for th
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,6 +24,7 @@ from streamlit.web.server import server_util
 from fsviz import sharing
 from fsviz.ui.parts import access
 
+_FIRST_PAGE_SECONDS = 4
 _UPLOADS = "/_stcore/upload_file/"
 
 
@@ -66,12 +69,19 @@ def _framed_by_itself(send: Any) -> Any:
 
 @asynccontextmanager
 async def lifespan(_: Any) -> AsyncIterator[None]:
-    """Opens the browser, as Streamlit does for apps without a doorkeeper."""
+    """Opens the browser, as Streamlit does for apps without a doorkeeper.
+
+    Intervals need scipy.stats, which takes a second to import: that is done when the first page is likely there.
+    """
     screen = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if screen and not config.get_option("server.headless"):
         address = config.get_option("server.address")
         cli_util.open_browser(server_util.get_url(address if sharing.is_loopback(address) else "localhost"))
+    later = threading.Timer(_FIRST_PAGE_SECONDS, importlib.import_module, ("scipy.stats",))
+    later.daemon = True
+    later.start()
     yield
+    later.cancel()
 
 
 MIDDLEWARE = (Middleware(Doorkeeper),)
