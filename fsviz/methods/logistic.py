@@ -45,11 +45,32 @@ def predict(
     """
     import torch
 
-    from fsviz.methods.descent import adam, with_bias
-    from fsviz.methods.geometry import blank, softmax, unit, with_ways
+    from fsviz.methods.descent import with_bias
+    from fsviz.methods.geometry import blank, unit, with_ways
 
-    ways = support_mask.any(2)
-    images, query = with_bias(unit(blank(support, support_mask))), with_bias(unit(blank(query, query_mask)))
+    support, query = unit(blank(support, support_mask)), with_bias(unit(blank(query, query_mask)))
+    weights = train(support, support_mask, epochs, max_steps, lr, weight_decay)
+    return with_ways(torch.bmm(weights, query.transpose(1, 2)), support_mask.any(2))
+
+
+def train(
+    support: Tensor,
+    support_mask: Tensor,
+    epochs: int = 50,
+    max_steps: int = 500,
+    lr: float = 0.01,
+    weight_decay: float = 5e-6,
+) -> Tensor:
+    """The weights (T, W, D + 1) of that layer, the bias last, for support features (T, W, S, D) as they are.
+
+    Padded places must hold zeros.
+    """
+    import torch
+
+    from fsviz.methods.descent import adam, with_bias
+    from fsviz.methods.geometry import softmax
+
+    ways, images = support_mask.any(2), with_bias(support)
     n_batches = support_mask.sum(2).amax(1).clamp(min=1)
     stops = (epochs * n_batches).clamp(max=max_steps)
     steps = int(stops.max())
@@ -61,7 +82,7 @@ def predict(
         probability = softmax(torch.bmm(weights, batch.transpose(1, 2)), ways)
         return torch.bmm(probability.sub_(labels).mul_(share), batch)
 
-    weights = adam(
+    return adam(
         torch.zeros_like(images[:, :, 0]),
         gradient,
         steps,
@@ -69,7 +90,6 @@ def predict(
         weight_decay,
         None if bool((stops == steps).all()) else stops,
     )
-    return with_ways(torch.bmm(weights, query.transpose(1, 2)), ways)
 
 
 def _mini_batches(images: Tensor, mask: Tensor, n_batches: Tensor) -> Iterator[tuple[Tensor, Tensor]]:

@@ -16,10 +16,11 @@ from fsviz.settings import Setting
 if TYPE_CHECKING:
     import torch
 
-Need = Literal["distances", "confusions", "support", "queries", "predictions"]
+Need = Literal["distances", "confusions", "images", "support", "queries", "predictions"]
 NEEDS: dict[Need, str] = {
     "distances": "how far apart the classes are, by a taxonomy or by features",
     "confusions": "how much every pair of classes is mixed up by the backbone",
+    "images": "features of a task's images, with or without labels",
     "support": "features and labels of the support images",
     "queries": "features of the query images, without their labels",
     "predictions": "answers to the queries, and with them the queries' labels",
@@ -50,7 +51,7 @@ class Given:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def has(self, need: Need) -> bool:
-        holder = {"queries": "query"}.get(need, need)
+        holder = {"queries": "query", "images": "support"}.get(need, need)
         return getattr(self, holder) is not None
 
 
