@@ -164,11 +164,11 @@ def _got(value: object) -> str:
 
 # The same everywhere ---------------------------------------------------------------------------------------------
 
-N_WAY = Setting("n_way", "Classes per task (ways)", "Classes per task.", "int", 5, 2, 1000, usual=100, brief="{}way")
+N_WAY = Setting("n_way", "Classes per task", "Classes per task: its ways.", "int", 5, 2, 1000, usual=100, brief="{}way")
 N_SHOT = Setting(
     "n_shot",
-    "Support per class (shots)",
-    "Support images per class: the labelled ones that a method learns a task from.",
+    "Support per class",
+    "Support images per class, the shots: labelled images that a method learns a task from.",
     "int",
     5,
     1,

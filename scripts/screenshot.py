@@ -51,6 +51,7 @@ def main() -> None:
                 for size in args.sizes.split(","):
                     width, height = SIZES[size]
                     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+                    context.set_default_timeout(180_000)
                     for path in args.paths:
                         tab = context.new_page()
                         tab.set_default_timeout(PATIENCE)

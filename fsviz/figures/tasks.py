@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
+from fsviz.figures.palette import ACCENT, MEANING, QUIET, SERIES
 
-COMPARED = SERIES[8]  # the second setting, beside uniform and semantic
+OTHER = SERIES[7]  # samplers that are neither uniform nor semantic
+COMPARED = SERIES[8]  # the second setting, beside the first
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Panel:
 
 
 def colour_of(sampler: str, second: bool = False) -> str:
-    return COMPARED if second else meaning(sampler)
+    return COMPARED if second else MEANING.get(sampler, OTHER)
 
 
 def plot_coarsity(edges: np.ndarray, panels: Sequence[Panel], chosen: tuple[int, int] | None = None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from fsviz.settings import Setting
 
 SAMPLER = Setting(
     "sampler",
-    "How classes are drawn",
+    "How tasks are drawn",
     "How tasks are drawn.",
     "choice",
     "semantic",

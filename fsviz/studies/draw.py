@@ -225,7 +225,8 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
         except FsvizError:
             if "distances" in sampler.needs:
                 raise
-    lacking = [need for need in sampler.needs if need not in _offers(dataset)]
+    there = _offers(dataset, recipe.distance) | ({"distances"} if distances is not None else set())
+    lacking = [need for need in sampler.needs if need not in there]
     if lacking:
         raise Missing(
             f"The sampler {sampler.title!r} needs {' and '.join(lacking)}, and {dataset.title} has none that are "
@@ -297,16 +298,16 @@ def possible_distances(dataset: Dataset) -> list[str]:
     return [name for name, kind in DISTANCES.items() if there[kind.needs]]
 
 
-def possible_samplers(dataset: Dataset) -> list[str]:
-    """The samplers whose needs this dataset meets."""
-    there = _offers(dataset)
+def possible_samplers(dataset: Dataset, distance: str = str(DISTANCE.default)) -> list[str]:
+    """The samplers whose needs this dataset meets, with this distance between classes."""
+    there = _offers(dataset, distance)
     return [name for name, sampler in SAMPLERS.items() if set(sampler.needs) <= there]
 
 
-def _offers(dataset: Dataset) -> set[sampling.Need]:
+def _offers(dataset: Dataset, distance: str) -> set[sampling.Need]:
     images = dataset.images
     there = {
-        "distances": bool(possible_distances(dataset)),
+        "distances": distance in possible_distances(dataset),
         "images": images is not None or dataset.n_images is not None,
         "contexts": images is not None and "context" in images.columns,
         "attributes": images is not None and bool(dataset.attributes),

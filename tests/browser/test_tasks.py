@@ -80,7 +80,7 @@ def test_every_step_of_a_slider_redraws_the_histogram(page, app: str) -> None:
 def test_a_larger_alpha_lowers_the_median_and_a_link_keeps_it(page, app: str) -> None:
     open_page(page, app, "?dataset=tiered_imagenet&alpha=1.2&n_way=10&seed=3")
     assert metric(page, "Semantic median") < 45
-    assert slider(page, "Classes a task (n-way)").input_value() == "10"
+    assert slider(page, "Classes per task").input_value() == "10"
     assert "--alpha 1.2 " in page.locator('[data-testid="stCode"]').inner_text().replace("\n", " ")
 
 

@@ -78,9 +78,9 @@ def test_variable_tasks_and_every_section_without_pixels(open_page) -> None:
     make_shifted()
     page = open_page("shifted")
     assert any("has no pixels" in caption.value for caption in page.caption)
-    page.segmented_control(key="shape").set_value("variable").run()
+    page.selectbox(key="sampler").set_value("variable").run()
     assert_fine(page)
-    page.segmented_control(key="shape").set_value("fixed").run()
+    page.selectbox(key="sampler").set_value("uniform").run()
     page.select_slider(key="n_tasks").set_value(50).run()
     for section in ("Attributes", "Closeness in meaning", "Step size", "Stress test"):
         page.segmented_control(key="show").set_value(section).run()

@@ -18,9 +18,16 @@ from fsviz.settings import N_QUERY, N_TASKS, N_WAY, SEED, Setting
 
 MIN_WAY = N_WAY.but(name="min_way", title="Fewest classes", help="Fewest classes per task.", brief="{}to")
 MAX_WAY = N_WAY.but(name="max_way", title="Most classes", help="Most classes per task.", default=50)
-MAX_QUERY = N_QUERY.but(name="max_query", title="Most queries", help="Most query images per class.", brief="")
+MAX_QUERY = N_QUERY.but(name="max_query", title="Most queries", help="Most query images per class.", usual=50, brief="")
 MAX_SUPPORT = Setting(
-    "max_support", "Most support", "Most support images of a task, over all its classes.", "int", 500, 2, 10_000
+    "max_support",
+    "Most support",
+    "Most support images of a task, over all its classes.",
+    "int",
+    500,
+    2,
+    10_000,
+    usual=1000,
 )
 
 
@@ -160,9 +167,9 @@ def _sample(pool: Pool, n_tasks: int, seed: int, **limits: int) -> Tasks:
 
 SAMPLER = Sampler(
     "variable",
-    "Variable ways and shots",
-    "The number of classes and of support images differs from task to task and from class to class, as Meta-Dataset "
-    "draws them (Triantafillou et al. 2020).",
+    "Variable",
+    "Ways and shots vary: the number of classes differs from task to task and that of support images from class to "
+    "class, as Meta-Dataset draws them (Triantafillou et al. 2020).",
     _sample,
     (MIN_WAY, MAX_WAY, MAX_QUERY, MAX_SUPPORT),
     needs=("images",),

@@ -15,21 +15,30 @@ from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
 from fsviz.records import Dataset, Predictions, Testbed
-from fsviz.sampling.samplers.semantic import ALPHA, BETA
+from fsviz.sampling import SAMPLERS
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, SEED, Setting
+from fsviz.settings import words as flags
 from fsviz.studies import comparison, draw, evaluate
-from fsviz.ui.parts import access, controls, mistakes, run_panel, shell
+from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell
 from fsviz.ui.parts.shell import plain
 
 LOOK_TASKS = 200
 LOOK_SECONDS = 1.0  # a method whose first look would take longer waits for the run
 DEFAULT_METHODS = ("protonet", "simpleshot", "ridge", "bd_cspn")
-N_TASKS = (100, 200, 500, 1000, 2000, 5000, 10000)
-# What a run holds beside the tasks chosen: its title, and the numbers of shots (none: the one chosen)
-BESIDE: dict[str, tuple[str, tuple[int, ...] | None]] = {
-    "alone": ("these tasks only", None),
-    "both": ("semantic and uniform tasks", ()),
-    "tables": ("semantic and uniform, 1 and 5 shots", (1, 5)),
-}
+BESIDE = Setting(
+    "beside",
+    "In one run",
+    "Semantic and uniform tasks beside each other are tables 1 (1 shot) and 2 (5 shots) of Bennequin et al. (2022). "
+    "The first look below is at the tasks chosen above.",
+    "choice",
+    "alone",
+    choices={
+        "alone": "These tasks only",
+        "both": "Semantic and uniform tasks",
+        "tables": "Semantic and uniform, 1 and 5 shots",
+    },
+)
+BESIDE_SHOTS: dict[str, tuple[int, ...]] = {"both": (), "tables": (1, 5)}  # none: the number chosen
 
 
 def show(dataset: Dataset) -> None:
@@ -161,11 +170,13 @@ def _methods() -> list[dict[str, Any]]:
                 st.markdown(f"**{plain(method.title)}** · {plain(method.kind)} · {plain(method.paper)}")
                 st.caption(plain(method.what))
                 _presets(method)
-                parameters = {setting.name: _control(name, setting) for setting in method.settings}
+                parameters = {s.name: controls.pick(s, key=f"{name}_{s.name}") for s in method.settings}
                 st.caption(plain(method.invariance(parameters)))
                 chosen.append({"name": name, "parameters": parameters})
         for note in evaluate.scale_notes(chosen):
             st.caption(plain(note))
+    others = (method for name, method in methods.items() if name not in names)
+    links.release(*(f"{method.name}_{setting.name}" for method in others for setting in method.settings))
     return chosen
 
 
@@ -182,30 +193,6 @@ def _presets(method: Any) -> None:
 def _fill(method: Any, preset: str) -> None:
     for name, value in method.checked(preset=preset).items():
         st.session_state[f"{method.name}_{name}"] = value
-
-
-def _control(method: str, setting: Any) -> Any:
-    """One widget, built from what the method says of its setting."""
-    key = f"{method}_{setting.name}"
-    bound = {"key": key, "bind": "query-params", "help": plain(setting.help)}
-    if setting.kind == "flag":
-        return st.checkbox(plain(setting.title), setting.default, **bound)
-    if setting.kind == "choice":
-        options = list(setting.choices)
-        return st.selectbox(
-            plain(setting.title), options, options.index(setting.default), format_func=setting.choices.get, **bound
-        )
-    number = int if setting.kind == "int" else float
-    small = setting.kind == "float" and abs(setting.default) < 0.01
-    return st.number_input(
-        plain(setting.title),
-        min_value=number(setting.low),
-        max_value=number(setting.high),
-        value=number(setting.default),
-        step=1 if number is int else number(setting.default) / 10 or 0.01,
-        format="%d" if number is int else "%.2e" if small else "%.3f",
-        **bound,
-    )
 
 
 def _tasks(dataset: Dataset, backbone: str) -> dict[str, Any]:
@@ -237,59 +224,31 @@ def _source_name(source: str) -> str:
 def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
     start = evaluate.feasible_sampler(dataset, backbone)
     split = shell.pick_split(dataset, where=st, default=start["split"])
-    semantic = dataset.taxonomy is not None
-    sampler = st.segmented_control(
-        "Tasks drawn",
-        ["semantic", "uniform"] if semantic else ["uniform"],
-        default=start["sampler"],
-        key="sampler",
-        bind="query-params",
-        help="Semantic: classes close in meaning come together, so tasks range from fine to coarse (Bennequin et al. "
-        "2022). Uniform: any classes together, as most benchmarks do."
-        + ("" if semantic else " This dataset has no taxonomy, so only uniform tasks can be drawn."),
-    )
-    way, shot, query = st.columns(3)
-    n_way = way.number_input("Ways", 2, 1000, start["n_way"], key="n_way", bind="query-params", help="Classes a task.")
-    n_shot = shot.number_input(
-        "Shots", 1, 1000, start["n_shot"], key="n_shot", bind="query-params", help="Labelled images a class."
-    )
-    n_query = query.number_input(
-        "Queries", 1, 1000, start["n_query"], key="n_query", bind="query-params", help="Images to name, a class."
-    )
-    beside = None
-    if semantic:
-        beside = st.selectbox(
-            "In one run",
-            list(BESIDE),
-            key="beside",
-            bind="query-params",
-            format_func=lambda name: BESIDE[name][0],
-            help="Semantic and uniform tasks beside each other are tables 1 (1 shot) and 2 (5 shots) of Bennequin et "
-            "al. (2022). The first look below is at the tasks chosen above.",
+    sampler = controls.pick_sampler(dataset, start["sampler"])
+    boxes, slider = st.container(), st.container()
+    more = st.popover("Sampler and seed", width="stretch")
+    with boxes:
+        places = controls.pairs()
+        settings = {"sampler": sampler, "split": split}
+        settings |= controls.pick_sampler_settings(
+            sampler,
+            len(dataset.split_class_ids(split)),
+            where=lambda name: next(places) if name == "n_way" else more,
+            n_way=start["n_way"],
         )
-    n_tasks = st.select_slider("Tasks in the run", N_TASKS, start["n_tasks"], key="n_tasks", bind="query-params")
-    settings = {"sampler": sampler or start["sampler"], "split": split, "n_way": n_way, "n_shot": n_shot}
-    settings |= {"n_query": n_query, "n_tasks": n_tasks}
-    with st.popover("Sampler and seed", width="stretch"):
-        if settings["sampler"] == "semantic":
-            settings["alpha"] = st.number_input(
-                "alpha: weight of closeness in meaning",
-                0.0,
-                10.0,
-                ALPHA.default,
-                0.05,
-                format="%.3f",
-                key="alpha",
-                bind="query-params",
-            )
-            settings["beta"] = st.number_input(
-                "beta: how evenly classes are used", 0.0, 1000.0, BETA.default, 10.0, key="beta", bind="query-params"
-            )
-        settings |= controls.pick_groups(dataset)
-        seed = st.number_input(
-            "Seed", 0, 10**6, 0, key="seed", bind="query-params", help="The same seed, the same tasks."
-        )
-    return {"sampler": settings, "seed": seed, "beside": BESIDE[beside][1] if beside else None}
+        if SAMPLERS[sampler].deals:
+            links.release("n_shot", "n_query")
+        else:
+            settings["n_shot"] = controls.pick(N_SHOT.but(default=start["n_shot"]), next(places))
+            settings["n_query"] = controls.pick(N_QUERY.but(default=start["n_query"]), next(places))
+    beside = str(BESIDE.default)
+    if SAMPLERS[sampler].deals or "semantic" not in draw.possible_samplers(dataset):
+        links.release(BESIDE.name)
+    else:
+        beside = controls.pick(BESIDE, slider)
+    settings["n_tasks"] = controls.pick(N_TASKS.but(title="Tasks in the run"), slider)
+    settings |= controls.pick_groups(dataset, more)
+    return {"sampler": settings, "seed": controls.pick(SEED, more), "beside": BESIDE_SHOTS.get(beside)}
 
 
 def _device() -> str:
@@ -337,12 +296,11 @@ def command(spec: Mapping[str, Any]) -> str:
         words += ["--testbed", spec["testbed"]]
     else:
         several = spec.get("samplers") or [spec["sampler"]]
-        shots = dict.fromkeys(str(sampler["n_shot"]) for sampler in several)
-        for name, value in several[0].items():
-            if len(several) == 1 or name not in ("sampler", "n_shot"):
-                words += evaluate.TASK_SETTINGS[name].words(value)
-        words += ["--side-by-side", ",".join(shots)] if len(several) > 1 else []
-        words += ["--seed", str(spec["seed"])]
+        recipe = draw.recipe_for(shell.load_dataset(spec["dataset"]), **several[0], seed=spec["seed"])
+        beside = ("sampler", "n_shot") if len(several) > 1 else ()  # what --side-by-side says
+        words += flags({name: value for name, value in recipe.said.items() if name not in beside}, draw.KNOWN)
+        shots = dict.fromkeys(str(sampler["n_shot"]) for sampler in several if beside)
+        words += ["--side-by-side", ",".join(shots)] if beside else []
     return shlex.join([*words, "--device", spec["device"]])
 
 
@@ -388,8 +346,9 @@ def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
     """A real, small evaluation of the chosen methods: headline, figure, mistakes. False when it is impossible."""
     stamp = datasets.stamp(dataset.name)
     part = json.dumps(_task_part(spec))
-    asked = spec.get("sampler")
-    if asked and not access.fits(LOOK_TASKS, LOOK_TASKS * asked["n_way"] * (asked["n_shot"] + asked["n_query"])):
+    asked = spec.get("sampler", {})
+    per_task = asked.get("n_way", 1) * (asked.get("n_shot", 0) + asked.get("n_query", 0))
+    if asked and not access.fits(LOOK_TASKS, LOOK_TASKS * per_task):
         return False
     try:
         testbed = _testbed(dataset.name, stamp, part)
@@ -489,18 +448,11 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed) 
 
 def _offer_feasible(dataset: Dataset, spec: Mapping[str, Any]) -> None:
     """A button that sets what does fit."""
-    if not spec.get("sampler"):
+    asked = {name: spec.get("sampler", {}).get(name) for name in ("n_way", "n_shot", "n_query")}
+    if None in asked.values():
         return
-    asked = spec["sampler"]
-    fits = evaluate.feasible_sampler(
-        dataset,
-        spec["backbones"][0],
-        asked["split"],
-        n_way=asked["n_way"],
-        n_shot=asked["n_shot"],
-        n_query=asked["n_query"],
-    )
-    changes = {name: fits[name] for name in ("n_way", "n_shot", "n_query") if fits[name] != asked[name]}
+    fits = evaluate.feasible_sampler(dataset, spec["backbones"][0], spec["sampler"]["split"], **asked)
+    changes = {name: fits[name] for name, value in asked.items() if fits[name] != value}
     if changes:
         words = plain(", ".join(f"{name} {value}" for name, value in changes.items()))
         st.button(f"Use what fits: {words}", on_click=st.session_state.update, args=(changes,), type="primary")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import comb
 from typing import Any
 
@@ -12,20 +13,67 @@ from fsviz.errors import FsvizError
 from fsviz.figures import tasks as figures
 from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Dataset, Testbed
-from fsviz.sampling import testbeds
+from fsviz.sampling import SAMPLERS, testbeds
+from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting
 from fsviz.studies import draw
 from fsviz.studies import semantic_sampling as study
-from fsviz.taxonomy import DISTANCES, Dag, Distance, maps
+from fsviz.studies.draw import SHOTS, Recipe
+from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 from fsviz.ui.parts import access, cached, controls, shell
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
 
 HISTOGRAM = "coarsity_histogram"
-N_TASKS = [100, 500, 1000, 2000, 5000, 10_000, 20_000]
 N_EXAMPLES = 5
 MOST_WORK = 1.7e9  # classes x ways x tasks: about five seconds on one core
+MOST_DEALT = 2000  # tasks of a sampler that deals images itself
 MOST_ROWS = 12  # classes of a task shown with images
+COMPARE = Setting("compare", "Compare", "Draw the tasks of a second setting beside the first.", "flag", False)
+QUANTILE = Setting(
+    "quantile",
+    "Quantile of coarsity (%)",
+    "0 is the finest task of the testbed, 50 the median, 100 the coarsest.",
+    "int",
+    5,
+    0,
+    100,
+)
 MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": "application/json"}
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes that tasks are drawn from, and how far apart they are (distance "" where nothing is known of it)."""
+
+    dataset: Dataset
+    split: str
+    distance: str = ""
+    dag: str = str(DAG.default)
+    backbone: str = ""
+
+    @property
+    def n(self) -> int:
+        return len(self.dataset.split_class_ids(self.split))
+
+    @property
+    def names(self) -> list[str]:
+        return controls.class_names(self.dataset, self.split)
+
+    @property
+    def distances(self) -> np.ndarray | None:
+        if not self.distance:
+            return None
+        return cached.distances(self.dataset, self.split, self.distance, self.dag, self.backbone)
+
+    @property
+    def graph(self) -> Dag | None:
+        if self.dataset.taxonomy is None:
+            return None
+        return cached.graph(self.dataset, self.split, self.dag)
+
+    def recipe(self, **settings: object) -> Recipe:
+        how = {"distance": self.distance or None, "dag": self.dag, "backbone": self.backbone}
+        return draw.recipe_for(self.dataset, split=self.split, **how, **settings)
 
 
 def show(dataset: Dataset) -> None:
@@ -37,219 +85,166 @@ def show(dataset: Dataset) -> None:
         )
         return
     _warm_up()
+    classes = Classes(dataset, split)
     if draw.possible_distances(dataset):
-        distance, dag, backbone = controls.pick_distance(dataset)
-        cached.distances(dataset, split, distance, dag, backbone)  # with its own message while it works
-        _live(dataset, split, distance, dag, backbone)
+        classes = Classes(dataset, split, *controls.pick_distance(dataset))
+        _ = classes.distances  # with its own message while it works
     else:
-        _uniform_only(dataset, split)
+        st.info(
+            f"**{plain(dataset.title)} has no taxonomy** and no features, so how far apart its classes are is not "
+            "known. Give your own copy a taxonomy or extract features on the page Add images.",
+            icon="🧩",
+        )
+    _live(classes)
     access.deny("upload")
     if access.may("upload"):
         _bring_testbed(dataset, split)
 
 
 @st.fragment
-def _live(dataset: Dataset, split: str, distance: str, dag: str, backbone: str | None) -> None:
+def _live(classes: Classes) -> None:
     """Everything that follows the sliders: they rerun this part of the page only."""
     try:
-        _show_live(dataset, split, distance, dag, backbone)
+        _show_live(classes)
     except FsvizError as error:
         st.error(plain(str(error)), icon="⚠️")
 
 
-@st.fragment
-def _uniform_only(dataset: Dataset, split: str) -> None:
-    """Without a taxonomy and features nothing is known of closeness; tasks can still be drawn uniformly and kept."""
-    st.info(
-        f"**{plain(dataset.title)} has no taxonomy** and no features, so how far apart its classes are is not known "
-        "and tasks can only be drawn uniformly. Give your own copy a taxonomy or extract features on the page Add "
-        "images.",
-        icon="🧩",
-    )
-    try:
-        side, charts = st.columns([1, 4], gap="medium")
-        with side:
-            n_way = _way_slider(len(dataset.split_class_ids(split)), "")
-            setting = {"split": split, "sampler": "uniform", "n_way": n_way, **_shared_controls()}
-        bed = get_testbed(dataset, **setting)
-        with charts:
-            _balance(dataset, split, "shortest_path", {"uniform": bed}, {"uniform": "Uniform sampling"})
-            names = controls.class_names(dataset, split)
-            place = dict(zip(dataset.split_class_ids(split).tolist(), names, strict=True))
+def _show_live(classes: Classes) -> None:
+    headline = st.container()
+    side, charts = st.columns([1, 4], gap="medium")
+    with side:
+        recipes = _recipes(classes)
+    if any(_is_too_much(classes, recipe) for recipe in recipes.values()):
+        return
+    beds = {name: _testbed(classes, recipe) for name, recipe in recipes.items()}
+    titles = {name: _title(recipe, name == "second") for name, recipe in recipes.items()}
+    if classes.distance:
+        with headline:
+            _headline(classes.dataset, beds)
+    with charts:
+        if classes.distance:
+            _histograms(beds, titles, classes.n)
+        _balance(classes, beds, titles)
+        if not classes.distance:
             st.markdown("**The first task of the testbed**")
-            _class_rows(dataset, bed.tasks.class_ids[0], [place[int(c)] for c in bed.tasks.class_ids[0]])
-        _save(dataset, split, {"uniform": bed}, {"uniform": "Uniform sampling"}, {"uniform": setting})
-    except FsvizError as error:
-        st.error(plain(str(error)), icon="⚠️")
+            _class_rows(classes, next(iter(beds.values())).tasks.class_ids[0])
+    if classes.distance:
+        _browser(classes, beds, titles)
+    _save(classes, beds, titles, recipes)
 
 
-def _class_rows(dataset: Dataset, class_ids: np.ndarray, names: list[str], notes: list[str] | None = None) -> None:
+def _recipes(classes: Classes) -> dict[str, Recipe]:
+    """What the controls ask for: tasks drawn uniformly to compare with, the chosen ones, and perhaps a second setting.
+
+    Named "uniform", "chosen" and "second"; where the chosen sampler is the uniform one, it is there once.
+    """
+    distance = classes.distance or str(DISTANCE.default)
+    sampler = controls.pick_sampler(classes.dataset, "semantic", distance)
+    own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True)
+    n_tasks = controls.pick(N_TASKS.but(default=1000 if SAMPLERS[sampler].deals else 5000))
+    shared = {"n_tasks": n_tasks, "seed": controls.pick(SEED)}
+    chosen = classes.recipe(sampler=sampler, **own, **shared)
+    recipes = {"chosen": chosen}
+    if sampler == "uniform":
+        recipes = {"uniform": chosen}
+    elif classes.distance:
+        n_way = own.get("n_way", min(5, classes.n))
+        recipes = {"uniform": classes.recipe(sampler="uniform", n_way=n_way, **shared), **recipes}
+    if classes.distance and controls.pick(COMPARE):
+        second = {"suffix": "_2", "more": " (second)"}
+        sampler = controls.pick_sampler(classes.dataset, "semantic", distance, **second)
+        alpha = DISTANCES[distance].alpha_most / 2
+        own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, alpha=alpha, **second)
+        recipes["second"] = classes.recipe(sampler=sampler, **own, **shared)
+    return recipes
+
+
+def _title(recipe: Recipe, second: bool) -> str:
+    """What a testbed is called beside others."""
+    words = {"alpha": "α {:g}", "beta": "β {:g}", "n_way": "{}-way", "max_way": "up to {} ways"}
+    told = [words[name].format(value) for name, value in recipe.settings.items() if name in words]
+    return ", ".join([f"{'Compared: ' if second else ''}{SAMPLERS[recipe.sampler].title}", *told])
+
+
+def _is_too_much(classes: Classes, recipe: Recipe) -> bool:
+    """Draws that would take longer than a page should are left to a terminal."""
+    ways = recipe.settings.get("n_way", recipe.settings.get("max_way", 1))
+    most = min(MOST_WORK, access.limit("draws"))
+    dealt = recipe.n_tasks if SAMPLERS[recipe.sampler].deals else 0
+    if classes.n * ways * recipe.n_tasks <= most and dealt <= min(MOST_DEALT, 5 * access.limit("tasks")):
+        return False
+    st.info(
+        f"{recipe.n_tasks:,} such tasks out of {classes.n:,} classes take too long to follow a slider. Lower the "
+        "number of tasks or of classes per task, or draw them in a terminal:",
+        icon="⏳",
+    )
+    st.code(recipe.command(), language="bash", wrap_lines=True)
+    return True
+
+
+def _class_rows(classes: Classes, class_ids: np.ndarray, notes: list[str] | None = None) -> None:
     """A few images of each class of a task, or its names where there are none."""
-    if not dataset.has_pixels:
+    class_ids = class_ids[class_ids != PAD]
+    names = _names_of(classes, class_ids)
+    if not classes.dataset.has_pixels:
         st.markdown(", ".join(plain(name) for name in names))
         return
-    images = study.example_images(dataset, class_ids[:MOST_ROWS], 5)
+    images = study.example_images(classes.dataset, class_ids[:MOST_ROWS], 5)
     rows = [
         Row(names[i], tuple(Tile(int(image)) for image in images[i] if image != PAD), notes[i] if notes else "")
         for i in range(len(images))
     ]
-    task_rows(dataset, rows, key="task_images", tile_px=72)
+    task_rows(classes.dataset, rows, key="task_images", tile_px=72)
     if len(class_ids) > MOST_ROWS:
         st.caption(f"The first {MOST_ROWS} of {len(class_ids)} classes.")
 
 
-def _show_live(dataset: Dataset, split: str, distance: str, dag: str, backbone: str | None) -> None:
-    common = {"split": split, "distance": distance, "dag": dag, "backbone": backbone}
-    headline = st.container()
-    side, charts = st.columns([1, 4], gap="medium")
-    with side:
-        shared, first, second = _controls(dataset, split, distance)
-    settings: dict[str, dict[str, Any]] = {
-        "uniform": common | shared | {"sampler": "uniform", "n_way": first["n_way"]},
-        "semantic": common | shared | first | {"sampler": "semantic"},
-    }
-    if second:
-        settings["second"] = common | shared | second | {"sampler": "semantic"}
-    for setting in settings.values():
-        if _is_too_much(dataset, setting):
-            return
-    beds = {name: get_testbed(dataset, **setting) for name, setting in settings.items()}
-    titles = {
-        "uniform": "Uniform sampling",
-        "semantic": f"Semantic sampling, α {first['alpha']:g}, β {first['beta']:g}",
-    }
-    if second:
-        titles["second"] = f"Compared: α {second['alpha']:g}, β {second['beta']:g}, {second['n_way']:d}-way"
-    with headline:
-        _headline(dataset, beds)
-    with charts:
-        _histograms(beds, titles, len(dataset.split_class_ids(split)))
-        _balance(dataset, split, dag, beds, titles)
-    _browser(dataset, split, distance, dag, backbone, beds, titles)
-    _save(dataset, split, beds, titles, settings)
-
-
-def _is_too_much(dataset: Dataset, setting: dict[str, Any]) -> bool:
-    """Draws that would take longer than a page should are left to a terminal."""
-    n_classes = len(dataset.split_class_ids(setting["split"]))
-    if n_classes * setting["n_way"] * setting["n_tasks"] <= min(MOST_WORK, access.limit("draws")):
-        return False
-    st.info(
-        f"{setting['n_tasks']:,} tasks of {setting['n_way']:,} out of {n_classes:,} classes take too long to follow a "
-        "slider. Lower the number of tasks or of classes a task, or draw them in a terminal:",
-        icon="⏳",
-    )
-    st.code(draw.recipe_for(dataset, **setting).command(), language="bash", wrap_lines=True)
-    return True
-
-
-def _controls(dataset: Dataset, split: str, distance: str) -> tuple[dict, dict, dict | None]:
-    kind = DISTANCES[distance]
-    n_classes = len(dataset.split_class_ids(split))
-    suffix = "" if distance == "jiang_conrath" else f"_{distance}"
-    first = _sliders(kind, n_classes, suffix)
-    shared = _shared_controls()
-    second = None
-    if st.toggle("Compare", key="compare", bind="query-params"):
-        second = _sliders(kind, n_classes, f"{suffix}_2", " (second)", alpha=kind.alpha_most / 2)
-    return shared, first, second
-
-
-def _shared_controls() -> dict[str, int]:
-    return {
-        "n_tasks": st.select_slider("Number of tasks", N_TASKS, 5000, key="n_tasks", bind="query-params"),
-        "seed": int(
-            st.number_input(
-                "Seed", 0, 2**31 - 1, 0, key="seed", bind="query-params", help="The same seed draws the same tasks."
-            )
-        ),
-    }
-
-
-def _way_slider(n_classes: int, suffix: str, word: str = "") -> int:
-    most = min(100, n_classes)
-    _forget_outside(f"n_way{suffix}", 2, most)
-    return st.slider(
-        f"Classes a task (n-way){word}",
-        2,
-        most,
-        5 if n_classes >= 8 else max(2, n_classes // 2),  # with few classes, leave room for different tasks
-        key=f"n_way{suffix}",
-        bind="query-params",
-    )
-
-
-def _sliders(kind: Distance, n_classes: int, suffix: str, word: str = "", alpha: float | None = None) -> dict:
-    _forget_outside(f"alpha{suffix}", 0.0, kind.alpha_most)
-    return {
-        "alpha": st.slider(
-            f"Closeness α{word}",
-            0.0,
-            kind.alpha_most,
-            kind.alpha if alpha is None else alpha,
-            step=0.001 if kind.alpha_most <= 2 else 0.1,
-            format="%.3f" if kind.alpha_most <= 2 else "%.1f",
-            key=f"alpha{suffix}",
-            bind="query-params",
-            help="Two classes at distance D are drawn together with a weight of exp(-α D). At 0 meaning plays no role.",
-        ),
-        "beta": st.slider(
-            f"Balance β{word}",
-            0.0,
-            200.0,
-            100.0,
-            step=1.0,
-            format="%.0f",
-            key=f"beta{suffix}",
-            bind="query-params",
-            help="A class is weighted by exp(-β occ / max occ): occ is one more than the number of tasks drawn so far "
-            "that hold it, max occ the largest occ of all classes. At 0 classes with many close relatives are drawn "
-            "more often.",
-        ),
-        "n_way": _way_slider(n_classes, suffix, word),
-    }
-
-
-def _forget_outside(key: str, least: float, most: float) -> None:
-    """Drops a setting kept from another dataset or distance that is impossible here."""
-    value = st.session_state.get(key)
-    if value is not None and not least <= value <= most:
-        st.session_state.pop(key)
+def _names_of(classes: Classes, class_ids: np.ndarray) -> list[str]:
+    order = classes.dataset.split_class_ids(classes.split)
+    place = dict(zip(order.tolist(), classes.names, strict=True))
+    return [place[int(class_id)] for class_id in class_ids]
 
 
 def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
-    uniform, semantic = beds["uniform"], beds["semantic"]
-    medians = {name: float(np.median(bed.tasks.measures["coarsity"])) for name, bed in beds.items()}
-    counts = study.class_counts(semantic, dataset)
-    columns = st.columns(4)
-    columns[0].metric(
+    uniform, bed = beds["uniform"], beds.get("chosen", beds["uniform"])
+    title = SAMPLERS[str(bed.recipe["sampler"])].title
+    medians = [float(np.median(b.tasks.measures["coarsity"])) for b in (uniform, bed)]
+    counts = study.class_counts(bed, dataset)
+    columns = iter(st.columns(4 if bed is not uniform else 2))
+    next(columns).metric(
         "Uniform median",
-        _number(medians["uniform"]),
+        _number(medians[0]),
         help="Median coarsity of uniform sampling. Half of the uniformly drawn tasks have a smaller coarsity.",
     )
-    columns[1].metric(
-        "Semantic median",
-        _number(medians["semantic"]),
-        help="Median coarsity of semantic sampling with these sliders.",
-        delta=f"{medians['semantic'] - medians['uniform']:+.3g} vs uniform",
-        delta_color="off",
-    )
-    columns[2].metric(
-        "Fine-grained",
-        f"{study.share_finer(semantic, uniform):.0%}",
-        help="Share of the semantic tasks that are as fine as the finest 5% of the uniform ones.",
-        delta="5% when uniform",
-        delta_color="off",
-        delta_arrow="off",
-    )
-    columns[3].metric(
-        "Tasks a class",
+    if bed is not uniform:
+        next(columns).metric(
+            f"{title} median",
+            _number(medians[1]),
+            help="Median coarsity of the tasks drawn with these settings.",
+            delta=f"{medians[1] - medians[0]:+.3g} vs uniform",
+            delta_color="off",
+        )
+        next(columns).metric(
+            "Fine-grained",
+            f"{study.share_finer(bed, uniform):.0%}",
+            help="Share of these tasks that are as fine as the finest 5% of the uniform ones.",
+            delta="5% when uniform",
+            delta_color="off",
+            delta_arrow="off",
+        )
+    next(columns).metric(
+        "Tasks per class",
         f"{counts.min():,} to {counts.max():,}",
-        help="From the rarest to the commonest class, in the semantic testbed as it will be saved.",
-        delta=f"{len(semantic.tasks) * semantic.tasks.n_way / len(counts):,.0f} when even",
+        help="From the rarest to the commonest class, in the testbed as it will be saved.",
+        delta=f"{counts.mean():,.0f} when even",
         delta_color="off",
         delta_arrow="off",
     )
+
+
+def _colour(name: str, bed: Testbed) -> str:
+    return figures.colour_of(str(bed.recipe["sampler"]), second=name == "second")
 
 
 def _histograms(beds: dict[str, Testbed], titles: dict[str, str], n_classes: int) -> None:
@@ -257,12 +252,12 @@ def _histograms(beds: dict[str, Testbed], titles: dict[str, str], n_classes: int
     panels = [
         figures.Panel(
             titles[name],
-            100 * bins.counts[name] / len(beds[name].tasks),
+            100 * bins.counts[name] / len(bed.tasks),
             bins.counts[name],
             bins.medians[name],
-            figures.colour_of("semantic" if name == "second" else name, second=name == "second"),
+            _colour(name, bed),
         )
-        for name in beds
+        for name, bed in beds.items()
     ]
     st.session_state["_bins"] = bins
     st.echarts_chart(
@@ -272,18 +267,19 @@ def _histograms(beds: dict[str, Testbed], titles: dict[str, str], n_classes: int
         on_select=_bar_clicked,
         alt="Histograms of the coarsity of tasks: " + "; ".join(f"{p.title}, median {p.median:.1f}" for p in panels),
     )
-    bed = beds["semantic"]
-    ways = bed.tasks.n_way
-    possible = comb(n_classes, ways)
-    repeats = (
-        f" Only {bed.recipe['n_distinct']:,} different sets of {ways:,} classes came up"
-        f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
-        if bed.recipe["n_distinct"] < len(bed.tasks)
-        else ""
-    )
+    bed = beds.get("chosen", beds["uniform"])
+    ways = bed.recipe.get("n_way")
+    repeats = ""
+    if bed.recipe["n_distinct"] < len(bed.tasks):
+        possible = comb(n_classes, ways) if ways else 1e6
+        repeats = (
+            f" Only {bed.recipe['n_distinct']:,} different sets of {f'{ways:,} ' if ways else ''}classes came up"
+            f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
+        )
+    dropped = " Twice as many are drawn and repeated class sets dropped." if ways else ""
     st.caption(
-        f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median. Twice as many are drawn and repeated "
-        f"class sets dropped.{repeats} Click a bar to see such tasks below."
+        f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{dropped}{repeats} Click a bar to see "
+        "such tasks below."
     )
 
 
@@ -303,25 +299,20 @@ def _forget_bar() -> None:
     st.session_state["_bar"] = None
 
 
-def _balance(dataset: Dataset, split: str, dag: str, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
-    order = cached.class_order(dataset, split, dag) if dataset.taxonomy is not None else None
-    names = controls.class_names(dataset, split)
-    order = np.arange(len(names)) if order is None else order
-    shares = {
-        titles[name]: 100 * study.class_counts(bed, dataset)[order] / len(bed.tasks) for name, bed in beds.items()
-    }
-    colours = {
-        titles[name]: figures.colour_of("semantic" if name == "second" else name, second=name == "second")
-        for name in beds
-    }
+def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
+    has_taxonomy = classes.dataset.taxonomy is not None
+    names = classes.names
+    order = cached.class_order(classes.dataset, classes.split, classes.dag) if has_taxonomy else np.arange(len(names))
+    counts = {name: study.class_counts(bed, classes.dataset)[order] for name, bed in beds.items()}
+    last = list(beds)[-1]
     st.markdown("**Is every class used equally often?**")
     st.echarts_chart(
         figures.plot_balance(
             [names[i] for i in order],
-            shares,
-            colours,
-            100 * beds[list(beds)[-1]].tasks.n_way / len(names),
-            dataset.taxonomy is not None,
+            {titles[name]: 100 * count / len(beds[name].tasks) for name, count in counts.items()},
+            {titles[name]: _colour(name, bed) for name, bed in beds.items()},
+            100 * float(counts[last].mean()) / len(beds[last].tasks),
+            has_taxonomy,
         ),
         key="class_balance",
         height=230,
@@ -330,20 +321,11 @@ def _balance(dataset: Dataset, split: str, dag: str, beds: dict[str, Testbed], t
     more = (
         " Raising β flattens it; dropping repeated tasks undoes a little of that, and this shows the testbed as kept."
     )
-    st.caption(
-        "A flat line means that every class is in as many tasks as the others." + (more if "semantic" in beds else "")
-    )
+    balanced = any("beta" in bed.recipe for bed in beds.values())
+    st.caption("A flat line means that every class is in as many tasks as the others." + (more if balanced else ""))
 
 
-def _browser(
-    dataset: Dataset,
-    split: str,
-    distance: str,
-    dag: str,
-    backbone: str | None,
-    beds: dict[str, Testbed],
-    titles: dict[str, str],
-) -> None:
+def _browser(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
     st.subheader("What do such tasks look like?", anchor=False)
     bar = _chosen_bar()
     if bar is not None and bar[0] >= len(beds):
@@ -371,23 +353,14 @@ def _browser(
             name = st.segmented_control(
                 "Testbed",
                 list(beds),
-                default="semantic",
+                default="chosen" if "chosen" in beds else "uniform",
                 required=True,
                 wrap=True,
-                format_func=lambda n: {"uniform": "uniform", "semantic": "semantic", "second": "second setting"}[n],
+                format_func=lambda n: "second setting" if n == "second" else titles.get(n, n).split(",")[0].lower(),
                 key="browse",
             )
-        bed = beds[name if name in beds else "semantic"]
-        quantile = middle.slider(
-            "Quantile of coarsity",
-            0,
-            100,
-            5,
-            format="%d%%",
-            key="quantile",
-            bind="query-params",
-            help="0% is the finest task of the testbed, 50% the median, 100% the coarsest.",
-        )
+        bed = beds[name if name in beds else "uniform"]
+        quantile = controls.pick(QUANTILE, middle, as_slider=True)
         examples = study.tasks_near_quantile(bed, quantile / 100, N_EXAMPLES)
     coarsity = bed.tasks.measures["coarsity"]
     with right:
@@ -403,22 +376,20 @@ def _browser(
             key="example",
         )
     task = examples[which if which is not None and which < len(examples) else 0]
-    _task(dataset, split, distance, dag, backbone, bed, int(task))
+    _task(classes, bed, int(task))
 
 
-def _task(dataset: Dataset, split: str, distance: str, dag: str, backbone: str | None, bed: Testbed, task: int) -> None:
+def _task(classes: Classes, bed: Testbed, task: int) -> None:
+    dataset, distances, graph = classes.dataset, classes.distances, classes.graph
     class_ids = bed.tasks.class_ids[task]
-    order = dataset.split_class_ids(split)
-    positions = np.searchsorted(order, class_ids)
-    names = controls.class_names(dataset, split)
-    shown = [names[p] for p in positions]
-    distances = cached.distances(dataset, split, distance, dag, backbone)
-    graph = cached.graph(dataset, split, dag) if dataset.taxonomy is not None else None
+    class_ids = class_ids[class_ids != PAD]
+    positions = np.searchsorted(dataset.split_class_ids(classes.split), class_ids)
+    shown = _names_of(classes, class_ids)
     inside = distances[np.ix_(positions, positions)]
     left, right = st.columns([3, 2], gap="medium")
     with left:
         if dataset.has_pixels:
-            _class_rows(dataset, class_ids, shown, [_mean_note(inside, i) for i in range(len(shown))])
+            _class_rows(classes, class_ids, [_mean_note(inside, i) for i in range(len(shown))])
         else:
             others = inside.sum(axis=1) / max(len(class_ids) - 1, 1)
             st.dataframe(
@@ -444,12 +415,12 @@ def _task(dataset: Dataset, split: str, distance: str, dag: str, backbone: str |
         if not dataset.has_pixels:
             _task_tree(graph, positions)
     with right:
+        name = DISTANCES[classes.distance].title
         st.plotly_chart(
-            taxonomy_figures.plot_task_distances(inside, shown, DISTANCES[distance].title, float(distances.max()), 380),
+            taxonomy_figures.plot_task_distances(inside, shown, name, float(distances.max()), 380),
             key="task_distances",
         )
         values = inside[np.triu_indices(len(class_ids), 1)]
-        name = DISTANCES[distance].title
         st.caption(
             f"Coarsity {_number(bed.tasks.measures['coarsity'][task])} is "
             + (
@@ -480,73 +451,47 @@ def _mean_note(inside: np.ndarray, row: int) -> str:
     return f"{mean:.{1 if inside.max() >= 2 else 2}f} from the others on average"
 
 
-def _save(
-    dataset: Dataset,
-    split: str,
-    beds: dict[str, Testbed],
-    titles: dict[str, str],
-    settings: dict[str, dict[str, Any]],
-) -> None:
+def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], recipes: dict[str, Recipe]) -> None:
     st.subheader("Keep these tasks as a testbed", anchor=False)
     st.caption("A testbed is a saved, ordered list of tasks with the recipe that drew it: every method sees the same.")
-    smallest = study.smallest_class(dataset, split)
     if st.session_state.get("keep") not in beds:
         st.session_state.pop("keep", None)
     which_column, shot_column, query_column, name_column = st.columns([3, 2, 2, 4], vertical_alignment="bottom")
-    which = which_column.selectbox(
-        "Tasks", list(beds), index=min(1, len(beds) - 1), format_func=lambda n: titles[n].split(",")[0], key="keep"
-    )
-    most = 0 if smallest is None else max(smallest - 1, 0)
-    _forget_outside("n_shot", 0, most)
-    n_shot = shot_column.number_input(
-        "Support images a class",
-        0,
-        max(most, 0),
-        min(1, most),
-        key="n_shot",
-        disabled=most == 0,
-        help="n-shot. 0 keeps the classes only."
-        + (
-            " The image counts of this dataset are not known, so only classes can be drawn." if smallest is None else ""
-        ),
-    )
-    room = max((smallest or 1) - int(n_shot), 1)
-    _forget_outside("n_query", 1, room)
-    n_query = query_column.number_input(
-        "Query images a class", 1, room, min(10, room), key="n_query", disabled=n_shot == 0
-    )
-    setting = settings[which] | {"n_shot": int(n_shot), "n_query": int(n_query) if n_shot else None}
-    setting |= controls.pick_groups(dataset)
-    recipe = draw.recipe_for(dataset, **setting)
-    suggested = recipe.name
-    name = name_column.text_input("Name", placeholder=suggested, key="testbed_name").strip() or suggested
+    start = list(beds).index("chosen") if "chosen" in beds else 0
+    which = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.get, key="keep")
+    recipe = _with_images(classes, recipes[which], shot_column, query_column)
+    name = name_column.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
+    has_images = "n_shot" in recipe.settings or SAMPLERS[recipe.sampler].deals
     buttons = st.columns(4)
     access.deny("save")
     words = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
     if access.may("save") and buttons[0].button("Save testbed", **words):
         try:
-            bed = _drawn(dataset, setting, name)
-            path = access.do("save", testbeds.save_testbed, bed, number=name == suggested)
-            st.success(f"Saved **{plain(name)}** ({len(beds[which].tasks):,} tasks) to {plain(path)}.", icon="✅")
+            testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
+            _, said = access.do("save", draw.keep, testbed, number=name == recipe.name)
+            st.success(f"{plain(said)} {len(testbed.tasks):,} tasks, for the page Evaluate.", icon="✅")
         except FsvizError as error:
             st.error(plain(str(error)), icon="⚠️")
-    n_images = len(beds[which].tasks) * beds[which].tasks.n_way * (int(n_shot) + int(n_query))
+    tasks = beds[which].tasks
+    per_class = tasks.support.shape[2] + tasks.query.shape[2] if tasks.has_images else 0
+    per_class += sum(recipe.settings.get(setting, 0) for setting in draw.IMAGES)
+    n_images = tasks.class_ids.size * per_class
     if n_images > access.limit("exported"):
         st.caption(f"🔒 {n_images:,} images are too many for a file that visitors of this shared server may ask for.")
-    for column, kind in zip(buttons[1:] if n_images <= access.limit("exported") else (), ("parquet", "csv", "json")):
+    for column, kind in zip(buttons[1:] if n_images <= access.limit("exported") else (), testbeds.FORMATS):
         column.download_button(
             kind.upper() if kind != "parquet" else "Parquet",
-            lambda kind=kind: testbeds.export(_drawn(dataset, setting, name), dataset, kind),
+            lambda kind=kind: _file(classes, recipe, name, kind),
             file_name=f"{name}.{kind}",
             mime=MIME[kind],
             key=f"download_{kind}",
             on_click="ignore",
             icon="⬇️",
             width="stretch",
-            disabled=kind == "json" and n_shot == 0,
+            disabled=kind == "json" and not has_images,
             help={
-                "parquet": "The native format: one row a task, the recipe inside.",
-                "csv": "One row an image: task, variance (the coarsity), labels, image_id, support.",
+                "parquet": "The native format: one row per task, the recipe inside.",
+                "csv": "One row per image: task, variance (the coarsity), labels, image_id, support.",
                 "json": "Paths of the support and query images of each task; needs images.",
             }[kind],
         )
@@ -554,15 +499,25 @@ def _save(
     st.code(recipe.command(f"{name}.parquet"), language="bash", wrap_lines=True)
 
 
-def _drawn(dataset: Dataset, setting: dict[str, Any], name: str) -> Testbed:
-    """The testbed with its images, to be saved or sent."""
-    return draw.sample(dataset, **setting, name=name, distances=_known_distances(dataset, setting))
+def _with_images(classes: Classes, recipe: Recipe, shot_column: Any, query_column: Any) -> Recipe:
+    """The recipe with as many images per class as asked for, of those that the smallest class has."""
+    smallest = study.smallest_class(classes.dataset, classes.split) or 1
+    deals = SAMPLERS[recipe.sampler].deals
+    most = min(SHOTS.high, smallest - 1)
+    unknown = "" if smallest > 1 else " How many images its classes have is not known, so only classes can be drawn."
+    setting = SHOTS.but(title="Support per class", high=most, default=min(1, most), help=SHOTS.help + unknown)
+    n_shot = controls.pick(setting, shot_column, disabled=deals or most == 0)
+    room = max(smallest - n_shot, 1)
+    setting = N_QUERY.but(high=min(N_QUERY.high, room), default=min(N_QUERY.default, room))
+    n_query = controls.pick(setting, query_column, disabled=deals or n_shot == 0)
+    dealt = {} if deals or not n_shot else {"n_shot": n_shot, "n_query": n_query}
+    groups = controls.pick_groups(classes.dataset) if deals or n_shot else {}
+    return draw.recipe_for(classes.dataset, **{**recipe.values, **dealt, **groups})
 
 
-def _known_distances(dataset: Dataset, setting: dict[str, Any]) -> np.ndarray | None:
-    if not draw.possible_distances(dataset):
-        return None
-    return cached.distances(dataset, setting["split"], setting["distance"], setting["dag"], setting["backbone"])
+def _file(classes: Classes, recipe: Recipe, name: str, kind: str) -> bytes:
+    testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
+    return testbeds.export(testbed, classes.dataset, kind)
 
 
 def _bring_testbed(dataset: Dataset, split: str) -> None:
@@ -591,17 +546,13 @@ def _number(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
 
 
-# Cached wrappers -------------------------------------------------------------------------------------------------
-
-
-def get_testbed(dataset: Dataset, **setting: Any) -> Testbed:
-    return _testbed(dataset, tuple(sorted(setting.items())))
-
-
 @cached.remember("Drawing tasks", 24)
-def _testbed(dataset: Dataset, setting: tuple[tuple[str, Any], ...]) -> Testbed:
-    chosen = dict(setting)
-    return draw.sample(dataset, **chosen, distances=_known_distances(dataset, chosen))
+def _drawn(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
+    return draw.draw(dataset, recipe, distances=_distances)
+
+
+def _testbed(classes: Classes, recipe: Recipe) -> Testbed:
+    return _drawn(classes.dataset, recipe, classes.distances)
 
 
 @cached.remember("Loading the samplers")

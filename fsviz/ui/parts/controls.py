@@ -1,50 +1,155 @@
-"""Controls that several pages share, each kept in the link."""
+"""Widgets of settings: one function draws any of them, and the groups of them that several pages share."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import streamlit as st
 
-from fsviz import features, taxonomy
+from fsviz import features
 from fsviz.records import Dataset
+from fsviz.sampling import SAMPLER, SAMPLERS
+from fsviz.settings import Setting, Value
 from fsviz.studies import draw
-from fsviz.ui.parts.shell import plain
+from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
+from fsviz.text import plain
+from fsviz.ui.parts import links
 
 
-def pick_distance(dataset: Dataset) -> tuple[str, str, str | None]:
-    """Distance, paths of the taxonomy and backbone, in the sidebar; shared by the Taxonomy and Tasks pages."""
+def pick(
+    setting: Setting,
+    where: Any = st,
+    *,
+    key: str = "",
+    as_slider: bool = False,
+    about: str = "",
+    told: str = "",
+    disabled: bool = False,
+) -> Any:
+    """Draws a setting and returns its value, which is in the link under `key` (the setting's name by default).
+
+    as_slider  a slider instead of a box with a number
+    about      what the value belongs to: when that changes, the setting starts over
+    told       help in Markdown instead of the setting's own
+    """
+    key = key or setting.name
+    value = links.value_of(setting, key, about)
+    common = {"label": plain(setting.title), "key": key, "help": told or plain(setting.help), "disabled": disabled}
+    if setting.kind == "choice":
+        titles = setting.choices
+        picked = where.selectbox(**common, options=list(titles), format_func=lambda name: titles.get(name, name))
+    elif setting.kind == "flag":
+        picked = where.toggle(**common)
+    elif setting.kind == "text":
+        picked = where.text_input(**common)
+    elif setting.stops:
+        stops = {stop for stop in setting.stops if setting.low <= stop <= setting.high}
+        words = "{:,}" if setting.kind == "int" else "{:g}"
+        picked = where.select_slider(**common, options=sorted({*stops, value}), format_func=words.format)
+    else:
+        picked = _number(setting, where, common, as_slider, links.end_of(key))
+    return setting.check(picked)
+
+
+def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: bool, end: float) -> int | float:
+    number = int if setting.kind == "int" else float
+    step = setting.step or (1 if number is int else abs(setting.default) / 10 or 0.01)
+    decimals = max(0, -math.floor(math.log10(setting.step))) if setting.step else 3
+    small = setting.step is None and abs(setting.default) < 0.01
+    shown = "%d" if number is int else "%.2e" if small else f"%.{decimals}f"
+    limits = {"min_value": number(setting.low), "step": number(step), "format": shown}
+    if as_slider:
+        return where.slider(**common, **limits, max_value=number(end))
+    most = None if math.isinf(setting.high) else number(setting.high)
+    return where.number_input(**common, **limits, max_value=most)
+
+
+# Groups ----------------------------------------------------------------------------------------------------------
+
+
+def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
+    """Distance, paths of the taxonomy and backbone ("" where none is compared), in the sidebar."""
     possible = draw.possible_distances(dataset)
-    if st.session_state.get("distance") not in possible:
-        st.session_state.pop("distance", None)
+    told = "\n\n".join(f"**{DISTANCES[name].title}**: {DISTANCES[name].what}" for name in possible)
+    choices = {name: DISTANCES[name].title for name in possible}
     with st.sidebar:
-        distance = st.selectbox(
-            "Distance between classes",
-            possible,
-            key="distance",
-            bind="query-params",
-            help="\n\n".join(
-                f"**{plain(name)}** ({plain(kind.title)}): {plain(kind.what)}"
-                for name, kind in taxonomy.DISTANCES.items()
-            ),
-        )
-        backbone = None
-        if distance == "features":
-            backbone = st.selectbox("Backbone", features.available(dataset), key="backbone", bind="query-params")
-        dag = st.session_state.get("dag", "shortest_path")
-        if dataset.taxonomy is not None:
-            dag = st.selectbox(
-                "Paths of the taxonomy",
-                list(taxonomy.DAG_MODES),
-                key="dag",
-                bind="query-params",
-                help="A concept may have several parents. The paper keeps the shortest path from the root to each "
-                "class; with all paths, classes with several parents come a little closer.",
-            )
-        if dataset.n_images is None and taxonomy.DISTANCES[distance].by_counts:
+        distance = pick(DISTANCE.but(choices=choices, default=possible[0]), told=told)
+        backbone = ""
+        if DISTANCES[distance].needs == "features":
+            backbone = pick_backbone(features.available(dataset), help=draw.BACKBONE.help)
+        dag = pick(DAG) if dataset.taxonomy is not None else str(DAG.default)
+        if dataset.n_images is None and DISTANCES[distance].by_counts:
             st.caption(
                 f"How many images the classes of {plain(dataset.title)} have is not known here, so each counts as one: "
                 "distances and coarsity differ from those of a paper that counts images."
             )
     return distance, dag, backbone
+
+
+def pick_backbone(known: list[str], help: str) -> str:
+    return pick(draw.BACKBONE.but(kind="choice", choices={name: name for name in known}, default=known[0], help=help))
+
+
+def pick_sampler(
+    dataset: Dataset, default: str, distance: str = str(DISTANCE.default), suffix: str = "", more: str = ""
+) -> str:
+    """How tasks are drawn, of what the dataset can give with this distance; `more` ends the title."""
+    possible = draw.possible_samplers(dataset, distance)
+    setting = SAMPLER.but(
+        title=f"{SAMPLER.title}{more}",
+        choices={name: SAMPLERS[name].title for name in possible},
+        default=default if default in possible else possible[0],
+    )
+    told = "\n\n".join(f"**{SAMPLERS[name].title}**: {SAMPLERS[name].what}" for name in possible)
+    return pick(setting, key=f"sampler{suffix}", told=told)
+
+
+def pick_sampler_settings(
+    sampler: str,
+    n_classes: int,
+    distance: str = str(DISTANCE.default),
+    *,
+    where: Callable[[str], Any] = lambda name: st,
+    sliders: bool = False,
+    suffix: str = "",
+    more: str = "",
+    **defaults: Value,
+) -> dict[str, Value]:
+    """The sampler's own settings, by name; those of other samplers leave the link. `where` places them by name."""
+    values = {}
+    for setting in SAMPLERS[sampler].settings:
+        about = ""
+        if setting.name in ("n_way", "min_way"):
+            setting = setting.but(high=min(setting.high, n_classes), default=min(setting.default, n_classes))
+        if setting.name == "n_way" and n_classes < 8:  # with few classes, leave room for different tasks
+            setting = setting.but(default=max(2, n_classes // 2))
+        if setting.name == "alpha":
+            kind, about = DISTANCES[distance], distance
+            step = 0.001 if kind.alpha_most <= 2 else 0.1
+            setting = setting.but(default=kind.alpha, usual=kind.alpha_most, step=step)
+        setting = setting.but(title=f"{setting.title}{more}", default=defaults.get(setting.name, setting.default))
+        values[setting.name] = pick(
+            setting,
+            where(setting.name),
+            key=f"{setting.name}{suffix}",
+            as_slider=sliders,
+            about=about,
+        )
+    links.release(*(f"{name}{suffix}" for name in draw.OWN if name not in values))
+    return values
+
+
+def pick_groups(dataset: Dataset, where: Any = st) -> dict[str, Value]:
+    """Whether copies and frames stay on one side of a task, asked where there are groups; {} where there are none."""
+    return {"keep_groups": pick(draw.KEEP_GROUPS, where)} if dataset.image_groups() is not None else {}
+
+
+def pairs() -> Iterator[Any]:
+    """Places for small widgets, two in a row, their boxes on one line."""
+    while True:
+        yield from st.columns(2, vertical_alignment="bottom")
 
 
 def class_names(dataset: Dataset, split: str) -> list[str]:
@@ -53,12 +158,3 @@ def class_names(dataset: Dataset, split: str) -> list[str]:
     names = table["class_name"].astype(str)
     twice = names.duplicated(keep=False)
     return names.where(~twice, names + " (" + table["node"].astype(str) + ")").tolist()
-
-
-def pick_groups(dataset: Dataset) -> dict[str, bool]:
-    """Whether copies and frames stay on one side of a task, asked where there are groups; {} where there are none."""
-    if dataset.image_groups() is None:
-        return {}
-    setting = draw.KEEP_GROUPS
-    kept = st.toggle(setting.title, True, key=setting.name, bind="query-params", help=setting.help)
-    return {setting.name: bool(kept)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import streamlit as st
 from fsviz import datasets, text
 from fsviz.errors import FsvizError, UnknownName
 from fsviz.records import Dataset
-from fsviz.ui.parts import access
+from fsviz.ui.parts import access, links
 
 ROOT = Path(__file__).resolve().parents[3]
 DEFAULT_DATASET = "demo"
@@ -130,7 +129,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     st.set_page_config(page_title=f"fsviz · {question}", page_icon=icon, layout="wide")
     st.html(_STYLE)
     access.enter()
-    _drop_endless_numbers()
+    links.arrive(question)
     asked = dict(st.query_params)
     _navigation()
     try:
@@ -140,7 +139,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
         _say_once()
         with access.turn():
             yield dataset
-        _name_ignored_settings(asked)
+        links.name_ignored(asked)
     except FsvizError as error:
         st.error(plain(str(error)), icon="⚠️")
 
@@ -278,9 +277,7 @@ def plain(value: Any) -> str:
     return text.plain(access.without_paths(str(value)))
 
 
-def notice(text: str) -> None:
-    """Says one sentence below the title on the next run, whatever page it is."""
-    st.session_state["_notice"] = text
+notice = links.notice
 
 
 def _say_once() -> None:
@@ -298,47 +295,6 @@ def _navigation() -> None:
             st.page_link(entry.file, label=entry.label, icon=entry.icon, help=entry.question, query_params=chosen)
         access.sign()
         st.divider()
-
-
-def _drop_endless_numbers() -> None:
-    """Takes infinite numbers (1e400) out of the link before a widget is given one: Streamlit would end in an error."""
-    endless = {name: value for name, value in st.query_params.items() if _is_endless(value)}
-    if endless:
-        told = ", ".join(f"{name}={value[:40]}" for name, value in endless.items())
-        notice(f"This link's setting {told} is larger than any number, and was left out. Choose a value on the page.")
-        for name in endless:
-            del st.query_params[name]
-        st.rerun()
-
-
-def _is_endless(text: str) -> bool:
-    try:
-        return math.isinf(float(text))
-    except ValueError:
-        return False
-
-
-def _name_ignored_settings(asked: Mapping[str, str]) -> None:
-    """One sentence for settings of the link that are unknown here or were impossible."""
-    ignored = []
-    for name, value in asked.items():
-        if name == "dataset" or name.startswith("embed"):
-            continue
-        if name not in st.session_state or not _same(st.session_state[name], value):
-            ignored.append(plain(f"{name}={str(value)[:40]}"))
-    if ignored and st.session_state.get("_ignored") != ignored:
-        st.session_state["_ignored"] = ignored
-        st.toast(f"This link's setting {', '.join(ignored)} is not possible here and was left out.", icon="⚠️")
-
-
-def _same(have: Any, asked: str) -> bool:
-    """Does a widget's value say what the link asked for? Lists and dates are taken on trust."""
-    if not isinstance(have, str | int | float | bool) or have is None:
-        return have is not None
-    try:
-        return abs(float(have) - float(asked)) < 1e-9
-    except ValueError:
-        return str(have).lower() == asked.lower()
 
 
 _STYLE = """

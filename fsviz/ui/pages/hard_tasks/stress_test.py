@@ -10,15 +10,18 @@ import streamlit as st
 from fsviz import features, jobs
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
+from fsviz.settings import Setting
 from fsviz.studies import stress
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.text import code
 from fsviz.ui.pages.hard_tasks import results
-from fsviz.ui.pages.hard_tasks.settings import number
-from fsviz.ui.parts import access
+from fsviz.ui.parts import access, controls
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain
+
+FULL_TASKS = Setting("full_tasks", "Tasks", "Tasks that the whole backbone is finetuned on.", "int", 5, 1, 100)
+FULL_STEPS = Setting("full_steps", "Steps per task", "Training steps per task.", "int", 20, 1, 200)
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
@@ -123,8 +126,7 @@ def _full_finetuning(dataset: Dataset, spec: Mapping[str, Any]) -> None:
             st.info("None of the chosen backbones can be loaded by its name alone, which full finetuning needs.")
             return
         backbone = columns[0].selectbox("Backbone", trainable, key="full_backbone")
-        n_tasks = number(columns[1], "Tasks", 1, 100, 5, "full_tasks")
-        n_steps = number(columns[2], "Steps a task", 1, 200, 20, "full_steps")
+        n_tasks, n_steps = controls.pick(FULL_TASKS, columns[1]), controls.pick(FULL_STEPS, columns[2])
         size = columns[3].selectbox("Pixels a side", (64, 96, 128, 224), index=1, key="full_size")
         wanted = stress.checked_spec(
             {

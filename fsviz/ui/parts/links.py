@@ -1,0 +1,175 @@
+"""Settings in the link of a page: read when the page is opened, written whenever they change.
+
+Declared settings (fsviz.settings) have their link here and not from Streamlit's own binding, which writes the labels
+it shows, forgets widgets that are out of sight and falls over numbers such as 1e400. A link holds identifiers, only
+what differs from the default, and under the same key the same thing on every page.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from fsviz.errors import FsvizError
+from fsviz.settings import Setting, Value
+from fsviz.text import plain
+
+_KEPT = "_settings_shown"
+# Keys and values of older links, and what they are called now.
+_OLD_KEY = re.compile(r"(alpha|beta|n_way)_(path_length|wu_palmer|lin|features)(_2)?")
+_OLD_VALUES = {
+    ("shape", "variable"): ("sampler", "variable"),
+    ("shape", "fixed"): None,
+    ("sampler", "at random"): ("sampler", "uniform"),
+    ("sampler", "close in meaning"): ("sampler", "semantic"),
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A setting as it was last drawn on this page.
+
+    about    what the value belongs to: when that changes, the setting starts over from its default
+    end      where its slider ended
+    refused  the text of the link that was no possible value
+    """
+
+    default: Value
+    about: str
+    end: float
+    refused: str | None
+
+
+def arrive(page: str) -> None:
+    """Begins a run of a page. On another page than before, settings start from the link."""
+    if st.session_state.get("_page") != page:
+        st.session_state["_page"] = page
+        st.session_state[_KEPT] = {}
+    endless = {}
+    for key, text in dict(st.query_params).items():
+        renamed = _OLD_KEY.fullmatch(key)
+        to = _OLD_VALUES.get((key, text), (renamed[1] + (renamed[3] or ""), text) if renamed else (key, text))
+        if _is_endless(text):
+            endless[key] = text
+        if to != (key, text) or key in endless:
+            del st.query_params[key]
+        if to is not None and to != (key, text):
+            st.query_params[to[0]] = to[1]
+    if endless:  # Streamlit's binding of other widgets has read it already: begin again without it
+        told = ", ".join(f"{key}={text[:40]}" for key, text in endless.items())
+        notice(f"This link's setting {told} is larger than any number, and was left out. Choose a value on the page.")
+        st.rerun()
+
+
+def value_of(setting: Setting, key: str, about: str = "") -> Value:
+    """The value of a setting that is about to be drawn under this key: what the user chose, else the link, else the
+    default. An impossible value gives way to the default, and the link follows the value.
+    """
+    before: Shown | None = _kept().get(key)
+    text, have = st.query_params.get(key), st.session_state.get(key)
+    refused = None
+    if before is None or have is None or _going_back():
+        value = setting.default
+        try:
+            value = value if text is None else setting.parse(text)
+        except FsvizError:
+            refused = text
+    elif before.about != about or have == before.default:
+        value = setting.default
+    else:
+        value = _possible(setting, have)
+    end = max(
+        float(setting.high if setting.usual is None else setting.usual),
+        before.end if before and before.about == about else -math.inf,
+        value if isinstance(value, int | float) else -math.inf,
+    )
+    end = min(end, setting.high)
+    if before is None or value != have or type(value) is not type(have) or end != before.end:
+        st.session_state[key] = value
+    _kept()[key] = Shown(setting.default, about, end, refused)
+    _write(key, None if value == setting.default else setting.text(value))
+    return value
+
+
+def end_of(key: str) -> float:
+    """Where the slider of a setting ends: at its usual end, or at a value beyond that was asked for."""
+    return _kept()[key].end
+
+
+def release(*keys: str) -> None:
+    """Takes settings that are not shown now out of the link."""
+    for key in keys:
+        if _kept().pop(key, None) is not None:
+            _write(key, None)
+
+
+def name_ignored(asked: Mapping[str, str]) -> None:
+    """One sentence for settings of the link that are unknown here or were impossible."""
+    ignored = []
+    for name, text in asked.items():
+        if name == "dataset" or name.startswith("embed"):
+            continue
+        shown: Shown | None = _kept().get(name)
+        if shown is not None:
+            fine = shown.refused != text
+        else:
+            fine = name in st.session_state and _same(st.session_state[name], text)
+        if not fine:
+            ignored.append(plain(f"{name}={str(text)[:40]}"))
+            if name not in st.session_state:
+                _write(name, None)
+    if ignored and st.session_state.get("_ignored") != ignored:
+        st.session_state["_ignored"] = ignored
+        st.toast(f"This link's setting {', '.join(ignored)} is not possible here and was left out.", icon="⚠️")
+
+
+def notice(text: str) -> None:
+    """Says one sentence below the title on the next run, whatever page it is."""
+    st.session_state["_notice"] = text
+
+
+def _kept() -> dict[str, Shown]:
+    return st.session_state.setdefault(_KEPT, {})
+
+
+def _possible(setting: Setting, value: object) -> Value:
+    try:
+        return setting.check(value)
+    except FsvizError:
+        return setting.default
+
+
+def _write(key: str, text: str | None) -> None:
+    if text is None and key in st.query_params:
+        del st.query_params[key]
+    elif text is not None and st.query_params.get(key) != text:
+        st.query_params[key] = text
+
+
+def _going_back() -> bool:
+    """Whether the browser's back or forward button asked for this run: then the link decides."""
+    return bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
+
+
+def _is_endless(text: str) -> bool:
+    """Whether a text is a number without end: 1e400, but not the word infinity, which may be a name."""
+    try:
+        return text.lstrip(" +-")[:1].isdigit() and math.isinf(float(text))
+    except ValueError:
+        return False
+
+
+def _same(have: Any, asked: str) -> bool:
+    """Does a widget's value say what the link asked for? Lists and dates are taken on trust."""
+    if not isinstance(have, str | int | float | bool) or have is None:
+        return have is not None
+    try:
+        return abs(float(have) - float(asked)) < 1e-9
+    except ValueError:
+        return str(have).lower() == asked.lower()

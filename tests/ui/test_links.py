@@ -1,0 +1,142 @@
+"""Settings in links: the same key means the same on every page, identifiers stand in the link and titles on the page,
+what is impossible is one sentence, and old links keep working."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.studies.toy_dataset import make_toy
+from tests.ui.test_gallery_pages import run
+
+PAGES = ("3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py")
+
+
+@pytest.fixture(autouse=True)
+def _workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    make_toy("linked", n_images=30)
+
+
+def link_of(app: AppTest) -> dict:
+    return {k: v[-1] if isinstance(v, list) else v for k, v in app.query_params.items() if k != "dataset"}
+
+
+def fine(app: AppTest) -> AppTest:
+    assert not app.exception and not app.error, [e.value for e in app.error]
+    return app
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_link_is_valid_on_every_page_that_draws_tasks(page: str) -> None:
+    asked = {"sampler": "semantic", "n_way": "12", "alpha": "3.5", "beta": "450", "n_tasks": "70", "seed": "123456789"}
+    asked |= {"n_shot": "3", "n_query": "7"}
+    app = fine(run(page, dataset="linked", **asked))
+    assert not app.toast
+    assert {name: app.session_state[name] for name in asked} == {
+        name: text if name == "sampler" else float(text) for name, text in asked.items()
+    }
+    link = link_of(app)
+    assert link.items() <= asked.items()
+    assert {"n_way", "alpha", "beta", "n_tasks", "seed", "n_shot", "n_query"} <= set(link)  # none is a default
+    command = app.code[0].value
+    for flag in ("--n-way 12", "--alpha 3.5", "--beta 450", "--n-tasks 70", "--seed 123456789", "--n-shot 3"):
+        assert flag in command
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_impossible_settings_are_one_sentence_and_leave_the_link(page: str) -> None:
+    asked = {"n_way": "abc", "n_tasks": "2.5", "sampler": "clever", "nonsense": "1"}
+    app = fine(run(page, dataset="linked", seed="1e400", **asked))
+    assert "seed=1e400" in app.warning[0].value.replace("\\", "")
+    (toast,) = app.toast
+    for name, text in asked.items():
+        assert f"{name}={text}" in toast.value.replace("\\", "")
+    assert "is not possible here and was left out" in toast.value
+    assert not link_of(app)
+
+
+def test_choices_show_titles_and_link_identifiers() -> None:
+    app = fine(run("2_Taxonomy.py", dataset="linked", distance="wu_palmer"))
+    assert "Wu-Palmer" in app.selectbox(key="distance").options
+    assert app.selectbox(key="distance").value == "wu_palmer" and link_of(app) == {"distance": "wu_palmer"}
+    fine(app.selectbox(key="distance").set_value("path_length").run())
+    fine(app.selectbox(key="dag").set_value("all_paths").run())
+    assert link_of(app) == {"distance": "path_length", "dag": "all_paths"}
+    fine(app.selectbox(key="distance").set_value("jiang_conrath").run())
+    assert link_of(app) == {"dag": "all_paths"}  # defaults are not in the link
+
+
+@pytest.mark.parametrize(
+    ("page", "old", "new"),
+    [
+        ("2_Taxonomy.py", {"distance": "Wu-Palmer"}, {"distance": "wu_palmer"}),
+        (
+            "3_Tasks.py",
+            {"distance": "lin", "alpha_lin": "7", "n_way_lin": "4", "compare": "true", "alpha_lin_2": "9"},
+            {"distance": "lin", "alpha": "7", "n_way": "4", "compare": "true", "alpha_2": "9"},
+        ),
+        ("6_Hard_tasks.py", {"shape": "variable", "n_tasks": "50"}, {"sampler": "variable", "n_tasks": "50"}),
+        (
+            "6_Hard_tasks.py",
+            {"shape": "fixed", "sampler": "close in meaning", "classifier": "SimpleShot", "start": "random"},
+            {"sampler": "semantic", "classifier": "simpleshot", "start": "random"},
+        ),
+    ],
+)
+def test_older_links_mean_the_same(page: str, old: dict, new: dict) -> None:
+    app = fine(run(page, dataset="linked", **old))
+    assert link_of(app) == new and not app.toast
+
+
+def test_settings_of_another_sampler_leave_page_and_link() -> None:
+    app = fine(run("3_Tasks.py", dataset="linked", alpha="1.5"))
+    assert link_of(app) == {"alpha": "1.5"}
+    fine(app.selectbox(key="sampler").set_value("variable").run())
+    assert link_of(app) == {"sampler": "variable"} and "--max-way 50" in app.code[0].value
+    assert app.select_slider(key="n_tasks").value == 1000  # drawing images takes longer: fewer to begin with
+    fine(app.selectbox(key="sampler").set_value("semantic").run())
+    assert link_of(app) == {} and "--alpha 0.383" in app.code[0].value
+
+
+def test_alpha_starts_over_with_another_distance() -> None:
+    app = fine(run("3_Tasks.py", dataset="linked", alpha="1.5"))
+    fine(app.selectbox(key="distance").set_value("lin").run())
+    assert app.slider(key="alpha").value == 5.0 and link_of(app) == {"distance": "lin"}
+
+
+def test_a_slider_reaches_what_a_link_asks_for() -> None:
+    app = fine(run("3_Tasks.py", dataset="linked", alpha="6", n_tasks="333"))
+    assert app.slider(key="alpha").max == 6 and "333" in app.select_slider(key="n_tasks").options
+    fine(app.slider(key="alpha").set_value(2.5).run())
+    assert app.slider(key="alpha").max == 6 and link_of(app) == {"alpha": "2.5", "n_tasks": "333"}
+
+
+def test_too_many_ways_for_a_split_give_way() -> None:
+    app = fine(run("3_Tasks.py", dataset="linked", n_way="17"))  # sixteen classes
+    assert app.slider(key="n_way").value == 5 and len(app.toast) == 1
+
+
+def test_without_distances_tasks_are_drawn_all_the_same() -> None:
+    app = fine(run("3_Tasks.py", dataset="digits"))
+    assert app.selectbox(key="sampler").options == ["Uniform", "Variable"]
+    fine(app.selectbox(key="sampler").set_value("variable").run())
+    assert "--sampler variable" in app.code[0].value
+    assert any("has no taxonomy" in info.value for info in app.info)
+
+
+def test_saving_never_replaces_another_testbed() -> None:
+    from fsviz.sampling.testbeds import list_testbeds
+
+    app = fine(run("3_Tasks.py", dataset="linked", n_tasks="50"))
+    app.text_input(key="testbed_name").set_value("mine").run()
+    app.button(key="save_testbed").click().run()
+    assert "Saved as mine" in app.success[0].value and list_testbeds() == ["mine"]
+    app.number_input(key="seed").set_value(1).run()
+    app.button(key="save_testbed").click().run()
+    assert "Choose another name" in app.error[0].value and list_testbeds() == ["mine"]
+    app.text_input(key="testbed_name").set_value("").run()
+    app.button(key="save_testbed").click().run()
+    assert len(list_testbeds()) == 2 and not app.error
