@@ -84,6 +84,18 @@ def test_choices_show_titles_and_link_identifiers() -> None:
             {"shape": "fixed", "sampler": "close in meaning", "classifier": "SimpleShot", "start": "random"},
             {"sampler": "semantic", "classifier": "simpleshot", "start": "random"},
         ),
+        (
+            "6_Hard_tasks.py",
+            {"search": "refined", "loss": "plain", "start": "equal", "n_steps": "2"},
+            {"search": "refined", "loss": "plain", "n_steps": "2"},
+        ),
+        ("6_Hard_tasks.py", {"search": "literal", "step": "50"}, {"search": "literal", "step": "50"}),
+        ("6_Hard_tasks.py", {"search": "FastDiffSel"}, {}),
+        (
+            "4_Evaluate.py",
+            {"beside": "semantic and uniform, 1 and 5 shots", "simpleshot_unit_length": "false", "n_query": "9"},
+            {"beside": "tables", "n_query": "9"},
+        ),
     ],
 )
 def test_older_links_mean_the_same(page: str, old: dict, new: dict) -> None:
@@ -99,6 +111,22 @@ def test_settings_of_another_sampler_leave_page_and_link() -> None:
     assert app.select_slider(key="n_tasks").value == 1000  # drawing images takes longer: fewer to begin with
     fine(app.selectbox(key="sampler").set_value("semantic").run())
     assert link_of(app) == {} and "--alpha 0.383" in app.code[0].value
+
+
+def test_variable_tasks_are_evaluated_with_the_settings_of_their_sampler() -> None:
+    app = fine(run("4_Evaluate.py", dataset="linked", sampler="variable", max_way="6", n_shot="3", n_tasks="70"))
+    assert link_of(app) == {"sampler": "variable", "max_way": "6", "n_tasks": "70"}
+    command = next(code.value for code in app.code if "evaluate" in code.value)
+    assert "--sampler variable" in command and "--max-way 6" in command and "--n-shot" not in command
+    assert any("First look: 200 tasks" in caption.value for caption in app.caption)
+
+
+def test_parameters_of_a_method_are_in_the_link_while_it_is_chosen() -> None:
+    app = fine(run("4_Evaluate.py", dataset="linked", ridge_penalty="0.5"))
+    assert not app.toast and link_of(app) == {"ridge_penalty": "0.5"}
+    assert "--set ridge.penalty=0.5" in app.code[0].value
+    fine(app.button_group(key="methods").set_value(["protonet"]).run())
+    assert "ridge_penalty" not in link_of(app)
 
 
 def test_alpha_starts_over_with_another_distance() -> None:
