@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 
 class FsvizError(Exception):
-    """Something the user can mend; the message says how."""
+    """Something the user can fix; the message says how."""
 
 
 class UnknownName(FsvizError):

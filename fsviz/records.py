@@ -2,7 +2,7 @@
 
 Dimensions, named once and used everywhere:
     C classes of a dataset        N images of a dataset       D feature dimensions
-    T tasks                       W ways (classes a task)     S shots a class      Q queries a class
+    T tasks                       W ways (classes per task)   S shots per class    Q queries per class
 """
 
 from __future__ import annotations
@@ -355,7 +355,7 @@ class Hierarchy:
 
 @dataclass(frozen=True)
 class SizeHistogram:
-    """Number of classes per bin of images a class, one row of bars per split."""
+    """Number of classes per bin of images per class, one row of bars per split."""
 
     edges: np.ndarray
     bars: Mapping[str, np.ndarray]

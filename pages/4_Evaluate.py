@@ -5,7 +5,7 @@ from fsviz.ui.parts import shell
 
 with shell.page(
     "Which method suits these images?",
-    "Every method sees the same tasks of {dataset}: a few labelled images a class (support), then it names new ones "
+    "Every method sees the same tasks of {dataset}: a few labelled images per class (support), then it names new ones "
     "(query). Accuracy is the share of queries it names rightly.",
     icon="⚖️",
     paper="Bennequin et al. (2022), tables 1 to 3",

@@ -33,8 +33,8 @@ def register(commands: argparse._SubParsersAction) -> None:
     )
     stress.add_argument("--full-finetuning", action="store_true", help="also train the whole backbone on every task")
     stress.add_argument("--finetuning-tasks", type=int, default=10, help="tasks for full finetuning")
-    stress.add_argument("--finetuning-steps", type=int, default=50, help="steps a task of full finetuning")
-    stress.add_argument("--finetuning-size", type=int, default=128, help="pixels a side for full finetuning")
+    stress.add_argument("--finetuning-steps", type=int, default=50, help="steps per task of full finetuning")
+    stress.add_argument("--finetuning-size", type=int, default=128, help="pixels per side for full finetuning")
     _add_tasks(stress)
     add_flags(stress, STRESS_SETTINGS)
 

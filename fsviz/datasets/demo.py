@@ -21,7 +21,7 @@ from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.records import Dataset
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "demo"
-NATIVE = 224  # pixels a side of an opened image: what the default backbone takes
+NATIVE = 224  # pixels per side of an opened image: what the default backbone takes
 LARGEST = 1024
 ATTRIBUTES = ("style", "family", "pose", "scale", "rotation", "x", "y", "blur", "brightness", "occlusion", "clutter")
 
@@ -47,7 +47,7 @@ def load_demo() -> Dataset:
 
 
 def open_demo_image(dataset: Dataset, image_id: int, size: int = NATIVE) -> Image.Image:
-    """One image of the demo as RGB, `size` pixels a side."""
+    """One image of the demo as RGB, `size` pixels per side."""
     return Image.fromarray(compose([image_id], size)[0])
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-SIDE = 128  # pixels a side of an opened digit
+SIDE = 128  # pixels per side of an opened digit
 
 
 @lru_cache(maxsize=1)
@@ -51,7 +51,7 @@ def load_digits_dataset() -> Dataset:
 
 
 def open_digit(image_id: int) -> Image:
-    """One digit as RGB, dark ink on white paper, enlarged smoothly to SIDE pixels a side."""
+    """One digit as RGB, dark ink on white paper, enlarged smoothly to SIDE pixels per side."""
     from PIL import Image
 
     scans = _digits()[0]

@@ -28,7 +28,7 @@ FIRST_SPLITS = ("train", "val", "test")
 
 @dataclass(frozen=True)
 class Problem:
-    """Something the user may want to mend. `items` names the files, rows or classes, one text each.
+    """Something the user may want to fix. `items` names the files, rows or classes, one text each.
 
     kind  broken, missing_file, leaves_root, too_few, duplicate_name, listed_twice, two_splits, left_out,
           copies, two_classes, not_compared or frames
@@ -57,7 +57,7 @@ class Preview:
 
     @cached_property
     def classes(self) -> pd.DataFrame:
-        """One row a class, in reading order of the splits, then of the names: class_name, split, n_images."""
+        """One row per class, in reading order of the splits, then of the names: class_name, split, n_images."""
         table = self.images.groupby("class_name", sort=False).agg(split=("split", "first"), n_images=("path", "size"))
         table = table.reset_index()
         order = {name: i for i, name in enumerate(FIRST_SPLITS)}
@@ -105,7 +105,8 @@ def checked(
     if images.empty:
         told = f" {problems[0].message}" if problems else ""
         raise BadInput(
-            f"No usable image was found in {root}.{told} Expected are folders of JPEG, PNG or WebP files, one a class."
+            f"No usable image was found in {root}.{told} Expected are folders of JPEG, PNG or WebP files, "
+            "one per class."
         )
     images, found = _grouped(root, images.reset_index(drop=True), glimpses, groups)
     problems += [*found, *_about_classes(images)]

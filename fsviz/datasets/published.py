@@ -35,7 +35,7 @@ def published_benchmarks(dataset: str | None = None) -> list[tuple[str, str]]:
 
 
 def published_table(benchmark: str, setting: str) -> pd.DataFrame:
-    """One published table, a row a method and backbone.
+    """One published table, a row per method and backbone.
 
     Columns method, fsviz_method, backbone, accuracy, ci95, top5, Q1 .. Q4 (NaN where not printed), source.
     """

@@ -166,7 +166,7 @@ def _read_spec(path: Path) -> tuple[list[str], list[str]]:
     if not sound:
         raise BadInput(
             f"{path.name} is not an easyfsl spec: a JSON object with class_names and class_roots, two lists of texts "
-            "of the same length. Mend it or give a folder or CSV instead."
+            "of the same length. Fix it or give a folder or CSV instead."
         )
     return names, roots
 
@@ -216,7 +216,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
         raise BadInput(f"{path.name} is empty. It needs a header line and one row per image.") from None
     except pd.errors.ParserError as error:
         told = str(error).replace("\n", " ").removeprefix("Error tokenizing data. C error: ")
-        raise BadInput(f"{path.name} cannot be read as CSV ({told}). Mend that line.") from None
+        raise BadInput(f"{path.name} cannot be read as CSV ({told}). Fix that line.") from None
     except (OSError, ValueError) as error:
         raise BadInput(f"{path.name} cannot be read ({getattr(error, 'strerror', None) or error}).") from None
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what is too much on the left as row names

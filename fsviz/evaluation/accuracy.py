@@ -1,6 +1,6 @@
 """Predictions -> accuracies per task, per class, per pair of classes, and against a measure.
 
-T tasks, W ways, Q queries a class. Accuracies are fractions from 0 to 1, higher is better.
+T tasks, W ways, Q queries per class. Accuracies are fractions from 0 to 1, higher is better.
 """
 
 from __future__ import annotations

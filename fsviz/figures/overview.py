@@ -68,7 +68,7 @@ def plot_class_sizes(histogram: SizeHistogram, height: int = 300) -> go.Figure:
                 hovertemplate=f"%{{y}} classes of split {drawn(split)} have %{{customdata[0]:,.0f}} to "
                 "%{customdata[1]:,.0f} images<extra></extra>",
             )
-        figure.update_xaxes(title="images a class", type="log" if histogram.logarithmic else "linear")
+        figure.update_xaxes(title="images per class", type="log" if histogram.logarithmic else "linear")
         figure.update_layout(showlegend=len(histogram.bars) > 1)
     figure.update_yaxes(title="classes")
     figure.update_layout(

@@ -37,7 +37,7 @@ def predict(
     lr: float = 0.01,
     weight_decay: float = 5e-6,
 ) -> Tensor:
-    """A linear layer on features of length one, from zero, trained by Adam on mini-batches of one image a class.
+    """A linear layer on features of length one, from zero, trained by Adam on mini-batches of one image per class.
 
     A 5-way task is thus trained on mini-batches of five, as published, but in the order of the support instead of at
     random: nothing depends on luck or on the other tasks. (Steps on the whole support would be simpler but score

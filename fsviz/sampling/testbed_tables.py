@@ -1,10 +1,10 @@
 """Testbeds that other programs read and write: the CSV of Bennequin et al. (2022) and JSON of image paths.
 
-CSV   one row an image, columns task,variance,labels,image_id,support: variance is the coarsity, labels the place of
+CSV   one row per image, columns task,variance,labels,image_id,support: variance is the coarsity, labels the place of
       the class in its split, image_id the image's row in the dataset. A file whose image_ids count through the split's
       images instead is recognised when only that reading puts every image in its class.
 JSON  [{"Support": [[path, ...], ...], "Query": [[path, ...], ...]}, ...], one inner list a class.
-Both are read into the same table, one row an image, which is checked once; what is wrong is named by its place in the
+Both are read into the same table, one row per image, which is checked once; what is wrong is named by its place in the
 file.
 """
 
@@ -53,7 +53,7 @@ class _Rows:
 
 
 def to_csv(testbed: Testbed, dataset: Dataset, split_image_ids: bool = False) -> str:
-    """The CSV of the module's docstring; tasks of classes only have one row a class and no image_id.
+    """The CSV of the module's docstring; tasks of classes only have one row per class and no image_id.
 
     split_image_ids  count image_ids through the images of the split, as a program that loads only that split does
     """
@@ -175,7 +175,7 @@ def from_json(
         if not isinstance(entry, dict) or not {"Support", "Query"} <= set(entry):
             raise BadInput(f'Task {t}: needs the keys "Support" and "Query". Got {_brief(entry)}.')
         if not (isinstance(entry["Support"], list) and isinstance(entry["Query"], list)):
-            raise BadInput(f'Task {t}: "Support" and "Query" are lists with one list of paths a class.')
+            raise BadInput(f'Task {t}: "Support" and "Query" are lists with one list of paths per class.')
         if len(entry["Support"]) != len(entry["Query"]) or not entry["Support"]:
             raise BadInput(
                 f"Task {t}: Support and Query need one list a class, the same number of both. "

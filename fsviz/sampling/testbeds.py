@@ -1,7 +1,7 @@
 """Testbeds on disk: Parquet with the recipe inside (native), the CSV of Bennequin et al. (2022), JSON of image paths.
 
-Native   one row a task; the recipe and the array shapes are in the file's metadata. The tasks a run froze at its start
-         are such files too.
+Native   one row per task; the recipe and the array shapes are in the file's metadata. The tasks a run froze at its
+         start are such files too.
 CSV, JSON  see fsviz.sampling.testbed_tables.
 """
 

@@ -6,7 +6,7 @@ The spec of a run:
     {"study": "evaluate", "dataset": name, "backbones": [names], "methods": [{"name", "parameters"}],
      "testbed": name or path   or   "sampler": {"sampler", "split", "n_way", "n_shot", "n_query", "n_tasks", ...}
      or   "samplers": [several of those, of as many tasks each: semantic beside uniform tasks, say],
-     "seed": 0, "device": "auto", "chunk": tasks a chunk (chosen by itself when left out)}
+     "seed": 0, "device": "auto", "chunk": tasks per chunk (chosen by itself when left out)}
 `prepare` resolves it once and freezes the tasks into the run's folder, so that deleting the testbed later does not
 matter. An entry is one method on one backbone and one testbed; a chunk is a range of tasks of one entry.
 Accuracies are percentages in what this file hands out; fractions inside.
@@ -695,7 +695,7 @@ def _seed(spec: Mapping[str, Any]) -> int:
 def _chunk(spec: Mapping[str, Any]) -> int | None:
     chunk = spec.get("chunk")
     if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
-        raise BadInput(f"chunk, the number of tasks a chunk, must be a whole number from 1. Got {chunk!r}.")
+        raise BadInput(f"chunk, the number of tasks per chunk, must be a whole number from 1. Got {chunk!r}.")
     return chunk
 
 
@@ -777,7 +777,7 @@ def _centre_cached(
 
 
 def _chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:
-    """Tasks a chunk, so that one takes about a second: a rough count of operations, the same on every machine."""
+    """Tasks per chunk, so that one takes about a second: a rough count of operations, the same on every machine."""
     from fsviz.evaluation import chunk_size
 
     size = int(np.clip(_CHUNK_SECONDS / _seconds_a_task(entry, tasks, dims), 1, _LARGEST_CHUNK))

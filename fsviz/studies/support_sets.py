@@ -120,7 +120,7 @@ DEFAULTS: dict[str, Value] = {
     **{name: value for name, value in draw.checked({}, **TASK_DEFAULTS).items() if name in TASK_SETTINGS},
     **{name: s.default for name, s in SEARCH_SETTINGS.items()},
 }
-_CHUNK = {"fastdiffsel": 25, "refined": 25, "literal": 25, "greedy": 4}  # tasks a chunk: a second or less on one core
+_CHUNK = {"fastdiffsel": 25, "refined": 25, "literal": 25, "greedy": 4}  # tasks per chunk: a second or less on one core
 
 
 @dataclass(frozen=True)
@@ -494,7 +494,7 @@ def shift_table(
 ) -> pd.DataFrame:
     """What a shift of each attribute costs: accuracy in percent without and with it, on the same queries.
 
-    Where too few images share a value, fewer queries a class are drawn than asked for.
+    Where too few images share a value, fewer queries per class are drawn than asked for.
     The interval of the cost is over classes with their images: tasks share images, so a thousand tasks of twenty
     classes are twenty observations, each the mean over one class's queries. A column that has nothing to do with the
     images splits each class's images by luck, and this is how far such luck carries.

@@ -47,7 +47,7 @@ class Guess:
 
 
 def guess_senses(class_names: Iterable[str], progress: Progress | None = None) -> list[Guess]:
-    """One guess a class, in order. Names are cleaned first: numbers, signs and camel case do not matter."""
+    """One guess per class, in order. Names are cleaned first: numbers, signs and camel case do not matter."""
     class_names = [str(name) for name in class_names]
     found: list[tuple[str, tuple[Sense, ...]]] = []
     for i, name in enumerate(class_names):

@@ -57,7 +57,7 @@ def rows_of(
     rng: np.random.Generator,
     measured: bool = True,
 ) -> list[dict]:
-    """One row an image of a concept, for each of the given contexts; every style about equally often.
+    """One row per image of a concept, for each of the given contexts; every style about equally often.
 
     measured  whether the occlusion is worked out, which costs more than the rest.
     """

@@ -31,9 +31,9 @@ def n_bytes(spec: dict) -> float:
 def run_chunk(spec: dict, index: int) -> dict[str, np.ndarray]:
     with open(spec["trace"], "a") as trace:  # one line a computed chunk, to see what was redone
         trace.write(f"{index} {os.getpid()}\n")
-    if index == spec.get("break_at") and not Path(spec["trace"] + ".mended").exists():
-        raise BadInput("Chunk cannot be computed: mend it.")
-    if index == spec.get("crash_at") and not Path(spec["trace"] + ".mended").exists():
+    if index == spec.get("break_at") and not Path(spec["trace"] + ".fixed").exists():
+        raise BadInput("Chunk cannot be computed: fix it.")
+    if index == spec.get("crash_at") and not Path(spec["trace"] + ".fixed").exists():
         raise ZeroDivisionError("by hand")
     time.sleep(0 if Path(spec["trace"] + ".hurry").exists() else spec.get("sleep", 0))
     if spec.get("deaf") and index == spec["deaf"]:

@@ -212,11 +212,11 @@ def test_live_summary_of_the_chunks_so_far(numbers) -> None:
     jobs.cancel(run_id)
 
 
-def test_a_failure_says_why_and_can_be_resumed_after_mending(numbers) -> None:
+def test_a_failure_says_why_and_can_be_resumed_after_fixing(numbers) -> None:
     spec = numbers(n=3, break_at=1)
     run = jobs.wait(jobs.submit(spec))
-    assert run.state == "failed" and run.error == "Chunk cannot be computed: mend it."
-    Path(spec["trace"] + ".mended").touch()
+    assert run.state == "failed" and run.error == "Chunk cannot be computed: fix it."
+    Path(spec["trace"] + ".fixed").touch()
     jobs.resume(run.id)
     run = jobs.wait(run.id)
     assert run.state == "finished" and run.error == ""
@@ -240,7 +240,7 @@ def test_a_damaged_chunk_is_computed_again(numbers) -> None:
     store.chunk_path(jobs.folder(run.id), 0).write_bytes(good[0][:200])
     with pytest.raises(WorkspaceError, match=r"Chunk 0 .* is damaged"):
         _ = jobs.chunks(run.id)[0]["values"]
-    Path(spec["trace"] + ".mended").touch()
+    Path(spec["trace"] + ".fixed").touch()
     assert jobs.resume_here(run.id).state == "finished"
     assert traced(spec) == [0, 1, 2, 0, 2]
     assert chunk_bytes(run.id)[:2] == good
@@ -341,7 +341,7 @@ def test_inputs_are_frozen_and_the_workspace_may_move(numbers, workspace, monkey
     moved = workspace.with_name("moved")
     workspace.rename(moved)
     monkeypatch.setenv("FSVIZ_HOME", str(moved))
-    Path(spec["trace"] + ".mended").touch()
+    Path(spec["trace"] + ".fixed").touch()
     assert jobs.resume_here(run.id).state == "finished"
     assert abs(np.mean([chunk["values"].mean() for chunk in jobs.chunks(run.id)]) - 7) < 0.2
 

@@ -551,7 +551,7 @@ def _progress(run_id: str) -> None:
     speed = done / run.seconds if run.seconds else None
     told = f"{plain(run.spec.get('backbone'))}: {done:,} of {total:,} images"
     if speed:
-        told += f", {speed:,.1f} a second, about {_duration((total - done) / speed)} left"
+        told += f", {speed:,.1f} per second, about {_duration((total - done) / speed)} left"
     elif run.state == "queued":
         told += ", waiting for a free worker"
     elif run.started is not None:

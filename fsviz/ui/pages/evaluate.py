@@ -392,7 +392,7 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
     tasks = testbed.tasks
     st.caption(
         f"First look: {len(tasks):,} tasks, {plain(tasks.setting)}, {'up to ' if (tasks.query < 0).any() else ''}"
-        f"{tasks.query.shape[2]:,} queries a class. The whole run takes more tasks for narrower intervals."
+        f"{tasks.query.shape[2]:,} queries per class. The whole run takes more tasks for narrower intervals."
     )
     best, second, fine, coarse = st.columns(4)
     run_panel.show_most_accurate(best, top)

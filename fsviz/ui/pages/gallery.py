@@ -132,7 +132,7 @@ def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:
         if sizes.min() == sizes.max()
         else f"{sizes.min():,} to {sizes.max():,}"
     )
-    four.metric("Images a class", told, help="Among the images that pass the filters.")
+    four.metric("Images per class", told, help="Among the images that pass the filters.")
 
 
 # The wall
@@ -158,7 +158,7 @@ def _badges(images: pd.DataFrame, part: np.ndarray, name: str) -> list[str]:
 
 
 def _classes(dataset: Dataset, image_ids: np.ndarray) -> tuple[int | None, int]:
-    """A row a class; returns the image clicked and the first one shown."""
+    """A row per class; returns the image clicked and the first one shown."""
     assert dataset.images is not None
     class_ids = dataset.images["class_id"].to_numpy()[image_ids]
     present = np.unique(class_ids)

@@ -87,7 +87,7 @@ def _classes(dataset: Dataset) -> None:
 
 
 def _sizes(dataset: Dataset) -> None:
-    st.subheader("Images a class", anchor=False)
+    st.subheader("Images per class", anchor=False)
     histogram = _class_sizes(dataset)
     if histogram is None:
         st.caption("The number of images of each class is not known; classes count the same.")

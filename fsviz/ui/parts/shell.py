@@ -67,7 +67,7 @@ PAGES: tuple[Page, ...] = (
         "Evaluate",
         "⚖️",
         "Which method suits these images?",
-        "Run thirteen few-shot methods on the same tasks, in the background.",
+        "Run few-shot methods on the same tasks, in the background.",
         ("features",),
     ),
     Page(

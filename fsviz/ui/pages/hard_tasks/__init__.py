@@ -72,7 +72,7 @@ def _distribution(found: SupportSets) -> None:
     shape = (
         "variable ways and shots"
         if spec["sampler"] == "variable"
-        else f"{spec['n_way']:,} classes, {spec['n_shot']:,} support and {spec['n_query']:,} query images a class"
+        else f"{spec['n_way']:,} classes, {spec['n_shot']:,} support and {spec['n_query']:,} query images per class"
     )
     rho = numbers["spearman_loss_accuracy"]
     if numbers["accuracy"]["easy"] < numbers["accuracy"]["random"]:

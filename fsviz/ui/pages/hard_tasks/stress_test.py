@@ -118,7 +118,7 @@ def _full_finetuning(dataset: Dataset, spec: Mapping[str, Any]) -> None:
         st.markdown(
             "All weights of the backbone are trained on the augmented support images of each task, with a learning "
             "rate chosen on validation tasks from 0.0001, 0.001 and 0.01. On a processor this takes about a minute "
-            "a task."
+            "per task."
         )
         columns = st.columns(4, vertical_alignment="bottom")
         trainable = [b for b in spec["backbones"] if "@" not in b.removesuffix("@random")]
@@ -127,7 +127,7 @@ def _full_finetuning(dataset: Dataset, spec: Mapping[str, Any]) -> None:
             return
         backbone = columns[0].selectbox("Backbone", trainable, key="full_backbone")
         n_tasks, n_steps = controls.pick(FULL_TASKS, columns[1]), controls.pick(FULL_STEPS, columns[2])
-        size = columns[3].selectbox("Pixels a side", (64, 96, 128, 224), index=1, key="full_size")
+        size = columns[3].selectbox("Pixels per side", (64, 96, 128, 224), index=1, key="full_size")
         wanted = stress.checked_spec(
             {
                 **{k: v for k, v in spec.items() if k != "study"},
