@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, table
+from fsviz.cli import add_command, drawing, table
 from fsviz.records import Dataset
 
 
 def register(commands: argparse._SubParsersAction) -> None:
     add_command(commands, "datasets", list_datasets, show_list, "list every dataset and what it offers")
     parser = add_command(commands, "show", show_dataset, show_one, "show one dataset: splits, contexts, attributes")
-    parser.add_argument("dataset", help="a name from 'datasets'")
+    drawing.add_dataset(parser)
     parser = add_command(commands, "senses", find_senses, show_senses, "WordNet meanings of a class name")
     parser.add_argument("name", help="a class name such as 'dog' or 'canna lily'")
 

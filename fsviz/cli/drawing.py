@@ -11,8 +11,12 @@ from fsviz.settings import Setting, Value, given
 from fsviz.studies import draw
 
 
-def add_dataset(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dataset", metavar="DATASET", help="a name from 'datasets'")
+def add_dataset(parser: argparse.ArgumentParser, help: str = "a name from 'datasets'") -> None:
+    """The dataset of a command, as its first word or as a flag."""
+    either = parser.add_mutually_exclusive_group(required=True)
+    # without a default neither spelling overwrites the other
+    either.add_argument("dataset", nargs="?", metavar="DATASET", default=argparse.SUPPRESS, help=help)
+    either.add_argument("--dataset", metavar="DATASET", default=argparse.SUPPRESS, help="the same, as a flag")
 
 
 def add_flags(parser: argparse.ArgumentParser, settings: Mapping[str, Setting] = draw.KNOWN, **defaults: Value) -> None:

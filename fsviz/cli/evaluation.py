@@ -17,8 +17,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
         commands, "evaluate", run_evaluate, show_results, "Evaluate few-shot methods on tasks; records a run."
     )
-    parser.add_argument("dataset", nargs="?", metavar="DATASET", help="a dataset with features")
-    parser.add_argument("--dataset", dest="dataset_flag", help=argparse.SUPPRESS)  # its place in older commands
+    drawing.add_dataset(parser, "a dataset with features")
     parser.add_argument(
         "--backbone",
         "--backbones",
@@ -86,10 +85,7 @@ def _spec(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
     from fsviz.studies import evaluate
 
-    name = args.dataset or args.dataset_flag
-    if not name:
-        raise BadInput("evaluate needs a dataset, such as 'python -m fsviz evaluate demo'.")
-    dataset = datasets.load(name)
+    dataset = datasets.load(args.dataset)
     backbones = _names(args.backbone)
     if not backbones:
         from fsviz import features

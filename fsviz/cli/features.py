@@ -7,13 +7,13 @@ import sys
 import time
 from typing import Any
 
-from fsviz.cli import add_command, progress, table
+from fsviz.cli import add_command, drawing, progress, table
 from fsviz.errors import BadInput
 
 
 def register(commands: argparse._SubParsersAction) -> None:
     extract = add_command(commands, "extract", run_extract, show_extract, "images to features, with a frozen backbone")
-    extract.add_argument("dataset", help="a dataset with images (see: datasets)")
+    drawing.add_dataset(extract, "a dataset with images (see: datasets)")
     extract.add_argument(
         "--backbone",
         default="efficientnet_lite0",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fsviz import features, jobs
-from fsviz.cli import main
+from fsviz.cli import build_parser, main
 from fsviz.evaluation import evaluate as predict
 from fsviz.evaluation import task_accuracy
 from fsviz.studies import evaluate, frozen
@@ -58,7 +59,24 @@ def test_the_same_seed_gives_the_same_numbers_and_another_seed_others(toy, capsy
     assert run_json(capsys, *base, "--seed", "6")["results"] != first["results"]
 
 
-def test_the_dataset_may_stand_behind_its_old_flag(toy, capsys) -> None:
+def _words(parser: argparse.ArgumentParser) -> list[str]:
+    return [action.dest for action in parser._get_positional_actions()]
+
+
+def test_every_dataset_is_the_first_word_or_a_flag(capsys) -> None:
+    (commands,) = (a.choices for a in build_parser()._actions if isinstance(a.choices, dict))
+    taking = [name for name, parser in commands.items() if "dataset" in _words(parser)]
+    assert {"show", "extract", "distances", "coarsity", "sample", "evaluate", "hard", "stress"} <= set(taking)
+    for name in taking:
+        word, last, flag = (build_parser().parse_args([name, *w]) for w in (["x"], ["--json", "x"], ["--dataset", "x"]))
+        assert word.dataset == last.dataset == flag.dataset == "x"
+        for wrong in ([], ["x", "--dataset", "y"]):
+            with pytest.raises(SystemExit):
+                build_parser().parse_args([name, *wrong])
+            assert "DATASET" in capsys.readouterr().err
+
+
+def test_the_dataset_as_a_flag_gives_the_same_run(toy, capsys) -> None:
     new, old = (run_json(capsys, "evaluate", *words, *SAMPLER) for words in (["toy"], ["--dataset", "toy"]))
     assert new["results"] == old["results"]
 
@@ -140,7 +158,6 @@ def test_background_and_cancel(toy, capsys) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["evaluate"], "needs a dataset, such as"),
         (["evaluate", "toyy"], "Did you mean 'toy'"),
         (["evaluate", "toy", "--backbone", "nope"], "no features under nope"),
         (["evaluate", "--dataset", "tiered_imagenet"], "no features"),
