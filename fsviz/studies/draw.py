@@ -272,6 +272,13 @@ def _deal(dataset: Dataset, tasks: Tasks, recipe: Recipe, usable: np.ndarray | N
     return sampling.assign_images(tasks, of_image, n_shot, n_query, recipe.seed, _groups(dataset, recipe), names)
 
 
+def most_images(settings: Mapping[str, Any]) -> int:
+    """Images of one task at most, support and queries together, by the settings of its sampler."""
+    has = {s.name: settings.get(s.name, s.default) for s in SAMPLERS[settings["sampler"]].all_settings}
+    ways = has.get("n_way", has.get("max_way", 1))
+    return has.get("max_support", ways * has.get("n_shot", 1)) + ways * has.get("n_query", has.get("max_query", 1))
+
+
 # What a dataset can give -----------------------------------------------------------------------------------------
 
 

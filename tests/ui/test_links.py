@@ -93,8 +93,12 @@ def test_choices_show_titles_and_link_identifiers() -> None:
         ("6_Hard_tasks.py", {"search": "FastDiffSel"}, {}),
         (
             "4_Evaluate.py",
-            {"beside": "semantic and uniform, 1 and 5 shots", "simpleshot_unit_length": "false", "n_query": "9"},
-            {"beside": "tables", "n_query": "9"},
+            {
+                "beside": "semantic and uniform, 1 and 5 shots",
+                "simpleshot_unit_length": "false",
+                "methods": "SimpleShot",
+            },
+            {"beside": "tables", "methods": "simpleshot"},
         ),
     ],
 )
@@ -125,8 +129,12 @@ def test_parameters_of_a_method_are_in_the_link_while_it_is_chosen() -> None:
     app = fine(run("4_Evaluate.py", dataset="linked", ridge_penalty="0.5"))
     assert not app.toast and link_of(app) == {"ridge_penalty": "0.5"}
     assert "--set ridge.penalty=0.5" in app.code[0].value
+    fine(app.button_group(key="methods").set_value(["protonet", "ridge"]).run())
+    assert link_of(app) == {"methods": "protonet,ridge", "ridge_penalty": "0.5"}
     fine(app.button_group(key="methods").set_value(["protonet"]).run())
-    assert "ridge_penalty" not in link_of(app)
+    assert link_of(app) == {"methods": "protonet"}
+    fine(app.button_group(key="methods").set_value([]).run())
+    assert link_of(app) == {"methods": ""} and "Choose at least one method" in app.info[0].value
 
 
 def test_alpha_starts_over_with_another_distance() -> None:

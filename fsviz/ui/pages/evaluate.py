@@ -151,14 +151,13 @@ def _start(spec: dict[str, Any], more: list[str], shots: tuple[int, ...] | None)
 def _methods() -> list[dict[str, Any]]:
     """Method picker and, for each one chosen, the controls its parameters ask for."""
     methods = evaluate.methods()
+    links.several_of({name: method.title for name, method in methods.items()}, "methods", DEFAULT_METHODS)
     names = st.pills(
         "Methods",
         list(methods),
         selection_mode="multi",
-        default=[name for name in DEFAULT_METHODS if name in methods],
         format_func=lambda name: plain(methods[name].title),
         key="methods",
-        bind="query-params",
         wrap=True,
         help="Inductive methods judge each query image alone; transductive ones look at all queries of a task at once.",
     )
@@ -346,9 +345,7 @@ def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
     """A real, small evaluation of the chosen methods: headline, figure, mistakes. False when it is impossible."""
     stamp = datasets.stamp(dataset.name)
     part = json.dumps(_task_part(spec))
-    asked = spec.get("sampler", {})
-    per_task = asked.get("n_way", 1) * (asked.get("n_shot", 0) + asked.get("n_query", 0))
-    if asked and not access.fits(LOOK_TASKS, LOOK_TASKS * per_task):
+    if spec.get("sampler") and not access.fits(LOOK_TASKS, LOOK_TASKS * draw.most_images(spec["sampler"])):
         return False
     try:
         testbed = _testbed(dataset.name, stamp, part)

@@ -20,14 +20,32 @@ from fsviz.figures import runs as figures
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.reports import html as report
 from fsviz.reports import tables
+from fsviz.settings import Setting
 from fsviz.studies import comparison, draw, evaluate
 from fsviz.text import csv
-from fsviz.ui.parts import access, mistakes, run_panel, shell
+from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain
 
 FIRST_RUN = ("protonet", "simpleshot", "ridge", "bd_cspn", "finetune")
 NONE = "none"
+GROUP = Setting(
+    "group",
+    "Tasks of the figures",
+    "Runs of different tasks share the table; figures and paired tests are about one testbed.",
+    "choice",
+    "",
+)
+MEASURE = Setting("measure", "Accuracy against", "The measure of the tasks that curves are drawn over.", "choice", "")
+WINDOW = Setting(
+    "window",
+    "Rolling window (% of the tasks)",
+    "How many neighbouring tasks a point of a curve is the mean of. Wider is smoother, and hides more.",
+    "int",
+    10,
+    1,
+    50,
+)
 MISTAKES_OF = 20_000  # tasks whose queries are looked at one by one
 
 
@@ -113,16 +131,15 @@ def _choose(runs: Sequence[jobs.Run]) -> list[jobs.Run]:
     if not known:
         return []
     asked = st.session_state.pop("compare_next", None)
-    if asked is None and not set(st.session_state.get("runs") or []) <= set(known):
-        asked = st.session_state["runs"]  # one of them was deleted
     if asked is not None:
-        st.session_state["runs"] = [run_id for run_id in asked if run_id in known]
+        st.session_state["runs"] = asked
+    names = {run.id: _short_name(run) for run in known.values()}
+    links.several_of(names, "runs")
     picked = st.sidebar.multiselect(
         "Runs to compare",
         list(known),
-        format_func=lambda run_id: _short_name(known[run_id]) if run_id in known else run_id,
+        format_func=lambda run_id: names.get(run_id, run_id),
         key="runs",
-        bind="query-params",
         wrap=True,
         placeholder="the newest of one testbed",
         help="Runs of the same tasks are compared task by task. The table at the end of the page has all runs.",
@@ -135,7 +152,7 @@ def _comparable(run: jobs.Run) -> bool:
 
 
 def _short_name(run: jobs.Run) -> str:
-    """A readable name that stays the same, because the link to a comparison holds it."""
+    """A readable name that stays the same: older links to a comparison hold it."""
     what = ", ".join(dict.fromkeys(entry.title for entry in evaluate.entries(run.spec)))
     moment = time.strftime("%d %b %H:%M", time.localtime(run.created))
     return f"{moment}, {run.spec['dataset']}: {what} ({run.id[-4:]})"
@@ -289,15 +306,8 @@ def _main_group(groups: Mapping[str, list[comparison.Line]]) -> list[comparison.
     if len(groups) == 1:
         return next(iter(groups.values()))
     order = sorted(groups, key=lambda digest: -len(groups[digest]))
-    asked = st.sidebar.selectbox(
-        "Tasks of the figures",
-        order,
-        key="group",
-        bind="query-params",
-        format_func=lambda digest: _group_name(groups[digest][0]) if digest in groups else digest,
-        help="Runs of different tasks share the table; figures and paired tests are about one testbed.",
-    )
-    return groups[asked if asked in groups else order[0]]
+    names = {digest: _group_name(groups[digest][0]) for digest in order}
+    return groups[controls.pick(GROUP.but(choices=names, default=order[0]), st.sidebar)]
 
 
 def _group_name(line: comparison.Line) -> str:
@@ -396,24 +406,11 @@ def _big_figure(
 
 def _curve_settings(known: list[str]) -> tuple[str, int]:
     """The measure of the tasks to draw against, and the share of the tasks (percent) in a rolling window."""
-    if st.session_state.get("measure") not in known:
-        st.session_state.pop("measure", None)
     picked = known[0]
-    with st.sidebar:
-        if len(known) > 1:
-            picked = st.selectbox(
-                "Accuracy against", known, key="measure", bind="query-params", format_func=measures.title
-            )
-        share = st.slider(
-            "Rolling window (% of the tasks)",
-            1,
-            50,
-            10,
-            key="window",
-            bind="query-params",
-            help="How many neighbouring tasks a point of a curve is the mean of. Wider is smoother, and hides more.",
-        )
-    return picked, share
+    if len(known) > 1:
+        setting = MEASURE.but(choices={name: measures.title(name) for name in known}, default=picked)
+        picked = controls.pick(setting, st.sidebar)
+    return picked, controls.pick(WINDOW, st.sidebar, as_slider=True)
 
 
 def _show_correlations(correlations: pd.DataFrame, measure: str) -> None:

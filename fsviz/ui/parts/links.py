@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,6 +97,27 @@ def value_of(setting: Setting, key: str, about: str = "") -> Value:
     return value
 
 
+def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = ()) -> None:
+    """Prepares a widget of several choices (identifier -> title) that is about to be drawn under this key.
+
+    The link holds identifiers with commas between, and nothing where the default is chosen. Titles are read as well,
+    which older links hold, each under a key of its own.
+    """
+    have, texts, refused = st.session_state.get(key), st.query_params.get_all(key), None
+    value = [name for name in default if name in choices]
+    if _kept().get(key) is not None and have is not None and not _going_back():
+        value = [name for name in have if name in choices]
+    elif texts:
+        known = {title: name for name, title in choices.items()} | {name: name for name in choices}
+        asked = [part for text in texts for part in ([text] if text in known else text.split(",")) if part]
+        value = [known[part] for part in asked if part in known]
+        refused = texts[-1] if len(value) < len(asked) else None
+    if value != have:
+        st.session_state[key] = value
+    _kept()[key] = Shown("", "", math.inf, refused)
+    _write(key, None if value == list(default) else ",".join(value))
+
+
 def end_of(key: str) -> float:
     """Where the slider of a setting ends: at its usual end, or at a value beyond that was asked for."""
     return _kept()[key].end
@@ -148,7 +169,7 @@ def _possible(setting: Setting, value: object) -> Value:
 def _write(key: str, text: str | None) -> None:
     if text is None and key in st.query_params:
         del st.query_params[key]
-    elif text is not None and st.query_params.get(key) != text:
+    elif text is not None and st.query_params.get_all(key) != [text]:
         st.query_params[key] = text
 
 

@@ -8,6 +8,7 @@ from fsviz import features
 from fsviz.errors import Missing
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
+from fsviz.sampling import SAMPLERS
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import attributes, closeness, results, settings, step_size, stress_test, tasks
@@ -70,8 +71,8 @@ def _distribution(found: SupportSets) -> None:
     )
     spec = found.spec
     shape = (
-        "variable ways and shots"
-        if spec["sampler"] == "variable"
+        f"sampler {SAMPLERS[spec['sampler']].title}"
+        if SAMPLERS[spec["sampler"]].deals
         else f"{spec['n_way']:,} classes, {spec['n_shot']:,} support and {spec['n_query']:,} query images per class"
     )
     rho = numbers["spearman_loss_accuracy"]

@@ -12,6 +12,7 @@ import streamlit as st
 from fsviz import datasets, jobs
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
+from fsviz.studies import draw
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.parts import access
@@ -20,7 +21,6 @@ from fsviz.ui.parts.shell import plain
 
 AT_ONCE = 500  # tasks that FastDiffSel searches while the page waits; more run in the background
 PREVIEW = 200
-VARIABLE = 600  # images in a task of variable shape, about
 
 
 def find(spec: dict[str, Any]) -> SupportSets | None:
@@ -55,8 +55,7 @@ def find(spec: dict[str, Any]) -> SupportSets | None:
 
 def _n_images(spec: Mapping[str, Any], most: float) -> float:
     """Images in the tasks that are searched at once, for every gradient step."""
-    per_task = VARIABLE if spec["sampler"] == "variable" else spec["n_way"] * (spec["n_shot"] + spec["n_query"])
-    return min(spec["n_tasks"], most) * per_task * spec["n_steps"]
+    return min(spec["n_tasks"], most) * draw.most_images(spec) * spec["n_steps"]
 
 
 def _offer(spec: dict[str, Any], run: jobs.Run | None) -> None:
