@@ -338,7 +338,7 @@ def _browser(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
         edges = bins.edges
         inside = np.flatnonzero(bins.bin_of(bed.tasks.measures["coarsity"]) == bar[1])
         left.markdown(
-            f"**{titles[name]}**: {len(inside):,} tasks with a coarsity of {_number(edges[bar[1]])} to "
+            f"**{plain(titles[name])}**: {len(inside):,} tasks with a coarsity of {_number(edges[bar[1]])} to "
             f"{_number(edges[bar[1] + 1])}"
         )
         middle.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
@@ -356,7 +356,9 @@ def _browser(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
                 default="chosen" if "chosen" in beds else "uniform",
                 required=True,
                 wrap=True,
-                format_func=lambda n: "second setting" if n == "second" else titles.get(n, n).split(",")[0].lower(),
+                format_func=lambda n: (
+                    "second setting" if n == "second" else plain(titles.get(n, n).split(",")[0].lower())
+                ),
                 key="browse",
             )
         bed = beds[name if name in beds else "uniform"]

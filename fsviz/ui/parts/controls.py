@@ -14,8 +14,8 @@ from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import Setting, Value
 from fsviz.studies import draw
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
-from fsviz.text import plain
 from fsviz.ui.parts import links
+from fsviz.ui.parts.shell import plain
 
 
 def pick(

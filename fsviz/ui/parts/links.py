@@ -18,7 +18,6 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fsviz.errors import FsvizError
 from fsviz.settings import Setting, Value
-from fsviz.text import plain
 
 _KEPT = "_settings_shown"
 # Keys and values of older links, and what they are called now.
@@ -130,9 +129,9 @@ def release(*keys: str) -> None:
             _write(key, None)
 
 
-def name_ignored(asked: Mapping[str, str]) -> None:
-    """One sentence for settings of the link that are unknown here or were impossible."""
-    ignored = []
+def ignored(asked: Mapping[str, str]) -> list[str]:
+    """The settings of a link that are unknown here or were impossible, which it loses; none where they were told."""
+    found = []
     for name, text in asked.items():
         if name == "dataset" or name.startswith("embed"):
             continue
@@ -142,12 +141,13 @@ def name_ignored(asked: Mapping[str, str]) -> None:
         else:
             fine = name in st.session_state and _same(st.session_state[name], text)
         if not fine:
-            ignored.append(plain(f"{name}={str(text)[:40]}"))
+            found.append(f"{name}={str(text)[:40]}")
             if name not in st.session_state:
                 _write(name, None)
-    if ignored and st.session_state.get("_ignored") != ignored:
-        st.session_state["_ignored"] = ignored
-        st.toast(f"This link's setting {', '.join(ignored)} is not possible here and was left out.", icon="⚠️")
+    if not found or st.session_state.get("_ignored") == found:
+        return []
+    st.session_state["_ignored"] = found
+    return found
 
 
 def notice(text: str) -> None:

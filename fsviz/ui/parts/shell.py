@@ -139,7 +139,8 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
         _say_once()
         with access.turn():
             yield dataset
-        links.name_ignored(asked)
+        if ignored := ", ".join(map(plain, links.ignored(asked))):
+            st.toast(f"This link's setting {ignored} is not possible here and was left out.", icon="⚠️")
     except FsvizError as error:
         st.error(plain(str(error)), icon="⚠️")
 
