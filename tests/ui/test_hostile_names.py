@@ -143,7 +143,7 @@ def test_runs() -> None:
 
 def test_hard_tasks() -> None:
     app = open_page("6_Hard_tasks", n_tasks="50", n_shot="2", n_query="4")
-    look(app.segmented_control(key="shape").set_value("fixed").run())
+    look(app.selectbox(key="sampler").set_value("uniform").run())
     for section in ("Tasks", "Attributes", "Closeness in meaning", "Step size", "Stress test"):
         look(app.segmented_control(key="show").set_value(section).run())
         assert plain(LINK) in texts(app) or plain(PICTURE) in texts(app), section
