@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from fsviz.errors import FsvizError
 
-GROUPS = ("app", "datasets", "own_images", "features", "tasks", "evaluation", "support_sets", "workspace")
+GROUPS = ("app", "datasets", "own_images", "features", "tasks", "evaluation", "support_sets", "searches", "workspace")
 
 
 def add_command(

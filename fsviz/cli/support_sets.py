@@ -43,7 +43,7 @@ def _add_tasks(parser: argparse.ArgumentParser) -> None:
     drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
 
 
-def _asked(args: argparse.Namespace, searched: Iterable[Setting]) -> dict[str, Value]:
+def asked(args: argparse.Namespace, searched: Iterable[Setting]) -> dict[str, Value]:
     """The settings of tasks and search that were given; those of tasks without effect are named."""
     from fsviz import datasets
 
@@ -59,11 +59,12 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
         "study": "support_sets",
         "dataset": args.dataset,
         "backbone": args.backbone,
-        **_asked(args, study.SEARCH_SETTINGS.values()),
+        **asked(args, study.SEARCH_SETTINGS.values()),
     }
     run = jobs.run_here(spec, _tell)
     found = jobs.results(run.id)
-    names = ("accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95", "spearman_loss_accuracy")
+    names = ("accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95")
+    names += ("spearman_loss_accuracy", "spearman_ci95", "spearman_over")
     return {name: found[name] for name in names} | {"run": run.id}
 
 
@@ -102,7 +103,7 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
             "n_steps": args.finetuning_steps,
             "size": args.finetuning_size,
         },
-        **_asked(args, STRESS_SETTINGS),
+        **asked(args, STRESS_SETTINGS),
     }
     run = jobs.run_here(spec, _tell)
     return jobs.results(run.id) | {"run": run.id}
@@ -119,7 +120,9 @@ def show_stress(result: dict[str, Any]) -> str:
         if entry["accuracy"] is not None:
             lines.append(
                 f"Over random tasks and tasks hard for {entry['source']}, accuracies of {entry['backbone']} follow it "
-                f"with a rank correlation of {entry['accuracy']:.2f}."
+                "with a rank correlation of "
+                + study.correlation_in_words(entry["accuracy"], entry["accuracy_ci95"], entry["accuracy_over"])
+                + "."
             )
     return "\n".join(lines)
 

@@ -7,6 +7,7 @@ third. Both tasks of a pair share classes and queries, so that any difference in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,6 +91,56 @@ def sample_curated(
             same[t, w] = inside[n_query : n_query + n_shot]
             shifted[t, w] = rng.choice(outside, n_shot, replace=False)
     return CuratedPair(Tasks(classes, same, query), Tasks(classes, shifted, query), picked, names)
+
+
+def sample_restricted(
+    attribute: Attribute,
+    image_class_ids: np.ndarray,
+    class_ids: np.ndarray,
+    n_way: int,
+    n_shot: int,
+    n_query: int,
+    n_tasks: int,
+    seed: int,
+    query_groups: Sequence[str],
+) -> Tasks:
+    """Tasks whose queries all belong to some groups of an attribute; support images are drawn from all others.
+
+    query_groups  one or more values of the attribute, or "low ...", "middle ...", "high ..." of a number
+    After section 5.3.2 and appendix L of the paper: a search is then free to choose supports like the queries, or not.
+    """
+    groups, names = attribute_groups(attribute)
+    for name in query_groups:
+        if name not in names:
+            raise UnknownName(f"value of {attribute.name}", name, names)
+    if not query_groups:
+        raise BadInput(f"Queries need at least one value of {attribute.name!r}. Got none. Choose some of its values.")
+    if min(n_shot, n_query, n_tasks) < 1 or n_way < 2:
+        raise BadInput("n_shot, n_query and n_tasks must be at least 1 and n_way at least 2.")
+    image_class_ids = np.asarray(image_class_ids)
+    fits = np.isin(groups, [names.index(name) for name in query_groups])
+    images_of = {int(c): np.flatnonzero(image_class_ids == c) for c in class_ids}
+    usable = np.array(
+        [c for c, ids in images_of.items() if fits[ids].sum() >= n_query and len(ids) >= n_query + n_shot], np.int64
+    )
+    if len(usable) < n_way:
+        raise BadInput(
+            f"Queries of {attribute.name} {' or '.join(map(repr, query_groups))} need {n_way} classes with {n_query} "
+            f"such images and {n_shot} more for the support. Got {len(usable)} such classes. Lower n_query, n_shot or "
+            "n_way, or choose further values."
+        )
+    rng = np.random.default_rng(np.random.SeedSequence((seed, 8)))
+    classes = usable[np.argsort(rng.random((n_tasks, len(usable))), axis=1)[:, :n_way]]
+    query, support = (np.empty((n_tasks, n_way, n), np.int64) for n in (n_query, n_shot))
+    for class_id in np.unique(classes):
+        at, image_ids = np.nonzero(classes == class_id), images_of[int(class_id)]
+        order = rng.random((len(at[0]), len(image_ids)))
+        asked = np.argsort(np.where(fits[image_ids], order, 2.0), axis=1)[:, :n_query]
+        order = rng.random(order.shape)  # anew: what is left of the fitting images has the higher numbers above
+        np.put_along_axis(order, asked, 2.0, axis=1)
+        query[at] = image_ids[asked]
+        support[at] = image_ids[np.argsort(order, axis=1)[:, :n_shot]]
+    return Tasks(classes, support, query)
 
 
 def _opposites(attribute: Attribute, n_groups: int) -> list[np.ndarray]:

@@ -131,6 +131,38 @@ def trace_steps(
     return [Tasks(tasks.class_ids, chosen, tasks.query, tasks.measures) for chosen in support], losses
 
 
+def support_loss(
+    features: Features, tasks: Tasks, loss: str = "euclidean", scale: float | None = None, device: str = "cpu"
+) -> np.ndarray:
+    """Mean query loss (T,), in nats, under the prototypes of the tasks' own support: what the search tries to raise.
+
+    loss and scale are those of `select_supports`; the scale of a task follows from its pool, whatever its support.
+    """
+    import torch
+
+    check_request(features, tasks, "hard", loss, 1.0, 1, "ones")
+    layout = ClassLayout(features, np.unique(tasks.class_ids[tasks.class_ids != PAD]), device)
+    layout.require_pool(tasks)
+    layout.require_support(tasks)
+    chunk = _chunk_size(tasks, features.values.shape[1])
+    losses = np.empty(len(tasks))
+    with torch.inference_mode():
+        for first in range(0, len(tasks), chunk):
+            part = tasks.take(slice(first, first + chunk))
+            query, query_mask, labels = layout.queries(part)
+            rows = layout.rows(part.support)
+            there = torch.from_numpy(rows != PAD).to(layout.device)
+            chosen = layout.all_values[torch.from_numpy(np.maximum(rows, 0)).to(layout.device)] * there[..., None]
+            prototypes = chosen.sum(dim=2) / there.sum(dim=2).clamp(min=1)[..., None]
+            way_mask = there.any(dim=2)
+            means = layout.pool_means(part, query, query_mask)
+            known = torch.from_numpy(part.class_ids != PAD).to(layout.device)
+            factor = resolve_scale(scale, loss, means, known, query, query_mask)
+            found, _ = loss_gradient(prototypes, way_mask, query, query_mask, labels, loss, factor)
+            losses[first : first + len(part)] = found.cpu().numpy()
+    return losses
+
+
 def project_l1(weights: torch.Tensor, radius: torch.Tensor, n_halvings: int = 60) -> torch.Tensor:
     """Rows of weights (R, n) moved to the nearest point of the l1 ball of their radius (R,).
 

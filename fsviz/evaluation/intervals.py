@@ -103,6 +103,7 @@ def correlation(
 ) -> Correlation:
     """Correlation of a measure of the tasks with their accuracy: Pearson's, or Spearman's where `rank`.
 
+    accuracy, measure  (T,), or (T, S) of S variants of every task, which hang together: a task counts once
     class_ids  (t, W) of the first t tasks: the interval is then over classes (with their images), the units that
                tasks share; without it, or where every task holds every class, it is over tasks.
     The interval is symmetric in Fisher's z, so that it stays within -1 and 1.
@@ -112,6 +113,11 @@ def correlation(
     accuracy, measure = np.asarray(accuracy, dtype=float), np.asarray(measure, dtype=float)
     both = np.isfinite(accuracy) & np.isfinite(measure)
     value, influence = (spearman if rank else pearson)(measure[both], accuracy[both])
+    if both.ndim > 1:
+        each = np.zeros(both.shape)
+        each[both] = influence
+        both = both.any(axis=1)
+        influence = each[both].sum(axis=1) * (both.sum() / max(len(influence), 1))
     n = len(influence)
     if np.isnan(value) or n < 4:
         return Correlation(value, float("nan"), float("nan"))

@@ -1,4 +1,4 @@
-"""Figures of hard and easy support sets: accuracies, attributes of support and query, step sizes, stress test."""
+"""Figures of hard and easy support sets: accuracies, attributes of support and query, stress test."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from fsviz.figures.palette import ACCENT, QUIET, meaning
+from fsviz.figures.palette import QUIET, meaning
 from fsviz.text import drawn
 
 SETS = ("hard", "random", "easy")
-_SYMBOL = {"hard": "triangle-down", "random": "circle", "easy": "triangle-up"}
-_MARGIN = {"l": 0, "r": 10, "t": 30, "b": 0}
+SYMBOL = {"hard": "triangle-down", "random": "circle", "easy": "triangle-up"}
+MARGIN = {"l": 0, "r": 10, "t": 30, "b": 0}
 
 
 def plot_distribution(
@@ -35,7 +35,7 @@ def plot_distribution(
             mode="lines",
             line={"shape": "hvh", "color": meaning(name), "width": 2},
             fill="tozeroy",
-            fillcolor=_faint(meaning(name), 0.22),
+            fillcolor=faint(meaning(name), 0.22),
             customdata=[0, *(100 * np.asarray(histogram[name]) / total), 0],
             hovertemplate=f"%{{y}} tasks (%{{customdata:.0f}}%) with {name} supports reach about %{{x:.0f}}% accuracy"
             "<extra></extra>",
@@ -62,7 +62,7 @@ def plot_distribution(
         )
     figure.update_xaxes(title="accuracy of a task (% of its queries right)", range=[-3, 103], ticksuffix=" %")
     figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * 1.32])
-    figure.update_layout(height=height, margin=_MARGIN | {"t": 10, "r": 70}, showlegend=False, hovermode="closest")
+    figure.update_layout(height=height, margin=MARGIN | {"t": 10, "r": 70}, showlegend=False, hovermode="closest")
     return figure
 
 
@@ -108,7 +108,7 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
                 marker={
                     "color": meaning(name),
                     "size": 11,
-                    "symbol": [_SYMBOL[name] + ("" if f else "-open") for f in filled],
+                    "symbol": [SYMBOL[name] + ("" if f else "-open") for f in filled],
                     "line": {"width": 2, "color": meaning(name)},
                 },
                 error_x={"type": "data", "array": rows["ci95"], "thickness": 1.5, "width": 4},
@@ -125,7 +125,7 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
                 x=[values.min(), values.max()],
                 y=[drawn(attribute)] * 2,
                 mode="lines",
-                line={"color": _faint(QUIET, 0.6), "width": 2},
+                line={"color": faint(QUIET, 0.6), "width": 2},
                 hoverinfo="skip",
                 showlegend=False,
                 row=1,
@@ -133,10 +133,10 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
             )
         figure.update_xaxes(title=axes[kind], rangemode="tozero", row=1, col=column)
         figure.update_yaxes(ticklabelstandoff=8, automargin=True, row=1, col=column)
-    _add_legend(figure, {name: (_SYMBOL[name], meaning(name)) for name in SETS})
+    _add_legend(figure, {name: (SYMBOL[name], meaning(name)) for name in SETS})
     figure.update_layout(
         height=height or 150 + 38 * most,
-        margin=_MARGIN | {"t": 84},
+        margin=MARGIN | {"t": 84},
         legend={"orientation": "h", "y": 1, "yref": "container", "yanchor": "top", "x": 0},
     )
     return figure
@@ -168,7 +168,7 @@ def plot_differences(rows: Sequence[Mapping[str, Any]], set_name: str = "hard", 
         height=height or 110 + 54 * len(rows),
         barmode="group",
         bargap=0.3,
-        margin=_MARGIN,
+        margin=MARGIN,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "reversed"},
     )
     return figure
@@ -231,82 +231,9 @@ def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure
     figure.update_yaxes(automargin=True, ticklabelstandoff=8)
     figure.update_layout(
         height=height or 120 + 36 * len(table),
-        margin=_MARGIN | {"r": 150},
+        margin=MARGIN | {"r": 150},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
     )
-    return figure
-
-
-def plot_step_sizes(
-    table: pd.DataFrame, reference: Mapping[str, float], chosen: float | None = None, height: int = 380
-) -> go.Figure:
-    """Accuracy of hard and easy sets against the size of the gradient step; dotted lines need no step size."""
-    figure = go.Figure()
-    for objective, rows in table.groupby("objective", sort=False):
-        figure.add_scatter(
-            x=rows["step"],
-            y=rows["accuracy"],
-            error_y={"type": "data", "array": rows["ci95"], "thickness": 1.2, "width": 3},
-            mode="lines+markers",
-            name=objective,
-            line={"color": meaning(objective), "width": 2},
-            marker={"symbol": _SYMBOL[objective], "size": 9},
-            hovertemplate=f"step %{{x:g}}: {objective} supports reach %{{y:.1f}}%<extra></extra>",
-        )
-        last = rows.iloc[-1]
-        figure.add_annotation(
-            x=np.log10(last["step"]),
-            y=last["accuracy"],
-            text=f" {objective}",
-            showarrow=False,
-            xanchor="left",
-            xshift=6,
-            yshift=11,  # off the dotted line that ends nearby
-            font={"color": meaning(objective), "size": 13},
-        )
-    for name, value in reference.items():
-        figure.add_hline(
-            y=value,
-            line={"dash": "dot", "color": meaning(name.partition(",")[0]), "width": 1.5},
-            annotation_text=f"{name} {value:.1f} %",
-            annotation_position="top left" if name.startswith("easy") else "bottom left",
-            annotation_font={"color": meaning(name.partition(",")[0]), "size": 12},
-        )
-    if chosen is not None:
-        figure.add_vline(x=chosen, line={"color": ACCENT, "width": 2})
-        near = table.iloc[(np.log(table["step"]) - np.log(chosen)).abs().argsort()[:1]]
-        figure.add_annotation(
-            x=np.log10(chosen),
-            y=1,
-            yref="paper",
-            text=f"step {chosen:g}",
-            showarrow=False,
-            yshift=12,
-            font={"color": ACCENT, "size": 13},
-            hovertext=f"{near['accuracy'].iloc[0]:.1f}%",
-        )
-    figure.update_xaxes(title="size of the gradient step (logarithmic)", type="log", tickvals=_ticks(table["step"]))
-    figure.update_yaxes(title="accuracy (%)", rangemode="tozero")
-    figure.update_layout(height=height, margin=_MARGIN | {"r": 55}, showlegend=False)
-    return figure
-
-
-def plot_number_of_steps(table: pd.DataFrame, height: int = 300) -> go.Figure:
-    """Accuracy of hard sets against the number of gradient steps."""
-    figure = go.Figure(
-        go.Scatter(
-            x=table["n_steps"],
-            y=table["accuracy"],
-            error_y={"type": "data", "array": table["ci95"], "thickness": 1.2, "width": 3},
-            mode="lines+markers",
-            line={"color": meaning("hard"), "width": 2},
-            marker={"symbol": _SYMBOL["hard"], "size": 9},
-            hovertemplate="%{x} steps: hard supports reach %{y:.1f}%<extra></extra>",
-        )
-    )
-    figure.update_xaxes(title="gradient steps", dtick=1)
-    figure.update_yaxes(title="accuracy of hard sets (%)", rangemode="tozero")
-    figure.update_layout(height=height, margin=_MARGIN, showlegend=False)
     return figure
 
 
@@ -333,7 +260,7 @@ def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:
             textposition="top center" if name != "random" else "bottom center",
             name=name,
             line={"color": meaning(name), "width": 2},
-            marker={"symbol": _SYMBOL[name], "size": 10},
+            marker={"symbol": SYMBOL[name], "size": 10},
             hovertemplate=f"{name} supports reach %{{y:.1f}}%<extra></extra>",
         )
         figure.add_annotation(
@@ -348,7 +275,7 @@ def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:
         )
     figure.update_xaxes(title="classes of a task, by how far apart they are in meaning (quarters of all tasks)")
     figure.update_yaxes(title="accuracy (%)", rangemode="tozero", range=[0, 105])
-    figure.update_layout(height=height, margin=_MARGIN | {"r": 60}, showlegend=False)
+    figure.update_layout(height=height, margin=MARGIN | {"r": 60}, showlegend=False)
     return figure
 
 
@@ -389,7 +316,7 @@ def plot_stress(matrix: Sequence[Mapping[str, Any]], adaptation_names: Mapping[s
     )
     figure.update_xaxes(title="how the classifier adapts to the support set", side="top")
     figure.update_yaxes(autorange="reversed", automargin=True, ticklabelstandoff=8)
-    figure.update_layout(height=140 + 84 * len(backbones), margin=_MARGIN | {"t": 60})
+    figure.update_layout(height=140 + 84 * len(backbones), margin=MARGIN | {"t": 60})
     return figure
 
 
@@ -404,18 +331,18 @@ def plot_loss_accuracy(
             y=100 * np.asarray(accuracy[name]),
             mode="markers",
             name=name,
-            marker={"color": meaning(name), "symbol": _SYMBOL[name], "size": 6, "opacity": 0.65},
+            marker={"color": meaning(name), "symbol": SYMBOL[name], "size": 6, "opacity": 0.65},
             hovertemplate=f"{name}: loss %{{x:.2f}}, %{{y:.0f}}% right<extra></extra>",
         )
     figure.update_xaxes(title="query loss (nats, logarithmic)", type="log")
     figure.update_yaxes(title="accuracy (%)", range=[0, 103])
     figure.update_layout(
-        height=height, margin=_MARGIN, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+        height=height, margin=MARGIN, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     )
     return figure
 
 
-def _faint(colour: str, opacity: float) -> str:
+def faint(colour: str, opacity: float) -> str:
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity})"
 
@@ -424,7 +351,3 @@ def _on_white(colour: str, opacity: float) -> str:
     """What the colour looks like on white: opaque, so that a cell's text contrasts with it in the dark as well."""
     mixed = (round(255 + opacity * (int(colour[i : i + 2], 16) - 255)) for i in (1, 3, 5))
     return "#" + "".join(f"{part:02X}" for part in mixed)
-
-
-def _ticks(steps: pd.Series) -> list[float]:
-    return sorted({float(s) for s in steps})

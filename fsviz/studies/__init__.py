@@ -14,6 +14,7 @@ RUNNABLE: dict[str, str] = {
     "support_sets": "fsviz.studies.support_sets",
     "hard_sets": "fsviz.studies.support_sets",  # its earlier name, in the specs of recorded runs
     "stress": "fsviz.studies.stress",
+    "searches": "fsviz.studies.searches",
 }
 
 RUNNABLE.update(

@@ -28,7 +28,7 @@ from fsviz.numerics import mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.settings import SEED
 from fsviz.studies import frozen, support_sets
-from fsviz.workspace import home, read_json, write_json
+from fsviz.workspace import read_json, write_json
 
 FULL = "full_finetuning"
 ADAPTATIONS: dict[str, str] = {
@@ -97,6 +97,11 @@ def plan(spec: Mapping[str, Any]) -> int:
     return sum(cell.n_chunks for cell in cells(spec))
 
 
+def n_bytes(spec: Mapping[str, Any]) -> float:
+    """About how large the run's results are: two numbers per task and cell, and a small file per chunk."""
+    return float(sum(16 * cell.n_tasks + 1500 * cell.n_chunks for cell in cells(spec)))
+
+
 def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     """Accuracy and query loss of one range of tasks of one cell."""
     which, start, stop = place(spec, index)
@@ -106,7 +111,7 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
         rate = learning_rate(spec, cell.backbone)
         said = _finetuned(spec, cell.backbone, tasks, rate, spec["seed"] + start, first=start)
     else:
-        table = _features_of(spec["dataset"], cell.backbone)
+        table = support_sets.features_of(spec["dataset"], cell.backbone)
         said = evaluation.evaluate(table, tasks, cell.adaptation, device=spec["device"], first=start)
     return {
         "cell": np.array(which),
@@ -126,6 +131,7 @@ def describe(spec: Mapping[str, Any], index: int) -> str:
 def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """The stress-test matrix in percent over what is finished, and how far difficulty carries over."""
     accuracy, loss = _numbers(spec, chunks)
+    class_ids = frozen.tasks(spec["folder"], RANDOM).class_ids
     every = cells(spec)
     position = {(c.source, c.backbone, c.adaptation): i for i, c in enumerate(every)}
     rows = []
@@ -141,8 +147,8 @@ def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]
         "dataset": spec["dataset"],
         "n_tasks": spec["n_tasks"],
         "matrix": rows,
-        "spearman": _correlations(spec, every, accuracy, loss),
-        "agreement": _agreement(spec, position, accuracy, loss),
+        "spearman": _correlations(spec, every, accuracy, loss, class_ids),
+        "agreement": _agreement(spec, position, accuracy, loss, class_ids),
         "learning_rates": _known_rates(spec),
     }
 
@@ -157,17 +163,20 @@ def _row(source: str, backbone: str, adaptation: str, random: np.ndarray, hard: 
 
 
 def _correlations(
-    spec: Mapping[str, Any], every: Sequence[Cell], accuracy: Sequence[np.ndarray], loss: Sequence[np.ndarray]
+    spec: Mapping[str, Any],
+    every: Sequence[Cell],
+    accuracy: Sequence[np.ndarray],
+    loss: Sequence[np.ndarray],
+    class_ids: np.ndarray,
 ) -> list[dict[str, Any]]:
     """Per backbone and adaptation: Spearman of accuracy with minus the query loss, over hard and random tasks."""
     found = []
     for backbone in spec["backbones"]:
         for adaptation in spec["adaptations"]:
             mine = [i for i, c in enumerate(every) if (c.backbone, c.adaptation) == (backbone, adaptation)]
-            rho = support_sets.spearman(
-                -np.concatenate([loss[i] for i in mine]), np.concatenate([accuracy[i] for i in mine])
-            )
-            found.append({"backbone": backbone, "adaptation": adaptation, "loss_accuracy": rho})
+            losses, accuracies = (np.stack([numbers[i] for i in mine], axis=1) for numbers in (loss, accuracy))
+            rho = _told("loss_accuracy", -losses, accuracies, class_ids)
+            found.append({"backbone": backbone, "adaptation": adaptation, **rho})
     return found
 
 
@@ -176,6 +185,7 @@ def _agreement(
     position: Mapping[tuple[str, str, str], int],
     accuracy: Sequence[np.ndarray],
     loss: Sequence[np.ndarray],
+    class_ids: np.ndarray,
 ) -> list[dict[str, Any]]:
     """Per source and other backbone, over random and hard tasks together: is what is hard for one hard for the other?
 
@@ -184,7 +194,7 @@ def _agreement(
     first = spec["adaptations"][0]
 
     def both(numbers: Sequence[np.ndarray], source: str, backbone: str) -> np.ndarray:
-        return np.concatenate([numbers[position[s, backbone, first]] for s in (RANDOM, source)])
+        return np.stack([numbers[position[s, backbone, first]] for s in (RANDOM, source)], axis=1)
 
     found = []
     for source in spec["sources"]:
@@ -195,11 +205,18 @@ def _agreement(
                     {
                         "source": source,
                         "backbone": backbone,
-                        "accuracy": support_sets.spearman(both(accuracy, source, source), other),
-                        "loss": support_sets.spearman(-both(loss, source, source), other),
+                        **_told("accuracy", both(accuracy, source, source), other, class_ids),
+                        **_told("loss", -both(loss, source, source), other, class_ids),
                     }
                 )
     return found
+
+
+def _told(name: str, measure: np.ndarray, accuracy: np.ndarray, class_ids: np.ndarray) -> dict[str, Any]:
+    """A rank correlation of (T, S) numbers under its name, with its 95% interval and what that is over."""
+    rho = support_sets.rank_correlation(measure, accuracy, class_ids[: len(accuracy)])
+    interval = rho and [rho.low, rho.high]
+    return {name: rho and rho.value, f"{name}_ci95": interval, f"{name}_over": rho and rho.over}
 
 
 # --- cells and chunks --------------------------------------------------------------------------------------------
@@ -246,16 +263,6 @@ def _input(spec: Mapping[str, Any], source: str) -> str:
     return RANDOM if source == RANDOM else f"source{spec['sources'].index(source)}"
 
 
-def _features_of(dataset: str, backbone: str) -> Features:
-    """The features, read once for all chunks of a run while the workspace does not change."""
-    return _features_at(dataset, backbone, f"{home()} {datasets.stamp(dataset)}")
-
-
-@lru_cache(maxsize=4)
-def _features_at(dataset: str, backbone: str, stamp: str) -> Features:
-    return features.load(datasets.load(dataset), backbone)
-
-
 # --- full finetuning ---------------------------------------------------------------------------------------------
 
 
@@ -282,7 +289,7 @@ def learning_rate(spec: Mapping[str, Any], backbone: str) -> float:
 def _validation_tasks(spec: Mapping[str, Any], backbone: str) -> Tasks:
     """Random tasks of split val where it is large enough, else of the same split with another seed."""
     dataset = datasets.load(spec["dataset"])
-    table = _features_of(spec["dataset"], backbone)
+    table = support_sets.features_of(spec["dataset"], backbone)
     base = _base(spec) | {
         "n_tasks": spec["finetuning"]["n_validation"],
         "seed": (spec["seed"] + 1) % SEED.high,

@@ -22,11 +22,11 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, evaluation, features
-from fsviz.difficulty import attribute_gaps, curated
+from fsviz.difficulty import attribute_gaps
 from fsviz.difficulty.attribute_gaps import Difference, attribute_names
 from fsviz.errors import BadInput, UnknownName
 from fsviz.methods import METHODS
-from fsviz.numerics import clustered_mean, holm, mean_and_ci95
+from fsviz.numerics import mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.settings import N_SHOT, Setting, Value, brief, words
 from fsviz.studies import draw, frozen
@@ -150,7 +150,7 @@ def find_support_sets(spec: Mapping[str, Any], progress: Progress | None = None)
     """Samples tasks, searches their hard and easy support sets, and classifies the queries with all three."""
     spec = checked_spec(spec)
     tasks, table = sample_tasks(spec)
-    return _search_and_classify(spec, tasks, table, spec["seed"], progress)
+    return search_and_classify(spec, tasks, table, spec["seed"], progress)
 
 
 def sample_tasks(spec: Mapping[str, Any]) -> tuple[Tasks, Features]:
@@ -172,8 +172,7 @@ def search(
 ) -> Tasks:
     """The same queries with the hard or the easy support sets that the spec's search finds."""
     loss, scale = LOSSES[spec["loss"]]
-    if not spec.get("keep_groups", True):
-        table = replace(table, groups=None)
+    table = searched_features(spec, table)
     if spec["search"] == "greedy":
         from fsviz.difficulty.greedy import greedy_supports
 
@@ -201,7 +200,12 @@ def search(
     return found
 
 
-def _search_and_classify(
+def searched_features(spec: Mapping[str, Any], table: Features) -> Features:
+    """The features as a search takes them: without groups where the spec lets them fall on both sides of a task."""
+    return table if spec.get("keep_groups", True) else replace(table, groups=None)
+
+
+def search_and_classify(
     spec: Mapping[str, Any], tasks: Tasks, table: Features, seed: int, progress: Progress | None = None
 ) -> SupportSets:
     found = {
@@ -211,13 +215,13 @@ def _search_and_classify(
     }
     said = {}
     for done, (name, part) in enumerate(found.items(), start=1):
-        said[name] = _classify(spec, table, part)
+        said[name] = classify(spec, table, part)
         if progress is not None:
             progress(done, len(found), "classifying the queries")
     return SupportSets(spec, found, said)
 
 
-def _classify(spec: Mapping[str, Any], table: Features, tasks: Tasks, dataset: Dataset | None = None) -> Predictions:
+def classify(spec: Mapping[str, Any], table: Features, tasks: Tasks, dataset: Dataset | None = None) -> Predictions:
     dataset = dataset or datasets.load(spec["dataset"])
     classes = dataset.split_class_ids(spec["split"])
     centre = evaluation_study.centre_for(spec["classifier"], dataset, table, classes)
@@ -250,8 +254,8 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     size = _CHUNK[spec["search"]]
     start = index * size
     tasks = frozen.tasks(spec["folder"], start=start, stop=start + size)
-    table = _features_of(spec["dataset"], spec["backbone"])
-    found = _search_and_classify(spec, tasks, table, spec["seed"])
+    table = features_of(spec["dataset"], spec["backbone"])
+    found = search_and_classify(spec, tasks, table, spec["seed"])
     arrays: dict[str, np.ndarray] = {"start": np.array(start)}
     for name in SETS:
         arrays[f"{name}_support"] = found.tasks[name].support
@@ -293,12 +297,12 @@ def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]])
     return SupportSets(spec, tasks, said)
 
 
-def _features_of(dataset: str, backbone: str) -> Features:
+def features_of(dataset: str, backbone: str) -> Features:
     """The features, read once for all chunks of a run while the workspace does not change."""
     return _features_at(dataset, backbone, f"{home()} {datasets.stamp(dataset)}")
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _features_at(dataset: str, backbone: str, stamp: str) -> Features:
     return features.load(datasets.load(dataset), backbone)
 
@@ -313,6 +317,7 @@ def summary(found: SupportSets) -> dict[str, Any]:
         mean, half = mean_and_ci95(100 * found.accuracy(name))
         accuracy[name], ci95[name] = float(mean), _number(half)
     drop, drop_half = mean_and_ci95(100 * (found.accuracy("random") - found.accuracy("hard")))
+    rho = loss_accuracy_correlation(found)
     return {
         "accuracy": accuracy,
         "ci95": ci95,
@@ -320,7 +325,9 @@ def summary(found: SupportSets) -> dict[str, Any]:
         "drop_ci95": _number(drop_half),
         "n_tasks": len(found),
         "harder_than_random": float(np.mean(found.accuracy("hard") < found.accuracy("random"))),
-        "spearman_loss_accuracy": loss_accuracy_correlation(found),
+        "spearman_loss_accuracy": rho and rho.value,
+        "spearman_ci95": rho and [rho.low, rho.high],
+        "spearman_over": rho and rho.over,
         "histogram": accuracy_histogram(found),
     }
 
@@ -332,21 +339,26 @@ def accuracy_histogram(found: SupportSets, n_bins: int = 20) -> dict[str, Any]:
     return {"edges": edges.tolist(), **counts}
 
 
-def loss_accuracy_correlation(found: SupportSets) -> float | None:
+def loss_accuracy_correlation(found: SupportSets) -> evaluation.Correlation | None:
     """Spearman's rank correlation of accuracy with minus the query loss, over hard, random and easy tasks together."""
-    loss = np.concatenate([found.loss(name) for name in SETS])
-    accuracy = np.concatenate([found.accuracy(name) for name in SETS])
-    return spearman(-loss, accuracy)
+    loss, accuracy = (np.stack([of(name) for name in SETS], axis=1) for of in (found.loss, found.accuracy))
+    return rank_correlation(-loss, accuracy, found.tasks["random"].class_ids)
 
 
-def spearman(first: np.ndarray, second: np.ndarray) -> float | None:
-    """Rank correlation of two lists of numbers; None where one of them is constant or too short."""
-    from scipy import stats
+def rank_correlation(measure: np.ndarray, accuracy: np.ndarray, class_ids: np.ndarray) -> evaluation.Correlation | None:
+    """Spearman's correlation of a measure (T, S) with the accuracy (T, S) of S support sets of every task.
 
-    fine = np.isfinite(first) & np.isfinite(second)
-    if fine.sum() < 3 or np.ptp(first[fine]) == 0 or np.ptp(second[fine]) == 0:
-        return None
-    return float(stats.spearmanr(first[fine], second[fine]).statistic)
+    The sets of a task count once, and tasks share classes: the interval is over classes where that is possible.
+    None where one of the two is constant or there are too few tasks.
+    """
+    found = evaluation.correlation(accuracy, measure, class_ids, rank=True)
+    return None if np.isnan(found.low) else found
+
+
+def correlation_in_words(value: float, interval: Sequence[float], over: str) -> str:
+    """A correlation as captions say it: "0.93 (95% interval over classes: 0.90 to 0.95)"."""
+    units = "tasks of these images" if over == "tasks" else over
+    return f"{value:.2f} (95% interval over {units}: {interval[0]:.2f} to {interval[1]:.2f})"
 
 
 def coarsity_table(found: SupportSets, n_bins: int = 4) -> pd.DataFrame | None:
@@ -395,143 +407,9 @@ def task_gap(found: SupportSets, dataset: Dataset, attribute: str, which: str = 
     return attribute_gaps.measure_gap(attribute_gaps.read_attribute(dataset, attribute), found.tasks[which]).gap
 
 
-def by_step_size(
-    spec: Mapping[str, Any],
-    steps: Sequence[float] = STEP_SIZES,
-    objectives: Sequence[str] = ("hard", "easy"),
-    progress: Progress | None = None,
-) -> pd.DataFrame:
-    """Accuracy against the size of the gradient step, from random weights as in the paper.
-
-    Columns objective, step, accuracy, ci95 (percent). A tiny step keeps the random order of the weights.
-    """
-    spec = checked_spec({**spec, "start": "random", "search": "fastdiffsel"})
-    tasks, table = sample_tasks(spec)
-    rows = []
-    for objective in objectives:
-        for step in steps:
-            chosen = search({**spec, "step": float(step)}, tasks, table, objective, spec["seed"])
-            rows.append((objective, float(step), *_accuracy_of(spec, table, chosen)))
-            if progress is not None:
-                progress(len(rows), len(steps) * len(objectives), f"{objective} support sets, step {step:g}")
-    return pd.DataFrame(rows, columns=["objective", "step", "accuracy", "ci95"])
-
-
-def by_number_of_steps(spec: Mapping[str, Any], most: int = 6, progress: Progress | None = None) -> pd.DataFrame:
-    """Accuracy of hard sets against the number of gradient steps (appendix K). Columns n_steps, accuracy, ci95."""
-    spec = checked_spec({**spec, "search": "fastdiffsel"})
-    tasks, table = sample_tasks(spec)
-    rows = []
-    for n in range(1, most + 1):
-        chosen = search({**spec, "n_steps": n}, tasks, table, "hard", spec["seed"])
-        rows.append((n, *_accuracy_of(spec, table, chosen)))
-        if progress is not None:
-            progress(n, most, "gradient steps")
-    return pd.DataFrame(rows, columns=["n_steps", "accuracy", "ci95"])
-
-
-def _accuracy_of(spec: Mapping[str, Any], table: Features, tasks: Tasks) -> tuple[float, float]:
-    mean, half = mean_and_ci95(100 * evaluation.task_accuracy(_classify(spec, table, tasks)))
+def accuracy_of(spec: Mapping[str, Any], table: Features, tasks: Tasks) -> tuple[float, float]:
+    mean, half = mean_and_ci95(100 * evaluation.task_accuracy(classify(spec, table, tasks)))
     return float(mean), float(half)
-
-
-# --- tasks with and without a chosen shift -----------------------------------------------------------------------
-
-
-def curated_tasks(spec: Mapping[str, Any], attribute: str, query_group: str | None = None) -> curated.CuratedPair:
-    """Pairs of tasks that share classes and queries, without and with a shift of one attribute (appendix D)."""
-    spec = checked_spec(spec)
-    dataset = datasets.load(spec["dataset"])
-    return _curated(spec, dataset, features.load(dataset, spec["backbone"]), attribute, query_group)
-
-
-def _curated(
-    spec: Mapping[str, Any], dataset: Dataset, table: Features, attribute: str, query_group: str | None = None
-) -> curated.CuratedPair:
-    image_class_ids = np.full(len(dataset.image_class_ids()), PAD, dtype=np.int64)
-    image_class_ids[table.image_ids] = table.class_ids
-    if table.groups is not None and spec.get("keep_groups", True):  # one image of each group stands for it
-        first = np.unique(table.groups[table.image_ids], return_index=True)[1]
-        image_class_ids[np.delete(table.image_ids, first)] = PAD
-    return curated.sample_curated(
-        attribute_gaps.read_attribute(dataset, attribute),
-        image_class_ids,
-        dataset.split_class_ids(spec["split"]),
-        spec["n_way"],
-        spec["n_shot"],
-        spec["n_query"],
-        spec["n_tasks"],
-        spec["seed"],
-        query_group,
-    )
-
-
-def attribute_groups(dataset: Dataset, attribute: str) -> list[str]:
-    """What queries can have in common: the values of an attribute, or its low and high third."""
-    read = attribute_gaps.read_attribute(dataset, attribute)
-    names = curated.attribute_groups(read)[1]
-    return [names[0], names[2]] if read.is_numeric else list(names)
-
-
-def save_curated(
-    spec: Mapping[str, Any], attribute: str, pair: curated.CuratedPair, query_group: str | None = None
-) -> list[str]:
-    """Saves a pair's tasks as two testbeds of the workspace; returns their names."""
-    spec = checked_spec(spec)
-    names = []
-    for kind, tasks in (("without", pair.without_shift), ("with", pair.with_shift)):
-        settings = {k: spec[k] for k in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
-        recipe = {k: spec[k] for k in ("dataset", "split", "backbone")} | settings
-        recipe |= {"sampler": "curated", "attribute": attribute, "query_group": query_group, "shift": kind == "with"}
-        parts = [spec["dataset"], spec["split"], kind, attribute, "shift", *([query_group] if query_group else [])]
-        name = draw.safe_name([*parts, *brief(settings, TASK_SETTINGS)], recipe, "-")
-        names.append(draw.keep(Testbed(name, tasks, recipe), number=True)[0])
-    return names
-
-
-def shift_table(
-    spec: Mapping[str, Any], attributes: Sequence[str] | None = None, progress: Progress | None = None
-) -> pd.DataFrame:
-    """What a shift of each attribute costs: accuracy in percent without and with it, on the same queries.
-
-    Where too few images share a value, fewer queries per class are drawn than asked for.
-    The interval of the cost is over classes with their images: tasks share images, so a thousand tasks of twenty
-    classes are twenty observations, each the mean over one class's queries. A column that has nothing to do with the
-    images splits each class's images by luck, and this is how far such luck carries.
-    Columns attribute, without_shift, with_shift, cost (percent points), ci95 and p (of the paired cost), n_tasks,
-    n_classes, n_query, problem (a sentence where the images cannot give such tasks at all; numbers are then missing),
-    p_holm (corrected for the number of attributes) and significant (p_holm below 5%).
-    """
-    spec = checked_spec(spec)
-    dataset = datasets.load(spec["dataset"])
-    table = features.load(dataset, spec["backbone"])
-    rows = []
-    names = attributes if attributes is not None else attribute_gaps.require_attributes(dataset)
-    for done, name in enumerate(names):
-        if progress is not None:
-            progress(done, len(names), name)
-        pair, problem = None, ""
-        for n_query in dict.fromkeys((spec["n_query"], *(n for n in (5, 3, 2, 1) if n < spec["n_query"]))):
-            try:
-                pair = _curated({**spec, "n_query": n_query}, dataset, table, name)
-                break
-            except BadInput as error:
-                problem = str(error)
-        if pair is None:
-            rows.append((name, *[np.nan] * 5, 0, 0, 0, problem))
-            continue
-        same, shifted = (
-            100 * evaluation.query_right(_classify(spec, table, tasks, dataset))
-            for tasks in (pair.without_shift, pair.with_shift)
-        )
-        class_ids = np.broadcast_to(pair.with_shift.class_ids[:, :, None], same.shape)
-        cost = clustered_mean(same - shifted, class_ids)
-        n_classes = len(np.unique(class_ids))
-        rows.append((name, same.mean(), shifted.mean(), *cost, len(same), n_classes, n_query, ""))
-    columns = ["attribute", "without_shift", "with_shift", "cost", "ci95", "p", "n_tasks", "n_classes", "n_query"]
-    costs = pd.DataFrame(rows, columns=[*columns, "problem"])
-    costs["p_holm"] = holm(costs["p"].to_numpy(dtype=float))
-    return costs.assign(significant=costs["p_holm"] < 0.05)
 
 
 # --- testbeds ----------------------------------------------------------------------------------------------------
@@ -563,12 +441,15 @@ def save_sets(found: SupportSets, which: str = "hard", name: str | None = None) 
     return draw.keep(to_testbed(found, which, name), number=name is None)
 
 
-def command(spec: Mapping[str, Any]) -> str:
-    """The command that finds the same sets."""
+def command(spec: Mapping[str, Any], name: str = "hard", more: Sequence[str] = ()) -> str:
+    """The command that finds the same sets, or one of another name that asks something of the same tasks.
+
+    more  words of that command alone. A spec without "search" is one of all searches.
+    """
     searched = {name: value for name, value in _search_of(spec).items() if value != SEARCH_SETTINGS[name].default}
     tasks = _recipe(spec).said | {"backbone": spec["backbone"]}
     flags = words(tasks, draw.KNOWN) + words(searched, SEARCH_SETTINGS)
-    return shlex.join(["python", "-m", "fsviz", "hard", spec["dataset"], *flags])
+    return shlex.join(["python", "-m", "fsviz", name, spec["dataset"], *flags, *more])
 
 
 def _recipe(spec: Mapping[str, Any]) -> draw.Recipe:
@@ -578,10 +459,11 @@ def _recipe(spec: Mapping[str, Any]) -> draw.Recipe:
 
 def _search_of(spec: Mapping[str, Any]) -> dict[str, Value]:
     """The settings that had a part in the search: one search has no sweeps, the other no steps."""
-    unused = ("start", "step", "n_steps") if spec["search"] == "greedy" else ("n_sweeps",)
-    if spec["search"] in ("fastdiffsel", "refined") and spec["start"] == "ones" and spec["n_steps"] == 1:
+    search = spec.get("search")
+    unused = () if search is None else ("start", "step", "n_steps") if search == "greedy" else ("n_sweeps",)
+    if search in ("fastdiffsel", "refined") and spec["start"] == "ones" and spec["n_steps"] == 1:
         unused += ("step",)
-    return {name: spec[name] for name in SEARCH_SETTINGS if name not in (*unused, "objective")}
+    return {name: spec[name] for name in SEARCH_SETTINGS if name in spec and name not in (*unused, "objective")}
 
 
 def export_sets(found: SupportSets, which: str, kind: str) -> bytes:

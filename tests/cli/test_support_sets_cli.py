@@ -73,3 +73,38 @@ def test_bad_input_is_one_sentence(shifted, capsys) -> None:
     assert "features" in fails(capsys, "hard", "shifted", "--backbone", "resnet12")
     assert "features" in fails(capsys, "stress", "tiered_imagenet")
     assert "adaptation" in fails(capsys, "stress", "shifted", "--adaptations", "svm")
+
+
+FEW = ["--backbone", "first", *TASKS[:-1], "8"]
+
+
+def test_searches_side_by_side(shifted, capsys) -> None:
+    answer = run_json(capsys, "searches", "shifted", *FEW, "--searches", "fastdiffsel,greedy")
+    assert [(row["search"], row["objective"]) for row in answer["rows"][1:]] == [
+        ("fastdiffsel", "hard"),
+        ("fastdiffsel", "easy"),
+        ("greedy", "hard"),
+        ("greedy", "easy"),
+    ]
+    assert "times as long" in answer["words"]
+    assert main(["searches", "shifted", *FEW, "--searches", "fastdiffsel"]) == 0
+    assert "ms per task" in capsys.readouterr().out
+    assert "no search named 'quick'" in fails(capsys, "searches", "shifted", *FEW, "--searches", "quick")
+
+
+def test_filtered_restricted_and_steps(shifted, capsys) -> None:
+    answer = run_json(capsys, "filtered", "shifted", *FEW, "--n-random", "200")
+    assert answer["as_hard"]["n_drawn"] == 200 and [row["n_tasks"] for row in answer["means"]] == [200, 4, 8]
+    assert main(["filtered", "shifted", *FEW, "--n-random", "200"]) == 0
+    assert "random tasks" in capsys.readouterr().out
+    wanted = ["--attribute", "context", "--value", "sand", "--value", "snow"]
+    answer = run_json(capsys, "restricted", "shifted", *FEW, *wanted)
+    water = [row["share"] for row in answer["shares"] if (row["set"], row["value"]) == ("query", "water")]
+    assert water == [0] and set(answer["accuracy"]) == {"hard", "random", "easy"}
+    assert main(["restricted", "shifted", *FEW, *wanted]) == 0
+    assert "Of the hard supports" in capsys.readouterr().out
+    assert "attribute" in fails(capsys, "restricted", "shifted", *FEW, "--attribute", "colour", "--value", "red")
+    answer = run_json(capsys, "steps", "shifted", *FEW)
+    assert [row["n_steps"] for row in answer["steps"]] == list(range(7)) and answer["steps"][0]["selected"] is None
+    assert main(["steps", "shifted", *FEW]) == 0
+    assert "weighted loss" in capsys.readouterr().out

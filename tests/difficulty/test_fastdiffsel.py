@@ -5,7 +5,14 @@ import pytest
 import torch
 
 from fsviz.difficulty import fastdiffsel
-from fsviz.difficulty.fastdiffsel import ClassLayout, loss_gradient, project_l1, select_supports, trace_steps
+from fsviz.difficulty.fastdiffsel import (
+    ClassLayout,
+    loss_gradient,
+    project_l1,
+    select_supports,
+    support_loss,
+    trace_steps,
+)
 from fsviz.errors import BadInput, Cancelled
 from fsviz.records import PAD, Features, Tasks
 from tests.difficulty.clusters import accuracy, clustered_features, query_loss, random_tasks
@@ -242,6 +249,15 @@ def test_a_trace_has_every_number_of_steps_and_the_weighted_loss(options: dict) 
                 for c, q in zip(tasks.class_ids[t], tasks.query[t], strict=True)
             ]
             assert losses[0, t] == pytest.approx(query_loss(features, pools, tasks.query[t], "euclidean", 0.1))
+
+
+@pytest.mark.parametrize("loss", ["euclidean", "cosine"])
+def test_the_loss_of_a_support_set_is_that_of_its_prototypes(loss: str) -> None:
+    features = clustered_features(spread=2.0)
+    tasks = random_tasks(features, 6, 4, 3, 6)
+    found = support_loss(features, tasks, loss, 0.1)
+    by_hand = [query_loss(features, s, q, loss, 0.1) for s, q in zip(tasks.support, tasks.query, strict=True)]
+    assert found == pytest.approx(by_hand, rel=1e-4)
 
 
 def test_hard_raises_the_query_loss_of_nearly_every_task() -> None:

@@ -169,3 +169,17 @@ def test_influences_are_what_leaving_one_out_changes(function) -> None:
 
 def _arrays(tasks: Tasks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return tasks.class_ids, tasks.support, tasks.query
+
+
+@pytest.mark.parametrize("rank", [False, True])
+def test_variants_of_a_task_count_once(rank: bool) -> None:
+    rng = np.random.default_rng(3)
+    class_ids = np.stack([rng.choice(20, 5, replace=False) for _ in range(60)])
+    measure = rng.normal(size=60)
+    accuracy = measure + rng.normal(size=60)
+    once = correlation(accuracy, measure, class_ids, rank)
+    thrice = correlation(np.tile(accuracy[:, None], 3), np.tile(measure[:, None], 3), class_ids, rank)
+    assert (thrice.value, thrice.low, thrice.high) == pytest.approx((once.value, once.low, once.high), abs=1e-9)
+    gaps = np.tile(accuracy[:, None], 3)
+    gaps[:, 1:] = np.nan  # what is missing has no say
+    assert correlation(gaps, np.tile(measure[:, None], 3), class_ids, rank) == once

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 import pytest
 
 from fsviz import figures
-from fsviz.figures import overview, runs, support_sets, tasks, taxonomy
+from fsviz.figures import overview, runs, searches, support_sets, tasks, taxonomy
 from fsviz.records import PAD, ClassMap, Hierarchy, SizeHistogram
 from fsviz.text import drawn
 
@@ -72,6 +72,10 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
         ),
     ),
     support_sets.plot_stress: ([STRESS | {"backbone": n} for n in N], {"protonet": "prototypes"}, N[0]),
+    searches.plot_shares: (
+        pd.DataFrame([(s, n, 50.0, 1.0) for s in SETS for n in N], columns=["set", "value", "share", "ci95"]),
+        N[:1],
+    ),
     overview.plot_hierarchy: (Hierarchy(("r", "a"), N, (None, "r"), np.array([1, 1]), N),),
     overview.plot_class_sizes: (
         SizeHistogram(np.array([1.0, 2.0, 3.0]), dict.fromkeys(N, np.array([1, 2])), 2.0, False),
@@ -94,8 +98,10 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
 # Every function that draws nothing but words of its own.
 NAMELESS = {
     support_sets.plot_distribution,
-    support_sets.plot_step_sizes,
-    support_sets.plot_number_of_steps,
+    searches.plot_searches,
+    searches.plot_step_sizes,
+    searches.plot_number_of_steps,
+    searches.plot_filtered,
     support_sets.plot_by_coarsity,
     support_sets.plot_loss_accuracy,
     runs.plot_task_accuracies,

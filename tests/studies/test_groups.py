@@ -17,7 +17,7 @@ from fsviz.errors import BadInput
 from fsviz.features.neighbours import nearest_images
 from fsviz.records import PAD, Dataset
 from fsviz.sampling import testbeds
-from fsviz.studies import draw, evaluate, support_sets
+from fsviz.studies import draw, evaluate, shifts, support_sets
 from tests.sampling.test_groups import shares_a_group
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
@@ -126,7 +126,7 @@ def test_curated_tasks_take_one_image_of_a_group(copied: Dataset) -> None:
     images = copied.images.copy()
     images["kind"] = (np.arange(len(images)) // N_COPIES) % 2  # so that groups have one value each
     save_dataset(replace(copied, images=images), overwrite=True)
-    pair = support_sets.curated_tasks(spec, "kind")
+    pair = shifts.curated_tasks(spec, "kind")
     assert not shares_a_group(pair.without_shift, groups) and not shares_a_group(pair.with_shift, groups)
 
 

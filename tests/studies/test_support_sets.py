@@ -16,7 +16,7 @@ from fsviz.features import store
 from fsviz.numerics import holm
 from fsviz.records import PAD
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
-from fsviz.studies import stress, support_sets
+from fsviz.studies import searches, shifts, stress, support_sets
 from tests.studies.noise_dataset import make_noise
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
@@ -65,13 +65,13 @@ def test_the_search_finds_the_attribute_that_moves_features_and_not_the_other(sh
 
 
 def test_a_curated_shift_costs_accuracy_where_the_attribute_matters(shifted) -> None:
-    table = support_sets.shift_table({**SPEC, "n_shot": 3, "n_tasks": 80}).set_index("attribute")
+    table = shifts.shift_table({**SPEC, "n_shot": 3, "n_tasks": 80}).set_index("attribute")
     assert table.loc["context", "cost"] > 10
     assert table.loc["context", "cost"] - table.loc["context", "ci95"] > 0
     assert abs(table.loc["noise", "cost"]) < 5
     assert table["significant"].to_dict() == {"context": True, "noise": False}
     assert (table["problem"] == "").all()
-    impossible = support_sets.shift_table({**SPEC, "n_shot": 30}).set_index("attribute")
+    impossible = shifts.shift_table({**SPEC, "n_shot": 30}).set_index("attribute")
     assert "needs 5 classes" in impossible.loc["context", "problem"]
     assert np.isnan(impossible.loc["context", "cost"])
 
@@ -80,7 +80,7 @@ def test_shifts_of_coin_flips_cost_nothing_in_95_of_100_columns(tmp_path: Path, 
     """Intervals over tasks that share 400 images exclude zero for half of such columns."""
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     make_noise(120)
-    table = support_sets.shift_table({"dataset": "noise", "backbone": "real", "n_tasks": 60})
+    table = shifts.shift_table({"dataset": "noise", "backbone": "real", "n_tasks": 60})
     assert (table["problem"] == "").all() and table["n_classes"].between(15, 20).all()
     inside = (table["cost"].abs() <= table["ci95"]).mean()
     assert 0.89 <= inside < 1  # 95 of 100, three deviations either way
@@ -91,25 +91,25 @@ def test_shifts_of_coin_flips_cost_nothing_in_95_of_100_columns(tmp_path: Path, 
 
 
 def test_curated_pairs_are_saved_as_testbeds(shifted) -> None:
-    assert support_sets.attribute_groups(shifted, "noise") == ["low noise", "high noise"]
-    pair = support_sets.curated_tasks({**SPEC, "n_shot": 2}, "context", "sand")
+    assert shifts.attribute_groups(shifted, "noise") == ["low noise", "high noise"]
+    pair = shifts.curated_tasks({**SPEC, "n_shot": 2}, "context", "sand")
     contexts = shifted.images["context"].to_numpy()
     assert (contexts[pair.with_shift.query] == "sand").all()
     assert (contexts[pair.with_shift.support] != "sand").all()
-    saved = support_sets.save_curated({**SPEC, "n_shot": 2}, "context", pair)
+    saved = shifts.save_curated({**SPEC, "n_shot": 2}, "context", pair)
     assert sorted(saved) == sorted(list_testbeds())
     assert [load_testbed(name, shifted).recipe["shift"] for name in saved] == [False, True]
 
 
 def test_steps_from_random_weights(shifted) -> None:
-    table = support_sets.by_step_size(SPEC, steps=(0.01, 200.0, 5000.0), objectives=("hard",))
+    table = searches.by_step_size(SPEC, steps=(0.01, 200.0, 5000.0), objectives=("hard",))
     random = support_sets.summary(support_sets.find_support_sets(SPEC))["accuracy"]
     assert abs(table["accuracy"].iloc[0] - random["random"]) < 8
     assert table["accuracy"].is_monotonic_decreasing
     assert abs(table["accuracy"].iloc[2] - random["hard"]) < 8
-    several = support_sets.by_number_of_steps(SPEC, most=2)
-    assert several["n_steps"].tolist() == [1, 2]
-    assert several["accuracy"].iloc[0] == pytest.approx(random["hard"])
+    several = searches.by_number_of_steps(SPEC, most=2)
+    assert several["n_steps"].tolist() == [0, 1, 2]
+    assert several["accuracy"].iloc[1] == pytest.approx(random["hard"])
 
 
 def test_a_finished_run_that_lost_a_chunk_computes_it_again(shifted) -> None:
@@ -300,7 +300,7 @@ def test_demo_order_of_accuracies(demo) -> None:
 
 def test_demo_attributes_that_move_its_features_are_found_with_their_intervals(demo) -> None:
     spec = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 100}
-    table = support_sets.shift_table(spec, ["context", "scale", "blur", "occlusion", "x"]).set_index("attribute")
+    table = shifts.shift_table(spec, ["context", "scale", "blur", "occlusion", "x"]).set_index("attribute")
     assert table["significant"].to_dict() == {
         "context": True,
         "scale": True,
@@ -356,9 +356,9 @@ def test_everything_that_takes_seconds_says_how_far_it_is(shifted) -> None:
     spec = {**SPEC, "n_tasks": 10}
     calls = {
         "find": support_sets.find_support_sets,
-        "shift": lambda spec, progress: support_sets.shift_table(spec, ["noise", "context"], progress),
-        "step": lambda spec, progress: support_sets.by_step_size(spec, (1.0, 200.0), progress=progress),
-        "steps": lambda spec, progress: support_sets.by_number_of_steps(spec, 2, progress),
+        "shift": lambda spec, progress: shifts.shift_table(spec, ["noise", "context"], progress),
+        "step": lambda spec, progress: searches.by_step_size(spec, (1.0, 200.0), progress=progress),
+        "steps": lambda spec, progress: searches.by_number_of_steps(spec, 2, progress),
     }
     for name, call in calls.items():
         said: list[tuple[int, int, str]] = []

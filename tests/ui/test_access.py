@@ -167,7 +167,7 @@ GUARDED = {
     "testbeds.parse_testbed": {"upload"},
     "testbeds.save_testbed": {"save"},
     "study.save_sets": {"save"},
-    "study.save_curated": {"save"},
+    "shifts.save_curated": {"save"},
 }
 CHANGES = re.compile(r"(submit|resume|cancel|delete|remove|save|write|import|unpack|register|set|fetch|parse)(_\w+)?")
 

@@ -75,7 +75,6 @@ def _distribution(found: SupportSets) -> None:
         if SAMPLERS[spec["sampler"]].deals
         else f"{spec['n_way']:,} classes, {spec['n_shot']:,} support and {spec['n_query']:,} query images per class"
     )
-    rho = numbers["spearman_loss_accuracy"]
     if numbers["accuracy"]["easy"] < numbers["accuracy"]["random"]:
         st.info(
             "With these settings the search for easy sets fails: its sets are harder than random ones. Another loss, "
@@ -88,7 +87,7 @@ def _distribution(found: SupportSets) -> None:
         "intervals over tasks of these images. Only the support images differ between the three curves: queries are "
         "the same. Hard supports are worse than random ones in "
         f"{numbers['harder_than_random']:.0%} of the tasks."
-        + (f" Rank correlation of accuracy with low query loss: {rho:.2f}." if rho is not None else "")
+        + results.correlation(found, " Rank correlation of accuracy with low query loss: ")
     )
 
 

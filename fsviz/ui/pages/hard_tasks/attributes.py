@@ -9,6 +9,7 @@ import streamlit as st
 
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
+from fsviz.studies import shifts
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
@@ -49,7 +50,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     )
     st.subheader("What does a shift of one attribute cost?", anchor=False)
     spec = results.plain_spec(found, n_tasks=int(min(len(found), 200, access.limit("sweep"))))
-    table = compute_with_bar(study.shift_table, spec, "Drawing tasks with and without a shift")
+    table = compute_with_bar(shifts.shift_table, spec, "Drawing tasks with and without a shift")
     if table["cost"].notna().any():
         st.plotly_chart(figures.plot_shift_cost(table), key="shift_cost")
         fewer = table[(table["n_query"] > 0) & (table["n_query"] < spec["n_query"])]
@@ -76,10 +77,10 @@ def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possibl
     with st.expander("Make tasks with one chosen shift"):
         columns = st.columns([2, 2, 3], vertical_alignment="bottom")
         attribute = columns[0].selectbox("Attribute", possible, key="curated_attribute")
-        groups = study.attribute_groups(dataset, attribute)
+        groups = shifts.attribute_groups(dataset, attribute)
         group = columns[1].selectbox("Queries have", ["any one value", *groups], key=f"curated_group_{attribute}")
         wanted = {**spec, "n_query": int(table.loc[attribute, "n_query"])}
-        pair = study.curated_tasks(wanted, attribute, None if group == "any one value" else group)
+        pair = shifts.curated_tasks(wanted, attribute, None if group == "any one value" else group)
         names = dataset.classes["class_name"].astype(str).to_numpy()
         for column, tasks, title in zip(
             st.columns(2, gap="large"),
@@ -97,5 +98,5 @@ def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possibl
         st.caption(f"The first three classes of the first of {len(pair.with_shift):,} pairs of tasks.")
         if access.may("save") and columns[2].button("Save both as testbeds", icon="💾", key="save_curated"):
             value = None if group == "any one value" else group
-            saved = access.do("save", study.save_curated, wanted, attribute, pair, value)
+            saved = access.do("save", shifts.save_curated, wanted, attribute, pair, value)
             st.toast(f"Saved as {plain(' and '.join(saved))}", icon="💾")

@@ -115,6 +115,15 @@ def summary(found: SupportSets) -> dict[str, Any]:
     return study.summary(found)
 
 
+def correlation(found: SupportSets, before: str) -> str:
+    """These words and the rank correlation of accuracy with low query loss; nothing where there is none."""
+    numbers = summary(found)
+    if numbers["spearman_loss_accuracy"] is None:
+        return ""
+    told = (numbers[f"spearman_{name}"] for name in ("loss_accuracy", "ci95", "over"))
+    return f"{before}{plain(study.correlation_in_words(*told))}."
+
+
 @remember("Comparing attributes", 12, hashes={SupportSets: _identity})
 def differences(found: SupportSets, dataset: Dataset) -> dict[str, Any]:
     return study.task_differences(found, dataset, most=6)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from fsviz.figures import support_sets as figures
+from fsviz.figures import searches as figures
 from fsviz.records import Dataset
+from fsviz.studies import searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
 from fsviz.ui.parts import access
 from fsviz.ui.parts.cached import compute_with_bar
+from fsviz.ui.parts.shell import plain
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
@@ -31,20 +33,20 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         bind="query-params",
         format_func=lambda s: f"{s:g}",
     )
-    table = compute_with_bar(study.by_step_size, spec, "Trying step sizes")
-    plain = results.summary(results.search(spec))["accuracy"]
+    table = compute_with_bar(searches.by_step_size, spec, "Trying step sizes")
+    equal = results.summary(results.search(spec))["accuracy"]
     at = {
         o: float(table[(table["objective"] == o) & (table["step"] == chosen)]["accuracy"].iloc[0])
         for o in ("hard", "easy")
     }
     columns = st.columns(3)
     columns[0].metric(f"Hard supports at step {chosen:g}", f"{at['hard']:.1f} %")
-    columns[1].metric("Random supports", f"{plain['random']:.1f} %", help="Of the same tasks.")
+    columns[1].metric("Random supports", f"{equal['random']:.1f} %", help="Of the same tasks.")
     columns[2].metric(f"Easy supports at step {chosen:g}", f"{at['easy']:.1f} %")
     reference = {
-        "random": plain["random"],
-        "hard, equal start": plain["hard"],
-        "easy, equal start": plain["easy"],
+        "random": equal["random"],
+        "hard, equal start": equal["hard"],
+        "easy, equal start": equal["easy"],
     }
     left, right = st.columns([5, 3], gap="large")
     with left:
@@ -56,9 +58,12 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             "weights, where any step picks the same images and no step size is needed (the default here)."
         )
     with right:
-        several = compute_with_bar(study.by_number_of_steps, spec, "Trying numbers of steps")
+        several = compute_with_bar(searches.by_number_of_steps, spec, "Trying numbers of steps")
         st.plotly_chart(figures.plot_number_of_steps(several), key="n_steps_plot")
         st.caption(
-            f"Hard supports of the same {spec['n_tasks']:,} tasks after one step and more, from equal weights. The "
-            "paper takes one and finds tasks less hard after more: once projected, the weights are sparse."
+            f"Hard supports of the same {spec['n_tasks']:,} tasks after one step and more, from equal weights; means "
+            "with 95% intervals over tasks of these images. The steps climb the loss of the weighted prototypes: means "
+            "of all pool images, by their weights. The images that are then selected have a loss of their own. "
+            f"{plain(searches.steps_in_words(several))} The paper finds the hardest tasks after one step, because "
+            "the weights are sparse once projected."
         )

@@ -82,10 +82,9 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         sets = {name: found.loss(name) for name in study.SETS}
         accuracies = {name: found.accuracy(name) for name in study.SETS}
         st.plotly_chart(figures.plot_loss_accuracy(sets, accuracies), key="loss_accuracy")
-        rho = results.summary(found)["spearman_loss_accuracy"]
         st.caption(
             "The search raises the query loss, not the error itself. Each point is a task."
-            + (f" Rank correlation of accuracy with low loss: {rho:.2f} (1 is perfect)." if rho is not None else "")
+            + results.correlation(found, " Rank correlation of accuracy with low loss (1 is perfect): ")
         )
     if dataset.has_pixels:
         _full_finetuning(dataset, spec)
@@ -96,8 +95,13 @@ def _matrix(result: Mapping[str, Any], source: str, n_tasks: int) -> None:
     others = [e for e in result["agreement"] if e["source"] == source and e["accuracy"] is not None]
     words = " ".join(
         f"Over random and hard tasks, the accuracies of {plain(e['backbone'])} follow those of {plain(source)} "
-        f"with a rank correlation of {e['accuracy']:.2f}"
-        + (f" (its accuracy against {plain(source)}'s query loss: {e['loss']:.2f})." if e["loss"] is not None else ".")
+        f"with a rank correlation of {_told(e, 'accuracy')}"
+        + (
+            f"; its accuracy follows {plain(source)}'s query loss with {_told(e, 'loss')}"
+            if e["loss"] is not None
+            else ""
+        )
+        + "."
         for e in others
     )
     st.caption(
@@ -105,6 +109,10 @@ def _matrix(result: Mapping[str, Any], source: str, n_tasks: int) -> None:
         f"both accuracies in percent; {n_tasks:,} tasks, paired 95% intervals over tasks of these images. A loss in "
         f"the other rows and columns means that the difficulty is in the images, not only in one classifier. {words}"
     )
+
+
+def _told(entry: Mapping[str, Any], name: str) -> str:
+    return plain(study.correlation_in_words(entry[name], entry[f"{name}_ci95"], entry[f"{name}_over"]))
 
 
 @remember("Classifying hard and random tasks with every backbone and adaptation", 8)

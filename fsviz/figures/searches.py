@@ -1,0 +1,273 @@
+"""Figures of searches for hard support sets: side by side, step by step, against filtering, and what they choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from fsviz.figures.palette import ACCENT, QUIET, meaning
+from fsviz.figures.support_sets import MARGIN, SETS, SYMBOL, faint
+from fsviz.text import drawn
+
+
+def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], height: int | None = None) -> go.Figure:
+    """Left: accuracy with the hard and easy sets of every search, random sets as a line. Right: time per task.
+
+    rows have search ("random" for none), objective, accuracy, ci95 and seconds; titles are those of the searches.
+    """
+    table = pd.DataFrame(rows)
+    random = table[table["search"] == "random"].iloc[0]
+    table = table[table["search"] != "random"]
+    names = list(dict.fromkeys(table["search"]))[::-1]
+    figure = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.05, column_widths=[0.62, 0.38])
+    for objective in ("hard", "easy"):
+        part = table[table["objective"] == objective]
+        figure.add_scatter(
+            x=part["accuracy"],
+            y=[titles[name] for name in part["search"]],
+            error_x={"type": "data", "array": part["ci95"].fillna(0), "thickness": 1.5, "width": 4},
+            mode="markers+text",
+            text=[f"{value:.1f}" for value in part["accuracy"]],
+            textposition="top center",
+            name=f"{objective} supports",
+            marker={"color": meaning(objective), "symbol": SYMBOL[objective], "size": 12},
+            hovertemplate=f"%{{y}}: %{{x:.1f}}% right with its {objective} supports<extra></extra>",
+            row=1,
+            col=1,
+        )
+    figure.add_vline(
+        x=random["accuracy"],
+        line={"dash": "dot", "color": meaning("random"), "width": 2},
+        annotation_text=f"random {random['accuracy']:.1f} ± {random['ci95']:.1f} %",
+        annotation_position="top",
+        annotation_font={"color": meaning("random"), "size": 12},
+        row=1,
+        col=1,
+    )
+    milliseconds = (1000 * table.groupby("search")["seconds"].mean()).reindex(names)
+    figure.add_bar(
+        x=milliseconds,
+        y=[titles[name] for name in names],
+        orientation="h",
+        width=0.4,
+        marker_color=QUIET,
+        text=[_duration(value) for value in milliseconds],
+        textposition="outside",
+        cliponaxis=False,
+        showlegend=False,
+        hovertemplate="%{y}: %{x:.3g} milliseconds per task<extra></extra>",
+        row=1,
+        col=2,
+    )
+    low = np.floor(np.log10(float(milliseconds.min())) - 0.2)
+    high = np.log10(float(milliseconds.max()))
+    figure.update_xaxes(title="accuracy (% of queries right)", ticksuffix=" %", row=1, col=1)
+    span = [low, high + 0.3 * (high - low)]
+    figure.update_xaxes(
+        title="time per task (milliseconds, logarithmic)", type="log", dtick=1, range=span, row=1, col=2
+    )
+    order = [titles[name] for name in names]
+    figure.update_yaxes(
+        automargin=True, ticklabelstandoff=8, categoryorder="array", categoryarray=order, range=[-0.5, len(names) - 0.3]
+    )
+    figure.update_layout(
+        height=height or 140 + 62 * len(names),
+        margin=MARGIN | {"t": 64, "r": 30},
+        legend={"orientation": "h", "y": 1, "yref": "container", "yanchor": "top", "x": 0},
+    )
+    return figure
+
+
+def _duration(milliseconds: float) -> str:
+    return f"{milliseconds:,.0f} ms" if milliseconds >= 10 else f"{milliseconds:.2g} ms"
+
+
+def plot_step_sizes(
+    table: pd.DataFrame, reference: Mapping[str, float], chosen: float | None = None, height: int = 380
+) -> go.Figure:
+    """Accuracy of hard and easy sets against the size of the gradient step; dotted lines need no step size."""
+    figure = go.Figure()
+    for objective, rows in table.groupby("objective", sort=False):
+        figure.add_scatter(
+            x=rows["step"],
+            y=rows["accuracy"],
+            error_y={"type": "data", "array": rows["ci95"], "thickness": 1.2, "width": 3},
+            mode="lines+markers",
+            name=objective,
+            line={"color": meaning(objective), "width": 2},
+            marker={"symbol": SYMBOL[objective], "size": 9},
+            hovertemplate=f"step %{{x:g}}: {objective} supports reach %{{y:.1f}}%<extra></extra>",
+        )
+        last = rows.iloc[-1]
+        figure.add_annotation(
+            x=np.log10(last["step"]),
+            y=last["accuracy"],
+            text=f" {objective}",
+            showarrow=False,
+            xanchor="left",
+            xshift=6,
+            yshift=11,  # off the dotted line that ends nearby
+            font={"color": meaning(objective), "size": 13},
+        )
+    for name, value in reference.items():
+        figure.add_hline(
+            y=value,
+            line={"dash": "dot", "color": meaning(name.partition(",")[0]), "width": 1.5},
+            annotation_text=f"{name} {value:.1f} %",
+            annotation_position="top left" if name.startswith("easy") else "bottom left",
+            annotation_font={"color": meaning(name.partition(",")[0]), "size": 12},
+        )
+    if chosen is not None:
+        figure.add_vline(x=chosen, line={"color": ACCENT, "width": 2})
+        near = table.iloc[(np.log(table["step"]) - np.log(chosen)).abs().argsort()[:1]]
+        figure.add_annotation(
+            x=np.log10(chosen),
+            y=1,
+            yref="paper",
+            text=f"step {chosen:g}",
+            showarrow=False,
+            yshift=12,
+            font={"color": ACCENT, "size": 13},
+            hovertext=f"{near['accuracy'].iloc[0]:.1f}%",
+        )
+    figure.update_xaxes(title="size of the gradient step (logarithmic)", type="log", tickvals=_ticks(table["step"]))
+    figure.update_yaxes(title="accuracy (%)", rangemode="tozero")
+    figure.update_layout(height=height, margin=MARGIN | {"r": 55}, showlegend=False)
+    return figure
+
+
+def plot_number_of_steps(table: pd.DataFrame, height: int = 380) -> go.Figure:
+    """Above: accuracy of hard sets after every number of gradient steps. Below: the loss that the steps climb, that of
+    the weighted prototypes, and the loss of the images that are then selected."""
+    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.42, 0.58])
+    curves = (
+        (1, "accuracy", "selected sets", meaning("hard"), SYMBOL["hard"], "solid", "%{y:.1f}% right"),
+        (2, "selected", "selected sets", meaning("hard"), SYMBOL["hard"], "solid", "a loss of %{y:.2f} nats"),
+        (2, "weighted", "weighted prototypes", QUIET, "circle", "dash", "a loss of %{y:.2f} nats"),
+    )
+    for row, name, title, colour, symbol, dash, words in curves:
+        known = table.dropna(subset=[name])
+        figure.add_scatter(
+            x=known["n_steps"],
+            y=known[name],
+            error_y={"type": "data", "array": known[f"{name}_ci95"].fillna(0), "thickness": 1.2, "width": 3},
+            mode="lines+markers",
+            name=title,
+            showlegend=row == 2,
+            line={"color": colour, "width": 2, "dash": dash},
+            marker={"symbol": symbol, "size": 8},
+            hovertemplate=f"{title} after %{{x}} steps: {words}<extra></extra>",
+            row=row,
+            col=1,
+        )
+    figure.update_xaxes(dtick=1)
+    figure.update_xaxes(title="gradient steps", row=2, col=1)
+    figure.update_yaxes(title="accuracy (%)", row=1, col=1)
+    figure.update_yaxes(title="query loss (nats)", rangemode="tozero", row=2, col=1)
+    figure.update_layout(
+        height=height, margin=MARGIN, legend={"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 0}
+    )
+    return figure
+
+
+KINDS = {"random": "random tasks", "filtered": "the hardest of them", "searched": "hard supports"}
+_KIND_COLOURS = {"random": meaning("random"), "filtered": QUIET, "searched": meaning("hard")}
+_KIND_SYMBOLS = {"random": SYMBOL["random"], "filtered": "diamond", "searched": SYMBOL["hard"]}
+
+
+def plot_filtered(curve: pd.DataFrame, means: pd.DataFrame, at: float, second: str, height: int = 360) -> go.Figure:
+    """Left: after how many random tasks one is as hard, against its accuracy; `at` is that of searched supports.
+    Right: mean number of classes (second "n_way") or coarsity of random, filtered and searched tasks.
+
+    curve has accuracy and draws; means has kind, and `second` with its ci95.
+    """
+    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.2, column_widths=[0.62, 0.38])
+    figure.add_scatter(
+        x=curve["accuracy"],
+        y=curve["draws"],
+        mode="lines",
+        line={"shape": "hv", "color": meaning("random"), "width": 2},
+        fill="tozeroy",
+        fillcolor=faint(meaning("random"), 0.12),
+        hovertemplate="one random task in %{y:,.0f} has an accuracy of %{x:.0f}% or less<extra></extra>",
+        showlegend=False,
+        row=1,
+        col=1,
+    )
+    figure.add_vline(
+        x=at,
+        line={"dash": "dot", "color": meaning("hard"), "width": 2},
+        annotation_text=f"hard supports {at:.1f} %",
+        annotation_position="top",
+        annotation_font={"color": meaning("hard"), "size": 12},
+        row=1,
+        col=1,
+    )
+    low = min(float(curve["accuracy"].min()), at)
+    figure.update_xaxes(title="accuracy of a task (%)", range=[max(0.0, low - 5), 102], row=1, col=1)
+    figure.update_yaxes(title="random tasks to draw (logarithmic)", type="log", dtick=1, row=1, col=1)
+    means = means.set_index("kind").loc[[kind for kind in KINDS if kind in set(means["kind"])][::-1]]
+    figure.add_scatter(
+        x=means[second],
+        y=[KINDS[kind] for kind in means.index],
+        error_x={"type": "data", "array": means[f"{second}_ci95"].fillna(0), "thickness": 1.5, "width": 4},
+        mode="markers+text",
+        text=[f"{value:.1f}" for value in means[second]],
+        textposition="top center",
+        marker={
+            "size": 12,
+            "color": [_KIND_COLOURS[kind] for kind in means.index],
+            "symbol": [_KIND_SYMBOLS[kind] for kind in means.index],
+        },
+        hovertemplate="%{y}: %{x:.1f}<extra></extra>",
+        showlegend=False,
+        row=1,
+        col=2,
+    )
+    title = {"n_way": "classes per task", "coarsity": "coarsity (how far apart in meaning)"}[second]
+    figure.update_xaxes(title=title, rangemode="tozero", row=1, col=2)
+    figure.update_yaxes(automargin=True, ticklabelstandoff=8, range=[-0.5, len(means) - 0.3], row=1, col=2)
+    figure.update_layout(height=height, margin=MARGIN)
+    return figure
+
+
+def plot_shares(table: pd.DataFrame, values: Sequence[str], height: int | None = None) -> go.Figure:
+    """Which values of an attribute the hard, random and easy supports have, when all queries have some of them.
+
+    table has the columns set, value, share and ci95 (percent); the queries' own values stand on top, marked.
+    """
+    order = table[table["set"] == "random"].sort_values("share")["value"].tolist()
+    order = [value for value in order if value not in values] + [value for value in order if value in values]
+    labels = [f"<b>{drawn(v)}</b> (queries)" if v in values else drawn(v) for v in order]
+    figure = go.Figure()
+    for name in SETS:
+        rows = table[table["set"] == name].set_index("value").loc[order]
+        figure.add_scatter(
+            x=rows["share"],
+            y=labels,
+            error_x={"type": "data", "array": rows["ci95"].fillna(0), "thickness": 1.5, "width": 4},
+            mode="markers",
+            name=f"{name} supports",
+            marker={"color": meaning(name), "size": 11, "symbol": SYMBOL[name]},
+            hovertemplate=f"%{{x:.0f}}% of the {name} support images: %{{y}}<extra></extra>",
+        )
+    figure.add_hrect(
+        y0=len(order) - len(values) - 0.5, y1=len(order) - 0.5, fillcolor=ACCENT, opacity=0.12, line_width=0
+    )
+    figure.update_xaxes(title="share of the support images (%)", rangemode="tozero", ticksuffix=" %")
+    figure.update_yaxes(automargin=True, ticklabelstandoff=8)
+    figure.update_layout(
+        height=height or 130 + 30 * len(order),
+        margin=MARGIN,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    )
+    return figure
+
+
+def _ticks(steps: pd.Series) -> list[float]:
+    return sorted({float(s) for s in steps})

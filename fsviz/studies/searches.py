@@ -1,0 +1,407 @@
+"""How good is a search for hard support sets? All searches side by side, step by step, and against mere filtering.
+
+    random tasks -> every search, hard and easy -> predictions -> accuracy and time (Basu et al. 2023, figures 2 and 6)
+
+The spec of a run: {"study": "searches", "dataset": name, "backbone": name, "searches": names out of SEARCH (all)} and
+the other settings of the study `support_sets`. A cell is one search at one end; a chunk is a range of its tasks.
+Seconds are measured, so they alone differ between two runs of one spec. The functions below the run answer at once:
+steps of the gradient (appendices A.2 and K) and filtered random tasks (appendix Q). Accuracies are in percent.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz import evaluation
+from fsviz.difficulty.filtered import PAPER_SHARE, Rarity, draws_needed, hardest, rarity
+from fsviz.errors import UnknownName
+from fsviz.numerics import holm, mean_and_ci95
+from fsviz.records import PAD, Features, Progress, Tasks, Testbed
+from fsviz.settings import Setting
+from fsviz.studies import frozen, support_sets
+from fsviz.studies.support_sets import LOSSES, SEARCH, STEP_SIZES
+
+RANDOM = "random"
+N_RANDOM = Setting(
+    "n_random",
+    "Random tasks to filter",
+    "How many random tasks are drawn; one in fifty, those of lowest accuracy, is kept. The paper draws 10,000.",
+    "int",
+    2000,
+    50,
+    1_000_000,
+    stops=(500, 1000, 2000, 5000, 10_000),
+)
+_CHUNK = {"greedy": 5}  # tasks per chunk; of the others MOST at a time
+MOST = 100
+_SHORT = 0.2  # seconds: what takes less is timed again, and the fastest counts
+_MINE = ("searches", "study", "version", "folder")
+
+
+# --- searches side by side, as a run -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One search at one end, "hard" or "easy"; the random supports are a cell of their own."""
+
+    search: str
+    objective: str
+    n_chunks: int
+
+
+def compare_searches(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+    """The whole comparison in this process, nothing recorded."""
+    settled = checked_spec(spec)
+    tasks, table = support_sets.sample_tasks(_base(settled, RANDOM))
+    chunks = []
+    for index in range(plan(settled)):
+        chunks.append(_run(settled, index, tasks, table))
+        if progress is not None:
+            progress(index + 1, plan(settled), describe(settled, index))
+    return summarise(settled, chunks)
+
+
+def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Checks a spec and freezes its tasks into `folder`/inputs."""
+    settled = checked_spec(spec)
+    base = _base(settled, RANDOM)
+    frozen.freeze(folder, Testbed("random", support_sets.sample_tasks(base)[0], support_sets.recipe_of(base, "random")))
+    return settled
+
+
+def plan(spec: Mapping[str, Any]) -> int:
+    return sum(cell.n_chunks for cell in cells(spec))
+
+
+def n_bytes(spec: Mapping[str, Any]) -> float:
+    """About how large the run's results are: one number per task and cell, and a small file per chunk."""
+    return float(8 * len(cells(spec)) * spec["n_tasks"] + 1500 * plan(spec))
+
+
+def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+    """Accuracies of one range of tasks of one cell, and the seconds that the search took."""
+    table = support_sets.features_of(spec["dataset"], spec["backbone"])
+    return _run(spec, index, frozen.tasks(spec["folder"]), table)
+
+
+def describe(spec: Mapping[str, Any], index: int) -> str:
+    which, _, stop = place(spec, index)
+    cell = cells(spec)[which]
+    what = "random supports" if cell.search == RANDOM else f"{SEARCH.choices[cell.search]}, {cell.objective} supports"
+    return f"{what}: {stop:,} of {spec['n_tasks']:,} tasks"
+
+
+def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """Per search and end: accuracy, seconds per task, and how far the search stays behind greedy on the same tasks."""
+    every = cells(spec)
+    accuracy = np.full((len(every), spec["n_tasks"]), np.nan)
+    seconds = np.zeros(len(every))
+    for chunk in chunks:
+        which, start = int(chunk["cell"]), int(chunk["start"])
+        accuracy[which, start : start + len(chunk["accuracy"])] = 100 * chunk["accuracy"]
+        seconds[which] += float(chunk["seconds"])
+    rows = []
+    for which, cell in enumerate(every):
+        done = np.isfinite(accuracy[which])
+        if not done.any():
+            continue
+        mean, half = mean_and_ci95(accuracy[which])
+        row = {"search": cell.search, "objective": cell.objective, "accuracy": float(mean), "ci95": float(half)}
+        row |= {"n_tasks": int(done.sum()), "seconds": None if cell.search == RANDOM else seconds[which] / done.sum()}
+        row |= {"behind": None, "behind_ci95": None}
+        greedy = next((i for i, c in enumerate(every) if (c.search, c.objective) == ("greedy", cell.objective)), which)
+        if greedy != which and (done & np.isfinite(accuracy[greedy])).sum() > 1:
+            sign = 1.0 if cell.objective == "hard" else -1.0
+            behind, behind_half = mean_and_ci95(sign * (accuracy[which] - accuracy[greedy]))
+            row |= {"behind": float(behind), "behind_ci95": float(behind_half)}
+        rows.append(row)
+    return {"dataset": spec["dataset"], "backbone": spec["backbone"], "n_tasks": spec["n_tasks"], "rows": rows}
+
+
+def cells(spec: Mapping[str, Any]) -> list[Cell]:
+    """All cells in the order they are computed: random supports, then the quick searches, greedy last."""
+    named = [(RANDOM, RANDOM), *((s, o) for s in spec["searches"] for o in ("hard", "easy"))]
+    return [Cell(s, o, math.ceil(spec["n_tasks"] / _CHUNK.get(s, MOST))) for s, o in named]
+
+
+def place(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+    """Cell and range of tasks (start, stop) of a chunk."""
+    for which, cell in enumerate(cells(spec)):
+        if index < cell.n_chunks:
+            size = _CHUNK.get(cell.search, MOST)
+            return which, index * size, min(spec["n_tasks"], (index + 1) * size)
+        index -= cell.n_chunks
+    raise IndexError("no such chunk")
+
+
+def _run(spec: Mapping[str, Any], index: int, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
+    which, start, stop = place(spec, index)
+    cell = cells(spec)[which]
+    part, seconds, base = tasks.take(slice(start, stop)), 0.0, _base(spec, cell.search)
+    if cell.search != RANDOM:
+        support_sets.search(base, part.take(slice(0, 1)), table, cell.objective, spec["seed"])  # loads what is needed
+        times: list[float] = []
+        while len(times) < 3 and sum(times) < _SHORT:
+            began = time.perf_counter()
+            found = support_sets.search(base, part, table, cell.objective, spec["seed"])
+            times.append(time.perf_counter() - began)
+        part, seconds = found, min(times)
+    return {
+        "cell": np.array(which),
+        "start": np.array(start),
+        "seconds": np.array(seconds),
+        "accuracy": evaluation.task_accuracy(support_sets.classify(base, table, part)),
+    }
+
+
+def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec with its defaults filled in; what is impossible is named."""
+    names = list(dict.fromkeys(spec.get("searches") or SEARCH.choices))
+    for name in names:
+        if name not in SEARCH.choices:
+            raise UnknownName("search", name, SEARCH.choices)
+    rest = {k: v for k, v in spec.items() if k not in (*_MINE, "search", "objective")}
+    base = {k: v for k, v in support_sets.checked_spec(rest).items() if k not in ("search", "objective")}
+    return {"study": "searches", **base, "searches": sorted(names, key=lambda name: name == "greedy")}
+
+
+def _base(spec: Mapping[str, Any], search: str) -> dict[str, Any]:
+    """The spec of the study `support_sets` for one of the searches."""
+    rest = {k: v for k, v in spec.items() if k not in _MINE}
+    return support_sets.checked_spec({**rest, "search": SEARCH.default if search == RANDOM else search})
+
+
+def compared_in_words(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What the comparison shows: how near to greedy search FastDiffSel comes, and how much sooner."""
+    known = {(row["search"], row["objective"]): row for row in rows}
+    random = known[RANDOM, RANDOM]["accuracy"]
+    told = []
+    for objective, far in (("hard", "less hard"), ("easy", "less easy")):
+        mine = known.get(("fastdiffsel", objective))
+        if mine is None:
+            continue
+        if (mine["accuracy"] > random) == (objective == "hard"):
+            told.append(
+                f"FastDiffSel's {objective} sets are no {objective}er than random ones here.".replace("yer", "ier")
+            )
+        if mine["behind"] is None:
+            continue
+        behind, half = mine["behind"], mine["behind_ci95"]
+        if abs(behind) <= half:
+            told.append(
+                f"FastDiffSel's {objective} sets cannot be told from greedy's ({behind:+.1f} ± {half:.1f} points)."
+            )
+        else:
+            more = far if behind > 0 else f"{objective}er".replace("yer", "ier")
+            told.append(
+                f"FastDiffSel's {objective} sets are {abs(behind):.1f} ± {half:.1f} points {more} than greedy's."
+            )
+    times = {
+        name: np.mean([row["seconds"] for (search, _), row in known.items() if search == name])
+        for name in dict.fromkeys(search for search, _ in known if search != RANDOM)
+    }
+    if "greedy" in times and times.get("fastdiffsel"):
+        told.append(f"Greedy search takes {times['greedy'] / times['fastdiffsel']:,.0f} times as long.")
+    return " ".join(told)
+
+
+# --- the size and the number of gradient steps -------------------------------------------------------------------
+
+
+def by_step_size(
+    spec: Mapping[str, Any],
+    steps: Sequence[float] = STEP_SIZES,
+    objectives: Sequence[str] = ("hard", "easy"),
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """Accuracy against the size of the gradient step, from random weights as in the paper.
+
+    Columns objective, step, accuracy, ci95. A tiny step keeps the random order of the weights.
+    """
+    spec = support_sets.checked_spec({**spec, "start": "random", "search": "fastdiffsel"})
+    tasks, table = support_sets.sample_tasks(spec)
+    rows = []
+    for objective in objectives:
+        for step in steps:
+            chosen = support_sets.search({**spec, "step": float(step)}, tasks, table, objective, spec["seed"])
+            rows.append((objective, float(step), *support_sets.accuracy_of(spec, table, chosen)))
+            if progress is not None:
+                progress(len(rows), len(steps) * len(objectives), f"{objective} support sets, step {step:g}")
+    return pd.DataFrame(rows, columns=["objective", "step", "accuracy", "ci95"])
+
+
+def by_number_of_steps(spec: Mapping[str, Any], most: int = 6, progress: Progress | None = None) -> pd.DataFrame:
+    """Hard sets after one gradient step and more: what the steps raise, and what comes of it (appendix K).
+
+    Columns n_steps, and means over tasks, each with its ci95:
+    weighted   query loss (nats) of the weighted prototypes, means of the whole pool by the selection weights: what the
+               steps climb. Row 0, before any step, has nothing else.
+    selected   the same loss under the prototypes of the images that are then selected
+    accuracy   of the selected sets; change is its difference to that of one step, task by task
+    """
+    from fsviz.difficulty.fastdiffsel import support_loss, trace_steps
+
+    spec = support_sets.checked_spec({**spec, "search": "fastdiffsel"})
+    tasks, table = support_sets.sample_tasks(spec)
+    table = support_sets.searched_features(spec, table)
+    loss, scale = LOSSES[spec["loss"]]
+    how = {"step": spec["step"], "start": spec["start"], "seed": spec["seed"], "device": spec["device"]}
+    found, weighted = trace_steps(table, tasks, "hard", loss, scale, n_steps=most, progress=progress, **how)
+    accuracies = [100 * evaluation.task_accuracy(support_sets.classify(spec, table, part)) for part in found]
+    rows = [{"n_steps": 0, **_mean("weighted", weighted[0])}]
+    for n, (part, accuracy) in enumerate(zip(found, accuracies, strict=True), start=1):
+        selected = support_loss(table, part, loss, scale, spec["device"])
+        row = _mean("weighted", weighted[n]) | _mean("selected", selected) | _mean("accuracy", accuracy)
+        rows.append({"n_steps": n, **row, **_mean("change", accuracy - accuracies[0])})
+    return pd.DataFrame(rows)
+
+
+def _mean(name: str, values: np.ndarray) -> dict[str, float]:
+    mean, half = mean_and_ci95(values)
+    return {name: float(mean), f"{name}_ci95": float(half)}
+
+
+def steps_in_words(table: pd.DataFrame) -> str:
+    """What more steps do to the hard sets and to both losses, as this table has it."""
+    after = table[table["n_steps"] > 0].set_index("n_steps")
+    more = after.loc[2:]
+    hardest_at = int(after["accuracy"].idxmin())
+    clear = holm(_p_of(more["change"], more["change_ci95"])) < 0.05  # several numbers of steps are tried
+    harder, easier = more.index[clear & (more["change"] < 0)], more.index[clear & (more["change"] > 0)]
+    if len(harder):
+        best = int(more.loc[harder, "change"].idxmin())
+        at = more.loc[best]
+        told = f"Here {best} steps find harder sets than one ({at['change']:+.1f} ± {at['change_ci95']:.1f} points)."
+    elif len(easier) == len(more):
+        at = more.iloc[0]
+        told = (
+            f"Here, as in the paper, one step finds the hardest sets: with two, accuracy is {at['change']:+.1f} ± "
+            f"{at['change_ci95']:.1f} points."
+        )
+    else:
+        told = "Here no number of steps finds clearly harder sets than one."
+    weighted = table.set_index("n_steps")["weighted"]
+    top, chosen = int(weighted.idxmax()), int(after["selected"].idxmax())
+    told += f" The loss of the weighted prototypes is highest {_after(top)}, that of the selected sets {_after(chosen)}"
+    return told + f"; accuracy is lowest {_after(hardest_at)}."
+
+
+def _p_of(mean: pd.Series, ci95: pd.Series) -> np.ndarray:
+    """Two-sided p values of normal means against zero, from the half-widths of their intervals."""
+    from scipy import stats
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return 2 * stats.norm.sf(np.abs(1.96 * mean.to_numpy() / ci95.to_numpy()))
+
+
+def _after(n_steps: int) -> str:
+    return "before any step" if n_steps == 0 else f"after {n_steps} step{'s' if n_steps > 1 else ''}"
+
+
+# --- filtered random tasks ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """Random tasks, the hardest of them, and tasks with searched supports.
+
+    tasks    one row per task: kind ("random", "filtered" or "searched"), accuracy, n_way, coarsity where it is known
+    curve    accuracy, draws: after how many random tasks, on average, one is as hard
+    as_hard  how rare a random task is that is as hard as the mean of the searched ones
+    """
+
+    tasks: pd.DataFrame
+    curve: pd.DataFrame
+    as_hard: Rarity
+
+    @property
+    def second(self) -> str:
+        """What else may make tasks hard: their number of classes where it varies, else how close these are."""
+        varies = self.tasks["n_way"].nunique() > 1
+        return "n_way" if varies or "coarsity" not in self.tasks else "coarsity"
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Per kind: n_tasks, and accuracy, n_way and coarsity (where known) with their ci95."""
+        rows = []
+        for kind, part in self.tasks.groupby("kind", sort=False):
+            known = {k: v for name in part.columns if name != "kind" for k, v in _mean(name, part[name]).items()}
+            rows.append({"kind": kind, "n_tasks": len(part), **known})
+        return pd.DataFrame(rows)
+
+
+def filtered_tasks(spec: Mapping[str, Any], progress: Progress | None = None) -> Filtered:
+    """The hardest of many random tasks beside tasks with searched supports.
+
+    The spec is one of the study `support_sets` with "n_random", the number of random tasks to draw (N_RANDOM); the
+    first n_tasks of them get hard supports by the spec's search.
+    """
+    n_random = int(N_RANDOM.check(spec.get(N_RANDOM.name, N_RANDOM.default)))
+    spec = support_sets.checked_spec({k: v for k, v in spec.items() if k != N_RANDOM.name})
+    n_searched = min(spec["n_tasks"], n_random)
+    drawn, table = support_sets.sample_tasks({**spec, "n_tasks": n_random})
+    parts = []
+    for start in range(0, n_random, MOST):
+        part = drawn.take(slice(start, start + MOST))
+        parts.append(100 * evaluation.task_accuracy(support_sets.classify(spec, table, part)))
+        if progress is not None:
+            progress(min(start + MOST, n_random), n_random + n_searched, "random tasks classified")
+    accuracy = np.concatenate(parts)
+    first = drawn.take(slice(0, n_searched))
+
+    def say(done: int, total: int, message: str) -> bool | None:
+        return progress(n_random + done, n_random + total, message) if progress is not None else None
+
+    found = support_sets.search(spec, first, table, "hard", spec["seed"], say)
+    searched = 100 * evaluation.task_accuracy(support_sets.classify(spec, table, found))
+    kept = hardest(accuracy, max(1, n_random // PAPER_SHARE))
+    tasks = pd.concat(
+        [
+            _described("random", drawn, accuracy),
+            _described("filtered", drawn.take(kept), accuracy[kept]),
+            _described("searched", first, searched),
+        ],
+        ignore_index=True,
+    )
+    curve = pd.DataFrame(dict(zip(("accuracy", "draws"), draws_needed(accuracy), strict=True)))
+    return Filtered(tasks, curve, rarity(accuracy, float(searched.mean())))
+
+
+def _described(kind: str, tasks: Tasks, accuracy: np.ndarray) -> pd.DataFrame:
+    found = pd.DataFrame({"kind": kind, "accuracy": accuracy, "n_way": (tasks.class_ids != PAD).sum(axis=1)})
+    return found.assign(coarsity=tasks.measures["coarsity"]) if "coarsity" in tasks.measures else found
+
+
+def filtered_in_words(found: Filtered) -> str:
+    """How many random tasks it takes, and what filtering picks that the search does not."""
+    rare, by = found.as_hard, found.means.set_index("kind")
+    told = f"Tasks with searched supports have a mean accuracy of {rare.at_most:.1f} %. "
+    if rare.n_found:
+        told += (
+            f"One random task in {rare.draws:,.0f} is as hard ({rare.n_found:,} of {rare.n_drawn:,}; 95% interval: one "
+            f"in {rare.low:,.0f} to {rare.high:,.0f})."
+        )
+    else:
+        told += f"None of {rare.n_drawn:,} random tasks is as hard (95% interval: at most one in {rare.low:,.0f})."
+    if found.second == "n_way" and found.tasks["n_way"].nunique() == 1:
+        return told
+    name, what = found.second, {"n_way": "classes per task", "coarsity": "coarsity"}[found.second]
+    filtered, searched = (f"{by.loc[k, name]:.1f} ± {by.loc[k, f'{name}_ci95']:.1f}" for k in ("filtered", "searched"))
+    told += f" Filtered tasks have {filtered} {what}, searched ones {searched}"
+    gap = by.loc["filtered", name] - by.loc["searched", name]
+    apart = abs(gap) > math.hypot(by.loc["filtered", f"{name}_ci95"], by.loc["searched", f"{name}_ci95"])
+    if apart and (gap > 0) == (name == "n_way"):
+        told += {"n_way": ": filtering picks tasks of many classes", "coarsity": ": filtering picks close classes"}[
+            name
+        ]
+        told += ", the search needs none of that"
+    return told + "."
