@@ -255,13 +255,16 @@ def by_number_of_steps(spec: Mapping[str, Any], most: int = 6, progress: Progres
     table = support_sets.searched_features(spec, table)
     loss, scale = LOSSES[spec["loss"]]
     how = {"step": spec["step"], "start": spec["start"], "seed": spec["seed"], "device": spec["device"]}
-    found, weighted = trace_steps(table, tasks, "hard", loss, scale, n_steps=most, progress=progress, **how)
+    say = progress or (lambda *now: None)
+    say(0, most, "following the weights")
+    found, weighted = trace_steps(table, tasks, "hard", loss, scale, n_steps=most, **how)
     accuracies = [100 * evaluation.task_accuracy(support_sets.classify(spec, table, part)) for part in found]
     rows = [{"n_steps": 0, **_mean("weighted", weighted[0])}]
     for n, (part, accuracy) in enumerate(zip(found, accuracies, strict=True), start=1):
         selected = support_loss(table, part, loss, scale, spec["device"])
         row = _mean("weighted", weighted[n]) | _mean("selected", selected) | _mean("accuracy", accuracy)
         rows.append({"n_steps": n, **row, **_mean("change", accuracy - accuracies[0])})
+        say(n, most, "gradient steps")
     return pd.DataFrame(rows)
 
 
