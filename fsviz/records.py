@@ -90,6 +90,13 @@ class Dataset:
             raise UnknownName("split", split, [*self.splits, "all"], f"Dataset {self.name!r} has those splits.")
         return np.asarray(self.splits[split])
 
+    def distinct_names(self, class_ids: np.ndarray) -> list[str]:
+        """Names of these classes; where two of them share one, their nodes tell them apart."""
+        table = self.classes.loc[class_ids]
+        names = table["class_name"].astype(str)
+        twice = names.duplicated(keep=False)
+        return names.where(~twice, names + " (" + table["node"].astype(str) + ")").tolist()
+
     def class_weights(self) -> np.ndarray:
         """Image counts (C,), or ones where the dataset's counts are unknown (treated as balanced)."""
         if self.n_images is None:
@@ -390,3 +397,36 @@ class ClassMap:
     n_nodes: int
     n_edges: int
     n_leaves: int
+
+
+@dataclass(frozen=True)
+class ClassGraph:
+    """How alike classes are, by any likeness: one number per pair, larger is more alike.
+
+    kind, title, unit  the likeness by name ("confusion"), for people, and its unit ("bits")
+    source             whose it is: a backbone, a run; "" where there is one only
+    rows, columns      class_ids (R,), (C,): the same ones, or those of two splits (a bipartite graph: base, novel)
+    weights            (R, C), NaN where a pair has none: a class and itself, classes that never met in a run
+    """
+
+    kind: str
+    title: str
+    unit: str
+    source: str
+    rows: np.ndarray
+    columns: np.ndarray
+    row_names: tuple[str, ...]
+    column_names: tuple[str, ...]
+    weights: np.ndarray
+
+    @property
+    def is_bipartite(self) -> bool:
+        return not np.array_equal(self.rows, self.columns)
+
+    def edges(self, n: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows, columns (places) and weights of every pair, each once, or of the n heaviest; the heaviest first."""
+        known = ~np.isnan(self.weights)
+        i, j = np.nonzero(known if self.is_bipartite else np.triu(known, 1))
+        weights = self.weights[i, j]
+        order = np.argsort(-weights, kind="stable")[:n]
+        return i[order], j[order], weights[order]

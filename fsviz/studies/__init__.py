@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 RUNNABLE: dict[str, str] = {
+    "confusion": "fsviz.studies.confusion",
     "evaluate": "fsviz.studies.evaluate",
     "extraction": "fsviz.studies.extraction",
     "support_sets": "fsviz.studies.support_sets",

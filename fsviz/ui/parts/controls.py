@@ -154,7 +154,4 @@ def pairs() -> Iterator[Any]:
 
 def class_names(dataset: Dataset, split: str) -> list[str]:
     """Names of a split's classes, made different where two classes share one."""
-    table = dataset.classes.loc[dataset.split_class_ids(split)]
-    names = table["class_name"].astype(str)
-    twice = names.duplicated(keep=False)
-    return names.where(~twice, names + " (" + table["node"].astype(str) + ")").tolist()
+    return dataset.distinct_names(dataset.split_class_ids(split))

@@ -1,0 +1,362 @@
+"""Which classes does a backbone mix up? Communities of images that ignore what the images are of.
+
+For two classes A and B (Bontonou et al. 2020, section IV-B): all their images are the vertices V of a graph, joined by
+the cosines of their features, of which the k |V| heaviest stay. Louvain's algorithm finds communities in it without
+looking at labels. With p(C) the share of A's images in community C, the confusion of A and B is
+
+    H(Y|C) = sum over communities C of  |C| / |V| * h(p(C)),   h(p) = -p log2 p - (1 - p) log2 (1 - p),
+
+in bits: 0 where every community is of one class, 1 where communities know nothing of the classes; the mean of a few
+seeded runs. A cross-entropy below it cannot be reached by who knows only the community of an image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from fsviz.errors import BadInput, Missing
+from fsviz.records import Features, Progress
+from fsviz.settings import SEED, Setting
+
+PREPROCESS = Setting(
+    "preprocess",
+    "Features are compared",
+    "Plain: the cosine of two images' features, as the paper prints it. Centred roots: the square root of every "
+    "feature, less the mean over the two classes, then the cosine, as in the authors' code; for features that are "
+    "never negative.",
+    "choice",
+    "plain",
+    choices={"plain": "Plain", "sqrt_center": "Centred roots"},
+)
+K = Setting(
+    "k",
+    "Edges per image",
+    "How many edges per image a graph of two classes keeps: the heaviest of all, not those of each image. The paper "
+    "takes 20. Two classes need more than twice as many images.",
+    "int",
+    20,
+    1,
+    1000,
+    usual=50,
+    brief="k{}",
+)
+N_RUNS = Setting(
+    "n_runs",
+    "Louvain runs per pair",
+    "Louvain's algorithm takes the images in random order, so its answer varies: the mean of this many runs is shown.",
+    "int",
+    5,
+    1,
+    100,
+    usual=20,
+)
+BACKEND = Setting(
+    "backend",
+    "Louvain by",
+    "Compiled: the algorithm as it is here, some hundred times as fast. python-louvain: the library of the authors' "
+    "code, to check it against.",
+    "choice",
+    "compiled",
+    choices={"compiled": "Compiled", "python_louvain": "python-louvain"},
+)
+RANDOM = SEED.but(help="The same seed finds the same communities.")
+SETTINGS: dict[str, Setting] = {s.name: s for s in (PREPROCESS, K, N_RUNS, RANDOM, BACKEND)}
+
+_SAME = 1e-12  # squared length or distance, in those of the features, that is nothing but rounding
+_KEPT = 128 * 2**20  # bytes of features kept between pairs
+_NEAR = 0.05  # mean squared distance of unit features below which cosines are computed in float64
+
+
+def task_confusion(confusion: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Sum (T,) of the confusions of every pair of a task's classes (figure 3 of the paper): higher is harder.
+
+    confusion  (C, C) symmetric, in bits; its diagonal has no part
+    positions  (T, W) places of the tasks' classes in it, PAD where a task has fewer
+    """
+    positions = np.asarray(positions)
+    padded = np.zeros((len(confusion) + 1,) * 2)  # PAD is the last row and column
+    padded[:-1, :-1] = confusion
+    first, second = np.triu_indices(positions.shape[1], 1)
+    return padded[positions[:, first], positions[:, second]].sum(axis=1)
+
+
+def label_entropy(communities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """H(Y|C) in bits for every run: communities (R, V) counted from 0, labels (V,) 0 or 1. From 0 to 1."""
+    communities = np.atleast_2d(communities)
+    n_runs, size = communities.shape
+    place = communities + np.arange(n_runs)[:, None] * size
+    whole = np.bincount(place.ravel(), minlength=n_runs * size)
+    ones = np.bincount(place.ravel(), np.broadcast_to(labels, place.shape).ravel(), minlength=n_runs * size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = [np.where(n > 0, n * np.log2(n / whole), 0.0) for n in (ones, whole - ones)]
+    return np.maximum(-(terms[0] + terms[1]).reshape(n_runs, size).sum(axis=1) / size, 0.0)
+
+
+def find_communities(weights: np.ndarray, n_edges: int | None = None, seed: int = 0) -> np.ndarray:
+    """Louvain communities (C,) of a graph given by its weights (C, C): the heaviest n_edges, or all positive ones.
+
+    They are counted from 0, the largest first. NaN and negative weights are no edges.
+    """
+    from fsviz.difficulty import louvain
+
+    weights = np.ascontiguousarray(np.nan_to_num(np.asarray(weights, dtype=float), nan=0.0))
+    n = len(weights)
+    edges = louvain.heaviest_edges(weights, np.arange(n), n * n if n_edges is None else n_edges)
+    return _by_size(louvain.communities(*edges, np.uint64(seed)))
+
+
+@dataclass(frozen=True)
+class PairCommunities:
+    """The images of two classes and the communities they fell into.
+
+    image_ids (V,); labels (V,) 0 for the first class, 1 for the second; communities (R, V) of every run, counted from
+    0 with the largest first; bits (R,) confusion of every run.
+    """
+
+    image_ids: np.ndarray
+    labels: np.ndarray
+    communities: np.ndarray
+    bits: np.ndarray
+
+    @property
+    def typical(self) -> int:
+        """The run whose confusion is nearest to the mean."""
+        return int(np.abs(self.bits - self.bits.mean()).argmin())
+
+    @cached_property
+    def other_share(self) -> np.ndarray:
+        """(V,) share of the other class in an image's community, mean over runs: how confused the image is."""
+        shares = np.empty(self.communities.shape)
+        for run, found in enumerate(self.communities):
+            ones = np.bincount(found, self.labels) / np.bincount(found)
+            shares[run] = np.where(self.labels == 1, 1 - ones[found], ones[found])
+        return shares.mean(axis=0)
+
+    def counts(self, run: int) -> np.ndarray:
+        """(n communities, 2) images of the first and of the second class in every community of a run."""
+        found = self.communities[run]
+        return np.stack([np.bincount(found[self.labels == label], minlength=found.max() + 1) for label in (0, 1)], 1)
+
+
+def class_confusion(
+    features: Features,
+    pairs: np.ndarray,
+    *,
+    k: int = 20,
+    n_runs: int = 5,
+    preprocess: str = "plain",
+    seed: int = 0,
+    backend: str = "compiled",
+    names: Mapping[int, str] | None = None,
+    progress: Progress | None = None,
+) -> np.ndarray:
+    """Confusion (P,) in bits of pairs (P, 2) of class_ids, mean over runs; one pair's does not depend on the others.
+
+    names  class_id -> name, for the sentences that refuse what settings and features cannot give
+    """
+    from threadpoolctl import threadpool_limits
+
+    rows = _checked_rows(features, np.unique(pairs), k, preprocess, names or {})
+    how = _checked(k=k, n_runs=n_runs, preprocess=preprocess, seed=seed, backend=backend)
+    read = _reader(features, rows)
+    found = np.empty(len(pairs))
+    with threadpool_limits(1):  # products of two classes are small: threads would wait for each other
+        for at, (a, b) in enumerate(pairs):
+            if progress is not None and at % 64 == 0:
+                progress(at, len(pairs), "pairs of classes")
+            labels, communities = _communities(features, rows, read, int(a), int(b), **how)
+            found[at] = label_entropy(communities, labels).mean()
+    return found
+
+
+def pair_communities(
+    features: Features,
+    a: int,
+    b: int,
+    *,
+    k: int = 20,
+    n_runs: int = 5,
+    preprocess: str = "plain",
+    seed: int = 0,
+    backend: str = "compiled",
+    names: Mapping[int, str] | None = None,
+) -> PairCommunities:
+    """The communities behind the confusion of one pair; the mean of their bits is what `class_confusion` gives."""
+    rows = _checked_rows(features, np.array([a, b]), k, preprocess, names or {})
+    how = _checked(k=k, n_runs=n_runs, preprocess=preprocess, seed=seed, backend=backend)
+    labels, communities = _communities(features, rows, _reader(features, rows), a, b, **how)
+    image_ids = features.image_ids[np.concatenate([rows[a], rows[b]])]
+    ranked = np.stack([_by_size(found) for found in communities])
+    return PairCommunities(image_ids, labels, ranked, label_entropy(communities, labels))
+
+
+def check_classes(
+    features: Features, class_ids: np.ndarray, k: int, preprocess: str, names: Mapping[int, str] | None = None
+) -> None:
+    """Refuses, with what to do, classes whose confusion these features and settings cannot give."""
+    _checked_rows(features, class_ids, k, preprocess, names or {})
+
+
+def most_k(sizes: Sequence[int] | np.ndarray) -> int:
+    """The largest k that classes of these sizes allow, 0 where none does."""
+    return max(int(sum(sorted(int(n) for n in sizes)[:2])) - 1, 0) // 2
+
+
+def cosines(values: np.ndarray, preprocess: str = "plain") -> np.ndarray:
+    """Cosines (V, V) of the rows of values (V, D); sqrt_center takes roots and centres them first.
+
+    Rows without a direction (all zero, or equal to the mean of all) are like each other and unlike the rest.
+    Where all rows nearly agree, float32 would lose what tells them apart, and float64 is used.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        largest = _squares(values).max(initial=1.0)
+    if not 1e-200 < largest < 1e200:  # squares of huge or tiny features leave the range of numbers
+        values = values / (np.abs(values).max() or 1.0)
+    least = 0.0
+    if preprocess == "sqrt_center":
+        least = _SAME * values.sum(axis=1).max(initial=0.0)  # the sum of a row is the squared length of its roots
+        values = np.sqrt(values)
+        values -= values.mean(axis=0)
+    squares = _squares(values)
+    without = squares <= least
+    unit = values / np.sqrt(np.where(without, 1.0, squares))[:, None]
+    unit[without] = 0.0
+    mean = unit.mean(axis=0)
+    apart = 1 - mean @ mean  # half the mean squared distance of two rows
+    if apart <= _SAME:
+        return np.ones((len(unit), len(unit)))
+    unit = unit.astype(np.float32) if apart > _NEAR else unit
+    found = unit @ unit.T
+    if without.any():
+        found[np.ix_(without, without)] = 1.0
+    return found
+
+
+def _squares(values: np.ndarray) -> np.ndarray:
+    return np.einsum("vd,vd->v", values, values)
+
+
+def _checked(**how: object) -> dict[str, Any]:
+    return {name: SETTINGS[name].check(value) for name, value in how.items()}
+
+
+def _reader(features: Features, rows: Mapping[int, np.ndarray]) -> Callable[[int], np.ndarray]:
+    """Features of a class, kept for its next pair as far as memory allows; float16 is slow to compute with."""
+    bytes_per_class = 4 * max(map(len, rows.values())) * features.values.shape[1]
+
+    @lru_cache(maxsize=max(2, _KEPT // bytes_per_class))
+    def read(class_id: int) -> np.ndarray:
+        values = np.asarray(features.values[rows[class_id]])
+        return values.astype(np.float32) if values.dtype == np.float16 else values
+
+    return read
+
+
+def _communities(
+    features: Features,
+    rows: Mapping[int, np.ndarray],
+    read: Callable[[int], np.ndarray],
+    a: int,
+    b: int,
+    k: int,
+    n_runs: int,
+    preprocess: str,
+    seed: int,
+    backend: str,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels (V,) of the images of a, then of b, and their communities (R, V)."""
+    both = np.concatenate([rows[a], rows[b]])
+    labels = np.repeat([0, 1], [len(rows[a]), len(rows[b])])
+    weights = cosines(np.concatenate([read(a), read(b)]), preprocess)
+    groups = np.arange(len(both))
+    if features.groups is not None:  # copies of a picture are alike whatever the backbone sees
+        groups = features.groups[features.image_ids[both]].astype(np.int64)
+    seeds = np.random.SeedSequence(seed, spawn_key=(a, b)).generate_state(n_runs, np.uint64)
+    return labels, _BACKENDS[backend](weights, groups, k * len(both), seeds)
+
+
+def _checked_rows(
+    features: Features, class_ids: np.ndarray, k: int, preprocess: str, names: Mapping[int, str]
+) -> dict[int, np.ndarray]:
+    """The rows of every class; refused with what to do where they are too few or of no use."""
+
+    def name(class_id: int) -> str:
+        return repr(str(names.get(class_id, class_id)))
+
+    again = f"{features.remake[:1].upper()}{features.remake[1:]}"
+    order = np.argsort(features.class_ids, kind="stable")
+    bounds = np.searchsorted(features.class_ids[order], np.stack([class_ids, np.add(class_ids, 1)]))
+    rows = {int(c): order[start:stop] for c, start, stop in zip(class_ids, *bounds, strict=True)}
+    if len(rows) < 2:
+        raise BadInput(f"Confusion is between two classes at least. Got {len(rows)}. Choose a split with more classes.")
+    (a, fewest), (b, second) = sorted(((c, len(r)) for c, r in rows.items()), key=lambda item: item[1])[:2]
+    if not fewest:
+        raise Missing(f"Class {name(a)} has no features under {features.backbone!r}. {again}, or choose another split.")
+    most = most_k([fewest, second])
+    if k > most:
+        raise BadInput(
+            f"k must be at most {most}, because classes {name(a)} and {name(b)} have {fewest + second} images "
+            f"together: a graph of V images has V (V - 1) / 2 edges, of which k V are to stay. Got {k}. "
+            + (f"Lower k to {most}." if most else "Choose classes with more images.")
+        )
+    differ = False
+    first = features.values[rows[a][0]]
+    for class_id, own in rows.items():
+        values = features.values[own]
+        if not np.isfinite(values).all():
+            raise BadInput(
+                f"Features of class {name(class_id)} under {features.backbone!r} are not all finite numbers. {again}."
+            )
+        if preprocess == "sqrt_center" and values.min() < 0:
+            raise BadInput(
+                f"preprocess 'sqrt_center' takes square roots, so features must not be negative. Got "
+                f"{values.min():.3g} in class {name(class_id)} under {features.backbone!r}. Use preprocess 'plain'."
+            )
+        differ = differ or bool((values != first).any())
+    if not differ:
+        raise BadInput(
+            f"All images of these {len(rows)} classes have the same features under {features.backbone!r}, so nothing "
+            "tells the classes apart. Use the features of another backbone."
+        )
+    return rows
+
+
+def _compiled(weights: np.ndarray, groups: np.ndarray, n_edges: int, seeds: np.ndarray) -> np.ndarray:
+    from fsviz.difficulty import louvain
+
+    edges = louvain.heaviest_edges(weights.astype(np.float64, copy=False), groups, n_edges)
+    return np.stack([louvain.communities(*edges, seed) for seed in seeds])
+
+
+def _python_louvain(weights: np.ndarray, groups: np.ndarray, n_edges: int, seeds: np.ndarray) -> np.ndarray:
+    """The same by python-louvain on a networkx graph."""
+    import networkx as nx
+    from community import best_partition
+
+    first, second = np.triu_indices(len(weights), 1)
+    values = np.where(groups[first] != groups[second], weights[first, second], 0.0)
+    if n_edges < len(values):
+        values[values < np.partition(values, -n_edges)[-n_edges]] = 0.0
+    kept = values > 0
+    graph = nx.Graph()
+    graph.add_nodes_from(range(len(weights)))
+    graph.add_weighted_edges_from(zip(first[kept].tolist(), second[kept].tolist(), values[kept].tolist(), strict=True))
+    runs = [best_partition(graph, random_state=int(seed % 2**32)) for seed in seeds]
+    return np.array([[run[v] for v in range(len(weights))] for run in runs])
+
+
+def _by_size(found: np.ndarray) -> np.ndarray:
+    """Communities counted from 0, the largest first."""
+    counts = np.bincount(found)
+    rank = np.empty(len(counts), dtype=np.int64)
+    rank[np.lexsort((np.arange(len(counts)), -counts))] = np.arange(len(counts))
+    return rank[found]
+
+
+_BACKENDS = {"compiled": _compiled, "python_louvain": _python_louvain}

@@ -1,0 +1,558 @@
+"""Which classes does the backbone mix up? A graph of classes by confusion, and by anything else that makes two alike.
+
+    dataset -> features -> pairs of classes -> communities of their images -> confusion in bits -> class graph
+    the same classes -> meaning, mean features, errors of a method -> class graph, compared with it edge by edge
+
+The spec of a run: {"study": "confusion", "dataset": name, "backbone": name} and, with defaults, "split", "base" (a
+second split: pairs are then base x split) and the settings of difficulty.class_confusion. A chunk is a range of pairs.
+After Bontonou et al. 2020, section IV-B, figures 1 to 3.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from fsviz import datasets, evaluation, features, sampling
+from fsviz.difficulty import class_confusion
+from fsviz.difficulty.class_confusion import PairCommunities
+from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.evaluation.intervals import Correlation, Estimate
+from fsviz.records import PAD, ClassGraph, Dataset, Features, Progress, Tasks
+from fsviz.settings import Setting, words
+from fsviz.studies import draw
+from fsviz.studies import evaluate as evaluation_study
+from fsviz.taxonomy import DISTANCES
+from fsviz.workspace import home
+
+VERSION = 1
+N_SHOT, N_QUERY, N_TASKS = 5, 10, 20  # of the two-way tasks that show the errors on a pair
+_CHUNK_SECONDS = 1.0
+_MOST_LAID_OUT = 400  # classes: more take a spring layout too long
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A way in which two classes are alike.
+
+    needs                what it is made of
+    much, little, never  how a pair is spoken of whose number is large, small or zero
+    """
+
+    title: str
+    what: str
+    unit: str
+    needs: Literal["features", "taxonomy", "run"]
+    much: str
+    little: str
+    never: str
+
+
+LIKENESS: dict[str, Likeness] = {
+    "confusion": Likeness(
+        "Confusion",
+        "entropy of the labels in communities of the two classes' images, in bits: 0 where every community is of one "
+        "class, 1 where communities know nothing of the classes.",
+        "bits",
+        "features",
+        "often confused",
+        "rarely confused",
+        "never confused",
+    ),
+    "cosine": Likeness(
+        "Mean features",
+        "the cosine of the two classes' mean features: alike on average, however wide the classes are.",
+        "cosine",
+        "features",
+        "alike on average",
+        "unlike on average",
+        "unlike on average",
+    ),
+    "error": Likeness(
+        "Errors on the pair",
+        f"the share of wrong answers of ProtoNet in {N_TASKS} tasks of these two classes alone, {N_SHOT} support "
+        "images per class.",
+        "% wrong",
+        "features",
+        "often mistaken for each other",
+        "rarely mistaken for each other",
+        "never mistaken for each other",
+    ),
+    "run": Likeness(
+        "Mistakes in a run",
+        "the share of queries of the two classes that a recorded run took for the other, in tasks that hold both.",
+        "% taken for the other",
+        "run",
+        "often taken for each other",
+        "rarely taken for each other",
+        "never taken for each other",
+    ),
+    **{
+        name: Likeness(
+            f"Closeness ({distance.title})",
+            f"1 less the distance as a share of the largest in the split; the distance is {distance.what}",
+            "closeness",
+            distance.needs,
+            "close in meaning" if distance.needs == "taxonomy" else "close in feature space",
+            "far in meaning" if distance.needs == "taxonomy" else "far in feature space",
+            "far in meaning" if distance.needs == "taxonomy" else "far in feature space",
+        )
+        for name, distance in DISTANCES.items()
+    },
+}
+LIKENESS_SETTING = Setting(
+    "likeness",
+    "Classes are alike by",
+    "What the edges of the graph say of two classes.",
+    "choice",
+    "confusion",
+    choices={name: likeness.title for name, likeness in LIKENESS.items() if likeness.needs != "run"},
+)
+BACKBONE = draw.BACKBONE.but(help="Whose features are looked at: the first that the dataset has.")
+SPLIT = draw.SPLIT.but(help="The classes to compare: test where the dataset has it, else all.")
+BASE = Setting(
+    "base",
+    "Base classes",
+    "A second split, such as the one a backbone was trained on: every pair is then of one class of each.",
+    "text",
+    "",
+)
+CLASSES: dict[str, Setting] = {s.name: s for s in (BACKBONE, SPLIT, BASE)}
+SETTINGS: dict[str, Setting] = {**CLASSES, **class_confusion.SETTINGS}
+
+
+# --- any likeness at once ----------------------------------------------------------------------------------------
+
+
+def class_graph(spec: Mapping[str, Any], progress: Progress | None = None) -> ClassGraph:
+    """The graph of a spec's classes by its "likeness" (confusion where it names none), computed here and now."""
+    spec = dict(spec)
+    kind = str(LIKENESS_SETTING.check(spec.pop("likeness", "confusion")))
+    spec = checked_spec(spec)
+    dataset = datasets.load(spec["dataset"])
+    if LIKENESS[kind].needs == "features":
+        table = features.load(dataset, spec["backbone"] or draw.default_backbone(dataset))
+        spec["backbone"] = table.backbone
+    rows, columns = _classes(dataset, spec)
+    pairs = pairs_of(rows, columns)
+    if kind == "confusion":
+        how = {name: spec[name] for name in class_confusion.SETTINGS}
+        values = class_confusion.class_confusion(table, pairs, **how, names=_names(dataset), progress=progress)
+    elif kind == "error":
+        values = 100 * _pair_errors(dataset, table, pairs, spec["seed"])
+    else:
+        both = np.unique(np.concatenate([rows, columns]))
+        cosine = kind == "cosine"
+        matrix = _mean_cosines(table, both) if cosine else _closeness(dataset, both, kind, spec["backbone"])
+        place = np.searchsorted(both, pairs)
+        values = matrix[place[:, 0], place[:, 1]]
+    return _graph(dataset, kind, spec["backbone"] if LIKENESS[kind].needs == "features" else "", rows, columns, values)
+
+
+def possible(dataset: Dataset) -> list[str]:
+    """The likenesses that need no run and that this dataset can give."""
+    there = {"features": bool(features.available(dataset)), "taxonomy": dataset.taxonomy is not None}
+    return [name for name in LIKENESS_SETTING.choices if there[LIKENESS[name].needs]]
+
+
+def seen_in_run(
+    spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]], which: int, split: str
+) -> ClassGraph:
+    """The graph of a split's classes by how often entry number `which` of an evaluation took one for the other.
+
+    spec, chunks  of the run, the spec with its "folder"
+    """
+    dataset = datasets.load(spec["dataset"])
+    entry = evaluation_study.entries(spec)[which]
+    answer = evaluation_study.predictions(spec, chunks, which)
+    tasks = evaluation_study.part_tasks(spec, entry, stop=len(answer))
+    seen = evaluation.pair_confusion(answer, tasks)
+    class_ids = dataset.split_class_ids(split)
+    pairs = pairs_of(class_ids, class_ids)
+    place = np.full(dataset.n_classes, len(seen.class_ids))
+    place[seen.class_ids] = np.arange(len(seen.class_ids))
+    confused, asked = (np.pad(counts, (0, 1)) for counts in (seen.confused, seen.asked))
+    a, b = place[pairs].T
+    both = asked[a, b] + asked[b, a]
+    values = np.where(both > 0, 100 * (confused[a, b] + confused[b, a]) / np.maximum(both, 1), np.nan)
+    if np.isnan(values).all():
+        raise Missing(
+            f"No two classes of split {split!r} met in a task of this run. Choose a run on tasks of that split."
+        )
+    return _graph(dataset, "run", f"{entry.label} on {entry.backbone}", class_ids, class_ids, values)
+
+
+def pairs_of(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """(P, 2) class_ids: every two of the same classes once, or every row with every column but itself."""
+    if np.array_equal(rows, columns):
+        first, second = np.triu_indices(len(rows), 1)
+        return np.stack([rows[first], rows[second]], 1)
+    pairs = np.stack(np.meshgrid(rows, columns, indexing="ij"), -1).reshape(-1, 2)
+    return pairs[pairs[:, 0] != pairs[:, 1]]
+
+
+def _graph(
+    dataset: Dataset, kind: str, source: str, rows: np.ndarray, columns: np.ndarray, values: np.ndarray
+) -> ClassGraph:
+    """The record of the values (P,) of `pairs_of` rows and columns."""
+    pairs = pairs_of(rows, columns)
+    weights = np.full((len(rows), len(columns)), np.nan)
+    row, column = _places(rows, pairs[:, 0]), _places(columns, pairs[:, 1])
+    weights[row, column] = values
+    if np.array_equal(rows, columns):
+        weights[column, row] = values
+    likeness = LIKENESS[kind]
+    names = (tuple(dataset.distinct_names(rows)), tuple(dataset.distinct_names(columns)))
+    return ClassGraph(kind, likeness.title, likeness.unit, source, rows, columns, *names, weights)
+
+
+def _places(class_ids: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    order = np.argsort(class_ids)
+    return order[np.searchsorted(class_ids, wanted, sorter=order)]
+
+
+def _names(dataset: Dataset) -> dict[int, str]:
+    return dict(enumerate(dataset.classes["class_name"].astype(str)))
+
+
+def _classes(dataset: Dataset, spec: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """class_ids of the rows (base classes, where there are any) and columns of a spec's graph."""
+    columns = dataset.split_class_ids(spec["split"] or draw.default_split(dataset))
+    rows = dataset.split_class_ids(spec["base"]) if spec["base"] else columns
+    if len(columns) < 2 and not spec["base"]:
+        raise BadInput(
+            f"A graph of classes needs two classes. Split {spec['split']!r} of {dataset.title} has {len(columns)}. "
+            "Choose another split, or 'all'."
+        )
+    return rows, columns
+
+
+def _mean_cosines(table: Features, class_ids: np.ndarray) -> np.ndarray:
+    """(C, C) cosines of the classes' means of unit-length features."""
+    class_confusion.check_classes(table, class_ids, 0, "plain")
+    means = np.stack([evaluation.features_mean(table, np.array([c]), unit_length=True) for c in class_ids])
+    return class_confusion.cosines(means).astype(float)
+
+
+def _closeness(dataset: Dataset, class_ids: np.ndarray, distance: str, backbone: str) -> np.ndarray:
+    """1 - D / max D (C, C) of the classes, by one of the DISTANCES over the smallest split that holds them all."""
+    fitting = [s for s in (*dataset.splits, "all") if np.isin(class_ids, dataset.split_class_ids(s)).all()]
+    split = min(fitting, key=lambda s: len(dataset.split_class_ids(s)))
+    distances = draw.class_distances(dataset, split, distance, backbone=backbone or None)
+    place = _places(dataset.split_class_ids(split), class_ids)
+    distances = distances[np.ix_(place, place)]
+    return 1 - distances / (distances.max() or 1.0)
+
+
+def _pair_errors(dataset: Dataset, table: Features, pairs: np.ndarray, seed: int) -> np.ndarray:
+    """Share of wrong answers (P,) of ProtoNet on N_TASKS tasks of every pair of classes; fewer shots where need be."""
+    of_image = np.full(int(table.image_ids.max()) + 1, PAD)
+    of_image[table.image_ids] = table.class_ids
+    smallest = int(np.bincount(table.class_ids, minlength=pairs.max() + 1)[np.unique(pairs)].min())
+    if smallest < 2:
+        raise BadInput("Errors on a pair need two images per class at least. Choose a split with larger classes.")
+    n_shot = min(N_SHOT, smallest // 2)
+    tasks = sampling.assign_images(
+        Tasks(np.repeat(pairs, N_TASKS, axis=0)),
+        of_image,
+        n_shot,
+        min(N_QUERY, smallest - n_shot),
+        seed,
+        table.groups[: len(of_image)] if table.groups is not None else None,
+    )
+    right = evaluation.task_accuracy(evaluation.evaluate(table, tasks, "protonet"))
+    return 1 - right.reshape(len(pairs), N_TASKS).mean(axis=1)
+
+
+# --- the run -----------------------------------------------------------------------------------------------------
+
+
+def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec with its defaults filled in; unknown settings and impossible values are named."""
+    known = {"study", "dataset", "version", "folder", "rows", "columns", "chunk_pairs", *SETTINGS}
+    for name in spec:
+        if name not in known:
+            raise UnknownName("setting of the confusion study", name, sorted(SETTINGS))
+    if not spec.get("dataset"):
+        raise BadInput('The confusion of classes needs "dataset".')
+    given = {name: value for name, value in spec.items() if value is not None}
+    return {**given, **{name: s.check(given.get(name, s.default)) for name, s in SETTINGS.items()}}
+
+
+def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Checks a spec and settles its classes."""
+    settled = {**checked_spec(spec), "study": "confusion", "version": VERSION}
+    dataset = datasets.load(settled["dataset"])
+    table = features.load(dataset, settled["backbone"] or draw.default_backbone(dataset))
+    rows, columns = _classes(dataset, settled)
+    class_confusion.check_classes(
+        table, np.unique(np.concatenate([rows, columns])), settled["k"], settled["preprocess"], _names(dataset)
+    )
+    each = seconds(settled, table) / max(len(pairs_of(rows, columns)), 1)
+    return settled | {
+        "backbone": table.backbone,
+        "split": settled["split"] or draw.default_split(dataset),
+        "rows": rows.tolist(),
+        "columns": columns.tolist(),
+        "chunk_pairs": max(1, round(_CHUNK_SECONDS / each)),
+    }
+
+
+def seconds(spec: Mapping[str, Any], table: Features | None = None) -> float:
+    """About how long all pairs of a checked spec take on one core: what decides between at once and a run."""
+    dataset = datasets.load(spec["dataset"])
+    table = table or features.load(dataset, spec["backbone"] or draw.default_backbone(dataset))
+    rows, columns = _classes(dataset, spec)
+    sizes = np.bincount(table.class_ids, minlength=dataset.n_classes).astype(float)
+    images = sizes[rows].mean() + sizes[columns].mean()
+    cosines = images**2 * (table.values.shape[1] * 2e-11 + 1e-8)
+    louvain = spec["n_runs"] * images * spec["k"] * 2.5e-7
+    slow = 100.0 if spec["backend"] == "python_louvain" else 1.0
+    return float(len(pairs_of(rows, columns)) * (3e-4 + cosines + louvain * slow))
+
+
+def plan(spec: Mapping[str, Any]) -> int:
+    return math.ceil(len(_pairs(spec)) / spec["chunk_pairs"])
+
+
+def n_bytes(spec: Mapping[str, Any]) -> float:
+    return 16.0 * len(_pairs(spec)) + 400.0 * plan(spec)
+
+
+def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+    """The confusion of one range of pairs."""
+    start = index * spec["chunk_pairs"]
+    pairs = _pairs(spec)[start : start + spec["chunk_pairs"]]
+    table = _features_at(spec["dataset"], spec["backbone"], f"{home()} {datasets.stamp(spec['dataset'])}")
+    how = {name: spec[name] for name in class_confusion.SETTINGS}
+    return {"start": np.array(start), "bits": class_confusion.class_confusion(table, pairs, **how)}
+
+
+def describe(spec: Mapping[str, Any], index: int) -> str:
+    n_pairs = len(_pairs(spec))
+    return f"{min(n_pairs, (index + 1) * spec['chunk_pairs']):,} of {n_pairs:,} pairs of classes"
+
+
+def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """Mean confusion and the most confused pairs of those finished so far."""
+    return {**summary(collect(spec, chunks)), "dataset": spec["dataset"], "backbone": spec["backbone"]}
+
+
+def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> ClassGraph:
+    """The graph of the finished chunks of a run; pairs that are not done yet have no weight."""
+    rows, columns = np.array(spec["rows"]), np.array(spec["columns"])
+    values = np.full(len(_pairs(spec)), np.nan)
+    for chunk in chunks:
+        start, bits = int(chunk["start"]), chunk["bits"]
+        values[start : start + len(bits)] = bits
+    return _graph(datasets.load(spec["dataset"]), "confusion", spec["backbone"], rows, columns, values)
+
+
+def _pairs(spec: Mapping[str, Any]) -> np.ndarray:
+    return pairs_of(np.array(spec["rows"]), np.array(spec["columns"]))
+
+
+@lru_cache(maxsize=2)
+def _features_at(dataset: str, backbone: str, stamp: str) -> Features:
+    """The features, read once for all chunks of a run while the workspace does not change."""
+    return features.load(datasets.load(dataset), backbone)
+
+
+def command(spec: Mapping[str, Any]) -> str:
+    """The command that gives the same graph."""
+    said = {n: spec[n] for n, s in SETTINGS.items() if spec.get(n, s.default) != s.default}
+    return shlex.join(["python", "-m", "fsviz", "confusion", spec["dataset"], *words(said, SETTINGS)])
+
+
+# --- what came out -----------------------------------------------------------------------------------------------
+
+
+def summary(graph: ClassGraph, n: int = 10) -> dict[str, Any]:
+    """{"pairs", "mean", "ci95" (over classes, None where unknown), "most_confused": [[a, b, weight], ...]}"""
+    i, j, weights = graph.edges()
+    found = mean(graph)
+    half = found.ci95
+    return {
+        "pairs": len(weights),
+        "mean": found.mean,
+        "ci95": half if np.isfinite(half) else None,
+        "most_confused": [
+            [graph.row_names[a], graph.column_names[b], float(w)]
+            for a, b, w in zip(i[:n], j[:n], weights[:n], strict=True)
+        ],
+    }
+
+
+def mean(graph: ClassGraph) -> Estimate:
+    """The mean over pairs with its error over classes: pairs that share a class are not independent."""
+    i, j, weights = graph.edges()
+    tasks = Tasks(np.stack([graph.rows[i], graph.columns[j]], 1))
+    return evaluation.estimate(weights, "classes", weights[:, None, None], tasks)
+
+
+def communities(graph: ClassGraph, seed: int = 0) -> np.ndarray:
+    """Louvain communities (C,) of the classes of a graph that is not bipartite, the largest first."""
+    return class_confusion.find_communities(graph.weights, seed=seed)
+
+
+def community_order(graph: ClassGraph, found: np.ndarray) -> np.ndarray:
+    """(C,) places of the classes, community by community, and in each the one most like its fellows first."""
+    same = found[:, None] == found[None, :]
+    inside = np.nansum(np.where(same, graph.weights, 0.0), axis=1)
+    return np.lexsort((-inside, found))
+
+
+def layout(graph: ClassGraph, seed: int = 0) -> np.ndarray:
+    """Places (C, 2) of the classes by springs: alike classes pull each other; each coordinate from -1 to 1.
+
+    All pairs pull, so that places stay when another number of edges is shown. A bipartite graph stands in two columns,
+    base classes first (R + C, 2), each novel class beside what it is most like.
+    """
+    import networkx as nx
+
+    if graph.is_bipartite:
+        return _two_columns(graph)
+    n = len(graph.rows)
+    weights = np.nan_to_num(graph.weights, nan=0.0)
+    weights = weights / (weights.max() or 1.0)
+    rest = np.sort(weights, axis=1)[:, -min(n, 4)]  # what is less than the third likeness of both ends pulls little
+    weights = np.where(weights >= np.minimum(rest[:, None], rest[None, :]), weights, 0.05 * weights)
+    drawn = nx.from_numpy_array(weights)
+    places = nx.spring_layout(drawn, k=2.2 / math.sqrt(n), iterations=200 if n <= _MOST_LAID_OUT else 30, seed=seed)
+    xy = np.array([places[v] for v in range(n)])
+    return xy / (np.abs(xy).max(axis=0) + 1e-9)
+
+
+def _two_columns(graph: ClassGraph) -> np.ndarray:
+    weights = np.nan_to_num(graph.weights, nan=0.0) ** 2
+    left = np.arange(len(graph.rows), dtype=float)
+    for _ in range(8):  # each class moves to the mean place of those it is like, then places are evened out
+        right = _ranks(weights.T @ _even(left) / np.maximum(weights.sum(axis=0), 1e-12))
+        left = _ranks(weights @ _even(right) / np.maximum(weights.sum(axis=1), 1e-12))
+    x = np.repeat([-1.0, 1.0], [len(left), len(right)])
+    return np.stack([x, np.concatenate([_even(left), _even(right)])], 1)
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    return np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(float)
+
+
+def _even(ranks: np.ndarray) -> np.ndarray:
+    return 2 * (ranks + 0.5) / len(ranks) - 1
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What base classes give to novel ones, by the edges that are kept (section IV-B4); places in rows and columns.
+
+    matches      (base, novel) joined to each other alone: what a novel class looks like, one base class has taught
+    split_base   base -> novel classes that share it: their images look alike to the backbone
+    split_novel  novel -> base classes that it is spread over
+    alone        novel classes without an edge
+    """
+
+    matches: list[tuple[int, int]]
+    split_base: dict[int, list[int]]
+    split_novel: dict[int, list[int]]
+    alone: list[int]
+
+
+def roles(graph: ClassGraph, n_edges: int) -> Roles:
+    """Perfect matches, split base classes and split novel classes among the heaviest edges of a bipartite graph."""
+    i, j, weights = graph.edges(n_edges)
+    i, j = i[weights > 0], j[weights > 0]
+    base, novel = np.bincount(i, minlength=len(graph.rows)), np.bincount(j, minlength=len(graph.columns))
+    return Roles(
+        [(int(a), int(b)) for a, b in zip(i, j, strict=True) if base[a] == novel[b] == 1],
+        {int(a): j[i == a].tolist() for a in np.lexsort((np.arange(len(base)), -base)) if base[a] > 1},
+        {int(b): i[j == b].tolist() for b in np.lexsort((np.arange(len(novel)), -novel)) if novel[b] > 1},
+        np.flatnonzero(novel == 0).tolist(),
+    )
+
+
+# --- one pair, two graphs ----------------------------------------------------------------------------------------
+
+
+def pair(spec: Mapping[str, Any], a: int, b: int) -> PairCommunities:
+    """The images of two classes (class_ids) and the communities they fell into, as the spec's confusion sees them."""
+    spec = checked_spec({name: value for name, value in spec.items() if name != "likeness"})
+    dataset = datasets.load(spec["dataset"])
+    table = features.load(dataset, spec["backbone"] or draw.default_backbone(dataset))
+    how = {name: spec[name] for name in class_confusion.SETTINGS}
+    return class_confusion.pair_communities(table, int(a), int(b), **how, names=_names(dataset))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two graphs of the same classes, edge by edge.
+
+    table  columns a, b (names), first, second (weights), gap: the share of pairs below it in the first graph less that
+           in the second, from -1 to 1
+    i, j   (E,) places of the pairs
+    """
+
+    first: ClassGraph
+    second: ClassGraph
+    table: pd.DataFrame
+    i: np.ndarray
+    j: np.ndarray
+    pearson: Correlation
+    spearman: Correlation
+
+
+def compare(first: ClassGraph, second: ClassGraph) -> Comparison:
+    """The edges that both graphs know, and how their weights go together; intervals are over classes."""
+    from scipy import stats
+
+    if not (np.array_equal(first.rows, second.rows) and np.array_equal(first.columns, second.columns)):
+        raise BadInput("Two graphs are compared edge by edge, so they must be of the same classes. Use one split.")
+    known = ~(np.isnan(first.weights) | np.isnan(second.weights))
+    i, j = np.nonzero(known if first.is_bipartite else np.triu(known, 1))
+    x, y = first.weights[i, j], second.weights[i, j]
+    ranks = [(stats.rankdata(v) - 0.5) / max(len(v), 1) for v in (x, y)]
+    table = pd.DataFrame(
+        {
+            "a": np.array(first.row_names, dtype=object)[i],
+            "b": np.array(first.column_names, dtype=object)[j],
+            "first": x,
+            "second": y,
+            "gap": ranks[0] - ranks[1],
+        }
+    )
+    pairs = np.stack([first.rows[i], first.columns[j]], 1)
+    found = [evaluation.correlation(y, x, pairs, rank=rank) for rank in (False, True)]
+    return Comparison(first, second, table, i, j, *found)
+
+
+def outliers(compared: Comparison, n: int = 5, least: float = 0.5) -> tuple[list[int], list[int]]:
+    """Edges (rows of the table) far larger in the first graph than in the second, and the other way round.
+
+    least  share of all pairs by which their places differ at least
+    """
+    gap = compared.table["gap"].to_numpy()
+    order = np.argsort(-gap, kind="stable")
+    return (
+        [int(e) for e in order[:n] if gap[e] >= least],
+        [int(e) for e in order[::-1][:n] if gap[e] <= -least],
+    )
+
+
+def in_words(compared: Comparison, edge: int) -> tuple[str, str]:
+    """How a pair is spoken of in both graphs: ("often confused", "far in meaning")."""
+    row = compared.table.iloc[edge]
+    said = []
+    for graph, value, above in ((compared.first, row["first"], 1), (compared.second, row["second"], -1)):
+        likeness = LIKENESS[graph.kind]
+        large = above * row["gap"] > 0
+        told = likeness.much if large else likeness.never if value <= 0 else likeness.little
+        same = compared.first.kind == compared.second.kind
+        said.append(f"{told} by {graph.source}" if same and graph.source else told)
+    return said[0], said[1]
