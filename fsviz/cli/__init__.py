@@ -19,7 +19,8 @@ from typing import Any, NoReturn
 
 from fsviz.errors import FsvizError
 
-GROUPS = ("app", "datasets", "own_images", "features", "tasks", "evaluation", "support_sets", "searches", "workspace")
+GROUPS = ("app", "datasets", "own_images", "features", "tasks", "evaluation")
+GROUPS += ("support_sets", "confusion", "searches", "workspace")
 
 
 def add_command(

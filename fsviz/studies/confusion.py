@@ -139,7 +139,7 @@ def class_graph(spec: Mapping[str, Any], progress: Progress | None = None) -> Cl
     spec = checked_spec(spec)
     dataset = datasets.load(spec["dataset"])
     if LIKENESS[kind].needs == "features":
-        table = features.load(dataset, spec["backbone"] or draw.default_backbone(dataset))
+        table = _features(dataset, spec["backbone"])
         spec["backbone"] = table.backbone
     rows, columns = _classes(dataset, spec)
     pairs = pairs_of(rows, columns)
@@ -219,6 +219,16 @@ def _places(class_ids: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return order[np.searchsorted(class_ids, wanted, sorter=order)]
 
 
+def _features(dataset: Dataset, backbone: str) -> Features:
+    known = [backbone] if backbone else features.available(dataset)
+    if not known:
+        raise Missing(
+            f"{dataset.title} has no features, which confusion is measured from. Extract them with 'python -m fsviz "
+            f"extract {dataset.name} --backbone efficientnet_lite0', or compare classes by meaning (jiang_conrath)."
+        )
+    return features.load(dataset, known[0])
+
+
 def _names(dataset: Dataset) -> dict[int, str]:
     return dict(enumerate(dataset.classes["class_name"].astype(str)))
 
@@ -291,7 +301,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Checks a spec and settles its classes."""
     settled = {**checked_spec(spec), "study": "confusion", "version": VERSION}
     dataset = datasets.load(settled["dataset"])
-    table = features.load(dataset, settled["backbone"] or draw.default_backbone(dataset))
+    table = _features(dataset, settled["backbone"])
     rows, columns = _classes(dataset, settled)
     class_confusion.check_classes(
         table, np.unique(np.concatenate([rows, columns])), settled["k"], settled["preprocess"], _names(dataset)
@@ -309,7 +319,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
 def seconds(spec: Mapping[str, Any], table: Features | None = None) -> float:
     """About how long all pairs of a checked spec take on one core: what decides between at once and a run."""
     dataset = datasets.load(spec["dataset"])
-    table = table or features.load(dataset, spec["backbone"] or draw.default_backbone(dataset))
+    table = table or _features(dataset, spec["backbone"])
     rows, columns = _classes(dataset, spec)
     sizes = np.bincount(table.class_ids, minlength=dataset.n_classes).astype(float)
     images = sizes[rows].mean() + sizes[columns].mean()
@@ -485,7 +495,7 @@ def pair(spec: Mapping[str, Any], a: int, b: int) -> PairCommunities:
     """The images of two classes (class_ids) and the communities they fell into, as the spec's confusion sees them."""
     spec = checked_spec({name: value for name, value in spec.items() if name != "likeness"})
     dataset = datasets.load(spec["dataset"])
-    table = features.load(dataset, spec["backbone"] or draw.default_backbone(dataset))
+    table = _features(dataset, spec["backbone"])
     how = {name: spec[name] for name in class_confusion.SETTINGS}
     return class_confusion.pair_communities(table, int(a), int(b), **how, names=_names(dataset))
 

@@ -1,0 +1,79 @@
+"""confusion: which classes a backbone mixes up, pair by pair; or how alike classes are by another likeness."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from fsviz.cli import add_command, drawing, progress, table
+from fsviz.settings import add_flags, given
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    from fsviz.studies import confusion as study
+
+    parser = add_command(
+        commands, "confusion", measure, show, "which pairs of classes a backbone confuses, in bits from 0 to 1"
+    )
+    drawing.add_dataset(parser)
+    add_flags(parser, [*study.SETTINGS.values(), study.LIKENESS_SETTING])
+    parser.add_argument("--versus", metavar="LIKENESS", help="compare edge by edge with this likeness, too")
+    parser.add_argument("--versus-backbone", metavar="BACKBONE", help="or with the same likeness of another backbone")
+    parser.add_argument("--out", type=Path, help="write every pair to this .graphml or .csv file")
+    parser.add_argument("--most", type=int, default=10, metavar="N", help="pairs to list (10)")
+
+
+def measure(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import workspace
+    from fsviz.errors import BadInput
+    from fsviz.reports import graphs
+    from fsviz.studies import confusion as study
+
+    kind = args.out.suffix.lower().lstrip(".") if args.out else "csv"
+    if kind not in graphs.FORMATS:
+        raise BadInput(f"--out must end in .graphml or .csv. Got {args.out.name!r}.")
+    if args.most < 1:
+        raise BadInput(f"--most must be at least 1. Got {args.most}.")
+    spec = {"dataset": args.dataset, **given(args, [*study.SETTINGS.values(), study.LIKENESS_SETTING])}
+    graph = study.class_graph(spec, _tell)
+    result = {"dataset": args.dataset, "likeness": graph.kind, "unit": graph.unit, "backbone": graph.source or None}
+    result |= study.summary(graph, args.most)
+    if args.versus or args.versus_backbone:
+        other = {"likeness": args.versus or graph.kind}
+        other |= {"backbone": args.versus_backbone} if args.versus_backbone else {}
+        compared = study.compare(graph, study.class_graph({**spec, **other}, _tell))
+        result["versus"] = {"likeness": compared.second.kind, "backbone": compared.second.source or None}
+        for name in ("pearson", "spearman"):
+            found = getattr(compared, name)
+            result["versus"][name] = {"value": found.value, "low": found.low, "high": found.high}
+    if args.out:
+        found = None if graph.is_bipartite else study.communities(graph)
+        with workspace.atomic_file(args.out) as temporary:
+            temporary.write_bytes(graphs.export(graph, kind, found))
+        result["out"] = str(args.out)
+    return result
+
+
+def _tell(done: int, total: int, message: str) -> None:
+    if done % 1024 == 0:
+        progress(f"{message}: {done:,} of {total:,}")
+
+
+def show(result: dict[str, Any]) -> str:
+    rows = [{"a": a, "b": b, result["unit"]: value} for a, b, value in result["most_confused"]]
+    half = f" ± {result['ci95']:.3f} over classes" if result["ci95"] is not None else ""
+    lines = [
+        f"{result['pairs']:,} pairs, mean {result['mean']:.3f}{half}",
+        "",
+        table(rows, ["a", "b", result["unit"]]),
+    ]
+    if "versus" in result:
+        versus = result["versus"]
+        said = [
+            f"{name} {found['value']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
+            for name, found in ((n, versus[n]) for n in ("pearson", "spearman"))
+            if found["low"] is not None and found["low"] == found["low"]
+        ]
+        lines.append(f"\nagainst {versus['likeness']}: {', '.join(said) or 'no correlation can be told'}")
+    return "\n".join([*lines, *([f"\nwritten to {result['out']}"] if "out" in result else [])])

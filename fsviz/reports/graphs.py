@@ -1,0 +1,50 @@
+"""A class graph as a file: GraphML for programs that draw graphs, CSV for spreadsheets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from fsviz import text
+from fsviz.records import ClassGraph
+
+FORMATS = ("graphml", "csv")
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # letters that XML cannot hold
+
+
+def export(graph: ClassGraph, kind: str, communities: Sequence[int] | np.ndarray | None = None) -> bytes:
+    """The bytes of a file of one of the FORMATS, with every pair that has a weight, the heaviest first."""
+    return (to_graphml(graph, communities) if kind == "graphml" else to_csv(graph)).encode()
+
+
+def to_csv(graph: ClassGraph) -> str:
+    """Columns a, b (names), a_id, b_id (class ids) and the likeness by its name."""
+    i, j, weights = graph.edges()
+    names = [np.array(n, dtype=object) for n in (graph.row_names, graph.column_names)]
+    table = {"a": names[0][i], "b": names[1][j], "a_id": graph.rows[i], "b_id": graph.columns[j]}
+    return text.csv(pd.DataFrame({**table, graph.kind: weights}))
+
+
+def to_graphml(graph: ClassGraph, communities: Sequence[int] | np.ndarray | None = None) -> str:
+    """Nodes with name, class_id, community (where given) and side (base or novel, where there are two)."""
+    import networkx as nx
+
+    made = nx.Graph(likeness=graph.title, unit=graph.unit, source=_NO_XML.sub("?", graph.source))
+    two = graph.is_bipartite
+    for side, ids, names in (("base", graph.rows, graph.row_names), ("novel", graph.columns, graph.column_names)):
+        for place, (class_id, name) in enumerate(zip(ids.tolist(), names, strict=True)):
+            about = {"name": _NO_XML.sub("?", name), "class_id": class_id}
+            about |= {"side": side} if two else {}
+            about |= {} if communities is None else {"community": int(communities[place])}
+            made.add_node(_node(side if two else "", place), **about)
+    i, j, weights = graph.edges()
+    for a, b, weight in zip(i.tolist(), j.tolist(), weights.tolist(), strict=True):
+        made.add_edge(_node("base" if two else "", a), _node("novel" if two else "", b), weight=weight)
+    return "\n".join(nx.generate_graphml(made))
+
+
+def _node(side: str, place: int) -> str:
+    return f"{side or 'n'}{place}"

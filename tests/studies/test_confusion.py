@@ -1,0 +1,233 @@
+"""The graph of classes: the demo's numbers, any likeness, runs, base classes, comparisons, files."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+from fsviz import datasets, jobs
+from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
+from fsviz.records import ClassGraph
+from fsviz.reports import graphs
+from fsviz.studies import confusion as study
+from fsviz.studies import evaluate
+from tests.studies.toy_dataset import PER_GROUP, make_toy
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    return make_toy(backbones=("alpha_net", "beta_net"), noise=1.5)
+
+
+SPEC = {"dataset": "toy", "backbone": "alpha_net"}
+
+
+def graph_of(weights: list[list[float]], base: bool = False, kind: str = "confusion", source: str = "") -> ClassGraph:
+    """A graph by hand: classes a, b, c, ...; with base, rows are other classes (A, B, ...)."""
+    matrix = np.array(weights, dtype=float)
+    n_rows, n_columns = matrix.shape
+    names = tuple("abcdefgh"[:n_columns])
+    rows = np.arange(100, 100 + n_rows) if base else np.arange(n_columns)
+    row_names = tuple(n.upper() for n in "abcdefgh"[:n_rows]) if base else names
+    return ClassGraph(kind, "Confusion", "bits", source, rows, np.arange(n_columns), row_names, names, matrix)
+
+
+def test_confusion_on_the_demo_foretells_the_errors_of_protonet_on_the_pair() -> None:
+    errors = study.class_graph({"dataset": "demo", "likeness": "error"})
+    found = {
+        name: study.compare(study.class_graph({"dataset": "demo", **how}), errors)
+        for name, how in {"plain": {}, "sqrt_center": {"preprocess": "sqrt_center"}, "k5": {"k": 5}}.items()
+    }
+    assert len(found["plain"].table) == 435
+    assert found["plain"].pearson.value == pytest.approx(0.88, abs=0.02)
+    assert found["plain"].spearman.value == pytest.approx(0.83, abs=0.03)
+    assert found["sqrt_center"].pearson.value == pytest.approx(0.80, abs=0.03)
+    assert found["sqrt_center"].spearman.value == pytest.approx(0.72, abs=0.05)
+    assert found["k5"].pearson.value == pytest.approx(0.74, abs=0.04)  # smaller k does worse
+    for compared in found.values():
+        assert compared.pearson.low < compared.pearson.value < compared.pearson.high < 1
+        assert compared.pearson.over == "classes"
+    graph = found["plain"].first
+    communities = study.communities(graph)
+    place = {name: i for i, name in enumerate(graph.row_names)}
+    assert communities[place["taxi"]] == communities[place["fire engine"]] != communities[place["sheep"]]
+
+
+def test_confused_classes_are_those_of_one_group(toy) -> None:
+    graph = study.class_graph(SPEC)
+    i, j, weights = graph.edges()
+    assert len(weights) == 16 * 15 // 2 and (np.diff(weights) <= 0).all() and (i < j).all()
+    same = i // PER_GROUP == j // PER_GROUP
+    assert weights[same].mean() > weights[~same].mean() + 0.2
+    assert np.isnan(np.diag(graph.weights)).all() and np.allclose(graph.weights, graph.weights.T, equal_nan=True)
+    found = study.summary(graph, 3)
+    assert found["pairs"] == 120 and found["mean"] == pytest.approx(weights.mean()) and found["ci95"] > 0
+    assert found["most_confused"][0] == [graph.row_names[i[0]], graph.column_names[j[0]], weights[0]]
+    order = study.community_order(graph, study.communities(graph))
+    assert sorted(order) == list(range(16)) and (np.diff(study.communities(graph)[order]) >= 0).all()
+
+
+def test_every_likeness_gives_a_graph_of_the_same_classes(toy) -> None:
+    assert set(study.possible(toy)) == set(study.LIKENESS) - {"run"}
+    assert set(study.possible(datasets.load("tiered_imagenet"))) == {"jiang_conrath", "path_length", "wu_palmer", "lin"}
+    means = None
+    for kind in study.possible(toy):
+        graph = study.class_graph({**SPEC, "likeness": kind})
+        _, _, weights = graph.edges()
+        assert len(weights) == 120 and np.isfinite(weights).all(), kind
+        assert (graph.source == "alpha_net") == (study.LIKENESS[kind].needs == "features")
+        assert study.layout(graph).shape == (16, 2) and np.abs(study.layout(graph)).max() <= 1
+        means = graph if kind == "cosine" else means
+    from fsviz.features import load
+
+    table = load(toy, "alpha_net")
+    values = table.values.astype(float)
+    unit = values / np.linalg.norm(values, axis=1, keepdims=True)
+    first, second = (unit[table.class_ids == c].mean(axis=0) for c in (0, 5))
+    by_hand = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
+    assert means.weights[0, 5] == pytest.approx(by_hand, abs=1e-4)
+
+
+def test_a_run_gives_the_same_graph_in_any_number_of_chunks(toy) -> None:
+    spec = {"study": "confusion", **SPEC, "k": 10}
+    run = jobs.run_here(spec)
+    whole = {**run.spec, "folder": str(jobs.folder(run.id))}
+    graph = study.class_graph({**SPEC, "k": 10})
+    assert np.array_equal(study.collect(whole, jobs.chunks(run.id)).weights, graph.weights, equal_nan=True)
+    few = {**whole, "chunk_pairs": 7}
+    assert study.plan(few) == 18 and study.n_bytes(few) > 120 * 8
+    parts = [study.run_chunk(few, index) for index in (3, 0)]
+    half = study.collect(few, parts)
+    assert np.isnan(half.weights).sum() == 16 + 2 * (120 - 14)
+    known = ~np.isnan(half.weights)
+    assert np.array_equal(half.weights[known], graph.weights[known])
+    assert jobs.results(run.id)["pairs"] == 120 and study.summarise(few, parts)["pairs"] == 14
+    assert "120 of 120" in study.describe(few, 17)
+    assert "--k 10" in study.command(run.spec)
+
+
+def test_base_classes_stand_against_novel_ones(toy) -> None:
+    from fsviz.datasets.saved import save_dataset
+
+    save_dataset(replace(toy, splits={"train": np.arange(10), "test": np.arange(10, 16)}), overwrite=True)
+    graph = study.class_graph({"dataset": "toy", "backbone": "alpha_net", "base": "train"})
+    assert graph.is_bipartite and graph.weights.shape == (10, 6) and len(graph.edges()[2]) == 60
+    alone = study.class_graph({"dataset": "toy", "backbone": "alpha_net", "split": "all"})
+    assert graph.weights[3, 2] == alone.weights[3, 12]  # a pair is the same in any company
+    assert study.layout(graph).shape == (16, 2)
+    overlap = study.class_graph({"dataset": "toy", "backbone": "alpha_net", "base": "all"})
+    assert np.isnan(overlap.weights).sum() == 6  # a class is not compared with itself
+    assert np.isfinite(study.mean(graph).ci95)
+
+
+def test_perfect_matches_and_split_classes_by_hand() -> None:
+    graph = graph_of([[0.9, 0, 0, 0, 0], [0, 0.8, 0.7, 0, 0], [0, 0, 0, 0.6, 0], [0, 0, 0, 0.5, 0]], base=True)
+    found = study.roles(graph, 5)
+    assert found.matches == [(0, 0)]
+    assert found.split_base == {1: [1, 2]} and found.split_novel == {3: [2, 3]}
+    assert found.alone == [4]
+    assert study.roles(graph, 1).matches == [(0, 0)] and study.roles(graph, 1).alone == [1, 2, 3, 4]
+    assert study.roles(graph, 20).matches == [(0, 0)]  # edges of no weight are none
+
+
+def test_graphs_are_compared_edge_by_edge_and_outliers_are_named() -> None:
+    rng = np.random.default_rng(0)
+    weights = np.triu(rng.random((8, 8)), 1)
+    weights = weights + weights.T
+    np.fill_diagonal(weights, np.nan)
+    first = graph_of(weights.tolist())
+    same = study.compare(first, replace(first, weights=3 * weights + 1))
+    assert same.pearson.value == pytest.approx(1) and same.spearman.value == pytest.approx(1)
+    assert study.outliers(same) == ([], [])
+    other = weights.copy()
+    i, j, _ = first.edges()
+    other[i[0], j[0]] = other[j[0], i[0]] = -1.0  # the most confused pair is far in meaning
+    first.weights[i[-1], j[-1]] = first.weights[j[-1], i[-1]] = 0.0
+    other[i[-1], j[-1]] = other[j[-1], i[-1]] = 2.0  # the least confused one is close
+    compared = study.compare(first, replace(first, weights=other, kind="jiang_conrath"))
+    assert compared.pearson.value < 0.9
+    high, low = study.outliers(compared, 1)
+    assert {compared.table["a"][high[0]], compared.table["b"][high[0]]} == {"abcdefgh"[i[0]], "abcdefgh"[j[0]]}
+    assert study.in_words(compared, high[0]) == ("often confused", "far in meaning")
+    assert study.in_words(compared, low[0]) == ("never confused", "close in meaning")
+    both = study.compare(replace(first, source="one"), replace(first, source="two", weights=other))
+    assert study.in_words(both, high[0])[0] == "often confused by one"
+    with pytest.raises(BadInput, match="same classes"):
+        study.compare(first, graph_of([[0.1, 0.2]] * 3, base=True))
+
+
+def test_two_backbones_that_see_the_same_agree(toy) -> None:
+    first = study.class_graph(SPEC)
+    second = study.class_graph({**SPEC, "backbone": "beta_net"})
+    compared = study.compare(first, second)
+    assert compared.pearson.value > 0.5 and first.source != second.source
+
+
+def test_mistakes_of_a_run_make_a_graph(toy) -> None:
+    spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet"], "device": "cpu"}
+    run = jobs.run_here({**spec, "sampler": {"n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 60, "split": "test"}})
+    whole = {**run.spec, "folder": str(jobs.folder(run.id))}
+    graph = study.seen_in_run(whole, jobs.chunks(run.id), 0, "test")
+    answer = evaluate.predictions(whole, jobs.chunks(run.id), 0)
+    tasks = evaluate.part_tasks(whole, evaluate.entries(whole)[0])
+    i, j, weights = graph.edges()
+    wrong = met = 0
+    for t, classes in enumerate(tasks.class_ids):
+        places = {int(c): w for w, c in enumerate(classes)}
+        a, b = (places.get(int(graph.rows[k])) for k in (i[0], j[0]))
+        if a is not None and b is not None:
+            wrong += int((answer.predicted[t, a] == b).sum() + (answer.predicted[t, b] == a).sum())
+            met += 6
+    assert weights[0] == pytest.approx(100 * wrong / met)
+    assert study.compare(study.class_graph(SPEC), graph).pearson.value > 0.2
+    assert graph.source.startswith("ProtoNet")
+
+
+def test_files_hold_every_pair(toy) -> None:
+    graph = study.class_graph(SPEC)
+    found = study.communities(graph)
+    read = nx.read_graphml(io.BytesIO(graphs.export(graph, "graphml", found)))
+    assert read.number_of_nodes() == 16 and read.number_of_edges() == 120
+    names = nx.get_node_attributes(read, "name")
+    assert set(names.values()) == set(graph.row_names)  # with their <b>marks</b>
+    assert [read.nodes[f"n{v}"]["community"] for v in range(16)] == found.tolist()
+    assert read.edges["n0", "n5"]["weight"] == graph.weights[0, 5]
+    table = pd.read_csv(io.BytesIO(graphs.export(graph, "csv")))
+    assert list(table.columns) == ["a", "b", "a_id", "b_id", "confusion"] and len(table) == 120
+    assert table["confusion"].is_monotonic_decreasing
+    two = graph_of([[0.5, 0.1, np.nan]], base=True)
+    named = replace(two, row_names=("=cmd()\x00",))
+    again = nx.read_graphml(io.BytesIO(graphs.export(named, "graphml")))
+    assert again.number_of_edges() == 2 and again.nodes["base0"]["name"] == "=cmd()?"
+    assert graphs.to_csv(named).splitlines()[1].startswith("'=cmd()")
+
+
+def refused(**spec: object) -> str:
+    with pytest.raises(FsvizError) as error:
+        study.class_graph(spec)
+    return str(error.value)
+
+
+def test_what_cannot_be_is_one_sentence(toy) -> None:
+    from fsviz.datasets.saved import save_dataset
+
+    assert "jiang_conrath" in refused(dataset="tiered_imagenet")
+    with pytest.raises(Missing):
+        study.class_graph({"dataset": "tiered_imagenet", "likeness": "cosine"})
+    assert "Lower k to 23" in refused(**SPEC, k=24)
+    assert "negative" in refused(**SPEC, preprocess="sqrt_center")
+    save_dataset(replace(toy, splits={"test": np.arange(15), "one": np.array([15])}), overwrite=True)
+    assert "needs two classes" in refused(**SPEC, split="one")
+    with pytest.raises(UnknownName):
+        study.class_graph({**SPEC, "likeness": "smell"})
+    with pytest.raises(UnknownName):
+        study.class_graph({**SPEC, "edges": 3})
+    with pytest.raises(BadInput, match="k must be"):
+        study.class_graph({**SPEC, "k": 0})
