@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from fsviz.errors import FsvizError
 
 GROUPS = ("app", "datasets", "own_images", "features", "tasks", "evaluation")
-GROUPS += ("support_sets", "confusion", "searches", "workspace")
+GROUPS += ("support_sets", "confusion", "searches", "prediction", "workspace")
 
 
 def add_command(

@@ -87,14 +87,15 @@ def _one_hot(places: Tensor, like: Tensor) -> Tensor:
 
 def _nearest(products: Tensor, squares: Tensor, mask: Tensor, ways: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """The nearest of the means to every image (T, R, V), and the sum of squared distances to them (T, R)."""
-    n_tasks, n_images = len(weights), weights.shape[3]
+    n_tasks, _, n_ways, n_images = weights.shape
     along = torch.bmm(weights.view(n_tasks, -1, n_images), products).view_as(weights)
-    distance = (along * weights).sum(
-        3, keepdim=True
-    ) - 2 * along  # less the images' own squares, the same for all means
+    own = (along * weights).sum(3, keepdim=True)
+    # of means that only rounding tells apart, the first is the nearest
+    rounding = 32 * torch.finfo(products.dtype).eps * squares.amax(1)[:, None, None, None]
+    own += rounding * torch.arange(n_ways, device=weights.device)[:, None]
     if not bool(ways.all()):
-        distance = distance.masked_fill(~ways[:, None, :, None], torch.inf)
-    least, labels = distance.min(2)
+        own.masked_fill_(~ways[:, None, :, None], torch.inf)
+    least, labels = along.mul_(-2).add_(own).min(2)  # less the images' own squares, the same for all means
     return labels, ((least + squares.unsqueeze(1)) * mask.unsqueeze(1)).sum(2)
 
 

@@ -24,7 +24,7 @@ def nearest_graph(cosines: Tensor, mask: Tensor, neighbours: int = NEIGHBOURS) -
     if neighbours >= n_images - 1:
         return weights
     least = weights.topk(neighbours, dim=2, sorted=False).values.amin(2, keepdim=True)
-    return weights.masked_fill_(weights < least, 0.0)
+    return weights.masked_fill_(weights < least * (1 - 32 * torch.finfo(weights.dtype).eps), 0.0)
 
 
 def diffusion(weights: Tensor) -> Tensor:

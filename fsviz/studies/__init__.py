@@ -16,6 +16,7 @@ RUNNABLE: dict[str, str] = {
     "hard_sets": "fsviz.studies.support_sets",  # its earlier name, in the specs of recorded runs
     "stress": "fsviz.studies.stress",
     "searches": "fsviz.studies.searches",
+    "prediction": "fsviz.studies.prediction",
 }
 
 RUNNABLE.update(

@@ -1,0 +1,119 @@
+"""predict: can the accuracy of tasks be known before their queries have labels?"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from fsviz.cli import add_command, drawing, progress, table
+from fsviz.settings import add_flags, given
+from fsviz.studies import draw
+from fsviz.studies import prediction as study
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    parser = add_command(
+        commands, "predict", run_predict, show_predict, "correlate measures of tasks with the accuracy they predict"
+    )
+    drawing.add_dataset(parser)
+    parser.add_argument("--backbone", default="efficientnet_lite0", help="whose features are measured and classified")
+    drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
+    add_flags(parser, study.OWN_SETTINGS.values())
+
+
+def run_predict(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, jobs
+
+    tasks = drawing.asked(args, study.TASK_SETTINGS)
+    drawing.name_unused(tasks, draw.recipe_for(datasets.load(args.dataset), **{**study.TASK_DEFAULTS, **tasks}))
+    spec = {
+        "study": "prediction",
+        "dataset": args.dataset,
+        "backbone": args.backbone,
+        **tasks,
+        **given(args, study.OWN_SETTINGS.values()),
+    }
+    run = jobs.run_here(spec, lambda done, total, message: progress(f"{message} ({done} of {total})"))
+    return jobs.results(run.id) | {"run": run.id}
+
+
+def show_predict(result: dict[str, Any]) -> str:
+    """The answer to the question that was asked, for a person."""
+    return {
+        "correlations": _show_correlations,
+        "spread": _show_spread,
+        "hard": _show_halves,
+        "labelling": _show_labelling,
+    }.get(result["question"], _show_cells)(result)
+
+
+def _show_correlations(result: dict[str, Any]) -> str:
+    from fsviz.difficulty.measures import title
+
+    rows = [
+        {"measure": title(name), **{k: found[k] for k in ("pearson", "low", "high", "spearman")}, "note": found["why"]}
+        for name, found in result["correlations"].items()
+    ]
+    what = study.outcome_name(result)
+    lines = [
+        table(rows, ["measure", "pearson", "low", "high", "spearman", "note"]),
+        "",
+        f"Correlation with the {what} of {result['n_tasks']:,} tasks (mean {result['outcome']:.3f}); 95% intervals "
+        "over tasks of these images.",
+    ]
+    if "predicted_accuracy" in result:
+        found = result["predicted_accuracy"]
+        lines.append(
+            f"The mean confidence misses the accuracy by {100 * found['error']:.1f} points, a constant by "
+            f"{100 * found['constant']:.1f}."
+        )
+    return "\n".join(lines)
+
+
+def _show_cells(result: dict[str, Any]) -> str:
+    from fsviz.difficulty.measures import title
+
+    names = {name: title(name) for row in result["cells"] for name in row["correlations"]}
+    what = study.outcome_name(result)
+    rows = [
+        {"value": row["value"], what: row["outcome"], "best eigenvalue": row.get("best")}
+        | {titled: row["correlations"].get(name, {}).get("pearson") for name, titled in names.items()}
+        for row in result["cells"]
+    ]
+    best = ["best eigenvalue"] if any(row["best eigenvalue"] is not None for row in rows) else []
+    asked = study.QUESTION.choices[result["question"]]
+    return f"{asked}: Pearson's correlation of each measure with the {what}.\n\n" + table(
+        rows, ["value", what, *names.values(), *best]
+    )
+
+
+def _show_spread(result: dict[str, Any]) -> str:
+    rows = [
+        {"tasks": row["cause"], "standard deviation %": 100 * row["std"], "± 95%": 100 * row["ci95"]}
+        for row in result["spread"]
+    ]
+    parts = [f"{part['cause']} {part['share']:.0%}" for part in result.get("parts", {}).get("parts", ())]
+    return table(rows, ["tasks", "standard deviation %", "± 95%"]) + (
+        f"\n\nOf the variance of the accuracy: {', '.join(parts)}." if parts else ""
+    )
+
+
+def _show_halves(result: dict[str, Any]) -> str:
+    return "\n\n".join(
+        f"{half['value'].capitalize()} of the classes\n" + _show_correlations({**result, **half})
+        for half in result["halves"]
+    )
+
+
+def _show_labelling(result: dict[str, Any]) -> str:
+    kinds = {"rest": "of the unlabelled %", "all": "of all %"}
+    rows = [
+        {"labelled": budget}
+        | {
+            f"{policy}, {words}": 100 * result[kind][policy]["mean"][i]
+            for kind, words in kinds.items()
+            for policy in ("least confident", "random")
+        }
+        for i, budget in enumerate(result["budgets"])
+    ]
+    return table(rows, list(rows[0])) + f"\n\nAccuracy after labelling some queries, over {result['n_tasks']:,} tasks."

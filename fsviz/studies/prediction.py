@@ -1,0 +1,654 @@
+"""Can the accuracy of a task be known before its queries have labels? Measures of tasks against what came out.
+
+    dataset -> features -> tasks -> what is seen of them (a setting) -> measures and outcome -> correlations
+
+The spec of a run: {"study": "prediction", "dataset": name, "backbone": name, "question": one of QUESTION}, the settings
+of tasks (see fsviz.studies.draw) and OWN_SETTINGS; all but dataset and backbone have defaults. A cell is one value of
+what a question varies (a number of shots, a half of the classes, ...), a chunk is a range of a cell's tasks. The
+outcome of a task is the accuracy of a logistic regression, or without any label the adjusted Rand index of clusters;
+both are fractions here. After Bontonou et al. 2020.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fsviz import datasets, evaluation, features
+from fsviz.difficulty.measures import MEASURES, Measure
+from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.numerics import mean_and_ci95
+from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
+from fsviz.settings import N_SHOT, Setting, Value, words
+from fsviz.studies import draw, frozen
+from fsviz.studies import evaluate as evaluation_study
+from fsviz.workspace import home
+
+VERSION = 1
+SETTING = Setting(
+    "setting",
+    "What is seen",
+    "Supervised: the labelled support alone. Semi-supervised: the queries too, without labels; features are then mixed "
+    "with those of their neighbours. Unsupervised: all images, no label; they are clustered.",
+    "choice",
+    "semi",
+    choices={"supervised": "Supervised", "semi": "Semi-supervised", "unsupervised": "Unsupervised"},
+)
+NEIGHBOURS = Setting(
+    "neighbours", "Neighbours", "Neighbours that an image keeps in the graph of similar images.", "int", 15, 1, 500
+)
+QUESTION = Setting(
+    "question",
+    "Question",
+    "What is asked: correlations of the measures with the outcome, the same as one thing varies, the spread of the "
+    "accuracy by its cause, hard or easy on one half of the classes and carried to the other, what to label next.",
+    "choice",
+    "correlations",
+    choices={
+        "correlations": "Correlations",
+        "shots": "Shots",
+        "ways": "Ways",
+        "queries": "Queries",
+        "neighbours": "Neighbours in the graph",
+        "imbalance": "Share of one class among the unlabelled",
+        "eigenvalues": "Which eigenvalue",
+        "spread": "Spread by cause",
+        "hard": "Hard or easy",
+        "labelling": "What to label next",
+    },
+)
+OWN_SETTINGS: dict[str, Setting] = {s.name: s for s in (SETTING, NEIGHBOURS, QUESTION)}
+TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
+TASK_DEFAULTS: dict[str, Value] = {"split": "test", "sampler": "uniform", "n_shot": 5, "n_query": 30, "n_tasks": 200}
+GRIDS: dict[str, tuple[float, ...]] = {  # what a question varies; what a dataset is too small for is left out
+    "shots": (1, 2, 3, 5, 7, 10, 15, 20),
+    "ways": (2, 3, 5, 7, 10, 15, 20),
+    "queries": (1, 2, 5, 10, 15, 20, 30, 50),
+    "neighbours": (2, 5, 10, 15, 20, 30, 50, 100),
+    "imbalance": (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+    "eigenvalues": (2, 3, 5, 7, 10, 15, 20),
+}
+VARIES = {"shots": "n_shot", "ways": "n_way", "queries": "n_query", "neighbours": "neighbours", "eigenvalues": "n_way"}
+HALVES = ("first half", "second half")
+CAUSES = ("random tasks", "fixed classes", "fixed shots")
+_KEPT_EIGENVALUES = 40
+_CHUNK_IMAGES = 20_000  # images in the tasks of a chunk: a second or two on one core
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value of what is varied, and the settings of its tasks."""
+
+    value: float | str
+    spec: Mapping[str, Any]
+    n_tasks: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Tasks, what came out (T,), and what each measure said before (T,), NaN where it is not defined.
+
+    expected (T,) is the accuracy that the logistic regression expects of itself (NaN where it sees no query).
+    """
+
+    spec: Mapping[str, Any]
+    tasks: Tasks
+    outcome: np.ndarray
+    expected: np.ndarray
+    measures: Mapping[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.outcome)
+
+
+def outcome_name(spec: Mapping[str, Any]) -> str:
+    """What is predicted, in words."""
+    return "adjusted Rand index" if _outcome_setting(spec) == "unsupervised" else "accuracy"
+
+
+def measures_of(spec: Mapping[str, Any]) -> dict[str, Measure]:
+    """The measures that can be known in a setting: those whose needs it shows, and those of the classes alone."""
+    shown = {"images", "distances", "confusions"}
+    shown |= {"support"} if spec["setting"] != "unsupervised" else set()
+    shown |= {"queries"} if spec["setting"] != "supervised" else set()
+    return {name: measure for name, measure in MEASURES.items() if set(measure.needs) <= shown}
+
+
+def undefined(name: str, spec: Mapping[str, Any]) -> str:
+    """Why a measure says nothing of these tasks, in words."""
+    if name == "davies_bouldin" and spec["setting"] == "supervised" and spec.get("n_shot") == 1:
+        return "not defined for 1 shot"
+    return "the same for all tasks, or not defined"
+
+
+# --- measuring ---------------------------------------------------------------------------------------------------
+
+
+def measure(spec: Mapping[str, Any], progress: Progress | None = None) -> Measured:
+    """Draws tasks, measures them and predicts their queries, in this process."""
+    return cells_at_once({**spec, "question": "correlations"}, progress)[0]
+
+
+def cells_at_once(spec: Mapping[str, Any], progress: Progress | None = None) -> list[Measured]:
+    """All cells of a question, in this process."""
+    settled, chunks, tasks = _at_once(spec, progress)
+    return collect(settled, chunks, tasks)
+
+
+def answer(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+    """What a run would find, in this process and nothing recorded."""
+    settled, chunks, tasks = _at_once(spec, progress)
+    return _summary(settled, chunks, tasks)
+
+
+def _at_once(spec: Mapping[str, Any], progress: Progress | None) -> tuple[dict[str, Any], list, list[Tasks]]:
+    settled = checked_spec(spec)
+    dataset, table = _source(settled)
+    settled = fitted(settled, dataset, table)
+    tasks = [draw_cell(settled, cell, dataset, table) for cell in cells(settled)]
+    chunks, n_chunks = [], plan(settled)
+    for index in range(n_chunks):
+        which, start, stop = place(settled, index)
+        chunks.append(_chunk(settled, which, start, tasks[which].take(slice(start, stop)), table))
+        if progress is not None:
+            progress(index + 1, n_chunks, describe(settled, index))
+    return settled, chunks, tasks
+
+
+def look(spec: Mapping[str, Any], tasks: Tasks, table: Features, eigenvalues: bool = False) -> dict[str, np.ndarray]:
+    """outcome, expected, one array per measure of features (measure_NAME), and where asked the lowest eigenvalues."""
+    import torch
+
+    from fsviz.difficulty.predictors import views
+
+    evaluation.check_tasks(table, tasks)
+    n = len(tasks)
+    wanted = {m for m, d in measures_of(spec).items() if set(d.needs) <= {"images", "support", "queries"}}
+    found = {name: np.full(n, np.nan) for name in ("outcome", "expected", *(f"measure_{m}" for m in wanted))}
+    with torch.inference_mode():
+        for where, view in views(table, tasks, _outcome_setting(spec), spec["neighbours"]):
+            found["outcome"][where] = view.outcome.numpy()
+            if _outcome_setting(spec) != "unsupervised":
+                found["expected"][where] = view.expected.double().numpy()
+            for name in wanted:
+                found[f"measure_{name}"][where] = MEASURES[name](view)
+            if eigenvalues:
+                values = view.eigenvalues[:, :_KEPT_EIGENVALUES].double().numpy()
+                kept = found.setdefault("eigenvalues", np.full((n, _KEPT_EIGENVALUES), np.nan))
+                kept[where, : values.shape[1]] = values
+    return found
+
+
+def predictions(spec: Mapping[str, Any], tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
+    """What was said of every query of these tasks: predicted label and confidence (T, W, Q); or, without labels, the
+    cluster (T, W, Q), numbered so that as many images as possible are in the cluster of their class."""
+    import torch
+    from scipy.optimize import linear_sum_assignment
+
+    from fsviz.difficulty.predictors import views
+
+    shape = tasks.query.shape
+    said = {"predicted": np.full(shape, PAD), "confidence": np.full(shape, np.nan)}
+    with torch.inference_mode():
+        for where, view in views(table, tasks, spec["setting"], spec["neighbours"]):
+            if spec["setting"] == "unsupervised":
+                for t, clusters in zip(where, view.clusters.numpy(), strict=True):
+                    counts = np.zeros((shape[1], shape[1]), dtype=int)
+                    np.add.at(counts, (clusters, view.labels[0].numpy()), view.mask[0].numpy())
+                    named = linear_sum_assignment(counts, maximize=True)[1]
+                    said["predicted"][t] = named[clusters[view.n_support :]].reshape(shape[1:])
+            else:
+                said["predicted"][where] = view.predicted.numpy().reshape(-1, *shape[1:])
+                said["confidence"][where] = view.confidence.numpy().reshape(-1, *shape[1:])
+    said["predicted"][tasks.query == PAD] = PAD
+    return said
+
+
+def _outcome_setting(spec: Mapping[str, Any]) -> str:
+    """Hard or easy is always a matter of accuracy: without labels, that of a regression on the same mixed features."""
+    return "semi" if spec.get("question") == "hard" and spec["setting"] == "unsupervised" else spec["setting"]
+
+
+# --- cells -------------------------------------------------------------------------------------------------------
+
+
+def cells(spec: Mapping[str, Any]) -> list[Cell]:
+    """What a question of a fitted spec computes, in order."""
+    question, n_tasks = spec["question"], int(spec["n_tasks"])
+    if question in VARIES:
+        varied = VARIES[question]
+        whole = {"n_way": int, "n_shot": int, "n_query": int, "neighbours": int}[varied]
+        return [Cell(value, {**spec, varied: whole(value)}, n_tasks) for value in spec["values"]]
+    if question == "imbalance":
+        return [Cell(value, {**spec, "share": value}, n_tasks) for value in spec["values"]]
+    if question == "hard":
+        return [Cell(half, spec, n_tasks) for half in HALVES]
+    if question == "spread":
+        side = max(2, math.isqrt(n_tasks))
+        return [Cell(cause, spec, n_tasks if cause == CAUSES[0] else side * side) for cause in CAUSES]
+    return [Cell("", spec, n_tasks)]
+
+
+def draw_cell(spec: Mapping[str, Any], cell: Cell, dataset: Dataset, table: Features) -> Tasks:
+    """The tasks of a cell, from images that have features."""
+    if spec["question"] == "spread" and cell.value != CAUSES[0]:
+        from fsviz.studies import spread
+
+        return spread.draw_fixed(cell, dataset, table, shots=cell.value == CAUSES[2])
+    asked = dict(cell.spec)
+    if spec["question"] == "spread":
+        asked["n_query"] = spec["n_asked"]
+    if spec["question"] == "imbalance":
+        asked["n_query"] = max(_unbalanced(spec, value)[0] for value in spec["values"])
+        asked["n_query"] = max(asked["n_query"], *(_unbalanced(spec, value)[1] for value in spec["values"]))
+    if spec["question"] == "hard":
+        dataset = halved(dataset, spec)
+        asked["split"] = cell.value
+    sampler = {name: asked[name] for name in (*TASK_SETTINGS, "backbone") if name in asked and name != "seed"}
+    tasks = evaluation_study.sample_testbed(dataset, sampler, asked["seed"], {spec["backbone"]: table}).tasks
+    tasks = draw.with_coarsity(tasks, dataset)
+    if spec["question"] == "imbalance":
+        first, others = _unbalanced(spec, cell.value)
+        query = np.full_like(tasks.query, PAD)
+        query[:, 0, :first], query[:, 1:, :others] = tasks.query[:, 0, :first], tasks.query[:, 1:, :others]
+        tasks = replace(tasks, query=query)
+    return tasks
+
+
+def halved(dataset: Dataset, spec: Mapping[str, Any]) -> Dataset:
+    """The dataset with the classes of the split in two halves, dealt by the seed."""
+    class_ids = np.random.default_rng(spec["seed"]).permutation(dataset.split_class_ids(spec["split"]))
+    middle = len(class_ids) // 2
+    halves = {HALVES[0]: np.sort(class_ids[:middle]), HALVES[1]: np.sort(class_ids[middle:])}
+    return replace(dataset, splits={**dataset.splits, **halves})
+
+
+def _unbalanced(spec: Mapping[str, Any], share: float) -> tuple[int, int]:
+    """Unlabelled images of the first class, and of each other one, when the first has this share of all of them."""
+    first = max(1, round(share * spec["n_unlabelled"]))
+    return first, max(1, round((spec["n_unlabelled"] - first) / (spec["n_way"] - 1)))
+
+
+def fitted(spec: Mapping[str, Any], dataset: Dataset, table: Features) -> dict[str, Any]:
+    """A checked spec with what depends on the dataset: values that its classes and images allow."""
+    spec = dict(spec)
+    question = spec["question"]
+    class_ids = dataset.split_class_ids(spec["split"])
+    if len(class_ids) < 2:
+        raise BadInput(
+            f"A task needs at least 2 classes. Split {spec['split']!r} of {dataset.title} has {len(class_ids)}. "
+            "Choose another split."
+        )
+    counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
+    smallest = int(counts.min())
+    limits = {
+        "shots": smallest - spec["n_query"],
+        "queries": smallest - spec["n_shot"],
+        "ways": len(class_ids),
+        "eigenvalues": len(class_ids),
+        "neighbours": spec["n_way"] * (spec["n_shot"] + (spec["n_query"] if spec["setting"] != "supervised" else 0))
+        - 1,
+    }
+    if question in limits:
+        spec["values"] = [value for value in spec.get("values") or GRIDS[question] if value <= limits[question]]
+        if not spec["values"]:
+            raise BadInput(
+                f"{dataset.title} is too small to vary this: the smallest class of split {spec['split']!r} has "
+                f"{smallest} images with features. Lower n_shot and n_query."
+            )
+    if question == "imbalance":
+        spec["values"] = list(spec.get("values") or GRIDS["imbalance"])
+        most = smallest - spec["n_shot"]
+        spec["n_unlabelled"] = min(spec["n_way"] * spec["n_query"], int(most / max(spec["values"])))
+        if spec["n_unlabelled"] < 2 * spec["n_way"]:
+            raise BadInput(
+                f"Imbalance needs more unlabelled images: the smallest class of split {spec['split']!r} has {smallest} "
+                "images with features. Lower n_way or n_shot."
+            )
+    if question == "hard" and len(class_ids) < 2 * spec["n_way"]:
+        raise BadInput(
+            f"Hard or easy is learned on one half of the classes and tried on the other, so split {spec['split']!r} "
+            f"needs at least {2 * spec['n_way']} classes. It has {len(class_ids)}. Lower n_way or pick another split."
+        )
+    if question == "spread":
+        from fsviz.studies.spread import N_BLOCKS
+
+        spec["n_asked"] = max(spec["n_query"], min(smallest - spec["n_shot"], N_BLOCKS * spec["n_query"]))
+    return spec
+
+
+# --- the run -----------------------------------------------------------------------------------------------------
+
+
+def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Checks a spec, fits it to the dataset, and freezes the tasks of every cell into `folder`."""
+    settled = checked_spec(spec)
+    dataset, table = _source(settled)
+    settled = {"study": "prediction", **fitted(settled, dataset, table), "version": VERSION}
+    for which, cell in enumerate(cells(settled)):
+        tasks = draw_cell(settled, cell, dataset, table)
+        recipe = {"dataset": dataset.name, "split": settled["split"], "sampler": settled["sampler"]}
+        frozen.freeze(folder, Testbed(f"cell {which}", tasks, recipe), f"cell{which}")
+    return settled
+
+
+def plan(spec: Mapping[str, Any]) -> int:
+    return sum(math.ceil(cell.n_tasks / _chunk_size(cell)) for cell in cells(spec))
+
+
+def place(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+    """Cell and range of tasks (start, stop) of a chunk."""
+    for which, cell in enumerate(cells(spec)):
+        size = _chunk_size(cell)
+        n_chunks = math.ceil(cell.n_tasks / size)
+        if index < n_chunks:
+            return which, index * size, min(cell.n_tasks, (index + 1) * size)
+        index -= n_chunks
+    raise IndexError("no such chunk")
+
+
+def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+    which, start, stop = place(spec, index)
+    tasks = frozen.tasks(spec["folder"], f"cell{which}", start, stop)
+    return _chunk(spec, which, start, tasks, _features_of(spec["dataset"], spec["backbone"]))
+
+
+def _chunk(spec: Mapping[str, Any], which: int, start: int, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
+    cell = cells(spec)[which]
+    if spec["question"] == "labelling":
+        from fsviz.studies import labelling
+
+        found = labelling.label_and_learn(spec, tasks, table, start)
+    elif spec["question"] == "spread":
+        from fsviz.studies import spread
+
+        found = {"accuracy": spread.block_accuracies(spec, tasks, table, start)}
+    else:
+        found = look(cell.spec, tasks, table, eigenvalues=spec["question"] == "eigenvalues")
+    return {"cell": np.array(which), "start": np.array(start), **found}
+
+
+def describe(spec: Mapping[str, Any], index: int) -> str:
+    which, _, stop = place(spec, index)
+    cell = cells(spec)[which]
+    value = f"{cell.value:g}" if isinstance(cell.value, float | int) else cell.value
+    what = QUESTION.choices[spec["question"]].lower()
+    return f"{what}{f' ({value})' if value else ''}: {stop:,} of {cell.n_tasks:,} tasks"
+
+
+def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    tasks = [frozen.tasks(spec["folder"], f"cell{which}") for which in range(len(cells(spec)))]
+    return _summary(spec, list(chunks), tasks)
+
+
+def _summary(
+    spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]], tasks: Sequence[Tasks]
+) -> dict[str, Any]:
+    base = {name: spec[name] for name in ("dataset", "backbone", "setting", "question", "n_way", "n_shot", "n_query")}
+    if spec["question"] == "labelling":
+        from fsviz.studies import labelling
+
+        return base | labelling.summary(spec, gathered(spec, chunks)[0])
+    if spec["question"] == "spread":
+        from fsviz.studies import spread
+
+        return base | spread.summary(spec, [found["accuracy"] for found in gathered(spec, chunks)])
+    measured = collect(spec, chunks, tasks)
+    if spec["question"] == "hard":
+        return base | {"halves": [_cell_summary(HALVES[i], found) for i, found in enumerate(measured)]}
+    rows = [_cell_summary(cell.value, found) for cell, found in zip(cells(spec), measured, strict=False)]
+    if spec["question"] == "correlations":
+        return base | {name: value for name, value in rows[0].items() if name != "value"}
+    if spec["question"] == "eigenvalues":
+        for row, found in zip(rows, gathered(spec, chunks), strict=False):
+            row |= _best_eigenvalue(found["eigenvalues"], found["outcome"], int(row["value"]))
+    return base | {"cells": rows}
+
+
+def _cell_summary(value: float | str, found: Measured) -> dict[str, Any]:
+    mean, half = mean_and_ci95(found.outcome)
+    return {
+        "value": value,
+        "n_tasks": len(found),
+        "outcome": float(mean),
+        "outcome_ci95": _number(half),
+        "correlations": correlations(found),
+        **({"predicted_accuracy": prediction_error(found)} if np.isfinite(found.expected).any() else {}),
+    }
+
+
+def _best_eigenvalue(eigenvalues: np.ndarray, outcome: np.ndarray, n_way: int) -> dict[str, Any]:
+    """The eigenvalue (counted from 1) that follows the outcome best, beside the N-th (figure 11)."""
+    strength = np.full(eigenvalues.shape[1], np.nan)
+    for i in range(1, eigenvalues.shape[1]):  # the first is always zero
+        strength[i] = evaluation.correlation(outcome, eigenvalues[:, i]).value
+    if not np.isfinite(strength).any():
+        return {"best": None, "best_pearson": None, "nth_pearson": None}
+    best = int(np.nanargmax(np.abs(strength)))
+    by_rank = evaluation.correlation(outcome, eigenvalues[:, best])
+    return {
+        "best": best + 1,
+        "best_pearson": by_rank.value,
+        "best_low": _number(by_rank.low),
+        "best_high": _number(by_rank.high),
+        "nth_pearson": _number(strength[n_way - 1]) if n_way <= len(strength) else None,
+    }
+
+
+def gathered(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
+    """The arrays of every cell that has begun, its finished chunks put together in the order of the tasks."""
+    by_cell: dict[int, list[Mapping[str, np.ndarray]]] = {}
+    for chunk in chunks:
+        by_cell.setdefault(int(chunk["cell"]), []).append(chunk)
+    found = []
+    for which in sorted(by_cell):
+        parts = sorted(by_cell[which], key=lambda chunk: int(chunk["start"]))
+        names = [name for name in parts[0] if name not in ("cell", "start")]
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in names}
+        n = len(joined[names[0]])
+        joined["position"] = (
+            np.concatenate([int(p["start"]) + np.arange(len(p[names[0]])) for p in parts])
+            if n
+            else np.zeros(0, dtype=int)
+        )
+        found.append({**joined, "cell": np.array(which)})
+    return found
+
+
+def collect(
+    spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]], tasks: Sequence[Tasks] | None = None
+) -> list[Measured]:
+    """What is known of the tasks of every cell that has begun."""
+    every = cells(spec)
+    if tasks is None:
+        tasks = [frozen.tasks(spec["folder"], f"cell{which}") for which in range(len(every))]
+    result = []
+    for found in gathered(spec, chunks):
+        which = int(found["cell"])
+        drawn = tasks[which].take(found["position"])
+        known = {name.removeprefix("measure_"): v for name, v in found.items() if name.startswith("measure_")}
+        possible = measures_of(every[which].spec)
+        known |= {name: np.asarray(v, dtype=float) for name, v in drawn.measures.items() if name in possible}
+        ordered = {name: known[name] for name in possible if name in known}
+        result.append(Measured(every[which].spec, drawn, found["outcome"], found["expected"], ordered))
+    return result
+
+
+def _chunk_size(cell: Cell) -> int:
+    spec = cell.spec
+    n_query = spec.get("n_asked", spec["n_query"])
+    per_task = spec["n_way"] * (spec["n_shot"] + n_query) * (4 if spec["question"] == "labelling" else 1)
+    return int(np.clip(_CHUNK_IMAGES // per_task, 1, 200))
+
+
+# --- what came out -----------------------------------------------------------------------------------------------
+
+
+def correlations(found: Measured) -> dict[str, dict[str, Any]]:
+    """Every measure against the outcome: Pearson's correlation with its 95% interval over tasks of these images
+    (low, high) and over classes, and Spearman's; `why` says what is missing where there is none."""
+    result: dict[str, dict[str, Any]] = {}
+    for name, values in found.measures.items():
+        by_tasks = evaluation.correlation(found.outcome, values)
+        by_classes = evaluation.correlation(found.outcome, values, found.tasks.class_ids)
+        known = np.isfinite(by_tasks.value)
+        result[name] = {
+            "pearson": _number(by_tasks.value),
+            "low": _number(by_tasks.low),
+            "high": _number(by_tasks.high),
+            "spearman": _number(evaluation.correlation(found.outcome, values, rank=True).value),
+            "classes": [_number(by_classes.low), _number(by_classes.high)] if by_classes.over == "classes" else None,
+            "why": "" if known else undefined(name, found.spec),
+        }
+    return result
+
+
+def prediction_error(found: Measured) -> dict[str, float | None]:
+    """How far the expected accuracy is from the true one, beside a constant that knows the mean of all tasks."""
+    error, half = mean_and_ci95(np.abs(found.expected - found.outcome))
+    naive, naive_half = mean_and_ci95(np.abs(found.outcome - found.outcome.mean()))
+    return {
+        "error": float(error),
+        "error_ci95": _number(half),
+        "constant": float(naive),
+        "constant_ci95": _number(naive_half),
+        "bias": float(np.mean(found.expected - found.outcome)),
+    }
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Tasks called hard above a threshold of how hard a measure says they are, on the half where it was chosen.
+
+    fpr, tpr  (n,) the ROC curve; area under it with its 95% interval
+    value     the threshold, in units of the measure; at it `called` (T,) is True where a task is called hard
+    """
+
+    fpr: np.ndarray
+    tpr: np.ndarray
+    area: float
+    low: float
+    high: float
+    value: float
+    at: tuple[float, float]
+
+
+def roc(found: Measured, name: str, hard_below: float, sensitivity: float) -> Threshold:
+    """The ROC curve of a measure for tasks whose outcome is below `hard_below`, and the threshold that calls at least
+    this share of the hard tasks hard."""
+    from sklearn.metrics import roc_auc_score, roc_curve
+
+    hard, score = found.outcome < hard_below, _hardness(name) * found.measures[name]
+    known = np.isfinite(score)
+    hard, score = hard[known], score[known]
+    if hard.all() or not hard.any():
+        which, advice = ("all", "lower") if len(hard) and hard.all() else ("none", "raise")
+        raise BadInput(
+            f"Hard or easy needs tasks of both kinds: of {len(hard):,} tasks {which} are hard. "
+            f"{advice.capitalize()} the accuracy below which a task counts as hard."
+        )
+    fpr, tpr, thresholds = roc_curve(hard, score, drop_intermediate=False)
+    chosen = int(np.argmax(tpr >= sensitivity - 1e-9))
+    area = float(roc_auc_score(hard, score))
+    half = _area_half_width(area, int(hard.sum()), int((~hard).sum()))
+    return Threshold(
+        fpr,
+        tpr,
+        area,
+        max(0.0, area - half),
+        min(1.0, area + half),
+        _hardness(name) * float(thresholds[chosen]),
+        (float(fpr[chosen]), float(tpr[chosen])),
+    )
+
+
+def called_hard(found: Measured, name: str, threshold: float) -> np.ndarray:
+    """Which tasks (T,) a threshold calls hard."""
+    return _hardness(name) * found.measures[name] >= _hardness(name) * threshold
+
+
+def confusion_table(found: Measured, name: str, hard_below: float, threshold: float) -> np.ndarray:
+    """Tasks (2, 2): rows hard and easy in truth, columns called hard and easy."""
+    called, hard = called_hard(found, name, threshold), found.outcome < hard_below
+    return np.array([[np.sum(r & c) for c in (called, ~called)] for r in (hard, ~hard)])
+
+
+def _hardness(name: str) -> int:
+    return 1 if MEASURES[name].direction == "harder" else -1
+
+
+def _area_half_width(area: float, n_hard: int, n_easy: int) -> float:
+    """1.96 standard errors of the area under a ROC curve (Hanley & McNeil 1982)."""
+    one, two = area / (2 - area), 2 * area**2 / (1 + area)
+    spread = area * (1 - area) + (n_hard - 1) * (one - area**2) + (n_easy - 1) * (two - area**2)
+    return 1.96 * math.sqrt(max(spread, 0.0) / (n_hard * n_easy))
+
+
+def command(spec: Mapping[str, Any]) -> str:
+    """The command that asks the same."""
+    own = {name: spec[name] for name in OWN_SETTINGS if spec[name] != OWN_SETTINGS[name].default}
+    settings = {name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}
+    tasks = draw.recipe_for(datasets.load(spec["dataset"]), **settings).said | {"backbone": spec["backbone"]}
+    flags = words(tasks, draw.KNOWN) + words({"setting": spec["setting"]} | own, OWN_SETTINGS)
+    return shlex.join(["python", "-m", "fsviz", "predict", spec["dataset"], *flags])
+
+
+# --- checking ----------------------------------------------------------------------------------------------------
+
+
+def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec with its defaults filled in; unknown settings and impossible values are named."""
+    fitted_later = ("values", "n_unlabelled", "n_asked")
+    known = {"study", "dataset", "backbone", "version", "folder", *fitted_later, *TASK_SETTINGS, *OWN_SETTINGS}
+    for name in spec:
+        if name not in known:
+            raise UnknownName("setting of the prediction study", name, sorted(known - {"folder", "version"}))
+    for name in ("dataset", "backbone"):
+        if not spec.get(name):
+            raise BadInput(f'A prediction needs "{name}".')
+    dataset = datasets.load(spec["dataset"])
+    defaults = {**TASK_DEFAULTS, "split": draw.default_split(dataset)}
+    tasks = draw.checked({k: v for k, v in spec.items() if k in TASK_SETTINGS}, **defaults)
+    N_SHOT.check(tasks["n_shot"])
+    own = {name: s.check(spec.get(name, s.default)) for name, s in OWN_SETTINGS.items()}
+    if own["question"] == "labelling":
+        own["setting"] = "semi"
+    if own["question"] == "imbalance" and own["setting"] == "supervised":
+        raise BadInput("Unlabelled images play no part in the supervised setting. Choose setting semi or unsupervised.")
+    if own["question"] == "spread" and own["setting"] == "unsupervised":
+        raise BadInput("The spread of the accuracy needs labels. Choose setting supervised or semi.")
+    if tasks["sampler"] == "variable" and own["question"] != "correlations":
+        raise BadInput("This question needs tasks of one shape. Choose the sampler 'uniform' or 'semantic'.")
+    kept = {name: spec[name] for name in ("dataset", "backbone", "folder", "values") if name in spec}
+    return {**kept, **{name: tasks[name] for name in TASK_SETTINGS}, **own}
+
+
+def _source(spec: Mapping[str, Any]) -> tuple[Dataset, Features]:
+    dataset = datasets.load(spec["dataset"])
+    if not features.available(dataset):
+        raise Missing(
+            f"{dataset.title} has no features yet. Make some with "
+            f"'python -m fsviz extract {dataset.name} --backbone efficientnet_lite0'."
+        )
+    return dataset, features.load(dataset, spec["backbone"])
+
+
+def _features_of(dataset: str, backbone: str) -> Features:
+    """The features, read once for all chunks of a run while the workspace does not change."""
+    return _features_at(dataset, backbone, f"{home()} {datasets.stamp(dataset)}")
+
+
+@lru_cache(maxsize=2)
+def _features_at(dataset: str, backbone: str, stamp: str) -> Features:
+    return features.load(datasets.load(dataset), backbone)
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if value is not None and np.isfinite(value) else None

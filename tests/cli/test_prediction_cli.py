@@ -1,0 +1,51 @@
+"""predict from a terminal, as a user types it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fsviz.cli import main
+from tests.cli.calling import fails, run_json
+from tests.studies.toy_dataset import make_toy
+
+TASKS = ["--backbone", "alpha_net", "--n-way", "3", "--n-shot", "3", "--n-query", "6", "--n-tasks", "20"]
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    return make_toy(noise=2.0)
+
+
+@pytest.mark.parametrize("setting", ["supervised", "semi", "unsupervised"])
+def test_predict_prints_the_promised_json(toy, capsys, setting: str) -> None:
+    answer = run_json(capsys, "predict", "toy", *TASKS, "--setting", setting)
+    assert answer["n_tasks"] == 20
+    assert ("lr_confidence" in answer["correlations"]) == (setting == "semi")
+    for found in answer["correlations"].values():
+        assert {"pearson", "spearman", "low", "high"} <= set(found)
+        assert -1 <= found["low"] <= found["pearson"] <= found["high"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("correlations", "misses the accuracy by"),
+        ("shots", "Pearson's correlation of each measure"),
+        ("eigenvalues", "best eigenvalue"),
+        ("spread", "Of the variance of the accuracy: classes"),
+        ("hard", "Second half of the classes"),
+        ("labelling", "Accuracy after labelling some queries"),
+    ],
+)
+def test_every_question_has_an_answer_for_a_person(toy, capsys, question: str, words: str) -> None:
+    assert main(["predict", "toy", *TASKS, "--question", question]) == 0
+    assert words in capsys.readouterr().out
+
+
+def test_bad_input_is_one_sentence(toy, capsys) -> None:
+    assert "no features yet" in fails(capsys, "predict", "tiered_imagenet")
+    assert "fewer than n_shot + n_query = 63" in fails(capsys, "predict", "toy", *TASKS, "--n-query", "60")
+    assert "Known: supervised, semi, unsupervised" in fails(capsys, "predict", "toy", "--setting", "x" * 20)

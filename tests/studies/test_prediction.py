@@ -1,0 +1,271 @@
+"""Predicting the accuracy: correlations, what is varied, hard or easy, the spread by cause, what to label next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fsviz import datasets, features, jobs
+from fsviz.errors import BadInput, UnknownName
+from fsviz.records import PAD
+from fsviz.studies import labelling, prediction, spread
+from fsviz.studies.prediction import Measured
+from tests.studies.toy_dataset import make_toy, save_toy_features
+
+SMALL = {"dataset": "toy", "backbone": "alpha_net", "n_way": 3, "n_shot": 3, "n_query": 6, "n_tasks": 40}
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    return make_toy(noise=2.0)
+
+
+def finite(value: object) -> bool:
+    """No NaN or infinite number anywhere: what JSON can say."""
+    json.dumps(value, allow_nan=False, default=lambda v: v.tolist())
+    return True
+
+
+@pytest.mark.parametrize("setting", ["supervised", "semi", "unsupervised"])
+def test_harder_tasks_are_told_from_easier_ones(toy, setting: str) -> None:
+    """Classes of one group are close, of two groups far: what a measure says must follow the outcome."""
+    found = prediction.measure({**SMALL, "setting": setting, "n_tasks": 120})
+    result = prediction.correlations(found)
+    expected = {
+        "supervised": {"coarsity", "lr_loss", "similarity", "davies_bouldin", "eigenvalue"},
+        "semi": {"coarsity", "lr_loss", "similarity", "davies_bouldin", "eigenvalue", "lr_confidence"},
+        "unsupervised": {"coarsity", "davies_bouldin", "eigenvalue"},
+    }[setting]
+    assert expected <= set(result)
+    best = {"supervised": "lr_loss", "semi": "lr_confidence", "unsupervised": "davies_bouldin"}[setting]
+    assert -1 <= result[best]["low"] < result[best]["pearson"] < result[best]["high"] < 0
+    assert result["coarsity"]["pearson"] > 0.3
+    assert finite(result)
+
+
+def test_the_mean_confidence_predicts_better_than_a_constant(toy) -> None:
+    found = prediction.measure({**SMALL, "setting": "semi", "n_tasks": 150, "n_query": 12})
+    error = prediction.prediction_error(found)
+    assert 0 < error["error"] < error["constant"]
+
+
+def test_one_shot_is_named_where_a_measure_is_not_defined(toy) -> None:
+    answer = prediction.answer({**SMALL, "setting": "supervised", "n_shot": 1, "n_tasks": 10})
+    assert answer["correlations"]["davies_bouldin"]["pearson"] is None
+    assert answer["correlations"]["davies_bouldin"]["why"] == "not defined for 1 shot"
+    assert finite(answer)
+
+
+def test_constant_features_give_no_correlation_and_no_nan(toy) -> None:
+    def flatten(values: np.ndarray) -> None:
+        values[:] = 1.0
+
+    save_toy_features(toy, "flat_net", spoil=flatten)
+    for setting in ("supervised", "semi", "unsupervised"):
+        answer = prediction.answer({**SMALL, "backbone": "flat_net", "setting": setting, "n_tasks": 6})
+        assert all(c["pearson"] is None and c["why"] for c in answer["correlations"].values())
+        assert finite(answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "changes", "values"),
+    [
+        ("shots", {"setting": "supervised"}, [1, 2, 3, 5, 7, 10, 15]),
+        ("ways", {}, [2, 3, 5, 7, 10, 15]),
+        ("queries", {"setting": "unsupervised"}, [1, 2, 5, 10, 15, 20]),
+        ("neighbours", {}, [2, 5, 10, 15, 20]),
+    ],
+)
+def test_what_is_varied_fits_the_dataset(toy, question: str, changes: dict, values: list) -> None:
+    answer = prediction.answer({**SMALL, **changes, "question": question, "n_tasks": 5})
+    assert [cell["value"] for cell in answer["cells"]] == values
+    assert all(0 <= cell["outcome"] <= 1 or changes for cell in answer["cells"])
+    assert finite(answer)
+
+
+def test_an_unbalanced_class_has_its_share_of_the_unlabelled(toy) -> None:
+    spec = prediction.checked_spec({**SMALL, "question": "imbalance", "values": [0.2, 1 / 3, 0.8]})
+    table = features.load(toy, "alpha_net")
+    spec = prediction.fitted(spec, toy, table)
+    for cell in prediction.cells(spec):
+        query = prediction.draw_cell(spec, cell, toy, table).query
+        counts = (query != PAD).sum(axis=2)
+        assert (counts == counts[0]).all() and (counts[:, 1] == counts[:, 2]).all()
+        assert counts[0, 0] / counts[0].sum() == pytest.approx(cell.value, abs=0.06)
+    answer = prediction.answer({**SMALL, "question": "imbalance", "values": [0.2, 0.8], "n_tasks": 6})
+    assert [cell["value"] for cell in answer["cells"]] == [0.2, 0.8]
+
+
+def test_the_best_eigenvalue_is_at_least_as_good_as_the_nth(toy) -> None:
+    answer = prediction.answer({**SMALL, "question": "eigenvalues", "values": [2, 4], "setting": "unsupervised"})
+    for cell in answer["cells"]:
+        assert cell["best"] >= 2
+        assert abs(cell["best_pearson"]) >= abs(cell["nth_pearson"]) - 1e-9
+        assert cell["nth_pearson"] == pytest.approx(cell["correlations"]["eigenvalue"]["pearson"], abs=1e-6)
+
+
+# --- hard or easy ------------------------------------------------------------------------------------------------
+
+
+def measured(toy, measure: list[float], outcome: list[float]) -> Measured:
+    found = prediction.measure({**SMALL, "setting": "supervised", "n_tasks": len(measure)})
+    changed = {**found.measures, "lr_loss": np.array(measure), "similarity": -np.array(measure)}
+    return Measured(found.spec, found.tasks, np.array(outcome), found.expected, changed)
+
+
+def test_roc_and_confusion_by_hand(toy) -> None:
+    found = measured(toy, [0.1, 0.2, 0.3, 0.4], [0.9, 0.7, 0.95, 0.6])  # hard: the second and the fourth
+    for name, sign in (("lr_loss", 1), ("similarity", -1)):
+        curve = prediction.roc(found, name, 0.8, sensitivity=1.0)
+        assert curve.area == pytest.approx(3 / 4)
+        assert curve.low < curve.area < curve.high <= 1
+        assert curve.value == pytest.approx(sign * 0.2) and curve.at == (0.5, 1.0)
+        assert prediction.confusion_table(found, name, 0.8, curve.value).tolist() == [[2, 0], [1, 1]]
+        half = prediction.roc(found, name, 0.8, sensitivity=0.5)
+        assert half.value == pytest.approx(sign * 0.4) and half.at == (0.0, 0.5)
+    with pytest.raises(BadInput, match=r"none are hard\. Raise the accuracy"):
+        prediction.roc(found, "lr_loss", 0.1, 0.8)
+    with pytest.raises(BadInput, match=r"all are hard\. Lower the accuracy"):
+        prediction.roc(found, "lr_loss", 0.99, 0.8)
+
+
+def test_the_halves_share_no_class_and_a_threshold_carries_over(toy) -> None:
+    first, second = prediction.cells_at_once({**SMALL, "question": "hard", "n_tasks": 120})
+    assert not np.isin(first.tasks.class_ids, second.tasks.class_ids).any()
+    level = float(np.median(first.outcome))
+    curve = prediction.roc(first, "lr_confidence", level, 0.8)
+    assert curve.area > 0.7
+    (hit, _), (false, true) = prediction.confusion_table(second, "lr_confidence", level, curve.value)
+    assert hit / 120 > 0 and false + true > 0
+    without = prediction.cells_at_once({**SMALL, "question": "hard", "setting": "unsupervised", "n_tasks": 10})[0]
+    assert set(without.measures) == {"coarsity", "davies_bouldin", "eigenvalue"}
+    assert np.isfinite(without.expected).all()  # the outcome is the accuracy of a regression, not the Rand index
+    with pytest.raises(BadInput, match=r"needs at least 18 classes\. It has 16"):
+        prediction.answer({**SMALL, "question": "hard", "n_way": 9})
+
+
+# --- the spread by cause -----------------------------------------------------------------------------------------
+
+
+def test_spread_over_random_tasks_exceeds_that_of_fixed_shots_and_of_fixed_classes(toy) -> None:
+    answer = prediction.answer({**SMALL, "question": "spread", "setting": "supervised", "n_tasks": 400, "n_shot": 5})
+    random, classes, shots = (row["std"] for row in answer["spread"])
+    assert [row["cause"] for row in answer["spread"]] == list(prediction.CAUSES)
+    assert random > shots > classes > 0
+    shares = [part["share"] for part in answer["parts"]["parts"]]
+    assert sum(shares) == pytest.approx(1)
+    assert shares[0] > max(shares[1:])
+    assert all(p["low"] <= p["share"] <= p["high"] for p in answer["parts"]["parts"])
+
+
+def test_what_is_fixed_is_fixed(toy) -> None:
+    table = features.load(toy, "alpha_net")
+    spec = prediction.fitted(prediction.checked_spec({**SMALL, "question": "spread", "n_tasks": 16}), toy, table)
+    _, classes, shots = prediction.cells(spec)
+    tasks = prediction.draw_cell(spec, classes, toy, table)
+    sets = tasks.class_ids.reshape(4, 4, -1)
+    assert (sets == sets[:, :1]).all() and len(np.unique(sets[:, 0], axis=0)) == 4
+    assert len(np.unique(tasks.support.reshape(16, -1), axis=0)) == 16
+    tasks = prediction.draw_cell(spec, shots, toy, table)
+    for four in range(4):
+        part = slice(4 * four, 4 * four + 4)
+        kept: dict[int, tuple] = {}
+        for class_ids, support in zip(tasks.class_ids[part], tasks.support[part], strict=True):
+            for class_id, images in zip(class_ids, support, strict=True):
+                assert kept.setdefault(int(class_id), tuple(images)) == tuple(images)
+    of_image = toy.image_class_ids()
+    assert (of_image[tasks.support] == tasks.class_ids[:, :, None]).all()
+    assert not any(np.isin(s, q).any() for s, q in zip(tasks.support, tasks.query, strict=True))
+
+
+def test_parts_of_the_variance_by_hand() -> None:
+    random = np.random.default_rng(0)
+    a, b, c = (s * random.standard_normal(n) for s, n in ((3, (300, 1, 1)), (2, (300, 30, 1)), (1, (300, 30, 4))))
+    found = spread.variance_parts(a + b + c, n_resamples=20)
+    assert [p["variance"] for p in found["parts"]] == pytest.approx([9, 4, 1], rel=0.12)
+    assert found["total_std"] == pytest.approx(14**0.5, rel=0.06)
+
+
+# --- what to label next ------------------------------------------------------------------------------------------
+
+
+def test_labels_help_and_the_given_ones_count(toy) -> None:
+    spec = {**SMALL, "question": "labelling", "n_shot": 1, "n_query": 20, "n_tasks": 30}
+    answer = prediction.answer(spec)
+    assert answer["budgets"] == [0, 1, 2, 5, 10, 20, 30]
+    for policy in labelling.POLICIES:
+        mean = np.asarray(answer["all"][policy]["mean"])
+        assert mean[-1] > mean[0] + 0.05
+    start = [answer["rest"][policy]["mean"][0] for policy in labelling.POLICIES]
+    assert start[0] == start[1] == answer["all"]["random"]["mean"][0]
+    assert answer["setting"] == "semi" and finite(answer)
+
+
+# --- as a run, and what is refused -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("question", ["correlations", "shots", "spread"])
+def test_a_run_finds_what_is_found_at_once(toy, question: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prediction, "_CHUNK_IMAGES", 300)
+    spec = {**SMALL, "setting": "supervised", "question": question, "n_tasks": 25}
+    run = jobs.run_here({"study": "prediction", **spec})
+    assert run.state == "finished" and run.n_chunks > 2
+    found = json.loads(json.dumps(prediction.answer(spec), default=lambda v: v.tolist()))
+    assert jobs.results(run.id) == found
+    if question == "correlations":
+        again = prediction.collect({**run.spec, "folder": str(jobs.folder(run.id))}, jobs.chunks(run.id))[0]
+        np.testing.assert_array_equal(again.outcome, prediction.measure(spec).outcome)
+
+
+def test_predictions_of_one_task_agree_with_its_outcome(toy) -> None:
+    table = features.load(toy, "alpha_net")
+    for setting in ("supervised", "semi", "unsupervised"):
+        found = prediction.measure({**SMALL, "setting": setting, "n_tasks": 6})
+        said = prediction.predictions(found.spec, found.tasks, table)
+        right = (said["predicted"] == np.arange(3)[:, None]).mean((1, 2))
+        if setting == "unsupervised":
+            assert (right >= 1 / 3).all()
+        else:
+            np.testing.assert_allclose(right, found.outcome)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"setting": "blind"}, "setting named 'blind'"),
+        ({"n_neighbours": 3}, "setting of the prediction study named 'n_neighbours'"),
+        ({"setting": "supervised", "question": "imbalance"}, "Choose setting semi or unsupervised"),
+        ({"setting": "unsupervised", "question": "spread"}, "Choose setting supervised or semi"),
+        ({"n_query": 60}, "images with features"),
+        ({"n_way": 40}, "n_way must be at most 16"),
+        ({"split": "lonely"}, "A task needs at least 2 classes. Split 'lonely' of Toy has 1"),
+        ({"question": "shots", "n_query": 24}, "too small to vary this"),
+        ({"sampler": "variable", "question": "spread"}, "needs tasks of one shape"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(toy, monkeypatch: pytest.MonkeyPatch, changes: dict, words: str) -> None:
+    if changes.get("split") == "lonely":
+        from dataclasses import replace
+
+        lonely = replace(toy, splits={**toy.splits, "lonely": np.array([3])})
+        monkeypatch.setattr(datasets, "load", lambda name: lonely)
+    with pytest.raises((BadInput, UnknownName), match=words):
+        prediction.answer({**SMALL, **changes})
+
+
+def test_the_command_asks_the_same(toy) -> None:
+    from fsviz.cli import build_parser
+
+    spec = prediction.checked_spec({**SMALL, "setting": "unsupervised", "question": "ways", "seed": 3})
+    parsed = build_parser().parse_args(prediction.command(spec).split()[3:])
+    assert (parsed.dataset, parsed.setting, parsed.question, parsed.n_way, parsed.seed) == (
+        "toy",
+        "unsupervised",
+        "ways",
+        3,
+        3,
+    )
