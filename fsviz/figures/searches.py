@@ -68,9 +68,7 @@ def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], 
     high = np.log10(float(milliseconds.max()))
     figure.update_xaxes(title="accuracy (% of queries right)", ticksuffix=" %", row=1, col=1)
     span = [low, high + 0.3 * (high - low)]
-    figure.update_xaxes(
-        title="time per task (milliseconds, logarithmic)", type="log", dtick=1, range=span, row=1, col=2
-    )
+    figure.update_xaxes(title="time per task (ms, logarithmic)", type="log", dtick=1, range=span, row=1, col=2)
     order = [titles[name] for name in names]
     figure.update_yaxes(
         automargin=True, ticklabelstandoff=8, categoryorder="array", categoryarray=order, range=[-0.5, len(names) - 0.3]
@@ -182,11 +180,12 @@ _KIND_SYMBOLS = {"random": SYMBOL["random"], "filtered": "diamond", "searched": 
 
 def plot_filtered(curve: pd.DataFrame, means: pd.DataFrame, at: float, second: str, height: int = 360) -> go.Figure:
     """Left: after how many random tasks one is as hard, against its accuracy; `at` is that of searched supports.
-    Right: mean number of classes (second "n_way") or coarsity of random, filtered and searched tasks.
+    Right: mean number of classes (second "n_way") or coarsity of random, filtered and searched tasks; nothing for "".
 
     curve has accuracy and draws; means has kind, and `second` with its ci95.
     """
-    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.2, column_widths=[0.62, 0.38])
+    widths = [0.62, 0.38] if second else [1.0]
+    figure = make_subplots(rows=1, cols=len(widths), horizontal_spacing=0.2, column_widths=widths)
     figure.add_scatter(
         x=curve["accuracy"],
         y=curve["draws"],
@@ -211,11 +210,20 @@ def plot_filtered(curve: pd.DataFrame, means: pd.DataFrame, at: float, second: s
     low = min(float(curve["accuracy"].min()), at)
     figure.update_xaxes(title="accuracy of a task (%)", range=[max(0.0, low - 5), 102], row=1, col=1)
     figure.update_yaxes(title="random tasks to draw (logarithmic)", type="log", dtick=1, row=1, col=1)
+    figure.update_layout(height=height, margin=MARGIN)
+    if not second:
+        return figure
     means = means.set_index("kind").loc[[kind for kind in KINDS if kind in set(means["kind"])][::-1]]
     figure.add_scatter(
         x=means[second],
         y=[KINDS[kind] for kind in means.index],
-        error_x={"type": "data", "array": means[f"{second}_ci95"].fillna(0), "thickness": 1.5, "width": 4},
+        error_x={
+            "type": "data",
+            "array": means[f"{second}_ci95"].fillna(0),
+            "thickness": 1.5,
+            "width": 4,
+            "color": QUIET,
+        },
         mode="markers+text",
         text=[f"{value:.1f}" for value in means[second]],
         textposition="top center",
@@ -232,7 +240,6 @@ def plot_filtered(curve: pd.DataFrame, means: pd.DataFrame, at: float, second: s
     title = {"n_way": "classes per task", "coarsity": "coarsity (how far apart in meaning)"}[second]
     figure.update_xaxes(title=title, rangemode="tozero", row=1, col=2)
     figure.update_yaxes(automargin=True, ticklabelstandoff=8, range=[-0.5, len(means) - 0.3], row=1, col=2)
-    figure.update_layout(height=height, margin=MARGIN)
     return figure
 
 

@@ -36,7 +36,7 @@ N_RANDOM = Setting(
     "How many random tasks are drawn; one in fifty, those of lowest accuracy, is kept. The paper draws 10,000.",
     "int",
     2000,
-    50,
+    100,
     1_000_000,
     stops=(500, 1000, 2000, 5000, 10_000),
 )
@@ -328,9 +328,9 @@ class Filtered:
 
     @property
     def second(self) -> str:
-        """What else may make tasks hard: their number of classes where it varies, else how close these are."""
-        varies = self.tasks["n_way"].nunique() > 1
-        return "n_way" if varies or "coarsity" not in self.tasks else "coarsity"
+        """What else may make tasks hard: their number of classes where it varies, else how close these are; or ""."""
+        known = ("n_way", "coarsity") if self.tasks["n_way"].nunique() > 1 else ("coarsity",)
+        return next((name for name in known if name in self.tasks and self.tasks[name].notna().any()), "")
 
     @property
     def means(self) -> pd.DataFrame:
@@ -395,7 +395,7 @@ def filtered_in_words(found: Filtered) -> str:
         )
     else:
         told += f"None of {rare.n_drawn:,} random tasks is as hard (95% interval: at most one in {rare.low:,.0f})."
-    if found.second == "n_way" and found.tasks["n_way"].nunique() == 1:
+    if not found.second:
         return told
     name, what = found.second, {"n_way": "classes per task", "coarsity": "coarsity"}[found.second]
     filtered, searched = (f"{by.loc[k, name]:.1f} ± {by.loc[k, f'{name}_ci95']:.1f}" for k in ("filtered", "searched"))

@@ -149,24 +149,23 @@ def restricted_sets(spec: Mapping[str, Any], progress: Progress | None = None) -
     """Hard, random and easy supports, out of all images, of tasks whose queries have chosen values of an attribute.
 
     The spec has "attribute" and "values" (a list) beside the settings of the study `support_sets`. That of what is
-    found has fewer queries per class where too few images have these values.
+    found has them too, and fewer queries per class where too few images have these values.
     """
-    own = {"attribute", "values"}
-    attribute, values = str(spec["attribute"]), list(spec["values"])
+    own = {"attribute": str(spec["attribute"]), "values": list(spec["values"])}
     spec = checked_spec({name: value for name, value in spec.items() if name not in own})
     dataset = datasets.load(spec["dataset"])
     attribute_gaps.require_attributes(dataset)
     table = features.load(dataset, spec["backbone"])
-    read = attribute_gaps.read_attribute(dataset, attribute)
+    read = attribute_gaps.read_attribute(dataset, own["attribute"])
     image_class_ids = _image_class_ids(spec, dataset, table)
     classes = dataset.split_class_ids(spec["split"])
 
     def sample(n_query: int) -> Tasks:
         shape = (spec["n_way"], spec["n_shot"], n_query, spec["n_tasks"], spec["seed"])
-        return curated.sample_restricted(read, image_class_ids, classes, *shape, values)
+        return curated.sample_restricted(read, image_class_ids, classes, *shape, own["values"])
 
     tasks, n_query = _with_enough_images(spec, sample)
-    return support_sets.search_and_classify({**spec, "n_query": n_query}, tasks, table, spec["seed"], progress)
+    return support_sets.search_and_classify({**spec, "n_query": n_query, **own}, tasks, table, spec["seed"], progress)
 
 
 def share_table(found: SupportSets, dataset: Dataset, attribute: str) -> pd.DataFrame:

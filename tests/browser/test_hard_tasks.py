@@ -9,6 +9,7 @@ from tests.browser.conftest import settle
 SECTIONS = {
     "Attributes": "What does a shift of one attribute cost?",
     "Closeness in meaning": "Are close classes and bad supports two problems or one?",
+    "Searches": "How many random tasks must be drawn to find one as hard?",
     "Step size": "How far must the selection weights move?",
     "Stress test": "Is a task that is hard for one classifier hard for all?",
 }
@@ -81,6 +82,13 @@ def test_a_long_search_runs_as_a_job_ends_in_the_page_and_is_saved(page, app: st
     assert metric(page, "Hard supports cost") > 15
     page.get_by_role("button", name="Save testbed").click()
     page.wait_for_selector("text=Saved as demo-test-hard-")
+
+
+def test_every_search_is_compared_by_a_run(page, app: str) -> None:
+    open_page(page, app, "?n_tasks=50&n_way=3&n_shot=1&n_query=4&show=Searches")
+    page.get_by_role("button", name="Compare on all tasks").click()
+    page.wait_for_selector("text=50 tasks, the same for all searches")
+    assert page.get_by_role("button", name="Compare on all tasks").count() == 0
 
 
 def test_a_dataset_without_features_says_the_next_step(page, app: str) -> None:

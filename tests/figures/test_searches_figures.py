@@ -44,6 +44,7 @@ def test_filtered_shows_the_draws_and_what_else_is_hard() -> None:
     assert dict(zip(ways.y, ways.x, strict=True)) == {figures.KINDS[k]: w for k, w in means[["kind", "n_way"]].values}
     assert any("hard supports 45.0 %" in a.text for a in figure.layout.annotations)
     assert figure.layout.xaxis.range[0] <= 45
+    assert len(figures.plot_filtered(curve, means, 45.0, "").data) == 1
 
 
 def test_shares_put_the_queries_values_on_top() -> None:

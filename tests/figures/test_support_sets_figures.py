@@ -29,6 +29,8 @@ def test_labels_of_close_means_point_away_from_each_other() -> None:
         name: (anchor, level) for name, anchor, level in figures._label_places({"hard": 40, "random": 84, "easy": 88})
     }
     assert places == {"hard": ("center", 0), "random": ("right", 0), "easy": ("left", 0)}
+    wide = {"hard": 49, "random": 73.7, "easy": 77.8}  # the middle label would reach the left one
+    assert {name: level for name, _, level in figures._label_places(wide)} == {"hard": 0, "random": 1, "easy": 0}
     crowded = {
         name: (anchor, level) for name, anchor, level in figures._label_places({"hard": 80, "random": 84, "easy": 88})
     }

@@ -180,6 +180,7 @@ def test_restricted_queries_have_the_value_and_supports_come_from_all_images(shi
     found = shifts.restricted_sets(spec)
     contexts = shifted.images["context"].to_numpy()
     assert (contexts[found.tasks["random"].query] == "sand").all()
+    assert {"attribute": "context", "values": ["sand"]}.items() <= found.spec.items()  # no other tasks pass for these
     shares = shifts.share_table(found, shifted, "context").set_index(["set", "value"])["share"]
     assert shares["query"].to_dict() == {"sand": 100.0, "snow": 0.0, "water": 0.0}
     for name in support_sets.SETS:

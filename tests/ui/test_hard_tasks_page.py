@@ -82,7 +82,7 @@ def test_variable_tasks_and_every_section_without_pixels(open_page) -> None:
     assert_fine(page)
     page.selectbox(key="sampler").set_value("uniform").run()
     page.select_slider(key="n_tasks").set_value(50).run()
-    for section in ("Attributes", "Closeness in meaning", "Step size", "Stress test"):
+    for section in ("Attributes", "Closeness in meaning", "Searches", "Step size", "Stress test"):
         page.segmented_control(key="show").set_value(section).run()
         assert_fine(page)
         assert len(page.get("plotly_chart")) >= 2, section
@@ -119,3 +119,54 @@ def test_a_run_recorded_under_the_earlier_name_is_shown(open_page) -> None:
     assert_fine(page)
     assert not any(button.label == "Start the run" for button in page.button)
     assert page.metric[1].value == f"{jobs.results(run.id)['accuracy']['hard']:.1f} %"
+
+
+def caption(page: AppTest, words: str) -> str:
+    return next(caption.value for caption in page.caption if words in caption.value)
+
+
+def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_page) -> None:
+    make_shifted()
+    page = open_page("shifted")
+    for key, value in (("n_way", 3), ("n_shot", 1), ("n_query", 4)):
+        page.number_input(key=key).set_value(value)
+    page.select_slider(key="n_tasks").set_value(50).run()
+    page.segmented_control(key="show").set_value("Searches").run()
+    assert_fine(page)
+    first = caption(page, "the same for all searches")
+    assert first.startswith("10 tasks") and "Greedy search takes" in first and "first look" in first
+    assert any(button.label == "Compare on all tasks" for button in page.button)
+    rare = caption(page, "Tasks with searched supports have")
+    assert rare.startswith("2,000 random tasks, the 40 hardest of them") and "50 of them with the hard" in rare
+    commands = [block.value for block in page.code]
+    assert any(" filtered shifted " in c and "--n-random 2000" in c for c in commands)
+    spec = {"dataset": "shifted", "backbone": "first", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 50}
+    run = jobs.run_here({"study": "searches", **spec})
+    page.run()
+    assert_fine(page)
+    whole = caption(page, "the same for all searches")
+    assert whole.startswith("50 tasks") and "first look" not in whole
+    assert not any(button.label == "Compare on all tasks" for button in page.button)
+    drawn = next(chart for chart in page.get("plotly_chart") if f"compared_{run.id}" in chart.proto.id)
+    hard = next(row["accuracy"] for row in jobs.results(run.id)["rows"] if row["objective"] == "hard")
+    assert f"{hard:.1f}" in drawn.proto.spec
+
+
+def test_queries_of_chosen_values_are_searched(open_page) -> None:
+    make_shifted()
+    page = open_page("shifted")
+    page.select_slider(key="n_tasks").set_value(50).run()
+    page.segmented_control(key="show").set_value("Attributes").run()
+    assert_fine(page)
+    assert page.selectbox(key="query_attribute").value == "context"  # what costs most
+    chosen = page.multiselect(key="query_values_shifted_context")
+    page_wide = {metric.label: metric.value for metric in page.metric}
+    assert page_wide["Accuracy, hard supports"].split()[0] != page_wide["Accuracy, hard"].split()[0]
+    assert f"all of them context {chosen.value[0]}" in caption(page, "Supports are chosen out of all other images")
+    chosen.set_value(["sand", "snow"]).run()
+    assert_fine(page)
+    assert "context sand or snow" in caption(page, "Supports are chosen out of all other images")
+    assert any("--value sand --value snow" in block.value for block in page.code)
+    page.multiselect(key="query_values_shifted_context").set_value([]).run()
+    assert_fine(page)
+    assert any("Choose at least one value" in info.value for info in page.info)

@@ -14,6 +14,7 @@ import numpy as np
 import streamlit as st
 
 from fsviz import datasets
+from fsviz.errors import FsvizError
 from fsviz.records import ClassMap, Dataset
 from fsviz.studies import draw
 from fsviz.taxonomy import Dag, maps
@@ -56,7 +57,11 @@ def compute_with_bar(compute: Callable[..., Answer], spec: Mapping[str, Any], wo
         def say(done: int, total: int, message: str) -> None:
             slot.progress(min(1.0, done / max(total, 1)), f"{words}: {plain(message)}, {done:,} of {total:,}")
 
-        memory[key] = compute(spec, progress=say)
+        try:
+            memory[key] = compute(spec, progress=say)
+        except FsvizError:  # the page says why in its place
+            slot.empty()
+            raise
         while len(memory) > MOST_COMPUTED:
             memory.popitem(last=False)
         slot.empty()

@@ -11,7 +11,7 @@ from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import attributes, closeness, results, settings, step_size, stress_test, tasks
+from fsviz.ui.pages.hard_tasks import attributes, closeness, results, searching, settings, step_size, stress_test, tasks
 from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.shell import plain
 
@@ -19,6 +19,7 @@ SECTIONS = {
     "Tasks": tasks.show,
     "Attributes": attributes.show,
     "Closeness in meaning": closeness.show,
+    "Searches": searching.show,
     "Step size": step_size.show,
     "Stress test": stress_test.show,
 }

@@ -7,16 +7,24 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from fsviz.errors import BadInput
+from fsviz.figures import searches as search_figures
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
+from fsviz.settings import Setting
 from fsviz.studies import shifts
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
 from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.cached import compute_with_bar
+from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
+
+QUERY_ATTRIBUTE = Setting(
+    "query_attribute", "Queries are alike in", "The attribute that all queries of a task agree in.", "choice", ""
+)
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
@@ -67,9 +75,57 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     problems = table[table["problem"] != ""]
     for _, row in problems.iterrows():
         st.caption(f"⬜ {plain(row['attribute'])}: {plain(row['problem'])}")
+    _restrict(dataset, found, spec, table.sort_values("cost", ascending=False)["attribute"].tolist())
     possible = table.loc[table["problem"] == "", "attribute"].tolist()
     if possible:
         _curate(dataset, spec, table.set_index("attribute"), possible)
+
+
+def _restrict(dataset: Dataset, found: SupportSets, spec: dict[str, Any], attributes: list[str]) -> None:
+    """Queries of chosen values of one attribute, then searched; the costliest attribute comes first."""
+    st.subheader("Which supports does the search choose for queries of one kind?", anchor=False)
+    left, right = st.columns([1, 3])
+    with left:
+        attribute = pick(QUERY_ATTRIBUTE.but(choices={a: a for a in attributes}, default=attributes[0]))
+    counts = shifts.query_values(dataset, attribute)
+    values = right.multiselect(
+        "All queries have one of",
+        list(counts),
+        default=max(counts, key=lambda value: counts[value]),
+        key=f"query_values_{dataset.name}_{attribute}",
+        placeholder="at least one value",
+    )
+    if not values:
+        st.info("Choose at least one value that all queries have.", icon="👆")
+        return
+    search = "fastdiffsel" if spec["search"] == "greedy" else spec["search"]
+    asked = {**spec, "search": search, "attribute": attribute, "values": values}
+    try:
+        restricted = compute_with_bar(shifts.restricted_sets, asked, "Searching supports for these queries")
+    except BadInput as error:
+        st.info(plain(str(error)), icon="🧩")
+        return
+    numbers = results.summary(restricted)
+    for column, name in zip(st.columns(3), study.SETS):
+        half = numbers["ci95"][name]
+        column.metric(
+            f"Accuracy, {name} supports",
+            f"{numbers['accuracy'][name]:.1f}" + (f" ± {half:.1f} %" if half is not None else " %"),
+        )
+    shares = shifts.share_table(restricted, dataset, attribute)
+    st.plotly_chart(search_figures.plot_shares(shares, values), key="shares")
+    n_query = restricted.spec["n_query"]
+    told = shifts.shared_in_words(shifts.shared_values(restricted, dataset, attribute, values))
+    st.caption(
+        f"{len(restricted):,} tasks of {spec['n_way']:,} classes drawn at random, {n_query:,} queries per class"
+        + (" (more images with these values there are not)" if n_query < spec["n_query"] else "")
+        + f", all of them {plain(attribute)} {plain(' or '.join(values))}. Supports are chosen out of all other images "
+        f"by {study.SEARCH.choices[search]}, which does not know the attribute. {plain(told)} 95% intervals: of "
+        "accuracies over tasks of these images, of shares over classes with their images. After figure 5 (left) and "
+        "appendix L of the paper."
+    )
+    own = ["--attribute", attribute, *(word for value in values for word in ("--value", value))]
+    st.code(study.command(found.spec | {"search": search}, "restricted", own), language="bash", wrap_lines=True)
 
 
 def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possible: list[str]) -> None:

@@ -48,7 +48,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "hard, equal start": equal["hard"],
         "easy, equal start": equal["easy"],
     }
-    left, right = st.columns([5, 3], gap="large")
+    left, right = st.columns(2, gap="large")
     with left:
         st.plotly_chart(figures.plot_step_sizes(table, reference, chosen), key="step_sizes")
         st.caption(

@@ -1,0 +1,126 @@
+"""Does a slower search find harder sets, and would drawing many random tasks do without any search?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from fsviz import jobs
+from fsviz.figures import searches as figures
+from fsviz.records import Dataset
+from fsviz.studies import draw, evaluate, searches
+from fsviz.studies import support_sets as study
+from fsviz.studies.support_sets import SupportSets
+from fsviz.ui.pages.hard_tasks import results
+from fsviz.ui.parts import access
+from fsviz.ui.parts.cached import compute_with_bar
+from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.shell import plain
+
+FEW = 10  # tasks that every search gets while the page waits
+GREEDY = 3e6  # slots x candidates x queries of these tasks up to which greedy search is among them: a second or two
+SECONDS = 5.0  # that random tasks may take to classify before fewer are drawn at first
+
+
+def show(dataset: Dataset, found: SupportSets) -> None:
+    _side_by_side(dataset, found)
+    _filtered(dataset, found)
+
+
+# --- all searches ------------------------------------------------------------------------------------------------
+
+
+def _side_by_side(dataset: Dataset, found: SupportSets) -> None:
+    st.subheader("Does a slower search find harder sets?", anchor=False)
+    wanted = searches.checked_spec(results.plain_spec(found, n_tasks=len(found)))
+    run = next((r for r in jobs.list_runs("searches") if all(r.spec.get(k) == v for k, v in wanted.items())), None)
+    if run is not None and run.state == "finished":
+        _compared(jobs.results(run.id), wanted, "", f"compared_{run.id}")
+        return
+    few = _at_once(dataset, found, wanted)
+    left_out = ", and greedy search, which would take too long here" * ("greedy" not in few["searches"])
+    result = compute_with_bar(searches.compare_searches, few, "Searching with every search")
+    _compared(result, few, f" This is a first look: a run takes all tasks{left_out}.", "compared")
+    with st.container(border=True):
+        if run is not None and run.active:
+            _live(run.id)
+            return
+        st.markdown(
+            f"**All {wanted['n_tasks']:,} tasks of this page, with every search, run in the background.**"
+            + (f" An earlier run is {plain(run.state)}: {plain(run.error or run.message)}" if run is not None else "")
+        )
+        access.deny("run")
+        if access.may("run"):
+            if run is not None and run.resumable and st.button("Go on with it", icon="▶️", key="resume_searches"):
+                access.do("run", jobs.resume, run.id)
+                st.rerun()
+            if st.button("Compare on all tasks", type="primary", icon="▶️", key="start_searches"):
+                access.do("run", jobs.submit, wanted)
+                st.rerun()
+
+
+def _at_once(dataset: Dataset, found: SupportSets, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for a few tasks, and without greedy search where it would take more than a second or two."""
+    tasks = found.tasks["random"].take(slice(0, FEW))
+    in_class = len(dataset.image_class_ids()) / max(1, dataset.n_classes)
+    cost = tasks.support.size * in_class * tasks.query[0].size * wanted["n_sweeps"]
+    names = [name for name in wanted["searches"] if name != "greedy" or cost <= GREEDY]
+    return {**wanted, "n_tasks": len(tasks), "searches": names}
+
+
+def _compared(result: Mapping[str, Any], spec: Mapping[str, Any], more: str, key: str) -> None:
+    st.plotly_chart(figures.plot_searches(result["rows"], study.SEARCH.choices), key=key)
+    st.caption(
+        f"{result['n_tasks']:,} tasks, the same for all searches, with the loss and the start of the sidebar; means "
+        "with 95% intervals over tasks of these images, differences to greedy search task by task. Times are by the "
+        "clock of this machine, a mean of both ends; all but greedy search take up to "
+        f"{min(result['n_tasks'], searches.MOST):,} tasks at once, and the more, the less time per task. "
+        f"{plain(searches.compared_in_words(result['rows']))}{more} The paper (figures 2 and 6) finds sets about as "
+        "hard as greedy's, at least 20 times as fast."
+    )
+    st.code(study.command(spec, "searches"), language="bash", wrap_lines=True)
+
+
+@st.fragment(run_every=1.0)
+def _live(run_id: str) -> None:
+    """Progress of the run; the page starts over when it ends."""
+    run = jobs.status(run_id)
+    if not run.active:
+        st.rerun()
+    st.progress(run.share_done, text=f"{plain(run.message)} · {run.n_done:,} of {run.n_chunks:,} parts")
+    if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
+        access.do("run", jobs.cancel, run_id)
+        st.rerun()
+
+
+# --- no search at all --------------------------------------------------------------------------------------------
+
+
+def _filtered(dataset: Dataset, found: SupportSets) -> None:
+    st.subheader("How many random tasks must be drawn to find one as hard?", anchor=False)
+    spec = results.plain_spec(found, n_tasks=min(len(found), results.PREVIEW))
+    if spec["search"] == "greedy":
+        spec["search"] = "fastdiffsel"
+    setting, images = searches.N_RANDOM, draw.most_images(spec)
+    most = min(access.limit("tasks"), access.limit("images") // images, setting.stops[-1])
+    if most < setting.low:
+        access.fits(int(setting.low), setting.low * images)  # says why not
+        return
+    seconds = evaluate.guess_seconds(dataset, spec["backbone"], spec["classifier"], {}, found.tasks["random"])
+    quick = [n for n in setting.stops if n <= min(most, setting.default, SECONDS * len(found) / seconds)]
+    n_random = int(max(quick, default=min(most, setting.stops[0])))
+    if most > setting.stops[0]:
+        n_random = pick(setting.but(high=most, default=n_random), st.columns([2, 3])[0])
+    answer = compute_with_bar(searches.filtered_tasks, {**spec, "n_random": n_random}, "Filtering random tasks")
+    means, second = answer.means, answer.second
+    st.plotly_chart(figures.plot_filtered(answer.curve, means, answer.as_hard.at_most, second), key="filtered")
+    kept, searched = (int(means.set_index("kind").loc[kind, "n_tasks"]) for kind in ("filtered", "searched"))
+    st.caption(
+        f"{n_random:,} random tasks, the {kept:,} hardest of them (one in fifty, as in appendix Q of the paper), and "
+        f"{searched:,} of them with the hard supports of {study.SEARCH.choices[spec['search']]}; 95% intervals over "
+        f"tasks of these images. {plain(searches.filtered_in_words(answer))}"
+    )
+    own = searches.N_RANDOM.words(n_random)
+    st.code(study.command(spec, "filtered", own), language="bash", wrap_lines=True)
