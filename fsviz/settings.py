@@ -167,7 +167,7 @@ def _got(value: object) -> str:
 N_WAY = Setting("n_way", "Classes per task", "Classes per task: its ways.", "int", 5, 2, 1000, usual=100, brief="{}way")
 N_SHOT = Setting(
     "n_shot",
-    "Support per class",
+    "Support images",
     "Support images per class, the shots: labelled images that a method learns a task from.",
     "int",
     5,
@@ -177,7 +177,7 @@ N_SHOT = Setting(
 )
 N_QUERY = Setting(
     "n_query",
-    "Queries per class",
+    "Query images",
     "Query images per class: those that a method has to name.",
     "int",
     10,

@@ -180,7 +180,9 @@ def plot_task_distances(
     ticks: dict[str, Any] = {"showticklabels": False}
     if len(names) <= 25:
         ticks = {"tickvals": list(range(len(names))), "ticktext": [drawn(name) for name in shown]}
-    figure.update_xaxes(**ticks, tickangle=-35 if max(map(len, shown), default=0) <= 12 else -90, automargin=True)
+    angle = -35 if max(map(len, shown), default=0) <= 12 else -90
+    across = ticks if few else {"showticklabels": False}  # many are in the order of the rows
+    figure.update_xaxes(**across, tickangle=angle, automargin=True)
     figure.update_yaxes(**ticks, autorange="reversed", automargin=True)
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})
     return figure
@@ -189,6 +191,7 @@ def plot_task_distances(
 def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
     """ECharts graph of the concepts above a few classes: the smallest shared concept left, the classes right."""
     n_classes = len(graph.shown_at)
+    wide = 210 if n_classes <= 10 else 480
     across = max(float(graph.xy[:, 0].max()), 1e-9)
     along = max(float(graph.xy[:, 1].max()), 1e-9)
     nodes = []
@@ -200,7 +203,7 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
             {
                 "id": str(v),
                 "name": name,
-                "x": round(float(graph.xy[v, 0]) / across * 210, 2),
+                "x": round(float(graph.xy[v, 0]) / across * wide, 2),
                 "y": round(float(graph.xy[v, 1]) / along * 32 * max(n_classes - 1, 1), 2),
                 "symbol": "circle" if is_class else "diamond" if v == 0 else "rect",
                 "symbolSize": 12 if v == 0 else 9,

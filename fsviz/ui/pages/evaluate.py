@@ -225,7 +225,8 @@ def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
     split = shell.pick_split(dataset, where=st, default=start["split"])
     sampler = controls.pick_sampler(dataset, start["sampler"])
     boxes, slider = st.container(), st.container()
-    more = st.popover("Sampler and seed", width="stretch")
+    rest = any(setting.name != "n_way" for setting in SAMPLERS[sampler].settings)
+    more = st.popover("More of the sampler", width="stretch") if rest else st
     with boxes:
         places = controls.pairs()
         settings = {"sampler": sampler, "split": split}
@@ -240,6 +241,7 @@ def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
         else:
             settings["n_shot"] = controls.pick(N_SHOT.but(default=start["n_shot"]), next(places))
             settings["n_query"] = controls.pick(N_QUERY.but(default=start["n_query"]), next(places))
+        seed = controls.pick(SEED, next(places))
     beside = str(BESIDE.default)
     if SAMPLERS[sampler].deals or "semantic" not in draw.possible_samplers(dataset):
         links.release(BESIDE.name)
@@ -247,7 +249,7 @@ def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
         beside = controls.pick(BESIDE, slider)
     settings["n_tasks"] = controls.pick(N_TASKS.but(title="Tasks in the run"), slider)
     settings |= controls.pick_groups(dataset, more)
-    return {"sampler": settings, "seed": controls.pick(SEED, more), "beside": BESIDE_SHOTS.get(beside)}
+    return {"sampler": settings, "seed": seed, "beside": BESIDE_SHOTS.get(beside)}
 
 
 def _device() -> str:

@@ -112,13 +112,13 @@ def _live(classes: Classes) -> None:
 
 def _show_live(classes: Classes) -> None:
     headline = st.container()
-    side, charts = st.columns([1, 4], gap="medium")
+    side, charts = st.columns([2, 7], gap="medium")
     with side:
         recipes = _recipes(classes)
     if any(_is_too_much(classes, recipe) for recipe in recipes.values()):
         return
     beds = {name: _testbed(classes, recipe) for name, recipe in recipes.items()}
-    titles = {name: _title(recipe, name == "second") for name, recipe in recipes.items()}
+    titles = {name: _title(classes, recipe, name == "second") for name, recipe in recipes.items()}
     if classes.distance:
         with headline:
             _headline(classes.dataset, beds)
@@ -160,10 +160,11 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
     return recipes
 
 
-def _title(recipe: Recipe, second: bool) -> str:
+def _title(classes: Classes, recipe: Recipe, second: bool) -> str:
     """What a testbed is called beside others."""
     words = {"alpha": "α {:g}", "beta": "β {:g}", "n_way": "{}-way", "max_way": "up to {} ways"}
-    told = [words[name].format(value) for name, value in recipe.settings.items() if name in words]
+    values = recipe.settings | {"max_way": min(recipe.settings.get("max_way", 0), classes.n)}
+    told = [words[name].format(values[name]) for name in recipe.settings if name in words]
     return ", ".join([f"{'Compared: ' if second else ''}{SAMPLERS[recipe.sampler].title}", *told])
 
 
@@ -388,6 +389,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
     positions = np.searchsorted(dataset.split_class_ids(classes.split), class_ids)
     shown = _names_of(classes, class_ids)
     inside = distances[np.ix_(positions, positions)]
+    few = len(class_ids) <= 10  # the tree of more needs the whole width
     left, right = st.columns([3, 2], gap="medium")
     with left:
         if dataset.has_pixels:
@@ -414,7 +416,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
                 },
             )
             st.caption(f"{plain(dataset.title)} comes without images here; its classes are named instead.")
-        if not dataset.has_pixels:
+        if not dataset.has_pixels and few:
             _task_tree(graph, positions)
     with right:
         name = DISTANCES[classes.distance].title
@@ -432,8 +434,10 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
                 f"from {values.min():.2f} to {values.max():.2f}."
             )
         )
-        if dataset.has_pixels:
+        if dataset.has_pixels and few:
             _task_tree(graph, positions)
+    if not few:
+        _task_tree(graph, positions)
 
 
 def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
@@ -510,7 +514,7 @@ def _with_images(classes: Classes, recipe: Recipe, shot_column: Any, query_colum
     setting = SHOTS.but(title="Support per class", high=most, default=min(1, most), help=SHOTS.help + unknown)
     n_shot = controls.pick(setting, shot_column, disabled=deals or most == 0)
     room = max(smallest - n_shot, 1)
-    setting = N_QUERY.but(high=min(N_QUERY.high, room), default=min(N_QUERY.default, room))
+    setting = N_QUERY.but(title="Queries per class", high=min(N_QUERY.high, room), default=min(N_QUERY.default, room))
     n_query = controls.pick(setting, query_column, disabled=deals or n_shot == 0)
     dealt = {} if deals or not n_shot else {"n_shot": n_shot, "n_query": n_query}
     groups = controls.pick_groups(classes.dataset) if deals or n_shot else {}

@@ -29,6 +29,7 @@ def pick(dataset: Dataset, known: list[str]) -> dict[str, Any]:
             links.release("n_shot", "n_query")
         else:
             spec |= {s.name: pick_setting(s, next(places)) for s in (N_SHOT, N_QUERY)}
+        spec["seed"] = pick_setting(SEED, next(places))
         spec["n_tasks"] = pick_setting(N_TASKS.but(default=PREVIEW))
         spec |= pick_groups(dataset)
         with st.expander("Search and classifier"):
@@ -45,4 +46,4 @@ def _search_settings() -> dict[str, Any]:
         spec["step"] = pick_setting(study.STEP)
     search = (study.N_SWEEPS, study.START, study.N_STEPS, study.STEP)
     links.release(*(s.name for s in search if s not in wanted))
-    return spec | {"seed": pick_setting(SEED)}
+    return spec
