@@ -193,7 +193,7 @@ N_TASKS = Setting(
     1000,
     1,
     1_000_000,
-    stops=(50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000),
+    stops=(20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000),
     brief="{}tasks",
 )
 SEED = Setting("seed", "Seed", "The same seed draws the same tasks.", "int", 0, 0, 2**31 - 1, brief="seed{}")

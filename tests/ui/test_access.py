@@ -314,7 +314,7 @@ def test_on_ones_own_computer_paths_are_free(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "query"),
     [
-        ("4_Evaluate", {"n_way": "16", "n_shot": "5", "n_query": "15"}),
+        ("4_Evaluate", {"n_way": "16", "n_shot": "50", "n_query": "50"}),
         ("6_Hard_tasks", {"n_way": "15", "n_shot": "5", "n_query": "10"}),
         ("6_Hard_tasks", {"n_steps": "10"}),
         ("6_Hard_tasks", {"shape": "variable"}),
@@ -326,6 +326,13 @@ def test_a_look_is_capped(page: str, query: dict[str, str], monkeypatch: pytest.
     app = open_page(page, {"dataset": "toy", **query})
     assert any("images at a time" in info.value for info in app.info) and not app.metric
     assert open_page(page, {"dataset": "toy"}).metric  # what the page starts with fits
+
+
+def test_a_first_look_at_large_tasks_is_at_fewer_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_toy("toy")
+    share(monkeypatch, look=True)
+    app = open_page("4_Evaluate", {"dataset": "toy", "n_way": "16", "n_shot": "5", "n_query": "15"})  # 320 images
+    assert app.metric and any("First look: 93 tasks" in caption.value for caption in app.caption)
 
 
 def test_draws_and_files_are_capped(monkeypatch: pytest.MonkeyPatch) -> None:

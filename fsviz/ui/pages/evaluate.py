@@ -23,6 +23,7 @@ from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell
 from fsviz.ui.parts.shell import plain
 
 LOOK_TASKS = 200
+LEAST_TASKS = 20
 LOOK_SECONDS = 1.0  # a method whose first look would take longer waits for the run
 DEFAULT_METHODS = ("protonet", "simpleshot", "ridge", "bd_cspn")
 BESIDE = Setting(
@@ -347,8 +348,10 @@ def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
     """A real, small evaluation of the chosen methods: headline, figure, mistakes. False when it is impossible."""
     stamp = datasets.stamp(dataset.name)
     part = json.dumps(_task_part(spec))
-    if spec.get("sampler") and not access.fits(LOOK_TASKS, LOOK_TASKS * draw.most_images(spec["sampler"])):
-        return False
+    if spec.get("sampler"):
+        n_tasks = _look_tasks(spec["sampler"])
+        if not access.fits(n_tasks, n_tasks * draw.most_images(spec["sampler"])):
+            return False
     try:
         testbed = _testbed(dataset.name, stamp, part)
     except FsvizError as error:
@@ -464,8 +467,14 @@ def _task_part(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a spec that decides the tasks of a first look; their number in the run does not."""
     part = {name: spec[name] for name in ("testbed", "sampler", "seed", "backbones") if name in spec}
     if "sampler" in part:
-        part["sampler"] = {**part["sampler"], "n_tasks": LOOK_TASKS}
+        part["sampler"] = {**part["sampler"], "n_tasks": _look_tasks(part["sampler"])}
     return part
+
+
+def _look_tasks(sampler: Mapping[str, Any]) -> int:
+    """Tasks of a first look: fewer, but at least LEAST_TASKS, where all would hold more images than visitors may ask
+    for."""
+    return int(max(LEAST_TASKS, min(LOOK_TASKS, access.limit("images") / draw.most_images(sampler))))
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
