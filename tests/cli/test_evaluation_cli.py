@@ -68,7 +68,9 @@ def test_every_dataset_is_the_first_word_or_a_flag(capsys) -> None:
     taking = [name for name, parser in commands.items() if "dataset" in _words(parser)]
     assert {"show", "extract", "distances", "coarsity", "sample", "evaluate", "hard", "stress"} <= set(taking)
     for name in taking:
-        word, last, flag = (build_parser().parse_args([name, *w]) for w in (["x"], ["--json", "x"], ["--dataset", "x"]))
+        needed = [w for a in commands[name]._actions if a.required for w in (*a.option_strings[:1], "1")]
+        spellings = (["x", *needed], [*needed, "--json", "x"], ["--dataset", "x", *needed])
+        word, last, flag = (build_parser().parse_args([name, *words]) for words in spellings)
         assert word.dataset == last.dataset == flag.dataset == "x"
         for wrong in ([], ["x", "--dataset", "y"]):
             with pytest.raises(SystemExit):
