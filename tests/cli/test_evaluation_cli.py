@@ -72,7 +72,7 @@ def test_every_dataset_is_the_first_word_or_a_flag(capsys) -> None:
         spellings = (["x", *needed], [*needed, "--json", "x"], ["--dataset", "x", *needed])
         word, last, flag = (build_parser().parse_args([name, *words]) for words in spellings)
         assert word.dataset == last.dataset == flag.dataset == "x"
-        for wrong in ([], ["x", "--dataset", "y"]):
+        for wrong in (needed, [*needed, "x", "--dataset", "y"]):
             with pytest.raises(SystemExit):
                 build_parser().parse_args([name, *wrong])
             assert "DATASET" in capsys.readouterr().err
