@@ -2,10 +2,10 @@
 
 The gradient of FastDiffSel holds at the pool's mean and follows a straight line; the prototypes of the images it picks
 lie far from there. From a given support set, every round takes the gradient at the set's own prototypes, lists for each
-class the few images of the pool that it likes best, and computes the query loss of every swap of one of them for one
-image of the set. The best swap of a class is made if it helps. All tasks of a batch are refined together, one class
-after the other. Greedy search tries the whole pool for every image; a short list finds about the same sets in a tenth
-of the time.
+class the few images of the pool that it likes best and the few of the set that it likes least, and computes the query
+loss of every swap between the two lists. The best swap of a class is made if it helps. All tasks of a batch are refined
+together, one class after the other. Greedy search tries the whole pool for every image; short lists find about the same
+sets in a tenth of the time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     import torch
 
 N_ROUNDS = 3  # swaps per class; more change little, on clustered and on real features
-SHORT_LIST = 8  # images of the pool that are tried per class and round
+SHORT_LIST = 8  # images of the pool, and of the set, that are tried per class and round
+_RAGGED = 8  # tasks of different shapes that are padded to one
 _LEAST_GAIN = 1e-5  # nats, summed over the queries: below it lies rounding
 
 
@@ -58,27 +59,57 @@ def refine_supports(
     layout = ClassLayout(features, np.unique(tasks.class_ids[tasks.class_ids != PAD]), device)
     layout.require_pool(tasks)
     layout.require_support(tasks)
-    chunk = chunk or _chunk_size(tasks, features.values.shape[1])
     support = tasks.support.copy()
+    done = 0
     with torch.inference_mode():
         squares = (layout.all_values**2).sum(dim=1)
-        for first in range(0, len(tasks), chunk):
-            part = tasks.take(slice(first, first + chunk))
+        for batch in _batches(tasks, features.values.shape[1], chunk):
+            part, ways, slots = _trimmed(tasks.take(batch))
             refined = _Refining(layout, squares, part, 1.0 if objective == "hard" else -1.0, loss, scale)
             for _ in range(n_rounds):
                 if not refined.swap_in_every_class():
                     break
-            support[first : first + len(part)] = refined.support()
-            if progress is not None and progress(first + len(part), len(tasks), f"{objective} support sets") is False:
+            support[np.ix_(batch, ways, slots)] = refined.support()
+            done += len(batch)
+            if progress is not None and progress(done, len(tasks), f"{objective} support sets, swaps") is False:
                 raise Cancelled("The search for support sets was stopped.")
     return Tasks(tasks.class_ids, support, tasks.query, tasks.measures)
+
+
+def _batches(tasks: Tasks, n_dims: int, chunk: int | None, budget: int = 16_000_000) -> list[np.ndarray]:
+    """Tasks that are refined together: few enough that features and trials stay below `budget` numbers.
+
+    Tasks of different shapes go by size, so that small ones are not padded to the largest.
+    """
+    n_used = (tasks.support != PAD).sum(axis=(1, 2))
+    order = np.argsort(n_used, kind="stable")
+    if chunk is None:
+        n_way, n_shot, n_query = *tasks.support.shape[1:], tasks.query[:1].size
+        per_task = n_way * (n_shot + SHORT_LIST) * (n_dims + n_query) + 3 * SHORT_LIST**2 * n_query
+        chunk = max(1, min(256 if np.ptp(n_used) == 0 else _RAGGED, budget // per_task)) if len(tasks) else 1
+    return [order[first : first + chunk] for first in range(0, len(order), chunk)]
+
+
+def _trimmed(tasks: Tasks) -> tuple[Tasks, np.ndarray, np.ndarray]:
+    """The tasks without ways, slots and query places that none of them uses; the ways and slots that are kept."""
+    ways = np.flatnonzero((tasks.class_ids != PAD).any(axis=0))
+    slots = np.flatnonzero((tasks.support != PAD).any(axis=(0, 1)))
+    places = np.flatnonzero((tasks.query != PAD).any(axis=(0, 1)))
+    return (
+        Tasks(tasks.class_ids[:, ways], tasks.support[:, ways][:, :, slots], tasks.query[:, ways][:, :, places]),
+        ways,
+        slots,
+    )
 
 
 class _Refining:
     """A batch of tasks being refined. T tasks, W ways, K shots, M queries, B images of the short list, D dimensions.
 
-    squares are the squared lengths of all features of the layout; rows (T, W, K) are those of the support in it, 0
-    where a slot is not used; active (T,) says which tasks still change.
+    squares       squared lengths of all features of the layout
+    rows          (T, W, K) rows of the support in the layout, 0 where a slot is not used
+    total         (T, W, D) sum of the features of a class's support
+    query_chosen  (T, W, K, M) inner products of the support with the queries
+    active        (T,) which tasks still change
     """
 
     def __init__(
@@ -95,6 +126,11 @@ class _Refining:
         means = layout.pool_means(tasks, self.query, self.query_mask)
         factor = resolve_scale(scale, loss, means, self.way_mask, self.query, self.query_mask)
         self.scale = torch.as_tensor(factor).to(self.query).expand(len(tasks), 1, 1)
+        chosen = self._features(self.rows) * self.slots[..., None]
+        self.total = chosen.sum(dim=2)
+        if loss == "cosine":
+            self.query = normalised(self.query)
+        self.query_chosen = _products(chosen, self.query)
         self.active = np.ones(len(tasks), dtype=bool)
 
     def support(self) -> np.ndarray:
@@ -108,61 +144,65 @@ class _Refining:
         at = torch.from_numpy(np.flatnonzero(self.active)).to(self.layout.device)
         if not len(at):
             return False
-        values = self.layout.all_values
-        rows, slots, query, labels = self.rows[at], self.slots[at], self.query[at], self.labels[at]
+        slots, query, labels = self.slots[at], self.query[at], self.labels[at]
         query_mask, scale, way_mask = self.query_mask[at], self.scale[at], self.way_mask[at]
+        rows, total, query_chosen = self.rows[at], self.total[at], self.query_chosen[at]
         n_shot = slots.sum(dim=2).clamp(min=1)  # (T, W)
-        chosen = values[rows]  # (T, W, K, D)
-        if not bool(slots.all()):
-            chosen = chosen * slots[:, :, :, None]
-        prototypes = chosen.sum(dim=2) / n_shot[:, :, None]
+        prototypes = total / n_shot[:, :, None]
         _, gradient = loss_gradient(prototypes, way_mask, query, query_mask, labels, self.loss, scale, per_class=True)
         listed, in_pool = self._short_list(self.tasks.take(at.cpu().numpy()), gradient, rows, slots)
-        offered = values[listed]  # (T, W, B, D)
-
-        if self.loss == "cosine":
-            query = normalised(query)
-        to_query = query.transpose(1, 2)
-        query_chosen = (chosen.flatten(1, 2) @ to_query).unflatten(1, chosen.shape[1:3])  # (T, W, K, M)
-        query_offered = (offered.flatten(1, 2) @ to_query).unflatten(1, offered.shape[1:3])  # (T, W, B, M)
-        inner = chosen @ chosen.transpose(2, 3)  # (T, W, K, K)
-        across = chosen @ offered.transpose(2, 3)  # (T, W, K, B)
-        own = self.squares[listed]  # (T, W, B)
-        dots, square = query_chosen.sum(dim=2) / n_shot[:, :, None], inner.sum(dim=(2, 3)) / n_shot**2
+        leaving = self._leaving(gradient, rows, slots)  # (T, W, L) slots that may be swapped
+        offered = self._features(listed)  # (T, W, B, D)
+        query_offered = _products(offered, query)  # (T, W, B, M)
+        with_total = (offered @ total[..., None])[..., 0]  # (T, W, B)
+        dots, square = query_chosen.sum(dim=2) / n_shot[:, :, None], (total**2).sum(dim=2) / n_shot**2
         logits = logits_of(dots, square[:, :, None], self.loss, scale)  # (T, W, M)
         logits = logits.masked_fill(~way_mask[:, :, None], -torch.inf)
 
+        every = torch.arange(len(at), device=self.layout.device)[:, None]
         changed = torch.zeros(len(at), dtype=torch.bool, device=self.layout.device)
         for way in range(rows.shape[1]):
+            out = leaving[:, way]  # (T, L)
             k = n_shot[:, way, None, None]
             elsewhere = torch.cat([logits[:, :way], logits[:, way + 1 :]], dim=1).logsumexp(dim=1)  # (T, M)
             of_class = (labels == way) & query_mask
-            # without slot s and with offer b: dots with the queries (T, K, B, M) and squared length (T, K, B)
-            without = query_chosen[:, way].sum(dim=1, keepdim=True) - query_chosen[:, way]
+            # without the image of a slot and with an offered one: dots with the queries (T, L, B, M), squared length
+            without = query_chosen[:, way].sum(dim=1, keepdim=True) - query_chosen[every, way, out]
             dots = (without[:, :, None] + query_offered[:, way][:, None]) / k[..., None]
-            rest = inner[:, way].sum(dim=(1, 2))[:, None] - 2 * inner[:, way].sum(dim=2)
-            rest = rest + inner[:, way].diagonal(dim1=1, dim2=2)
-            with_rest = across[:, way].sum(dim=1, keepdim=True) - across[:, way]
-            square = (rest[:, :, None] + 2 * with_rest + own[:, way][:, None]) / k**2
+            chosen = self._features(rows[every, way, out])  # (T, L, D)
+            rest = (total[:, way] ** 2).sum(dim=1)[:, None] - 2 * (chosen @ total[:, way, :, None])[..., 0]
+            rest = rest + self.squares[rows[every, way, out]]
+            with_rest = with_total[:, way][:, None] - chosen @ offered[:, way].transpose(1, 2)
+            square = (rest[:, :, None] + 2 * with_rest + self.squares[listed[:, way]][:, None]) / k**2
             trial = logits_of(dots, square[..., None], self.loss, scale[..., None])
-
-            def total(mine: torch.Tensor, others: torch.Tensor, true: torch.Tensor) -> torch.Tensor:
-                """Loss of all queries as far as this class's logits go: log-sum-exp of all, minus its own queries'."""
-                return torch.logaddexp(others, mine).masked_fill(~true[1], 0).sum(-1) - (mine * true[0]).sum(-1)
-
-            now = total(logits[:, way], elsewhere, (of_class, query_mask))
-            wide = (of_class[:, None, None], query_mask[:, None, None])
-            gain = self.sign * (total(trial, elsewhere[:, None, None], wide) - now[:, None, None])
-            gain = gain.masked_fill(~(slots[:, way, :, None] & in_pool[:, way, None, :]), -torch.inf)
+            now = _loss_of(logits[:, way], elsewhere, of_class, query_mask)
+            wide = (part[:, None, None] for part in (elsewhere, of_class, query_mask))
+            gain = self.sign * (_loss_of(trial, *wide) - now[:, None, None])
+            gain = gain.masked_fill(~(slots[every, way, out][:, :, None] & in_pool[:, way, None, :]), -torch.inf)
             best, which = gain.flatten(1).max(dim=1)
             task = (best > _LEAST_GAIN).nonzero()[:, 0]
-            slot, offer = which[task] // gain.shape[2], which[task] % gain.shape[2]
+            nth, offer = which[task] // gain.shape[2], which[task] % gain.shape[2]
+            slot = out[task, nth]
             rows[task, way, slot] = listed[task, way, offer]
-            logits[task, way] = trial[task, slot, offer]
+            total[task, way] += offered[task, way, offer] - chosen[task, nth]
+            query_chosen[task, way, slot] = query_offered[task, way, offer]
+            logits[task, way] = trial[task, nth, offer]
             changed[task] = True
-        self.rows[at] = rows
+        self.rows[at], self.total[at], self.query_chosen[at] = rows, total, query_chosen
         self.active[at.cpu().numpy()] = changed.cpu().numpy()
         return bool(changed.any())
+
+    def _leaving(self, gradient: torch.Tensor, rows: torch.Tensor, slots: torch.Tensor) -> torch.Tensor:
+        """Slots (T, W, L) whose images the gradient likes least; all of them where they are few."""
+        import torch
+
+        if rows.shape[2] <= SHORT_LIST:
+            return torch.arange(rows.shape[2], device=rows.device).expand(rows.shape)
+        liked = self.sign * (self._features(rows) @ gradient[..., None])[..., 0]
+        return liked.masked_fill(~slots, torch.inf).topk(SHORT_LIST, dim=2, largest=False).indices
+
+    def _features(self, rows: torch.Tensor) -> torch.Tensor:
+        return self.layout.all_values[rows]
 
     def _short_list(
         self, tasks: Tasks, gradient: torch.Tensor, rows: torch.Tensor, slots: torch.Tensor
@@ -190,10 +230,18 @@ class _Refining:
         return listed, there
 
 
-def _chunk_size(tasks: Tasks, n_dims: int, budget: int = 16_000_000) -> int:
-    """Tasks at a time so that features and trials together stay below `budget` numbers."""
-    if not len(tasks):
-        return 1
-    n_way, n_shot, n_query = *tasks.support.shape[1:], tasks.query[0].size
-    per_task = n_way * (n_shot + SHORT_LIST) * (n_dims + n_query) + 3 * n_shot * SHORT_LIST * n_query
-    return max(1, min(256, budget // per_task))
+def _products(images: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
+    """Inner products (T, W, n, M) of images (T, W, n, D) with the queries (T, M, D)."""
+    return (images.flatten(1, 2) @ query.transpose(1, 2)).unflatten(1, images.shape[1:3])
+
+
+def _loss_of(
+    mine: torch.Tensor, others: torch.Tensor, of_class: torch.Tensor, query_mask: torch.Tensor
+) -> torch.Tensor:
+    """The sum of the queries' losses (...) as far as one class's logits (..., M) have a part in it.
+
+    others is the log-sum-exp of the other classes; of_class says which queries are of this class.
+    """
+    import torch
+
+    return torch.logaddexp(others, mine).masked_fill(~query_mask, 0).sum(-1) - mine.masked_fill(~of_class, 0).sum(-1)

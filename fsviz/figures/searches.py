@@ -133,22 +133,22 @@ def plot_step_sizes(
             font={"color": ACCENT, "size": 13},
             hovertext=f"{near['accuracy'].iloc[0]:.1f}%",
         )
-    figure.update_xaxes(title="size of the gradient step (logarithmic)", type="log", tickvals=_ticks(table["step"]))
+    figure.update_xaxes(title="size of the gradient step (logarithmic)", type="log", dtick=1)
     figure.update_yaxes(title="accuracy (%)", rangemode="tozero")
     figure.update_layout(height=height, margin=MARGIN | {"r": 55}, showlegend=False)
     return figure
 
 
-def plot_number_of_steps(table: pd.DataFrame, height: int = 380) -> go.Figure:
-    """Above: accuracy of hard sets after every number of gradient steps. Below: the loss that the steps climb, that of
+def plot_number_of_steps(table: pd.DataFrame, height: int = 330) -> go.Figure:
+    """Left: accuracy of hard sets after every number of gradient steps. Right: the loss that the steps climb, that of
     the weighted prototypes, and the loss of the images that are then selected."""
-    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.42, 0.58])
+    figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.12)
     curves = (
         (1, "accuracy", "selected sets", meaning("hard"), SYMBOL["hard"], "solid", "%{y:.1f}% right"),
         (2, "selected", "selected sets", meaning("hard"), SYMBOL["hard"], "solid", "a loss of %{y:.2f} nats"),
         (2, "weighted", "weighted prototypes", QUIET, "circle", "dash", "a loss of %{y:.2f} nats"),
     )
-    for row, name, title, colour, symbol, dash, words in curves:
+    for column, name, title, colour, symbol, dash, words in curves:
         known = table.dropna(subset=[name])
         figure.add_scatter(
             x=known["n_steps"],
@@ -156,19 +156,18 @@ def plot_number_of_steps(table: pd.DataFrame, height: int = 380) -> go.Figure:
             error_y={"type": "data", "array": known[f"{name}_ci95"].fillna(0), "thickness": 1.2, "width": 3},
             mode="lines+markers",
             name=title,
-            showlegend=row == 2,
+            showlegend=column == 2,
             line={"color": colour, "width": 2, "dash": dash},
             marker={"symbol": symbol, "size": 8},
             hovertemplate=f"{title} after %{{x}} steps: {words}<extra></extra>",
-            row=row,
-            col=1,
+            row=1,
+            col=column,
         )
-    figure.update_xaxes(dtick=1)
-    figure.update_xaxes(title="gradient steps", row=2, col=1)
-    figure.update_yaxes(title="accuracy (%)", row=1, col=1)
-    figure.update_yaxes(title="query loss (nats)", rangemode="tozero", row=2, col=1)
+    figure.update_xaxes(title="gradient steps", dtick=1, range=[-0.3, table["n_steps"].max() + 0.3])
+    figure.update_yaxes(title="accuracy of the selected sets (%)", row=1, col=1)
+    figure.update_yaxes(title="query loss (nats)", rangemode="tozero", row=1, col=2)
     figure.update_layout(
-        height=height, margin=MARGIN, legend={"orientation": "h", "y": 1.01, "yanchor": "bottom", "x": 0}
+        height=height, margin=MARGIN, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     )
     return figure
 
@@ -237,7 +236,7 @@ def plot_filtered(curve: pd.DataFrame, means: pd.DataFrame, at: float, second: s
         row=1,
         col=2,
     )
-    title = {"n_way": "classes per task", "coarsity": "coarsity (how far apart in meaning)"}[second]
+    title = {"n_way": "classes per task", "coarsity": "coarsity of the classes"}[second]
     figure.update_xaxes(title=title, rangemode="tozero", row=1, col=2)
     figure.update_yaxes(automargin=True, ticklabelstandoff=8, range=[-0.5, len(means) - 0.3], row=1, col=2)
     return figure
@@ -274,7 +273,3 @@ def plot_shares(table: pd.DataFrame, values: Sequence[str], height: int | None =
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
     )
     return figure
-
-
-def _ticks(steps: pd.Series) -> list[float]:
-    return sorted({float(s) for s in steps})

@@ -70,7 +70,7 @@ def _label_places(mean: Mapping[str, float], near: float = 17.0) -> list[tuple[s
     """Where the labels of three means go so that none covers another: name, anchor, level above the curve."""
     low, middle, high = sorted(mean, key=lambda name: mean[name])
     below, above = mean[middle] - mean[low] < near, mean[high] - mean[middle] < near
-    crowded = (below or above) and mean[high] - mean[low] < 2.5 * near  # the middle one leans towards the third
+    crowded = (below or above) and mean[high] - mean[low] < 2.2 * near  # the middle one leans towards the third
     between = {(True, True): "center", (True, False): "left", (False, True): "right"}.get((below, above), "center")
     return [
         (low, "right" if below else "center", 0),

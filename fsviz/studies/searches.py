@@ -397,14 +397,15 @@ def filtered_in_words(found: Filtered) -> str:
         told += f"None of {rare.n_drawn:,} random tasks is as hard (95% interval: at most one in {rare.low:,.0f})."
     if not found.second:
         return told
-    name, what = found.second, {"n_way": "classes per task", "coarsity": "coarsity"}[found.second]
+    name = found.second
     filtered, searched = (f"{by.loc[k, name]:.1f} ± {by.loc[k, f'{name}_ci95']:.1f}" for k in ("filtered", "searched"))
-    told += f" Filtered tasks have {filtered} {what}, searched ones {searched}"
+    told += {
+        "n_way": f" Filtered tasks have {filtered} classes, searched ones {searched}",
+        "coarsity": f" Filtered tasks have a coarsity of {filtered}, searched ones of {searched}",
+    }[name]
     gap = by.loc["filtered", name] - by.loc["searched", name]
     apart = abs(gap) > math.hypot(by.loc["filtered", f"{name}_ci95"], by.loc["searched", f"{name}_ci95"])
     if apart and (gap > 0) == (name == "n_way"):
-        told += {"n_way": ": filtering picks tasks of many classes", "coarsity": ": filtering picks close classes"}[
-            name
-        ]
-        told += ", the search needs none of that"
+        picked = {"n_way": "tasks of many classes", "coarsity": "classes that are close in meaning"}[name]
+        told += f": filtering picks {picked}, the search has no need of them"
     return told + "."

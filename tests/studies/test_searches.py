@@ -156,7 +156,7 @@ def test_filtering_keeps_the_hardest_and_counts_what_is_as_hard(shifted) -> None
     assert found.second == "coarsity" and set(found.means["kind"]) == set(by)
     assert f"of {300:,}" in searches.filtered_in_words(found)
     variable = searches.filtered_tasks({**SPEC, "n_random": 100, "sampler": "variable"})
-    assert variable.second == "n_way" and "classes per task" in searches.filtered_in_words(variable)
+    assert variable.second == "n_way" and "classes, searched ones" in searches.filtered_in_words(variable)
     with pytest.raises(BadInput, match="n_random"):
         searches.filtered_tasks({**SPEC, "n_random": 3})
 
@@ -225,3 +225,10 @@ def test_commands_ask_the_same_of_the_same_tasks(shifted) -> None:
     args = build_parser().parse_args(shlex.split(support_sets.command(spec, "searches"))[3:])
     said = {s.name: getattr(args, s.name) for s in args.settings if getattr(args, s.name) is not None}
     assert said == {"n_sweeps": 2, "loss": "plain"} and args.n_tasks == 12
+    spec = support_sets.checked_spec({**SPEC, "search": "refined"})
+    own = {"filtered": ["--n-random", "500"], "restricted": ["--attribute", "a b", "--value", "c"], "steps": []}
+    for name, more in own.items():
+        asked = {**spec, "search": "fastdiffsel"} if name == "steps" else spec
+        args = build_parser().parse_args(shlex.split(support_sets.command(asked, name, more))[3:])
+        assert args.command == name and args.dataset == "shifted"
+    assert build_parser().parse_args(["filtered", "demo", "--n-random", "500"]).n_random == 500

@@ -105,6 +105,12 @@ def test_a_long_search_offers_a_run_and_shows_a_preview(open_page) -> None:
     assert any(button.label == "Start the run" for button in page.button)
     assert any("preview" in text.value for text in page.markdown)
     assert len(page.metric) >= 4
+    page.select_slider(key="n_tasks").set_value(50)
+    page.selectbox(key="search").set_value("refined").run()
+    assert not any(button.label == "Start the run" for button in page.button)
+    page.selectbox(key="sampler").set_value("variable").run()  # large tasks take longer
+    assert_fine(page)
+    assert any(button.label == "Start the run" for button in page.button)
 
 
 def test_a_run_recorded_under_the_earlier_name_is_shown(open_page) -> None:

@@ -75,13 +75,13 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     problems = table[table["problem"] != ""]
     for _, row in problems.iterrows():
         st.caption(f"⬜ {plain(row['attribute'])}: {plain(row['problem'])}")
-    _restrict(dataset, found, spec, table.sort_values("cost", ascending=False)["attribute"].tolist())
+    _restrict(dataset, spec, table.sort_values("cost", ascending=False)["attribute"].tolist())
     possible = table.loc[table["problem"] == "", "attribute"].tolist()
     if possible:
         _curate(dataset, spec, table.set_index("attribute"), possible)
 
 
-def _restrict(dataset: Dataset, found: SupportSets, spec: dict[str, Any], attributes: list[str]) -> None:
+def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> None:
     """Queries of chosen values of one attribute, then searched; the costliest attribute comes first."""
     st.subheader("Which supports does the search choose for queries of one kind?", anchor=False)
     left, right = st.columns([1, 3])
@@ -125,7 +125,7 @@ def _restrict(dataset: Dataset, found: SupportSets, spec: dict[str, Any], attrib
         "appendix L of the paper."
     )
     own = ["--attribute", attribute, *(word for value in values for word in ("--value", value))]
-    st.code(study.command(found.spec | {"search": search}, "restricted", own), language="bash", wrap_lines=True)
+    st.code(study.command({**spec, "search": search}, "restricted", own), language="bash", wrap_lines=True)
 
 
 def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possible: list[str]) -> None:

@@ -20,6 +20,7 @@ from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.shell import plain
 
 AT_ONCE = 500  # tasks that FastDiffSel searches while the page waits; more run in the background
+REFINED = 40_000  # images of tasks that are refined while the page waits
 PREVIEW = 200
 
 
@@ -29,6 +30,8 @@ def find(spec: dict[str, Any]) -> SupportSets | None:
     None where a visitor of a shared server asks for more than may be computed for them.
     """
     at_once = min(AT_ONCE, access.limit("tasks"))
+    if spec["search"] == "refined":
+        at_once = min(at_once, REFINED // draw.most_images(spec))
     if not access.fits(int(min(spec["n_tasks"], at_once)), _n_images(spec, at_once)):
         return None
     if spec["search"] != "greedy" and spec["n_tasks"] <= at_once:

@@ -48,22 +48,22 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "hard, equal start": equal["hard"],
         "easy, equal start": equal["easy"],
     }
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.plotly_chart(figures.plot_step_sizes(table, reference, chosen), key="step_sizes")
-        st.caption(
-            f"{spec['n_tasks']:,} tasks. Every pool image has a selection weight that starts random; one gradient "
-            "step moves it, and the heaviest images become the support set. A tiny step keeps the random order, so "
-            "accuracy is that of random supports; a large one follows the gradient alone. Dotted: from equal "
-            "weights, where any step picks the same images and no step size is needed (the default here)."
-        )
-    with right:
-        several = compute_with_bar(searches.by_number_of_steps, spec, "Trying numbers of steps")
-        st.plotly_chart(figures.plot_number_of_steps(several), key="n_steps_plot")
-        st.caption(
-            f"Hard supports of the same {spec['n_tasks']:,} tasks after one step and more, from equal weights; means "
-            "with 95% intervals over tasks of these images. The steps climb the loss of the weighted prototypes: means "
-            "of all pool images, by their weights. The images that are then selected have a loss of their own. "
-            f"{plain(searches.steps_in_words(several))} The paper finds the hardest tasks after one step, because "
-            "the weights are sparse once projected."
-        )
+    st.plotly_chart(figures.plot_step_sizes(table, reference, chosen), key="step_sizes")
+    st.caption(
+        f"{spec['n_tasks']:,} tasks. Every pool image has a selection weight that starts random; one gradient "
+        "step moves it, and the heaviest images become the support set. A tiny step keeps the random order, so "
+        "accuracy is that of random supports; a large one follows the gradient alone. Dotted: from equal "
+        "weights, where any step picks the same images and no step size is needed (the default here). Means with 95% "
+        "intervals over tasks of these images."
+    )
+    st.subheader("And how often?", anchor=False)
+    several = compute_with_bar(searches.by_number_of_steps, spec, "Trying numbers of steps")
+    st.plotly_chart(figures.plot_number_of_steps(several), key="n_steps_plot")
+    st.caption(
+        f"Hard supports of the same {spec['n_tasks']:,} tasks after one step and more, from equal weights; means "
+        "with 95% intervals over tasks of these images. The steps climb the loss of the weighted prototypes: means "
+        "of all pool images, by their weights (appendix K of the paper). The images that are then selected have a loss "
+        f"of their own. {plain(searches.steps_in_words(several))} The paper finds the hardest tasks after one step, "
+        "and gives as the reason that the weights are sparse once projected."
+    )
+    st.code(study.command({**spec, "search": "fastdiffsel"}, "steps"), language="bash", wrap_lines=True)
