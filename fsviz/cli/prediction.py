@@ -71,9 +71,9 @@ def _show_correlations(result: dict[str, Any]) -> str:
 
 
 def _show_cells(result: dict[str, Any]) -> str:
-    from fsviz.difficulty.measures import title
+    from fsviz.difficulty.measures import MEASURES, title
 
-    names = {name: title(name) for row in result["cells"] for name in row["correlations"]}
+    names = {name: title(name) for name in MEASURES if name in result["cells"][0]["correlations"]}
     what = study.outcome_name(result)
     rows = [
         {"value": row["value"], what: row["outcome"], "best eigenvalue": row.get("best")}

@@ -29,7 +29,10 @@ from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
 from fsviz.settings import N_SHOT, Setting, Value, words
 from fsviz.studies import draw, frozen
 from fsviz.studies import evaluate as evaluation_study
+from fsviz.studies.labelling import POLICIES
 from fsviz.workspace import home
+
+__all__ = ["POLICIES", "Measured"]
 
 VERSION = 1
 SETTING = Setting(
@@ -482,9 +485,8 @@ def collect(
 
 
 def _chunk_size(cell: Cell) -> int:
-    spec = cell.spec
-    n_query = spec.get("n_asked", spec["n_query"])
-    per_task = spec["n_way"] * (spec["n_shot"] + n_query) * (4 if spec["question"] == "labelling" else 1)
+    """Tasks of a chunk; labelling learns every task many times."""
+    per_task = draw.most_images(cell.spec) * (4 if cell.spec["question"] == "labelling" else 1)
     return int(np.clip(_CHUNK_IMAGES // per_task, 1, 200))
 
 
@@ -508,6 +510,46 @@ def correlations(found: Measured) -> dict[str, dict[str, Any]]:
             "why": "" if known else undefined(name, found.spec),
         }
     return result
+
+
+def best_measure(found: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any]] | None:
+    """The measure with the strongest correlation in the direction it should have, of those that `correlations` gave."""
+    known = {name: -_hardness(name) * row["pearson"] for name, row in found.items() if row["pearson"] is not None}
+    if not known:
+        return None
+    name = max(known, key=known.get)
+    return name, found[name]
+
+
+def mean_outcome(found: Measured) -> tuple[float, float]:
+    """Mean outcome and the half-width of its 95% interval over tasks of these images (0 for one task)."""
+    mean, half = mean_and_ci95(found.outcome)
+    return float(mean), float(np.nan_to_num(half))
+
+
+def fitted_line(x: np.ndarray, y: np.ndarray) -> tuple[list[float], list[float]] | None:
+    """The two ends of the straight line with the least squared error; None where x does not vary."""
+    both = np.isfinite(x) & np.isfinite(y)
+    if both.sum() < 3 or np.ptp(x[both]) == 0:
+        return None
+    slope, start = np.polyfit(x[both], y[both], 1)
+    ends = [float(x[both].min()), float(x[both].max())]
+    return ends, [float(slope * end + start) for end in ends]
+
+
+def ease_rank(found: Measured, name: str) -> np.ndarray:
+    """Rank (T,) of every task by a measure, 1 being the easiest."""
+    order = np.argsort(_hardness(name) * found.measures[name], kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(1, len(order) + 1)
+    return rank
+
+
+def said_of(found: Measured, task: int) -> dict[str, np.ndarray]:
+    """What was said of the queries of one task (W, Q), see `predictions`."""
+    one = found.tasks.take(slice(task, task + 1))
+    said = predictions(found.spec, one, _features_of(found.spec["dataset"], found.spec["backbone"]))
+    return {name: values[0] for name, values in said.items()}
 
 
 def prediction_error(found: Measured) -> dict[str, float | None]:
@@ -580,8 +622,13 @@ def confusion_table(found: Measured, name: str, hard_below: float, threshold: fl
     return np.array([[np.sum(r & c) for c in (called, ~called)] for r in (hard, ~hard)])
 
 
+def harder_above(name: str) -> bool:
+    """Whether a higher value of a measure means a harder task."""
+    return MEASURES[name].direction == "harder"
+
+
 def _hardness(name: str) -> int:
-    return 1 if MEASURES[name].direction == "harder" else -1
+    return 1 if harder_above(name) else -1
 
 
 def _area_half_width(area: float, n_hard: int, n_easy: int) -> float:

@@ -13,9 +13,9 @@ MEASURE = Measure(
     what="For every class the mean cosine among its support images, less the mean cosine with those of the class that "
     "is nearest to it; then the mean over classes. It is high where every class keeps to itself (with one shot the "
     "similarity within a class counts as 1).",
-    formula=r"\frac{1}{N} \sum_{c} \Big( \frac{2}{K(K-1)} \sum_{i < j \in c} \cos(f_i, f_j)"
-    r" - \max_{d \neq c} \frac{1}{K^2} \sum_{i \in c, j \in d} \cos(f_i, f_j) \Big)",
-    symbols="N: classes of the task; K: support images per class; f_i: features of image i; c, d: classes",
+    formula=r"\frac{1}{N} \sum_{c} \Big( s(c, c) - \max_{d \neq c} s(c, d) \Big)",
+    symbols="N: classes of the task; c, d: its classes; s: the mean cosine of support images of two classes, over "
+    "pairs of different images",
     direction="easier",
     needs=("support",),
     paper="Bontonou et al. 2020",

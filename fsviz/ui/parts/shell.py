@@ -86,6 +86,14 @@ PAGES: tuple[Page, ...] = (
         ("features",),
     ),
     Page(
+        "pages/8_Prediction.py",
+        "Prediction",
+        "🔮",
+        "Can the accuracy be known without labels?",
+        "Set what can be measured before queries have labels against what a classifier then gets right.",
+        ("features",),
+    ),
+    Page(
         "pages/7_Add_images.py",
         "Add images",
         "➕",

@@ -1,0 +1,294 @@
+"""Figures of predicted accuracy: measures against outcome, correlations, ROC curves, the spread by cause, labelling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
+from fsviz.text import drawn
+
+MARGIN = {"l": 0, "r": 10, "t": 24, "b": 0}
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
+
+
+def plot_scatter(
+    x: np.ndarray,
+    y: np.ndarray,
+    line: tuple[Sequence[float], Sequence[float]] | None,
+    x_title: str,
+    y_title: str,
+    chosen: int | None = None,
+    tasks: np.ndarray | None = None,
+    diagonal: bool = False,
+    height: int = 430,
+) -> go.Figure:
+    """One point per task: a measure against the outcome in percent, and the straight line through them.
+
+    tasks     (n,) numbers of the tasks, what a click hands out; chosen is one of them
+    diagonal  whether x is a prediction of y: the line where it is right is drawn
+    """
+    tasks = np.arange(len(x)) if tasks is None else tasks
+    figure = go.Figure()
+    if diagonal:
+        low, high = float(min(x.min(), y.min())), float(max(x.max(), y.max()))
+        figure.add_scatter(
+            x=[low, high],
+            y=[low, high],
+            mode="lines",
+            line={"color": QUIET, "dash": "dot", "width": 1.5},
+            hoverinfo="skip",
+        )
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="markers",
+        customdata=tasks,
+        marker={"size": 8, "color": ACCENT, "opacity": 0.5, "line": {"width": 0}},
+        selected={"marker": {"opacity": 0.5}},
+        unselected={"marker": {"opacity": 0.5}},
+        hovertemplate="task %{customdata}: %{y:.1f} % at %{x:.3g}<extra></extra>",
+    )
+    if line is not None:
+        figure.add_scatter(x=line[0], y=line[1], mode="lines", line={"color": QUIET, "width": 2.5}, hoverinfo="skip")
+    at = np.flatnonzero(tasks == chosen) if chosen is not None else []
+    if len(at):
+        figure.add_scatter(
+            x=x[at],
+            y=y[at],
+            mode="markers+text",
+            text=[f"task {chosen}"],
+            textposition="top center",
+            marker={"size": 15, "color": "rgba(0,0,0,0)", "line": {"width": 3, "color": meaning("hard")}},
+            hoverinfo="skip",
+            cliponaxis=False,
+        )
+    figure.update_xaxes(title=drawn(x_title))
+    figure.update_yaxes(title=drawn(y_title))
+    figure.update_layout(height=height, showlegend=False, margin=MARGIN, hovermode="closest")
+    return figure
+
+
+def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: int | None = None) -> go.Figure:
+    """A bar per measure: its correlation with the outcome, right where it is in the direction that was expected.
+
+    rows  title, value, low, high (turned so that expected is positive), shown (the correlation as it is), why
+    """
+    rows = sorted(rows, key=lambda row: -np.inf if row["value"] is None else row["value"])
+    names = [drawn(row["title"]) for row in rows]
+    known = [row["value"] is not None for row in rows]
+    values = np.array([row["value"] if k else 0.0 for row, k in zip(rows, known, strict=True)])
+    low, high = (
+        np.array([row[end] if k and row[end] is not None else v for row, k, v in zip(rows, known, values, strict=True)])
+        for end in ("low", "high")
+    )
+    best = len(rows) - 1
+    figure = go.Figure(
+        go.Bar(
+            x=values,
+            y=names,
+            orientation="h",
+            width=0.55,
+            marker_color=[ACCENT if i == best and k else QUIET for i, k in enumerate(known)],
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": high - values,
+                "arrayminus": values - low,
+                "thickness": 1.5,
+                "width": 4,
+            },
+            customdata=[row["shown"] for row in rows],
+            hovertemplate=f"%{{y}}: %{{customdata}} with the {drawn(outcome)}<extra></extra>",
+        )
+    )
+    for row, name, k, v, end in zip(rows, names, known, values, high, strict=True):
+        figure.add_annotation(
+            x=max(end, v, 0),
+            y=name,
+            text=f"{row['shown']}" if k else drawn(row["why"]),
+            showarrow=False,
+            xanchor="left",
+            xshift=6,
+        )
+    figure.add_vline(x=0, line={"color": QUIET, "width": 1})
+    lowest = min(0.0, float(low.min(initial=0)))
+    figure.update_xaxes(
+        title="correlation, in the direction expected", range=[lowest - 0.03, 1.18], tickvals=[0, 0.5, 1]
+    )
+    figure.update_yaxes(automargin=True, ticklabelstandoff=6)
+    figure.update_layout(height=height or 90 + 46 * len(rows), showlegend=False, margin=MARGIN)
+    return figure
+
+
+def plot_curves(
+    curves: Mapping[str, Sequence[tuple[float, float | None, float | None, float | None]]],
+    x_title: str,
+    y_title: str,
+    percent: bool = False,
+    height: int = 380,
+) -> go.Figure:
+    """A line per name with its 95% band: (x, value, low, high), gaps where there is no value; labelled at its end."""
+    figure = go.Figure()
+    for i, (name, points) in enumerate(curves.items()):
+        colour = SERIES[i % len(SERIES)]
+        x = np.array([p[0] for p in points], dtype=float)
+        y, low, high = (np.array([p[k] for p in points], dtype=float) for k in (1, 2, 3))
+        there = np.isfinite(y)
+        band = there & np.isfinite(low) & np.isfinite(high)
+        if band.sum() > 1:
+            figure.add_scatter(
+                x=np.concatenate([x[band], x[band][::-1]]),
+                y=np.concatenate([high[band], low[band][::-1]]),
+                mode="lines",
+                fill="toself",
+                fillcolor=_faint(colour),
+                line={"width": 0},
+                hoverinfo="skip",
+                showlegend=False,
+            )
+        unit = " %" if percent else ""
+        figure.add_scatter(
+            x=x[there],
+            y=y[there],
+            mode="lines+markers",
+            name=drawn(name),
+            line={"color": colour, "width": 2.5},
+            marker={"symbol": _SYMBOLS[i % len(_SYMBOLS)], "size": 8},
+            customdata=np.stack([np.nan_to_num(low[there]), np.nan_to_num(high[there])], axis=1),
+            hovertemplate=f"{drawn(name)} at %{{x:g}}: %{{y:.2f}}{unit} (%{{customdata[0]:.2f}} to "
+            f"%{{customdata[1]:.2f}})<extra></extra>",
+        )
+    figure.update_xaxes(title=drawn(x_title))
+    figure.update_yaxes(title=drawn(y_title))
+    figure.update_layout(
+        height=height,
+        showlegend=len(curves) > 1,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        margin={**MARGIN, "t": 50 if len(curves) > 1 else 24},
+    )
+    return figure
+
+
+def plot_roc(
+    fpr: np.ndarray, tpr: np.ndarray, at: tuple[float, float], carried: tuple[float, float] | None, height: int = 400
+) -> go.Figure:
+    """The ROC curve, the threshold on it, and where the same threshold lands on the other half of the classes."""
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[0, 1], y=[0, 1], mode="lines", line={"color": QUIET, "dash": "dot", "width": 1.5}, hoverinfo="skip"
+    )
+    figure.add_scatter(
+        x=fpr,
+        y=tpr,
+        mode="lines",
+        line={"color": ACCENT, "width": 3},
+        hovertemplate="finds %{y:.0%} of the hard tasks, calls %{x:.0%} of the easy ones hard<extra></extra>",
+    )
+    for point, text, symbol, place in (
+        (at, "threshold", "circle", "bottom right"),
+        (carried, "on the other half", "diamond", "top left"),
+    ):
+        if point is not None:
+            figure.add_scatter(
+                x=[point[0]],
+                y=[point[1]],
+                mode="markers+text",
+                text=[text],
+                textposition=place,
+                marker={"size": 13, "color": meaning("hard"), "symbol": symbol},
+                hovertemplate=f"{text}: %{{y:.0%}} of the hard tasks, %{{x:.0%}} of the easy ones<extra></extra>",
+                cliponaxis=False,
+            )
+    figure.update_xaxes(title="easy tasks called hard", range=[-0.02, 1.02], tickformat=".0%")
+    figure.update_yaxes(title="hard tasks called hard", range=[-0.02, 1.02], tickformat=".0%")
+    figure.update_layout(height=height, showlegend=False, margin=MARGIN)
+    return figure
+
+
+def plot_confusion_table(table: np.ndarray, height: int = 300) -> go.Figure:
+    """Tasks hard and easy in truth (rows) and as called (columns): shares of a row, and counts."""
+    share = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
+    rows, columns = ["hard", "easy"], ["called hard", "called easy"]
+    right = np.array([[share[0, 0], -share[0, 1]], [-share[1, 0], share[1, 1]]])
+    figure = go.Figure(
+        go.Heatmap(
+            z=right[::-1],
+            x=columns,
+            y=rows[::-1],
+            text=[[f"{share[i, j]:.0%}<br>{table[i, j]:,} tasks" for j in (0, 1)] for i in (1, 0)],
+            texttemplate="%{text}",
+            textfont={"size": 15},
+            colorscale=[[0, meaning("wrong")], [0.5, "rgba(154,163,174,0.15)"], [1, meaning("right")]],
+            zmin=-1,
+            zmax=1,
+            showscale=False,
+            xgap=4,
+            ygap=4,
+            hoverinfo="skip",
+        )
+    )
+    figure.update_xaxes(side="top", showgrid=False)
+    figure.update_yaxes(title="in truth", showgrid=False)
+    figure.update_layout(height=height, margin={**MARGIN, "t": 30})
+    return figure
+
+
+def plot_spread(rows: Sequence[Mapping[str, Any]], height: int = 250) -> go.Figure:
+    """Standard deviation of the accuracy in points, with its interval: random tasks, fixed shots, fixed classes."""
+    rows = sorted(rows, key=lambda row: row["std"])
+    figure = go.Figure(
+        go.Scatter(
+            x=[100 * row["std"] for row in rows],
+            y=[drawn(row["cause"]) for row in rows],
+            mode="markers+text",
+            text=[f"{100 * row['std']:.1f}" for row in rows],
+            textposition="top center",
+            marker={"size": 12, "color": ACCENT},
+            error_x={"type": "data", "array": [100 * (row["ci95"] or 0) for row in rows], "width": 5, "color": QUIET},
+            hovertemplate="%{y}: standard deviation %{x:.2f} points<extra></extra>",
+            cliponaxis=False,
+        )
+    )
+    figure.update_xaxes(title="standard deviation of the accuracy (points)", rangemode="tozero")
+    figure.update_yaxes(automargin=True, ticklabelstandoff=6)
+    figure.update_layout(height=height, margin=MARGIN)
+    return figure
+
+
+def plot_parts(parts: Sequence[Mapping[str, Any]], height: int = 190) -> go.Figure:
+    """One stacked bar: what share of the variance of the accuracy is due to what."""
+    figure = go.Figure()
+    for part, colour in zip(parts, (meaning("semantic"), meaning("support"), meaning("query")), strict=True):
+        share = 100 * part["share"]
+        figure.add_bar(
+            x=[share],
+            y=[""],
+            orientation="h",
+            name=drawn(part["cause"]),
+            marker_color=colour,
+            text=f"<b>{drawn(part['cause'])}</b><br>{share:.0f} %" if share > 12 else "",
+            textposition="inside",
+            textangle=0,
+            insidetextanchor="middle",
+            textfont={"color": "#FFFFFF", "size": 14},
+            hovertemplate=f"{drawn(part['cause'])}: {share:.0f} % of the variance "
+            f"({100 * part['low']:.0f} to {100 * part['high']:.0f} %)<extra></extra>",
+        )
+    figure.update_xaxes(title="share of the variance of the accuracy (%)", range=[0, 100])
+    figure.update_yaxes(showticklabels=False)
+    figure.update_layout(
+        height=height,
+        barmode="stack",
+        margin={**MARGIN, "t": 40},
+        legend={"orientation": "h", "y": 1.05, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+    )
+    return figure
+
+
+def _faint(colour: str) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.15)"

@@ -1,0 +1,171 @@
+"""The page of predicted accuracy: measures against what came out, task by task, and what follows from it."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from fsviz import features
+from fsviz.difficulty.measures import MEASURES, axis, title
+from fsviz.errors import Missing
+from fsviz.figures import prediction as figures
+from fsviz.records import Dataset
+from fsviz.settings import Setting
+from fsviz.studies import prediction as study
+from fsviz.studies.prediction import Measured
+from fsviz.ui.pages.prediction import explained, hard_or_easy, labelling, results, settings, spread, task, varied
+from fsviz.ui.parts import controls, shell
+from fsviz.ui.parts.shell import plain
+
+MOST_POINTS = 3000
+SECTIONS = ("Task", "Measures", "Hard or easy", "Shots, ways, queries", "Spread by cause", "What to label next")
+
+
+def show(dataset: Dataset) -> None:
+    known = features.available(dataset)
+    if not known:
+        shell.needs(dataset, "features")
+        raise Missing(
+            f"{dataset.title} has no features yet. Make some with "
+            f"'python -m fsviz extract {dataset.name} --backbone efficientnet_lite0'."
+        )
+    spec = settings.pick(dataset, known)
+    found = results.find(spec)
+    if found is None:
+        return
+    _headline(found)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        chosen = _scatter(found)
+    with right:
+        _bars(found)
+    _caption(found)
+    section = st.segmented_control(
+        "Why, and what else?", SECTIONS, default="Task", key="show", bind="query-params", required=True
+    )
+    if section == "Task":
+        task.show(dataset, found, chosen)
+    elif section == "Measures":
+        explained.show(found)
+    elif section == "Hard or easy":
+        hard_or_easy.show(dataset, spec)
+    else:
+        {"Shots, ways, queries": varied, "Spread by cause": spread}.get(str(section), labelling).show(spec)
+    st.divider()
+    st.markdown("**The same from a terminal**")
+    st.code(study.command(spec), language="bash", wrap_lines=True)
+
+
+def _headline(found: Measured) -> None:
+    what = plain(study.outcome_name(found.spec))
+    columns = st.columns(4)
+    best = study.best_measure(results.correlations(found))
+    if best is not None:
+        name, row = best
+        columns[0].metric(
+            "Best measure",
+            plain(title(name)),
+            f"correlation {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
+            delta_color="off",
+            delta_arrow="off",
+            help=f"The measure that follows the {what} best, with the 95% interval over tasks of these images.",
+        )
+    mean, half = study.mean_outcome(found)
+    columns[1].metric(f"Mean {what}", f"{100 * mean:.1f} ± {100 * half:.1f} %", help="95% interval over tasks.")
+    if found.spec["setting"] == "semi":
+        error = study.prediction_error(found)
+        columns[2].metric(
+            "Confidence misses accuracy by",
+            f"{100 * error['error']:.1f} points",
+            f"a constant: {100 * error['constant']:.1f}",
+            delta_color="off",
+            delta_arrow="off",
+            help="Mean absolute difference between the accuracy of a task and the mean confidence of the regression on "
+            f"its queries (± {100 * (error['error_ci95'] or 0):.1f}), beside always saying the mean accuracy of all "
+            "tasks.",
+        )
+    columns[3].metric("Tasks", f"{len(found):,}")
+
+
+def _scatter(found: Measured) -> int:
+    """The scatter of a measure; returns the task that was clicked, else the one with the lowest outcome."""
+    titles = {name: title(name) for name in found.measures}
+    expected = "expected" if found.spec["setting"] == "semi" else ""
+    if expected:
+        titles[expected] = "Mean confidence: the predicted accuracy"
+    best = study.best_measure(results.correlations(found))
+    default = best[0] if best else next(iter(titles))
+    picker = Setting("measure", "Measure", "What stands along the axis.", "choice", default, choices=titles)
+    name = controls.pick(picker, about=str(found.spec["setting"]))
+    values = 100 * found.expected if name == expected else found.measures[name]
+    hardest = int(np.argmin(found.outcome))
+    event = st.session_state.get("scatter")
+    points = event.selection.points if event else []
+    clicked = int(points[0]["customdata"]) if points and "customdata" in points[0] else hardest
+    clicked = clicked if clicked < len(found) else hardest
+    shown = np.flatnonzero(np.isfinite(values))
+    if not len(shown):
+        st.info(
+            f"{plain(titles[name])}: {plain(study.undefined(name, found.spec))}. Choose another measure.", icon="🔍"
+        )
+        return hardest
+    few = shown if len(shown) <= MOST_POINTS else shown[:: -(-len(shown) // MOST_POINTS)]
+    what = plain(study.outcome_name(found.spec))
+    st.plotly_chart(
+        figures.plot_scatter(
+            values[few],
+            100 * found.outcome[few],
+            study.fitted_line(values, 100 * found.outcome),
+            "mean confidence (%)" if name == expected else axis(name),
+            f"{what} (%)",
+            clicked,
+            few,
+            diagonal=name == expected,
+        ),
+        key="scatter",
+        on_select="rerun",
+        selection_mode="points",
+    )
+    return clicked
+
+
+def _bars(found: Measured) -> None:
+    what = plain(study.outcome_name(found.spec))
+    rows = []
+    for name, row in results.correlations(found).items():
+        sign = -1 if MEASURES[name].direction == "harder" else 1
+        ends = sorted(sign * row[end] for end in ("low", "high") if row[end] is not None) or [None, None]
+        rows.append(
+            {
+                "title": title(name),
+                "value": None if row["pearson"] is None else sign * row["pearson"],
+                "low": ends[0],
+                "high": ends[-1],
+                "shown": "" if row["pearson"] is None else f"{row['pearson']:.2f}",
+                "why": row["why"],
+            }
+        )
+    st.markdown(f"**Correlation of every measure with the {what}**")
+    st.plotly_chart(figures.plot_correlations(rows, what), key="correlations")
+
+
+def _caption(found: Measured) -> None:
+    spec = found.spec
+    best = study.best_measure(results.correlations(found))
+    classes = best[1]["classes"] if best else None
+    seen = {
+        "supervised": "Only the labelled support is seen.",
+        "semi": "Support and unlabelled queries are seen; their features are mixed with those of their neighbours.",
+        "unsupervised": "No label is seen: support and query images together are clustered, and the adjusted Rand "
+        "index says how well clusters and classes agree (100 % is perfect, 0 is chance).",
+    }[spec["setting"]]
+    st.caption(
+        f"{len(found):,} {plain(found.tasks.setting)} tasks of split {plain(spec['split'])}, features of "
+        f"{plain(spec['backbone'])}. {seen} Every point is a task: click one to see it below. Pearson's correlations "
+        "with 95% intervals over tasks of these images"
+        + (
+            f"; for other classes, that of the best measure lies between {classes[0]:.2f} and {classes[1]:.2f}."
+            if classes and classes[0] is not None
+            else "."
+        )
+    )

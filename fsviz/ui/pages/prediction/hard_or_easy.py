@@ -1,0 +1,106 @@
+"""A threshold learned on one half of the classes, tried on the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz import datasets
+from fsviz.difficulty.measures import title
+from fsviz.figures import prediction as figures
+from fsviz.records import PAD, Dataset
+from fsviz.settings import Setting
+from fsviz.studies import prediction as study
+from fsviz.studies.prediction import Measured
+from fsviz.ui.pages.prediction import results
+from fsviz.ui.parts.cached import compute_with_bar
+from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.image_wall import Row, Tile, task_rows
+from fsviz.ui.parts.shell import plain
+
+HARD_BELOW = Setting("hard_below", "Hard is an accuracy below (%)", "The paper takes 80 %.", "int", 80, 1, 100, step=1)
+FOUND = Setting(
+    "found",
+    "Hard tasks to be found (%)",
+    "Moves the threshold: it is set where at least this share of the hard tasks of the first half is called hard.",
+    "int",
+    80,
+    1,
+    100,
+    step=1,
+)
+SHOWN_TASKS = 8
+
+
+def show(dataset: Dataset, spec: dict[str, Any]) -> None:
+    st.subheader("Would a threshold have told the hard tasks from the easy ones?", anchor=False)
+    halves = _halves({**spec, "question": "hard"})
+    if halves is None:
+        return
+    first, second = halves
+    columns = st.columns(3)
+    known = {name: title(name) for name, values in first.measures.items() if np.isfinite(values).all()}
+    best = study.best_measure(results.correlations(first))
+    default = best[0] if best and best[0] in known else next(iter(known))
+    name = pick(
+        Setting("by", "Threshold on", "The measure that calls a task hard.", "choice", default, choices=known),
+        columns[0],
+        about=str(spec["setting"]),
+    )
+    # a level that cuts the tasks in two where the paper's would not
+    level = 80 if 0.05 < np.mean(first.outcome < 0.8) < 0.95 else round(100 * float(np.median(first.outcome)))
+    hard_below = pick(HARD_BELOW.but(default=level), columns[1], as_slider=True) / 100
+    curve = study.roc(first, name, hard_below, pick(FOUND, columns[2], as_slider=True) / 100)
+    table = study.confusion_table(second, name, hard_below, curve.value)
+    shares = table[:, 0] / np.maximum(table.sum(axis=1), 1)
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("**On the first half of the classes**")
+        carried = (float(shares[1]), float(shares[0])) if table.sum(axis=1).all() else None
+        st.plotly_chart(figures.plot_roc(curve.fpr, curve.tpr, curve.at, carried), key="roc")
+    with right:
+        st.markdown("**The same threshold on the other half**")
+        st.plotly_chart(figures.plot_confusion_table(table), key="confusion_table")
+        st.caption(
+            f"Called hard is a task whose {plain(title(name)).lower()} is "
+            f"{'at least' if study.harder_above(name) else 'at most'} {curve.value:.3g}. Area under the curve "
+            f"{curve.area:.2f} ({curve.low:.2f} to {curve.high:.2f}, over tasks of these images; 0.5 is chance); "
+            f"{len(first):,} tasks of each half, {np.mean(first.outcome < hard_below):.0%} and "
+            f"{np.mean(second.outcome < hard_below):.0%} of them hard. The halves share no class."
+        )
+    _called(dataset, second, name, hard_below, curve.value)
+
+
+def _halves(spec: dict[str, Any]) -> list[Measured] | None:
+    few = results.at_once(spec)
+    if few is None:
+        return None
+    if few["n_tasks"] == spec["n_tasks"]:
+        return compute_with_bar(study.cells_at_once, few, "Measuring tasks of both halves")
+    run = results.run_of(spec)
+    if run is not None and run.state == "finished":
+        return results.cells_of_run(run.id, datasets.stamp(spec["dataset"]))
+    results.offer(spec, run, f"Below is a preview of {few['n_tasks']:,} tasks per half.", cost=2)
+    return compute_with_bar(study.cells_at_once, few, "Measuring tasks of both halves")
+
+
+def _called(dataset: Dataset, found: Measured, name: str, hard_below: float, threshold: float) -> None:
+    """The tasks of the other half that are called hard, the surest first: one support image per class."""
+    called = np.flatnonzero(study.called_hard(found, name, threshold))
+    if not len(called):
+        st.caption("No task of the other half is called hard at this threshold.")
+        return
+    order = called[np.argsort(-study.ease_rank(found, name)[called], kind="stable")][:SHOWN_TASKS]
+    names = dataset.classes["class_name"].astype(str).to_numpy()
+    rows = []
+    for t in order:
+        hard = bool(found.outcome[t] < hard_below)
+        ways = np.flatnonzero(found.tasks.class_ids[t] != PAD)
+        tiles = [Tile(int(found.tasks.support[t, w, 0]), str(names[found.tasks.class_ids[t, w]])) for w in ways]
+        verdict = "rightly: it is hard" if hard else "wrongly: it is easy"
+        rows.append(Row(f"{100 * found.outcome[t]:.0f} % accuracy", tiles, f"called hard {verdict}"))
+    st.markdown(f"**Called hard: {len(called):,} tasks of the other half, the surest first**")
+    task_rows(dataset, rows, "called_hard", tile_px=72)
+    st.caption("One support image of every class of a task.")

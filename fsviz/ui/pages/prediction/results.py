@@ -1,0 +1,130 @@
+"""What the settings ask for: computed while the page waits, or taken from a run in the background."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from fsviz import datasets, jobs
+from fsviz.studies import draw
+from fsviz.studies import prediction as study
+from fsviz.studies.prediction import Measured
+from fsviz.ui.parts import access
+from fsviz.ui.parts.cached import compute_with_bar, remember
+from fsviz.ui.parts.run_panel import duration
+from fsviz.ui.parts.shell import plain
+
+PREVIEW = 200
+AT_ONCE = 40_000  # images in tasks that are measured while the page waits: a few seconds; more run in the background
+SECONDS = {"supervised": 6e-5, "semi": 1.2e-4, "unsupervised": 1e-4}  # per image of a task, on one ordinary core
+
+
+def find(spec: dict[str, Any]) -> Measured | None:
+    """The measured tasks; a preview while a long run is not started or not finished.
+
+    None where a visitor of a shared server asks for more than may be computed for them.
+    """
+    few = at_once(spec)
+    if few is None:
+        return None
+    if few["n_tasks"] == spec["n_tasks"]:
+        return compute_with_bar(study.measure, spec, "Measuring tasks")
+    run = run_of(spec)
+    if run is not None and run.state == "finished":
+        return cells_of_run(run.id, datasets.stamp(spec["dataset"]))[0]
+    offer(spec, run, f"Below is a preview of {few['n_tasks']:,} tasks.")
+    return compute_with_bar(study.measure, few, "Measuring tasks")
+
+
+def at_once(spec: dict[str, Any], cost: float = 1.0) -> dict[str, Any] | None:
+    """The spec with as many of its tasks as can be computed while the page waits; None where none may be.
+
+    cost  how many times as long as measuring the tasks once it takes
+    """
+    images = draw.most_images(spec)
+    n_tasks = int(max(10, min(spec["n_tasks"], AT_ONCE / cost / images, access.limit("tasks"))))
+    if not access.fits(n_tasks, n_tasks * images):
+        return None
+    return {**spec, "n_tasks": n_tasks}
+
+
+def offer(spec: dict[str, Any], run: jobs.Run | None, otherwise: str, cost: float = 1.0) -> None:
+    """How far the run of these settings is, or a button that starts it; `otherwise` says what is shown meanwhile."""
+    with st.container(border=True):
+        if run is not None and run.active:
+            _live(run.id)
+            return
+        seconds = cost * spec["n_tasks"] * draw.most_images(spec) * SECONDS[spec["setting"]]
+        st.markdown(
+            f"**{spec['n_tasks']:,} tasks run in the background**, for about {duration(seconds)}. {otherwise}"
+            + (f" An earlier run is {plain(run.state)}: {plain(run.message)}." if run is not None else "")
+        )
+        access.deny("run")
+        if not access.may("run"):
+            return
+        key = json.dumps(spec, sort_keys=True)
+        if run is not None and run.resumable and st.button("Go on with it", icon="▶️", key=f"resume {key}"):
+            access.do("run", jobs.resume, run.id)
+            st.rerun()
+        if st.button("Start the run", type="primary", icon="▶️", key=f"start {key}"):
+            access.do("run", jobs.submit, {"study": "prediction", **spec})
+            st.rerun()
+
+
+def run_of(spec: Mapping[str, Any]) -> jobs.Run | None:
+    """The newest run with exactly these settings."""
+    for run in jobs.list_runs("prediction"):
+        if all(run.spec.get(name) == value for name, value in spec.items()):
+            return run
+    return None
+
+
+@st.fragment(run_every=1.0)
+def _live(run_id: str) -> None:
+    """Progress of a run; the page starts over when it ends."""
+    run = jobs.status(run_id)
+    if not run.active:
+        st.rerun()
+    st.progress(run.share_done, text=f"{plain(run.message)} · {run.n_done:,} of {run.n_chunks:,} parts")
+    if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
+        access.do("run", jobs.cancel, run_id)
+        st.rerun()
+
+
+def answer(spec: dict[str, Any], preview: bool, cost: float, words: str) -> dict[str, Any] | None:
+    """What a question's run found, so far where it is under way; without one a preview of fewer tasks, or nothing."""
+    run = run_of(spec)
+    if run is not None and run.state == "finished":
+        return jobs.results(run.id)
+    few = at_once(spec, cost) if preview else None
+    if few is not None and few["n_tasks"] == spec["n_tasks"]:
+        return compute_with_bar(study.answer, few, words)
+    offer(spec, run, f"Below is a preview of {few['n_tasks']:,} tasks." if few else "", cost)
+    if run is not None and run.active and run.summary:
+        return dict(run.summary)
+    return compute_with_bar(study.answer, few, words) if few else None
+
+
+def identity(found: Measured) -> tuple[str, int, str]:
+    """Changes when the tasks do: what stands for them in every cache key."""
+    return json.dumps(dict(found.spec), sort_keys=True), len(found), datasets.stamp(str(found.spec["dataset"]))
+
+
+@remember("Reading the run", 6)
+def cells_of_run(run_id: str, stamp: str) -> list[Measured]:
+    run = jobs.status(run_id)
+    return study.collect({**run.spec, "folder": str(jobs.folder(run_id))}, jobs.chunks(run_id))
+
+
+@remember(hashes={Measured: identity})
+def correlations(found: Measured) -> dict[str, dict[str, Any]]:
+    return study.correlations(found)
+
+
+@remember(hashes={Measured: identity})
+def said_of(found: Measured, task: int) -> dict[str, Any]:
+    """What was said of the queries of one task."""
+    return study.said_of(found, task)

@@ -1,0 +1,43 @@
+"""The sidebar of the page: what is seen of which tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from fsviz.records import Dataset
+from fsviz.sampling import SAMPLERS
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, SEED
+from fsviz.studies import prediction as study
+from fsviz.studies.semantic_sampling import smallest_class
+from fsviz.ui.pages.prediction.results import PREVIEW
+from fsviz.ui.parts import links, shell
+from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_sampler, pick_sampler_settings
+from fsviz.ui.parts.controls import pick as pick_setting
+
+
+def pick(dataset: Dataset, known: list[str]) -> dict[str, Any]:
+    """The checked spec of what the sidebar asks for."""
+    split = shell.pick_split(dataset)
+    with st.sidebar:
+        setting = pick_setting(study.SETTING)
+        backbone = pick_backbone(known, help="The network whose features are measured and classified.")
+        sampler = pick_sampler(dataset, "uniform")
+        places = pairs()
+        n_classes = len(dataset.split_class_ids(split))
+        spec = {"sampler": sampler, **pick_sampler_settings(sampler, n_classes, where=lambda name: next(places))}
+        if SAMPLERS[sampler].deals:
+            links.release("n_shot", "n_query")
+        else:
+            images = smallest_class(dataset, split) or 35
+            shots = min(int(N_SHOT.default), max(1, images // 3))
+            spec["n_shot"] = pick_setting(N_SHOT.but(default=shots), next(places))
+            queries = min(int(study.TASK_DEFAULTS["n_query"]), max(1, images - shots))
+            spec["n_query"] = pick_setting(N_QUERY.but(default=queries), next(places))
+        spec["n_tasks"] = pick_setting(N_TASKS.but(default=PREVIEW))
+        spec |= pick_groups(dataset)
+        with st.expander("Graph and seed"):
+            spec |= {s.name: pick_setting(s) for s in (study.NEIGHBOURS, SEED)}
+    asked = {"dataset": dataset.name, "split": split, "backbone": backbone, "setting": setting, **spec}
+    return study.checked_spec(asked)

@@ -1,0 +1,92 @@
+"""Correlations as one thing varies: shots, ways, queries, neighbours, balance; and the mean outcome behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from fsviz.difficulty.measures import MEASURES, title
+from fsviz.figures import prediction as figures
+from fsviz.settings import Setting
+from fsviz.studies import prediction as study
+from fsviz.ui.pages.prediction import results
+from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.shell import plain
+
+AXES = {
+    "shots": "support images per class (shots)",
+    "ways": "classes per task (ways)",
+    "queries": "queries per class",
+    "neighbours": "neighbours of an image in the graph",
+    "imbalance": "share of the first class among the unlabelled images",
+    "eigenvalues": "classes per task (ways)",
+}
+
+
+def show(spec: dict[str, Any]) -> None:
+    st.subheader("When can the accuracy be told?", anchor=False)
+    choices = {name: study.QUESTION.choices[name] for name in AXES}
+    if spec["setting"] == "supervised":
+        del choices["imbalance"]
+    question = pick(Setting("vary", "Vary", "What differs from point to point.", "choice", "shots", choices=choices))
+    asked = study.checked_spec({**spec, "question": question})
+    found = results.answer(asked, False, len(study.GRIDS[question]), "Measuring tasks")
+    if found is None:
+        st.caption(
+            f"For every value of what is varied {spec['n_tasks']:,} tasks are drawn and measured; choose their number "
+            "at the left. The curves appear here while the run goes on."
+        )
+        return
+    cells = [cell for cell in found["cells"] if cell["n_tasks"] > 3]
+    what = plain(study.outcome_name(found))
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.markdown(f"**Correlation of the measures with the {what}, in the direction expected**")
+        st.plotly_chart(figures.plot_curves(_curves(cells), AXES[question], "correlation"), key=f"curves_{question}")
+    with right:
+        st.markdown(f"**Mean {what} behind every point**")
+        mean = [
+            (
+                cell["value"],
+                100 * cell["outcome"],
+                100 * (cell["outcome"] - (cell["outcome_ci95"] or 0)),
+                100 * (cell["outcome"] + (cell["outcome_ci95"] or 0)),
+            )
+            for cell in cells
+        ]
+        st.plotly_chart(
+            figures.plot_curves({what: mean}, AXES[question], f"mean {what} (%)", percent=True),
+            key=f"mean_{question}",
+        )
+    if question == "eigenvalues":
+        words = [
+            f"{cell['value']:g} ways: eigenvalue {cell['best']:d} ({cell['best_pearson']:.2f}), the N-th "
+            f"{cell['nth_pearson']:.2f}"
+            for cell in cells
+            if cell.get("best") and cell.get("nth_pearson") is not None
+        ]
+        st.markdown("**The eigenvalue that follows the outcome best**  \n" + "  \n".join(words))
+    tasks = sorted({cell["n_tasks"] for cell in cells})
+    st.caption(
+        f"{tasks[0]:,} to {tasks[-1]:,} tasks per point; 95% intervals over tasks of these images. Where a measure has "
+        "no point it is not defined, as the Davies-Bouldin score with one shot."
+        if tasks
+        else "No point is finished yet."
+    )
+
+
+def _curves(cells: list[Mapping[str, Any]]) -> dict[str, list[tuple]]:
+    curves: dict[str, list[tuple]] = {}
+    for cell in cells:
+        for name, row in ((name, cell["correlations"][name]) for name in MEASURES if name in cell["correlations"]):
+            sign = -1 if MEASURES[name].direction == "harder" else 1
+            ends = sorted(sign * row[end] for end in ("low", "high") if row[end] is not None) or [None, None]
+            value = None if row["pearson"] is None else sign * row["pearson"]
+            curves.setdefault(title(name), []).append((cell["value"], value, ends[0], ends[-1]))
+        if cell.get("best_pearson") is not None:
+            ends = sorted((-cell["best_low"], -cell["best_high"])) if cell["best_low"] is not None else [None, None]
+            point = (cell["value"], -cell["best_pearson"], *ends)
+            curves.setdefault("Best eigenvalue", []).append(point)
+    return curves

@@ -1,0 +1,40 @@
+"""The page of predicted accuracy in a real browser, on the demo as it ships."""
+
+from __future__ import annotations
+
+import re
+
+from tests.browser.conftest import settle
+
+
+def open_page(page, app: str, query: str = "") -> None:
+    page.goto(f"{app}/Prediction{query}")
+    settle(page)
+    page.wait_for_selector("text=Best measure")
+    page.wait_for_selector(".js-plotly-plot .scatterlayer .point")
+
+
+def test_the_demo_opens_with_its_scatter_and_a_point_leads_to_its_task(page, app: str) -> None:
+    open_page(page, app, "?n_tasks=100")
+    page.wait_for_selector("text=Lack of confidence")
+    first = page.locator("h3", has_text=re.compile(r"Task \d+: \d+ % accuracy"))
+    first.wait_for()
+    before = first.inner_text()
+    page.wait_for_selector(".row.support .tile img")
+    assert page.locator(".row.support").count() == 5 and page.locator(".row.query").count() == 5
+    assert page.locator(".row.query .tile.wrong").count() > 0
+    page.locator(".js-plotly-plot .scatterlayer .trace").first.locator(".point").nth(7).click(force=True)
+    changed = "before => ![...document.querySelectorAll('h3')].some(h => h.innerText === before)"
+    page.wait_for_function(changed, arg=before)
+    first.wait_for()
+    number = re.search(r"\d+", first.inner_text())[0]
+    page.wait_for_selector(f".js-plotly-plot text:has-text('task {number}')")  # it is marked in the scatter
+
+
+def test_a_run_of_curves_is_started_and_ends_in_the_page(page, app: str) -> None:
+    open_page(page, app, "?n_tasks=50&n_way=2&n_query=4&setting=supervised&show=Shots%2C+ways%2C+queries&vary=ways")
+    page.get_by_role("button", name="Start the run").click()
+    page.wait_for_selector("text=behind every point")
+    page.wait_for_selector("text=50 to 50 tasks per point")
+    page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length >= 4")
+    assert page.locator('[data-testid="stAlertContentError"]').count() == 0

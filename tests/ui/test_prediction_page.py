@@ -1,0 +1,119 @@
+"""The page of predicted accuracy without a browser: settings, sections, runs, and what is not defined."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from fsviz import jobs
+from fsviz.studies import prediction
+from tests.studies.toy_dataset import make_toy, save_toy_features
+
+APP = Path(__file__).resolve().parent.parent.parent / "app.py"
+
+
+@pytest.fixture
+def open_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+
+    def open_it(dataset: str = "toy", **query: str) -> AppTest:
+        page = AppTest.from_file(str(APP), default_timeout=120)
+        page.switch_page("pages/8_Prediction.py")
+        for name, value in {"dataset": dataset, **query}.items():
+            page.query_params[name] = value
+        page.run()
+        assert not page.exception, [e.message for e in page.exception]
+        return page
+
+    return open_it
+
+
+def figure(page: AppTest, which: int) -> dict:
+    return json.loads(page.get("plotly_chart")[which].proto.spec)
+
+
+def texts(page: AppTest) -> str:
+    kinds = (page.caption, page.markdown, page.info, page.error, page.metric, page.subheader)
+    return " ".join(str(element.value) for kind in kinds for element in kind)
+
+
+def assert_no_nan(page: AppTest) -> None:
+    shown = texts(page) + " ".join(chart.proto.spec for chart in page.get("plotly_chart"))
+    assert "nan" not in shown.lower().replace("nanme", ""), shown
+
+
+@pytest.mark.parametrize("setting", ["supervised", "semi", "unsupervised"])
+def test_a_setting_shows_its_scatter_and_all_its_correlations_at_once(open_page, setting: str) -> None:
+    make_toy(noise=2.0)
+    page = open_page(setting=setting, n_tasks="50", n_way="3")
+    assert not page.error, [e.value for e in page.error]
+    points = next(trace for trace in figure(page, 0)["data"] if trace["mode"] == "markers")
+    assert len(points["x"]["bdata"] if isinstance(points["x"], dict) else points["x"]) > 0
+    bars = figure(page, 1)["data"][0]
+    assert len(bars["y"]) == {"supervised": 5, "semi": 6, "unsupervised": 3}[setting]
+    assert "over tasks of these images" in texts(page)
+    assert ("Mean adjusted Rand index" in [m.label for m in page.metric]) == (setting == "unsupervised")
+    assert any(b.startswith("Confidence misses") for b in (m.label for m in page.metric)) == (setting == "semi")
+    assert_no_nan(page)
+
+
+def test_every_section_opens_and_explains(open_page) -> None:
+    make_toy(noise=2.0)
+    asked = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "6"}
+    page = open_page(**asked, show="Measures")
+    assert len(page.latex) == 6 and "the higher, the easier" in texts(page)
+    page = open_page(**asked, show="Hard or easy")
+    assert not page.error, [e.value for e in page.error]
+    assert "The halves share no class." in texts(page) and "Called hard" in texts(page)
+    page.slider(key="found").set_value(100).run()
+    assert not page.exception and page.query_params["found"] == "100"
+    page = open_page(**asked, show="Spread by cause")
+    assert "What the variance is due to" in texts(page)
+    page = open_page(**asked, show="What to label next")
+    assert "against random ones, on the same tasks" in texts(page)
+    assert_no_nan(page)
+
+
+def test_curves_come_from_a_run_of_the_same_settings(open_page) -> None:
+    make_toy(noise=2.0)
+    asked = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "6"}
+    page = open_page(**asked, show="Shots, ways, queries", setting="supervised")
+    assert [button.label for button in page.button] == ["Start the run"]
+    spec = {"dataset": "toy", "backbone": "alpha_net", "split": "test", "setting": "supervised", "question": "shots"}
+    spec |= {name: int(value) for name, value in asked.items()}
+    run = jobs.run_here({"study": "prediction", **prediction.checked_spec(spec)})
+    assert run.state == "finished"
+    page.run()
+    assert len(page.get("plotly_chart")) == 4
+    curves = [trace["name"] for trace in figure(page, 2)["data"] if trace["mode"] == "lines+markers"]
+    assert curves == ["Coarsity", "Training loss", "Similarity", "Davies-Bouldin score", "N-th eigenvalue"]
+    assert_no_nan(page)
+
+
+def test_what_is_not_defined_is_said(open_page) -> None:
+    toy = make_toy(noise=2.0)
+    page = open_page(setting="supervised", n_tasks="50", n_way="3", n_shot="1", measure="davies_bouldin")
+    assert "not defined for 1 shot" in texts(page) + figure(page, -1)["layout"]["annotations"].__repr__()
+    assert_no_nan(page)
+
+    def flatten(values: np.ndarray) -> None:
+        values[:] = 1.0
+
+    save_toy_features(toy, "alpha_net", spoil=flatten)
+    page = open_page(setting="semi", n_tasks="50", n_way="3")
+    assert not page.error, [e.value for e in page.error]
+    assert_no_nan(page)
+
+
+def test_impossible_settings_are_one_sentence(open_page) -> None:
+    make_toy(noise=2.0)
+    page = open_page(n_tasks="50", n_way="3", n_query="60")
+    assert "images with features" in page.error[0].value
+    page = open_page(n_tasks="50", n_way="9", show="Hard or easy")
+    assert "needs at least 18 classes" in page.error[0].value
+    page = open_page("tiered_imagenet")
+    assert "has no features" in page.info[0].value
