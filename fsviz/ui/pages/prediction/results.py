@@ -45,7 +45,8 @@ def at_once(spec: dict[str, Any], cost: float = 1.0) -> dict[str, Any] | None:
     cost  how many times as long as measuring the tasks once it takes
     """
     images = draw.most_images(spec)
-    n_tasks = int(max(10, min(spec["n_tasks"], AT_ONCE / cost / images, access.limit("tasks"))))
+    most = min(AT_ONCE / cost, access.limit("images")) / images
+    n_tasks = int(max(10, min(spec["n_tasks"], most, access.limit("tasks"))))
     if not access.fits(n_tasks, n_tasks * images):
         return None
     return {**spec, "n_tasks": n_tasks}
