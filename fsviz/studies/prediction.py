@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from fsviz import datasets, evaluation, features
-from fsviz.difficulty.measures import MEASURES, Measure
-from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.difficulty.measures import MEASURES, Given, Measure
+from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
 from fsviz.settings import N_SHOT, Setting, Value, words
-from fsviz.studies import draw, frozen
+from fsviz.studies import confusion, draw, frozen
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.labelling import POLICIES
 from fsviz.workspace import home
@@ -82,6 +82,7 @@ VARIES = {"shots": "n_shot", "ways": "n_way", "queries": "n_query", "neighbours"
 HALVES = ("first half", "second half")
 CAUSES = ("random tasks", "fixed classes", "fixed shots")
 _KEPT_EIGENVALUES = 40
+_CONFUSION_SECONDS = 5.0  # that all pairs of a split may take on one core
 _CHUNK_IMAGES = 20_000  # images in the tasks of a chunk: a second or two on one core
 
 
@@ -256,13 +257,35 @@ def draw_cell(spec: Mapping[str, Any], cell: Cell, dataset: Dataset, table: Feat
         asked["split"] = cell.value
     sampler = {name: asked[name] for name in (*TASK_SETTINGS, "backbone") if name in asked and name != "seed"}
     tasks = evaluation_study.sample_testbed(dataset, sampler, asked["seed"], {spec["backbone"]: table}).tasks
-    tasks = draw.with_coarsity(tasks, dataset)
+    tasks = with_confusion(draw.with_coarsity(tasks, dataset), dataset, spec)
     if spec["question"] == "imbalance":
         first, others = _unbalanced(spec, cell.value)
         query = np.full_like(tasks.query, PAD)
         query[:, 0, :first], query[:, 1:, :others] = tasks.query[:, 0, :first], tasks.query[:, 1:, :others]
         tasks = replace(tasks, query=query)
     return tasks
+
+
+def with_confusion(tasks: Tasks, dataset: Dataset, spec: Mapping[str, Any]) -> Tasks:
+    """The tasks with the confusion of their classes, where all pairs of the split take a few seconds."""
+    try:
+        class_ids, confusions = _confusions(
+            spec["dataset"], spec["backbone"], spec["split"], f"{home()} {datasets.stamp(spec['dataset'])}"
+        )
+    except FsvizError:  # too large for now, images that are all the same, classes of few images
+        return tasks
+    given = Given(positions=tasks.positions(class_ids), confusions=confusions)
+    return tasks.with_measure("confusion_sum", MEASURES["confusion_sum"](given))
+
+
+@lru_cache(maxsize=4)
+def _confusions(dataset: str, backbone: str, split: str, stamp: str) -> tuple[np.ndarray, np.ndarray]:
+    """Classes of a split (C,) and how much the backbone mixes up every pair of them (C, C), in bits."""
+    asked = confusion.checked_spec({"dataset": dataset, "backbone": backbone, "split": split})
+    if confusion.seconds(asked) > _CONFUSION_SECONDS:
+        raise Missing("The pairs of classes are too many to be compared along the way.")
+    graph = confusion.class_graph(asked)
+    return graph.rows, np.nan_to_num(graph.weights)
 
 
 def halved(dataset: Dataset, spec: Mapping[str, Any]) -> Dataset:

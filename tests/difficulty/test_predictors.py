@@ -217,3 +217,9 @@ def test_measures_take_plain_features_too(tasks_of_clusters) -> None:
     )
     for name in ("similarity", "lr_confidence", "eigenvalue"):
         np.testing.assert_allclose(MEASURES[name](given), MEASURES[name](view), rtol=1e-4)
+
+
+def test_class_confusion_sums_the_pairs_of_a_task() -> None:
+    pairs = np.array([[0, 0.5, 0.1], [0.5, 0, 0.2], [0.1, 0.2, 0]])
+    given = Given(positions=np.array([[2, 0, 1], [0, 2, PAD]]), confusions=pairs)
+    np.testing.assert_allclose(MEASURES["confusion_sum"](given), [0.8, 0.1])

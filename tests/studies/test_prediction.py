@@ -36,7 +36,7 @@ def test_harder_tasks_are_told_from_easier_ones(toy, setting: str) -> None:
     found = prediction.measure({**SMALL, "setting": setting, "n_tasks": 120})
     result = prediction.correlations(found)
     expected = {
-        "supervised": {"coarsity", "lr_loss", "similarity", "davies_bouldin", "eigenvalue"},
+        "supervised": {"coarsity", "confusion_sum", "lr_loss", "similarity", "davies_bouldin", "eigenvalue"},
         "semi": {"coarsity", "lr_loss", "similarity", "davies_bouldin", "eigenvalue", "lr_confidence"},
         "unsupervised": {"coarsity", "davies_bouldin", "eigenvalue"},
     }[setting]
@@ -44,6 +44,7 @@ def test_harder_tasks_are_told_from_easier_ones(toy, setting: str) -> None:
     best = {"supervised": "lr_loss", "semi": "lr_confidence", "unsupervised": "davies_bouldin"}[setting]
     assert -1 <= result[best]["low"] < result[best]["pearson"] < result[best]["high"] < 0
     assert result["coarsity"]["pearson"] > 0.3
+    assert result["confusion_sum"]["pearson"] < -0.3
     assert finite(result)
 
 
@@ -142,7 +143,7 @@ def test_the_halves_share_no_class_and_a_threshold_carries_over(toy) -> None:
     (hit, _), (false, true) = prediction.confusion_table(second, "lr_confidence", level, curve.value)
     assert hit / 120 > 0 and false + true > 0
     without = prediction.cells_at_once({**SMALL, "question": "hard", "setting": "unsupervised", "n_tasks": 10})[0]
-    assert set(without.measures) == {"coarsity", "davies_bouldin", "eigenvalue"}
+    assert set(without.measures) == {"coarsity", "confusion_sum", "davies_bouldin", "eigenvalue"}
     assert np.isfinite(without.expected).all()  # the outcome is the accuracy of a regression, not the Rand index
     with pytest.raises(BadInput, match=r"needs at least 18 classes\. It has 16"):
         prediction.answer({**SMALL, "question": "hard", "n_way": 9})

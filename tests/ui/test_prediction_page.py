@@ -54,7 +54,7 @@ def test_a_setting_shows_its_scatter_and_all_its_correlations_at_once(open_page,
     points = next(trace for trace in figure(page, 0)["data"] if trace["mode"] == "markers")
     assert len(points["x"]["bdata"] if isinstance(points["x"], dict) else points["x"]) > 0
     bars = figure(page, 1)["data"][0]
-    assert len(bars["y"]) == {"supervised": 5, "semi": 6, "unsupervised": 3}[setting]
+    assert len(bars["y"]) == {"supervised": 6, "semi": 7, "unsupervised": 4}[setting]
     assert "over tasks of these images" in texts(page)
     assert ("Mean adjusted Rand index" in [m.label for m in page.metric]) == (setting == "unsupervised")
     assert any(b.startswith("Confidence misses") for b in (m.label for m in page.metric)) == (setting == "semi")
@@ -65,7 +65,7 @@ def test_every_section_opens_and_explains(open_page) -> None:
     make_toy(noise=2.0)
     asked = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "6"}
     page = open_page(**asked, show="Measures")
-    assert len(page.latex) == 6 and "the higher, the easier" in texts(page)
+    assert len(page.latex) == 7 and "the higher, the easier" in texts(page)
     page = open_page(**asked, show="Hard or easy")
     assert not page.error, [e.value for e in page.error]
     assert "The halves share no class." in texts(page) and "Called hard" in texts(page)
@@ -90,7 +90,14 @@ def test_curves_come_from_a_run_of_the_same_settings(open_page) -> None:
     page.run()
     assert len(page.get("plotly_chart")) == 4
     curves = [trace["name"] for trace in figure(page, 2)["data"] if trace["mode"] == "lines+markers"]
-    assert curves == ["Coarsity", "Training loss", "Similarity", "Davies-Bouldin score", "N-th eigenvalue"]
+    assert curves == [
+        "Coarsity",
+        "Class confusion",
+        "Training loss",
+        "Similarity",
+        "Davies-Bouldin score",
+        "N-th eigenvalue",
+    ]
     assert_no_nan(page)
 
 
