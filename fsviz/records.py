@@ -168,19 +168,27 @@ def remake_features(dataset: str, backbone: str, key: Mapping[str, Any]) -> str:
     return f"extract them again with 'python -m fsviz extract {dataset} --backbone {name}{checkpoint} --again'"
 
 
+_NO_IMAGES = np.zeros((0, 0, 0), np.int64)
+
+
 @dataclass(frozen=True)
 class Tasks:
     """T tasks of one dataset, padded with PAD where ways, shots or queries vary.
 
-    class_ids (T, W); support (T, W, S) and query (T, W, Q) image_ids, or None for tasks of classes only.
+    class_ids (T, W); support (T, W, S) and query (T, W, Q) image_ids; S and Q are 0 for tasks of classes only.
     measures  name -> (T,) difficulty numbers known so far ("coarsity", ...).
     The label of a class inside a task is its column in class_ids.
     """
 
     class_ids: np.ndarray
-    support: np.ndarray | None = None
-    query: np.ndarray | None = None
+    support: np.ndarray = field(default_factory=lambda: _NO_IMAGES)
+    query: np.ndarray = field(default_factory=lambda: _NO_IMAGES)
     measures: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("support", "query"):
+            if getattr(self, name) is _NO_IMAGES:
+                object.__setattr__(self, name, np.zeros((*self.class_ids.shape, 0), np.int64))
 
     def __len__(self) -> int:
         return len(self.class_ids)
@@ -191,7 +199,7 @@ class Tasks:
 
     @property
     def has_images(self) -> bool:
-        return self.support is not None and self.query is not None
+        return self.support.shape[2] > 0 and self.query.shape[2] > 0
 
     @property
     def chance(self) -> float:
@@ -203,7 +211,7 @@ class Tasks:
         """Ways and shots in words: "5-way 1-shot", or "5 to 50-way 1 to 100-shot" where tasks differ."""
         ways = (self.class_ids != PAD).sum(axis=1)
         words = _span(ways, "way")
-        if self.support is None:
+        if not self.support.shape[2]:
             return words
         return f"{words} {_span((self.support != PAD).sum(axis=2)[self.class_ids != PAD], 'shot')}"
 
@@ -211,8 +219,8 @@ class Tasks:
         """The tasks at these positions, in this order."""
         return Tasks(
             self.class_ids[which],
-            None if self.support is None else self.support[which],
-            None if self.query is None else self.query[which],
+            self.support[which],
+            self.query[which],
             {name: np.asarray(values)[which] for name, values in self.measures.items()},
         )
 

@@ -11,11 +11,11 @@ import argparse
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 from fsviz.errors import BadInput, UnknownName
 
-Value = int | float | str | bool
+Value: TypeAlias = Any  # int, float, str or bool: the kind of a setting says which, when the program runs
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Setting:
     brief: str = ""
     spellings: tuple[str, ...] = ()
 
-    def but(self, **changes: object) -> Setting:
+    def but(self, **changes: Any) -> Setting:
         """The same setting with another default, title or narrower limits: what a page or command says of it."""
         return replace(self, **changes)
 
@@ -53,7 +53,7 @@ class Setting:
     def flag(self) -> str:
         return f"--{self.name.replace('_', '-')}"
 
-    def check(self, value: object, of: str = "") -> Value:
+    def check(self, value: Any, of: str = "") -> Value:
         """The value in its own type; an impossible one is refused with the rule. `of` names whose setting it is."""
         what = f"{self.name} of {of}" if of else self.name
         if self.kind == "choice":

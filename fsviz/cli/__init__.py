@@ -19,8 +19,10 @@ from typing import Any, NoReturn
 
 from fsviz.errors import FsvizError
 
-GROUPS = ("app", "datasets", "own_images", "features", "tasks", "evaluation")
-GROUPS += ("support_sets", "confusion", "searches", "prediction", "workspace")
+GROUPS = (
+    *("app", "datasets", "own_images", "features", "tasks", "evaluation"),
+    *("support_sets", "confusion", "searches", "prediction", "workspace"),
+)
 
 
 def add_command(

@@ -63,8 +63,8 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
     }
     run = jobs.run_here(spec, _tell)
     found = jobs.results(run.id)
-    names = ("accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95")
-    names += ("spearman_loss_accuracy", "spearman_ci95", "spearman_over")
+    names = ["accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95"]
+    names += ["spearman_loss_accuracy", "spearman_ci95", "spearman_over"]
     return {name: found[name] for name in names} | {"run": run.id}
 
 

@@ -209,7 +209,8 @@ def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progres
     if first_level not in ("auto", "split", "class"):
         raise BadInput(f"first_level must be auto, split or class. Got {first_level!r}.")
     found: list[tuple[tuple[str, ...], str]] = []
-    others, links, unreadable, loose, closed = [], [], [], [], []
+    others, links, unreadable, loose = [], [], [], []
+    closed: list[str] = []
     for _, parts, entry in _walk(root, closed):
         if not _is_text(entry.path):
             unreadable.append(f"{entry.path.encode('utf-8', 'replace').decode()}: its name is not valid UTF-8")

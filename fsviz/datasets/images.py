@@ -182,7 +182,7 @@ def _pixels(image: Image.Image, path: Path, at_least: int = 0) -> tuple[Image.Im
     try:
         turned = image.getexif().get(ExifTags.Base.Orientation, 1) > 4
         ImageOps.exif_transpose(image, in_place=True)
-        width, height = image.size
+        width, height = map(float, image.size)
         if drafted:
             width, height = drafted[1][3:1:-1] if turned else drafted[1][2:]
         factor = max(1, min(image.size) // (2 * at_least)) if at_least else 1
@@ -220,7 +220,7 @@ def _strip_rgb(image: Image.Image, scale: float, shift: float) -> Image.Image:
 def _grey_range(image: Image.Image) -> tuple[float, float]:
     """Scale and shift to 8 bits of grey of 32 bits: values up to 1, 255 or 65,535 keep their meaning, others are
     stretched."""
-    low, high = image.getextrema()
+    low, high = np.asarray(image.getextrema(), dtype=float).tolist()
     if low >= 0 and high <= 1 and image.mode == "F":
         scale, shift = 255.0, 0.0
     elif low >= 0 and high <= 255:

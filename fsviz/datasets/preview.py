@@ -221,7 +221,7 @@ def _frames(images: pd.DataFrame, glimpses: list[np.ndarray | None]) -> list[Pro
     if not nested.all() or not seen.any():
         return []
     folders = pd.factorize(images["path"].map(os.path.dirname))[0][seen]
-    if not copies.follow_one_another(np.stack([glimpses[i] for i in np.flatnonzero(seen)]), folders):
+    if not copies.follow_one_another(np.stack([glimpse for glimpse in glimpses if glimpse is not None]), folders):
         return []
     names = images["class_name"].unique()
     message = (

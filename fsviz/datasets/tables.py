@@ -318,10 +318,9 @@ def _present(table: pd.DataFrame, root: Path) -> tuple[pd.DataFrame, list[Proble
         problems.append(Problem("listed_twice", message, tuple(items)))
     table = table[~again].copy()
     if table.empty:
-        items = problems[0].items
         raise BadInput(
-            f"None of the files in the table is there; the first is {items[0]}. Paths are taken from {root}: "
-            "give the folder they start from as the images folder (--images)."
+            f"None of the files in the table is there; the first is {problems[0].items[0]}. Paths are taken from "
+            f"{root}: give the folder they start from as the images folder (--images)."
         )
     table["path"] = [os.path.relpath(root / p, root) if os.path.isabs(p) else p for p in table["path"]]
     return table, problems

@@ -9,7 +9,7 @@ is its absolute value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,13 @@ class Attribute:
 
     name: str
     values: tuple[str, ...] = ()
-    codes: np.ndarray | None = None
-    numbers: np.ndarray | None = None
+    codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    numbers: np.ndarray = field(default_factory=lambda: np.zeros(0))
     deviation: float = 1.0
 
     @property
     def is_numeric(self) -> bool:
-        return self.numbers is not None
+        return self.numbers.size > 0
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,7 @@ def read_attribute(dataset: Dataset, name: str) -> Attribute:
     """One attribute of a dataset; numbers with more than two values are numeric, everything else is categorical."""
     if name not in attribute_names(dataset):
         raise UnknownName("attribute", name, attribute_names(dataset), f"Those are the attributes of {dataset.title}.")
+    assert dataset.images is not None  # it has attributes
     column = dataset.images[name]
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column) and column.nunique() > 2:
         numbers = column.to_numpy(dtype=float, na_value=np.nan)

@@ -106,8 +106,8 @@ def find_communities(weights: np.ndarray, n_edges: int | None = None, seed: int 
 
     weights = np.ascontiguousarray(np.nan_to_num(np.asarray(weights, dtype=float), nan=0.0))
     n = len(weights)
-    edges = louvain.heaviest_edges(weights, np.arange(n), n * n if n_edges is None else n_edges)
-    return _by_size(louvain.communities(*edges, np.uint64(seed)))
+    starts, ends, heavy = louvain.heaviest_edges(weights, np.arange(n), n * n if n_edges is None else n_edges)
+    return _by_size(louvain.communities(starts, ends, heavy, np.uint64(seed)))
 
 
 @dataclass(frozen=True)
@@ -330,8 +330,8 @@ def _checked_rows(
 def _compiled(weights: np.ndarray, groups: np.ndarray, n_edges: int, seeds: np.ndarray) -> np.ndarray:
     from fsviz.difficulty import louvain
 
-    edges = louvain.heaviest_edges(weights.astype(np.float64, copy=False), groups, n_edges)
-    return np.stack([louvain.communities(*edges, seed) for seed in seeds])
+    starts, ends, heavy = louvain.heaviest_edges(weights.astype(np.float64, copy=False), groups, n_edges)
+    return np.stack([louvain.communities(starts, ends, heavy, seed) for seed in seeds])
 
 
 def _python_louvain(weights: np.ndarray, groups: np.ndarray, n_edges: int, seeds: np.ndarray) -> np.ndarray:

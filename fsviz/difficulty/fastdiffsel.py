@@ -438,8 +438,8 @@ def _closed_form(layout: ClassLayout, tasks: Tasks, sign: float, loss: str, scal
     query, query_mask, labels = layout.queries(tasks)
     prototypes = layout.pool_means(tasks, query, query_mask)
     way_mask = torch.from_numpy(tasks.class_ids != PAD).to(layout.device)
-    scale = resolve_scale(scale, loss, prototypes, way_mask, query, query_mask)
-    _, gradient = loss_gradient(prototypes, way_mask, query, query_mask, labels, loss, scale, per_class=True)
+    scales = resolve_scale(scale, loss, prototypes, way_mask, query, query_mask)
+    _, gradient = loss_gradient(prototypes, way_mask, query, query_mask, labels, loss, scales, per_class=True)
     support = np.full(tasks.support.shape, PAD, dtype=np.int64)
     for class_id, at in class_entries(tasks):
         key = sign * (gradient[at] @ layout.values(class_id).T)
@@ -481,10 +481,11 @@ def _steps(
 
     query, query_mask, labels = layout.queries(tasks)
     way_mask = torch.from_numpy(tasks.class_ids != PAD).to(layout.device)
-    scale = resolve_scale(scale, loss, layout.pool_means(tasks, query, query_mask), way_mask, query, query_mask)
+    scales = resolve_scale(scale, loss, layout.pool_means(tasks, query, query_mask), way_mask, query, query_mask)
     entries = class_entries(tasks)
     of_sum = query_mask.sum(dim=1) if literal else torch.ones(len(tasks), device=layout.device)
-    weights, moved = _first_weights(layout, tasks, start, seed), {}
+    weights = _first_weights(layout, tasks, start, seed)
+    moved: dict[int, torch.Tensor] = {}
     for nth in range(n_steps):
         if nth:
             weights = _projected(layout, tasks, moved, literal)
@@ -492,7 +493,7 @@ def _steps(
         for class_id, at in entries:
             w = weights[class_id]
             prototypes[at] = (w @ layout.values(class_id)) / w.sum(dim=1, keepdim=True)
-        mean_loss, gradient = loss_gradient(prototypes, way_mask, query, query_mask, labels, loss, scale)
+        mean_loss, gradient = loss_gradient(prototypes, way_mask, query, query_mask, labels, loss, scales)
         if not bool(mean_loss.isfinite().all()):
             raise BadInput(
                 "After a gradient step the selection weights of a class cancel each other, so that its prototype is "
@@ -572,7 +573,7 @@ def class_entries(tasks: Tasks) -> list[tuple[int, tuple[np.ndarray, np.ndarray]
     order = order[flat[order] != PAD]
     classes, first = np.unique(flat[order], return_index=True)
     groups = np.split(order, first[1:])
-    return [(int(c), np.unravel_index(g, tasks.class_ids.shape)) for c, g in zip(classes, groups, strict=True)]
+    return [(int(c), divmod(g, tasks.n_way)) for c, g in zip(classes, groups, strict=True)]
 
 
 def pool_mask(layout: ClassLayout, tasks: Tasks, class_id: int, at: tuple[np.ndarray, np.ndarray]) -> torch.Tensor:

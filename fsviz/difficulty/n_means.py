@@ -21,12 +21,12 @@ def n_means(products: Tensor, mask: Tensor, ways: Tensor) -> Tensor:
     """
     squares = products.diagonal(dim1=1, dim2=2)
     weights = _one_hot(_starts(products, squares, mask, ways.shape[1]), products)  # (T, R, W, V): means, as shares
-    labels = None
-    for _ in range(MOST_ROUNDS):
-        before, (labels, inertia) = labels, _nearest(products, squares, mask, ways, weights)
-        if before is not None and bool((labels == before).all()):
-            break
+    labels, inertia = _nearest(products, squares, mask, ways, weights)
+    for _ in range(MOST_ROUNDS - 1):
         weights = means(labels, mask, ways.shape[1], products.dtype, weights)
+        before, (labels, inertia) = labels, _nearest(products, squares, mask, ways, weights)
+        if bool((labels == before).all()):
+            break
     best = inertia.argmin(1)[:, None, None].expand(-1, 1, labels.shape[2])
     return labels.gather(1, best).squeeze(1)
 

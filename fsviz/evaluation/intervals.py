@@ -88,7 +88,8 @@ def estimate(
     independent = float(done.var(ddof=1)) / n
     if over == "tasks":
         return Estimate(mean, float(np.sqrt(independent)), np.inf)
-    known = ~np.isnan(values).all(axis=(1, 2))
+    assert values is not None and tasks is not None, "intervals over images and classes need the queries"
+    known = np.isfinite(values).any(axis=(1, 2))
     values, tasks = (values, tasks) if known.all() else (values[known], tasks.take(known))
     if over == "images":
         return _estimate(mean, independent, n, _shared_by_images(values, tasks))
@@ -198,8 +199,8 @@ def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
     within = np.bincount(query_class, (value - of_image[query]) ** 2, minlength=n_classes) / np.maximum(repeats, 1)
     whole = np.bincount(query_class, (value - of_class[query_class]) ** 2, minlength=n_classes)
     within = np.where(repeats > 0, within, whole / np.maximum(asked_class - 1, 1))  # no image asked twice: all is noise
-    noise = np.bincount(query, share**2, minlength=n_images) * within[class_of]
-    noise *= 1 - asked / np.maximum(asked_class[class_of], 1)
+    noise: np.ndarray = np.bincount(query, share**2, minlength=n_images) * within[class_of]
+    noise = noise * (1 - asked / np.maximum(asked_class[class_of], 1))
 
     # as a support image: how its tasks go, once the queries' own effects (known from other tasks) are taken off
     others = (asked[query] * of_image[query] - value) / np.maximum(asked[query] - 1, 1)
@@ -215,7 +216,7 @@ def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
     tasks_of_class = np.bincount(tasks.class_ids[tasks.class_ids != PAD], minlength=n_classes)
     spread = np.bincount(support_class, rest**2, minlength=n_classes) / np.maximum(per_class, 1)
     spread *= tasks_of_class / np.maximum(tasks_of_class - 1, 1)
-    noise += (
+    noise = noise + (
         np.bincount(support, scale**2, minlength=n_images)
         * spread[class_of]
         * (1 - held / np.maximum(tasks_of_class[class_of], 1))

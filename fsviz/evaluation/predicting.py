@@ -293,7 +293,7 @@ def _one_per_way(support: Any, mask: np.ndarray) -> np.ndarray:
     if mask[:, :, 0].all():
         return support[:, :, 0].numpy()
     chosen = np.take_along_axis(support.numpy(), mask.argmax(2)[:, :, None, None], axis=2)[:, :, 0]
-    return np.where(mask.any(2)[..., None], chosen, np.nan)
+    return np.where(np.asarray(mask.any(2))[..., None], chosen, np.nan)
 
 
 def _scores(

@@ -169,7 +169,7 @@ def normalised(pixels: np.ndarray, preprocessing: Preprocessing, on: str) -> Ten
     return images.view(n, height, width, channels).permute(0, 3, 1, 2)
 
 
-_Loaded = tuple["nn.Module", str, Preprocessing, str]
+_Loaded = tuple["Any", str, Preprocessing, str]  # the network (nn.Module), its name, how it wants images, a warning
 
 
 def _efficientnet_lite(name: str, checkpoint: str | Path | None) -> _Loaded:
@@ -230,7 +230,7 @@ _LOADERS: dict[str, Callable[[str, Any], _Loaded]] = {
 }
 
 
-def _ready(network: nn.Module, name: str, preprocessing: Preprocessing, warning: str, given: bool, on: str) -> Backbone:
+def _ready(network: Any, name: str, preprocessing: Preprocessing, warning: str, given: bool, on: str) -> Backbone:
     """Frozen, on its device, tried out once to learn its dimensions."""
     import torch
 

@@ -72,7 +72,7 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
             continue
         value = tensors[key].detach().cpu().contiguous()
         whole.update(f"{key}:{value.dtype}:{tuple(value.shape)}".encode())
-        whole.update(value.reshape(-1).view(torch.uint8).numpy())
+        whole.update(value.reshape(-1).view(torch.uint8).numpy().data)
     return whole.hexdigest()
 
 

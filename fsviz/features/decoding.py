@@ -95,9 +95,9 @@ class Decoder:
                         break
                 while ahead:
                     decoded = ahead.popleft().result()
-                    batch = next(following, None)
-                    if batch is not None:
+                    for batch in following:
                         ahead.append(self._submit(_decode_here, batch, preprocessing))
+                        break
                     yield decoded
                     done += 1
                 return

@@ -24,6 +24,11 @@ RESNET12_FILTERS = (64, 160, 320, 640)
 class Conv64F(nn.Module):
     """Four times: 3 x 3 convolution, batch norm, ReLU, 2 x 2 max pooling; then flattened."""
 
+    layer1: nn.Sequential
+    layer2: nn.Sequential
+    layer3: nn.Sequential
+    layer4: nn.Sequential
+
     def __init__(self, filters: int = 64) -> None:
         super().__init__()
         for block in range(1, 5):
@@ -62,6 +67,11 @@ class _PooledBlock(nn.Module):
 class ResNet12(nn.Module):
     """Four pooled blocks, then the mean over positions."""
 
+    layer1: nn.Sequential
+    layer2: nn.Sequential
+    layer3: nn.Sequential
+    layer4: nn.Sequential
+
     def __init__(self, filters: Sequence[int] = RESNET12_FILTERS) -> None:
         super().__init__()
         for block, (inward, outward) in enumerate(zip((3, *filters), filters, strict=False), start=1):
@@ -92,6 +102,11 @@ class _BasicBlock(nn.Module):
 
 class ResNet(nn.Module):
     """A 3 x 3 first convolution, four stages of basic blocks, then the mean over positions."""
+
+    layer1: nn.Sequential
+    layer2: nn.Sequential
+    layer3: nn.Sequential
+    layer4: nn.Sequential
 
     def __init__(self, blocks: Sequence[int], filters: Sequence[int] = (64, 128, 256, 512)) -> None:
         super().__init__()

@@ -81,7 +81,8 @@ class Rows(NamedTuple):
         return np.isfinite(self.values).all(axis=1)
 
     def take(self, rows: np.ndarray) -> Rows:
-        return Rows(*(None if array is None else array[rows] for array in self))
+        labels, images, groups = (None if array is None else array[rows] for array in self[1:])
+        return Rows(self.values[rows], labels, images, groups)
 
 
 def import_features(
@@ -123,6 +124,7 @@ def import_features(
             raise _no_labels(Path(path), len(values))
         found = found.take(whole)
         values, image_ids = found.values, np.arange(len(found.values))
+        assert found.labels is not None  # refused above
         class_names, class_ids, nodes = _classes(found.labels, like, split)
         dataset = _dataset(name, title, Path(path), class_names, class_ids, nodes, like, found)
     key = {
@@ -264,10 +266,10 @@ def _read_parquet(path: Path) -> dict[str, np.ndarray]:
     arrays = {"features": np.stack([np.asarray(row) for row in table["embedding"]])}
     if "class_name" in table:
         arrays["labels"] = table["class_name"].astype(str).to_numpy(dtype=np.str_)
-    for column in (named, next((c for c in table if c.lower() in _GROUPS), None)):
-        if column is not None:
-            whole = pd.api.types.is_integer_dtype(table[column]) and table[column].notna().all()
-            arrays[column] = table[column].to_numpy(np.int64) if whole else _texts(table[column])
+    for extra in (named, next((c for c in table if c.lower() in _GROUPS), None)):
+        if extra is not None:
+            whole = pd.api.types.is_integer_dtype(table[extra]) and table[extra].notna().all()
+            arrays[extra] = table[extra].to_numpy(np.int64) if whole else _texts(table[extra])
     return arrays
 
 
@@ -369,8 +371,7 @@ def _features_and_labels(
             )
         values = next(iter(tables.values()))
     if values.ndim == 3 and given is None:
-        labels = np.repeat(np.arange(values.shape[0]), values.shape[1])
-        return values.reshape(-1, values.shape[2]), labels
+        return values.reshape(-1, values.shape[2]), np.repeat(np.arange(values.shape[0]), values.shape[1])
     labels = given
     if labels is None:
         rows = [by_lower[n] for n in _LABELS if n in by_lower and by_lower[n].shape[:1] == values.shape[:1]]
@@ -386,10 +387,10 @@ def _features_and_labels(
             return values, None
         raise _no_labels(path, len(values))
     labels = labels.reshape(len(labels), -1)[:, 0] if labels.ndim > 1 else labels
-    names = next((by_lower[n] for n in _NAMES if n in by_lower and by_lower[n].dtype.kind in "US"), None)
+    listed = next((by_lower[n] for n in _NAMES if n in by_lower and by_lower[n].dtype.kind in "US"), None)
     whole = labels.dtype.kind in "iu"
-    if names is not None and whole and names is not labels and labels.min() >= 0 and labels.max() < len(names):
-        labels = names.astype(np.str_)[labels]
+    if listed is not None and whole and listed is not labels and labels.min() >= 0 and labels.max() < len(listed):
+        labels = listed.astype(np.str_)[labels]
     return values, labels
 
 
@@ -514,7 +515,8 @@ def _dataset(
     classes["n_images"] = classes["n_images"].astype("Int64")
     classes.index.name = "class_id"
     splits: dict[str, np.ndarray] = {"test": np.arange(len(class_names))}
-    taxonomy, node_names = None, {}
+    taxonomy = None
+    node_names: Mapping[str, str] = {}
     if like is not None and there is not None:
         classes["node"] = like.classes["node"].to_numpy()[there]
         classes["split"] = like.classes["split"].to_numpy()[there]

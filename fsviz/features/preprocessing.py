@@ -29,8 +29,8 @@ class Preprocessing:
     """
 
     size: tuple[int, int]
-    mean: tuple[float, float, float] = IMAGENET_MEAN
-    std: tuple[float, float, float] = IMAGENET_STD
+    mean: tuple[float, ...] = IMAGENET_MEAN
+    std: tuple[float, ...] = IMAGENET_STD
     interpolation: str = "bicubic"
     resize: int = 0
 

@@ -249,7 +249,8 @@ def join(
     facts: Mapping[str, Any],
 ) -> Path:
     """Stores all shards as the finished features. `shards` is called more than once: they are never all in memory."""
-    paths = dataset.images["path"].astype(str).to_numpy() if "path" in dataset.images else None
+    images = dataset.images
+    paths = images["path"].astype(str).to_numpy() if images is not None and "path" in images else None
     image_ids, skipped = [], []
     for shard in shards():
         image_ids.append(shard.image_ids)

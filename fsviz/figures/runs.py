@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -276,7 +277,7 @@ def _spread(curves: Mapping[str, pd.DataFrame], band: bool = False) -> list[tupl
     band  whether the axis also holds the intervals around the lines
     """
     looks = _looks(list(curves))
-    ends = [
+    ends: list[list[Any]] = [
         [name, float(curve["measure"].iloc[-1]), float(curve["accuracy"].iloc[-1]), looks[name][0]]
         for name, curve in curves.items()
         if len(curve)

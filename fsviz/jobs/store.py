@@ -222,7 +222,7 @@ def chunk_indices(path: Path) -> list[int]:
 
 def write_chunk(path: Path, index: int, arrays: Mapping[str, np.ndarray]) -> None:
     with atomic_file(chunk_path(path, index)) as temporary:
-        np.savez(temporary, **{name: np.asarray(values) for name, values in arrays.items()})
+        np.savez(temporary, allow_pickle=False, **{name: np.asarray(values) for name, values in arrays.items()})
 
 
 def damaged_chunks(path: Path) -> list[int]:
@@ -269,13 +269,13 @@ def _read(path: Path) -> Run:
             f"untouched in {path}. Restore the file from a copy, or 'python -m fsviz runs delete {path.name}'."
         )
         return Run(path.name, "?", DAMAGED, {}, 0, _modified(path), error=told)
-    summary, error = known.get("summary"), str(known.get("error", ""))
+    summary, trouble = known.get("summary"), str(known.get("error", ""))
     if state == FINISHED:
         try:
             summary = _json(path / "results.json")
         except (OSError, ValueError) as reason:
             state, summary = INTERRUPTED, None
-            error = (
+            trouble = (
                 f"The results of run {path.name} cannot be read ({reason}). "
                 f"'python -m fsviz runs resume {path.name}' makes them again."
             )
@@ -292,7 +292,7 @@ def _read(path: Path) -> Run:
         ended=_number(known.get("ended")),
         seconds=_number(known.get("seconds")) or 0.0,
         message=str(known.get("message", "")),
-        error=error,
+        error=trouble,
         summary=summary if isinstance(summary, dict) else None,
     )
 

@@ -35,7 +35,7 @@ def adam(
         correction = (1 - BETA_2**step) ** 0.5
         size = lr * correction / (1 - BETA_1**step)
         move(weights, gradient(weights), mean, square, weight_decay, size, EPSILON * correction)
-        if kept is not None:
+        if kept is not None and stops is not None:
             kept = torch.where((stops == step)[:, None, None], weights, kept)
     return weights if kept is None else kept
 
@@ -54,8 +54,8 @@ def _move_in_one_pass(
     weights: Tensor, slope: Tensor, mean: Tensor, square: Tensor, decay: float, size: float, epsilon: float
 ) -> None:
     """_move for float32 on a CPU, where six passes over the arrays would take longer than the gradient itself."""
-    arrays = (array.view(-1).numpy() for array in (weights, slope.contiguous(), mean, square))
-    _move_loop(*arrays, np.float32(decay), np.float32(size), np.float32(epsilon))
+    arrays = [array.view(-1).numpy() for array in (weights, slope.contiguous(), mean, square)]
+    _move_loop(arrays[0], arrays[1], arrays[2], arrays[3], np.float32(decay), np.float32(size), np.float32(epsilon))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -63,8 +63,8 @@ def results_table(results: pd.DataFrame, published: pd.DataFrame | None = None) 
 
 def side_by_side_table(pairs: pd.DataFrame, published: pd.DataFrame | None = None) -> Markup:
     """Methods on semantic and on uniform tasks, as Bennequin et al. (2022) print them; published rows below."""
-    shown = published is not None and len(published) > 0
-    cells, marks = tables.side_by_side(pairs, backbone=shown or None)
+    shown = published if published is not None and len(published) else None
+    cells, marks = tables.side_by_side(pairs, backbone=shown is not None or None)
     groups: list[list[Any]] = []
     for group, _ in cells:
         if groups and groups[-1][0] == group:
@@ -79,8 +79,8 @@ def side_by_side_table(pairs: pd.DataFrame, published: pd.DataFrame | None = Non
         rows=cells.to_numpy().tolist(),
         bold=marks.to_numpy().tolist(),
         rules=(pairs["kind"] != pairs["kind"].shift(fill_value=pairs["kind"].iloc[0])).tolist(),
-        source="; ".join(dict.fromkeys(published["source"])) if shown else "",
-        published=tables.side_by_side(published, backbone=True)[0].to_numpy().tolist() if shown else [],
+        source="; ".join(dict.fromkeys(shown["source"])) if shown is not None else "",
+        published=tables.side_by_side(shown, backbone=True)[0].to_numpy().tolist() if shown is not None else [],
     )
 
 

@@ -246,7 +246,8 @@ def _tasks_of(rows: _Rows, dataset: Dataset, uneven: bool) -> Tasks:
             place = np.arange(int(mask.sum())) - (np.cumsum(counts) - counts)[member[mask]]
             side[at_task[member[mask]], at_way[member[mask]], place] = lines[mask]
             sides.append(side)
-        tasks = Tasks(class_ids, *(np.where(side == PAD, PAD, rows.image_id[side]) for side in sides))
+        support, query = (np.where(side == PAD, PAD, rows.image_id[side]) for side in sides)
+        tasks = Tasks(class_ids, support, query)
     check_tasks(tasks, dataset, rows, np.concatenate(sides, axis=2))
     return tasks
 

@@ -167,7 +167,7 @@ def read_testbed(file: Path | io.BytesIO, start: int = 0, stop: int | None = Non
         shapes = meta["shapes"]
         arrays = {name: found[name].reshape(-1, *shapes[name]) for name in _ARRAYS if name in shapes}
         measures = {name.removeprefix("measure:"): values for name, values in found.items() if ":" in name}
-        tasks = Tasks(arrays["class_ids"], arrays.get("support"), arrays.get("query"), measures)
+        tasks = Tasks(**arrays, measures=measures)
         if any(array.shape[:2] != tasks.class_ids.shape for array in arrays.values()):
             raise ValueError(f"its arrays are of different tasks: {shapes}")
         return Testbed(str(meta["name"]), tasks, dict(meta["recipe"]))
@@ -191,9 +191,8 @@ def _write(file: Path | io.BytesIO, testbed: Testbed) -> None:
     shapes: dict[str, list[int]] = {}
     for name in _ARRAYS:
         values = getattr(tasks, name)
-        if values is None:
+        if name != "class_ids" and not tasks.has_images:
             continue
-        values = np.asarray(values)
         shapes[name] = [int(size) for size in values.shape[1:]]
         offsets = pa.array(np.arange(n + 1, dtype=np.int64) * int(np.prod(shapes[name])))
         columns[name] = pa.LargeListArray.from_arrays(offsets, pa.array(values.reshape(-1).astype(np.int64)))

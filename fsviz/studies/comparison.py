@@ -91,8 +91,9 @@ def lines_of(run_id: str, spec: Mapping[str, Any], chunks: Sequence[Mapping[str,
                 values["top5"],
                 values["loss"],
                 frozen.measures(spec["folder"], evaluate.tasks_file(entry.part)),
-                *(first[which] if first else (None, None)),
-                str(part["recipe"].get("sampler", "")),
+                right=first[which][0] if first else None,
+                tasks=first[which][1] if first else None,
+                sampler=str(part["recipe"].get("sampler", "")),
             )
         )
     return found
@@ -412,7 +413,7 @@ def _difference(line: Line, reference: Line | None, over: str) -> Estimate:
     accuracy, right, tasks = line.accuracy, line.right, line.tasks
     if reference is not None:
         accuracy = np.round(accuracy - reference.accuracy, 9)  # 0.6 - 0.6 computed two ways is a tie
-        if right is not None and reference.right is not None:
+        if right is not None and tasks is not None and reference.right is not None:
             n = min(len(right), len(reference.right))
             right, tasks = right[:n] - reference.right[:n], tasks.take(slice(0, n))
         else:

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import fsviz
 from fsviz import sampling, taxonomy
@@ -232,7 +233,7 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
             f"The sampler {sampler.title!r} needs {' and '.join(lacking)}, and {dataset.title} has none that are "
             f"known here. Use {' or '.join(repr(name) for name in possible_samplers(dataset))}."
         )
-    images = dataset.images
+    images = pd.DataFrame() if dataset.images is None else dataset.images
     return Pool(
         dataset.split_class_ids(recipe.split),
         distances,
@@ -313,7 +314,7 @@ def possible_samplers(dataset: Dataset, distance: str = str(DISTANCE.default)) -
 
 def _offers(dataset: Dataset, distance: str) -> set[sampling.Need]:
     images = dataset.images
-    there = {
+    there: dict[sampling.Need, bool] = {
         "distances": distance in possible_distances(dataset),
         "images": images is not None or dataset.n_images is not None,
         "contexts": images is not None and "context" in images.columns,

@@ -104,7 +104,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _part(testbed: Testbed) -> dict[str, Any]:
     """What a spec says of one frozen testbed."""
     tasks = testbed.tasks
-    shape = {"n_tasks": len(tasks), "n_way": int(tasks.n_way)}
+    shape: dict[str, Any] = {"n_tasks": len(tasks), "n_way": int(tasks.n_way)}
     shape |= {"n_shot": int(tasks.support.shape[2]), "n_query": int(tasks.query.shape[2])}
     shape |= {"setting": tasks.setting, "digest": tasks_digest(tasks)}
     return {"testbed_name": testbed.name, "recipe": dict(testbed.recipe), "tasks": shape}
@@ -413,6 +413,7 @@ def resolve_testbed(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[s
                 f"in {dataset.name!r}. Evaluate it on {testbed.dataset!r}, or draw a testbed from {dataset.name!r}."
             )
     else:
+        assert sampler is not None
         testbed = sample_testbed(dataset, sampler, _seed(spec), tables)
     return Testbed(testbed.name, draw.with_coarsity(testbed.tasks, dataset), testbed.recipe)
 
@@ -657,7 +658,7 @@ def _trial_tasks(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str,
     if spec.get("testbed") is None and spec.get("sampler") is not None:
         n_tasks = _recipe(dataset, spec["sampler"]).n_tasks
         few = {**spec["sampler"], "n_tasks": min(n_tasks, 256)}
-        if "distances" in SAMPLERS[few.get("sampler", SAMPLER.default)].needs:
+        if "distances" in SAMPLERS[str(few.get("sampler", SAMPLER.default))].needs:
             few["sampler"] = "uniform"  # quicker, and as long to classify
         return n_tasks, sample_testbed(dataset, few, 0, tables).tasks
     testbed = resolve_testbed(spec, dataset, tables)

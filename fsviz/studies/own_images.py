@@ -19,6 +19,7 @@ from fsviz.records import Dataset, Progress
 from fsviz.taxonomy import wordnet
 from fsviz.taxonomy.senses import (
     FOLDERS,
+    Taxonomy,
     class_titles,
     describe,
     guess_senses,
@@ -44,6 +45,7 @@ def save(
     upload  the workspace folder that an uploaded archive was unpacked to; its images move into the dataset
     """
     class_names = preview.classes["class_name"].tolist()
+    taxonomy: Taxonomy | None
     if isinstance(edges, str):
         taxonomy = taxonomy_from_folders(class_names)
     elif edges is not None:

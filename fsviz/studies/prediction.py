@@ -259,7 +259,7 @@ def draw_cell(spec: Mapping[str, Any], cell: Cell, dataset: Dataset, table: Feat
     tasks = evaluation_study.sample_testbed(dataset, sampler, asked["seed"], {spec["backbone"]: table}).tasks
     tasks = with_confusion(draw.with_coarsity(tasks, dataset), dataset, spec)
     if spec["question"] == "imbalance":
-        first, others = _unbalanced(spec, cell.value)
+        first, others = _unbalanced(spec, float(cell.value))
         query = np.full_like(tasks.query, PAD)
         query[:, 0, :first], query[:, 1:, :others] = tasks.query[:, 0, :first], tasks.query[:, 1:, :others]
         tasks = replace(tasks, query=query)

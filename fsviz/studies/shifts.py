@@ -47,13 +47,12 @@ def _with_enough_images(spec: Mapping[str, Any], sample: Callable[[int], Drawn])
     Few images share a value of an attribute with many. Raises the last refusal where even one query is too many.
     """
     asked = int(spec["n_query"])
-    refusal = None
-    for n_query in (asked, *(n for n in (5, 3, 2, 1) if n < asked)):
+    for n_query in (asked, *(n for n in (5, 3, 2) if n < asked)):
         try:
             return sample(n_query), n_query
-        except BadInput as error:
-            refusal = error
-    raise refusal
+        except BadInput:
+            continue
+    return sample(1), 1
 
 
 # --- drawn with and without a shift ------------------------------------------------------------------------------
@@ -69,10 +68,12 @@ def curated_tasks(spec: Mapping[str, Any], attribute: str, query_group: str | No
 def _curated(
     spec: Mapping[str, Any], dataset: Dataset, table: Features, attribute: str, query_group: str | None = None
 ) -> curated.CuratedPair:
-    sizes = (spec[name] for name in ("n_way", "n_shot", "n_query", "n_tasks", "seed"))
+    sizes = {name: spec[name] for name in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
     read = attribute_gaps.read_attribute(dataset, attribute)
     classes = dataset.split_class_ids(spec["split"])
-    return curated.sample_curated(read, _image_class_ids(spec, dataset, table), classes, *sizes, query_group)
+    return curated.sample_curated(
+        read, _image_class_ids(spec, dataset, table), classes, **sizes, query_group=query_group
+    )
 
 
 def save_curated(

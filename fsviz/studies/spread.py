@@ -87,11 +87,11 @@ def summary(spec: Mapping[str, Any], accuracies: Sequence[np.ndarray]) -> dict[s
         else:
             whole = len(blocks) // side
             stds = blocks[: whole * side, 0].reshape(whole, side).std(1, ddof=1) if whole else np.full(1, np.nan)
-            mean, half = mean_and_ci95(stds)
+            mean, around = mean_and_ci95(stds)
             row = {
                 "cause": cell.value,
                 "std": float(mean),
-                "ci95": float(half),
+                "ci95": float(around),
                 "std_of_std": float(stds.std(ddof=1)) if whole > 1 else None,
                 "n_sets": whole,
                 "n_tasks": whole * side,

@@ -460,7 +460,9 @@ def _recipe(spec: Mapping[str, Any]) -> draw.Recipe:
 def _search_of(spec: Mapping[str, Any]) -> dict[str, Value]:
     """The settings that had a part in the search: one search has no sweeps, the other no steps."""
     search = spec.get("search")
-    unused = () if search is None else ("start", "step", "n_steps") if search == "greedy" else ("n_sweeps",)
+    unused: tuple[str, ...] = (
+        () if search is None else ("start", "step", "n_steps") if search == "greedy" else ("n_sweeps",)
+    )
     if search in ("fastdiffsel", "refined") and spec["start"] == "ones" and spec["n_steps"] == 1:
         unused += ("step",)
     return {name: spec[name] for name in SEARCH_SETTINGS if name in spec and name not in (*unused, "objective")}

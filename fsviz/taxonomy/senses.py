@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fsviz.errors import BadInput
@@ -128,7 +129,7 @@ def taxonomy_from_edges(edges: pd.DataFrame, class_names: Iterable[str]) -> Taxo
             f"Every class must be in the taxonomy, as a child or a parent. {len(absent)} of {len(nodes)} are not: "
             f"{', '.join(absent[:5])}{', ...' if len(absent) > 5 else ''}. Add a row child,parent for each."
         )
-    dag.span(edges, list(nodes.values()), [1.0] * len(nodes))  # cycles and several roots are refused here, not later
+    dag.span(edges, list(nodes.values()), np.ones(len(nodes)))  # cycles and several roots are refused here
     return Taxonomy(nodes, edges, {node: node for node in every})
 
 

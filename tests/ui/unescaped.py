@@ -168,7 +168,7 @@ class Pages:
                     self._check(where, returned.elts[place] if isinstance(returned, ast.Tuple) else returned)
             case ast.Subscript():
                 yield node.value
-            case ast.Attribute(attr="get"):  # {...}.get as a format_func
+            case ast.Attribute(attr="get" | "__getitem__"):  # {...}.get as a format_func
                 yield node.value
             case ast.Attribute():
                 if not _capital_root(node) and not self._is_safe(module, node.value):

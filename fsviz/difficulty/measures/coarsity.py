@@ -24,7 +24,6 @@ MEASURE = Measure(
 
 
 def measure(given: Given) -> np.ndarray:
-    assert given.distances is not None and given.positions is not None
     return coarsity(given.distances, given.positions)
 
 

@@ -27,6 +27,9 @@ NEEDS: dict[Need, str] = {
 }
 
 
+_LACKING: Any = None  # a measure is called only with what it needs, so it need not ask again
+
+
 @dataclass(frozen=True)
 class Given:
     """What is known of T tasks; a measure takes what it needs, and the rest may be missing.
@@ -40,14 +43,14 @@ class Given:
     settings      of the measures, by name
     """
 
-    positions: np.ndarray | None = None
-    distances: np.ndarray | None = None
-    confusions: np.ndarray | None = None
-    support: torch.Tensor | None = None
-    support_mask: torch.Tensor | None = None
-    query: torch.Tensor | None = None
-    query_mask: torch.Tensor | None = None
-    predictions: Predictions | None = None
+    positions: np.ndarray = _LACKING
+    distances: np.ndarray = _LACKING
+    confusions: np.ndarray = _LACKING
+    support: torch.Tensor = _LACKING
+    support_mask: torch.Tensor = _LACKING
+    query: torch.Tensor = _LACKING
+    query_mask: torch.Tensor = _LACKING
+    predictions: Predictions = _LACKING
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def has(self, need: Need) -> bool:

@@ -79,6 +79,7 @@ def sample_semantic(
 
 
 def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, alpha: float, beta: float) -> Tasks:
+    assert pool.distances is not None  # it is among the needs
     return sample_semantic(pool.distances, pool.class_ids, n_way, n_tasks, alpha, beta, seed)
 
 

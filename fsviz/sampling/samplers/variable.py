@@ -153,6 +153,7 @@ def _draw_task(
 
 
 def _sample(pool: Pool, n_tasks: int, seed: int, **limits: int) -> Tasks:
+    assert pool.image_class_ids is not None  # it is among the needs
     image_ids = np.flatnonzero(pool.image_class_ids != PAD)
     return sample_variable(
         pool.image_class_ids[image_ids],

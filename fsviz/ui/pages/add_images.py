@@ -619,7 +619,7 @@ def _import() -> None:
     replace = st.checkbox("Replace a dataset of the same name", key="features_replace")
     if six.button("Import", type="primary", key="import", disabled=not path, width="stretch"):
         with st.spinner("Reading the features …"):
-            made = access.do(
+            st.session_state["imported"] = access.do(
                 "save",
                 own_images.import_features,
                 name,
@@ -630,9 +630,7 @@ def _import() -> None:
                 backbone=backbone,
                 replace=replace,
             )
-        st.session_state["imported"] = made
-    made = st.session_state.get("imported")
-    if made:
+    if made := st.session_state.get("imported"):
         st.success(
             f"**{plain(made['dataset'])}**: {made['n_images']:,} images of {made['n_classes']:,} classes with "
             f"{made['dims']:,} numbers each, as {plain(made['backbone'])}.",

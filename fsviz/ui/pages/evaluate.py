@@ -321,7 +321,7 @@ def _just_finished() -> None:
         return
     if run.active:
         return
-    if run.state == "finished":
+    if run.state == "finished" and run.summary:
         best = max(run.summary["results"], key=lambda r: r["accuracy"])
         text = (
             f"Run {plain(run.id)} is finished: {plain(best['label'])} is the most accurate, "
@@ -361,7 +361,8 @@ def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
     tasks = testbed.tasks
     if not access.fits(len(tasks), tasks.support.size + tasks.query.size):
         return False
-    lines, answers, waiting, spent = {}, {}, [], 0.0
+    lines: dict[str, comparison.Line] = {}
+    answers, waiting, spent = {}, [], 0.0
     for which, entry in enumerate(evaluate.entries(spec)):
         guess = evaluate.guess_seconds(dataset, entry.backbone, entry.method, entry.parameters, testbed.tasks)
         spent += guess
@@ -431,8 +432,8 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed) 
     curves = comparison.curves(lines, window=max(20, len(testbed.tasks) // 5))
     if curves:
         known = measures.get(comparison.QUARTERS)
-        told = {"axis": known.axis, "measure": known.title.lower()}
-        st.plotly_chart(figures.plot_accuracy_by_measure(curves, height=380, **told), key="look_curves")
+        figure = figures.plot_accuracy_by_measure(curves, axis=known.axis, measure=known.title.lower(), height=380)
+        st.plotly_chart(figure, key="look_curves")
         st.caption(
             f"Rolling mean of accuracy over a fifth of the tasks, sorted by {plain(known.axis)}"
             + (", with its 95% band. " if len(curves) <= 4 else ". ")

@@ -388,8 +388,8 @@ def _big_figure(
     values = main[0].measures[picked]
     edges = np.quantile(values[np.isfinite(values)], [0, 0.25, 0.5, 0.75, 1])
     points = comparison.single_tasks(main[0], picked) if len(main) == 1 else None
-    told = {"axis": measures.axis(picked), "measure": title}
-    st.plotly_chart(figures.plot_accuracy_by_measure(curves, points, list(pairwise(edges)), **told), key="curves")
+    figure = figures.plot_accuracy_by_measure(curves, points, list(pairwise(edges)), measures.axis(picked), title)
+    st.plotly_chart(figure, key="curves")
     others = len(lines) - len(main)
     st.caption(
         f"Rolling mean over {window:,} of {len(values):,} tasks sorted by {plain(title)}"
@@ -473,10 +473,10 @@ def _over_tasks(published: pd.DataFrame | None, over: str) -> pd.DataFrame | Non
 def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
     own = published_benchmarks(first.dataset)
     every = published_benchmarks()
-    options = [NONE, *own, *[pair for pair in every if pair not in own]]
+    options: list[Any] = [NONE, *own, *[pair for pair in every if pair not in own]]
     same = [pair for pair in own if pair[1].startswith(first.setting)]
     near = [pair for pair in every if pair[1].startswith(first.setting) and pair[0] == "better-tieredImageNet"]
-    default = (same or own or near or [NONE])[0]
+    default = [*same, *own, *near, NONE][0]
     labels = {json.dumps(o): "none" if o == NONE else f"{o[0]}, {o[1]}" for o in options}
     picked = st.columns([2, 3])[0].selectbox(
         "Published numbers beside them",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import comb
 from typing import Any
 
@@ -152,7 +153,7 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
         n_way = own.get("n_way", min(5, classes.n))
         recipes = {"uniform": classes.recipe(sampler="uniform", n_way=n_way, **shared), **recipes}
     if classes.distance and controls.pick(COMPARE):
-        second = {"suffix": "_2", "more": " (second)"}
+        second: dict[str, Any] = {"suffix": "_2", "more": " (second)"}
         sampler = controls.pick_sampler(classes.dataset, "semantic", distance, **second)
         alpha = DISTANCES[distance].alpha_most / 2
         own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, alpha=alpha, **second)
@@ -357,9 +358,7 @@ def _browser(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
                 default="chosen" if "chosen" in beds else "uniform",
                 required=True,
                 wrap=True,
-                format_func=lambda n: (
-                    "second setting" if n == "second" else plain(titles.get(n, n).split(",")[0].lower())
-                ),
+                format_func=lambda n: "second setting" if n == "second" else plain(titles[n].split(",")[0].lower()),
                 key="browse",
             )
         bed = beds[name if name in beds else "uniform"]
@@ -375,7 +374,7 @@ def _browser(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
             default=0,
             required=True,
             wrap=True,
-            format_func=lambda i: f"{i + 1:d} · {_number(coarsity[examples[i]])}" if i < len(examples) else "",
+            format_func=lambda i: f"{i + 1:d} · {_number(float(coarsity[examples[i]]))}" if i < len(examples) else "",
             key="example",
         )
     task = examples[which if which is not None and which < len(examples) else 0]
@@ -384,6 +383,7 @@ def _browser(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
 
 def _task(classes: Classes, bed: Testbed, task: int) -> None:
     dataset, distances, graph = classes.dataset, classes.distances, classes.graph
+    assert distances is not None  # the browser is shown only where they are
     class_ids = bed.tasks.class_ids[task]
     class_ids = class_ids[class_ids != PAD]
     positions = np.searchsorted(dataset.split_class_ids(classes.split), class_ids)
@@ -445,7 +445,7 @@ def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
         return
     st.markdown("**Their place in the taxonomy**, from the smallest concept above all of them:")
     st.echarts_chart(
-        taxonomy_figures.plot_task_tree(maps.task_map(graph, positions)),
+        taxonomy_figures.plot_task_tree(maps.task_map(graph, positions.tolist())),
         key="task_tree",
         height=60 + 34 * len(positions),
         alt="Tree of concepts above the classes of the task",
@@ -464,13 +464,13 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
         st.session_state.pop("keep", None)
     which_column, shot_column, query_column, name_column = st.columns([3, 2, 2, 4], vertical_alignment="bottom")
     start = list(beds).index("chosen") if "chosen" in beds else 0
-    which = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.get, key="keep")
+    which = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
     recipe = _with_images(classes, recipes[which], shot_column, query_column)
     name = name_column.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
     has_images = "n_shot" in recipe.settings or SAMPLERS[recipe.sampler].deals
     buttons = st.columns(4)
     access.deny("save")
-    words = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
+    words: dict[str, Any] = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
     if access.may("save") and buttons[0].button("Save testbed", **words):
         try:
             testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
@@ -487,7 +487,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     for column, kind in zip(buttons[1:] if n_images <= access.limit("exported") else (), testbeds.FORMATS):
         column.download_button(
             kind.upper() if kind != "parquet" else "Parquet",
-            lambda kind=kind: _file(classes, recipe, name, kind),
+            partial(_file, classes, recipe, name, kind),
             file_name=f"{name}.{kind}",
             mime=MIME[kind],
             key=f"download_{kind}",

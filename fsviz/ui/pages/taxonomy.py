@@ -278,5 +278,5 @@ def _averaged(block: np.ndarray, names: list[str], size: int) -> tuple[np.ndarra
     starts = np.arange(0, len(names), size)
     sums = np.add.reduceat(np.add.reduceat(block, starts, axis=0), starts, axis=1)
     counts = np.diff(np.append(starts, len(names)))
-    labels = [f"{names[s]} … {names[min(s + size, len(names)) - 1]}" for s in starts]
+    labels = [f"{names[s]} … {names[min(s + size, len(names)) - 1]}" for s in starts.tolist()]
     return sums / np.outer(counts, counts), labels

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import streamlit as st
@@ -39,7 +39,11 @@ def remember(
 
     Answers are shared, not copied: nobody may change them.
     """
-    return st.cache_resource(show_spinner=words, max_entries=most, hash_funcs={Dataset: identity, **(hashes or {})})
+    known: dict[Any, Callable[[Any], Any]] = {Dataset: identity, **(hashes or {})}
+    return cast(
+        Callable[[Function], Function],
+        st.cache_resource(show_spinner=words, max_entries=most, hash_funcs=known),
+    )
 
 
 def compute_with_bar(compute: Callable[..., Answer], spec: Mapping[str, Any], words: str) -> Answer:

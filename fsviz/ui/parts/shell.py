@@ -229,7 +229,8 @@ def needs(dataset: Dataset, *offers: str) -> None:
         if offer in dataset.offers:
             continue
         what, how = OFFERS[offer]
-        step, label, to = how, "Add images", {}
+        step, label = how, "Add images"
+        to: Mapping[str, str] = {}
         if offer == "features" and dataset.has_pixels:
             command = f"python -m fsviz extract {dataset.name} --backbone efficientnet_lite0"
             step = f"Extract them here, or with {text.code(command)}."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from fsviz import features
@@ -106,7 +108,7 @@ def _keep(found: SupportSets) -> None:
             for kind in ("parquet", "csv", "json"):
                 st.download_button(
                     "Parquet" if kind == "parquet" else kind.upper(),
-                    data=lambda kind=kind: study.export_sets(found, str(which), kind),
+                    data=partial(study.export_sets, found, str(which), kind),
                     file_name=f"{testbed.name}.{kind}",
                     key=f"download_{kind}",
                     on_click="ignore",

@@ -44,7 +44,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         key="gaps_by",
         bind="query-params",
         required=True,
-        format_func={"task": "over the whole task", "class": "class by class"}.get,
+        format_func={"task": "over the whole task", "class": "class by class"}.__getitem__,
     )
     st.plotly_chart(figures.plot_gaps(results.gaps(found, dataset, str(by))), key="gaps")
     st.caption(

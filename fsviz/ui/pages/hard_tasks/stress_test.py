@@ -44,7 +44,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             list(offered),
             default=list(offered),
             key="stress_adaptations",
-            format_func=offered.get,
+            format_func=offered.__getitem__,
             wrap=True,
             help="How the classifier learns a task from its support images: means of the classes (prototypes), a "
             "linear layer trained on them (finetuned head), or one that also looks at the unlabelled queries (TIM).",

@@ -92,7 +92,7 @@ def _filtered(dataset: Dataset, found: SupportSets, table: pd.DataFrame) -> tupl
             keep &= np.nan_to_num(gap, nan=-1.0) >= least
     orders = {"hard": "hardest first", "drop": "largest drop first", "easy": "most helped by easy supports first"}
     if not attributes or st.session_state.get(f"gap_in_{dataset.name}", "any attribute") == "any attribute":
-        order = columns[3].selectbox("Order", list(orders), key="task_order", format_func=orders.get)
+        order = columns[3].selectbox("Order", list(orders), key="task_order", format_func=orders.__getitem__)
     else:
         order = "hard"
     kept = table[keep]
@@ -221,6 +221,7 @@ def _enlarge(dataset: Dataset, found: SupportSets, task: int, clicked: Mapping[s
 
 @st.dialog("Image", width="medium")
 def _dialog(dataset: Dataset, found: SupportSets, task: int, image_id: int, where: str) -> None:
+    assert dataset.images is not None  # one of them was clicked
     row = dataset.images.iloc[image_id]
     name = str(dataset.classes["class_name"].iloc[int(row["class_id"])])
     role = "query" if where == "query" else f"{plain(where)} support"
