@@ -135,6 +135,11 @@ def folder(run_id: str) -> Path:
     return store.run_folder(run_id)
 
 
+def spec(run_id: str) -> Any:
+    """The settled spec of a run with its folder, as its study's functions take it."""
+    return {**status(run_id).spec, "folder": str(folder(run_id))}
+
+
 def wait(run_id: str, seconds: float = 600.0, every: float = 0.05) -> Run:
     """Waits until a run is neither queued nor running, or the time is over."""
     end = time.monotonic() + seconds

@@ -55,7 +55,7 @@ class Run:
     id: str
     study: str
     state: str
-    spec: Mapping[str, Any]
+    spec: Any
     n_chunks: int
     created: float
     n_done: int = 0

@@ -66,7 +66,7 @@ class Line:
         return f"{self.run_id}/{self.entry}"
 
 
-def lines_of(run_id: str, spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> list[Line]:
+def lines_of(run_id: str, spec: evaluate.Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> list[Line]:
     """The lines of one run, from its spec (with "folder") and its finished chunks; entries not begun are left out."""
     found = []
     numbers = evaluate.task_numbers(spec, chunks)
@@ -344,7 +344,7 @@ def correlations(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame
 
 
 def confused_pairs(
-    spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]], which: int, dataset: Dataset, n: int = 20
+    spec: evaluate.Settled, chunks: Sequence[Mapping[str, np.ndarray]], which: int, dataset: Dataset, n: int = 20
 ) -> pd.DataFrame:
     """The pairs of classes that one entry confuses most: columns class_id, class_name, taken_for, taken_for_name,
     confused, asked, rate (percent)."""

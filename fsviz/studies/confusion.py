@@ -164,7 +164,7 @@ def possible(dataset: Dataset) -> list[str]:
 
 
 def seen_in_run(
-    spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]], which: int, split: str
+    spec: evaluation_study.Settled, chunks: Sequence[Mapping[str, np.ndarray]], which: int, split: str
 ) -> ClassGraph:
     """The graph of a split's classes by how often entry number `which` of an evaluation took one for the other.
 

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -44,6 +44,42 @@ FIRST_QUERIES = 250_000  # queries from which is told how alike tasks are that s
 NUMBERS = ("accuracy", "top5", "loss", "confidence")  # what is kept of every task
 _CHUNK_SECONDS = 0.7  # what a chunk should take on one ordinary core
 _LARGEST_CHUNK = 2048
+
+
+class Shape(TypedDict):
+    """What a settled spec says of the tasks of one testbed."""
+
+    n_tasks: int
+    n_way: int
+    n_shot: int
+    n_query: int
+    setting: str
+    digest: str
+
+
+class Part(TypedDict):
+    """What a settled spec says of one testbed, whose tasks lie in the run's folder."""
+
+    testbed_name: str
+    recipe: dict[str, Any]
+    tasks: Shape
+
+
+class Settled(Part, total=False):
+    """The spec of a run as `prepare` leaves it; who executes the run adds its folder."""
+
+    study: str
+    dataset: str
+    backbones: list[str]
+    methods: list[dict[str, Any]]
+    device: str
+    seed: int
+    threads: int
+    parts: list[Part]
+    features: dict[str, Any]
+    chunk_tasks: list[int]
+    version: int
+    folder: str
 
 
 @dataclass(frozen=True)
@@ -68,7 +104,7 @@ class Entry:
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+def prepare(spec: dict[str, Any], folder: Path) -> Settled:
     """Checks a spec, resolves its names and freezes its tasks into `folder`/inputs."""
     dataset = datasets.load(_text(spec, "dataset"))
     chosen = _checked_methods(spec.get("methods"))
@@ -81,7 +117,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
             _check(table, testbed)
         frozen.freeze(folder, testbed, tasks_file(i))
         settled_parts.append(_part(testbed))
-    settled = {
+    settled: Any = {
         **spec,
         "methods": chosen,
         "backbones": list(tables),
@@ -101,18 +137,25 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     return settled
 
 
-def _part(testbed: Testbed) -> dict[str, Any]:
+def _part(testbed: Testbed) -> Part:
     """What a spec says of one frozen testbed."""
     tasks = testbed.tasks
-    shape: dict[str, Any] = {"n_tasks": len(tasks), "n_way": int(tasks.n_way)}
-    shape |= {"n_shot": int(tasks.support.shape[2]), "n_query": int(tasks.query.shape[2])}
-    shape |= {"setting": tasks.setting, "digest": tasks_digest(tasks)}
+    shape: Shape = {
+        "n_tasks": len(tasks),
+        "n_way": tasks.n_way,
+        "n_shot": tasks.support.shape[2],
+        "n_query": tasks.query.shape[2],
+        "setting": tasks.setting,
+        "digest": tasks_digest(tasks),
+    }
     return {"testbed_name": testbed.name, "recipe": dict(testbed.recipe), "tasks": shape}
 
 
-def parts(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def parts(spec: Settled) -> list[Part]:
     """The testbeds of a run: testbed_name, recipe and tasks (n_tasks, n_way, ..., digest) of each."""
-    return spec.get("parts") or [{name: spec.get(name, {}) for name in ("testbed_name", "recipe", "tasks")}]
+    return spec.get("parts") or [
+        {"testbed_name": spec["testbed_name"], "recipe": spec["recipe"], "tasks": spec["tasks"]}
+    ]
 
 
 def tasks_file(part: int) -> str:
@@ -120,22 +163,22 @@ def tasks_file(part: int) -> str:
     return f"tasks{part or ''}"
 
 
-def part_tasks(spec: Mapping[str, Any], entry: Entry, start: int = 0, stop: int | None = None) -> Tasks:
+def part_tasks(spec: Settled, entry: Entry, start: int = 0, stop: int | None = None) -> Tasks:
     """The tasks of an entry's testbed, all or those from `start` to `stop`."""
     return frozen.tasks(spec["folder"], tasks_file(entry.part), start, stop)
 
 
-def plan(spec: Mapping[str, Any]) -> int:
+def plan(spec: Settled) -> int:
     return sum(math.ceil(spec["tasks"]["n_tasks"] / size) for size in spec["chunk_tasks"])
 
 
-def n_bytes(spec: Mapping[str, Any]) -> float:
+def n_bytes(spec: Settled) -> float:
     """About how large the run's results are: twelve bytes per query and entry, and four numbers per task, twice."""
     shape = spec["tasks"]
     return len(entries(spec)) * shape["n_tasks"] * (12 * shape["n_way"] * shape["n_query"] + 64)
 
 
-def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: Settled, index: int) -> dict[str, np.ndarray]:
     """What one method says of the queries of one range of tasks, and where these belong (entry, start)."""
     from fsviz.evaluation import evaluate
 
@@ -158,19 +201,19 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     }
 
 
-def describe(spec: Mapping[str, Any], index: int) -> str:
+def describe(spec: Settled, index: int) -> str:
     which, _, stop = place(spec, index)
     entry = entries(spec)[which]
     which_tasks = f", {parts(spec)[entry.part]['testbed_name']}" if len(parts(spec)) > 1 else ""
     return f"{entry.label} on {entry.backbone}{which_tasks}: {stop:,} of {spec['tasks']['n_tasks']:,} tasks"
 
 
-def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """Accuracy, interval, top-5 and quartiles of every entry over the tasks finished so far."""
     return _summary(spec, _numbers_in(spec, chunks))
 
 
-def finish(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def finish(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """The summary, with intervals over images and classes and correlations, after keeping two files: who compares runs
     need not read the chunks. One has the numbers of every task, one says which of the first queries were right."""
     numbers, right = _numbers_in(spec, chunks), _first_right(spec, chunks)
@@ -180,7 +223,7 @@ def finish(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) 
     return _summary(spec, numbers, right)
 
 
-def _summary(spec: Mapping[str, Any], numbers: np.ndarray, right: np.ndarray | None = None) -> dict[str, Any]:
+def _summary(spec: Settled, numbers: np.ndarray, right: np.ndarray | None = None) -> dict[str, Any]:
     results = []
     for which, (entry, values) in enumerate(zip(entries(spec), numbers, strict=True)):
         done = ~np.isnan(values[0])
@@ -204,7 +247,7 @@ def _summary(spec: Mapping[str, Any], numbers: np.ndarray, right: np.ndarray | N
     }
 
 
-def place(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+def place(spec: Settled, index: int) -> tuple[int, int, int]:
     """Entry and range of tasks (start, stop) of a chunk."""
     n_tasks = spec["tasks"]["n_tasks"]
     for which, size in enumerate(spec["chunk_tasks"]):
@@ -220,7 +263,7 @@ def entries(spec: Mapping[str, Any]) -> list[Entry]:
     from fsviz.methods import METHODS
 
     found = []
-    for part in range(len(spec.get("parts") or [0])):
+    for part in range(len(spec.get("parts") or [{}])):
         for backbone in spec["backbones"]:
             for chosen in spec["methods"]:
                 method = METHODS.get(chosen["name"])
@@ -232,7 +275,7 @@ def entries(spec: Mapping[str, Any]) -> list[Entry]:
     return found
 
 
-def is_whole(spec: Mapping[str, Any]) -> bool:
+def is_whole(spec: Any) -> bool:
     """Whether a recorded spec says all that a page needs of it; one changed by hand or by damage may not."""
     try:
         names, sizes = [str(spec[name]) for name in ("dataset", "device")], []
@@ -248,7 +291,7 @@ def is_whole(spec: Mapping[str, Any]) -> bool:
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def task_numbers(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
+def task_numbers(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
     """Per entry the arrays (T,) accuracy, top5, loss and confidence of every task, NaN where it is not done yet.
 
     A finished run has them in one file; where that is missing (older runs) or damaged, they come from the chunks.
@@ -263,7 +306,7 @@ def task_numbers(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarr
     return [dict(zip(NUMBERS, values, strict=True)) for values in numbers]
 
 
-def _numbers_in(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+def _numbers_in(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
     """What chunks hold of NUMBERS (entries, 4, T), NaN where a task is in none."""
     numbers = np.full((len(entries(spec)), len(NUMBERS), spec["tasks"]["n_tasks"]), np.nan)
     for chunk in chunks:
@@ -285,13 +328,11 @@ def _numbers_of(answer: Predictions) -> np.ndarray:
     return np.stack([accuracy, top5, loss, confidence])
 
 
-def _numbers_file(spec: Mapping[str, Any]) -> Path:
+def _numbers_file(spec: Settled) -> Path:
     return Path(spec["folder"]) / "numbers.npy"
 
 
-def first_right(
-    spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]
-) -> list[tuple[np.ndarray, Tasks]] | None:
+def first_right(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> list[tuple[np.ndarray, Tasks]] | None:
     """Per entry 1 or 0 for every query of the first tasks (t, W, Q), NaN where there is none, and these tasks.
 
     As many tasks as hold FIRST_QUERIES queries. A finished run has them in a file; older ones have them in their
@@ -306,7 +347,7 @@ def first_right(
     return [(_unpacked(r), part_tasks(spec, e, stop=len(r))) for r, e in zip(right, entries(spec), strict=True)]
 
 
-def _first_right(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+def _first_right(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
     """1, 0 or -1 (no query) for the queries of the first tasks: (entries, t, W, Q) in one byte each."""
     from fsviz import evaluation
 
@@ -323,11 +364,11 @@ def _unpacked(right: np.ndarray) -> np.ndarray:
     return np.where(right < 0, np.nan, right)
 
 
-def _right_file(spec: Mapping[str, Any]) -> Path:
+def _right_file(spec: Settled) -> Path:
     return Path(spec["folder"]) / "right.npy"
 
 
-def chunks_of(spec: Mapping[str, Any], which: int, most: int | None = None) -> range:
+def chunks_of(spec: Settled, which: int, most: int | None = None) -> range:
     """The indices of the chunks that hold entry number `which`, or those of its first `most` tasks."""
     n_tasks = spec["tasks"]["n_tasks"]
     counts = [math.ceil(n_tasks / size) for size in spec["chunk_tasks"]]
@@ -336,7 +377,7 @@ def chunks_of(spec: Mapping[str, Any], which: int, most: int | None = None) -> r
     return range(first, first + math.ceil(wanted / spec["chunk_tasks"][which]))
 
 
-def predictions(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]], which: int) -> Predictions:
+def predictions(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]], which: int) -> Predictions:
     """What entry number `which` said of the queries of its first tasks, up to the first that is not finished."""
     parts = sorted(((int(c["start"]), c) for c in chunks if int(c["entry"]) == which), key=lambda pair: pair[0])
     found: list[Predictions] = []

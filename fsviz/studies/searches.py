@@ -361,8 +361,8 @@ def filtered_tasks(spec: Mapping[str, Any], progress: Progress | None = None) ->
     accuracy = np.concatenate(parts)
     first = drawn.take(slice(0, n_searched))
 
-    def say(done: int, total: int, message: str) -> bool | None:
-        return bool(progress(n_random + done, n_random + total, message)) if progress is not None else None
+    def say(done: int, total: int, message: str) -> object:
+        return progress(n_random + done, n_random + total, message) if progress is not None else None
 
     found = support_sets.search(spec, first, table, "hard", spec["seed"], say)
     searched = 100 * evaluation.task_accuracy(support_sets.classify(spec, table, found))

@@ -152,7 +152,7 @@ def restricted_sets(spec: Mapping[str, Any], progress: Progress | None = None) -
     The spec has "attribute" and "values" (a list) beside the settings of the study `support_sets`. That of what is
     found has them too, and fewer queries per class where too few images have these values.
     """
-    own = {"attribute": str(spec["attribute"]), "values": list(spec["values"])}
+    own: dict[str, Any] = {"attribute": str(spec["attribute"]), "values": list(spec["values"])}
     spec = checked_spec({name: value for name, value in spec.items() if name not in own})
     dataset = datasets.load(spec["dataset"])
     attribute_gaps.require_attributes(dataset)

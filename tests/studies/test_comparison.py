@@ -144,7 +144,7 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "sampler": {"sampler": "semantic", "n_way": 4, "n_shot": 1, "n_query": 5, "n_tasks": 80, "beta": 10.0},
     }
     run = jobs.run_here(spec)
-    settled = {**run.spec, "folder": str(jobs.folder(run.id))}
+    settled = jobs.spec(run.id)
     lines = comparison.lines_of(run.id, settled, jobs.chunks(run.id))
     table = comparison.table(lines)
     assert table["accuracy"].tolist() == pytest.approx([r["accuracy"] for r in run.summary["results"]])

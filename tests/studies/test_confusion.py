@@ -98,7 +98,7 @@ def test_every_likeness_gives_a_graph_of_the_same_classes(toy) -> None:
 def test_a_run_gives_the_same_graph_in_any_number_of_chunks(toy) -> None:
     spec = {"study": "confusion", **SPEC, "k": 10}
     run = jobs.run_here(spec)
-    whole = {**run.spec, "folder": str(jobs.folder(run.id))}
+    whole = jobs.spec(run.id)
     graph = study.class_graph({**SPEC, "k": 10})
     assert np.array_equal(study.collect(whole, jobs.chunks(run.id)).weights, graph.weights, equal_nan=True)
     few = {**whole, "chunk_pairs": 7}
@@ -173,7 +173,7 @@ def test_two_backbones_that_see_the_same_agree(toy) -> None:
 def test_mistakes_of_a_run_make_a_graph(toy) -> None:
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet"], "device": "cpu"}
     run = jobs.run_here({**spec, "sampler": {"n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 60, "split": "test"}})
-    whole = {**run.spec, "folder": str(jobs.folder(run.id))}
+    whole = jobs.spec(run.id)
     graph = study.seen_in_run(whole, jobs.chunks(run.id), 0, "test")
     answer = evaluate.predictions(whole, jobs.chunks(run.id), 0)
     tasks = evaluate.part_tasks(whole, evaluate.entries(whole)[0])

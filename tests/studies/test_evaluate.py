@@ -80,14 +80,14 @@ def test_simpleshot_centres_on_split_train_and_never_on_the_classes_of_the_tasks
     tasks = frozen.tasks(jobs.folder(run.id))
     seen = evaluate.look(parted, "alpha_net", "simpleshot", {}, tasks)
     expected = predict(table, tasks, "simpleshot", centre=table.values[table.class_ids < 8].mean(0, dtype=float))
-    kept = evaluate.predictions({**run.spec, "folder": str(jobs.folder(run.id))}, jobs.chunks(run.id), 0)
+    kept = evaluate.predictions(jobs.spec(run.id), jobs.chunks(run.id), 0)
     for answer in (seen, kept):
         np.testing.assert_allclose(answer.confidence, expected.confidence, atol=1e-5)
 
 
 def test_predictions_are_kept_with_image_ids(toy) -> None:
     run = jobs.run_here(spec_of(n_tasks=20))
-    spec = {**run.spec, "folder": str(jobs.folder(run.id))}
+    spec = jobs.spec(run.id)
     answer = evaluate.predictions(spec, jobs.chunks(run.id), 0)
     tasks = frozen.tasks(jobs.folder(run.id))
     assert answer.predicted.shape == tasks.query.shape
@@ -173,7 +173,7 @@ def test_killed_and_resumed_gives_identical_results(toy) -> None:
 
 def test_live_summaries_hold_the_tasks_done_so_far(toy) -> None:
     run = jobs.run_here(spec_of(("protonet", "tim"), n_tasks=50))
-    spec = {**run.spec, "folder": str(jobs.folder(run.id))}
+    spec = jobs.spec(run.id)
     spec["chunk_tasks"] = [20, 20]
     chunks = [evaluate.run_chunk(spec, i) for i in range(4)]
     part = evaluate.summarise(spec, chunks)["results"]
@@ -225,7 +225,7 @@ def test_devices_are_named_honestly() -> None:
 @pytest.mark.parametrize("damage", ["none", "gone", "cut", "shape"])
 def test_the_numbers_of_tasks_are_the_same_from_their_file_and_from_the_chunks(toy, damage) -> None:
     run = jobs.run_here(spec_of(methods=["protonet", "ridge"], n_tasks=50) | {"chunk": 20})
-    spec = {**run.spec, "folder": str(jobs.folder(run.id))}
+    spec = jobs.spec(run.id)
     path = jobs.folder(run.id) / "numbers.npy"
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:500])
@@ -245,7 +245,7 @@ def test_the_numbers_of_tasks_are_the_same_from_their_file_and_from_the_chunks(t
 
 def test_predictions_end_before_the_first_missing_chunk(toy) -> None:
     run = jobs.run_here(spec_of(methods=["protonet", "ridge"], n_tasks=50) | {"chunk": 20})
-    spec = {**run.spec, "folder": str(jobs.folder(run.id))}
+    spec = jobs.spec(run.id)
     whole = evaluate.predictions(spec, jobs.chunks(run.id), 1)
     assert list(evaluate.chunks_of(spec, 0)) == [0, 1, 2] and list(evaluate.chunks_of(spec, 1, 21)) == [3, 4]
     first = evaluate.predictions(spec, jobs.chunks(run.id, [3, 5]), 1)
@@ -357,7 +357,7 @@ def test_features_that_changed_meanwhile_are_refused(toy, tmp_path) -> None:
         ({"testbed": "no-such-testbed", "sampler": None}, UnknownName, "testbed"),
         ({"testbed": "a", "sampler": {}}, BadInput, "not both"),
         ({"seed": -1}, BadInput, "seed must be"),
-        ({"chunk": 0}, BadInput, "tasks a chunk"),
+        ({"chunk": 0}, BadInput, "tasks per chunk"),
         ({"device": "tpu-9"}, BadInput, "device"),
         ({"device": "cuda:7"}, BadInput, "not on this machine"),
     ],

@@ -218,7 +218,7 @@ def test_a_run_finds_what_is_found_at_once(toy, question: str, monkeypatch: pyte
     found = json.loads(json.dumps(prediction.answer(spec), default=lambda v: v.tolist()))
     assert jobs.results(run.id) == found
     if question == "correlations":
-        again = prediction.collect({**run.spec, "folder": str(jobs.folder(run.id))}, jobs.chunks(run.id))[0]
+        again = prediction.collect(jobs.spec(run.id), jobs.chunks(run.id))[0]
         np.testing.assert_array_equal(again.outcome, prediction.measure(spec).outcome)
 
 

@@ -117,7 +117,7 @@ def test_a_finished_run_that_lost_a_chunk_computes_it_again(shifted) -> None:
     chunk = jobs.folder(run.id) / "chunks" / "000001.npz"
     content = chunk.read_bytes()
     chunk.write_bytes(content[:500])
-    spec = {**run.spec, "folder": str(jobs.folder(run.id))}
+    spec = jobs.spec(run.id)
     with pytest.raises(WorkspaceError, match=f"runs resume {run.id}' computes it again"):
         support_sets.collect(spec, jobs.chunks(run.id))
     again = jobs.resume_here(run.id)
@@ -157,7 +157,7 @@ def test_a_run_gives_what_the_study_gives_and_saves_its_testbed(shifted) -> None
     assert result["accuracy"] == pytest.approx(here["accuracy"])
     assert list_testbeds() == [result["testbed"]]
     testbed = load_testbed(result["testbed"], shifted)
-    collected = support_sets.collect({**run.spec, "folder": str(jobs.folder(run.id))}, jobs.chunks(run.id))
+    collected = support_sets.collect(jobs.spec(run.id), jobs.chunks(run.id))
     assert (testbed.tasks.support == collected.tasks["hard"].support).all()
     assert testbed.recipe["sampler"] == "hard_sets"
     assert testbed.recipe["backbone"] == "first"
@@ -324,7 +324,7 @@ def test_demo_hard_sets_stay_hard_for_other_methods_and_backbones(demo) -> None:
 def test_random_starts_are_the_same_in_a_run_and_in_one_process(shifted) -> None:
     spec = {**SPEC, "start": "random", "step": 1.0}
     run = jobs.run_here({"study": "support_sets", **spec})
-    collected = support_sets.collect({**run.spec, "folder": str(jobs.folder(run.id))}, jobs.chunks(run.id))
+    collected = support_sets.collect(jobs.spec(run.id), jobs.chunks(run.id))
     here = support_sets.find_support_sets(spec)
     for name in support_sets.SETS:
         assert (here.tasks[name].support == collected.tasks[name].support).all()

@@ -694,13 +694,12 @@ def _differences(main: list[comparison.Line], over: str) -> pd.DataFrame:
 
 @remember("Reading the run…", 64)
 def _lines(run_id: str, n_done: int, folder: str) -> list[comparison.Line]:
-    run = jobs.status(run_id)
-    return comparison.lines_of(run_id, {**run.spec, "folder": folder}, jobs.chunks(run_id))
+    """n_done and folder tell one state of a run from another in the cache."""
+    return comparison.lines_of(run_id, jobs.spec(run_id), jobs.chunks(run_id))
 
 
 @remember(most=16)
 def _answer(run_id: str, which: int, n_done: int, folder: str) -> tuple[Predictions, Tasks]:
-    run = jobs.status(run_id)
-    spec = {**run.spec, "folder": folder}
+    spec = jobs.spec(run_id)
     answer = evaluate.predictions(spec, jobs.chunks(run_id, evaluate.chunks_of(spec, which, MISTAKES_OF)), which)
     return answer, evaluate.part_tasks(spec, evaluate.entries(spec)[which], stop=len(answer))

@@ -109,8 +109,7 @@ def search(spec: Mapping[str, Any]) -> SupportSets:
 
 @remember("Reading the run", 6)
 def _of_run(run_id: str, stamp: str) -> SupportSets:
-    run = jobs.status(run_id)
-    return study.collect({**run.spec, "folder": str(jobs.folder(run_id))}, jobs.chunks(run_id))
+    return study.collect(jobs.spec(run_id), jobs.chunks(run_id))
 
 
 @remember(hashes={SupportSets: _identity})
