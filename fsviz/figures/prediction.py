@@ -54,7 +54,7 @@ def plot_scatter(
     )
     if line is not None:
         figure.add_scatter(x=line[0], y=line[1], mode="lines", line={"color": QUIET, "width": 2.5}, hoverinfo="skip")
-    at = np.flatnonzero(tasks == chosen) if chosen is not None else []
+    at = np.flatnonzero(tasks == chosen) if chosen is not None else np.arange(0)
     if len(at):
         figure.add_scatter(
             x=x[at],

@@ -540,7 +540,7 @@ def best_measure(found: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[s
     known = {name: -_hardness(name) * row["pearson"] for name, row in found.items() if row["pearson"] is not None}
     if not known:
         return None
-    name = max(known, key=known.get)
+    name = max(known, key=known.__getitem__)
     return name, found[name]
 
 
@@ -575,7 +575,7 @@ def said_of(found: Measured, task: int) -> dict[str, np.ndarray]:
     return {name: values[0] for name, values in said.items()}
 
 
-def prediction_error(found: Measured) -> dict[str, float | None]:
+def prediction_error(found: Measured) -> dict[str, Any]:
     """How far the expected accuracy is from the true one, beside a constant that knows the mean of all tasks."""
     error, half = mean_and_ci95(np.abs(found.expected - found.outcome))
     naive, naive_half = mean_and_ci95(np.abs(found.outcome - found.outcome.mean()))
