@@ -411,7 +411,7 @@ class ClassMap:
 class ClassGraph:
     """How alike classes are, by any likeness: one number per pair, larger is more alike.
 
-    kind, title, unit  the likeness by name ("confusion"), for people, and its unit ("bits")
+    kind, title, unit  the likeness by name ("confusion"), for people, and its unit ("bits"; "" for none)
     source             whose it is: a backbone, a run; "" where there is one only
     rows, columns      class_ids (R,), (C,): the same ones, or those of two splits (a bipartite graph: base, novel)
     weights            (R, C), NaN where a pair has none: a class and itself, classes that never met in a run

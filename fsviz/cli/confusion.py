@@ -61,12 +61,13 @@ def _tell(done: int, total: int, message: str) -> None:
 
 
 def show(result: dict[str, Any]) -> str:
-    rows = [{"a": a, "b": b, result["unit"]: value} for a, b, value in result["most_confused"]]
+    unit = result["unit"] or result["likeness"]
+    rows = [{"a": a, "b": b, unit: value} for a, b, value in result["most_confused"]]
     half = f" ± {result['ci95']:.3f} over classes" if result["ci95"] is not None else ""
     lines = [
         f"{result['pairs']:,} pairs, mean {result['mean']:.3f}{half}",
         "",
-        table(rows, ["a", "b", result["unit"]]),
+        table(rows, ["a", "b", unit]),
     ]
     if "versus" in result:
         versus = result["versus"]

@@ -49,7 +49,7 @@ class Likeness:
 
     title: str
     what: str
-    unit: str
+    unit: str  # "" for numbers without one
     needs: Literal["features", "taxonomy", "run"]
     much: str
     little: str
@@ -68,9 +68,9 @@ LIKENESS: dict[str, Likeness] = {
         "never confused",
     ),
     "cosine": Likeness(
-        "Mean features",
+        "Cosine of mean features",
         "the cosine of the two classes' mean features: alike on average, however wide the classes are.",
-        "cosine",
+        "",
         "features",
         "alike on average",
         "unlike on average",
@@ -78,8 +78,8 @@ LIKENESS: dict[str, Likeness] = {
     ),
     "error": Likeness(
         "Errors on the pair",
-        f"the share of wrong answers of ProtoNet in {N_TASKS} tasks of these two classes alone, {N_SHOT} support "
-        "images per class.",
+        f"the share of wrong answers of ProtoNet in tasks of these two classes alone, up to {N_TASKS} of them with "
+        f"{N_SHOT} support images per class.",
         "% wrong",
         "features",
         "often mistaken for each other",
@@ -99,7 +99,7 @@ LIKENESS: dict[str, Likeness] = {
         name: Likeness(
             f"Closeness ({distance.title})",
             f"1 less the distance as a share of the largest in the split; the distance is {distance.what}",
-            "closeness",
+            "",
             distance.needs,
             "close in meaning" if distance.needs == "taxonomy" else "close in feature space",
             "far in meaning" if distance.needs == "taxonomy" else "far in feature space",
@@ -125,8 +125,16 @@ BASE = Setting(
     "text",
     "",
 )
-CLASSES: dict[str, Setting] = {s.name: s for s in (BACKBONE, SPLIT, BASE)}
-SETTINGS: dict[str, Setting] = {**CLASSES, **class_confusion.SETTINGS}
+SETTINGS: dict[str, Setting] = {**{s.name: s for s in (BACKBONE, SPLIT, BASE)}, **class_confusion.SETTINGS}
+N_EDGES = Setting(
+    "edges",
+    "Edges shown",
+    "The most alike pairs of classes; all pairs count for communities, places and numbers.",
+    "int",
+    45,
+    1,
+    1_000_000,
+)
 
 
 # --- any likeness at once ----------------------------------------------------------------------------------------
@@ -147,7 +155,7 @@ def class_graph(spec: Mapping[str, Any], progress: Progress | None = None) -> Cl
         how = {name: spec[name] for name in class_confusion.SETTINGS}
         values = class_confusion.class_confusion(table, pairs, **how, names=_names(dataset), progress=progress)
     elif kind == "error":
-        values = 100 * _pair_errors(dataset, table, pairs, spec["seed"])
+        values = 100 * _pair_errors(table, pairs, spec["seed"], progress)
     else:
         both = np.unique(np.concatenate([rows, columns]))
         cosine = kind == "cosine"
@@ -262,24 +270,23 @@ def _closeness(dataset: Dataset, class_ids: np.ndarray, distance: str, backbone:
     return 1 - distances / (distances.max() or 1.0)
 
 
-def _pair_errors(dataset: Dataset, table: Features, pairs: np.ndarray, seed: int) -> np.ndarray:
-    """Share of wrong answers (P,) of ProtoNet on N_TASKS tasks of every pair of classes; fewer shots where need be."""
+def _pair_errors(table: Features, pairs: np.ndarray, seed: int, progress: Progress | None = None) -> np.ndarray:
+    """Share of wrong answers (P,) of ProtoNet on tasks of every pair; fewer shots where classes are small."""
     of_image = np.full(int(table.image_ids.max()) + 1, PAD)
     of_image[table.image_ids] = table.class_ids
     smallest = int(np.bincount(table.class_ids, minlength=pairs.max() + 1)[np.unique(pairs)].min())
     if smallest < 2:
         raise BadInput("Errors on a pair need two images per class at least. Choose a split with larger classes.")
-    n_shot = min(N_SHOT, smallest // 2)
-    tasks = sampling.assign_images(
-        Tasks(np.repeat(pairs, N_TASKS, axis=0)),
-        of_image,
-        n_shot,
-        min(N_QUERY, smallest - n_shot),
-        seed,
-        table.groups[: len(of_image)] if table.groups is not None else None,
-    )
-    right = evaluation.task_accuracy(evaluation.evaluate(table, tasks, "protonet"))
-    return 1 - right.reshape(len(pairs), N_TASKS).mean(axis=1)
+    n_shot, n_tasks = min(N_SHOT, smallest // 2), _tasks_per_pair(len(pairs))
+    groups = None if table.groups is None else table.groups[: len(of_image)]
+    tasks = Tasks(np.repeat(pairs, n_tasks, axis=0))
+    tasks = sampling.assign_images(tasks, of_image, n_shot, min(N_QUERY, smallest - n_shot), seed, groups)
+    right = evaluation.task_accuracy(evaluation.evaluate(table, tasks, "protonet", progress=progress))
+    return 1 - right.reshape(len(pairs), n_tasks).mean(axis=1)
+
+
+def _tasks_per_pair(n_pairs: int) -> int:
+    return max(1, min(N_TASKS, 20_000 // n_pairs))
 
 
 # --- the run -----------------------------------------------------------------------------------------------------
@@ -317,16 +324,36 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def seconds(spec: Mapping[str, Any], table: Features | None = None) -> float:
-    """About how long all pairs of a checked spec take on one core: what decides between at once and a run."""
+    """About how long the graph of a spec takes on one core: what decides between at once and a run."""
+    spec = dict(spec)
+    kind = spec.pop("likeness", "confusion")
+    if kind not in ("confusion", "error"):
+        return 0.5
+    spec = checked_spec(spec)
     dataset = datasets.load(spec["dataset"])
-    table = table or _features(dataset, spec["backbone"])
     rows, columns = _classes(dataset, spec)
+    n_pairs = len(pairs_of(rows, columns))
+    if kind == "error":
+        return 6e-4 * n_pairs * _tasks_per_pair(n_pairs)
+    table = table or _features(dataset, spec["backbone"])
     sizes = np.bincount(table.class_ids, minlength=dataset.n_classes).astype(float)
     images = sizes[rows].mean() + sizes[columns].mean()
     cosines = images**2 * (table.values.shape[1] * 2e-11 + 1e-8)
-    louvain = spec["n_runs"] * images * spec["k"] * 2.5e-7
     slow = 100.0 if spec["backend"] == "python_louvain" else 1.0
-    return float(len(pairs_of(rows, columns)) * (3e-4 + cosines + louvain * slow))
+    return float(n_pairs * (5e-4 + cosines + spec["n_runs"] * images * spec["k"] * 2.5e-7 * slow))
+
+
+def most_k(dataset: Dataset, backbone: str, *splits: str) -> int:
+    """The largest k that the classes of these splits allow, 0 where none does."""
+    table = _features(dataset, backbone)
+    used = np.unique(np.concatenate([dataset.split_class_ids(split) for split in splits]))
+    return class_confusion.most_k(np.bincount(table.class_ids, minlength=dataset.n_classes)[used])
+
+
+def most_k_of(dataset: Dataset, backbone: str, *class_ids: int) -> int:
+    """The same for single classes, 1 at least."""
+    sizes = np.bincount(_features(dataset, backbone).class_ids, minlength=dataset.n_classes)
+    return max(1, class_confusion.most_k(sizes[list(class_ids)]))
 
 
 def plan(spec: Mapping[str, Any]) -> int:
@@ -378,8 +405,9 @@ def _features_at(dataset: str, backbone: str, stamp: str) -> Features:
 
 def command(spec: Mapping[str, Any]) -> str:
     """The command that gives the same graph."""
-    said = {n: spec[n] for n, s in SETTINGS.items() if spec.get(n, s.default) != s.default}
-    return shlex.join(["python", "-m", "fsviz", "confusion", spec["dataset"], *words(said, SETTINGS)])
+    known = {**SETTINGS, "likeness": LIKENESS_SETTING}
+    said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}
+    return shlex.join(["python", "-m", "fsviz", "confusion", spec["dataset"], *words(said, known)])
 
 
 # --- what came out -----------------------------------------------------------------------------------------------
@@ -436,8 +464,10 @@ def layout(graph: ClassGraph, seed: int = 0) -> np.ndarray:
     rest = np.sort(weights, axis=1)[:, -min(n, 4)]  # what is less than the third likeness of both ends pulls little
     weights = np.where(weights >= np.minimum(rest[:, None], rest[None, :]), weights, 0.05 * weights)
     drawn = nx.from_numpy_array(weights)
-    places = nx.spring_layout(drawn, k=2.2 / math.sqrt(n), iterations=200 if n <= _MOST_LAID_OUT else 30, seed=seed)
+    places = nx.spring_layout(drawn, k=2.5 / math.sqrt(n), iterations=200 if n <= _MOST_LAID_OUT else 30, seed=seed)
     xy = np.array([places[v] for v in range(n)])
+    even = np.stack([_even(_ranks(along)) for along in xy.T], 1)  # half way to evenly spread: names need room
+    xy = xy / (np.abs(xy).max(axis=0) + 1e-9) + even
     return xy / (np.abs(xy).max(axis=0) + 1e-9)
 
 

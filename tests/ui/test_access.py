@@ -32,6 +32,7 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("5_Runs", {"dataset": "toy"}),
     ("6_Hard_tasks", {"dataset": "toy", "n_tasks": "50"}),
     ("6_Hard_tasks", {"dataset": "toy", "n_tasks": "1000", "show": "Stress test"}),
+    ("8_Confusion", {"dataset": "toy"}),
     ("7_Add_images", {"dataset": "pets"}),
     ("7_Add_images", {"dataset": "pets", "do": "Extract features"}),
     ("7_Add_images", {"dataset": "pets", "do": "Import features"}),

@@ -157,3 +157,16 @@ def test_add_images(tmp_path: Path) -> None:
     (tmp_path / "list.csv").write_text(f"class,path\n{rows}\n", encoding="utf-8")
     app = open_page("7_Add_images")
     look(app.text_input(key="path_0").set_value(str(tmp_path / "list.csv")).run())
+
+
+def test_confusion() -> None:
+    app = open_page("8_Confusion")
+    for section in ("Images", "Heat map", "Compare", "Base classes"):
+        look(app.segmented_control(key="show").set_value(section).run())
+        assert any(plain(name) in texts(app) for name in NAMES[:8]), section
+    look(app.multiselect(key="classes").set_value([LINK]).run())
+    look(app.multiselect(key="classes").set_value([LINK, PICTURE]).run())
+    look(app.segmented_control(key="show").set_value("Compare").run())
+    for kind in ("confusion", "run"):
+        look(app.selectbox(key="versus").set_value(kind).run())
+    assert plain(LINK) in texts(app)

@@ -86,6 +86,14 @@ PAGES: tuple[Page, ...] = (
         ("features",),
     ),
     Page(
+        "pages/8_Confusion.py",
+        "Confusion",
+        "🕸️",
+        "Which classes does the backbone mix up?",
+        "A graph of the classes that look alike to a backbone, beside meaning, other backbones and base classes.",
+        ("features",),
+    ),
+    Page(
         "pages/8_Prediction.py",
         "Prediction",
         "🔮",

@@ -1,0 +1,241 @@
+"""The page of class confusion: the graph of classes, one pair in images, the heat map, comparisons, base classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz.figures import confusion as figures
+from fsviz.records import ClassGraph, Dataset
+from fsviz.reports import graphs
+from fsviz.studies import confusion as study
+from fsviz.ui.pages.confusion import base, compare, pair, results, settings
+from fsviz.ui.parts import shell
+from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.shell import plain
+
+GRAPH = "class_graph"
+PICKED = "classes"
+NEIGHBOURS = 12
+SECTIONS = ("Images", "Heat map", "Compare", "Base classes")
+
+
+def show(dataset: Dataset) -> None:
+    if not study.possible(dataset):
+        shell.needs(dataset, "features")
+    spec = settings.pick_spec(dataset)
+    if "backbone" not in spec and not dataset.has_features:
+        st.info(
+            f"{plain(dataset.title)} has no features here, so its classes are compared by what they mean. To see which "
+            "of them a backbone mixes up, add its images or import features on the page Add images.",
+            icon="🧩",
+        )
+    graph = results.find(spec)
+    if graph is None:  # a long run: until it is done, what takes a moment
+        spec = {name: spec[name] for name in ("dataset", "split", "backbone")} | {"likeness": "cosine"}
+        graph = results.find(spec)
+        st.caption("Below, until then: how alike the classes are on average, by the cosine of their mean features.")
+    found = results.communities(graph)
+    _headline(graph, found)
+    picked = _graph_and_side(graph, found)
+    section = st.segmented_control(
+        "What is behind it?", SECTIONS, default="Images", key="show", bind="query-params", required=True
+    )
+    if section == "Images":
+        pair.show(dataset, spec, *(int(graph.rows[place]) for place in picked))
+    elif section == "Heat map":
+        _heat_map(graph, found)
+    elif section == "Compare":
+        compare.show(dataset, spec, graph)
+    else:
+        base.show(dataset, spec)
+    _keep(spec, graph, found)
+
+
+def _headline(graph: ClassGraph, found: np.ndarray) -> None:
+    likeness = study.LIKENESS[graph.kind]
+    i, j, weights = graph.edges()
+    mean = study.mean(graph)
+    classes, average, most, groups = st.columns(4)
+    classes.metric(
+        "Classes", f"{len(graph.rows):,}", help=f"{len(weights):,} pairs of classes, each with a number of its own."
+    )
+    digits = 2 if not mean.ci95 < 0.005 else 3
+    half = f" ± {mean.ci95:.{digits}f}" if np.isfinite(mean.ci95) else ""
+    average.metric(
+        f"Mean {likeness.title[:1].lower()}{likeness.title[1:]}",
+        f"{mean.mean:.{digits}f}{half} {likeness.unit}",
+        help=f"Mean over {len(weights):,} pairs"
+        + (" with its 95% interval over classes. " if half else ". ")
+        + f"{likeness.title}: {likeness.what}",
+    )
+    a, b = graph.row_names[i[0]], graph.column_names[j[0]]
+    most.metric(
+        "Most confused" if graph.kind == "confusion" else "Most alike",
+        f"{weights[0]:.2f} {likeness.unit}",
+        f"{plain(a)} and {plain(b)}",
+        delta_color="off",
+        delta_arrow="off",
+    )
+    counts = np.bincount(found)
+    groups.metric(
+        "Communities of classes",
+        f"{int((counts > 1).sum()):,}",
+        help="Groups of classes that are more alike to each other than to the rest: Louvain's algorithm on this graph, "
+        f"all its edges. {int((counts == 1).sum()):,} classes are in none.",
+    )
+
+
+def _graph_and_side(graph: ClassGraph, found: np.ndarray) -> tuple[int, int]:
+    """The graph and what is picked in it; returns the places of the two classes whose images are shown."""
+    left, side = st.columns([2.2, 1], gap="medium")
+    n_pairs = len(graph.edges()[2])
+    with side:
+        usual = max(1, min(n_pairs, round(1.5 * len(graph.rows))))
+        shown = study.N_EDGES.but(high=n_pairs, default=usual, usual=min(n_pairs, max(4 * usual, 10)))
+        here = f"{graph.kind} {len(graph.rows)}"
+        n_edges = pick(shown, as_slider=True, about=here) if n_pairs > 1 else 1
+        names = graph.row_names
+        picked = _pick_classes(names)
+    with left:
+        _draw(graph, found, n_edges, picked)
+    i, j, _ = graph.edges(1)
+    default = (int(i[0]), int(j[0]))
+    with side:
+        if len(picked) == 1:
+            near = _neighbours(graph, picked[0])
+            return picked[0], near
+        both = (picked[0], picked[1]) if len(picked) == 2 else default
+        if not picked:
+            st.caption("Nothing is picked yet, so this is the pair at the top. Click an edge or a class in the graph.")
+        _pair_card(graph, both)
+    return both
+
+
+def _pick_classes(names: tuple[str, ...]) -> list[int]:
+    """Places of the one or two classes picked by name, by click or by link; those of another split are forgotten."""
+    place = {name: i for i, name in enumerate(names)}
+    have = st.session_state.get(PICKED, [])
+    if any(name not in place for name in have) or len(have) > 2:
+        st.session_state[PICKED] = [name for name in have if name in place][:2]
+    picked = st.multiselect(
+        "Find one class or two, or click the graph",
+        sorted(names, key=str.lower),
+        key=PICKED,
+        bind="query-params",
+        max_selections=2,
+        placeholder="Type a class name",
+        help="One class: what it is alike to. Two classes: their images and the communities they fell into.",
+    )
+    return [place[name] for name in picked]
+
+
+def _draw(graph: ClassGraph, found: np.ndarray, n_edges: int, picked: list[int]) -> None:
+    chart, nodes, ends = figures.plot_class_graph(graph, results.layout(graph), n_edges, found, picked)
+    names = graph.row_names
+    st.session_state["_drawn_classes"] = (
+        [[names[place]] for place in nodes],
+        [[names[a], names[b]] for a, b in ends],
+    )
+    st.echarts_chart(
+        chart,
+        key=GRAPH,
+        height=620,
+        on_select=_clicked,
+        alt=f"Graph of {len(nodes)} classes, joined where they are alike",
+    )
+    hidden = len(names) - len(nodes)
+    st.caption(
+        f"The {len(ends):,} most alike of {len(graph.edges()[2]):,} pairs are joined, wider and redder the more alike; "
+        "colours and shapes are communities of classes. Click an edge for its images, a class for its neighbours."
+        + (f" {hidden:,} classes without an edge are left out: show more edges to see them." if hidden else "")
+    )
+
+
+def _clicked() -> None:
+    """A click picks the class or the pair; a click on the same again lets go of it."""
+    drawn: tuple[list[Any], list[Any]] | None = st.session_state.get("_drawn_classes")
+    for group in st.session_state[GRAPH].selection.selected:
+        for index in group["data_indices"]:
+            known = drawn[group["data_type"] == "edge"] if drawn else []
+            if 0 <= index < len(known):
+                st.session_state[PICKED] = known[index]
+                return
+    st.session_state[PICKED] = []
+
+
+def _neighbours(graph: ClassGraph, place: int) -> int:
+    """What a class is most alike to, as a table; returns the place of the first."""
+    row = graph.weights[place]
+    order = np.argsort(-np.nan_to_num(row, nan=-np.inf), kind="stable")
+    order = order[~np.isnan(row[order])]
+    if not len(order):  # it met no other class in a run
+        return place
+    st.markdown(f"**{plain(graph.row_names[place])}** is most alike to")
+    _bars(graph, [graph.row_names[p] for p in order[:NEIGHBOURS]], row[order[:NEIGHBOURS]])
+    st.caption(f"{min(NEIGHBOURS, len(order)):,} of {len(order):,} classes.")
+    return int(order[0])
+
+
+def _pair_card(graph: ClassGraph, both: tuple[int, int]) -> None:
+    """One pair, and where it stands among all."""
+    i, j, weights = graph.edges()
+    value = graph.weights[both]
+    with st.container(border=True):
+        st.markdown(f"**{plain(graph.row_names[both[0]])}** and **{plain(graph.row_names[both[1]])}**")
+        if np.isnan(value):
+            st.caption("These two have no number: they never met.")
+            return
+        above = int((weights > value).sum())
+        st.markdown(f"{value:.2f} {study.LIKENESS[graph.kind].unit} · number {above + 1:,} of {len(weights):,} pairs")
+    n = min(NEIGHBOURS - 2, len(weights))
+    st.markdown("**The pairs at the top**")
+    _bars(graph, [f"{graph.row_names[a]} · {graph.row_names[b]}" for a, b in zip(i[:n], j[:n])], weights[:n])
+
+
+def _bars(graph: ClassGraph, names: list[str], values: np.ndarray) -> None:
+    unit = study.LIKENESS[graph.kind].unit or "likeness"
+    most = float(np.nanmax(graph.weights))
+    st.dataframe(
+        {unit: np.round(values, 3), "classes": names},  # the number first: long names push the last column out
+        hide_index=True,
+        height="content",
+        column_config={
+            "classes": st.column_config.TextColumn(width=170),
+            unit: st.column_config.ProgressColumn(
+                unit, format="%.2f", min_value=min(0.0, float(values.min())), max_value=max(most, 1e-9), width=90
+            ),
+        },
+    )
+
+
+def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
+    st.plotly_chart(figures.plot_likeness_map(graph, study.community_order(graph, found), found), key="likeness_map")
+    st.caption(
+        f"{len(graph.rows):,} classes, community by community (lines part them), and in each the class that is most "
+        "alike to its fellows first. Bright squares along the diagonal are groups that are confused among themselves; "
+        "bright cells beside them join two groups."
+    )
+
+
+def _keep(spec: dict[str, Any], graph: ClassGraph, found: np.ndarray) -> None:
+    st.divider()
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("**Keep this graph**")
+        with st.container(horizontal=True):
+            for kind, label in (("graphml", "GraphML"), ("csv", "CSV")):
+                st.download_button(
+                    label,
+                    data=lambda kind=kind: graphs.export(graph, kind, found),
+                    file_name=f"{spec['dataset']}-{spec['split']}-{graph.kind}.{kind}",
+                    key=f"download_{kind}",
+                    on_click="ignore",
+                    icon="⬇️",
+                )
+        st.caption(f"All {len(graph.edges()[2]):,} pairs; GraphML has the communities too, for Gephi and its like.")
+    with right:
+        st.markdown("**The same from a terminal**")
+        st.code(study.command(spec), language="bash", wrap_lines=True)

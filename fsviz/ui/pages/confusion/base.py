@@ -1,0 +1,123 @@
+"""Base classes beside novel ones: which of what a backbone was taught does a new class look like?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz.figures import confusion as figures
+from fsviz.records import ClassGraph, Dataset
+from fsviz.studies import confusion as study
+from fsviz.ui.pages.confusion import pair, results
+from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.shell import plain
+
+GRAPH = "base_graph"
+MOST_NAMED = 8
+
+
+def show(dataset: Dataset, spec: Mapping[str, Any]) -> None:
+    others = [s for s in (*dataset.splits, "all") if s not in (spec["split"], "all") or (s == "all" != spec["split"])]
+    others = [s for s in dict.fromkeys(others) if len(np.setdiff1d(dataset.split_class_ids(s), _novel(dataset, spec)))]
+    if not others:
+        st.info(
+            f"{plain(dataset.title)} has no second split to compare split {plain(spec['split'])} with. Pick a smaller "
+            "split at the left, or add images with splits.",
+            icon="🧩",
+        )
+        return
+    left, side = st.columns([2.2, 1], gap="medium")
+    with side:
+        base = pick(
+            study.BASE.but(
+                kind="choice", choices={s: s for s in others}, default="train" if "train" in others else others[0]
+            )
+        )
+        asked = {**spec, "base": base}
+        if spec["likeness"] == "confusion":
+            asked["k"] = min(int(spec["k"]), study.most_k(dataset, str(spec["backbone"]), str(spec["split"]), base))
+    graph = results.find(asked, "_base")
+    if graph is None:
+        return
+    n_pairs = len(graph.edges()[2])
+    with side:
+        usual = max(1, min(n_pairs, round(1.2 * len(graph.columns))))
+        shown = study.N_EDGES.but(name="base_edges", high=n_pairs, default=usual, usual=min(n_pairs, 4 * usual))
+        n_edges = pick(shown, as_slider=True, about=f"{graph.kind} {base} {spec['split']}") if n_pairs > 1 else 1
+    roles = study.roles(graph, n_edges)
+    with left:
+        _draw(graph, n_edges)
+    with side:
+        _name_roles(graph, roles)
+    clicked = st.session_state.get("_base_pair")
+    if clicked and clicked[0] < len(graph.rows) and clicked[1] < len(graph.columns):
+        pair.show(dataset, asked, int(graph.rows[clicked[0]]), int(graph.columns[clicked[1]]), "base_pair")
+
+
+def _novel(dataset: Dataset, spec: Mapping[str, Any]) -> np.ndarray:
+    return dataset.split_class_ids(str(spec["split"]))
+
+
+def _draw(graph: ClassGraph, n_edges: int) -> None:
+    chart, nodes, ends = figures.plot_class_graph(graph, results.layout(graph), n_edges)
+    st.session_state["_base_ends"] = [(a, b - len(graph.rows)) for a, b in ends]
+    tallest = max(sum(place < len(graph.rows) for place in nodes), sum(place >= len(graph.rows) for place in nodes))
+    st.echarts_chart(
+        chart,
+        key=GRAPH,
+        height=int(np.clip(figures.LINE * tallest + 90, 320, 1000)),
+        on_select=_clicked,
+        alt=f"{len(graph.rows)} base classes and {len(graph.columns)} novel classes, joined where they are alike",
+    )
+    st.caption(
+        f"Left: {len(graph.rows):,} base classes; right: {len(graph.columns):,} novel classes. The {len(ends):,} most "
+        f"alike of {len(graph.edges()[2]):,} pairs are joined; classes without an edge are left out. Click an edge for "
+        "its images."
+    )
+
+
+def _clicked() -> None:
+    ends = st.session_state.get("_base_ends", [])
+    st.session_state.pop("_base_pair", None)
+    for group in st.session_state[GRAPH].selection.selected:
+        for index in group["data_indices"]:
+            if group["data_type"] == "edge" and 0 <= index < len(ends):
+                st.session_state["_base_pair"] = ends[index]
+
+
+def _name_roles(graph: ClassGraph, roles: study.Roles) -> None:
+    """What base classes give to novel ones, in words (section IV-B4)."""
+    base, novel = graph.row_names, graph.column_names
+    _listed(
+        "Perfect matches",
+        "One base class, one novel class, and no other edge: the novel class looks like one thing that is known.",
+        [f"{plain(novel[b])} looks like {plain(base[a])}" for a, b in roles.matches],
+    )
+    _listed(
+        "Split base classes",
+        "Several novel classes share the features of one base class: they are easily confused with each other.",
+        [f"{plain(base[a])}: {_names(novel, to)}" for a, to in roles.split_base.items()],
+    )
+    _listed(
+        "Split novel classes",
+        "One novel class is spread over several base classes: its images do not look like one thing.",
+        [f"{plain(novel[b])}: {_names(base, to)}" for b, to in roles.split_novel.items()],
+    )
+    if roles.alone:
+        st.caption(f"{len(roles.alone):,} novel classes have no edge: {_names(novel, roles.alone)}.")
+
+
+def _names(names: tuple[str, ...], places: Iterable[int]) -> str:
+    places = list(places)
+    more = f" and {len(places) - MOST_NAMED:,} more" if len(places) > MOST_NAMED else ""
+    return ", ".join(plain(names[place]) for place in places[:MOST_NAMED]) + more
+
+
+def _listed(title: str, help: str, lines: list[str]) -> None:
+    st.markdown(f"**{title}** ({len(lines):,})", help=help)
+    st.markdown("\n".join(f"- {line}" for line in lines[:MOST_NAMED]) or "None among these edges.")
+    if len(lines) > MOST_NAMED:
+        st.caption(f"and {len(lines) - MOST_NAMED:,} more")

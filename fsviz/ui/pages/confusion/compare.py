@@ -1,0 +1,113 @@
+"""Two likenesses, or two backbones, pair by pair: do they agree, and which pairs stand out?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz import datasets, features
+from fsviz.figures import confusion as figures
+from fsviz.records import ClassGraph, Dataset
+from fsviz.studies import confusion as study
+from fsviz.ui.pages.confusion import results
+from fsviz.ui.parts import links
+from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.shell import plain
+
+CHART = "comparison"
+OUTLIERS = 4
+
+
+def show(dataset: Dataset, spec: Mapping[str, Any], first: ClassGraph) -> None:
+    left, right = st.columns([2, 1], gap="medium")
+    with right:
+        second = _second(dataset, spec, first)
+    if second is None:
+        return
+    compared = results.compare(first, second)
+    table = compared.table
+    high, low = study.outliers(compared, OUTLIERS)
+    with left:
+        pairs = list(zip(table["a"], table["b"]))
+        figure = figures.plot_comparison(
+            first, second, table["first"].to_numpy(), table["second"].to_numpy(), pairs, [*high[:3], *low[:3]]
+        )
+        st.session_state["_compared_pairs"] = pairs
+        st.plotly_chart(figure, key=CHART, on_select=_clicked, selection_mode="points")
+        st.caption(
+            f"Every point is one of {len(table):,} pairs of classes. "
+            f"{_said('Pearson', compared.pearson)}, {_said('Spearman', compared.spearman)}; intervals are over "
+            f"{plain(compared.pearson.over)}, because pairs share classes. Click a point to pick its classes."
+        )
+    with right:
+        st.markdown("**Where the two disagree most**")
+        for edge in (*high, *low):
+            row, said = table.iloc[edge], study.in_words(compared, edge)
+            st.markdown(
+                f"- **{plain(row['a'])}** and **{plain(row['b'])}**: {plain(said[0])} ({row['first']:.2f}), "
+                f"{plain(said[1])} ({row['second']:.2f})"
+            )
+        st.caption(
+            "Pairs whose places in the two orders differ by half of all pairs or more"
+            + (", the largest differences first." if high or low else ": there is none.")
+        )
+
+
+def _said(name: str, found: Any) -> str:
+    if np.isnan(found.value):
+        return f"{name}'s correlation cannot be told (all pairs are the same)"
+    interval = "" if np.isnan(found.low) else f" ({found.low:.2f} to {found.high:.2f})"
+    return f"{name}'s correlation {found.value:.2f}{interval}"
+
+
+def _second(dataset: Dataset, spec: Mapping[str, Any], first: ClassGraph) -> ClassGraph | None:
+    """The graph that is compared with: another likeness, another backbone, or the mistakes of a run."""
+    backbones = features.available(dataset)
+    others = [name for name in backbones if name != first.source]
+    runs = results.evaluations(dataset.name)
+    kinds = [kind for kind in study.possible(dataset) if kind != first.kind or (first.source and others)]
+    kinds += ["run"] if runs else []
+    if not kinds:
+        st.info("There is nothing to compare with: no second likeness, backbone or run.", icon="🧩")
+        return None
+    choices = {kind: study.LIKENESS[kind].title for kind in kinds}
+    wanted = [kind for kind in ("jiang_conrath", "confusion", "error") if kind in kinds and kind != first.kind]
+    setting = study.LIKENESS_SETTING.but(
+        name="versus", title="Compare with", choices=choices, default=(wanted or kinds)[0]
+    )
+    told = "\n\n".join(f"**{study.LIKENESS[kind].title}**: {study.LIKENESS[kind].what}" for kind in kinds)
+    kind = pick(setting, told=told)
+    if kind == "run":
+        links.release("versus_backbone")
+        line = st.selectbox("Run", list(runs), format_func=lambda line: runs.get(line, line), key="versus_run")
+        return results.seen_in(str(line), str(spec["split"]), datasets.stamp(dataset.name))
+    asked = {**spec, "likeness": kind}
+    if study.LIKENESS[kind].needs != "features":
+        links.release("versus_backbone")
+    else:
+        known = others if kind == first.kind else [first.source, *others] if first.source else backbones
+        backbone = study.BACKBONE.but(
+            name="versus_backbone",
+            title="Its backbone",
+            kind="choice",
+            choices={name: name for name in known},
+            default=known[0],
+            help="The network whose features are compared with.",
+        )
+        asked["backbone"] = pick(backbone, about=kind)
+        if kind == "confusion" and "k" not in asked:
+            most = study.most_k(dataset, asked["backbone"], str(spec["split"]))
+            asked["k"] = max(1, min(study.SETTINGS["k"].default, most))
+    return results.find(asked, "_versus")
+
+
+def _clicked() -> None:
+    points = st.session_state[CHART].selection.points
+    pairs = st.session_state.get("_compared_pairs", [])
+    if points:
+        edge = int(points[0]["customdata"][0])
+        if 0 <= edge < len(pairs):
+            st.session_state["classes"] = list(pairs[edge])

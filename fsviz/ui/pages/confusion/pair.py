@@ -1,0 +1,108 @@
+"""The images of two classes side by side, the most confused first, with the communities they fell into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz import features
+from fsviz.records import Dataset
+from fsviz.studies import confusion as study
+from fsviz.ui.parts.cached import remember
+from fsviz.ui.parts.image_wall import Tile, gallery
+from fsviz.ui.parts.shell import plain
+
+SHOWN = 24
+
+
+def show(dataset: Dataset, spec: Mapping[str, Any], a: int, b: int, key: str = "pair") -> None:
+    """Two classes by their class_ids; how they are confused where the dataset has features."""
+    if a == b:
+        return
+    names = dataset.distinct_names(np.array([a, b]))
+    known = features.available(dataset)
+    if not known:
+        st.info(
+            f"{plain(dataset.title)} has no features and no images here, so the two classes cannot be looked into. "
+            "Edges say how close they are in meaning.",
+            icon="🧩",
+        )
+        return
+    asked = {name: spec[name] for name in study.SETTINGS if name in spec and name not in ("split", "base")}
+    backbone = asked.get("backbone") or known[0]
+    asked |= {"dataset": dataset.name, "backbone": backbone}
+    asked["k"] = min(asked.get("k", study.SETTINGS["k"].default), study.most_k_of(dataset, backbone, a, b))
+    found = _pair(dataset, tuple(sorted(asked.items())), a, b)
+    run = found.typical
+    counts = found.counts(run)
+    low, high = float(found.bits.min()), float(found.bits.max())
+    st.markdown(
+        f"**{plain(names[0])}** and **{plain(names[1])}**: {found.bits.mean():.2f} bits, from {low:.2f} to {high:.2f} "
+        f"in {len(found.bits):,} runs of Louvain's algorithm on {len(found.labels):,} images of {plain(backbone)}."
+    )
+    _table(names, counts)
+    for column, label in zip(st.columns(2, gap="large"), (0, 1)):
+        with column:
+            _wall(dataset, names, found, label, run, key)
+    st.caption(
+        "Most confused images first: on each, the share of the other class in the communities it fell into, mean over "
+        f"{len(found.bits):,} runs. Communities are those of run {run + 1:d}, the one nearest to the mean; number 1 is "
+        "the largest. Images are grouped by likeness alone, without a look at their class."
+    )
+
+
+def _table(names: list[str], counts: np.ndarray) -> None:
+    """How many images of either class are in each community."""
+    large = counts[: min(len(counts), 8)]
+    share = large.min(axis=1) / large.sum(axis=1)
+    st.dataframe(
+        {
+            "community": [f"{n + 1}" for n in range(len(large))],
+            names[0]: large[:, 0],
+            names[1] if names[1] != names[0] else f"{names[1]} (2)": large[:, 1],
+            "mixed": np.round(2 * share, 3),
+        },
+        hide_index=True,
+        height="content",
+        column_config={
+            "mixed": st.column_config.ProgressColumn(
+                "mixed", help="1 where both classes are equally many", format="%.2f", min_value=0.0, max_value=1.0
+            )
+        },
+    )
+    if len(counts) > len(large):
+        st.caption(f"{len(counts) - len(large):,} smaller communities are not listed.")
+
+
+def _wall(dataset: Dataset, names: list[str], found: Any, label: int, run: int, key: str) -> None:
+    mine = np.flatnonzero(found.labels == label)
+    order = mine[np.argsort(-found.other_share[mine], kind="stable")][:SHOWN]
+    st.markdown(f"**{plain(names[label])}**, {len(mine):,} images")
+    if dataset.has_pixels:
+        tiles = [
+            Tile(
+                int(found.image_ids[v]),
+                caption=f"community {found.communities[run, v] + 1}",
+                badge=f"{100 * found.other_share[v]:.0f} % {names[1 - label]}",
+            )
+            for v in order
+        ]
+        gallery(dataset, tiles, key=f"{key}_{label}_{names[0]}_{names[1]}", tile_px=92)
+        return
+    st.dataframe(
+        {
+            "image": found.image_ids[order],
+            "community": found.communities[run, order] + 1,
+            "share of the other class": np.round(found.other_share[order], 2),
+        },
+        hide_index=True,
+        height=240,
+    )
+
+
+@remember("Looking into the pair", 64)
+def _pair(dataset: Dataset, asked: tuple[tuple[str, Any], ...], a: int, b: int) -> study.PairCommunities:
+    return study.pair(dict(asked), a, b)

@@ -1,0 +1,130 @@
+"""What the settings ask for: the graph of classes, measured while the page waits or by a run in the background."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz import datasets, jobs
+from fsviz.records import ClassGraph
+from fsviz.studies import confusion as study
+from fsviz.studies import evaluate
+from fsviz.ui.parts import access, run_panel
+from fsviz.ui.parts.cached import compute_with_bar, remember
+from fsviz.ui.parts.shell import plain
+
+AT_ONCE = 12.0  # seconds that a page waits for pairs; what takes longer is a run
+SECONDS_OF_ERRORS = 60.0  # errors on pairs are no run: they may take a little longer
+
+
+def find(spec: Mapping[str, Any], key: str = "") -> ClassGraph | None:
+    """The graph of a spec; None while it takes a run that is not finished, which is offered and watched here."""
+    confusion = spec.get("likeness", "confusion") == "confusion"
+    most = min(AT_ONCE if confusion else SECONDS_OF_ERRORS, access.limit("seconds"))
+    wanted = study.seconds(spec)
+    if wanted <= most:
+        return compute_with_bar(study.class_graph, spec, "Comparing every two classes")
+    if not confusion:
+        st.info(f"This takes about {run_panel.duration(wanted)}, too long here. Choose a smaller split.", icon="⏳")
+        return None
+    asked = {name: value for name, value in spec.items() if name != "likeness"}
+    run = _run_of(asked)
+    if run is not None and run.state == "finished":
+        return _of_run(run.id, datasets.stamp(str(spec["dataset"])))
+    with st.container(border=True):
+        if run is not None and run.active:
+            _live(run.id, key)
+        else:
+            _offer(asked, run, wanted, key)
+    return None
+
+
+def _run_of(spec: Mapping[str, Any]) -> jobs.Run | None:
+    """The newest run with exactly these settings."""
+    checked = study.checked_spec(spec)
+    for run in jobs.list_runs("confusion"):
+        if all(run.spec.get(name) == checked[name] for name in ("dataset", *study.SETTINGS)):
+            return run
+    return None
+
+
+def _offer(spec: Mapping[str, Any], run: jobs.Run | None, wanted: float, key: str) -> None:
+    st.markdown(
+        f"**These pairs of classes take about {run_panel.duration(wanted)}: a run in the background.**"
+        + (f" An earlier run is {plain(run.state)}. {plain(run.error or run.message)}" if run is not None else "")
+    )
+    access.deny("run")
+    if not access.may("run"):
+        return
+    with st.container(horizontal=True):
+        if run is not None and run.resumable and st.button("Go on with it", icon="▶️", key=f"resume{key}"):
+            access.do("run", jobs.resume, run.id)
+            st.rerun()
+        if st.button("Start the run", type="primary", icon="▶️", key=f"start{key}"):
+            access.do("run", jobs.submit, {"study": "confusion", **spec})
+            st.rerun()
+
+
+@st.fragment(run_every=1.0)
+def _live(run_id: str, key: str) -> None:
+    """How far a run is, with a way to stop it; the page starts over when it ends."""
+    run = jobs.status(run_id)
+    if not run.active:
+        st.rerun()
+    run_panel.show_progress(run, f"confusion{key}")
+    if run.summary and run.summary["most_confused"]:
+        a, b, bits = run.summary["most_confused"][0]
+        st.caption(
+            f"Most confused of {run.summary['pairs']:,} pairs so far: {plain(a)} and {plain(b)}, {bits:.2f} bits."
+        )
+
+
+@remember("Reading the run", 6)
+def _of_run(run_id: str, stamp: str) -> ClassGraph:
+    run = jobs.status(run_id)
+    return study.collect({**run.spec, "folder": str(jobs.folder(run_id))}, jobs.chunks(run_id))
+
+
+def evaluations(dataset: str) -> dict[str, str]:
+    """Finished evaluations of a dataset: "run/entry" -> what it is called."""
+    found = {}
+    for run in jobs.list_runs("evaluate"):
+        if run.state == "finished" and run.spec.get("dataset") == dataset:
+            for which, entry in enumerate(evaluate.entries(run.spec)):
+                found[f"{run.id}/{which}"] = f"{entry.label} on {entry.backbone} · {run_panel.when(run.created)}"
+    return found
+
+
+@remember("Reading the run", 6)
+def seen_in(line: str, split: str, stamp: str) -> ClassGraph:
+    """The graph of the mistakes of one entry of a run ("run/entry")."""
+    run_id, _, which = line.rpartition("/")
+    run = jobs.status(run_id)
+    spec = {**run.spec, "folder": str(jobs.folder(run_id))}
+    wanted = evaluate.chunks_of(run.spec, int(which))
+    return study.seen_in_run(spec, jobs.chunks(run_id, wanted), int(which), split)
+
+
+def _identity(graph: ClassGraph) -> tuple[str, ...]:
+    """Changes when the graph does: what stands for it in every cache key."""
+    digest = hashlib.blake2b(np.ascontiguousarray(graph.weights).tobytes(), digest_size=12).hexdigest()
+    return graph.kind, graph.source, str(graph.weights.shape), str(hash(graph.column_names)), digest
+
+
+@remember(hashes={ClassGraph: _identity})
+def communities(graph: ClassGraph) -> np.ndarray:
+    return study.communities(graph)
+
+
+@remember("Laying the graph out", hashes={ClassGraph: _identity})
+def layout(graph: ClassGraph) -> np.ndarray:
+    return study.layout(graph)
+
+
+@remember(hashes={ClassGraph: _identity})
+def compare(first: ClassGraph, second: ClassGraph) -> study.Comparison:
+    return study.compare(first, second)

@@ -1,0 +1,42 @@
+"""The sidebar of the page: which classes, alike by what, and how confusion is measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from fsviz import features
+from fsviz.records import Dataset
+from fsviz.studies import confusion as study
+from fsviz.ui.parts import links, shell
+from fsviz.ui.parts.controls import pick, pick_backbone
+
+HOW = [study.SETTINGS[name] for name in ("k", "preprocess", "n_runs", "seed")]
+
+
+def pick_spec(dataset: Dataset) -> dict[str, Any]:
+    """What the sidebar asks for, as a spec of the study."""
+    possible = study.possible(dataset)
+    split = shell.pick_split(dataset)
+    with st.sidebar:
+        told = "\n\n".join(f"**{study.LIKENESS[name].title}**: {study.LIKENESS[name].what}" for name in possible)
+        choices = {name: study.LIKENESS[name].title for name in possible}
+        kind = pick(study.LIKENESS_SETTING.but(choices=choices, default=possible[0]), told=told)
+        spec = {"dataset": dataset.name, "split": split, "likeness": kind}
+        if study.LIKENESS[kind].needs == "features":
+            spec["backbone"] = pick_backbone(features.available(dataset), help="The network that looks at the images.")
+        else:
+            links.release("backbone")
+        if kind == "confusion":
+            most = study.most_k(dataset, spec["backbone"], split)
+            with st.expander("How confusion is measured"):
+                for setting in HOW:
+                    if setting.name == "k" and most > 0:
+                        setting = setting.but(high=most, default=min(setting.default, most))
+                    spec[setting.name] = pick(setting)
+                if 0 < most < study.SETTINGS["k"].default:
+                    st.caption(f"The smallest classes have room for {most:,} edges per image; the paper takes 20.")
+        else:
+            links.release(*(setting.name for setting in HOW))
+    return spec
