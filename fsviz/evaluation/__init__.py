@@ -18,8 +18,8 @@ from fsviz.evaluation.accuracy import (
     task_confidence,
     task_top_k,
 )
-from fsviz.evaluation.comparison import PairedDifference, method_ranks, paired_difference
 from fsviz.evaluation.intervals import OVER, Correlation, Estimate, correlation, estimate
+from fsviz.evaluation.paired import PairedDifference, method_ranks, paired_difference
 from fsviz.evaluation.predicting import (
     check_class_sizes,
     check_tasks,

@@ -56,7 +56,7 @@ def evaluate(
     unit_length = settings.pop(UNIT_LENGTH.name)
     if chosen.wants_centre:
         mean = features_mean(features, unit_length=unit_length) if centre is None else np.asarray(centre, np.float64)
-        settings["centre"] = torch.from_numpy(np.ascontiguousarray(mean)).to(place)
+        settings["centre"] = torch.from_numpy(np.ascontiguousarray(mean))  # methods take it in their own precision
 
     n_tasks, n_way, n_shot = tasks.support.shape
     n_query = tasks.query.shape[2]

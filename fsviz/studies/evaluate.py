@@ -28,6 +28,7 @@ import numpy as np
 
 from fsviz import datasets, features
 from fsviz.errors import BadInput, FsvizError, Missing
+from fsviz.methods import METHODS
 from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.sampling.draw import most_beside
@@ -185,7 +186,8 @@ def run_chunk(spec: Settled, index: int) -> dict[str, np.ndarray]:
     which, start, stop = place(spec, index)
     entry = entries(spec)[which]
     tasks = part_tasks(spec, entry, start, stop)
-    stored = (spec["dataset"], entry.backbone, tuple(sorted(spec["features"][entry.backbone].items())))
+    fingerprint = tuple(sorted(spec["features"][entry.backbone].items()))
+    stored = (spec["dataset"], entry.backbone, fingerprint, datasets.stamp(spec["dataset"]))
     table = _features_cached(*stored)
     unit_length = bool(entry.parameters.get("unit_length"))
     centre = _centre_cached(entry.method, *stored, spec["folder"], tasks_file(entry.part), unit_length)
@@ -260,8 +262,6 @@ def place(spec: Settled, index: int) -> tuple[int, int, int]:
 
 def entries(spec: Mapping[str, Any]) -> list[Entry]:
     """Every method on every backbone and testbed, in the order they are computed."""
-    from fsviz.methods import METHODS
-
     found = []
     for part in range(len(spec.get("parts") or [{}])):
         for backbone in spec["backbones"]:
@@ -520,13 +520,6 @@ def tasks_digest(tasks: Tasks) -> str:
 # --- a first look, and how long it will take ---------------------------------------------------------------------
 
 
-def methods() -> dict[str, Any]:
-    """Every method by name: its title, paper, kind and parameters."""
-    from fsviz.methods import METHODS
-
-    return METHODS
-
-
 def testbeds(dataset: Dataset) -> list[str]:
     """Saved testbeds of a dataset that have images."""
     from fsviz.sampling.testbeds import list_testbeds, read_recipe
@@ -587,8 +580,6 @@ def centre_for(
 
 def scale_notes(chosen: Iterable[Mapping[str, Any]]) -> list[str]:
     """What to know of the methods (name, parameters) whose predictions change with the scale of the features."""
-    from fsviz.methods import METHODS
-
     titles: dict[str, list[str]] = {}  # by reason
     for one in chosen:
         method = METHODS.get(one["name"])
@@ -602,7 +593,7 @@ def scale_notes(chosen: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: Mapping[str, Any], tasks: Tasks) -> float:
     """About how long these tasks take on one ordinary core, from a count of operations; `estimate` measures it."""
-    chosen = methods()[method]
+    chosen = METHODS[method]
     entry = Entry(backbone, method, chosen.title, chosen.checked(parameters))
     return len(tasks) * _seconds_a_task(entry, tasks, features.load(dataset, backbone).values.shape[1])
 
@@ -669,7 +660,7 @@ def _timed(entry: Entry, table: Features, tasks: Tasks, n_tasks: int, device: st
     """
     from fsviz.evaluation import chunk_size, evaluate, features_mean
 
-    centre = features_mean(table) if methods()[entry.method].wants_centre else None  # once a run, not once a batch
+    centre = features_mean(table) if METHODS[entry.method].wants_centre else None  # once a run, not once a batch
 
     def measured(n: int) -> float:
         part, settings = tasks.take(slice(0, n)), dict(entry.parameters)
@@ -678,7 +669,7 @@ def _timed(entry: Entry, table: Features, tasks: Tasks, n_tasks: int, device: st
         return time.perf_counter() - start
 
     shape = (tasks.n_way, tasks.support.shape[2], tasks.query.shape[2], table.values.shape[1])
-    batch = max(1, min(chunk_size(*shape, methods()[entry.method].pairwise), n_tasks))
+    batch = max(1, min(chunk_size(*shape, METHODS[entry.method].pairwise), n_tasks))
     measured(1)  # the first call loads what later ones have
     small, large = 1, min(batch, len(tasks), 4)
     before = after = measured(small)
@@ -792,7 +783,8 @@ def _fingerprint(table: Features) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _features_cached(dataset: str, backbone: str, fingerprint: tuple[Any, ...]) -> Features:
+def _features_cached(dataset: str, backbone: str, fingerprint: tuple[Any, ...], stamp: str) -> Features:
+    """The features of a run, if they are still those; `stamp` changes when they are replaced or gone."""
     try:
         table = features.load(datasets.load(dataset), backbone)
     except Missing as error:
@@ -807,14 +799,21 @@ def _features_cached(dataset: str, backbone: str, fingerprint: tuple[Any, ...]) 
 
 @lru_cache(maxsize=8)
 def _centre_cached(
-    method: str, dataset: str, backbone: str, fingerprint: tuple[Any, ...], folder: str, file: str, unit_length: bool
+    method: str,
+    dataset: str,
+    backbone: str,
+    fingerprint: tuple[Any, ...],
+    stamp: str,
+    folder: str,
+    file: str,
+    unit_length: bool,
 ) -> np.ndarray | None:
     """centre_for, once a run: reading all features takes longer than most chunks."""
     from fsviz.methods import get
 
     if not get(method).wants_centre:
         return None
-    table = _features_cached(dataset, backbone, fingerprint)
+    table = _features_cached(dataset, backbone, fingerprint, stamp)
     return centre_for(method, datasets.load(dataset), table, frozen.tasks(folder, file).class_ids, unit_length)
 
 
@@ -823,7 +822,7 @@ def _chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:
     from fsviz.evaluation import chunk_size
 
     size = int(np.clip(_CHUNK_SECONDS / _seconds_a_task(entry, tasks, dims), 1, _LARGEST_CHUNK))
-    pairwise = methods()[entry.method].pairwise
+    pairwise = METHODS[entry.method].pairwise
     batch = chunk_size(tasks.n_way, tasks.support.shape[2], tasks.query.shape[2], dims, pairwise)
     return size - size % batch if size >= batch else size
 
@@ -838,7 +837,7 @@ def _seconds_a_task(entry: Entry, tasks: Tasks, dims: int) -> float:
     )
     seconds = images * dims / 2e8 + steps * images * dims * tasks.n_way * 4 / 2.5e10
     seconds += steps * (images * tasks.n_way * 3e-8 + 3e-6)  # what a step does to scores, and its own overhead
-    if methods()[entry.method].pairwise:
+    if METHODS[entry.method].pairwise:
         seconds += images**2 * (dims + 20 * max(steps, 10)) / 1e10
     return seconds
 

@@ -132,8 +132,12 @@ def _reader() -> Any:
     return _reader_and_source()[0]
 
 
-@lru_cache(maxsize=1)
 def _reader_and_source() -> tuple[Any, str]:
+    return _opened(SHIPPED)
+
+
+@lru_cache(maxsize=1)
+def _opened(shipped: Path) -> tuple[Any, str]:
     import nltk
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
@@ -148,7 +152,7 @@ def _reader_and_source() -> tuple[Any, str]:
             return theirs, "user"
     except Exception:  # absent, zipped, another version or broken: the shipped copy serves
         pass
-    for root in (lambda: SHIPPED, _private_copy):
+    for root in (lambda: shipped, _private_copy):
         place = str(root())
         if place not in nltk.data.path:  # NLTK opens corpora only below its known roots
             nltk.data.path.append(place)

@@ -26,7 +26,6 @@ SAMPLER = ["--sampler", "uniform", "--n-way", "4", "--n-shot", "2", "--n-query",
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    evaluate._features_cached.cache_clear()
     return make_toy()
 
 

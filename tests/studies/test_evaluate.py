@@ -27,8 +27,6 @@ from tests.studies.toy_dataset import make_toy, save_toy_features
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    evaluate._features_cached.cache_clear()
-    evaluate._centre_cached.cache_clear()
     yield make_toy()
     for run in jobs.list_runs():
         if run.active:
@@ -314,7 +312,6 @@ def test_deleted_features_are_named_and_nothing_is_lost(toy, tmp_path) -> None:
     store.chunk_path(jobs.folder(run.id), 0).unlink()
     folder = tmp_path / "ws" / "features" / "toy"
     shutil.move(folder, tmp_path / "aside")
-    evaluate._features_cached.cache_clear()
     with pytest.raises(Missing, match=r"no features under alpha_net.*resume it afterwards"):
         jobs.resume_here(run.id)
     assert jobs.status(run.id).state == "failed"
@@ -329,7 +326,6 @@ def test_features_that_changed_meanwhile_are_refused(toy, tmp_path) -> None:
     store.chunk_path(jobs.folder(run.id), 0).unlink()
     shutil.rmtree(tmp_path / "ws" / "features" / "toy")
     save_toy_features(toy, "alpha_net", seed=99)
-    evaluate._features_cached.cache_clear()
     with pytest.raises(BadInput, match="not the ones this run started with"):
         jobs.resume_here(run.id)
 

@@ -58,9 +58,7 @@ def writable_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     for path in [tmp_path / "wordnet", *(tmp_path / "wordnet").rglob("*")]:
         path.chmod(0o775 if path.is_dir() else 0o664)
     monkeypatch.setattr(wordnet, "SHIPPED", tmp_path / "wordnet")
-    wordnet._reader_and_source.cache_clear()
     yield tmp_path / "wordnet"
-    wordnet._reader_and_source.cache_clear()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes")

@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Class names with HTML in them; features; an empty list of runs."""
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    evaluate._features_cached.cache_clear()
     return make_toy("toy_pages", noise=2.0)
 
 

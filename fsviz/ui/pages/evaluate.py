@@ -14,6 +14,7 @@ from fsviz import datasets, features, jobs
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
+from fsviz.methods import METHODS
 from fsviz.records import Dataset, Predictions, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, SEED, Setting
@@ -151,13 +152,12 @@ def _start(spec: dict[str, Any], more: list[str], shots: tuple[int, ...] | None)
 
 def _methods() -> list[dict[str, Any]]:
     """Method picker and, for each one chosen, the controls its parameters ask for."""
-    methods = evaluate.methods()
-    links.several_of({name: method.title for name, method in methods.items()}, "methods", DEFAULT_METHODS)
+    links.several_of({name: method.title for name, method in METHODS.items()}, "methods", DEFAULT_METHODS)
     names = st.pills(
         "Methods",
-        list(methods),
+        list(METHODS),
         selection_mode="multi",
-        format_func=lambda name: plain(methods[name].title),
+        format_func=lambda name: plain(METHODS[name].title),
         key="methods",
         wrap=True,
         help="Inductive methods judge each query image alone; transductive ones look at all queries of a task at once.",
@@ -166,7 +166,7 @@ def _methods() -> list[dict[str, Any]]:
     if names:
         with st.popover("Parameters of the methods", width="stretch"):
             for name in names:
-                method = methods[name]
+                method = METHODS[name]
                 st.markdown(f"**{plain(method.title)}** · {plain(method.kind)} · {plain(method.paper)}")
                 st.caption(plain(method.what))
                 _presets(method)
@@ -175,7 +175,7 @@ def _methods() -> list[dict[str, Any]]:
                 chosen.append({"name": name, "parameters": parameters})
         for note in evaluate.scale_notes(chosen):
             st.caption(plain(note))
-    others = (method for name, method in methods.items() if name not in names)
+    others = (method for name, method in METHODS.items() if name not in names)
     links.release(*(f"{method.name}_{setting.name}" for method in others for setting in method.settings))
     return chosen
 
@@ -288,9 +288,8 @@ def command(spec: Mapping[str, Any]) -> str:
     words = ["python", "-m", "fsviz", "evaluate", spec["dataset"]]
     words += ["--backbone", ",".join(spec["backbones"])]
     words += ["--methods", ",".join(m["name"] for m in spec["methods"])]
-    methods = evaluate.methods()
     for method in spec["methods"]:
-        defaults = {setting.name: setting.default for setting in methods[method["name"]].settings}
+        defaults = {setting.name: setting.default for setting in METHODS[method["name"]].settings}
         for name, value in method["parameters"].items():
             if value != defaults[name]:
                 words += ["--set", f"{method['name']}.{name}={value}"]

@@ -17,6 +17,7 @@ from fsviz.datasets.published import published_benchmarks, published_side_by_sid
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
+from fsviz.methods import METHODS
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.reports import html as report
 from fsviz.reports import tables
@@ -74,7 +75,7 @@ def _first_run(dataset: Dataset) -> None:
     known = features.available(dataset)
     left, right = st.columns([3, 2], vertical_alignment="center")
     if known:
-        titles = [plain(evaluate.methods()[name].title) for name in FIRST_RUN]
+        titles = [plain(METHODS[name].title) for name in FIRST_RUN]
         left.info(
             f"**No evaluation has been recorded yet.** A first one takes some seconds: {', '.join(titles)} on 500 "
             f"tasks of {plain(dataset.title)}. The page Evaluate has all choices.",
