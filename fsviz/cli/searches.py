@@ -124,8 +124,8 @@ def show_restricted(result: dict[str, Any]) -> str:
     share = {(row["set"], row["value"]): row["share"] for row in result["shares"]}
     mixes = [{"value": v, **{f"{s} %": share[s, v] for s in ("query", *support_sets.SETS)}} for v in values]
     return (
-        f"{table(sets, list(sets[0]))}\n\n{table(mixes, list(mixes[0]))}\n\n{result['n_tasks']:,} tasks with "
-        f"{result['n_query']} queries per class. {result['words']}"
+        f"{table(sets, list(sets[0]))}\n\n{table(mixes, list(mixes[0]))}\n\n{result['n_tasks']:,} tasks of classes "
+        f"drawn at random, {result['n_query']} queries per class. {result['words']}"
     )
 
 

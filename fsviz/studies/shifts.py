@@ -189,7 +189,8 @@ def share_table(found: SupportSets, dataset: Dataset, attribute: str) -> pd.Data
 def shared_values(found: SupportSets, dataset: Dataset, attribute: str, values: Sequence[str]) -> dict[str, Any]:
     """Share of support images (percent) with one of the queries' values, per set, and what the search adds to chance.
 
-    share and ci95 per set; hard and easy: their difference to random supports, task by task, with its ci95 over classes
+    share and ci95 per set; hard and easy: their difference to random supports, task by task, with its ci95 over
+    classes, of which there are n_classes
     """
     groups, names = curated.attribute_groups(attribute_gaps.read_attribute(dataset, attribute))
     codes = [names.index(value) for value in values]
@@ -199,6 +200,7 @@ def shared_values(found: SupportSets, dataset: Dataset, attribute: str, values: 
         "share": {name: clustered_mean(has[name], class_ids)[0] for name in SETS},
         "ci95": {name: clustered_mean(has[name], class_ids)[1] for name in SETS},
         **{name: clustered_mean(has[name] - has["random"], class_ids)[:2] for name in ("hard", "easy")},
+        "n_classes": len(np.unique(class_ids)),
     }
 
 
@@ -215,4 +217,4 @@ def shared_in_words(shared: Mapping[str, Any]) -> str:
         return f"{told} Hard supports avoid what the queries look like, easy ones seek it, as in the paper."
     if avoid or seek:
         return f"{told} {'Hard supports avoid' if avoid else 'Easy supports seek'} what the queries look like."
-    return f"{told} Neither differs from random supports by more than chance: this is not what makes them hard or easy."
+    return f"{told} Over these {shared['n_classes']} classes neither differs from random supports by more than chance."

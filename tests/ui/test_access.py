@@ -30,7 +30,7 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("4_Evaluate", {"dataset": "toy"}),
     ("4_Evaluate", {"dataset": "pets"}),
     ("5_Runs", {"dataset": "toy"}),
-    ("6_Hard_tasks", {"dataset": "toy", "n_tasks": "50"}),
+    ("6_Hard_tasks", {"dataset": "toy", "n_tasks": "50", "show": "Searches"}),
     ("6_Hard_tasks", {"dataset": "toy", "n_tasks": "1000", "show": "Stress test"}),
     ("8_Confusion", {"dataset": "toy"}),
     ("7_Add_images", {"dataset": "pets"}),
@@ -41,7 +41,7 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
 FORBIDDEN = {
     *("Save testbed", "Start the run", "Cancel", "Resume", "Delete", "Remove pets", "Extract features", "Import"),
     *("Extract features with EfficientNet-Lite0", "Runs at the same time", "File of features", "file uploader"),
-    "Path of a folder, a CSV table or an easyfsl JSON spec",
+    *("Path of a folder, a CSV table or an easyfsl JSON spec", "Compare on all tasks"),
 }
 
 

@@ -34,15 +34,16 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         format_func=lambda s: f"{s:g}",
     )
     table = compute_with_bar(searches.by_step_size, spec, "Trying step sizes")
-    equal = results.summary(results.search(spec))["accuracy"]
-    at = {
-        o: float(table[(table["objective"] == o) & (table["step"] == chosen)]["accuracy"].iloc[0])
-        for o in ("hard", "easy")
-    }
+    numbers = results.summary(results.search(spec))
+    equal, half = numbers["accuracy"], numbers["ci95"]
+    at = table[table["step"] == chosen].set_index("objective")
     columns = st.columns(3)
-    columns[0].metric(f"Hard supports at step {chosen:g}", f"{at['hard']:.1f} %")
-    columns[1].metric("Random supports", f"{equal['random']:.1f} %", help="Of the same tasks.")
-    columns[2].metric(f"Easy supports at step {chosen:g}", f"{at['easy']:.1f} %")
+    for column, name in ((columns[0], "hard"), (columns[2], "easy")):
+        reached, around = at.loc[name, "accuracy"], at.loc[name, "ci95"]
+        column.metric(f"{name.capitalize()} supports at step {chosen:g}", f"{reached:.1f} ± {around:.1f} %")
+    columns[1].metric(
+        "Random supports", f"{equal['random']:.1f} ± {half['random'] or 0:.1f} %", help="Of the same tasks."
+    )
     reference = {
         "random": equal["random"],
         "hard, equal start": equal["hard"],
