@@ -17,6 +17,8 @@ def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tupl
     Where the features know groups (copies of a picture, frames of a video), the images of its group are left out too.
     Returns image_ids (Q, k) and cosines (Q, k), nearest first; fewer than k columns when there are fewer images.
     """
+    from sklearn.metrics.pairwise import cosine_similarity
+
     image_ids = np.atleast_1d(np.asarray(image_ids, dtype=np.int64))
     rows = stored.rows_of(image_ids)
     if (rows < 0).any():
@@ -25,15 +27,15 @@ def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tupl
             f"Image {missing} has no features under {stored.backbone}: it was added later or could not be opened. "
             f"Run 'python -m fsviz extract {stored.dataset} --backbone {stored.backbone}' again."
         )
-    query = _unit(stored.values[rows])
+    query = np.asarray(stored.values[rows], np.float64)  # which also tells features with a large common part apart
     n = len(stored.values)
     groups = np.arange(n) if stored.groups is None else stored.groups[stored.image_ids]
     k = min(k, n - int(np.bincount(groups)[groups[rows]].max(initial=1)))
     best_rows = np.empty((len(rows), 0), dtype=np.int64)
     best = np.empty((len(rows), 0), dtype=np.float64)
     for start in range(0, n, _ROWS):
-        block = _unit(stored.values[start : start + _ROWS])
-        cosines = query @ block.T
+        block = np.asarray(stored.values[start : start + _ROWS], np.float64)
+        cosines = cosine_similarity(query, block)
         cosines[groups[rows][:, None] == groups[start : start + len(block)]] = -np.inf
         best = np.concatenate([best, cosines], axis=1)
         best_rows = np.concatenate(
@@ -49,10 +51,3 @@ def nearest_images_of(dataset: Dataset, backbone: str, image_id: int, k: int = 1
     """The k nearest images (k,) of one image under a backbone's stored features, and their cosines (k,)."""
     near, cosines = nearest_images(load(dataset, backbone), np.array([image_id]), k)
     return near[0], cosines[0]
-
-
-def _unit(values: np.ndarray) -> np.ndarray:
-    """Rows of length one, zeros stay; in float64, which also tells features with a large common part apart."""
-    values = np.asarray(values, dtype=np.float64)
-    lengths = np.linalg.norm(values, axis=1, keepdims=True)
-    return values / np.where(lengths > 0, lengths, 1.0)

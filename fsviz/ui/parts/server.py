@@ -25,6 +25,7 @@ from fsviz import sharing
 from fsviz.ui.parts import access
 
 _FIRST_PAGE_SECONDS = 4
+_SLOW = ("scipy.stats", "sklearn.metrics.pairwise")  # intervals, nearest images
 _UPLOADS = "/_stcore/upload_file/"
 
 
@@ -71,13 +72,13 @@ def _framed_by_itself(send: Any) -> Any:
 async def lifespan(_: Any) -> AsyncIterator[None]:
     """Opens the browser, as Streamlit does for apps without a doorkeeper.
 
-    Intervals need scipy.stats, which takes a second to import: that is done when the first page is likely there.
+    What takes a second to import, and pages need sooner or later, is imported when the first page is likely there.
     """
     screen = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if screen and not config.get_option("server.headless"):
         address = config.get_option("server.address")
         cli_util.open_browser(server_util.get_url(address if sharing.is_loopback(address) else "localhost"))
-    later = threading.Timer(_FIRST_PAGE_SECONDS, importlib.import_module, ("scipy.stats",))
+    later = threading.Timer(_FIRST_PAGE_SECONDS, lambda: [importlib.import_module(name) for name in _SLOW])
     later.daemon = True
     later.start()
     yield
