@@ -17,7 +17,7 @@ from fsviz.figures import runs as figures
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Predictions, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, SEED, Setting
+from fsviz.settings import N_TASKS, SEED, Setting
 from fsviz.settings import words as flags
 from fsviz.studies import comparison, draw, evaluate
 from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell
@@ -231,17 +231,15 @@ def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
     with boxes:
         places = controls.pairs()
         settings = {"sampler": sampler, "split": split}
+        images = {name: start[name] for name in draw.IMAGES}
         settings |= controls.pick_sampler_settings(
             sampler,
             len(dataset.split_class_ids(split)),
             where=lambda name: next(places) if name == "n_way" else more,
+            **images,
             n_way=start["n_way"],
         )
-        if SAMPLERS[sampler].deals:
-            links.release("n_shot", "n_query")
-        else:
-            settings["n_shot"] = controls.pick(N_SHOT.but(default=start["n_shot"]), next(places))
-            settings["n_query"] = controls.pick(N_QUERY.but(default=start["n_query"]), next(places))
+        settings |= controls.pick_images(sampler, places, **images)
         seed = controls.pick(SEED, next(places))
     beside = str(BESIDE.default)
     if SAMPLERS[sampler].deals or "semantic" not in draw.possible_samplers(dataset):

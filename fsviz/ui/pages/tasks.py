@@ -15,7 +15,7 @@ from fsviz.figures import tasks as figures
 from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Dataset, Testbed
 from fsviz.sampling import SAMPLERS, testbeds
-from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting
+from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
 from fsviz.studies import draw
 from fsviz.studies import semantic_sampling as study
 from fsviz.studies.draw import SHOTS, Recipe
@@ -462,12 +462,16 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     st.caption("A testbed is a saved, ordered list of tasks with the recipe that drew it: every method sees the same.")
     if st.session_state.get("keep") not in beds:
         st.session_state.pop("keep", None)
-    which_column, shot_column, query_column, name_column = st.columns([3, 2, 2, 4], vertical_alignment="bottom")
+    which_column, rest = st.columns([3, 8], vertical_alignment="bottom")
     start = list(beds).index("chosen") if "chosen" in beds else 0
     which = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
-    recipe = _with_images(classes, recipes[which], shot_column, query_column)
+    deals = SAMPLERS[recipes[which].sampler].deals
+    chosen = recipes.get("chosen", recipes[which])
+    own = {name: value for name, value in chosen.settings.items() if name in draw.IMAGES}
+    *numbers, name_column = rest.columns([1] if deals or own else [2, 2, 4], vertical_alignment="bottom")
+    recipe = _with_images(classes, recipes[which], own, *numbers)
     name = name_column.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
-    has_images = "n_shot" in recipe.settings or SAMPLERS[recipe.sampler].deals
+    has_images = "n_shot" in recipe.settings or deals
     buttons = st.columns(4)
     access.deny("save")
     words: dict[str, Any] = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
@@ -505,19 +509,25 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     st.code(recipe.command(f"{name}.parquet"), language="bash", wrap_lines=True)
 
 
-def _with_images(classes: Classes, recipe: Recipe, shot_column: Any, query_column: Any) -> Recipe:
-    """The recipe with as many images per class as asked for, of those that the smallest class has."""
-    smallest = study.smallest_class(classes.dataset, classes.split) or 1
-    deals = SAMPLERS[recipe.sampler].deals
-    most = min(SHOTS.high, smallest - 1)
-    unknown = "" if smallest > 1 else " How many images its classes have is not known, so only classes can be drawn."
-    setting = SHOTS.but(title="Support per class", high=most, default=min(1, most), help=SHOTS.help + unknown)
-    n_shot = controls.pick(setting, shot_column, disabled=deals or most == 0)
-    room = max(smallest - n_shot, 1)
-    setting = N_QUERY.but(title="Queries per class", high=min(N_QUERY.high, room), default=min(N_QUERY.default, room))
-    n_query = controls.pick(setting, query_column, disabled=deals or n_shot == 0)
-    dealt = {} if deals or not n_shot else {"n_shot": n_shot, "n_query": n_query}
-    groups = controls.pick_groups(classes.dataset) if deals or n_shot else {}
+def _with_images(classes: Classes, recipe: Recipe, dealt: dict[str, Value], *columns: Any) -> Recipe:
+    """The recipe with as many images per class as the two columns ask for, of those that the smallest class has.
+
+    Without columns its sampler deals images itself, or the numbers `dealt` are said by the chosen one that does.
+    """
+    if columns:
+        smallest = study.smallest_class(classes.dataset, classes.split) or 1
+        most = min(SHOTS.high, smallest - 1)
+        unknown = " How many images its classes have is not known, so only classes can be drawn."
+        told = SHOTS.help + ("" if smallest > 1 else unknown)
+        setting = SHOTS.but(title="Support per class", high=most, default=min(1, most), help=told)
+        n_shot = controls.pick(setting, columns[0], disabled=most == 0)
+        room = min(N_QUERY.high, max(smallest - n_shot, 1))
+        setting = N_QUERY.but(title="Queries per class", high=room, default=min(N_QUERY.default, room))
+        n_query = controls.pick(setting, columns[1], disabled=n_shot == 0)
+        dealt = {"n_shot": n_shot, "n_query": n_query} if n_shot else {}
+    elif not dealt:
+        controls.release_images(recipe.sampler)
+    groups = controls.pick_groups(classes.dataset) if dealt or SAMPLERS[recipe.sampler].deals else {}
     return draw.recipe_for(classes.dataset, **{**recipe.values, **dealt, **groups})
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 from fsviz import features
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLER, SAMPLERS
-from fsviz.settings import Setting, Value
+from fsviz.settings import N_QUERY, N_SHOT, Setting, Value
 from fsviz.studies import draw
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 from fsviz.ui.parts import links
@@ -137,8 +137,23 @@ def pick_sampler_settings(
             as_slider=sliders,
             about=about,
         )
-    links.release(*(f"{name}{suffix}" for name in draw.OWN if name not in values))
+    links.release(*(f"{name}{suffix}" for name in draw.OWN if name not in values and name not in draw.IMAGES))
     return values
+
+
+def pick_images(sampler: str, places: Iterator[Any], **defaults: Value) -> dict[str, Value]:
+    """Images per class, by name, for a sampler that draws classes only; one that deals images says its own."""
+    if SAMPLERS[sampler].deals:
+        release_images(sampler)
+        return {}
+    settings = (s.but(default=defaults.get(s.name, s.default)) for s in (N_SHOT, N_QUERY))
+    return {s.name: pick(s, next(places)) for s in settings}
+
+
+def release_images(sampler: str) -> None:
+    """Takes numbers of images out of the link that a sampler which deals images does not know."""
+    own = {setting.name for setting in SAMPLERS[sampler].settings}
+    links.release(*(name for name in draw.IMAGES if name not in own))
 
 
 def pick_groups(dataset: Dataset, where: Any = st) -> dict[str, Value]:

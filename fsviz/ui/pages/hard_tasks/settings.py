@@ -7,12 +7,11 @@ from typing import Any
 import streamlit as st
 
 from fsviz.records import Dataset
-from fsviz.sampling import SAMPLERS
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, SEED
+from fsviz.settings import N_TASKS, SEED
 from fsviz.studies import support_sets as study
 from fsviz.ui.pages.hard_tasks.results import PREVIEW
 from fsviz.ui.parts import links, shell
-from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_sampler, pick_sampler_settings
+from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_images, pick_sampler, pick_sampler_settings
 from fsviz.ui.parts.controls import pick as pick_setting
 
 
@@ -25,10 +24,7 @@ def pick(dataset: Dataset, known: list[str]) -> dict[str, Any]:
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
         spec = {"sampler": sampler, **pick_sampler_settings(sampler, n_classes, where=lambda name: next(places))}
-        if SAMPLERS[sampler].deals:
-            links.release("n_shot", "n_query")
-        else:
-            spec |= {s.name: pick_setting(s, next(places)) for s in (N_SHOT, N_QUERY)}
+        spec |= pick_images(sampler, places)
         spec["seed"] = pick_setting(SEED, next(places))
         spec["n_tasks"] = pick_setting(N_TASKS.but(default=PREVIEW))
         spec |= pick_groups(dataset)

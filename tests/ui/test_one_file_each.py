@@ -1,0 +1,144 @@
+"""A new sampler, distance or method is one file: commands, pages and links take it up without another edit.
+
+Done for real, in a copy of the code: two files are put there and one entry is added, then a process of its own looks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+NEW = {
+    "fsviz/sampling/samplers/rings.py": """
+import numpy as np
+
+from fsviz.records import Tasks
+from fsviz.sampling.sampler import Sampler
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY, Setting
+
+STRIDE = Setting("stride", "Stride", "How far apart in the split the classes of a task are.", "int", 1, 1, 50)
+
+
+def _classes(pool, n_tasks, seed, n_way, stride):
+    start = np.random.default_rng(seed).integers(len(pool.class_ids), size=n_tasks)
+    return np.sort(pool.class_ids[(start[:, None] + stride * np.arange(n_way)) % len(pool.class_ids)], axis=1)
+
+
+def _sample(pool, n_tasks, seed, n_way, stride, n_shot, n_query):
+    classes = _classes(pool, n_tasks, seed, n_way, stride)
+    images = np.stack([np.flatnonzero(pool.image_class_ids == c)[: n_shot + n_query] for c in pool.class_ids])
+    dealt = images[np.searchsorted(pool.class_ids, classes)]
+    return Tasks(classes, dealt[..., :n_shot], dealt[..., n_shot:])
+
+
+SAMPLER = Sampler(
+    "rings", "Rings", "Every so many classes.", _sample, (N_WAY, STRIDE, N_SHOT, N_QUERY), ("images",), deals=True
+)
+""",
+    "fsviz/methods/city_block.py": """
+from fsviz.methods.declaration import Method, scale
+
+METHOD = Method("city_block", "City block", "2026", 99, "inductive", "The nearest prototype.", (scale(1.0),))
+
+
+def predict(support, support_mask, query, query_mask, scale=1.0):
+    import torch
+
+    from fsviz.methods.geometry import blank, prototypes, with_ways
+
+    apart = torch.cdist(prototypes(support, support_mask), blank(query, query_mask), p=1)
+    return with_ways(-scale * apart, support_mask.any(2))
+""",
+}
+ENTRY = '"squared_path": Distance("Squared path", "New.", lambda dag: path_length(dag) ** 2, 0.1, 1.0),'
+ASKED = {
+    "2_Taxonomy.py": {"distance": "squared_path"},
+    "3_Tasks.py": {"distance": "squared_path", "sampler": "rings", "stride": "3", "n_shot": "2", "n_tasks": "50"},
+    "4_Evaluate.py": {
+        "sampler": "rings",
+        "stride": "3",
+        "n_shot": "2",
+        "methods": "city_block",
+        "city_block_scale": "2",
+    },
+    "6_Hard_tasks.py": {"sampler": "rings", "stride": "3", "n_shot": "2", "n_tasks": "50", "classifier": "city_block"},
+}
+LOOK = """
+import json, sys
+from streamlit.testing.v1 import AppTest
+from fsviz.cli import main
+from tests.studies.toy_dataset import make_toy
+
+make_toy("toy", n_images=30)
+tasks = "--sampler rings --stride 2 --n-tasks 20"
+codes = [
+    main(f"sample toy {tasks} --distance squared_path --name kept".split()),
+    main(f"evaluate toy {tasks} --methods city_block --set city_block.scale=2".split()),
+]
+seen = {}
+for page, asked in json.loads(sys.argv[1]).items():
+    app = AppTest.from_file("app.py", default_timeout=120)
+    app.query_params["dataset"] = "toy"
+    app.run()
+    app.switch_page(f"pages/{page}")
+    for name, text in {"dataset": "toy", **asked}.items():
+        app.query_params[name] = text
+    app.run()
+    link = {k: v[-1] if isinstance(v, list) else v for k, v in app.query_params.items()}
+    told = [e.value for kind in (app.exception, app.error, app.toast) for e in kind]
+    shown = {key: app.selectbox(key=key).options for key in ("sampler", "distance") if key in app.session_state}
+    seen[page] = {"link": link, "told": told, "shown": shown, "code": " ".join(c.value for c in app.code)}
+print("ANSWER" + json.dumps([codes, seen]))
+"""
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[int], dict]:
+    home = tmp_path_factory.mktemp("new")
+    copy = home / "copy"
+    shutil.copytree(ROOT / "fsviz", copy / "fsviz")  # with its caches, so that nothing is compiled again
+    shutil.copytree(ROOT / "pages", copy / "pages")
+    shutil.copy(ROOT / "app.py", copy)
+    for name in ("data", "tests", ".streamlit"):
+        if (ROOT / name).exists():
+            (copy / name).symlink_to(ROOT / name)
+    for path, text in NEW.items():
+        (copy / path).write_text(text)
+    distances = copy / "fsviz/taxonomy/distances.py"
+    last = '    "features": Distance('
+    distances.write_text(distances.read_text().replace(last, f"    {ENTRY}\n{last}"))
+    (copy / "look.py").write_text(LOOK)
+    env = {**os.environ, "FSVIZ_HOME": str(home / "ws"), "PYTHONPATH": str(copy)}
+    command = [sys.executable, "look.py", json.dumps(ASKED)]
+    done = subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.rpartition("ANSWER")[2])
+
+
+def test_commands_take_them(answer) -> None:
+    assert answer[0] == [0, 0]
+
+
+@pytest.mark.parametrize("page", ASKED)
+def test_pages_and_links_take_them(answer, page: str) -> None:
+    seen = answer[1][page]
+    assert seen["told"] == []
+    assert ASKED[page].items() <= seen["link"].items()
+    if "sampler" in ASKED[page]:
+        assert "Rings" in seen["shown"]["sampler"]
+        assert "--sampler rings" in seen["code"] and "--stride 3" in seen["code"] and "--n-shot 2" in seen["code"]
+    if "distance" in ASKED[page]:
+        assert "Squared path" in seen["shown"]["distance"]
+
+
+def test_a_method_brings_its_settings(answer) -> None:
+    assert "--set city_block.scale=2" in answer[1]["4_Evaluate.py"]["code"]
+    assert "--classifier city_block" in answer[1]["6_Hard_tasks.py"]["code"]
