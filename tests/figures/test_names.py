@@ -14,8 +14,8 @@ import plotly.graph_objects as go
 import pytest
 
 from fsviz import figures
-from fsviz.figures import overview, runs, searches, support_sets, tasks, taxonomy
-from fsviz.records import PAD, ClassMap, Hierarchy, SizeHistogram
+from fsviz.figures import confusion, overview, prediction, runs, searches, support_sets, tasks, taxonomy
+from fsviz.records import PAD, ClassGraph, ClassMap, Hierarchy, SizeHistogram
 from fsviz.text import drawn
 
 EVIL = '<i>x</i><a href="https://evil.example">y</a>%{x}$z$'
@@ -62,6 +62,8 @@ STRESS = {
     "hard": 4.0,
     "drop": 4.0,
 }
+GRAPH = ClassGraph("confusion", "Confusion", "bits", N[0], np.arange(2), np.arange(2), N, N, SQUARE)
+BAR = {"value": 0.5, "low": 0.4, "high": 0.6, "shown": -0.5, "why": ""}
 # Every function that draws names, with hostile ones.
 DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     support_sets.plot_gaps: (_gaps(),),
@@ -93,10 +95,20 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     taxonomy.plot_task_distances: (SQUARE, N, "distance", 1.0),
     taxonomy.plot_class_map: (MAP,),
     taxonomy.plot_task_tree: (MAP,),
+    confusion.plot_class_graph: (GRAPH, SQUARE, 1),
+    confusion.plot_likeness_map: (GRAPH, np.arange(2), np.arange(2)),
+    confusion.plot_comparison: (GRAPH, GRAPH, np.ones(1), np.ones(1), [N], [0]),
+    prediction.plot_correlations: ([BAR | {"title": n} for n in N], "accuracy"),
+    prediction.plot_curves: ({n: [(1.0, 0.5, 0.4, 0.6), (2.0, 0.5, 0.4, 0.6)] for n in N}, "shots", "correlation"),
     tasks.plot_balance: (N, {"uniform": np.ones(2)}, {"uniform": "#000000"}, 1.0),
 }
 # Every function that draws nothing but words of its own.
 NAMELESS = {
+    prediction.plot_scatter,
+    prediction.plot_roc,
+    prediction.plot_confusion_table,
+    prediction.plot_spread,
+    prediction.plot_parts,
     support_sets.plot_distribution,
     searches.plot_searches,
     searches.plot_step_sizes,
