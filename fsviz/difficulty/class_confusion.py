@@ -106,7 +106,7 @@ def find_communities(weights: np.ndarray, n_edges: int | None = None, seed: int 
 
     weights = np.ascontiguousarray(np.nan_to_num(np.asarray(weights, dtype=float), nan=0.0))
     n = len(weights)
-    starts, ends, heavy = louvain.heaviest_edges(weights, np.arange(n), n * n if n_edges is None else n_edges)
+    starts, ends, heavy = louvain.heaviest_edges(weights, n * n if n_edges is None else n_edges)
     return _by_size(louvain.communities(starts, ends, heavy, np.uint64(seed)))
 
 
@@ -159,13 +159,11 @@ def class_confusion(
 
     names  class_id -> name, for the sentences that refuse what settings and features cannot give
     """
-    from threadpoolctl import threadpool_limits
-
     rows = _checked_rows(features, np.unique(pairs), k, preprocess, names or {})
     how = _checked(k=k, n_runs=n_runs, preprocess=preprocess, seed=seed, backend=backend)
     read = _reader(features, rows)
     found = np.empty(len(pairs))
-    with threadpool_limits(1):  # products of two classes are small: threads would wait for each other
+    with _pools().limit(limits=1):  # products of two classes are small: threads would wait for each other
         for at, (a, b) in enumerate(pairs):
             if progress is not None and at % 64 == 0:
                 progress(at, len(pairs), "pairs of classes")
@@ -238,6 +236,14 @@ def cosines(values: np.ndarray, preprocess: str = "plain") -> np.ndarray:
     return found
 
 
+@lru_cache(maxsize=1)
+def _pools() -> Any:
+    """The thread pools of linear algebra; finding them takes longer than a small product."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 def _squares(values: np.ndarray) -> np.ndarray:
     return np.einsum("vd,vd->v", values, values)
 
@@ -274,11 +280,11 @@ def _communities(
     both = np.concatenate([rows[a], rows[b]])
     labels = np.repeat([0, 1], [len(rows[a]), len(rows[b])])
     weights = cosines(np.concatenate([read(a), read(b)]), preprocess)
-    groups = np.arange(len(both))
-    if features.groups is not None:  # copies of a picture are alike whatever the backbone sees
-        groups = features.groups[features.image_ids[both]].astype(np.int64)
+    if features.groups is not None:  # copies of a picture are alike whatever the backbone sees: they are not joined
+        group = features.groups[features.image_ids[both]]
+        weights[group[:, None] == group[None, :]] = 0.0
     seeds = np.random.SeedSequence(seed, spawn_key=(a, b)).generate_state(n_runs, np.uint64)
-    return labels, _BACKENDS[backend](weights, groups, k * len(both), seeds)
+    return labels, _BACKENDS[backend](weights, k * len(both), seeds)
 
 
 def _checked_rows(
@@ -327,20 +333,20 @@ def _checked_rows(
     return rows
 
 
-def _compiled(weights: np.ndarray, groups: np.ndarray, n_edges: int, seeds: np.ndarray) -> np.ndarray:
+def _compiled(weights: np.ndarray, n_edges: int, seeds: np.ndarray) -> np.ndarray:
     from fsviz.difficulty import louvain
 
-    starts, ends, heavy = louvain.heaviest_edges(weights.astype(np.float64, copy=False), groups, n_edges)
+    starts, ends, heavy = louvain.heaviest_edges(weights.astype(np.float64, copy=False), n_edges)
     return np.stack([louvain.communities(starts, ends, heavy, seed) for seed in seeds])
 
 
-def _python_louvain(weights: np.ndarray, groups: np.ndarray, n_edges: int, seeds: np.ndarray) -> np.ndarray:
+def _python_louvain(weights: np.ndarray, n_edges: int, seeds: np.ndarray) -> np.ndarray:
     """The same by python-louvain on a networkx graph."""
     import networkx as nx
     from community import best_partition
 
     first, second = np.triu_indices(len(weights), 1)
-    values = np.where(groups[first] != groups[second], weights[first, second], 0.0)
+    values = weights[first, second]
     if n_edges < len(values):
         values[values < np.partition(values, -n_edges)[-n_edges]] = 0.0
     kept = values > 0

@@ -3,8 +3,9 @@
 Modularity of a partition of a graph with total edge weight m:
     Q = sum over communities c of  inside(c) / m - (degree(c) / 2m)^2
 where inside(c) is the weight of the edges within c and degree(c) the sum of its vertices' degrees. Vertices move, in
-random order, to the neighbouring community that raises Q most until a pass gains less than TOLERANCE; communities then
-become the vertices of a smaller graph, and so on while Q grows. The last level is the answer, as in python-louvain.
+random order, to the neighbouring community that raises Q most until a pass gains less than TOLERANCE; after the first
+pass only vertices with a neighbour that moved are looked at again. Communities then become the vertices of a smaller
+graph, and so on while Q grows. The last level is the answer, as in python-louvain.
 """
 
 from __future__ import annotations
@@ -34,61 +35,62 @@ def _shuffle(values, state):
 
 
 @njit(cache=True, nogil=True)
-def heaviest_edges(weights, groups, n_edges):
+def heaviest_edges(weights, n_edges):
     """The n_edges heaviest positive edges of a symmetric matrix (V, V), as rows: starts (V + 1,), ends, values.
 
     Edges as heavy as the lightest that is kept are kept too, so that the order of the vertices decides nothing.
-    Every edge stands in the rows of both its ends. Vertices of one group are not joined.
+    Every edge stands in the rows of both its ends.
     """
     n = len(weights)
     low, high, there = np.inf, 0.0, 0
     for i in range(n):
         for j in range(i):
             w = weights[i, j]
-            if w > 0 and groups[i] != groups[j]:
+            if w > 0:
                 there += 1
                 low, high = min(low, w), max(high, w)
-    least = low
-    if there > n_edges:  # the value of the lightest: which bin it is in, then the values of that bin in order
-        scale = (_BINS - 1) / (high - low) if high > low else 0.0
-        counts = np.zeros(_BINS, dtype=np.int64)
-        for i in range(n):
-            for j in range(i):
-                w = weights[i, j]
-                if w > 0 and groups[i] != groups[j]:
-                    counts[np.int64((w - low) * scale)] += 1
-        bin_, above = _BINS - 1, 0
-        while above + counts[bin_] < n_edges:
-            above += counts[bin_]
-            bin_ -= 1
-        inside = np.empty(counts[bin_], dtype=weights.dtype)
-        filled = 0
-        for i in range(n):
-            for j in range(i):
-                w = weights[i, j]
-                if w > 0 and groups[i] != groups[j] and np.int64((w - low) * scale) == bin_:
-                    inside[filled] = w
-                    filled += 1
-        inside.sort()
-        least = inside[filled - (n_edges - above)]
-    starts = np.zeros(n + 1, dtype=np.int64)
-    for i in range(n):
-        for j in range(i):
-            if weights[i, j] > 0 and weights[i, j] >= least and groups[i] != groups[j]:
-                starts[i + 1] += 1
-                starts[j + 1] += 1
-    starts = np.cumsum(starts)
-    ends = np.empty(starts[-1], dtype=np.uint32)
-    values = np.empty(starts[-1], dtype=np.float64)
-    place = starts[:-1].copy()
+    # Which bin holds the lightest edge to keep: all edges in it and above are looked at once more.
+    scale = (_BINS - 1) / (high - low) if high > low else 0.0
+    counts = np.zeros(_BINS, dtype=np.int64)
     for i in range(n):
         for j in range(i):
             w = weights[i, j]
-            if w > 0 and w >= least and groups[i] != groups[j]:
-                ends[place[i]], values[place[i]] = j, w
-                ends[place[j]], values[place[j]] = i, w
-                place[i] += 1
-                place[j] += 1
+            if w > 0:
+                counts[np.int64((w - low) * scale)] += 1
+    last, above = _BINS - 1, 0
+    while last > 0 and above + counts[last] < n_edges:
+        above += counts[last]
+        last -= 1
+    n_near = above + counts[last]
+    first, second, near = np.empty(n_near, np.uint32), np.empty(n_near, np.uint32), np.empty(n_near)
+    inside = np.empty(counts[last])  # the weights in that bin
+    at = filled = 0
+    for i in range(n):
+        for j in range(i):
+            w = weights[i, j]
+            if w > 0:
+                bin_ = np.int64((w - low) * scale)
+                if bin_ >= last:
+                    first[at], second[at], near[at] = i, j, w
+                    at += 1
+                if bin_ == last:
+                    inside[filled] = w
+                    filled += 1
+    least = np.sort(inside)[n_near - n_edges] if n_near > n_edges else low
+    starts = np.zeros(n + 1, dtype=np.int64)
+    for e in range(n_near):
+        if near[e] >= least:
+            starts[first[e] + 1] += 1
+            starts[second[e] + 1] += 1
+    starts = np.cumsum(starts)
+    ends = np.empty(starts[-1], dtype=np.uint32)
+    values = np.empty(starts[-1])
+    place = starts[:-1].copy()
+    for e in range(n_near):
+        if near[e] >= least:
+            for v, u in ((first[e], second[e]), (second[e], first[e])):
+                ends[place[v]], values[place[v]] = u, near[e]
+                place[v] += 1
     return starts, ends, values
 
 
@@ -96,28 +98,30 @@ def heaviest_edges(weights, groups, n_edges):
 def _one_level(starts, ends, values, degrees, total, state):
     """Moves vertices between communities until nothing is gained: community (V,) of every vertex, and the gain in Q.
 
-    total  the weight of all edges, m. A vertex's edge to itself counts in its degree and never moves it.
+    total    the weight of all edges, m
+    degrees  (V,) with what became an edge of a vertex to itself, which is in no row: it never moves its vertex
     """
     n = len(degrees)
     community = np.arange(n).astype(np.uint32)  # unsigned indices are taken as they are, others may count from the end
     degree_of = degrees.copy()  # of the communities
     to = np.zeros(n)  # weight from the vertex at hand to every community near it
-    near = np.empty(n, dtype=np.uint32)
+    near = np.empty(n + 1, dtype=np.uint32)
     order = np.arange(n).astype(np.uint32)
+    awake = np.ones(n, dtype=np.bool_)  # vertices with a neighbour that moved since they were looked at
     gain = 0.0
     while True:
         _shuffle(order, state)
         gained = 0.0
         for v in order:
+            if not awake[v]:
+                continue
+            awake[v] = False
             own, n_near = community[v], 0
             for e in range(starts[v], starts[v + 1]):
-                u = ends[e]
-                if u != v:
-                    c = community[u]
-                    if to[c] == 0.0:
-                        near[n_near] = c
-                        n_near += 1
-                    to[c] += values[e]
+                c = community[ends[e]]
+                near[n_near] = c
+                n_near += to[c] == 0.0  # no branch: which communities are near is hard to foretell
+                to[c] += values[e]
             share = degrees[v] / (2 * total)
             degree_of[own] -= degrees[v]
             stay = to[own] - degree_of[own] * share
@@ -130,8 +134,11 @@ def _one_level(starts, ends, values, degrees, total, state):
             for k in range(n_near):
                 to[near[k]] = 0.0
             degree_of[best] += degrees[v]
-            community[v] = best
             gained += most
+            if best != own:
+                community[v] = best
+                for e in range(starts[v], starts[v + 1]):
+                    awake[ends[e]] = awake[ends[e]] or community[ends[e]] != best
         gain += gained / total
         if gained / total < TOLERANCE:
             return community, gain
@@ -151,13 +158,14 @@ def _numbered(community):
 
 @njit(cache=True, nogil=True)
 def _joined(starts, ends, values, community, n):
-    """The graph of communities: weights between two add up, those within one become its edge to itself (twice each)."""
+    """The graph of communities: weights between two add up, those within one are left out."""
     dense = np.zeros((n, n))
     for v in range(len(starts) - 1):
         for e in range(starts[v], starts[v + 1]):
             dense[community[v], community[ends[e]]] += values[e]
     count = 0
     for a in range(n):
+        dense[a, a] = 0.0
         for b in range(n):
             count += dense[a, b] != 0
     new_starts = np.zeros(n + 1, dtype=np.int64)
@@ -183,13 +191,18 @@ def communities(starts, ends, values, seed):
     found = np.arange(n)
     if total == 0.0:
         return found
+    degrees = np.zeros(n)
+    for v in range(n):
+        for e in range(starts[v], starts[v + 1]):
+            degrees[v] += values[e]
     while True:
-        degrees = np.zeros(len(starts) - 1)
-        for v in range(len(degrees)):
-            degrees[v] = values[starts[v] : starts[v + 1]].sum()
         level, gain = _one_level(starts, ends, values, degrees, total, state)
         level, n_level = _numbered(level)
         if gain < TOLERANCE or n_level == len(degrees):
             return found
         found = level[found]
         starts, ends, values = _joined(starts, ends, values, level, n_level)
+        joined = np.zeros(n_level)
+        for v in range(len(degrees)):
+            joined[level[v]] += degrees[v]
+        degrees = joined

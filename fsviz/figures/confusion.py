@@ -144,8 +144,8 @@ def _communities(communities: np.ndarray | None) -> list[dict[str, Any]]:
 
 def _columns(xy: np.ndarray, shown: Sequence[int], n_rows: int) -> np.ndarray:
     """Places of two columns whose shown classes are evenly spread, in their order, over the same height."""
-    shown = np.asarray(shown)
-    sides = [shown[shown < n_rows], shown[shown >= n_rows]]
+    places = np.asarray(shown)
+    sides = [places[places < n_rows], places[places >= n_rows]]
     tallest = max(map(len, sides))
     spread = np.zeros_like(xy)
     for x, side in zip((-220, 220), sides, strict=True):

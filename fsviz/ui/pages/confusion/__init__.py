@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,11 @@ def show(dataset: Dataset) -> None:
             "of them a backbone mixes up, add its images or import features on the page Add images.",
             icon="🧩",
         )
-    graph = results.find(spec)
-    if graph is None:  # a long run: until it is done, what takes a moment
+    measured = results.find(spec)
+    if measured is None:  # it takes long: until it is done, what takes a moment
         spec = {name: spec[name] for name in ("dataset", "split", "backbone")} | {"likeness": "cosine"}
-        graph = results.find(spec)
         st.caption("Below, until then: how alike the classes are on average, by the cosine of their mean features.")
+    graph = measured or study.class_graph(spec)
     found = results.communities(graph)
     _headline(graph, found)
     picked = _graph_and_side(graph, found)
@@ -44,7 +45,7 @@ def show(dataset: Dataset) -> None:
         "What is behind it?", SECTIONS, default="Images", key="show", bind="query-params", required=True
     )
     if section == "Images":
-        pair.show(dataset, spec, *(int(graph.rows[place]) for place in picked))
+        pair.show(dataset, spec, int(graph.rows[picked[0]]), int(graph.rows[picked[1]]))
     elif section == "Heat map":
         _heat_map(graph, found)
     elif section == "Compare":
@@ -229,7 +230,7 @@ def _keep(spec: dict[str, Any], graph: ClassGraph, found: np.ndarray) -> None:
             for kind, label in (("graphml", "GraphML"), ("csv", "CSV")):
                 st.download_button(
                     label,
-                    data=lambda kind=kind: graphs.export(graph, kind, found),
+                    data=partial(graphs.export, graph, kind, found),
                     file_name=f"{spec['dataset']}-{spec['split']}-{graph.kind}.{kind}",
                     key=f"download_{kind}",
                     on_click="ignore",

@@ -31,10 +31,13 @@ def show(dataset: Dataset, spec: Mapping[str, Any], a: int, b: int, key: str = "
             icon="🧩",
         )
         return
-    asked = {name: spec[name] for name in study.SETTINGS if name in spec and name not in ("split", "base")}
+    asked: dict[str, Any] = {
+        name: spec[name] for name in study.SETTINGS if name in spec and name not in ("split", "base")
+    }
     backbone = asked.get("backbone") or known[0]
     asked |= {"dataset": dataset.name, "backbone": backbone}
-    asked["k"] = min(asked.get("k", study.SETTINGS["k"].default), study.most_k_of(dataset, backbone, a, b))
+    wanted: Any = asked.get("k", study.SETTINGS["k"].default)
+    asked["k"] = min(wanted, study.most_k_of(dataset, backbone, a, b))
     found = _pair(dataset, tuple(sorted(asked.items())), a, b)
     run = found.typical
     counts = found.counts(run)

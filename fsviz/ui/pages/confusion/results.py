@@ -85,8 +85,7 @@ def _live(run_id: str, key: str) -> None:
 
 @remember("Reading the run", 6)
 def _of_run(run_id: str, stamp: str) -> ClassGraph:
-    run = jobs.status(run_id)
-    return study.collect({**run.spec, "folder": str(jobs.folder(run_id))}, jobs.chunks(run_id))
+    return study.collect(jobs.spec(run_id), jobs.chunks(run_id))
 
 
 def evaluations(dataset: str) -> dict[str, str]:
@@ -94,7 +93,7 @@ def evaluations(dataset: str) -> dict[str, str]:
     found = {}
     for run in jobs.list_runs("evaluate"):
         if run.state == "finished" and run.spec.get("dataset") == dataset:
-            for which, entry in enumerate(evaluate.entries(run.spec)):
+            for which, entry in enumerate(evaluate.entries(jobs.spec(run.id))):
                 found[f"{run.id}/{which}"] = f"{entry.label} on {entry.backbone} · {run_panel.when(run.created)}"
     return found
 
@@ -103,10 +102,8 @@ def evaluations(dataset: str) -> dict[str, str]:
 def seen_in(line: str, split: str, stamp: str) -> ClassGraph:
     """The graph of the mistakes of one entry of a run ("run/entry")."""
     run_id, _, which = line.rpartition("/")
-    run = jobs.status(run_id)
-    spec = {**run.spec, "folder": str(jobs.folder(run_id))}
-    wanted = evaluate.chunks_of(run.spec, int(which))
-    return study.seen_in_run(spec, jobs.chunks(run_id, wanted), int(which), split)
+    spec = jobs.spec(run_id)
+    return study.seen_in_run(spec, jobs.chunks(run_id, evaluate.chunks_of(spec, int(which))), int(which), split)
 
 
 def _identity(graph: ClassGraph) -> tuple[str, ...]:
