@@ -30,6 +30,7 @@ CI95 = {"tasks": "ci95", "images": "ci95_images", "classes": "ci95_classes"}  # 
 _SIDES = ("semantic", "semantic_ci95", "uniform", "uniform_ci95")
 
 MOST_CORRELATED = 200_000
+_ENDS = ((0, "_low"), (1, "_high"))
 MOST_POINTS = 400  # of a curve: a screen shows no more
 
 
@@ -42,6 +43,7 @@ class Line:
     right, tasks          (t, W, Q) 1 or 0 for every query of the first t tasks, NaN where there is none, and these
                           tasks: what intervals over images and classes come from. None where they are not at hand.
     sampler               how the tasks were drawn ("uniform", "semantic"), "" where unknown
+    result                what the finished run kept of it: numbers that need not be computed again
     """
 
     run_id: str
@@ -60,15 +62,26 @@ class Line:
     right: np.ndarray | None = None
     tasks: Tasks | None = None
     sampler: str = ""
+    result: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
         return f"{self.run_id}/{self.entry}"
 
 
-def lines_of(run_id: str, spec: evaluate.Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> list[Line]:
-    """The lines of one run, from its spec (with "folder") and its finished chunks; entries not begun are left out."""
+def lines_of(
+    run_id: str,
+    spec: evaluate.Settled,
+    chunks: Sequence[Mapping[str, np.ndarray]],
+    summary: Mapping[str, Any] | None = None,
+) -> list[Line]:
+    """The lines of one run, from its spec (with "folder") and its finished chunks; entries not begun are left out.
+
+    summary  of the run, where it is finished
+    """
     found = []
+    results = (summary or {}).get("results") or []
+    results = results if len(results) == len(evaluate.entries(spec)) else [{}] * len(evaluate.entries(spec))
     numbers = evaluate.task_numbers(spec, chunks)
     first = evaluate.first_right(spec, chunks)
     for which, (entry, values) in enumerate(zip(evaluate.entries(spec), numbers, strict=True)):
@@ -94,6 +107,7 @@ def lines_of(run_id: str, spec: evaluate.Settled, chunks: Sequence[Mapping[str, 
                 right=first[which][0] if first else None,
                 tasks=first[which][1] if first else None,
                 sampler=str(part["recipe"].get("sampler", "")),
+                result=results[which],
             )
         )
     return found
@@ -164,19 +178,36 @@ def table(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
             "sampler": line.sampler,
             "setting": line.setting,
             "run": line.run_id,
-            "n_tasks": int((~np.isnan(line.accuracy)).sum()),
-            "accuracy": 100 * float(np.nanmean(line.accuracy)),
-            **{column: 100 * _difference(line, None, over).ci95 for over, column in CI95.items()},
         }
-        quartile = _quartiles(line, measure)
-        for i, q in enumerate(QUARTILES):
-            row[q] = quartile[i][0] if quartile else np.nan
-            row[f"{q}_ci95"] = quartile[i][1] if quartile else np.nan
-        row["top5"] = 100 * float(np.nanmean(line.top5))
-        row["loss"] = float(np.nanmean(line.loss))
+        row |= _kept(line) if measure == QUARTERS and line.result else _computed(line, measure)
         row["digest"] = line.digest
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _kept(line: Line) -> dict[str, Any]:
+    """The numbers of a row as the finished run has them."""
+    names = ("n_tasks", "accuracy", *CI95.values(), "top5", "loss")
+    row = {name: np.nan if line.result[name] is None else line.result[name] for name in names}
+    quartiles = line.result["quartiles"] or [np.nan] * 4, line.result.get("quartiles_ci95") or [np.nan] * 4
+    for q, value, half in zip(QUARTILES, *quartiles, strict=True):
+        row |= {q: value, f"{q}_ci95": half}
+    return row
+
+
+def _computed(line: Line, measure: str) -> dict[str, Any]:
+    """The same from the numbers of its tasks."""
+    row: dict[str, Any] = {
+        "n_tasks": int((~np.isnan(line.accuracy)).sum()),
+        "accuracy": 100 * float(np.nanmean(line.accuracy)),
+        **{column: 100 * _difference(line, None, over).ci95 for over, column in CI95.items()},
+        "top5": 100 * float(np.nanmean(line.top5)),
+        "loss": float(np.nanmean(line.loss)),
+    }
+    quartile = _quartiles(line, measure)
+    for i, q in enumerate(QUARTILES):
+        row |= {q: quartile[i][0] if quartile else np.nan, f"{q}_ci95": quartile[i][1] if quartile else np.nan}
+    return row
 
 
 def summary_table(summary: Mapping[str, Any]) -> pd.DataFrame:
@@ -328,15 +359,20 @@ def correlations(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame
         values = line.measures.get(measure)
         if values is None:
             continue
+        if kept := line.result.get("correlations", {}).get(measure):
+            ends = {f"{kind}{end}": kept[kind]["ci95"][i] for kind in evaluate.CORRELATIONS for i, end in _ENDS}
+            both = {kind: kept[kind]["value"] for kind in evaluate.CORRELATIONS}
+            rows.append({"name": name, "n_tasks": line.result["n_tasks"], "over": kept["over"], **both, **ends})
+            continue
         taken = slice(None, None, -(-len(values) // MOST_CORRELATED))
         values, accuracy = values[taken], line.accuracy[taken]
         class_ids = line.tasks.class_ids[taken] if line.tasks is not None else None
         row: dict[str, Any] = {"name": name, "n_tasks": int((np.isfinite(values) & np.isfinite(accuracy)).sum())}
-        for kind in ("pearson", "spearman"):
+        for kind in evaluate.CORRELATIONS:
             found = correlation(accuracy, values, class_ids, rank=kind == "spearman")
             row |= {kind: found.value, f"{kind}_low": found.low, f"{kind}_high": found.high, "over": found.over}
         rows.append(row)
-    kinds = [f"{kind}{end}" for kind in ("pearson", "spearman") for end in ("", "_low", "_high")]
+    kinds = [f"{kind}{end}" for kind in evaluate.CORRELATIONS for end in ("", "_low", "_high")]
     return pd.DataFrame(rows, columns=["name", "n_tasks", "over", *kinds])
 
 

@@ -149,6 +149,10 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     table = comparison.table(lines)
     assert table["accuracy"].tolist() == pytest.approx([r["accuracy"] for r in run.summary["results"]])
     assert table["Q1"].tolist() == pytest.approx([r["quartiles"][0] for r in run.summary["results"]])
+    kept = comparison.lines_of(run.id, settled, jobs.chunks(run.id), run.summary)
+    assert all(line.result for line in kept) and not any(line.result for line in lines)
+    pd.testing.assert_frame_equal(comparison.table(kept), table, check_like=True, rtol=1e-4)  # 1.96, or 1.95996
+    pd.testing.assert_frame_equal(comparison.correlations(kept), comparison.correlations(lines))
     pairs = comparison.confused_pairs(settled, jobs.chunks(run.id), 0, toy)
     assert (pairs["rate"] > 0).all() and pairs["rate"].is_monotonic_decreasing
     top = pairs.iloc[0]
