@@ -9,11 +9,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-N_STARTS, MOST_ROUNDS = 10, 100
+N_STARTS, N_FINALISTS, HEAT, MOST_ROUNDS = 10, 3, 8, 100
 
 
 def n_means(products: Tensor, mask: Tensor, ways: Tensor) -> Tensor:
-    """Cluster 0..W-1 of every image (T, V): the best of ten starts (k-means++), each moved until nothing changes.
+    """Cluster 0..W-1 of every image (T, V): the best of ten starts (k-means++). After eight rounds the three that lead
+    go on, until nothing changes.
 
     products (T, V, V) of the images, mask (T, V) which are there, ways (T, W) how many clusters a task has. Every task
     draws its starts with the same random numbers, so the answer depends on its images alone. A cluster that loses all
@@ -22,7 +23,10 @@ def n_means(products: Tensor, mask: Tensor, ways: Tensor) -> Tensor:
     squares = products.diagonal(dim1=1, dim2=2)
     weights = _one_hot(_starts(products, squares, mask, ways.shape[1]), products)  # (T, R, W, V): means, as shares
     labels, inertia = _nearest(products, squares, mask, ways, weights)
-    for _ in range(MOST_ROUNDS - 1):
+    for n in range(1, MOST_ROUNDS):
+        if n == HEAT:
+            tasks, leading = torch.arange(len(labels))[:, None], inertia.argsort(dim=1, stable=True)[:, :N_FINALISTS]
+            labels, weights, inertia = labels[tasks, leading], weights[tasks, leading], inertia[tasks, leading]
         weights = means(labels, mask, ways.shape[1], products.dtype, weights)
         before, (labels, inertia) = labels, _nearest(products, squares, mask, ways, weights)
         if bool((labels == before).all()):

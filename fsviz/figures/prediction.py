@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def plot_scatter(
             hoverinfo="skip",
             cliponaxis=False,
         )
-    figure.update_xaxes(title=drawn(x_title))
+    figure.update_xaxes(title="<br>".join(drawn(line) for line in wrap(x_title, 48)))
     figure.update_yaxes(title=drawn(y_title))
     figure.update_layout(height=height, showlegend=False, margin=MARGIN, hovermode="closest")
     return figure
@@ -116,9 +117,7 @@ def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: i
         )
     figure.add_vline(x=0, line={"color": QUIET, "width": 1})
     lowest = min(0.0, float(low.min(initial=0)))
-    figure.update_xaxes(
-        title="correlation, in the direction expected", range=[lowest - 0.03, 1.18], tickvals=[0, 0.5, 1]
-    )
+    figure.update_xaxes(title="correlation as expected", range=[lowest - 0.03, 1.18], tickvals=[0, 0.5, 1])
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
     figure.update_layout(height=height or 90 + 46 * len(rows), showlegend=False, margin=MARGIN)
     return figure
@@ -129,7 +128,7 @@ def plot_curves(
     x_title: str,
     y_title: str,
     percent: bool = False,
-    height: int = 380,
+    height: int = 420,
 ) -> go.Figure:
     """A line per name with its 95% band: (x, value, low, high), gaps where there is no value; labelled at its end."""
     figure = go.Figure()

@@ -855,6 +855,13 @@ def _threads(n: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+@contextmanager
+def half_the_cores() -> Iterator[None]:
+    """Leaves the other half to the page or to another run: threads that wait for a busy core cost more than they do."""
+    with _threads(max(1, _cores() // 2)):
+        yield
+
+
 def _cores() -> int:
     import os
 

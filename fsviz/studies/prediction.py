@@ -365,6 +365,14 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     return settled
 
 
+def relative_cost(spec: Mapping[str, Any]) -> float:
+    """About how many times as long a question takes as measuring its tasks once: grows with the square of the ways."""
+    question = spec["question"]
+    if question in ("ways", "eigenvalues"):
+        return sum((value / spec["n_way"]) ** 2 for value in GRIDS[question])
+    return float(len(GRIDS.get(question, (1,))))
+
+
 def plan(spec: Mapping[str, Any]) -> int:
     return sum(math.ceil(cell.n_tasks / _chunk_size(cell)) for cell in cells(spec))
 
@@ -387,17 +395,17 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
 
 
 def _chunk(spec: Mapping[str, Any], which: int, start: int, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
-    cell = cells(spec)[which]
-    if spec["question"] == "labelling":
-        from fsviz.studies import labelling
+    with evaluation_study.half_the_cores():
+        if spec["question"] == "labelling":
+            from fsviz.studies import labelling
 
-        found = labelling.label_and_learn(spec, tasks, table, start)
-    elif spec["question"] == "spread":
-        from fsviz.studies import spread
+            found = labelling.label_and_learn(spec, tasks, table, start)
+        elif spec["question"] == "spread":
+            from fsviz.studies import spread
 
-        found = {"accuracy": spread.block_accuracies(spec, tasks, table, start)}
-    else:
-        found = look(cell.spec, tasks, table, eigenvalues=spec["question"] == "eigenvalues")
+            found = {"accuracy": spread.block_accuracies(spec, tasks, table, start)}
+        else:
+            found = look(cells(spec)[which].spec, tasks, table, eigenvalues=spec["question"] == "eigenvalues")
     return {"cell": np.array(which), "start": np.array(start), **found}
 
 
@@ -536,8 +544,10 @@ def correlations(found: Measured) -> dict[str, dict[str, Any]]:
 
 
 def best_measure(found: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any]] | None:
-    """The measure with the strongest correlation in the direction it should have, of those that `correlations` gave."""
-    known = {name: -_hardness(name) * row["pearson"] for name, row in found.items() if row["pearson"] is not None}
+    """The measure with the strongest correlation in the direction it should have, of those that `correlations` gave;
+    class confusion is none of them, for it takes labels of all images of the classes."""
+    candidates = {name: row["pearson"] for name, row in found.items() if "confusions" not in MEASURES[name].needs}
+    known = {name: -_hardness(name) * value for name, value in candidates.items() if value is not None}
     if not known:
         return None
     name = max(known, key=known.__getitem__)
@@ -571,7 +581,8 @@ def ease_rank(found: Measured, name: str) -> np.ndarray:
 def said_of(found: Measured, task: int) -> dict[str, np.ndarray]:
     """What was said of the queries of one task (W, Q), see `predictions`."""
     one = found.tasks.take(slice(task, task + 1))
-    said = predictions(found.spec, one, _features_of(found.spec["dataset"], found.spec["backbone"]))
+    with evaluation_study.half_the_cores():
+        said = predictions(found.spec, one, _features_of(found.spec["dataset"], found.spec["backbone"]))
     return {name: values[0] for name, values in said.items()}
 
 

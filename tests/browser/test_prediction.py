@@ -35,6 +35,6 @@ def test_a_run_of_curves_is_started_and_ends_in_the_page(page, app: str) -> None
     open_page(page, app, "?n_tasks=50&n_way=2&n_query=4&setting=supervised&show=Shots%2C+ways%2C+queries&vary=ways")
     page.get_by_role("button", name="Start the run").click()
     page.wait_for_selector("text=behind every point")
-    page.wait_for_selector("text=50 to 50 tasks per point")
+    page.wait_for_selector("text=50 tasks per point")
     page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length >= 4")
     assert page.locator('[data-testid="stAlertContentError"]').count() == 0

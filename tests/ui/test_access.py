@@ -33,6 +33,8 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("6_Hard_tasks", {"dataset": "toy", "n_tasks": "50", "show": "Searches"}),
     ("6_Hard_tasks", {"dataset": "toy", "n_tasks": "1000", "show": "Stress test"}),
     ("8_Confusion", {"dataset": "toy"}),
+    ("8_Prediction", {"dataset": "toy", "n_tasks": "50"}),
+    ("8_Prediction", {"dataset": "toy", "n_tasks": "50", "show": "Shots, ways, queries"}),
     ("7_Add_images", {"dataset": "pets"}),
     ("7_Add_images", {"dataset": "pets", "do": "Extract features"}),
     ("7_Add_images", {"dataset": "pets", "do": "Import features"}),

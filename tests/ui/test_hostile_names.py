@@ -149,6 +149,13 @@ def test_hard_tasks() -> None:
         assert plain(LINK) in texts(app) or plain(PICTURE) in texts(app), section
 
 
+def test_prediction() -> None:
+    app = open_page("8_Prediction", n_tasks="50", n_way="2", n_shot="2", n_query="4")
+    for section in ("Measures", "Spread by cause", "What to label next", "Shots, ways, queries", "Task"):
+        look(app.segmented_control(key="show").set_value(section).run())
+    assert plain(LINK) in texts(app) or plain(PICTURE) in texts(app)
+
+
 def test_add_images(tmp_path: Path) -> None:
     look(open_page("7_Add_images"))
     look(open_page("7_Add_images", do="Extract features"))

@@ -32,7 +32,7 @@ def show(spec: dict[str, Any]) -> None:
         del choices["imbalance"]
     question = pick(Setting("vary", "Vary", "What differs from point to point.", "choice", "shots", choices=choices))
     asked = study.checked_spec({**spec, "question": question})
-    found = results.answer(asked, False, len(study.GRIDS[question]), "Measuring tasks")
+    found = results.answer(asked, False, study.relative_cost(asked), "Measuring tasks")
     if found is None:
         st.caption(
             f"For every value of what is varied {spec['n_tasks']:,} tasks are drawn and measured; choose their number "
@@ -68,12 +68,10 @@ def show(spec: dict[str, Any]) -> None:
             if cell.get("best") and cell.get("nth_pearson") is not None
         ]
         st.markdown("**The eigenvalue that follows the outcome best**  \n" + "  \n".join(words))
-    tasks = sorted({cell["n_tasks"] for cell in cells})
+    fewest, most = (pick_end([cell["n_tasks"] for cell in cells], default=0) for pick_end in (min, max))
     st.caption(
-        f"{tasks[0]:,} to {tasks[-1]:,} tasks per point; 95% intervals over tasks of these images. Where a measure has "
-        "no point it is not defined, as the Davies-Bouldin score with one shot."
-        if tasks
-        else "No point is finished yet."
+        f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point; 95% intervals over tasks of these "
+        "images. Where a measure has no point it is not defined, as the Davies-Bouldin score with one shot."
     )
 
 
