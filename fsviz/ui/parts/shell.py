@@ -94,7 +94,7 @@ PAGES: tuple[Page, ...] = (
         ("features",),
     ),
     Page(
-        "pages/8_Prediction.py",
+        "pages/9_Prediction.py",
         "Prediction",
         "🔮",
         "Can the accuracy be known without labels?",
