@@ -596,3 +596,8 @@ def in_words(compared: Comparison, edge: int) -> tuple[str, str]:
         same = compared.first.kind == compared.second.kind
         said.append(f"{told} by {graph.source}" if same and graph.source else told)
     return said[0], said[1]
+
+
+def warm_up() -> None:
+    """Compiles what finds communities, once per machine; later it is read from numba's cache."""
+    class_confusion.find_communities(np.ones((3, 3)))

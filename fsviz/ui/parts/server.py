@@ -72,17 +72,26 @@ def _framed_by_itself(send: Any) -> Any:
 async def lifespan(_: Any) -> AsyncIterator[None]:
     """Opens the browser, as Streamlit does for apps without a doorkeeper.
 
-    What takes a second to import, and pages need sooner or later, is imported when the first page is likely there.
+    What takes seconds to import or to compile, and pages need sooner or later, follows when the first page is there.
     """
     screen = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if screen and not config.get_option("server.headless"):
         address = config.get_option("server.address")
         cli_util.open_browser(server_util.get_url(address if sharing.is_loopback(address) else "localhost"))
-    later = threading.Timer(_FIRST_PAGE_SECONDS, lambda: [importlib.import_module(name) for name in _SLOW])
+    later = threading.Timer(_FIRST_PAGE_SECONDS, _warm_up)
     later.daemon = True
     later.start()
     yield
     later.cancel()
+
+
+def _warm_up() -> None:
+    for name in _SLOW:
+        importlib.import_module(name)
+    from fsviz.studies import confusion, semantic_sampling
+
+    semantic_sampling.warm_up()
+    confusion.warm_up()
 
 
 MIDDLEWARE = (Middleware(Doorkeeper),)
