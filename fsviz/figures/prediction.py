@@ -76,7 +76,7 @@ def plot_scatter(
 def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: int | None = None) -> go.Figure:
     """A bar per measure: its correlation with the outcome, right where it is in the direction that was expected.
 
-    rows  title, value, low, high (turned so that expected is positive), shown (the correlation as it is), why
+    rows  title, value, low, high (turned so that expected is positive), shown (the correlation as it is), why, best
     """
     rows = sorted(rows, key=lambda row: -np.inf if row["value"] is None else row["value"])
     names = [drawn(row["title"]) for row in rows]
@@ -86,14 +86,13 @@ def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: i
         np.array([row[end] if k and row[end] is not None else v for row, k, v in zip(rows, known, values, strict=True)])
         for end in ("low", "high")
     )
-    best = len(rows) - 1
     figure = go.Figure(
         go.Bar(
             x=values,
             y=names,
             orientation="h",
             width=0.55,
-            marker_color=[ACCENT if i == best and k else QUIET for i, k in enumerate(known)],
+            marker_color=[ACCENT if row["best"] else QUIET for row in rows],
             error_x={
                 "type": "data",
                 "symmetric": False,
@@ -117,7 +116,7 @@ def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: i
         )
     figure.add_vline(x=0, line={"color": QUIET, "width": 1})
     lowest = min(0.0, float(low.min(initial=0)))
-    figure.update_xaxes(title="correlation as expected", range=[lowest - 0.03, 1.18], tickvals=[0, 0.5, 1])
+    figure.update_xaxes(title="correlation", range=[lowest - 0.03, 1.18], tickvals=[0, 0.5, 1])
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
     figure.update_layout(height=height or 90 + 46 * len(rows), showlegend=False, margin=MARGIN)
     return figure

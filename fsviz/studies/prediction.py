@@ -545,8 +545,9 @@ def correlations(found: Measured) -> dict[str, dict[str, Any]]:
 
 def best_measure(found: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any]] | None:
     """The measure with the strongest correlation in the direction it should have, of those that `correlations` gave;
-    class confusion is none of them, for it takes labels of all images of the classes."""
-    candidates = {name: row["pearson"] for name, row in found.items() if "confusions" not in MEASURES[name].needs}
+    those that must know which classes a task has (coarsity, class confusion) are none of them."""
+    of_classes = {"distances", "confusions"}
+    candidates = {name: row["pearson"] for name, row in found.items() if not of_classes & set(MEASURES[name].needs)}
     known = {name: -_hardness(name) * value for name, value in candidates.items() if value is not None}
     if not known:
         return None

@@ -68,7 +68,8 @@ def _headline(found: Measured) -> None:
             f"correlation {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
             delta_color="off",
             delta_arrow="off",
-            help=f"The measure that follows the {what} best, with the 95% interval over tasks of these images.",
+            help=f"Of the measures that need not know which classes a task has, the one that follows the {what} best, "
+            "with the 95% interval over tasks of these images.",
         )
     mean, half = study.mean_outcome(found)
     columns[1].metric(f"Mean {what}", f"{100 * mean:.1f} ± {100 * half:.1f} %", help="95% interval over tasks.")
@@ -131,6 +132,7 @@ def _scatter(found: Measured) -> int:
 
 def _bars(found: Measured) -> None:
     what = plain(study.outcome_name(found.spec))
+    best = study.best_measure(results.correlations(found))
     rows = []
     for name, row in results.correlations(found).items():
         sign = -1 if MEASURES[name].direction == "harder" else 1
@@ -143,9 +145,10 @@ def _bars(found: Measured) -> None:
                 "high": ends[-1],
                 "shown": "" if row["pearson"] is None else f"{row['pearson']:.2f}",
                 "why": row["why"],
+                "best": best is not None and name == best[0],
             }
         )
-    st.markdown(f"**Correlation of every measure with the {what}**")
+    st.markdown(f"**Correlation of every measure with the {what}** (to the right: as expected)")
     st.plotly_chart(figures.plot_correlations(rows, what), key="correlations")
 
 
