@@ -63,7 +63,7 @@ STRESS = {
     "drop": 4.0,
 }
 GRAPH = ClassGraph("confusion", "Confusion", "bits", N[0], np.arange(2), np.arange(2), N, N, SQUARE)
-BAR = {"value": 0.5, "low": 0.4, "high": 0.6, "shown": -0.5, "why": ""}
+BAR = {"value": 0.5, "low": 0.4, "high": 0.6, "shown": -0.5, "why": "", "best": True}
 # Every function that draws names, with hostile ones.
 DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     support_sets.plot_gaps: (_gaps(),),
