@@ -87,6 +87,58 @@ def _mean_above(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return above[place] / len(values)
 
 
+def cramers_v(counts: np.ndarray) -> tuple[float, float, float]:
+    """How strongly the rows of a table of counts (R, C) go with its columns, from 0 (not at all) to 1 (one decides the
+    other): Cramer's V with its bias taken off (Bergsma 2013), and the ends of its 95% interval over what was counted.
+
+    Rows and columns without counts are left out; NaN where fewer than two of either remain. The interval is that of
+    the mean square contingency by the delta method; it is one for many counts, not for a handful.
+    """
+    counts = np.asarray(counts, dtype=float)
+    counts = counts[counts.sum(1) > 0][:, counts.sum(0) > 0]
+    n_rows, n_columns = counts.shape
+    n = counts.sum()
+    if min(n_rows, n_columns) < 2 or n < 2:
+        return (float("nan"),) * 3
+    p = counts / n
+    rows, columns = p.sum(1, keepdims=True), p.sum(0, keepdims=True)
+    square = p**2 / (rows * columns)
+    contingency = float(square.sum()) - 1
+    # what one more count in a cell does to the contingency, as a derivative
+    effect = 2 * p / (rows * columns) - square.sum(1, keepdims=True) / rows - square.sum(0, keepdims=True) / columns
+    spread = max(float((p * effect**2).sum() - (p * effect).sum() ** 2), 0.0)
+    half = 1.96 * np.sqrt(spread / n)
+    by_luck = (n_rows - 1) * (n_columns - 1) / (n - 1)
+    least = min(n_rows - (n_rows - 1) ** 2 / (n - 1), n_columns - (n_columns - 1) ** 2 / (n - 1)) - 1
+    if least <= 0:  # about as many rows or columns as counts: any table looks perfect
+        return (float("nan"),) * 3
+    ends = contingency - by_luck + half * np.array([0.0, -1.0, 1.0])
+    value, low, high = np.sqrt(np.clip(ends / least, 0.0, 1.0)).tolist()
+    return value, low, high
+
+
+def cramers_v_by_chance(counts: np.ndarray, n_tables: int = 200, seed: int = 0) -> float:
+    """The V that 95% of tables with the same sums stay below where rows and columns have nothing to do with each
+    other."""
+    from scipy import stats
+
+    counts = np.asarray(counts, dtype=np.int64)
+    counts = counts[counts.sum(1) > 0][:, counts.sum(0) > 0]
+    if min(counts.shape) < 2:
+        return float("nan")
+    tables = stats.random_table(counts.sum(1), counts.sum(0)).rvs(size=n_tables, random_state=seed)
+    return float(np.quantile([cramers_v(table)[0] for table in tables], 0.95))
+
+
+def pointwise_information(counts: np.ndarray) -> np.ndarray:
+    """log2(p(row, column) / (p(row) p(column))) of every cell (R, C), in bits: above 0 where the two come together more
+    often than by chance, below 0 where less often; NaN where they never do."""
+    counts = np.asarray(counts, dtype=float)
+    expected = counts.sum(1, keepdims=True) * counts.sum(0, keepdims=True) / max(counts.sum(), 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(counts > 0, np.log2(counts / expected), np.nan)
+
+
 def holm(p: np.ndarray) -> np.ndarray:
     """p values corrected for their number (Holm 1979): the i-th smallest of n times n - i, never decreasing, at most 1.
 

@@ -408,6 +408,27 @@ class ClassMap:
 
 
 @dataclass(frozen=True)
+class ContextTable:
+    """How many images of every concept (a class) were taken in every context.
+
+    class_ids, names  (R,) the concepts
+    contexts          (K,) names of the contexts, the most common first
+    counts            (R, K)
+    n_without         images of these concepts whose context is not known: they are in no cell
+    """
+
+    class_ids: np.ndarray
+    names: tuple[str, ...]
+    contexts: tuple[str, ...]
+    counts: np.ndarray
+    n_without: int = 0
+
+    @property
+    def n_images(self) -> int:
+        return int(self.counts.sum())
+
+
+@dataclass(frozen=True)
 class ClassGraph:
     """How alike classes are, by any likeness: one number per pair, larger is more alike.
 

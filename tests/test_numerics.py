@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fsviz.numerics import clustered_mean, holm, mean_and_ci95
+from fsviz.numerics import clustered_mean, cramers_v, cramers_v_by_chance, holm, mean_and_ci95, pointwise_information
 
 
 def test_holm_by_hand() -> None:
@@ -47,3 +47,33 @@ def test_clustered_intervals_cover_where_plain_ones_do_not() -> None:
         clustered += abs(mean) <= half
     assert 930 <= clustered <= 970
     assert plain < 600
+
+
+def test_cramers_v_by_hand() -> None:
+    table = np.array([[30, 10], [20, 40]])
+    value, low, high = cramers_v(table)
+    chi2 = 100 * (30 * 40 - 10 * 20) ** 2 / (40 * 60 * 50 * 50)
+    assert value == pytest.approx(np.sqrt((chi2 / 100 - 1 / 99) / (2 - 1 / 99 - 1)))
+    assert low < value < high
+    assert cramers_v(np.diag([50, 50, 50])) == pytest.approx((1, 1, 1))
+    assert cramers_v(np.full((3, 4), 7))[0] == 0
+    assert cramers_v(np.pad(table, 1)) == cramers_v(table)  # rows and columns without counts say nothing
+    assert np.isnan(cramers_v(np.array([[3, 4]]))).all()
+
+
+def test_cramers_v_knows_chance_and_its_interval_covers() -> None:
+    rng = np.random.default_rng(0)
+    p = np.array([[0.3, 0.1, 0.1], [0.05, 0.2, 0.25]])
+    truth = np.sqrt((p**2 / (p.sum(1, keepdims=True) * p.sum(0, keepdims=True))).sum() - 1)
+    ends = np.array([cramers_v(rng.multinomial(800, p.ravel()).reshape(p.shape)) for _ in range(400)])
+    assert ends[:, 0].mean() == pytest.approx(truth, abs=0.01)
+    assert 0.92 <= np.mean((ends[:, 1] <= truth) & (truth <= ends[:, 2])) <= 0.98
+    free = rng.multinomial(800, np.full(12, 1 / 12)).reshape(3, 4)
+    assert 0 < cramers_v_by_chance(free) < 0.12
+    assert np.mean([cramers_v(rng.multinomial(800, np.full(12, 1 / 12)).reshape(3, 4))[0] for _ in range(200)]) < 0.04
+
+
+def test_pointwise_information_by_hand() -> None:
+    bits = pointwise_information(np.array([[4, 0], [2, 2]]))  # expected 3, 1 in both rows
+    assert bits[0, 0] == pytest.approx(np.log2(4 / 3)) and np.isnan(bits[0, 1])
+    assert bits[1].tolist() == pytest.approx([np.log2(2 / 3), 1.0])

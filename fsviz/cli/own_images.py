@@ -17,8 +17,9 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("name", help="what the dataset will be called")
     parser.add_argument(
         "path",
-        help="a folder root/class/image or root/split/class/image, a CSV (path, class, optionally split, context and "
-        "attributes), an easyfsl JSON spec, a folder with train.csv/val.csv/test.csv and images/, or torchvision:NAME "
+        help="a folder root/class/image, root/split/class/image or root/concept/context/image (MetaCoCo, NICO), a CSV "
+        "(path, class, optionally split, context and attributes), an easyfsl JSON spec, "
+        "a folder with train.csv/val.csv/test.csv and images/, or torchvision:NAME "
         "(cifar100, omniglot, flowers102, dtd, aircraft, gtsrb)",
     )
     parser.add_argument(
@@ -32,9 +33,9 @@ def register(commands: argparse._SubParsersAction) -> None:
         parser.add_argument(f"--{part}-column", metavar="NAME", help=f"the column of a CSV that holds the {part}")
     parser.add_argument(
         "--first-level",
-        choices=("auto", "split", "class"),
+        choices=("auto", "split", "class", "concept"),
         default="auto",
-        help="what the first folders are (auto: by their names)",
+        help="what the first folders are (auto: by their names); inside concepts are contexts",
     )
     parser.add_argument(
         "--groups",

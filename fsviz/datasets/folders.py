@@ -1,12 +1,13 @@
 """The user's own images: `inspect` looks and reports, `register` writes what was found into the workspace.
 
-Understood are a folder root/class/image or root/split/class/image, a CSV table, easyfsl's JSON specs, and a folder of
-mini-ImageNet style CSV files; which one a path is follows from what lies there.
+Understood are a folder root/class/image, root/split/class/image or root/concept/context/image, a CSV table, easyfsl's
+JSON specs, and a folder of mini-ImageNet style CSV files; which one a path is follows from what lies there.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,6 +33,7 @@ __all__ = [
     "workspace_dataset_names",
 ]
 
+FIRST_LEVELS = ("auto", "split", "class", "concept")  # what the first folders can be
 SPLIT_NAMES = frozenset(
     (
         *("train", "training", "val", "valid", "validation", "test", "testing", "base", "novel"),
@@ -54,7 +56,8 @@ def inspect(
 
     images       the folder that paths in a table or spec start from (default: the file's own folder, or images/ in it)
     columns      which column of a CSV plays which part: keys path, class, split, context, group
-    first_level  "split" or "class": what the first folders below the root are; "auto" goes by their names
+    first_level  what the first folders below the root are: "split", "class", or "concept" with folders of contexts
+                 inside (concept/context/image, as MetaCoCo and NICO have them); "auto" goes by their names
     check        look into every file (else broken ones show up later)
     groups       which images stay on one side of a task: "auto" (a table's column group, else copies of a picture),
                  "folder" (also the images of one folder: root/class/video/frame) or "none"
@@ -206,8 +209,8 @@ def _walk(root: str | os.PathLike[str], closed: list[str] | None = None):
 
 
 def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progress | None, groups: str) -> Preview:
-    if first_level not in ("auto", "split", "class"):
-        raise BadInput(f"first_level must be auto, split or class. Got {first_level!r}.")
+    if first_level not in FIRST_LEVELS:
+        raise BadInput(f"first_level must be one of {', '.join(FIRST_LEVELS)}. Got {first_level!r}.")
     found: list[tuple[tuple[str, ...], str]] = []
     others, links, unreadable, loose = [], [], [], []
     closed: list[str] = []
@@ -231,11 +234,21 @@ def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progres
     if by_split and depths and min(depths) < 2:
         loose += [f"{'/'.join(parts)}/{name}" for parts, name in found if len(parts) < 2]
         found = [(parts, name) for parts, name in found if len(parts) > 1]
+    inner = Counter(parts[1:] if by_split else parts for parts, _ in found)
+    if first_level == "concept" and not any(len(folder) > 1 for folder in inner):
+        raise BadInput(
+            f"There are no folders inside the class folders of {root}, so they cannot be contexts. Expected is "
+            "root/concept/context/image; choose first_level class otherwise."
+        )
+    in_contexts = first_level == "concept" or (first_level != "class" and groups == "auto" and _are_contexts(inner))
     rows = []
     for parts, name in found:
         row = {"path": "/".join((*parts, name)), "split": parts[0] if by_split else "all"}
         above = parts[1:] if by_split else parts
-        if groups == "folder":
+        if in_contexts:
+            row["context"] = "/".join(above[1:])
+            above = above[:1]
+        elif groups == "folder":
             row["group"] = "/".join(parts) if len(above) > 1 else ""
             above = above[:-1] or above
         rows.append(row | {"class_name": "/".join(above)})
@@ -245,6 +258,14 @@ def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progres
             "root/class/video/frame; leave out --groups folder otherwise."
         )
     problems = _folder_problems(root, others, links, unreadable, loose, closed)
+    if in_contexts and first_level != "concept":
+        known = sorted({row["context"] for row in rows})
+        message = (
+            f"The folders inside the class folders have the same names again and again, so they were read as "
+            f"{many(len(known), 'context')} (concept/context/image). If they are classes of their own, choose "
+            "--first-level class."
+        )
+        problems.append(Problem("contexts", message, tuple(known)))
     if not rows:
         told = f" {problems[0].message}" if problems else ""
         raise BadInput(
@@ -252,6 +273,19 @@ def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progres
         )
     source = "folder of splits" if by_split else "folder of classes"
     return checked(source, root, raw_table(rows), problems, check=check, progress=progress, groups=groups)
+
+
+def _are_contexts(folders: Mapping[tuple[str, ...], int]) -> bool:
+    """Whether folders (as parts below the root or split, with their numbers of images) are concept/context.
+
+    There are three concepts or more, all folders are two deep, and half of the images or more lie in folders whose name
+    is found inside several concepts. Names with a digit (video1, session 2) are no contexts.
+    """
+    if len({folder[0] for folder in folders}) < 3 or {len(folder) for folder in folders} != {2}:
+        return False
+    homes = Counter(context for _, context in folders)
+    shared = sum(n for (_, context), n in folders.items() if homes[context] > 1)
+    return 2 * shared >= sum(folders.values()) and not any(c.isdigit() for context in homes for c in context)
 
 
 def _folder_problems(

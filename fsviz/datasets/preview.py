@@ -31,7 +31,7 @@ class Problem:
     """Something the user may want to fix. `items` names the files, rows or classes, one text each.
 
     kind  broken, missing_file, leaves_root, too_few, duplicate_name, listed_twice, two_splits, left_out,
-          copies, two_classes, not_compared or frames
+          copies, two_classes, not_compared, frames or contexts
     """
 
     kind: str

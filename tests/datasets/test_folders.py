@@ -101,6 +101,39 @@ def test_what_the_first_folders_are_can_be_said(tmp_path: Path) -> None:
         folders.inspect(root, first_level="other")
 
 
+def test_folders_of_contexts_are_recognised(tmp_path: Path) -> None:
+    root = tmp_path / "coco"
+    for concept, contexts in {"dog": ("grass", "snow"), "cat": ("grass", "sofa"), "cow": ("grass", "snow")}.items():
+        folder_of(root / concept, dict.fromkeys(contexts, 2))
+    preview = folders.inspect(root)
+    assert preview.classes["class_name"].tolist() == ["cat", "cow", "dog"]
+    assert "contexts" in kinds(preview) and "sofa" in items(preview, "contexts")
+    dataset = folders.preview_dataset("coco", preview)
+    assert dataset.contexts is not None
+    found = {(r.class_id, r.context): r.n_images for r in dataset.contexts.itertuples()}
+    assert found == dict.fromkeys(((0, "grass"), (0, "sofa"), (1, "grass"), (1, "snow"), (2, "grass"), (2, "snow")), 2)
+    assert (root / dataset.images["path"][0]).is_file()
+    assert len(folders.inspect(root, first_level="class").classes) == 6
+    assert "context" not in folders.inspect(root, groups="folder").images  # what is asked for as groups stays that
+    for side in ("train", "test"):
+        for concept in ("dog", "cat", "cow"):
+            folder_of(tmp_path / "two" / side / f"{concept} {side}", {"grass": 1, "snow": 1})
+    both = folders.inspect(tmp_path / "two")
+    assert set(both.images["context"]) == {"grass", "snow"} and set(both.classes["split"]) == {"train", "test"}
+
+
+def test_folders_that_are_no_contexts_stay_classes(tmp_path: Path) -> None:
+    for concept in ("dog", "cat", "cow"):
+        folder_of(tmp_path / "videos" / concept, {"video1": 2, "video2": 2})
+        folder_of(tmp_path / "kinds" / concept, {f"small {concept}": 2, f"large {concept}": 2})
+    for name in ("videos", "kinds"):
+        assert "context" not in folders.inspect(tmp_path / name).images
+    said = folders.inspect(tmp_path / "videos", first_level="concept")
+    assert set(said.images["context"]) == {"video1", "video2"} and len(said.classes) == 3
+    with pytest.raises(BadInput, match="cannot be contexts"):
+        folders.inspect(folder_of(tmp_path / "flat", {"dog": 2, "cat": 2}), first_level="concept")
+
+
 def test_a_wrapper_folder_is_skipped(tmp_path: Path) -> None:
     folder_of(tmp_path / "download" / "pets", {"dog": 2, "cat": 2})
     assert folders.inspect(tmp_path / "download").root == tmp_path / "download" / "pets"

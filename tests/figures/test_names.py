@@ -14,8 +14,8 @@ import plotly.graph_objects as go
 import pytest
 
 from fsviz import figures
-from fsviz.figures import confusion, overview, prediction, runs, searches, support_sets, tasks, taxonomy
-from fsviz.records import PAD, ClassGraph, ClassMap, Hierarchy, SizeHistogram
+from fsviz.figures import confusion, contexts, overview, prediction, runs, searches, support_sets, tasks, taxonomy
+from fsviz.records import PAD, ClassGraph, ClassMap, ContextTable, Hierarchy, SizeHistogram
 from fsviz.text import drawn
 
 EVIL = '<i>x</i><a href="https://evil.example">y</a>%{x}$z$'
@@ -90,6 +90,11 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
         pd.DataFrame(
             {"name": N[:1], "reference": N[1:], "difference": 1.0, "ci95": 1.0, "p_holm": 0.5, "significant": True}
         ),
+    ),
+    contexts.plot_context_table: (
+        ContextTable(np.arange(2), N, N, np.array([[3, 0], [1, 2]])),
+        np.arange(2),
+        np.arange(2),
     ),
     taxonomy.plot_distance_map: (SQUARE, N, "distance"),
     taxonomy.plot_task_distances: (SQUARE, N, "distance", 1.0),

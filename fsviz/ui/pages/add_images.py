@@ -103,7 +103,7 @@ def _from_path() -> Preview | None:
     with st.expander("Options for tables and folders"):
         one, two, three = st.columns(3)
         images = one.text_input("Images folder (where the paths of a table start)", key="images_folder")
-        first = two.selectbox("The first folders are", ("auto", "split", "class"), key="first_level")
+        first = two.selectbox("The first folders are", folders.FIRST_LEVELS, key="first_level")
         with three:
             groups = _groups_choice()
         parts = {}
@@ -200,9 +200,10 @@ def _layouts() -> None:
     """What can be given, drawn as it lies on disk; shown while nothing has been given."""
     st.markdown("**Any of these will do:**")
     one, two, three = st.columns(3)
-    one.caption("A folder per class, or splits with folders per class")
+    one.caption("A folder per class; splits with folders per class; concepts with folders of contexts")
     one.code(
-        "pets/\n  dog/  1.jpg  2.jpg\n  cat/  1.jpg  2.jpg\n\npets/\n  train/ dog/ ...\n  test/  cat/ ...",
+        "pets/\n  dog/  1.jpg  2.jpg\n  cat/  1.jpg  2.jpg\n\npets/\n  train/ dog/ ...\n  test/  cat/ ...\n\n"
+        "pets/\n  dog/  grass/ ...  snow/ ...",
         language=None,
     )
     two.caption("A CSV table; further columns become attributes")

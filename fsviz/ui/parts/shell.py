@@ -102,6 +102,14 @@ PAGES: tuple[Page, ...] = (
         ("features",),
     ),
     Page(
+        "pages/9_Contexts.py",
+        "Contexts",
+        "🏜️",
+        "Does it know the thing or its background?",
+        "Which concept is seen in which context, and what it costs when the context changes.",
+        ("contexts",),
+    ),
+    Page(
         "pages/7_Add_images.py",
         "Add images",
         "➕",
@@ -118,7 +126,7 @@ OFFERS: dict[str, tuple[str, str]] = {
     ),
     "contexts": (
         "contexts: the background every image was taken in",
-        "Give a CSV with a column 'context' when you add images.",
+        "Give a CSV with a column 'context' when you add images, or folders concept/context/image.",
     ),
     "attributes": (
         "attributes: blur, brightness, style and the like for every image",

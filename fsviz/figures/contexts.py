@@ -1,0 +1,99 @@
+"""Figures of contexts: the table of concepts and contexts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from fsviz.figures.palette import ACCENT
+from fsviz.records import ContextTable
+from fsviz.text import drawn
+
+ROW = 20  # height of a concept in pixels
+
+
+def plot_context_table(
+    table: ContextTable,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    bits: np.ndarray | None = None,
+    picked: tuple[int | None, int | None] = (None, None),
+) -> go.Figure:
+    """Heat map of concepts (down) against contexts (across): images, or bits (R, K) against chance where given.
+
+    rows, columns  which ones, in this order; picked  the row and column that are chosen, None for none
+    Every cell has an unseen marker on top, which is what a click selects: its customdata are row, column.
+    """
+    counts = table.counts[np.ix_(rows, columns)]
+    z = np.where(counts > 0, counts, np.nan) if bits is None else bits[np.ix_(rows, columns)]
+    scale: dict[str, Any] = {"colorscale": "Cividis", "zmin": 0}
+    if bits is not None:
+        most = max(float(np.nanmax(np.abs(bits), initial=0.0)), 0.1)
+        scale = {"colorscale": "RdBu_r", "zmin": -most, "zmax": most}
+    title = "images" if bits is None else "bits against chance"
+    names, contexts = [drawn(table.names[i]) for i in rows], [drawn(table.contexts[k]) for k in columns]
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.round(z.astype(float), 3),
+            x=list(range(len(columns))),
+            y=list(range(len(rows))),
+            **scale,
+            xgap=1,
+            ygap=1,
+            hoverinfo="skip",
+            colorbar={"title": {"text": title, "side": "right"}, "thickness": 14, "len": 0.7},
+        )
+    )
+    down, across = (part.ravel() for part in np.indices(counts.shape))
+    told = [
+        _words(names[i], contexts[k], int(counts[i, k]), None if bits is None else float(z[i, k]))
+        for i, k in zip(down, across, strict=True)
+    ]
+    figure.add_scatter(
+        x=across,
+        y=down,
+        mode="markers",
+        marker={"symbol": "square", "size": 17, "color": "rgba(0,0,0,0)"},
+        customdata=[[int(rows[i]), int(columns[k])] for i, k in zip(down, across, strict=True)],
+        text=told,
+        hovertemplate="%{text}<extra></extra>",
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        showlegend=False,
+    )
+    for which, chosen, ids in (("y", picked[0], rows), ("x", picked[1], columns)):
+        for place in np.flatnonzero(ids == (-1 if chosen is None else chosen)):
+            low, high = float(place) - 0.5, float(place) + 0.5
+            box = {"x0": -0.5, "x1": len(columns) - 0.5, "y0": low, "y1": high}
+            box = box if which == "y" else {"x0": low, "x1": high, "y0": -0.5, "y1": len(rows) - 0.5}
+            figure.add_shape(type="rect", line={"color": ACCENT, "width": 2}, **box)
+    ticks: dict[str, Any] = {"showgrid": False, "zeroline": False, "automargin": True}
+    figure.update_xaxes(
+        **ticks,
+        tickvals=list(range(len(columns))),
+        ticktext=[_short(name) for name in contexts],
+        tickangle=-50 if len(columns) <= 30 else -90,
+        side="top",
+        range=[-0.5, len(columns) - 0.5],
+    )
+    figure.update_yaxes(
+        **ticks,
+        tickvals=list(range(len(rows))),
+        ticktext=[_short(name) for name in names],
+        range=[len(rows) - 0.5, -0.5],
+    )
+    figure.update_layout(height=max(320, 130 + ROW * len(rows)), margin={"l": 0, "r": 0, "t": 8, "b": 8})
+    return figure
+
+
+def _words(name: str, context: str, n: int, bits: float | None) -> str:
+    if not n:
+        return f"no image of {name} in {context}"
+    often = "" if bits is None else f", {2 ** abs(bits):.1f} times as {'often' if bits >= 0 else 'rarely'} as by chance"
+    return f"{n:,} image{'' if n == 1 else 's'} of {name} in {context}{often}"
+
+
+def _short(name: str, most: int = 22) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -1,0 +1,57 @@
+"""The page of contexts: the table of concepts and contexts, and what follows from it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from fsviz.records import ContextTable, Dataset
+from fsviz.studies import contexts as study
+from fsviz.ui.pages.contexts import table
+from fsviz.ui.parts import shell
+from fsviz.ui.parts.cached import remember
+from fsviz.ui.parts.shell import plain
+
+
+def show(dataset: Dataset) -> None:
+    shell.needs(dataset, "contexts")
+    split = shell.pick_split(dataset)
+    counted = study.context_table(dataset, split)
+    _headline(counted, association(dataset, split))
+    table.show(dataset, split, counted)
+    st.divider()
+    st.markdown("**The same from a terminal**")
+    st.code(study.command(dataset, split), language="bash", wrap_lines=True)
+
+
+def _headline(counted: ContextTable, found: dict[str, float | None]) -> None:
+    concepts, contexts, tied, usual = st.columns(4)
+    concepts.metric("Concepts", f"{len(counted.names):,}", help="Classes of the split.")
+    contexts.metric("Contexts", f"{len(counted.contexts):,}", help="Different backgrounds that they are seen in.")
+    share, median = study.usual_context(counted)
+    if found["v"] is not None:
+        tied.metric(
+            "Tie of concept and context",
+            f"{found['v']:.2f}",
+            f"{found['low']:.2f} to {found['high']:.2f}; by chance below {found['chance']:.2f}",
+            delta_color="off",
+            delta_arrow="off",
+            help="Cramér's V without its bias: 0 where the context says nothing of the concept, 1 where it gives it "
+            "away. With its 95% interval over images, and what 95% of shuffled tables stay below.",
+        )
+    else:
+        tied.metric("Tie of concept and context", "unknown", help="It needs two concepts and two contexts.")
+    usual.metric(
+        "In its usual context",
+        f"{share:.0%}",
+        help="Share of images that were taken in the most common context of their concept. A concept is seen in "
+        f"{median:,} contexts (median).",
+    )
+    lonely = study.single(counted)
+    if lonely:
+        names = ", ".join(plain(name) for name in lonely[:6]) + (f" and {len(lonely) - 6:,} more" * (len(lonely) > 6))
+        st.caption(f"Seen in one context only, so that no task can ask for them in another one: {names}.")
+
+
+@remember("Shuffling the table", 48)
+def association(dataset: Dataset, split: str) -> dict[str, float | None]:
+    return study.association(study.context_table(dataset, split))

@@ -1,0 +1,77 @@
+"""The page of contexts without a browser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+APP = Path(__file__).resolve().parent.parent.parent / "app.py"
+
+
+@pytest.fixture
+def open_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+
+    def open_it(dataset: str = "demo", **query: str) -> AppTest:
+        page = AppTest.from_file(str(APP), default_timeout=120)
+        page.switch_page("pages/9_Contexts.py")
+        for name, value in {"dataset": dataset, **query}.items():
+            page.query_params[name] = value
+        page.run()
+        assert not page.exception, [e.message for e in page.exception]
+        assert "nan" not in texts(page).split(), texts(page)
+        return page
+
+    return open_it
+
+
+def texts(page: AppTest) -> str:
+    kinds = (page.caption, page.markdown, page.info, page.error, page.metric, page.subheader)
+    return " ".join(str(element.value) for kind in kinds for element in kind)
+
+
+def figure(page: AppTest, which: int = 0) -> dict:
+    return json.loads(page.get("plotly_chart")[which].proto.spec)
+
+
+def test_the_demo_shows_its_table_at_once(open_page) -> None:
+    page = open_page()
+    assert not page.error and [m.label for m in page.metric][:3] == [
+        "Concepts",
+        "Contexts",
+        "Tie of concept and context",
+    ]
+    heat, markers = figure(page)["data"][:2]
+    assert heat["type"] == "heatmap" and len(markers["text"]) == 30 * 14
+    assert any(t.startswith("17 images of") for t in markers["text"])
+    assert any(t.startswith("no image of") for t in markers["text"])
+
+
+def test_a_cell_a_row_a_column_and_an_empty_cell(open_page) -> None:
+    assert "owl · night" in texts(open_page(concept="owl", context="night"))
+    assert "times as often as by chance" in texts(open_page(concept="owl", context="night"))
+    assert "No image shows owl in city" in texts(open_page(concept="owl", context="city"))
+    assert "bits from what chance would give" in texts(open_page(concept="owl"))
+    assert "concepts, " in texts(open_page(context="night"))
+
+
+def test_search_and_cells_against_chance(open_page) -> None:
+    page = open_page(find="NIGHT", cell="information", order="association")
+    assert figure(page)["layout"]["xaxis"]["ticktext"] == ["night"]
+    assert "times as" in " ".join(figure(page)["data"][1]["text"])
+    assert "All are shown" in texts(open_page(find="qqq"))
+
+
+def test_a_published_table_says_that_it_is_a_part(open_page) -> None:
+    page = open_page("metacoco", split="all")
+    assert not page.error and "readable part of the paper" in texts(page)
+    assert "table of counts" in texts(page)
+
+
+def test_a_dataset_without_contexts_gets_a_way_out(open_page) -> None:
+    page = open_page("digits")
+    assert "has no contexts" in texts(page) and not page.get("plotly_chart")
+    assert "Show the demo instead" in [b.label for b in page.button]
