@@ -99,9 +99,24 @@ def _show_spread(result: dict[str, Any]) -> str:
 
 
 def _show_halves(result: dict[str, Any]) -> str:
-    return "\n\n".join(
-        f"{half['value'].capitalize()} of the classes\n" + _show_correlations({**result, **half})
-        for half in result["halves"]
+    from fsviz.difficulty.measures import MEASURES, title
+
+    found = {name: result["thresholds"][name] for name in MEASURES if name in result["thresholds"]}
+    rows = [
+        {"measure": title(name), "area": row["area"], "threshold": row["threshold"]}
+        | {f"{kind} called hard, {half}": row[half][kind] for half in ("first", "second") for kind in ("hard", "easy")}
+        for name, row in found.items()
+        if row["area"] is not None
+    ]
+    why = next((row["why"] for row in found.values() if row["why"]), "")
+    thresholds = table(rows, list(rows[0])) if rows else why
+    return (
+        thresholds
+        + "\n\n"
+        + "\n\n".join(
+            f"{half['value'].capitalize()} of the classes\n" + _show_correlations({**result, **half})
+            for half in result["halves"]
+        )
     )
 
 

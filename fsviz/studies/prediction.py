@@ -67,7 +67,18 @@ QUESTION = Setting(
         "labelling": "What to label next",
     },
 )
-OWN_SETTINGS: dict[str, Setting] = {s.name: s for s in (SETTING, NEIGHBOURS, QUESTION)}
+HARD_BELOW = Setting("hard_below", "Hard is an accuracy below (%)", "The paper takes 80 %.", "int", 80, 1, 100, step=1)
+FOUND = Setting(
+    "found",
+    "Hard tasks to be found (%)",
+    "Moves the threshold: it is set where at least this share of the hard tasks of the first half is called hard.",
+    "int",
+    80,
+    1,
+    100,
+    step=1,
+)
+OWN_SETTINGS: dict[str, Setting] = {s.name: s for s in (SETTING, NEIGHBOURS, QUESTION, HARD_BELOW, FOUND)}
 TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
 TASK_DEFAULTS: dict[str, Value] = {"split": "test", "sampler": "uniform", "n_shot": 5, "n_query": 30, "n_tasks": 200}
 GRIDS: dict[str, tuple[float, ...]] = {  # what a question varies; what a dataset is too small for is left out
@@ -436,7 +447,8 @@ def _summary(
         return base | spread.summary(spec, [found["accuracy"] for found in gathered(spec, chunks)])
     measured = collect(spec, chunks, tasks)
     if spec["question"] == "hard":
-        return base | {"halves": [_cell_summary(HALVES[i], found) for i, found in enumerate(measured)]}
+        halves = [_cell_summary(HALVES[i], found) for i, found in enumerate(measured)]
+        return base | {"halves": halves, "thresholds": _thresholds(spec, measured) if len(measured) == 2 else {}}
     rows = [_cell_summary(cell.value, found) for cell, found in zip(cells(spec), measured, strict=False)]
     if spec["question"] == "correlations":
         return base | {name: value for name, value in rows[0].items() if name != "value"}
@@ -456,6 +468,32 @@ def _cell_summary(value: float | str, found: Measured) -> dict[str, Any]:
         "correlations": correlations(found),
         **({"predicted_accuracy": prediction_error(found)} if np.isfinite(found.expected).any() else {}),
     }
+
+
+def _thresholds(spec: Mapping[str, Any], halves: Sequence[Measured]) -> dict[str, dict[str, Any]]:
+    """Per measure: the area under its ROC curve on the first half of the classes with its 95% interval, the threshold,
+    and the shares of hard and easy tasks that it calls hard on both halves; `why` where there is no curve."""
+    result: dict[str, dict[str, Any]] = {}
+    level = spec["hard_below"] / 100
+    for name in halves[0].measures:
+        try:
+            curve = roc(halves[0], name, level, spec["found"] / 100)
+        except BadInput as error:
+            result[name] = {"area": None, "why": str(error)}
+            continue
+        table = confusion_table(halves[1], name, level, curve.value)
+        shares = [_number(row[0] / row.sum()) if row.sum() else None for row in table]
+        result[name] = {
+            "area": curve.area,
+            "low": curve.low,
+            "high": curve.high,
+            "threshold": curve.value,
+            "why": "",
+            "first": {"hard": curve.at[1], "easy": curve.at[0]},
+            "second": {"hard": shares[0], "easy": shares[1]},
+            "table": table.tolist(),
+        }
+    return result
 
 
 def _best_eigenvalue(eigenvalues: np.ndarray, outcome: np.ndarray, n_way: int) -> dict[str, Any]:

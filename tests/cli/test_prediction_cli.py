@@ -36,7 +36,7 @@ def test_predict_prints_the_promised_json(toy, capsys, setting: str) -> None:
         ("shots", "Pearson's correlation of each measure"),
         ("eigenvalues", "best eigenvalue"),
         ("spread", "Of the variance of the accuracy: classes"),
-        ("hard", "Second half of the classes"),
+        ("hard", "hard called hard, second"),
         ("labelling", "Accuracy after labelling some queries"),
     ],
 )

@@ -142,6 +142,12 @@ def test_the_halves_share_no_class_and_a_threshold_carries_over(toy) -> None:
     assert curve.area > 0.7
     (hit, _), (false, true) = prediction.confusion_table(second, "lr_confidence", level, curve.value)
     assert hit / 120 > 0 and false + true > 0
+    asked = {"question": "hard", "n_tasks": 120, "hard_below": round(100 * level), "found": 80}
+    told = prediction.answer({**SMALL, **asked})["thresholds"]["lr_confidence"]
+    assert told["low"] <= told["area"] <= told["high"] and told["first"]["hard"] >= 0.8
+    assert np.sum(told["table"]) == 120 and 0 <= told["second"]["hard"] <= 1
+    impossible = prediction.answer({**SMALL, **asked, "n_tasks": 10, "hard_below": 1})["thresholds"]
+    assert all("Raise the accuracy" in row["why"] and row["area"] is None for row in impossible.values())
     without = prediction.cells_at_once({**SMALL, "question": "hard", "setting": "unsupervised", "n_tasks": 10})[0]
     assert set(without.measures) == {"coarsity", "confusion_sum", "davies_bouldin", "eigenvalue"}
     assert np.isfinite(without.expected).all()  # the outcome is the accuracy of a regression, not the Rand index

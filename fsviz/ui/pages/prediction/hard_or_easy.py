@@ -20,17 +20,6 @@ from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
 
-HARD_BELOW = Setting("hard_below", "Hard is an accuracy below (%)", "The paper takes 80 %.", "int", 80, 1, 100, step=1)
-FOUND = Setting(
-    "found",
-    "Hard tasks to be found (%)",
-    "Moves the threshold: it is set where at least this share of the hard tasks of the first half is called hard.",
-    "int",
-    80,
-    1,
-    100,
-    step=1,
-)
 SHOWN_TASKS = 8
 
 
@@ -51,8 +40,8 @@ def show(dataset: Dataset, spec: dict[str, Any]) -> None:
     )
     # a level that cuts the tasks in two where the paper's would not
     level = 80 if 0.05 < np.mean(first.outcome < 0.8) < 0.95 else round(100 * float(np.median(first.outcome)))
-    hard_below = pick(HARD_BELOW.but(default=level), columns[1], as_slider=True) / 100
-    curve = study.roc(first, name, hard_below, pick(FOUND, columns[2], as_slider=True) / 100)
+    hard_below = pick(study.HARD_BELOW.but(default=level), columns[1], as_slider=True) / 100
+    curve = study.roc(first, name, hard_below, pick(study.FOUND, columns[2], as_slider=True) / 100)
     table = study.confusion_table(second, name, hard_below, curve.value)
     shares = table[:, 0] / np.maximum(table.sum(axis=1), 1)
     left, right = st.columns(2, gap="large")
