@@ -338,9 +338,9 @@ def seconds(spec: Mapping[str, Any], table: Features | None = None) -> float:
     table = table or _features(dataset, spec["backbone"])
     sizes = np.bincount(table.class_ids, minlength=dataset.n_classes).astype(float)
     images = sizes[rows].mean() + sizes[columns].mean()
-    cosines = images**2 * (table.values.shape[1] * 2e-11 + 1e-8)
+    cosines = images**2 * (table.values.shape[1] * 1.2e-11 + 6e-9)
     slow = 100.0 if spec["backend"] == "python_louvain" else 1.0
-    return float(n_pairs * (5e-4 + cosines + spec["n_runs"] * images * spec["k"] * 2.5e-7 * slow))
+    return float(n_pairs * (5e-4 + cosines + spec["n_runs"] * images * spec["k"] * 8e-8 * slow))
 
 
 def most_k(dataset: Dataset, backbone: str, *splits: str) -> int:

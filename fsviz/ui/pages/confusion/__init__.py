@@ -150,7 +150,7 @@ def _draw(graph: ClassGraph, found: np.ndarray, n_edges: int, picked: list[int])
     hidden = len(names) - len(nodes)
     st.caption(
         f"The {len(ends):,} most alike of {len(graph.edges()[2]):,} pairs are joined, wider and redder the more alike; "
-        "colours and shapes are communities of classes. Click an edge for its images, a class for its neighbours."
+        "colours and shapes are communities of classes. Click an edge for its two classes, a class for its neighbours."
         + (f" {hidden:,} classes without an edge are left out: show more edges to see them." if hidden else "")
     )
 

@@ -77,7 +77,8 @@ def _table(names: list[str], counts: np.ndarray) -> None:
         },
     )
     if len(counts) > len(large):
-        st.caption(f"{len(counts) - len(large):,} smaller communities are not listed.")
+        n = len(counts) - len(large)
+        st.caption(f"{n:,} smaller {'community is' if n == 1 else 'communities are'} not listed.")
 
 
 def _wall(dataset: Dataset, names: list[str], found: Any, label: int, run: int, key: str) -> None:

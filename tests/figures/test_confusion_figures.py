@@ -1,0 +1,68 @@
+"""Figures of class graphs: what a click on a node or link means, what is drawn, names as written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from fsviz.figures import confusion as figures
+from fsviz.records import ClassGraph
+
+NAMES = ("<b>a</b>", "b", "c", "d")
+WEIGHTS = np.array([[np.nan, 0.9, 0.1, 0], [0.9, np.nan, 0.5, 0], [0.1, 0.5, np.nan, 0], [0, 0, 0, np.nan]])
+GRAPH = ClassGraph("confusion", "Confusion", "bits", "net", np.arange(4), np.arange(4), NAMES, NAMES, WEIGHTS)
+XY = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1.0]])
+
+
+def test_nodes_and_links_are_where_a_click_says() -> None:
+    chart, nodes, ends = figures.plot_class_graph(GRAPH, XY, 2, np.array([0, 0, 0, 1]), selected=(1, 2))
+    series = chart["series"][0]
+    assert [series["data"][n]["name"] for n in range(len(nodes))] == [NAMES[place] for place in nodes] == list(NAMES)
+    assert ends == [(0, 1), (1, 2)]  # the two heaviest, the heaviest first
+    for link, (a, b) in zip(series["links"], ends, strict=True):
+        assert nodes[link["source"]] == a and nodes[link["target"]] == b
+        assert link["id"].startswith(f"{NAMES[a]} and {NAMES[b]}: ")
+    wide, picked = (link["lineStyle"] for link in series["links"])
+    assert picked["color"] == figures.ACCENT and wide["color"] != figures.ACCENT
+    assert [kind["name"] for kind in series["categories"]] == ["community 1", "in none"]
+    assert series["data"][3]["category"] == 1
+    assert figures.plot_class_graph(GRAPH, XY, 99, np.zeros(4, int))[2] == [
+        (0, 1),
+        (1, 2),
+        (0, 2),
+    ]  # no weight, no link
+
+
+def test_wider_and_redder_is_more_alike() -> None:
+    links = figures.plot_class_graph(GRAPH, XY, 3, np.zeros(4, int))[0]["series"][0]["links"]
+    widths = [link["lineStyle"]["width"] for link in links]
+    assert widths == sorted(widths, reverse=True) and widths[0] > widths[-1]
+    assert len({link["lineStyle"]["color"] for link in links}) == 3
+
+
+def test_of_base_and_novel_classes_only_the_joined_are_drawn_in_two_columns() -> None:
+    weights = np.array([[0.9, 0.0, 0.0], [0.2, 0.0, 0.8]])
+    two = replace(
+        GRAPH, rows=np.array([7, 8]), row_names=("A", "B"), columns=np.arange(3), column_names=("a", "b", "c")
+    )
+    two = replace(two, weights=weights)
+    xy = np.array([[-1, -0.5], [-1, 0.5], [1, 0.7], [1, 0], [1, -0.7]])
+    chart, nodes, ends = figures.plot_class_graph(two, xy, 2)
+    assert nodes == [0, 1, 2, 4] and ends == [(0, 2), (1, 4)]
+    at = {node["name"]: (node["x"], node["y"]) for node in chart["series"][0]["data"]}
+    assert at["A"][0] == at["B"][0] < at["a"][0] == at["c"][0]
+    assert at["A"][1] < at["B"][1] and at["c"][1] < at["a"][1]
+
+
+def test_heat_map_and_scatter_hold_names_as_written() -> None:
+    order = np.array([2, 0, 1, 3])
+    heat = figures.plot_likeness_map(GRAPH, order, np.array([0, 0, 0, 1]))
+    assert heat.data[0].z[1][2] == 0.9 and "<b>" not in heat.data[0].customdata[1][2]
+    assert len(heat.data) == 1 + 2  # one cut, across and down
+    x, y = np.array([0.9, 0.1, 0.5]), np.array([0.2, 0.3, 0.1])
+    pairs = [(NAMES[0], "b"), ("b", "c"), ("c", "d")]
+    scatter = figures.plot_comparison(GRAPH, GRAPH, x, y, pairs, named=[0])
+    assert scatter.data[1].customdata[0][0] == 0 and "<b>" not in scatter.data[1].customdata[0][1]
+    assert "<b>" not in scatter.data[1].text[0] and "a" in scatter.data[1].text[0]
+    assert sorted(row[0] for row in scatter.data[0].customdata) == [1, 2]
