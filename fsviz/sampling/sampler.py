@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -25,6 +25,7 @@ class Pool:
     attributes       name -> (N,) its value for every image
     groups           (N,) group of every image: images of a group must not stand on both sides of a task; None where
                      every image is its own
+    class_names      by class_id, for sentences
     """
 
     class_ids: np.ndarray
@@ -33,6 +34,7 @@ class Pool:
     contexts: np.ndarray | None = None
     attributes: Mapping[str, np.ndarray] = field(default_factory=dict)
     groups: np.ndarray | None = None
+    class_names: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)

@@ -241,6 +241,7 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
         images["context"].fillna("").astype(str).to_numpy() if "contexts" in sampler.needs else None,
         {name: images[name].to_numpy() for name in dataset.attributes} if "attributes" in sampler.needs else {},
         _groups(dataset, recipe),
+        dataset.classes["class_name"].tolist(),
     )
 
 

@@ -75,3 +75,18 @@ def test_a_dataset_without_contexts_gets_a_way_out(open_page) -> None:
     page = open_page("digits")
     assert "has no contexts" in texts(page) and not page.get("plotly_chart")
     assert "Show the demo instead" in [b.label for b in page.button]
+
+
+@pytest.mark.parametrize("file", ["3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py"])
+def test_other_pages_draw_tasks_by_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    page = AppTest.from_file(str(APP), default_timeout=120)
+    page.switch_page(f"pages/{file}")
+    asked = {"sampler": "context", "shift": "0.25", "n_shot": "2", "n_tasks": "20"}
+    for name, value in asked.items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception and not page.error, [e.value for e in page.error]
+    assert any(
+        getattr(w, "key", "") == "shift" and w.value == 0.25 for kind in (page.slider, page.number_input) for w in kind
+    )

@@ -1,0 +1,25 @@
+"""OOD tasks: support and query of a class share no context (Zhang et al. 2024)."""
+
+from __future__ import annotations
+
+from fsviz.records import Tasks
+from fsviz.sampling import matched
+from fsviz.sampling.sampler import Pool, Sampler
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY
+
+
+def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_query: int) -> Tasks:
+    return matched.sample_with(pool, n_tasks, seed, n_way, n_shot, n_query, lambda drawn: drawn.other)
+
+
+SAMPLER = Sampler(
+    "ood",
+    "Other contexts (OOD)",
+    "No support image of a class is in a context of the class's queries; otherwise the same tasks as with the same "
+    "contexts (after Zhang et al. 2024). Classes that are seen in one context only are left out.",
+    _sample,
+    (N_WAY, N_SHOT, N_QUERY),
+    needs=("images", "contexts"),
+    deals=True,
+    place=11,
+)

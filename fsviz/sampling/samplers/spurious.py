@@ -1,0 +1,25 @@
+"""Spurious tasks: the support of a class is in the contexts in which other classes are asked, the worst case."""
+
+from __future__ import annotations
+
+from fsviz.records import Tasks
+from fsviz.sampling import matched
+from fsviz.sampling.sampler import Pool, Sampler
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY
+
+
+def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_query: int) -> Tasks:
+    return matched.sample_with(pool, n_tasks, seed, n_way, n_shot, n_query, lambda drawn: drawn.swapped)
+
+
+SAMPLER = Sampler(
+    "spurious",
+    "Swapped contexts",
+    "The support of a class is in the contexts in which the next class of the task is asked, or another one, as far as "
+    "the class is seen there: whoever goes by the background answers wrongly. Otherwise as other contexts.",
+    _sample,
+    (N_WAY, N_SHOT, N_QUERY),
+    needs=("images", "contexts"),
+    deals=True,
+    place=13,
+)
