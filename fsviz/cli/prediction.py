@@ -89,7 +89,7 @@ def _show_cells(result: dict[str, Any]) -> str:
 
 def _show_spread(result: dict[str, Any]) -> str:
     rows = [
-        {"tasks": row["cause"], "standard deviation %": 100 * row["std"], "± 95%": 100 * row["ci95"]}
+        {"tasks": row["cause"], "standard deviation %": _percent(row["std"]), "± 95%": _percent(row["ci95"])}
         for row in result["spread"]
     ]
     parts = [f"{part['cause']} {part['share']:.0%}" for part in result.get("parts", {}).get("parts", ())]
@@ -132,3 +132,7 @@ def _show_labelling(result: dict[str, Any]) -> str:
         for i, budget in enumerate(result["budgets"])
     ]
     return table(rows, list(rows[0])) + f"\n\nAccuracy after labelling some queries, over {result['n_tasks']:,} tasks."
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share

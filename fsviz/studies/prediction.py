@@ -140,6 +140,8 @@ def undefined(name: str, spec: Mapping[str, Any]) -> str:
     """Why a measure says nothing of these tasks, in words."""
     if name == "davies_bouldin" and spec["setting"] == "supervised" and spec.get("n_shot") == 1:
         return "not defined for 1 shot"
+    if spec["n_tasks"] < 4:
+        return "too few tasks"
     return "the same for all tasks, or not defined"
 
 
@@ -160,7 +162,7 @@ def cells_at_once(spec: Mapping[str, Any], progress: Progress | None = None) -> 
 def answer(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
     """What a run would find, in this process and nothing recorded."""
     settled, chunks, tasks = _at_once(spec, progress)
-    return _summary(settled, chunks, tasks)
+    return _plain(_summary(settled, chunks, tasks))
 
 
 def _at_once(spec: Mapping[str, Any], progress: Progress | None) -> tuple[dict[str, Any], list, list[Tasks]]:
@@ -585,18 +587,18 @@ def best_measure(found: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[s
     """The measure with the strongest correlation in the direction it should have, of those that `correlations` gave;
     those that must know which classes a task has (coarsity, class confusion) are none of them."""
     of_classes = {"distances", "confusions"}
-    candidates = {name: row["pearson"] for name, row in found.items() if not of_classes & set(MEASURES[name].needs)}
-    known = {name: -_hardness(name) * value for name, value in candidates.items() if value is not None}
+    candidates = {name: row for name, row in found.items() if not of_classes & set(MEASURES[name].needs)}
+    known = {name: -_hardness(name) * row["pearson"] for name, row in candidates.items() if row["low"] is not None}
     if not known:
         return None
     name = max(known, key=known.__getitem__)
     return name, found[name]
 
 
-def mean_outcome(found: Measured) -> tuple[float, float]:
-    """Mean outcome and the half-width of its 95% interval over tasks of these images (0 for one task)."""
+def mean_outcome(found: Measured) -> tuple[float, float | None]:
+    """Mean outcome and the half-width of its 95% interval over tasks of these images; one task has none."""
     mean, half = mean_and_ci95(found.outcome)
-    return float(mean), float(np.nan_to_num(half))
+    return float(mean), _number(half)
 
 
 def fitted_line(x: np.ndarray, y: np.ndarray) -> tuple[list[float], list[float]] | None:
@@ -768,6 +770,16 @@ def _features_of(dataset: str, backbone: str) -> Features:
 @lru_cache(maxsize=2)
 def _features_at(dataset: str, backbone: str, stamp: str) -> Features:
     return features.load(datasets.load(dataset), backbone)
+
+
+def _plain(value: Any) -> Any:
+    """A summary as a run keeps it: lists instead of arrays, None instead of NaN."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(inner) for inner in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return _number(value) if isinstance(value, float) else value
 
 
 def _number(value: Any) -> float | None:

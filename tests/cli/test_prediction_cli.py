@@ -49,3 +49,9 @@ def test_bad_input_is_one_sentence(toy, capsys) -> None:
     assert "no features yet" in fails(capsys, "predict", "tiered_imagenet")
     assert "fewer than n_shot + n_query = 63" in fails(capsys, "predict", "toy", *TASKS, "--n-query", "60")
     assert "Known: supervised, semi, unsupervised" in fails(capsys, "predict", "toy", "--setting", "x" * 20)
+
+
+@pytest.mark.parametrize("question", ["correlations", "shots", "spread", "hard", "labelling"])
+def test_one_task_is_too_few_and_no_error(toy, capsys, question: str) -> None:
+    assert main(["predict", "toy", *TASKS, "--n-tasks", "1", "--question", question]) == 0
+    assert "nan" not in capsys.readouterr().out

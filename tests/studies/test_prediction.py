@@ -219,6 +219,7 @@ def test_labels_help_and_the_given_ones_count(toy) -> None:
 def test_a_run_finds_what_is_found_at_once(toy, question: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prediction, "_CHUNK_IMAGES", 300)
     spec = {**SMALL, "setting": "supervised", "question": question, "n_tasks": 25}
+    spec |= {"values": [1, 4]} if question == "shots" else {}
     run = jobs.run_here({"study": "prediction", **spec})
     assert run.state == "finished" and run.n_chunks > 2
     found = json.loads(json.dumps(prediction.answer(spec), default=lambda v: v.tolist()))

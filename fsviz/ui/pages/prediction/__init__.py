@@ -72,7 +72,8 @@ def _headline(found: Measured) -> None:
             "with the 95% interval over tasks of these images.",
         )
     mean, half = study.mean_outcome(found)
-    columns[1].metric(f"Mean {what}", f"{100 * mean:.1f} ± {100 * half:.1f} %", help="95% interval over tasks.")
+    interval = "" if half is None else f" ± {100 * half:.1f}"
+    columns[1].metric(f"Mean {what}", f"{100 * mean:.1f}{interval} %", help="95% interval over tasks of these images.")
     if found.spec["setting"] == "semi":
         error = study.prediction_error(found)
         columns[2].metric(
@@ -84,6 +85,17 @@ def _headline(found: Measured) -> None:
             help="Mean absolute difference between the accuracy of a task and the mean confidence of the regression on "
             f"its queries (± {100 * (error['error_ci95'] or 0):.1f}), beside always saying the mean accuracy of all "
             "tasks.",
+        )
+    elif best is not None:
+        low, high = sorted(100 * best[1][end] ** 2 for end in ("low", "high"))
+        low = 0.0 if best[1]["low"] < 0 < best[1]["high"] else low
+        columns[2].metric(
+            "Variance it explains",
+            f"{100 * best[1]['pearson'] ** 2:.0f} %",
+            f"{low:.0f} to {high:.0f} %",
+            delta_color="off",
+            delta_arrow="off",
+            help=f"Share of the variance of the {what} that a straight line through the best measure explains.",
         )
     columns[3].metric("Tasks", f"{len(found):,}")
 

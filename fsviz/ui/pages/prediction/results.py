@@ -46,7 +46,7 @@ def at_once(spec: dict[str, Any], cost: float = 1.0) -> dict[str, Any] | None:
     """
     images = draw.most_images(spec)
     most = min(AT_ONCE / cost, access.limit("images")) / images
-    n_tasks = int(max(10, min(spec["n_tasks"], most, access.limit("tasks"))))
+    n_tasks = int(min(spec["n_tasks"], max(10, min(most, access.limit("tasks")))))
     if not access.fits(n_tasks, n_tasks * images):
         return None
     return {**spec, "n_tasks": n_tasks}

@@ -19,10 +19,11 @@ def show(spec: dict[str, Any]) -> None:
     if found is None:
         return
     left, right = st.columns(2, gap="large")
-    rows = [row for row in found["spread"] if row["std"] is not None and row["std"] == row["std"]]
+    rows = [row for row in found["spread"] if row["std"] is not None]
     with left:
         st.markdown("**How far accuracies of tasks spread**")
-        st.plotly_chart(figures.plot_spread(rows), key="spread")
+        if rows:
+            st.plotly_chart(figures.plot_spread(rows), key="spread")
         st.caption(
             "Standard deviation over random tasks, over tasks of the same classes (mean over sets of classes), and "
             "over tasks that take the same support images for every class (mean over choices of them); "
