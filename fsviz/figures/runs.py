@@ -173,6 +173,11 @@ def plot_quartiles(results: pd.DataFrame, height: int = 340) -> go.Figure:
     return figure
 
 
+def _in_two_lines(name: str) -> str:
+    """A method and its backbone, one above the other: beside each other they take the room of the figure."""
+    return "<br>".join(drawn(part) for part in name.split(" · ", 1))
+
+
 def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
     """Who is best where: rank of every method (rows) in every quartile (columns), 1 is best."""
     wide = ranks.pivot(index="method", columns="bin", values="rank")
@@ -184,7 +189,7 @@ def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
         go.Heatmap(
             z=wide.to_numpy(),
             x=columns,
-            y=[drawn(name) for name in wide.index],
+            y=[_in_two_lines(name) for name in wide.index],
             text=[[f"{r:g}" for r in row] for row in wide.to_numpy()],
             texttemplate="%{text}",
             customdata=accuracy.to_numpy(),
@@ -212,7 +217,7 @@ def plot_differences(differences: pd.DataFrame) -> go.Figure:
     figure = go.Figure(
         go.Scatter(
             x=table["difference"],
-            y=table["name"].map(drawn),
+            y=table["name"].map(_in_two_lines),
             mode="markers",
             marker={
                 "size": 11,
@@ -221,15 +226,16 @@ def plot_differences(differences: pd.DataFrame) -> go.Figure:
                 "line": {"width": 2, "color": list(colours)},
             },
             error_x={"type": "data", "array": np.nan_to_num(table["ci95"]), "thickness": 2, "width": 5, "color": QUIET},
-            customdata=np.stack([np.nan_to_num(table["ci95"]), table["p_holm"].fillna(1)], axis=1),
-            hovertemplate="%{y}: %{x:+.2f} ± %{customdata[0]:.2f} points, p = %{customdata[1]:.2g}<extra></extra>",
+            customdata=list(zip(np.nan_to_num(table["ci95"]), table["p_holm"].fillna(1), table["name"].map(drawn))),
+            hovertemplate="%{customdata[2]}: %{x:+.2f} ± %{customdata[0]:.2f} points, p = %{customdata[1]:.2g}"
+            "<extra></extra>",
         )
     )
     figure.add_vline(x=0, line={"color": QUIET, "width": 1.5})
-    reference = drawn(differences["reference"].iloc[0]) if len(differences) else ""
-    figure.update_xaxes(title=f"points of accuracy against {reference}", zeroline=False)
+    reference = _in_two_lines(differences["reference"].iloc[0]) if len(differences) else ""
+    figure.update_xaxes(title=f"points of accuracy<br>against {reference}", zeroline=False)
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
-    figure.update_layout(height=100 + 36 * len(table), showlegend=False, margin={"l": 0, "r": 20, "t": 8, "b": 0})
+    figure.update_layout(height=130 + 36 * len(table), showlegend=False, margin={"l": 0, "r": 20, "t": 8, "b": 0})
     return figure
 
 

@@ -256,13 +256,21 @@ def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:
             x=names,
             y=100 * rows["accuracy"],
             error_y={"type": "data", "array": 100 * rows["ci95"], "thickness": 1.2, "width": 4},
-            mode="lines+markers+text",
-            text=[f"{100 * a:.0f}" for a in rows["accuracy"]],
-            textposition="top center" if name != "random" else "bottom center",
+            mode="lines+markers",
             name=name,
             line={"color": meaning(name), "width": 2},
             marker={"symbol": SYMBOL[name], "size": 10},
-            hovertemplate=f"{name} supports reach %{{y:.1f}}%<extra></extra>",
+            customdata=100 * rows["ci95"],
+            hovertemplate=f"{name} supports reach %{{y:.1f}} ± %{{customdata:.1f}} %<extra></extra>",
+        )
+        below = name == "random"  # close to easy ones: a number above would cover theirs
+        figure.add_scatter(
+            x=names,
+            y=100 * (rows["accuracy"] + (-1 if below else 1) * rows["ci95"].fillna(0)),  # clear of the interval
+            mode="text",
+            text=[f"{100 * a:.0f}" for a in rows["accuracy"]],
+            textposition="bottom center" if below else "top center",
+            hoverinfo="skip",
         )
         figure.add_annotation(
             x=len(names) - 1,

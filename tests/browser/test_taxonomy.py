@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from tests.browser.conftest import settle, still
@@ -51,6 +52,17 @@ def test_the_demo_opens_with_a_graph_a_card_and_the_heat_map(page, app: str) -> 
     page.get_by_text("Nothing is picked yet").wait_for()
     page.locator(".st-key-distance_map .js-plotly-plot").wait_for()
     page.get_by_text("The closest pairs here").wait_for()
+
+
+def test_a_narrow_window_has_the_heat_map_above_its_table_and_no_label_on_another(page, app: str) -> None:
+    page.set_viewport_size({"width": 1000, "height": 900})
+    open_page(page, app)
+    places = page.locator(".st-key-distance_map .ytick text")
+    places.nth(29).wait_for()
+    boxes = sorted((place.bounding_box() for place in places.all()), key=lambda box: box["y"])
+    assert len(boxes) == 30
+    assert all(above["y"] + 0.8 * above["height"] <= below["y"] for above, below in itertools.pairwise(boxes))
+    page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def test_clicks_make_a_task_and_take_classes_out_again(page, app: str) -> None:

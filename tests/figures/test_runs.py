@@ -93,6 +93,14 @@ def test_differences_are_filled_only_where_real() -> None:
     assert list(dots.marker.color) == [meaning("wrong"), QUIET]
 
 
+def test_a_method_stands_above_its_backbone_so_that_narrow_figures_have_room() -> None:
+    row = {"name": "TIM · a_b", "reference": "TIM · c", "difference": 1.0, "ci95": 1.0, "p_holm": 0.7}
+    figure = figures.plot_differences(pd.DataFrame([row | {"significant": False}]))
+    assert list(figure.data[0].y) == ["TIM<br>a_b"]
+    assert figure.layout.xaxis.title.text == "points of accuracy<br>against TIM<br>c"
+    assert figure.data[0].customdata[0][2] == "TIM · a_b"  # the hover reads as a sentence
+
+
 def test_ranks_put_the_best_on_top() -> None:
     table = pd.DataFrame(
         {

@@ -199,7 +199,7 @@ def _stop(request: tuple[str, str]) -> None:
 def _layouts() -> None:
     """What can be given, drawn as it lies on disk; shown while nothing has been given."""
     st.markdown("**Any of these will do:**")
-    one, two, three = st.columns(3)
+    one, two, three = shell.columns_if_wide("forms", 3)
     one.caption("A folder per class; splits with folders per class; concepts with folders of contexts")
     one.code(
         "pets/\n  dog/  1.jpg  2.jpg\n  cat/  1.jpg  2.jpg\n\npets/\n  train/ dog/ ...\n  test/  cat/ ...\n\n"

@@ -352,7 +352,7 @@ def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
     try:
         testbed = _testbed(dataset.name, stamp, part)
     except FsvizError as error:
-        st.error(plain(str(error)), icon="⚠️")
+        st.error(plain(shell.in_titles(error)), icon="⚠️")
         _offer_feasible(dataset, spec)
         return False
     tasks = testbed.tasks

@@ -262,8 +262,9 @@ def _contexts(dataset: Dataset, class_id: int, here: str) -> None:
         shown[-1] = (here, counts[here])
     st.html(Markup("").join(_bar(str(name), int(n), most, str(name) == here) for name, n in shown))
     usual = plain(str(counts.index[0]))
+    some = f", {len(shown)} of them shown" if len(counts) > len(shown) else ""
     st.caption(
-        f"{total:,} images in {len(counts)} contexts; {counts.iloc[0] / total:.0%} of them in “{usual}”. "
+        f"{total:,} images in {len(counts)} contexts{some}; {counts.iloc[0] / total:.0%} of them in “{usual}”. "
         "A classifier may learn the background instead of the thing."
     )
 

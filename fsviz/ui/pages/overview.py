@@ -93,7 +93,8 @@ def _sizes(dataset: Dataset) -> None:
         st.caption("The number of images of each class is not known; classes count the same.")
         return
     st.plotly_chart(figures.plot_class_sizes(histogram), key="sizes")
-    st.caption(f"{dataset.n_classes:,} classes; half of them have at least {histogram.median:,.0f} images.")
+    half = "each" if len(histogram.edges) == 2 else "at least in half of them"
+    st.caption(f"{dataset.n_classes:,} classes, {histogram.median:,.0f} images {half}.")
 
 
 def _offers(dataset: Dataset) -> None:
@@ -110,7 +111,7 @@ def _doors(dataset: Dataset) -> None:
     st.subheader("Ask a question", anchor=False)
     doors = shell.pages()[1:]
     for start in range(0, len(doors), 4):
-        for column, door in zip(st.columns(4), doors[start : start + 4]):
+        for column, door in zip(shell.columns_if_wide(f"doors_{start}", 4, "pairs"), doors[start : start + 4]):
             with column.container(border=True, height="stretch"):
                 st.page_link(door.file, label=f"**{door.question}**", icon=door.icon, query_params=shell.link(dataset))
                 st.caption(door.answer)

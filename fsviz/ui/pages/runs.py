@@ -163,6 +163,8 @@ def _all_runs(runs: Sequence[jobs.Run]) -> None:
     """The table of runs, and what can be done to the ticked ones."""
     st.subheader("All runs", anchor=False)
     table = pd.DataFrame([_row(run) for run in runs])
+    if (table["progress"] == 1).all():  # says nothing, and takes the room of what does
+        table = table.drop(columns="progress")
     event = st.dataframe(
         table,
         key="runs_table",
@@ -176,7 +178,9 @@ def _all_runs(runs: Sequence[jobs.Run]) -> None:
         },
     )
     marked = [runs[i] for i in event.selection.rows if i < len(runs)]
-    st.caption("Tick rows to compare those runs, or to cancel, resume or delete them.")
+    st.caption(
+        "Tick rows to compare those runs" + (", or to cancel, resume or delete them." if access.may("run") else ".")
+    )
     _actions(marked)
 
 
@@ -208,12 +212,12 @@ def _row(run: jobs.Run) -> dict[str, Any]:
         "run": run.id,
         "state": run_panel.STATES[run.state],
         "progress": run.share_done,
-        "started": run_panel.when(run.created),
-        "study": run.study,
-        "dataset": str(run.spec.get("dataset", "?")),
         "what": what,
-        "tasks": tasks,
         "best accuracy (%)": max(accuracies) if accuracies else None,
+        "tasks": tasks,
+        "dataset": str(run.spec.get("dataset", "?")),
+        "study": run.study,
+        "started": run_panel.when(run.created),
         "time": run_panel.duration(run.seconds),
         "device": str(run.spec.get("device", "")),
         "note": access.without_paths(run.error or ("" if run.state == "finished" else run.message)),
@@ -293,7 +297,7 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
     _headline(here, differences)
     correlations = _big_figure(lines, main, here, _recipe_of(main[0], chosen))
     published, pairs = _results(table, main[0], over)
-    left, right = st.columns(2, gap="large")
+    left, right = shell.columns_if_wide("methods", 2, gap="large")
     with left:
         _ranks(main)
     with right:
@@ -479,7 +483,7 @@ def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
     near = [pair for pair in every if pair[1].startswith(first.setting) and pair[0] == "better-tieredImageNet"]
     default = [*same, *own, *near, NONE][0]
     labels = {json.dumps(o): "none" if o == NONE else f"{o[0]}, {o[1]}" for o in options}
-    picked = st.columns([2, 3])[0].selectbox(
+    picked = st.columns([3, 2])[0].selectbox(
         "Published numbers beside them",
         list(labels),
         index=list(labels).index(json.dumps(default)),

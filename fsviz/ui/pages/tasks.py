@@ -108,7 +108,7 @@ def _live(classes: Classes) -> None:
     try:
         _show_live(classes)
     except FsvizError as error:
-        st.error(plain(str(error)), icon="⚠️")
+        st.error(plain(shell.in_titles(error)), icon="⚠️")
 
 
 def _show_live(classes: Classes) -> None:
@@ -224,7 +224,7 @@ def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
             f"{title} median",
             _number(medians[1]),
             help="Median coarsity of the tasks drawn with these settings.",
-            delta=f"{medians[1] - medians[0]:+.3g} vs uniform",
+            delta=f"{'−' if medians[1] < medians[0] else '+'}{_number(abs(medians[1] - medians[0]))} vs uniform",
             delta_color="off",
         )
         next(columns).metric(
@@ -462,7 +462,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     st.caption("A testbed is a saved, ordered list of tasks with the recipe that drew it: every method sees the same.")
     if st.session_state.get("keep") not in beds:
         st.session_state.pop("keep", None)
-    which_column, rest = st.columns([3, 8], vertical_alignment="bottom")
+    which_column, rest = shell.columns_if_wide("keep", [3, 8], vertical_alignment="bottom")
     start = list(beds).index("chosen") if "chosen" in beds else 0
     which = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
     deals = SAMPLERS[recipes[which].sampler].deals
@@ -481,7 +481,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
             _, said = access.do("save", draw.keep, testbed, number=name == recipe.name)
             st.success(f"{plain(said)} {len(testbed.tasks):,} tasks, for the page Evaluate.", icon="✅")
         except FsvizError as error:
-            st.error(plain(str(error)), icon="⚠️")
+            st.error(plain(shell.in_titles(error)), icon="⚠️")
     tasks = beds[which].tasks
     per_class = tasks.support.shape[2] + tasks.query.shape[2] if tasks.has_images else 0
     per_class += sum(recipe.settings.get(setting, 0) for setting in draw.IMAGES)

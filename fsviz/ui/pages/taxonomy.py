@@ -31,7 +31,7 @@ def show(dataset: Dataset) -> None:
     graph = cached.graph(dataset, split, dag)
     whole = cached.class_map(dataset, split, dag, None, "radial")
     _headline(whole, distances, names, distance)
-    graph_column, side = st.columns([2, 1], gap="medium")
+    graph_column, side = shell.columns_if_wide("graph", [2, 1], gap="medium")
     with side:
         picked = _pick_classes(names)
     with graph_column:
@@ -238,7 +238,7 @@ def _heat_map(dataset: Dataset, split: str, dag: str, distances: np.ndarray, nam
     size = -(-len(order) // HEAT_MOST)
     if size > 1:
         block, shown = _averaged(block, shown, size)
-    left, right = st.columns([3, 2], gap="medium")
+    left, right = shell.columns_if_wide("pairs", [3, 2], gap="medium")
     left.plotly_chart(
         figures.plot_distance_map(block, shown, DISTANCES[distance].title, float(distances.max())),
         key="distance_map",

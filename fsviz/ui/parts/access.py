@@ -143,10 +143,13 @@ def fits(n_tasks: int, n_images: float) -> bool:
     """Whether so many tasks with so many images may be computed for this visitor at once; says why not."""
     if n_tasks <= limit("tasks") and n_images <= limit("images"):
         return True
+    most = int(min(LIMITS["tasks"], LIMITS["images"] * n_tasks / n_images))
     st.info(
         f"These are {n_tasks:,} tasks with {n_images:,.0f} images (tasks × classes × images per class, for every "
         f"gradient step). Visitors of this shared server may look at {LIMITS['tasks']:,} tasks and "
-        f"{LIMITS['images']:,} images at a time. Lower one of the numbers at the left.",
+        f"{LIMITS['images']:,} images at a time: "
+        + (f"{most:,} such tasks. Lower their number" if most else "not one such task. Lower its classes")
+        + ", or the images per class, at the left.",
         icon="⏳",
     )
     return False

@@ -13,7 +13,7 @@ from fsviz import jobs
 from fsviz.errors import FsvizError
 from fsviz.text import code
 from fsviz.ui.parts import access
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import in_titles, plain
 
 STATES = {
     "queued": "⏳ waiting",
@@ -73,7 +73,7 @@ def _poll(key: str, study: str | None, known: tuple[tuple[str, str], ...]) -> No
             if run.active:
                 show_progress(run, key)
     except FsvizError as error:  # a fragment is drawn outside the page that turns errors into sentences
-        st.error(plain(str(error)), icon="⚠️")
+        st.error(plain(in_titles(error)), icon="⚠️")
 
 
 def _states(runs: Sequence[jobs.Run]) -> tuple[tuple[str, str], ...]:

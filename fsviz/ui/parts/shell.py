@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ import streamlit as st
 from fsviz import datasets, text
 from fsviz.errors import FsvizError, UnknownName
 from fsviz.records import Dataset
+from fsviz.sampling import SAMPLERS
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
 from fsviz.ui.parts import access, links
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -166,7 +169,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
         if ignored := ", ".join(map(plain, links.ignored(asked))):
             st.toast(f"This link's setting {ignored} is not possible here and was left out.", icon="⚠️")
     except FsvizError as error:
-        st.error(plain(str(error)), icon="⚠️")
+        st.error(plain(in_titles(error)), icon="⚠️")
 
 
 def pages() -> list[Page]:
@@ -303,6 +306,20 @@ def plain(value: Any) -> str:
     return text.plain(access.without_paths(str(value)))
 
 
+def columns_if_wide(key: str, spec: Any, stack: str = "stack", **more: Any) -> list[Any]:
+    """Columns that stand below each other in a narrow window ("stack"), or two by two ("pairs")."""
+    return st.container(key=f"{stack}_{key}").columns(spec, **more)
+
+
+_TITLES = {s.name: s.title for s in (N_SHOT, N_QUERY, N_TASKS, *(s for m in SAMPLERS.values() for s in m.settings))}
+_NAMED = re.compile(rf"\b({'|'.join(name for name in _TITLES if '_' in name)})\b")
+
+
+def in_titles(error: Any) -> str:
+    """What an error says, with settings called by the titles they have on pages; a terminal calls them by name."""
+    return _NAMED.sub(lambda found: f"“{_TITLES[found[0]]}”", str(error))
+
+
 notice = links.notice
 
 
@@ -337,6 +354,12 @@ h1 {font-size: 1.9rem !important; padding-bottom: .1rem !important}
 [data-testid="stMetricLabel"] *, [data-testid="stMetricValue"] *, [data-testid="stMetricDelta"] * {
   white-space: normal !important; overflow: visible; text-overflow: clip; overflow-wrap: anywhere}
 [data-testid="stMetricDelta"] {flex-shrink: 1 !important}
+/* Below this width a figure has no room beside its table, nor four cards beside each other. */
+@media (max-width: 1100px) {
+  [class*="st-key-stack_"] > * > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {min-width: 100%}
+  [class*="st-key-pairs_"] > * > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {
+    min-width: calc(50% - 1rem)}
+}
 /* It writes cells as they are, and a spreadsheet runs those that look like formulas; exports of our own do not. */
 [data-testid="stElementToolbarButton"]:has([aria-label="Download as CSV"]) {display: none}
 </style>

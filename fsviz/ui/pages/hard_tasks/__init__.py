@@ -53,18 +53,24 @@ def _headline(found: SupportSets) -> None:
     columns = st.columns(4)
     columns[0].metric(
         "Hard supports cost",
-        f"{numbers['drop']:.1f} points",
-        help="Mean difference in accuracy between random and hard support sets over the same queries.",
+        f"{numbers['drop']:.1f}{_half(numbers['drop_ci95'])} points",
+        help="Mean difference in accuracy between random and hard support sets over the same queries, task by task, "
+        "with its 95% interval over tasks of these images.",
     )
     for column, name in zip(columns[1:], study.SETS):
         column.metric(
             f"Accuracy, {name}",
-            f"{accuracy[name]:.1f} %",
+            f"{accuracy[name]:.1f}{_half(half[name])} %",
             delta=None if name == "random" else f"{accuracy[name] - accuracy['random']:+.1f} points",
             delta_arrow="off",
             help=f"Share of queries classified correctly with {name} support images, mean over "
-            f"{numbers['n_tasks']:,} tasks" + (f" (± {half[name]:.1f})." if half[name] else "."),
+            f"{numbers['n_tasks']:,} tasks.",
         )
+
+
+def _half(ci95: float | None) -> str:
+    """The half width of an interval behind its mean; nothing where one task gives none."""
+    return "" if ci95 is None else f" ± {ci95:.1f}"
 
 
 def _distribution(found: SupportSets) -> None:

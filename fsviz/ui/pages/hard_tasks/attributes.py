@@ -69,12 +69,12 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             "value or from others. Both tasks of a pair have the same queries. Tasks share images, so the 95% "
             "interval of a difference is over classes with their images: each class counts once, however many tasks "
             f"hold it ({int(table['n_classes'].max())} classes at most). Filled: a real cost (p below 5%, corrected "
-            "for the number of attributes by Holm's method); hollow: a column of coin flips could do the same."
+            "for the number of attributes by Holm's method); hollow: chance will do."
             + (f" Fewer queries per class where images are few: {asked}." if asked else "")
         )
     problems = table[table["problem"] != ""]
     for _, row in problems.iterrows():
-        st.caption(f"⬜ {plain(row['attribute'])}: {plain(row['problem'])}")
+        st.caption(f"⬜ {plain(row['attribute'])}: {plain(shell.in_titles(row['problem']))}")
     _restrict(dataset, spec, table.sort_values("cost", ascending=False)["attribute"].tolist())
     possible = table.loc[table["problem"] == "", "attribute"].tolist()
     if possible:
@@ -103,7 +103,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
     try:
         restricted = compute_with_bar(shifts.restricted_sets, asked, "Searching supports for these queries")
     except BadInput as error:
-        st.info(plain(str(error)), icon="🧩")
+        st.info(plain(shell.in_titles(error)), icon="🧩")
         return
     numbers = results.summary(restricted)
     for column, name in zip(st.columns(3), study.SETS):

@@ -7,6 +7,7 @@ import streamlit as st
 from fsviz.difficulty import measures
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
+from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.parts.shell import plain
@@ -25,7 +26,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     st.plotly_chart(figures.plot_by_coarsity(table), key="by_coarsity")
     st.caption(
         f"{len(found):,} tasks in four groups by {plain(measures.axis('coarsity'))}; means with 95% intervals over "
-        f"tasks of these images. {plain(measures.get('coarsity').what)} Where hard supports cost about as much at "
-        "every distance, the two problems add up. Draw classes 'close in meaning' in the sidebar for more tasks on "
-        "the left."
+        f"tasks of these images. Coarsity: {plain(measures.get('coarsity').what)} Where hard supports cost about as "
+        f"much at every distance, the two problems add up. Choose {SAMPLERS['semantic'].title} under “{SAMPLER.title}” "
+        "in the sidebar for more tasks whose classes are close."
     )
