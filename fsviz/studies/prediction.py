@@ -752,6 +752,17 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, **{name: tasks[name] for name in TASK_SETTINGS}, **own}
 
 
+def asks_the_same(spec: Mapping[str, Any], recorded: Mapping[str, Any]) -> bool:
+    """Whether a run's spec asks what a checked spec does. A setting that is younger than the run counts as its default;
+    where a task counts as hard is no part of what is computed."""
+    defaults = {name: setting.default for name, setting in {**TASK_SETTINGS, **OWN_SETTINGS}.items()}
+    return all(
+        recorded.get(name, defaults.get(name)) == value
+        for name, value in spec.items()
+        if name not in (HARD_BELOW.name, FOUND.name)
+    )
+
+
 def _source(spec: Mapping[str, Any]) -> tuple[Dataset, Features]:
     dataset = datasets.load(spec["dataset"])
     if not features.available(dataset):

@@ -78,7 +78,7 @@ def offer(spec: dict[str, Any], run: jobs.Run | None, otherwise: str, cost: floa
 def run_of(spec: Mapping[str, Any]) -> jobs.Run | None:
     """The newest run with exactly these settings."""
     for run in jobs.list_runs("prediction"):
-        if all(run.spec.get(name) == value for name, value in spec.items()):
+        if study.asks_the_same(spec, run.spec):
             return run
     return None
 
