@@ -26,6 +26,7 @@ from fsviz.difficulty.measures import MEASURES, Given, Measure
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
+from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_SHOT, Setting, Value, words
 from fsviz.studies import confusion, draw, frozen
 from fsviz.studies import evaluate as evaluation_study
@@ -748,6 +749,8 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
         raise BadInput("The spread of the accuracy needs labels. Choose setting supervised or semi.")
     if tasks["sampler"] == "variable" and own["question"] != "correlations":
         raise BadInput("This question needs tasks of one shape. Choose the sampler 'uniform' or 'semantic'.")
+    if own["question"] == "spread" and SAMPLERS[str(tasks["sampler"])].deals:
+        raise BadInput("The spread by cause deals images of its own. Choose the sampler 'uniform' or 'semantic'.")
     kept = {name: spec[name] for name in ("dataset", "backbone", "folder", "values") if name in spec}
     return {**kept, **{name: tasks[name] for name in TASK_SETTINGS}, **own}
 

@@ -262,6 +262,7 @@ def test_predictions_of_one_task_agree_with_its_outcome(toy) -> None:
         ({"split": "lonely"}, "A task needs at least 2 classes. Split 'lonely' of Toy has 1"),
         ({"question": "shots", "n_query": 24}, "too small to vary this"),
         ({"sampler": "variable", "question": "spread"}, "needs tasks of one shape"),
+        ({"sampler": "ood", "question": "spread"}, "deals images of its own"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(toy, monkeypatch: pytest.MonkeyPatch, changes: dict, words: str) -> None:
