@@ -1,12 +1,13 @@
-"""contexts: which concept is seen in which context, and how much one gives the other away."""
+"""contexts: which concept is seen in which context, how much one gives the other away, and what a change costs."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, drawing, table
-from fsviz.studies import draw
+from fsviz.cli import add_command, drawing, progress, table
+from fsviz.settings import add_flags, given
+from fsviz.studies import context_shift as shift
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -14,17 +15,43 @@ def register(commands: argparse._SubParsersAction) -> None:
         commands, "contexts", run_contexts, show_contexts, "count concepts against contexts, and how they are tied"
     )
     drawing.add_dataset(parser)
-    draw.SPLIT.add_flag(parser)
+    question = shift.QUESTION.but(choices={"table": "The table", **shift.QUESTION.choices}, default="table")
+    add_flags(parser, {**shift.TASKS, **shift.OWN, "question": question}.values())
 
 
 def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
-    from fsviz import datasets
+    from fsviz import datasets, jobs
     from fsviz.studies import contexts as study
 
+    if args.question not in (None, "table"):
+        asked = given(args, {**shift.TASKS, **shift.OWN}.values())
+        spec = {"study": "contexts", "dataset": args.dataset, **asked}
+        run = jobs.run_here(spec, lambda done, total, message: progress(f"{message} ({done} of {total})"))
+        return jobs.results(run.id) | {"run": run.id}
     return study.summary(datasets.load(args.dataset), args.split or "")
 
 
+def _show_shift(result: dict[str, Any]) -> str:
+    rows = []
+    for row in result["rows"]:
+        told = {name: f"{one['mean']:.1f} ± {one['ci95'] or 0:.1f}" for name, one in row["accuracy"].items()}
+        lost = {f"{name} loses": f"{one['mean']:.1f} ± {one['ci95'] or 0:.1f}" for name, one in row["loss"].items()}
+        rows.append({"method": row["title"], "family": row["family"], result["question"]: row["value"], **told, **lost})
+    columns = [c for c in rows[0] if rows[0][c] != ""]
+    return "\n".join(
+        [
+            table(rows, columns),
+            "",
+            f"Accuracy in percent over {result['rows'][0]['n_tasks']:,} tasks of the same classes and queries; 95% "
+            "intervals over tasks of these images.",
+            *result["left_out"],
+        ]
+    )
+
+
 def show_contexts(result: dict[str, Any]) -> str:
+    if "rows" in result:
+        return _show_shift(result)
     found = result["association"]
     lines = [
         f"{result['n_images']:,} images of {result['n_concepts']:,} concepts in {result['n_contexts']:,} contexts "

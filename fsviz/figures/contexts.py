@@ -1,13 +1,14 @@
-"""Figures of contexts: the table of concepts and contexts."""
+"""Figures of contexts: the table of concepts and contexts, and what a change of context costs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from fsviz.figures.palette import ACCENT
+from fsviz.figures.palette import ACCENT, QUIET, meaning
 from fsviz.records import ContextTable
 from fsviz.text import drawn
 
@@ -85,6 +86,61 @@ def plot_context_table(
         range=[len(rows) - 0.5, -0.5],
     )
     figure.update_layout(height=max(320, 130 + ROW * len(rows)), margin={"l": 0, "r": 0, "t": 8, "b": 8})
+    return figure
+
+
+def plot_shifted_methods(
+    rows: Sequence[Mapping[str, Any]], supports: Mapping[str, str], chance: float, height: int = 0
+) -> go.Figure:
+    """Accuracy (%) of every method with each support, by name -> title, with 95% intervals; methods by family.
+
+    rows  title, family, accuracy: name -> mean and ci95 (None for no interval)
+    """
+    order = sorted(rows, key=lambda row: (row["family"], -row["accuracy"][next(iter(supports))]["mean"]))
+    figure = go.Figure()
+    styles = zip(supports.items(), ("easy", "hard", "wrong"), ("circle", "diamond", "x"), strict=True)
+    labels = [drawn(f"{row['title']} · {row['family']}") for row in order]
+    for (name, title), colour, symbol in styles:
+        found = [row["accuracy"][name] for row in order]
+        figure.add_scatter(
+            x=[one["mean"] for one in found],
+            y=labels,
+            error_x={"array": [one["ci95"] or 0 for one in found], "thickness": 1.5},
+            mode="markers",
+            name=drawn(title),
+            marker={"color": meaning(colour) if name != "spurious" else QUIET, "symbol": symbol, "size": 11},
+            hovertemplate=f"%{{y}}, {drawn(title)}: %{{x:.1f}} %<extra></extra>",
+        )
+    figure.add_vline(x=chance, line={"dash": "dot", "color": QUIET}, annotation_text="chance")
+    figure.update_xaxes(title_text="accuracy (%)")
+    figure.update_yaxes(automargin=True, autorange="reversed")
+    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    figure.update_layout(
+        height=height or 130 + 44 * len(order), margin={"l": 0, "r": 0, "t": 30, "b": 0}, legend=legend
+    )
+    return figure
+
+
+def plot_losses(names: Sequence[str], losses: Sequence[float], halves: Sequence[float], most: int = 15) -> go.Figure:
+    """Points lost by a change of context, for the `most` classes or contexts that lose most, with 95% intervals."""
+    labels = [drawn(_short(name)) for name in names[:most]]
+    figure = go.Figure(
+        go.Bar(
+            x=list(losses[:most]),
+            y=list(range(len(labels))),
+            orientation="h",
+            error_x={"array": list(halves[:most]), "thickness": 1.2},
+            marker={"color": meaning("hard")},
+            text=[drawn(name) for name in names[:most]],
+            textposition="none",
+            hovertemplate="%{text}: %{x:.1f} points lost<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title_text="points lost", zeroline=True)
+    figure.update_yaxes(
+        tickvals=list(range(len(labels))), ticktext=labels, automargin=True, range=[len(labels) - 0.5, -0.5]
+    )
+    figure.update_layout(height=90 + 24 * len(labels), margin={"l": 0, "r": 0, "t": 8, "b": 0})
     return figure
 
 

@@ -113,7 +113,8 @@ def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int,
                 "(copies of a picture, frames of a video) stay on one side of a task. Lower n_shot or n_query, or draw "
                 "without keeping groups together (--no-keep-groups)."
             )
-    return Matched(class_ids, *parts, rng.random((n_tasks, n_way, n_shot)))
+    query, same, other, swapped = parts
+    return Matched(class_ids, query, same, other, swapped, rng.random((n_tasks, n_way, n_shot)))
 
 
 def unable(pool: Pool, n_shot: int, n_query: int) -> dict[int, str]:

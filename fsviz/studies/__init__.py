@@ -17,6 +17,7 @@ RUNNABLE: dict[str, str] = {
     "stress": "fsviz.studies.stress",
     "searches": "fsviz.studies.searches",
     "prediction": "fsviz.studies.prediction",
+    "contexts": "fsviz.studies.context_shift",
 }
 
 RUNNABLE.update(

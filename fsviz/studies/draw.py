@@ -217,6 +217,11 @@ def draw(
     return Testbed(name or recipe.name, tasks, record)
 
 
+def pool(dataset: Dataset, recipe: Recipe) -> Pool:
+    """What the recipe's sampler would draw from."""
+    return _pool(dataset, recipe, None, None)
+
+
 def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable: np.ndarray | None) -> Pool:
     """What the recipe's sampler draws from; what it needs and the dataset lacks is refused with a way out."""
     sampler = SAMPLERS[recipe.sampler]

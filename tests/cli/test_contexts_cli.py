@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from fsviz.cli import main
 from tests.cli.calling import fails, run_json
 
@@ -21,3 +25,18 @@ def test_contexts_for_a_person(capsys) -> None:
 
 def test_a_dataset_without_contexts_is_refused(capsys) -> None:
     assert "column 'context'" in fails(capsys, "contexts", "digits")
+
+
+def test_a_question_is_a_run(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
+    asked = ["--question", "dial", "--methods", "protonet", "--n-tasks", "60", "--n-way", "3"]
+    found = run_json(capsys, "contexts", "demo", *asked)
+    assert found["run"] and list(found["rows"][0]["accuracy"]) == ["0", "0.25", "0.5", "0.75", "1"]
+    assert found["rows"][0]["n_tasks"] == 60
+    assert main(["contexts", "demo", *asked]) == 0
+    assert "intervals over tasks" in capsys.readouterr().out
+
+
+def test_unknown_methods_and_tables_of_counts_are_refused(capsys) -> None:
+    assert "protonett" in fails(capsys, "contexts", "demo", "--question", "methods", "--methods", "protonett")
+    assert "no images with contexts" in fails(capsys, "contexts", "metacoco", "--question", "ways")

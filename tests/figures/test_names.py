@@ -91,6 +91,12 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
             {"name": N[:1], "reference": N[1:], "difference": 1.0, "ci95": 1.0, "p_holm": 0.5, "significant": True}
         ),
     ),
+    contexts.plot_shifted_methods: (
+        [{"title": n, "family": "Metric", "accuracy": {s: {"mean": 50.0, "ci95": None} for s in SETS}} for n in N],
+        dict.fromkeys(SETS, "support"),
+        20.0,
+    ),
+    contexts.plot_losses: (N, [3.0, 1.0], [1.0, 1.0]),
     contexts.plot_context_table: (
         ContextTable(np.arange(2), N, N, np.array([[3, 0], [1, 2]])),
         np.arange(2),

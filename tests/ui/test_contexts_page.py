@@ -77,6 +77,34 @@ def test_a_dataset_without_contexts_gets_a_way_out(open_page) -> None:
     assert "Show the demo instead" in [b.label for b in page.button]
 
 
+COSTS = {"show": "What another context costs", "n_tasks": "20"}
+
+
+def test_what_another_context_costs(open_page) -> None:
+    page = open_page(**COSTS, methods="protonet,ridge")
+    assert not page.error, [e.value for e in page.error]
+    same, other, swapped = figure(page)["data"][:3]
+    assert "Loses most by other contexts" in [m.label for m in page.metric]
+    assert len(same["y"]) == 2 and "ProtoNet · Metric" in same["y"] and "Meta" in " ".join(same["y"])
+    for trace in (same, other, swapped):
+        assert trace["error_x"]["array"]
+    assert "Over 20 tasks ProtoNet falls from" in texts(page)
+    assert "Known in their context, lost without it" in texts(page)
+
+
+@pytest.mark.parametrize("question", ["dial", "shots", "ways", "backbones"])
+def test_every_question_has_its_figure(open_page, question: str) -> None:
+    page = open_page(**COSTS, methods="protonet", question=question)
+    assert not page.error, [e.value for e in page.error]
+    assert len(page.get("plotly_chart")) == 3
+
+
+def test_a_table_of_counts_cannot_be_classified_but_has_published_numbers(open_page) -> None:
+    page = open_page("metacoco", show="What another context costs")
+    assert "table of counts" in texts(page) and "published numbers" in texts(page)
+    assert "published accuracy (%)" in page.dataframe[0].value.columns
+
+
 @pytest.mark.parametrize("file", ["3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py"])
 def test_other_pages_draw_tasks_by_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))

@@ -6,10 +6,12 @@ import streamlit as st
 
 from fsviz.records import ContextTable, Dataset
 from fsviz.studies import contexts as study
-from fsviz.ui.pages.contexts import table
-from fsviz.ui.parts import shell
+from fsviz.ui.pages.contexts import shift, table
+from fsviz.ui.parts import links, shell
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain
+
+SECTIONS = ("The table", "What another context costs")
 
 
 def show(dataset: Dataset) -> None:
@@ -17,6 +19,13 @@ def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
     counted = study.context_table(dataset, split)
     _headline(counted, association(dataset, split))
+    section = st.segmented_control(
+        "What is shown", SECTIONS, default=SECTIONS[0], key="show", bind="query-params", required=True
+    )
+    if section == SECTIONS[1]:
+        links.release("order", "cell")
+        shift.show(dataset, split)
+        return
     table.show(dataset, split, counted)
     st.divider()
     st.markdown("**The same from a terminal**")

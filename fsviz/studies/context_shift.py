@@ -1,0 +1,340 @@
+"""What does it cost when the context changes? Methods on tasks that share contexts, and on the same tasks without.
+
+    settings -> matched tasks (same classes, same queries; samplers iid, ood, context, spurious) -> accuracy of every
+    method on each -> means with intervals, and differences task by task
+
+Figures 3 (methods), 4 (backbones) and 5 (ways, shots) of MetaCoCo (Zhang et al. 2024), and a dial between their ends.
+The paper trains its backbones on MetaCoCo; here they are frozen, and what is compared is the support.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz import datasets, features
+from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.methods import METHODS
+from fsviz.numerics import clustered_mean, mean_and_ci95
+from fsviz.records import Dataset, Predictions, Progress, Tasks, Testbed
+from fsviz.sampling import matched
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, words
+from fsviz.studies import draw, evaluate, frozen
+
+VERSION = 1
+QUESTION = Setting(
+    "question",
+    "What is compared",
+    "What is compared: the table of counts, methods, a dial of contexts, shots, ways or backbones.",
+    "choice",
+    "methods",
+    choices={
+        "methods": "Methods",
+        "dial": "The dial",
+        "shots": "Shots",
+        "ways": "Ways",
+        "backbones": "Backbones",
+    },
+)
+METHOD_NAMES = Setting(
+    "methods", "Methods", "Few-shot methods, with commas between.", "text", "protonet,ridge,finetune"
+)
+TASKS: dict[str, Setting] = {
+    s.name: s for s in (draw.SPLIT, N_WAY, N_SHOT, N_QUERY, N_TASKS.but(default=100), SEED, draw.KEEP_GROUPS)
+}
+OWN: dict[str, Setting] = {s.name: s for s in (QUESTION, draw.BACKBONE, METHOD_NAMES)}
+SUPPORTS = {"iid": "same contexts (IID)", "ood": "other contexts (OOD)", "spurious": "swapped contexts"}
+DIAL = (0.0, 0.25, 0.5, 0.75, 1.0)
+GRIDS = {"shots": (1, 2, 3, 5, 10), "ways": (2, 3, 5, 10, 15, 20)}
+# As the paper groups methods (tables 2, 3 and 6); those that it does not have stand with what they do.
+FAMILIES: dict[str, str] = {
+    **dict.fromkeys(("finetune", "baseline_pp", "knn", "logistic", "tim", "transductive_finetuning"), "Fine-tuning"),
+    **dict.fromkeys(("protonet", "matching", "simpleshot", "bd_cspn", "pt_map", "laplacian_shot"), "Metric"),
+    "ridge": "Meta",
+}
+IN_PAPER = ("finetune", "baseline_pp", "knn", "protonet", "matching", "ridge")
+_CHUNK = 50  # tasks
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a question: its value, and the settings of the tasks and features there."""
+
+    value: float | str
+    spec: Mapping[str, Any]
+
+
+def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec with its defaults; unknown names and impossible values are refused."""
+    known = {"study", "dataset", "version", "folder", "values", *TASKS, *OWN}
+    for name in spec:
+        if name not in known:
+            raise UnknownName("setting of the study of contexts", name, sorted(known - {"folder", "version", "values"}))
+    dataset = datasets.load(str(spec.get("dataset", "")))
+    if dataset.contexts is None or dataset.images is None:
+        raise Missing(
+            f"{dataset.title} has no images with contexts here, so no task can change them. Add its images with a CSV "
+            "that has a column 'context', or as folders concept/context/image."
+        )
+    values = {name: s.check(spec.get(name, s.default)) for name, s in {**TASKS, **OWN}.items()}
+    chosen = list(dict.fromkeys(name for name in str(values["methods"]).split(",") if name))
+    for name in chosen:
+        if name not in METHODS:
+            raise UnknownName("method", name, METHODS)
+    if not chosen:
+        raise BadInput("At least one method is needed. Name some with --methods protonet,ridge.")
+    values |= {"methods": ",".join(chosen), "split": values["split"] or draw.default_split(dataset)}
+    values["backbone"] = values["backbone"] or draw.default_backbone(dataset)
+    dataset.split_class_ids(values["split"])
+    kept = {name: spec[name] for name in ("folder", "values") if name in spec}
+    return {"dataset": dataset.name, **values, **kept}
+
+
+def supports(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The supports that are compared on the same queries, by name: the settings of their sampler. The first is what
+    differences are from."""
+    if spec["question"] == "dial":
+        return {f"{shift:g}": {"sampler": "context", "shift": shift} for shift in DIAL}
+    return {name: {"sampler": name} for name in SUPPORTS}
+
+
+def values_of(spec: Mapping[str, Any]) -> list[float | str]:
+    """The values of what is varied that this dataset can give; [""] where nothing is."""
+    dataset = datasets.load(spec["dataset"])
+    question = spec["question"]
+    if question == "backbones":
+        return list(features.available(dataset))
+    if question not in GRIDS:
+        return [""]
+    name = {"shots": "n_shot", "ways": "n_way"}[question]
+    fits: list[float | str] = []
+    for value in GRIDS[question]:
+        asked = {**spec, name: value}
+        n_able = len(dataset.split_class_ids(spec["split"])) - len(left_out(dataset, asked))
+        fits += [value] if n_able >= asked["n_way"] else []
+    if not fits:
+        raise BadInput(f"No number of {question} fits this dataset. {_first_reason(dataset, spec)}")
+    return fits
+
+
+def cells(spec: Mapping[str, Any]) -> list[Cell]:
+    name = {"shots": "n_shot", "ways": "n_way", "backbones": "backbone"}.get(spec["question"])
+    values = spec.get("values") or values_of(spec)
+    return [Cell(value, {**spec, name: value} if name else spec) for value in values]
+
+
+def left_out(dataset: Dataset, spec: Mapping[str, Any]) -> dict[int, str]:
+    """Classes of the split that no such task can hold, with a sentence for each."""
+    recipe = _recipe(dataset, {**spec, "n_way": 2}, "iid")  # ways play no part
+    return matched.unable(draw.pool(dataset, recipe), spec["n_shot"], spec["n_query"])
+
+
+def _first_reason(dataset: Dataset, spec: Mapping[str, Any]) -> str:
+    return next(iter(left_out(dataset, spec).values()), "Lower the number of shots or queries.")
+
+
+def _recipe(dataset: Dataset, spec: Mapping[str, Any], sampler: str, **more: Any) -> draw.Recipe:
+    return draw.recipe_for(dataset, **{name: spec[name] for name in TASKS}, sampler=sampler, **more)
+
+
+def draw_cell(cell: Cell) -> dict[str, Testbed]:
+    """The tasks of a cell with every support."""
+    dataset = datasets.load(cell.spec["dataset"])
+    table = features.load(dataset, cell.spec["backbone"])
+    return {
+        name: draw.draw(dataset, _recipe(dataset, cell.spec, **sampler), name=name, usable=table.image_ids)
+        for name, sampler in supports(cell.spec).items()
+    }
+
+
+# --- at once, or as a run ----------------------------------------------------------------------------------------
+
+
+def answer(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+    """The same summary as a run gives, computed here and now."""
+    settled = {**checked_spec(spec), "values": values_of(checked_spec(spec))}
+    chosen, found = str(settled["methods"]).split(","), []
+    every = cells(settled)
+    for which, cell in enumerate(every):
+        beds = draw_cell(cell)
+        for m, method in enumerate(chosen):
+            tasks = {name: bed.tasks for name, bed in beds.items()}
+            found.append({"cell": np.array(which), "method": np.array(m), **_accuracies(cell.spec, method, tasks)})
+            if progress:
+                progress(which * len(chosen) + m + 1, len(every) * len(chosen), METHODS[method].title)
+    return _summary(settled, found)
+
+
+def guess_seconds(spec: Mapping[str, Any]) -> float:
+    """About how long `answer` takes on one ordinary core."""
+    dataset = datasets.load(spec["dataset"])
+    blank = np.zeros((spec["n_tasks"], spec["n_way"], 1), dtype=np.int64)
+    tasks = Tasks(blank[:, :, 0], blank.repeat(spec["n_shot"], 2), blank.repeat(spec["n_query"], 2))
+    once = sum(
+        evaluate.guess_seconds(dataset, spec["backbone"], name, {}, tasks) for name in str(spec["methods"]).split(",")
+    )
+    return once * len(supports(spec)) * len(cells(spec))
+
+
+def _accuracies(spec: Mapping[str, Any], method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.ndarray]:
+    """Accuracy (T,) of a method on the tasks with every support, by its name."""
+    dataset = datasets.load(spec["dataset"])
+    return {name: accuracy(evaluate.look(dataset, spec["backbone"], method, {}, of)) for name, of in tasks.items()}
+
+
+def accuracy(said: Predictions) -> np.ndarray:
+    return said.task_mean(said.rank == 0)
+
+
+def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+    settled = checked_spec(spec)
+    settled = {"study": "contexts", **settled, "values": values_of(settled), "version": VERSION}
+    for which, cell in enumerate(cells(settled)):
+        for name, bed in draw_cell(cell).items():
+            frozen.freeze(folder, bed, f"cell{which}_{name}")
+    return settled
+
+
+def plan(spec: Mapping[str, Any]) -> int:
+    return len(spec["values"]) * len(str(spec["methods"]).split(",")) * math.ceil(spec["n_tasks"] / _CHUNK)
+
+
+def place(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+    """Cell, method and first task of a chunk: blocks of tasks come last, so that all methods begin early."""
+    n_methods, n_cells = len(str(spec["methods"]).split(",")), len(spec["values"])
+    block, rest = divmod(index, n_cells * n_methods)
+    return *divmod(rest, n_methods), block * _CHUNK
+
+
+def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+    which, m, start = place(spec, index)
+    cell = cells(spec)[which]
+    tasks = {
+        name: frozen.tasks(spec["folder"], f"cell{which}_{name}", start, min(start + _CHUNK, spec["n_tasks"]))
+        for name in supports(spec)
+    }
+    method = str(spec["methods"]).split(",")[m]
+    return {"cell": np.array(which), "method": np.array(m), **_accuracies(cell.spec, method, tasks)}
+
+
+def describe(spec: Mapping[str, Any], index: int) -> str:
+    which, m, start = place(spec, index)
+    value = spec["values"][which]
+    title = METHODS[str(spec["methods"]).split(",")[m]].title
+    of = f", {spec['question']} {value}" if value != "" else ""
+    return f"{title}{of}: from task {start:,}"
+
+
+def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    return _summary(spec, list(chunks))
+
+
+def _summary(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """One row per cell and method: accuracy with every support, and what it loses against the first one, in percent."""
+    chosen, names, rows = str(spec["methods"]).split(","), list(supports(spec)), []
+    for which, value in enumerate(spec["values"]):
+        for m, method in enumerate(chosen):
+            parts = [c for c in chunks if int(c["cell"]) == which and int(c["method"]) == m]
+            if not parts:
+                continue
+            found = {name: 100 * np.concatenate([part[name] for part in parts]) for name in names}
+            row: dict[str, Any] = {"value": value, "method": method, "title": METHODS[method].title}
+            row |= {"family": FAMILIES.get(method, "Other"), "in_paper": method in IN_PAPER}
+            row |= {"n_tasks": len(found[names[0]]), "accuracy": {}, "loss": {}}
+            for name in names:
+                row["accuracy"][name] = _mean(found[name])
+                if name != names[0]:
+                    row["loss"][name] = _mean(found[names[0]] - found[name])
+            rows.append(row)
+    base = {name: spec[name] for name in ("dataset", "split", "backbone", "question", "n_way", "n_shot", "n_query")}
+    dataset = datasets.load(spec["dataset"])
+    return base | {"chance": 100 / spec["n_way"], "rows": rows, "left_out": list(left_out(dataset, spec).values())}
+
+
+def _mean(values: np.ndarray) -> dict[str, float | None]:
+    mean, half = mean_and_ci95(values)
+    return {"mean": float(mean), "ci95": float(half) if np.isfinite(half) else None}
+
+
+def command(spec: Mapping[str, Any]) -> str:
+    """The command that asks the same."""
+    said = {name: spec[name] for name in (*OWN, *TASKS) if spec[name] != {**TASKS, **OWN}[name].default}
+    said = {"question": spec["question"], **said}
+    return shlex.join(["python", "-m", "fsviz", "contexts", spec["dataset"], *words(said, {**TASKS, **OWN})])
+
+
+# --- what the loss is made of ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one method says of the same queries with two supports.
+
+    first, second  the tasks with same and with shifted support, and what is said of them
+    """
+
+    first: Tasks
+    second: Tasks
+    said_first: Predictions
+    said_second: Predictions
+
+    @property
+    def loss(self) -> np.ndarray:
+        """Of every query (T, W, Q): 1 where the shift makes a right answer wrong, -1 for the reverse, else 0."""
+        return (self.said_first.rank == 0).astype(int) - (self.said_second.rank == 0).astype(int)
+
+
+def answers(spec: Mapping[str, Any], method: str, shift: float) -> Answers:
+    """One method on the tasks of a spec with shared contexts, and with this share of the support in others."""
+    dataset = datasets.load(spec["dataset"])
+    table = features.load(dataset, spec["backbone"])
+    first, second = (
+        draw.draw(dataset, _recipe(dataset, spec, "context", shift=at), usable=table.image_ids).tasks
+        for at in (0.0, shift)
+    )
+    said = [evaluate.look(dataset, spec["backbone"], method, {}, tasks) for tasks in (first, second)]
+    return Answers(first, second, *said)
+
+
+def losses(dataset: Dataset, found: Answers, by: str) -> pd.DataFrame:
+    """Loss in points by class ("class") or by context of the query ("context"): name, loss, ci95, n_queries, and how
+    many images were asked. Largest first; 95% intervals over images; rows of a single image are left out."""
+    assert dataset.images is not None
+    query = found.first.query
+    if by == "class":
+        kind = np.broadcast_to(found.first.class_ids[:, :, None], query.shape)
+        names = dict(enumerate(dataset.distinct_names(np.arange(dataset.n_classes))))
+    else:
+        codes, known = pd.factorize(dataset.images["context"].fillna("").astype(str))
+        kind, names = codes[query], dict(enumerate(known))
+    rows = []
+    for which in np.unique(kind):
+        here = kind == which
+        mean, half, _ = clustered_mean(100.0 * found.loss[here], query[here])
+        n_images = len(np.unique(query[here]))
+        if np.isfinite(half):
+            rows.append((names[int(which)], mean, half, int(here.sum()), n_images))
+    table = pd.DataFrame(rows, columns=["name", "loss", "ci95", "n_queries", "n_images"])
+    return table.sort_values("loss", ascending=False, ignore_index=True, kind="stable")
+
+
+def treacherous(found: Answers, n: int = 24) -> pd.DataFrame:
+    """Images that are named rightly with support of their context and wrongly without, the most often lost first:
+    image_id, n_asked, n_lost, taken_for (the class_id most often said instead)."""
+    lost = found.loss == 1
+    said = np.take_along_axis(found.first.class_ids, found.said_second.predicted.reshape(len(lost), -1), 1)
+    table = pd.DataFrame(
+        {"image_id": found.first.query.ravel(), "lost": lost.ravel(), "said": said.reshape(lost.shape).ravel()}
+    )
+    counts = table.groupby("image_id")["lost"].agg(n_asked="size", n_lost="sum").reset_index()
+    counts = counts[counts["n_lost"] > 0].sort_values(["n_lost", "n_asked"], ascending=[False, True], kind="stable")
+    counts = counts.head(n)
+    instead = table[table["lost"]].groupby("image_id")["said"].agg(lambda said: said.mode().iloc[0])
+    return counts.assign(taken_for=counts["image_id"].map(instead)).reset_index(drop=True)

@@ -1,0 +1,275 @@
+"""What a change of context costs: methods on the same queries with support of their contexts, of others, of swapped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz import features, jobs
+from fsviz.datasets.published import published_table
+from fsviz.figures import contexts as figures
+from fsviz.figures.prediction import plot_curves
+from fsviz.methods import METHODS
+from fsviz.records import Dataset, Predictions, Tasks
+from fsviz.sampling.samplers.context import SHIFT
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED
+from fsviz.studies import context_shift as study
+from fsviz.ui.parts import access, links, shell
+from fsviz.ui.parts.cached import compute_with_bar, remember
+from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups
+from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
+from fsviz.ui.parts.run_panel import duration
+from fsviz.ui.parts.shell import plain
+
+AT_ONCE = 12.0  # seconds of work, by its guess, that the page waits for
+MOST_TILES = 10
+AXES = {"shots": "support images per class (shots)", "ways": "classes per task (ways)", "dial": "shift of contexts"}
+
+
+def show(dataset: Dataset, split: str) -> None:
+    if dataset.images is None:
+        st.info(
+            f"{plain(dataset.title)} is a table of counts: without images no task can change their context. Add your "
+            "own copy (folders concept/context/image) and extract features; published results are below.",
+            icon="🧩",
+        )
+        published(5, 1)
+        return
+    shell.needs(dataset, "features")
+    spec = _settings(dataset, split)
+    found = _answer(spec)
+    if found is not None:
+        _compared(found)
+    _task(dataset, spec)
+    published(spec["n_way"], spec["n_shot"])
+    st.markdown("**The same from a terminal**")
+    st.code(study.command(spec), language="bash", wrap_lines=True)
+
+
+def _settings(dataset: Dataset, split: str) -> dict[str, Any]:
+    with st.sidebar:
+        question = pick(study.QUESTION)
+        backbone = pick_backbone(features.available(dataset), help="The network whose features are classified.")
+        links.several_of({n: m.title for n, m in METHODS.items()}, "methods", study.METHOD_NAMES.default.split(","))
+        names = st.pills(
+            "Methods",
+            list(METHODS),
+            selection_mode="multi",
+            format_func=lambda name: plain(METHODS[name].title),
+            key="methods",
+            wrap=True,
+        )
+        places = pairs()
+        n_classes = len(dataset.split_class_ids(split))
+        ways = N_WAY.but(high=min(N_WAY.high, n_classes), default=min(N_WAY.default, n_classes))
+        tasks = {s.name: pick(s, next(places)) for s in (ways, N_SHOT, N_QUERY, SEED)}
+        tasks["n_tasks"] = pick(study.TASKS["n_tasks"])
+        tasks |= pick_groups(dataset)
+    chosen = ",".join(names) if names else "protonet"
+    asked = {"dataset": dataset.name, "split": split, "backbone": backbone, "question": question, "methods": chosen}
+    return study.checked_spec({**asked, **tasks})
+
+
+def _answer(spec: dict[str, Any]) -> dict[str, Any] | None:
+    """What was found, of fewer tasks where all of them take long: the run of the rest is offered."""
+    run = next((r for r in jobs.list_runs("contexts") if all(r.spec.get(k) == v for k, v in spec.items())), None)
+    if run is not None and run.state == "finished":
+        return jobs.results(run.id)
+    seconds = study.guess_seconds(spec)
+    images = spec["n_way"] * (spec["n_shot"] + spec["n_query"])
+    most = min(spec["n_tasks"] * AT_ONCE / max(seconds, 1e-9), access.limit("tasks"), access.limit("images") / images)
+    few = max(10, int(min(spec["n_tasks"], most)))
+    if not access.fits(few, few * images):
+        return None
+    if few < spec["n_tasks"]:
+        _offer(spec, run, seconds, few)
+    return compute_with_bar(study.answer, {**spec, "n_tasks": few}, "Classifying tasks")
+
+
+def _offer(spec: dict[str, Any], run: jobs.Run | None, seconds: float, few: int) -> None:
+    with st.container(border=True):
+        if run is not None and run.active:
+            _live(run.id)
+            return
+        st.markdown(
+            f"**{spec['n_tasks']:,} tasks run in the background**, for about {duration(seconds)}. Below are {few:,}."
+        )
+        access.deny("run")
+        key = json.dumps(spec, sort_keys=True)
+        if access.may("run") and st.button("Start the run", type="primary", icon="▶️", key=f"start {key}"):
+            access.do("run", jobs.submit, {"study": "contexts", **spec})
+            st.rerun()
+
+
+@st.fragment(run_every=1.0)
+def _live(run_id: str) -> None:
+    run = jobs.status(run_id)
+    if not run.active:
+        st.rerun()
+    st.progress(run.share_done, text=f"{plain(run.message)} · {run.n_done:,} of {run.n_chunks:,} parts")
+    if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
+        access.do("run", jobs.cancel, run_id)
+        st.rerun()
+
+
+def _compared(found: Mapping[str, Any]) -> None:
+    question, rows = found["question"], found["rows"]
+    last = "1" if question == "dial" else "ood"
+    worst = max(rows, key=lambda row: row["loss"][last]["mean"])
+    least = min(rows, key=lambda row: row["loss"][last]["mean"])
+    one, two, three = st.columns(3)
+    _lost(one, "Loses most by other contexts", worst, last)
+    _lost(two, "Loses least", least, last)
+    three.metric(
+        "Tasks", f"{rows[0]['n_tasks']:,}", help="Each answered with every support: same classes, same queries."
+    )
+    if question == "methods":
+        st.plotly_chart(figures.plot_shifted_methods(rows, study.SUPPORTS, found["chance"]), key="shifted")
+    elif question == "backbones":
+        titled = [{**row, "title": f"{row['title']}, {row['value']}"} for row in rows]
+        st.plotly_chart(figures.plot_shifted_methods(titled, study.SUPPORTS, found["chance"]), key="shifted")
+    else:
+        curves: dict[str, list[tuple]] = {}
+        for row in rows:
+            for name, one_of in row["accuracy"].items():
+                if name == "spurious":
+                    continue
+                line = row["title"] if question == "dial" else f"{row['title']}, {name.upper()}"
+                around = one_of["ci95"] or 0.0
+                point = (one_of["mean"], one_of["mean"] - around, one_of["mean"] + around)
+                curves.setdefault(line, []).append((float(name) if question == "dial" else row["value"], *point))
+        st.plotly_chart(plot_curves(curves, AXES[question], "accuracy (%)", percent=True), key=f"curves_{question}")
+    families = "Families are those of the paper; methods that it does not have stand with what they do. "
+    st.caption(
+        f"{found['n_way']:,}-way {found['n_shot']:,}-shot tasks of split {plain(found['split'])}, features of "
+        f"{plain(found['backbone'])}, which stay as they are (the paper trains them). Support of a class in contexts "
+        "of its queries (IID), in none of them (OOD), or where other classes are asked (swapped); the queries are the "
+        "same, so differences hold task by task. 95% intervals over tasks of these images. "
+        + (families if question == "methods" else "")
+    )
+    if found["left_out"]:
+        more = f" {len(found['left_out']) - 1:,} more are left out too." if len(found["left_out"]) > 1 else ""
+        st.caption(f"Left out: {plain(found['left_out'][0])}{more}")
+
+
+def _lost(where: Any, label: str, row: Mapping[str, Any], last: str) -> None:
+    lost = row["loss"][last]
+    half = f" ± {lost['ci95']:.1f}" if lost["ci95"] is not None else ""
+    who = plain(f"{row['title']}, {row['value']}" if row["value"] != "" else row["title"])
+    where.metric(label, f"{lost['mean']:.1f}{half} points", who, delta_color="off", delta_arrow="off")
+
+
+# --- one task, and what the loss is made of -----------------------------------------------------------------------
+
+
+def _task(dataset: Dataset, spec: dict[str, Any]) -> None:
+    st.subheader("The same queries, another support", anchor=False)
+    one, two, three = st.columns([1, 2, 1])
+    chosen = str(spec["methods"]).split(",")
+    method = one.selectbox("Method", chosen, format_func=lambda name: METHODS[name].title, key="looked")
+    shift = pick(SHIFT.but(default=1.0), two, as_slider=True)
+    few = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "methods"}
+    found = _answers(dataset, json.dumps(few, sort_keys=True), method, shift)
+    worst = np.argsort(-found.loss.sum((1, 2)), kind="stable")
+    at = int(
+        worst[min(int(three.number_input("Task, most lost first", 1, len(worst), 1, key="place")) - 1, len(worst) - 1)]
+    )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _half(dataset, "Same contexts", found.first, found.said_first, at)
+    with right:
+        _half(dataset, "Shifted", found.second, found.said_second, at)
+    mean = [100 * float(study.accuracy(said).mean()) for said in (found.said_first, found.said_second)]
+    st.caption(
+        f"Over {len(found.first):,} tasks {plain(METHODS[method].title)} falls from {mean[0]:.1f} % to {mean[1]:.1f} % "
+        "at this shift. Support above, then the queries: a tick is right, a cross wrong, with what was said instead."
+    )
+    _made_of(dataset, found)
+
+
+def _half(dataset: Dataset, title: str, tasks: Tasks, said: Predictions, at: int) -> None:
+    st.markdown(f"**{title}**: {100 * study.accuracy(said)[at]:.0f} % right")
+    if dataset.has_pixels:
+        task_rows(dataset, _rows(dataset, tasks, said, at), f"task_{title}", tile_px=52)
+
+
+def _rows(dataset: Dataset, tasks: Tasks, said: Predictions, at: int) -> list[Row]:
+    names = dataset.classes["class_name"].astype(str).to_numpy()
+    assert dataset.images is not None
+    contexts = dataset.images["context"].astype(str).to_numpy()
+    class_ids = tasks.class_ids[at]
+    rows = []
+    for way, class_id in enumerate(class_ids[:10]):
+        support = [Tile(int(i), caption=contexts[i]) for i in tasks.support[at, way][:MOST_TILES]]
+        rows.append(Row(str(names[class_id]), support, kind="support"))
+    for way, class_id in enumerate(class_ids[:10]):
+        tiles = []
+        for i, predicted in zip(tasks.query[at, way][:MOST_TILES], said.predicted[at, way], strict=False):
+            fine = int(predicted) == way
+            badge = "" if fine else str(names[class_ids[predicted]])
+            tiles.append(Tile(int(i), caption=contexts[i], frame="right" if fine else "wrong", badge=badge))
+        rows.append(Row(str(names[class_id]), tiles, kind="query"))
+    return rows
+
+
+def _made_of(dataset: Dataset, found: study.Answers) -> None:
+    st.subheader("What the loss is made of", anchor=False)
+    for column, by, title in zip(st.columns(2, gap="large"), ("class", "context"), ("concept", "context of the query")):
+        table = study.losses(dataset, found, by)
+        with column:
+            st.markdown(f"**By {title}**")
+            if len(table):
+                figure = figures.plot_losses(table["name"].tolist(), table["loss"].tolist(), table["ci95"].tolist())
+                st.plotly_chart(figure, key=f"losses_{by}")
+                st.caption(
+                    f"The first of {len(table):,}; {table['n_queries'].sum():,} queries, 95% intervals over images."
+                )
+            else:
+                st.caption("Too few images were asked to tell.")
+    lost = study.treacherous(found)
+    if dataset.has_pixels and len(lost):
+        st.markdown("**Known in their context, lost without it**")
+        names = dataset.classes["class_name"].astype(str)
+        assert dataset.images is not None
+        tiles = [
+            Tile(
+                int(row.image_id),
+                caption=f"{names[int(dataset.images['class_id'][row.image_id])]} → {names[int(row.taken_for)]}",
+                badge=f"{row.n_lost} of {row.n_asked}",
+            )
+            for row in lost.itertuples()
+        ]
+        gallery(dataset, tiles, key="treacherous", tile_px=92)
+        st.caption(
+            "Queries that are named rightly with support of their contexts and wrongly at this shift: in how many of "
+            "the tasks that ask them, and what they are taken for most often then."
+        )
+
+
+@remember("Answering the queries", 24)
+def _answers(dataset: Dataset, spec: str, method: str, shift: float) -> study.Answers:
+    return study.answers(json.loads(spec), method, shift)
+
+
+def published(n_way: int, n_shot: int) -> None:
+    """What the paper printed for this setting; always marked as published."""
+    table = published_table("MetaCoCo", f"{n_way}-way {n_shot}-shot")
+    with st.expander("Published on MetaCoCo (Zhang et al. 2024)"):
+        if table.empty:
+            st.caption("The paper has 5-way and 10-way tasks of 1 and 5 shots: choose one of these to see its numbers.")
+            return
+        st.dataframe(
+            table[["method", "backbone", "accuracy", "ci95", "source"]].rename(
+                columns={"accuracy": "published accuracy (%)", "ci95": "± 95%"}
+            ),
+            hide_index=True,
+        )
+        st.caption(
+            f"{len(table):,} published numbers, {n_way:,}-way {n_shot:,}-shot, backbones trained on "
+            "MetaCoCo itself: not to be compared "
+            "with those above in height, only in what changes."
+        )

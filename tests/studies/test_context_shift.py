@@ -1,0 +1,73 @@
+"""IID against OOD on the demo: what is lost, by whom, and that a run gives what is computed at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fsviz import datasets, jobs
+from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.studies import context_shift as study
+
+SMALL = {"dataset": "demo", "backbone": "efficientnet_lite0", "methods": "protonet", "n_tasks": 120}
+
+
+@pytest.mark.parametrize(("n_shot", "margin"), [(1, 5), (5, 8)])
+def test_on_the_demo_other_contexts_cost_clearly_and_swapped_ones_most(n_shot: int, margin: float) -> None:
+    row = study.answer({**SMALL, "n_shot": n_shot})["rows"][0]
+    mean = {name: one["mean"] for name, one in row["accuracy"].items()}
+    assert mean["iid"] > mean["ood"] + margin and mean["ood"] > mean["spurious"] + 1
+    assert row["loss"]["ood"]["mean"] == pytest.approx(mean["iid"] - mean["ood"])
+    assert row["loss"]["ood"]["mean"] - row["loss"]["ood"]["ci95"] > 0
+
+
+def test_accuracy_falls_along_the_dial() -> None:
+    accuracy = study.answer({**SMALL, "question": "dial"})["rows"][0]["accuracy"]
+    means = [one["mean"] for one in accuracy.values()]
+    assert len(means) == 5 and all(np.diff(means) < 0)
+
+
+def test_more_ways_are_harder_and_more_shots_easier() -> None:
+    for question, sign in (("ways", -1), ("shots", 1)):
+        rows = study.answer({**SMALL, "n_tasks": 40, "question": question})["rows"]
+        for kind in ("iid", "ood"):
+            assert sign * (rows[-1]["accuracy"][kind]["mean"] - rows[0]["accuracy"][kind]["mean"]) > 5
+
+
+def test_a_run_gives_what_is_computed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
+    spec = {**SMALL, "methods": "protonet,matching", "n_tasks": 70, "question": "backbones"}
+    run = jobs.run_here({"study": "contexts", **spec})
+    assert run.state == "finished" and run.n_chunks == 2 * 2 * 2
+    ran, here = jobs.results(run.id), study.answer(spec)
+    for one, two in zip(ran["rows"], here["rows"], strict=True):
+        assert (one["method"], one["value"], one["n_tasks"]) == (two["method"], two["value"], two["n_tasks"])
+        assert one["accuracy"]["ood"]["mean"] == pytest.approx(two["accuracy"]["ood"]["mean"])
+        assert one["loss"]["spurious"]["ci95"] == pytest.approx(two["loss"]["spurious"]["ci95"])
+
+
+def test_the_loss_is_told_by_class_context_and_image() -> None:
+    demo = datasets.load("demo")
+    found = study.answers(study.checked_spec(SMALL), "protonet", 1.0)
+    assert np.array_equal(found.first.query, found.second.query)
+    total = 100 * found.loss.mean()
+    for by in ("class", "context"):
+        table = study.losses(demo, found, by)
+        assert (np.diff(table["loss"]) <= 0).all() and (table["ci95"] > 0).all()
+        assert np.average(table["loss"], weights=table["n_queries"]) == pytest.approx(total, abs=0.5)
+    lost = study.treacherous(found)
+    assert (lost["n_lost"] <= lost["n_asked"]).all() and (np.diff(lost["n_lost"]) <= 0).all()
+    assert (demo.image_class_ids()[lost["image_id"]] != lost["taken_for"]).all()
+
+
+def test_impossible_questions_are_refused() -> None:
+    with pytest.raises(UnknownName, match="protonett"):
+        study.checked_spec({**SMALL, "methods": "protonett"})
+    with pytest.raises(BadInput, match="At least one method"):
+        study.checked_spec({**SMALL, "methods": ","})
+    with pytest.raises(Missing, match="no images with contexts"):
+        study.checked_spec({"dataset": "metacoco"})
+    with pytest.raises(BadInput, match="in some contexts and 40 in others"):
+        study.answer({**SMALL, "n_shot": 40})
