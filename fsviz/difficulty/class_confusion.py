@@ -276,7 +276,11 @@ def _communities(
     seed: int,
     backend: str,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Labels (V,) of the images of a, then of b, and their communities (R, V)."""
+    """Labels (V,) of the images of a, then of b, and their communities (R, V): the same whichever is named first."""
+    if a > b:
+        labels, found = _communities(features, rows, read, b, a, k, n_runs, preprocess, seed, backend)
+        order = np.argsort(1 - labels, kind="stable")
+        return (1 - labels)[order], found[:, order]
     both = np.concatenate([rows[a], rows[b]])
     labels = np.repeat([0, 1], [len(rows[a]), len(rows[b])])
     weights = cosines(np.concatenate([read(a), read(b)]), preprocess)

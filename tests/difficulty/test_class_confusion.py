@@ -141,6 +141,18 @@ def test_the_communities_of_a_pair_are_those_behind_its_bits() -> None:
     assert found.other_share == pytest.approx(by_hand)
 
 
+def test_a_pair_is_the_same_whichever_class_is_named_first() -> None:
+    features = two_classes(1.5, 30)
+    one, other = confusion.pair_communities(features, 0, 1, k=8), confusion.pair_communities(features, 1, 0, k=8)
+    assert one.bits.tolist() == other.bits.tolist()
+    assert confusion.class_confusion(features, PAIR[:, ::-1], k=8).tolist() == [one.bits.mean()]
+    assert (other.labels == (features.class_ids[features.rows_of(other.image_ids)] == 0)).all()
+    place = {image_id: v for v, image_id in enumerate(other.image_ids)}
+    same = [place[image_id] for image_id in one.image_ids]
+    assert one.other_share == pytest.approx(other.other_share[same])
+    assert one.communities.tolist() == other.communities[:, same].tolist()
+
+
 def test_copies_of_a_picture_are_not_joined() -> None:
     features = two_classes(0, n=40)
     values = features.values.copy()
