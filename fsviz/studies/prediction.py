@@ -111,7 +111,7 @@ class Cell:
 class Measured:
     """Tasks, what came out (T,), and what each measure said before (T,), NaN where it is not defined.
 
-    expected (T,) is the accuracy that the logistic regression expects of itself (NaN where it sees no query).
+    expected (T,) is the accuracy that the logistic regression expects of itself (NaN where there is none).
     """
 
     spec: Mapping[str, Any]
@@ -286,7 +286,7 @@ def with_confusion(tasks: Tasks, dataset: Dataset, spec: Mapping[str, Any]) -> T
         class_ids, confusions = _confusions(
             spec["dataset"], spec["backbone"], spec["split"], f"{home()} {datasets.stamp(spec['dataset'])}"
         )
-    except FsvizError:  # too large for now, images that are all the same, classes of few images
+    except FsvizError:  # too large for now, images that are all the same, classes of one image
         return tasks
     given = Given(positions=tasks.positions(class_ids), confusions=confusions)
     return tasks.with_measure("confusion_sum", MEASURES["confusion_sum"](given))
@@ -295,7 +295,8 @@ def with_confusion(tasks: Tasks, dataset: Dataset, spec: Mapping[str, Any]) -> T
 @lru_cache(maxsize=4)
 def _confusions(dataset: str, backbone: str, split: str, stamp: str) -> tuple[np.ndarray, np.ndarray]:
     """Classes of a split (C,) and how much the backbone mixes up every pair of them (C, C), in bits."""
-    asked = confusion.checked_spec({"dataset": dataset, "backbone": backbone, "split": split})
+    k = min(int(confusion.SETTINGS["k"].default), confusion.most_k(datasets.load(dataset), backbone, split))
+    asked = confusion.checked_spec({"dataset": dataset, "backbone": backbone, "split": split, "k": k})
     if confusion.seconds(asked) > _CONFUSION_SECONDS:
         raise Missing("The pairs of classes are too many to be compared along the way.")
     graph = confusion.class_graph(asked)
@@ -345,8 +346,8 @@ def fitted(spec: Mapping[str, Any], dataset: Dataset, table: Features) -> dict[s
             )
     if question == "imbalance":
         spec["values"] = list(spec.get("values") or GRIDS["imbalance"])
-        most = smallest - spec["n_shot"]
-        spec["n_unlabelled"] = min(spec["n_way"] * spec["n_query"], int(most / max(spec["values"])))
+        largest = max(*spec["values"], (1 - min(spec["values"])) / (spec["n_way"] - 1))  # share of any one class
+        spec["n_unlabelled"] = min(spec["n_way"] * spec["n_query"], int((smallest - spec["n_shot"]) / largest))
         if spec["n_unlabelled"] < 2 * spec["n_way"]:
             raise BadInput(
                 f"Imbalance needs more unlabelled images: the smallest class of split {spec['split']!r} has {smallest} "

@@ -27,6 +27,13 @@ def test_a_measure_says_all_a_page_shows_of_it(measure: measures.Measure) -> Non
     assert callable(measure.load())
 
 
+def test_the_labels_a_measure_uses_are_said() -> None:
+    used = {name: measure.labels for name, measure in measures.MEASURES.items()}
+    assert {name for name, labels in used.items() if labels == "none"} == {"davies_bouldin", "eigenvalue"}
+    assert {name for name, labels in used.items() if "support" in labels} == {"lr_loss", "similarity", "lr_confidence"}
+    assert "all their images" in used["confusion_sum"] and "queries" in used["query_loss"]
+
+
 def test_places_are_distinct_and_nothing_heavy_is_imported() -> None:
     assert len({measure.place for measure in MEASURES.values()}) == len(MEASURES)
     code = (

@@ -101,6 +101,17 @@ def test_an_unbalanced_class_has_its_share_of_the_unlabelled(toy) -> None:
     assert [cell["value"] for cell in answer["cells"]] == [0.2, 0.8]
 
 
+def test_of_two_classes_the_other_may_be_the_larger(toy) -> None:
+    answer = prediction.answer({**SMALL, "question": "imbalance", "n_way": 2, "n_query": 20, "n_tasks": 2})
+    assert [cell["value"] for cell in answer["cells"]] == list(prediction.GRIDS["imbalance"])
+
+
+def test_classes_of_few_images_have_their_confusion_by_fewer_edges(toy) -> None:
+    make_toy("few", n_images=12)  # 24 images of a pair allow 11 edges each, not 20
+    found = prediction.measure({**SMALL, "dataset": "few", "n_tasks": 6})
+    assert np.isfinite(found.measures["confusion_sum"]).all()
+
+
 def test_the_best_eigenvalue_is_at_least_as_good_as_the_nth(toy) -> None:
     answer = prediction.answer({**SMALL, "question": "eigenvalues", "values": [2, 4], "setting": "unsupervised"})
     for cell in answer["cells"]:

@@ -67,11 +67,15 @@ def test_every_section_opens_and_explains(open_page) -> None:
     asked = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "6"}
     page = open_page(**asked, show="Measures")
     assert len(page.latex) == 7 and "the higher, the easier" in texts(page)
+    assert "Labels it uses: none." in texts(page) and "those of the support images" in texts(page)
     page = open_page(**asked, show="Hard or easy")
     assert not page.error, [e.value for e in page.error]
     assert "The halves share no class." in texts(page) and "Called hard" in texts(page)
     page.slider(key="found").set_value(100).run()
     assert not page.exception and page.query_params["found"] == "100"
+    assert "sees the labels of the support" not in texts(page)
+    page = open_page(**asked, setting="unsupervised", show="Hard or easy")
+    assert "sees the labels of the support, which the measures do not" in texts(page)
     page = open_page(**asked, show="Spread by cause")
     assert "What the variance is due to" in texts(page)
     page = open_page(**asked, show="What to label next")

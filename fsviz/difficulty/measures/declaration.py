@@ -26,6 +26,12 @@ NEEDS: dict[Need, str] = {
     "predictions": "answers to the queries, and with them the queries' labels",
 }
 
+LABELS: dict[Need, str] = {  # that it takes to know it; what is not here takes none
+    "distances": "which classes the task has",
+    "confusions": "which classes the task has, and those of all their images",
+    "support": "those of the support images",
+    "predictions": "those of the queries",
+}
 
 _LACKING: Any = None  # a measure is called only with what it needs, so it need not ask again
 
@@ -86,6 +92,11 @@ class Measure:
     def axis(self) -> str:
         """What stands along an axis."""
         return f"{self.words} ({self.title[:1].lower()}{self.title[1:]})"
+
+    @property
+    def labels(self) -> str:
+        """The labels it uses, in words."""
+        return " and ".join(LABELS[need] for need in self.needs if need in LABELS) or "none"
 
     def load(self) -> Callable[[Given], np.ndarray]:
         """The function (Given) -> (T,) float64, NaN for a task it is not defined for."""

@@ -17,5 +17,6 @@ def show(found: Measured) -> None:
             MEASURE = MEASURES[name]
             left.markdown(f"**{MEASURE.title}** · the higher, the {MEASURE.direction} · {MEASURE.paper}")
             left.markdown(MEASURE.what)
+            left.caption(f"Labels it uses: {plain(MEASURE.labels)}.")
             right.latex(MEASURE.formula)
             right.caption(plain(MEASURE.symbols))

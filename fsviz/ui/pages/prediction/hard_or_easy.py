@@ -58,6 +58,12 @@ def show(dataset: Dataset, spec: dict[str, Any]) -> None:
             f"{curve.area:.2f} ({curve.low:.2f} to {curve.high:.2f}, over tasks of these images; 0.5 is chance); "
             f"{len(first):,} tasks of each half, {np.mean(first.outcome < hard_below):.0%} and "
             f"{np.mean(second.outcome < hard_below):.0%} of them hard. The halves share no class."
+            + (
+                " The accuracy is that of a logistic regression that sees the labels of the support, which the "
+                "measures do not."
+                if spec["setting"] == "unsupervised"
+                else ""
+            )
         )
     _called(dataset, second, name, hard_below, curve.value)
 
