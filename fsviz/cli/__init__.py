@@ -21,7 +21,7 @@ from fsviz.errors import FsvizError
 
 GROUPS = (
     *("app", "datasets", "own_images", "features", "tasks", "evaluation"),
-    *("support_sets", "confusion", "searches", "prediction", "contexts", "workspace"),
+    *("support_sets", "confusion", "searches", "prediction", "contexts", "similarity", "workspace"),
 )
 
 

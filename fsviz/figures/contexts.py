@@ -144,6 +144,68 @@ def plot_losses(names: Sequence[str], losses: Sequence[float], halves: Sequence[
     return figure
 
 
+def plot_similarity(
+    context: np.ndarray, concept: np.ndarray, told: Sequence[str], image_ids: np.ndarray, height: int = 520
+) -> go.Figure:
+    """Every image as a point: cosine with the text of its context across, of its concept up, and the diagonal.
+
+    told  what an image is, for its hover; image_ids are the points' customdata
+    """
+    low = float(min(context.min(), concept.min())) - 0.01
+    high = float(max(context.max(), concept.max())) + 0.01
+    nearer = context > concept
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[low, high], y=[low, high], mode="lines", line={"dash": "dot", "color": QUIET}, hoverinfo="skip",
+        showlegend=False,
+    )  # fmt: skip
+    for which, name, colour, symbol in (
+        (~nearer, "nearer to its concept", meaning("easy"), "circle"),
+        (nearer, "nearer to its context", meaning("hard"), "diamond"),
+    ):
+        at = np.flatnonzero(which).tolist()
+        figure.add_scatter(
+            x=np.round(context[at], 4),
+            y=np.round(concept[at], 4),
+            mode="markers",
+            name=f"{name} ({len(at):,})",
+            marker={"color": colour, "size": 6, "opacity": 0.6, "symbol": symbol},
+            text=[drawn(told[i]) for i in at],
+            customdata=[int(image_ids[i]) for i in at],
+            hovertemplate="%{text}: %{x:.2f} with its context, %{y:.2f} with its concept<extra></extra>",
+        )
+    for update, values, what in ((figure.update_xaxes, context, "context"), (figure.update_yaxes, concept, "concept")):
+        room = 0.05 * max(float(np.ptp(values)), 0.02)
+        update(
+            title_text=f"cosine with the text of its {what} (M<sub>{what}</sub>)",
+            range=[float(values.min()) - room, float(values.max()) + room],
+        )
+    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 30, "b": 0}, legend=legend, dragmode="lasso")
+    return figure
+
+
+def plot_benchmarks(names: Sequence[str], values: Sequence[float], here: str, value: float) -> go.Figure:
+    """M_concept of published benchmarks, grey, with this dataset among them."""
+    every = sorted([*zip(values, names, [False] * len(names), strict=True), (value, here, True)])
+    figure = go.Figure(
+        go.Bar(
+            x=[one[0] for one in every],
+            y=list(range(len(every))),
+            orientation="h",
+            marker={"color": [ACCENT if one[2] else QUIET for one in every]},
+            text=[f"{one[0]:.3f}" for one in every],
+            customdata=[drawn(one[1]) for one in every],
+            hovertemplate="%{customdata}: %{x:.3f}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title_text="mean M<sub>concept</sub>")
+    labels = [f"<b>{drawn(_short(one[1]))}</b>" if one[2] else drawn(_short(one[1])) for one in every]
+    figure.update_yaxes(tickvals=list(range(len(every))), ticktext=labels, automargin=True)
+    figure.update_layout(height=100 + 22 * len(every), margin={"l": 0, "r": 0, "t": 8, "b": 0})
+    return figure
+
+
 def _words(name: str, context: str, n: int, bits: float | None) -> str:
     if not n:
         return f"no image of {name} in {context}"

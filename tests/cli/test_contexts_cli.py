@@ -40,3 +40,11 @@ def test_a_question_is_a_run(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_unknown_methods_and_tables_of_counts_are_refused(capsys) -> None:
     assert "protonett" in fails(capsys, "contexts", "demo", "--question", "methods", "--methods", "protonett")
     assert "no images with contexts" in fails(capsys, "contexts", "metacoco", "--question", "ways")
+
+
+def test_similarity(capsys) -> None:
+    found = run_json(capsys, "similarity", "demo")
+    assert found["model"] == "demo_clip" and len(found["classes"]) == 30 and 0 < found["m_concept"]["mean"] < 1
+    assert main(["similarity", "demo"]) == 0
+    assert "zero-shot" in capsys.readouterr().out
+    assert "must hold" in fails(capsys, "similarity", "demo", "--context-prompt", "")

@@ -99,6 +99,16 @@ def test_every_question_has_its_figure(open_page, question: str) -> None:
     assert len(page.get("plotly_chart")) == 3
 
 
+def test_images_and_words(open_page) -> None:
+    page = open_page(show="Images and words")
+    assert not page.error, [e.value for e in page.error]
+    assert [m.label for m in page.metric][4:6] == ["Nearer to their context", "Image and concept"]
+    assert len(page.get("plotly_chart")) == 2 and "not comparable" in texts(page)
+    refused = open_page(show="Images and words", concept_prompt="a photo")
+    assert "must hold" in refused.error[0].value
+    assert "has no features of an image-text model" in texts(open_page("metacoco", show="Images and words"))
+
+
 def test_a_table_of_counts_cannot_be_classified_but_has_published_numbers(open_page) -> None:
     page = open_page("metacoco", show="What another context costs")
     assert "table of counts" in texts(page) and "published numbers" in texts(page)

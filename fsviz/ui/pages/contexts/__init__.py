@@ -6,12 +6,12 @@ import streamlit as st
 
 from fsviz.records import ContextTable, Dataset
 from fsviz.studies import contexts as study
-from fsviz.ui.pages.contexts import shift, table
+from fsviz.ui.pages.contexts import shift, table, words
 from fsviz.ui.parts import links, shell
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain
 
-SECTIONS = ("The table", "What another context costs")
+SECTIONS = ("The table", "What another context costs", "Images and words")
 
 
 def show(dataset: Dataset) -> None:
@@ -25,6 +25,10 @@ def show(dataset: Dataset) -> None:
     if section == SECTIONS[1]:
         links.release("order", "cell")
         shift.show(dataset, split)
+        return
+    if section == SECTIONS[2]:
+        links.release("order", "cell")
+        words.show(dataset, split)
         return
     table.show(dataset, split, counted)
     st.divider()

@@ -1,0 +1,49 @@
+"""similarity: are images closer to the word for the thing or to the word for its background?"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from fsviz.cli import add_command, drawing
+from fsviz.settings import add_flags, given
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    from fsviz.studies import similarity as study
+
+    parser = add_command(
+        commands, "similarity", run_similarity, show_similarity, "compare images with the words for concept and context"
+    )
+    drawing.add_dataset(parser)
+    add_flags(parser, study.SETTINGS.values())
+
+
+def run_similarity(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets
+    from fsviz.studies import similarity as study
+
+    found = study.measure({"dataset": args.dataset, **given(args, study.SETTINGS.values())})
+    names = datasets.load(args.dataset).classes["class_name"]
+    classes = study.by_class(found)
+    rows = classes.assign(class_name=classes["class_id"].map(names)).to_dict("records")
+    return study.summary(found) | {"classes": rows}
+
+
+def show_similarity(result: dict[str, Any]) -> str:
+    def told(one: dict[str, Any] | None, times: float = 1.0, unit: str = "") -> str:
+        if one is None:
+            return "not asked by this prompt"
+        return f"{times * one['mean']:.3g} ± {times * (one['ci95'] or 0):.2g}{unit}"
+
+    return "\n".join(
+        [
+            f"{result['n_images']:,} images of split {result['split']}, model {result['model']}; 95% intervals over "
+            "images",
+            f"M_concept {told(result['m_concept'])}, M_context {told(result['m_context'])}",
+            f"nearer to their context than to their concept: {told(result['nearer_to_context'], 100, ' %')}",
+            f"zero-shot: concept {told(result['zero_shot_concept'], 100, ' %')} (chance "
+            f"{100 * result['chance']['concept']:.1f} %), context {told(result['zero_shot_context'], 100, ' %')} "
+            f"(chance {100 * result['chance']['context']:.1f} %)",
+        ]
+    )

@@ -1,0 +1,180 @@
+"""Is an image closer to the word for the thing or to the word for its background? One point per image."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import streamlit as st
+
+from fsviz import features
+from fsviz.features import image_text
+from fsviz.figures import contexts as figures
+from fsviz.records import Dataset
+from fsviz.studies import similarity as study
+from fsviz.ui.parts.cached import remember
+from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.image_wall import Tile, gallery
+from fsviz.ui.parts.shell import plain
+
+SCATTER = "similarity"
+MOST_POINTS = 3000
+SHOWN = 48
+
+
+def show(dataset: Dataset, split: str) -> None:
+    models = study.possible_models(dataset)
+    if not models:
+        st.info(
+            f"{plain(dataset.title)} has no features of an image-text model. Where its images are at hand, extract "
+            "them, such as with the command below; real CLIP is downloaded where there is internet, or read from "
+            "--checkpoint.",
+            icon="🧩",
+        )
+        st.code(f"python -m fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai", language="bash")
+        return
+    with st.sidebar:
+        model = pick(study.MODEL.but(kind="choice", choices={name: name for name in models}, default=models[0]))
+    left, right = st.columns(2)
+    prompts = {s.name: pick(s, where) for s, where in ((study.CONCEPT_PROMPT, left), (study.CONTEXT_PROMPT, right))}
+    spec = study.checked_spec({"dataset": dataset.name, "split": split, "model": model, **prompts})
+    found = _measure(dataset, json.dumps(spec, sort_keys=True))
+    told = study.summary(found)
+    _headline(told)
+    _scatter(dataset, found)
+    if model == image_text.DEMO:
+        st.caption(
+            "demo_clip is a small model that knows the words for the demo's concepts and contexts and nothing else. It "
+            "was trained to tell both, so its cosines are far higher than CLIP's."
+        )
+    one, two = st.columns(2, gap="large")
+    with one:
+        _classes(dataset, found)
+    with two:
+        _benchmarks(dataset, model, float(told["m_concept"]["mean"]))
+    _accuracy(dataset, found)
+    st.markdown("**The same from a terminal**")
+    st.code(study.command(spec), language="bash", wrap_lines=True)
+
+
+def _headline(told: dict) -> None:
+    columns = st.columns(4)
+    nearer = told["nearer_to_context"]
+    columns[0].metric(
+        "Nearer to their context",
+        f"{100 * nearer['mean']:.0f} ± {100 * (nearer['ci95'] or 0):.0f} %",
+        help="Share of images whose features are closer to the text of their context than to that of their concept. "
+        "95% interval over images.",
+    )
+    columns[1].metric(
+        "Image and concept",
+        f"{told['m_concept']['mean']:.3f} ± {told['m_concept']['ci95'] or 0:.3f}",
+        f"context {told['m_context']['mean']:.3f} ± {told['m_context']['ci95'] or 0:.3f}",
+        delta_color="off",
+        delta_arrow="off",
+        help="Mean cosines of images with the texts of their concept and of their context (M_concept and M_context).",
+    )
+    if told["zero_shot_concept"] is not None:
+        _zero_shot(columns[2], "Concept by words alone", told["zero_shot_concept"], told["chance"]["concept"])
+    if told["zero_shot_context"] is not None:
+        _zero_shot(columns[3], "Context by words alone", told["zero_shot_context"], told["chance"]["context"])
+
+
+def _zero_shot(where: st.delta_generator.DeltaGenerator, label: str, right: dict, chance: float) -> None:
+    where.metric(
+        label,
+        f"{100 * right['mean']:.1f} ± {100 * (right['ci95'] or 0):.1f} %",
+        f"chance {100 * chance:.0f} %",
+        delta_color="off",
+        delta_arrow="off",
+        help="Zero-shot accuracy: how often the nearest of all texts is that of the image. 95% interval over images.",
+    )
+
+
+def _scatter(dataset: Dataset, found: study.Similarity) -> None:
+    names = dataset.classes["class_name"].astype(str).to_numpy()
+    few = np.unique(np.linspace(0, len(found.concept) - 1, MOST_POINTS).round().astype(int))
+    told = [f"{names[found.class_ids[i]]}, {found.contexts[i]}" for i in few]
+    event = st.plotly_chart(
+        figures.plot_similarity(found.context[few], found.concept[few], told, found.image_ids[few]),
+        key=SCATTER,
+        on_select="rerun",
+        selection_mode=("points", "box", "lasso"),
+    )
+    st.caption(
+        f"{len(few):,} of {len(found.concept):,} images. Below the diagonal an image is closer to the words for its "
+        "background than to those for the thing. Draw a lasso or a box to see the images in it."
+    )
+    chosen = [int(p["customdata"]) for p in event.selection.points if "customdata" in p]
+    if chosen:
+        title = f"{len(chosen):,} images chosen"
+    else:
+        gap = found.context - found.concept
+        chosen = found.image_ids[np.argsort(-gap, kind="stable")[:SHOWN]].tolist()
+        title = "The images most on the side of their context"
+    st.markdown(f"**{title}**")
+    if dataset.has_pixels and dataset.images is not None:
+        kinds = dataset.images.loc[chosen[:SHOWN]]
+        tiles = [
+            Tile(int(i), caption=f"{names[c]}, {k}")
+            for i, c, k in zip(kinds.index, kinds["class_id"], kinds["context"])
+        ]
+        gallery(dataset, tiles, key="similar", tile_px=84)
+        if len(chosen) > SHOWN:
+            st.caption(f"The first {SHOWN:,} are shown.")
+
+
+def _classes(dataset: Dataset, found: study.Similarity) -> None:
+    st.markdown("**Concept by concept**")
+    table = study.by_class(found).sort_values("nearer_to_context", ascending=False)
+    st.dataframe(
+        {
+            "concept": dataset.classes["class_name"].astype(str).loc[table["class_id"]].tolist(),
+            "nearer to context": table["nearer_to_context"],
+            "image and concept": table["m_concept"].round(3),
+            "image and context": table["m_context"].round(3),
+            "images": table["n_images"],
+        },
+        hide_index=True,
+        height=460,
+        column_config={
+            "nearer to context": st.column_config.ProgressColumn(format="percent", min_value=0.0, max_value=1.0)
+        },
+    )
+
+
+def _benchmarks(dataset: Dataset, model: str, value: float) -> None:
+    st.markdown("**Beside the benchmarks of the paper**")
+    table = study.benchmarks()
+    st.plotly_chart(
+        figures.plot_benchmarks(
+            table["benchmark"].tolist(), table["concept_image_similarity"].tolist(), f"{dataset.title}, {model}", value
+        ),
+        key="benchmarks",
+    )
+    st.caption(
+        f"Grey: {len(table):,} published numbers by CLIP (Zhang et al. 2024, table 1). Blue: this dataset by "
+        f"{plain(model)}. Numbers of different models are not comparable: read heights only among the same model."
+    )
+
+
+def _accuracy(dataset: Dataset, found: study.Similarity) -> None:
+    known = features.available(dataset)
+    told = _against(dataset, json.dumps(dict(found.spec), sort_keys=True), known[0])
+    if told["pearson"] is None or told["low"] is None:
+        return
+    st.markdown(
+        f"**Do tasks near to their contexts come out worse?** Over {told['n_tasks']:,} uniform 5-shot tasks the "
+        f"accuracy of ProtoNet on {plain(known[0])} and the mean closeness of queries to their contexts correlate by "
+        f"{told['pearson']:.2f} ({told['low']:.2f} to {told['high']:.2f}, 95% interval over {plain(told['over'])})."
+    )
+
+
+@remember("Comparing images with words", 24)
+def _measure(dataset: Dataset, spec: str) -> study.Similarity:
+    return study.measure(json.loads(spec))
+
+
+@remember("Classifying tasks", 24)
+def _against(dataset: Dataset, spec: str, backbone: str) -> dict:
+    return study.against_accuracy(study.measure(json.loads(spec)), backbone)
