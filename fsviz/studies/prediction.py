@@ -261,8 +261,6 @@ def draw_cell(spec: Mapping[str, Any], cell: Cell, dataset: Dataset, table: Feat
 
         return spread.draw_fixed(cell, dataset, table, shots=cell.value == CAUSES[2])
     asked = dict(cell.spec)
-    if spec["question"] == "spread":
-        asked["n_query"] = spec["n_asked"]
     if spec["question"] == "imbalance":
         asked["n_query"] = max(_unbalanced(spec, value)[0] for value in spec["values"])
         asked["n_query"] = max(asked["n_query"], *(_unbalanced(spec, value)[1] for value in spec["values"]))
@@ -358,10 +356,6 @@ def fitted(spec: Mapping[str, Any], dataset: Dataset, table: Features) -> dict[s
             f"Hard or easy is learned on one half of the classes and tried on the other, so split {spec['split']!r} "
             f"needs at least {2 * spec['n_way']} classes. It has {len(class_ids)}. Lower n_way or pick another split."
         )
-    if question == "spread":
-        from fsviz.studies.spread import N_BLOCKS
-
-        spec["n_asked"] = max(spec["n_query"], min(smallest - spec["n_shot"], N_BLOCKS * spec["n_query"]))
     return spec
 
 
@@ -418,7 +412,7 @@ def _chunk(spec: Mapping[str, Any], which: int, start: int, tasks: Tasks, table:
         elif spec["question"] == "spread":
             from fsviz.studies import spread
 
-            found = {"accuracy": spread.block_accuracies(spec, tasks, table, start)}
+            found = spread.accuracies(spec, tasks, table)
         else:
             found = look(cells(spec)[which].spec, tasks, table, eigenvalues=spec["question"] == "eigenvalues")
     return {"cell": np.array(which), "start": np.array(start), **found}
@@ -448,7 +442,7 @@ def _summary(
     if spec["question"] == "spread":
         from fsviz.studies import spread
 
-        return base | spread.summary(spec, [found["accuracy"] for found in gathered(spec, chunks)])
+        return base | spread.summary(spec, gathered(spec, chunks))
     measured = collect(spec, chunks, tasks)
     if spec["question"] == "hard":
         halves = [_cell_summary(HALVES[i], found) for i, found in enumerate(measured)]

@@ -1,8 +1,8 @@
 """Why does accuracy vary from task to task: the classes, the labelled images, or the queries?
 
 A part of the prediction study (Bontonou et al. 2020, algorithms 1 to 3): the standard deviation of the accuracy over
-random tasks, over tasks of the same classes, and over tasks that take fixed support images for every class. Every task
-is asked several sets of queries, so that the variance falls into three parts.
+random tasks, over tasks of the same classes, and over tasks that take fixed support images for every class. What the
+choice of queries adds is known from the answers to each task's own, so that the variance falls into three parts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fsviz import sampling
-from fsviz.numerics import chunk_seed, mean_and_ci95
+from fsviz.numerics import mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Tasks
 from fsviz.studies import draw
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from fsviz.studies.prediction import Cell
 
 PARTS = ("classes", "support", "queries")
-N_BLOCKS = 4  # sets of queries that every task is asked
+N_POOLS = 4  # sets of queries that tasks with fixed support images draw theirs from
 
 
 def draw_fixed(cell: Cell, dataset: Dataset, table: Features, shots: bool) -> Tasks:
     """side x side tasks: of `side` sets of classes (or of `side` choices of support images for every class), each the
-    same in `side` tasks that follow one another."""
+    same in `side` tasks that follow one another. Every task has queries of its own."""
     spec = cell.spec
     side = round(cell.n_tasks**0.5)
     class_ids = dataset.split_class_ids(spec["split"])
@@ -35,10 +35,8 @@ def draw_fixed(cell: Cell, dataset: Dataset, table: Features, shots: bool) -> Ta
     of_image[table.image_ids] = table.class_ids
     names = dataset.classes["class_name"].astype(str).tolist()
 
-    def dealt(sets: np.ndarray) -> Tasks:
-        return sampling.assign_images(
-            Tasks(sets), of_image, spec["n_shot"], spec["n_asked"], spec["seed"] + 1, groups, names
-        )
+    def dealt(sets: np.ndarray, n_query: int) -> Tasks:
+        return sampling.assign_images(Tasks(sets), of_image, spec["n_shot"], n_query, spec["seed"] + 1, groups, names)
 
     def chosen(n_tasks: int) -> np.ndarray:
         settings = {name: spec[name] for name in draw.OWN if name in spec}
@@ -47,46 +45,54 @@ def draw_fixed(cell: Cell, dataset: Dataset, table: Features, shots: bool) -> Ta
         return draw.sample(dataset, **settings, **common, **backbone, n_tasks=n_tasks).tasks.class_ids
 
     if not shots:
-        return dealt(chosen(side).repeat(side, axis=0))
-    every = dealt(np.tile(class_ids, (side, 1)))  # support and queries of all classes, `side` times
+        return dealt(chosen(side).repeat(side, axis=0), spec["n_query"])
+    left = int(np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids].min()) - spec["n_shot"]
+    pool = max(spec["n_query"], min(left, N_POOLS * spec["n_query"]))
+    every = dealt(np.tile(class_ids, (side, 1)), pool)  # support and queries of all classes, `side` times
     sets = chosen(side * side)
     place = np.searchsorted(np.sort(class_ids), sets)
     place = np.argsort(class_ids, kind="stable")[place]
     outer = np.arange(side).repeat(side)[:, None]
-    return Tasks(sets, every.support[outer, place], every.query[outer, place])
+    queries = every.query[outer, place]
+    luck = np.random.default_rng(spec["seed"]).random(queries.shape).argsort(2)[:, :, : spec["n_query"]]
+    return Tasks(sets, every.support[outer, place], np.take_along_axis(queries, luck, 2))
 
 
-def block_accuracies(spec: Mapping[str, Any], tasks: Tasks, table: Features, first: int) -> np.ndarray:
-    """Accuracy (T, B) of every task on B sets of n_query queries per class, each drawn from all that were dealt."""
+def accuracies(spec: Mapping[str, Any], tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
+    """accuracy (T,) of every task, and luck (T,): the variance that another choice of as many queries adds to it.
+
+    Where a share p of the n queries of a class is right, drawn from the R images that the support leaves, its variance
+    is p (1 - p) / (n - 1) * (1 - n / R).
+    """
     import torch
 
     from fsviz.difficulty.predictors import views
 
-    n_way, n_asked = tasks.query.shape[1:]
-    accuracy = np.empty((len(tasks), N_BLOCKS))
+    n_way, n_query = tasks.query.shape[1:]
+    left = np.bincount(table.class_ids)[tasks.class_ids] - tasks.support.shape[2]
+    share = np.empty(tasks.class_ids.shape)
     with torch.inference_mode():
         for where, view in views(table, tasks, spec["setting"], spec["neighbours"]):
-            right = (view.predicted == view.query_labels).numpy().reshape(len(where), n_way, n_asked)
-            for t, of_task in zip(where, right, strict=True):
-                luck = np.random.default_rng(chunk_seed(spec["seed"], first + int(t)))
-                order = luck.random((N_BLOCKS, n_way, n_asked)).argsort(2)[:, :, : spec["n_query"]]
-                accuracy[t] = np.take_along_axis(of_task[None], order, 2).mean((1, 2))
-    return accuracy
+            right = (view.predicted == view.query_labels).numpy()
+            share[where] = right.reshape(len(where), n_way, n_query).mean(2)
+    luck = share * (1 - share) / max(n_query - 1, 1) * (1 - n_query / left)
+    return {"accuracy": share.mean(1), "luck": luck.sum(1) / n_way**2}
 
 
-def summary(spec: Mapping[str, Any], accuracies: Sequence[np.ndarray]) -> dict[str, Any]:
+def summary(spec: Mapping[str, Any], measured: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """Standard deviations (fractions) of the three algorithms over what is finished, and the parts of the variance."""
     from fsviz.studies.prediction import CAUSES, cells
 
     result: dict[str, Any] = {"spread": []}
-    for cell, blocks in zip(cells(spec), accuracies, strict=False):
-        side = round(cell.n_tasks**0.5)
+    for cell, found in zip(cells(spec), measured, strict=False):
+        side, accuracy = round(cell.n_tasks**0.5), found["accuracy"]
         if cell.value == CAUSES[0]:
-            deviation, half, n = _deviation(blocks[:, 0])
+            deviation, half, n = _deviation(accuracy)
             row = {"cause": cell.value, "std": deviation, "ci95": half, "n_sets": 1, "n_tasks": n}
         else:
-            whole = len(blocks) // side
-            stds = blocks[: whole * side, 0].reshape(whole, side).std(1, ddof=1) if whole else np.full(1, np.nan)
+            whole = len(accuracy) // side
+            accuracy, luck = (found[name][: whole * side].reshape(whole, side) for name in ("accuracy", "luck"))
+            stds = accuracy.std(1, ddof=1) if whole else np.full(1, np.nan)
             mean, around = mean_and_ci95(stds)
             row = {
                 "cause": cell.value,
@@ -96,22 +102,23 @@ def summary(spec: Mapping[str, Any], accuracies: Sequence[np.ndarray]) -> dict[s
                 "n_sets": whole,
                 "n_tasks": whole * side,
             }
-            if cell.value == CAUSES[1] and whole > 1:
-                result["parts"] = variance_parts(blocks[: whole * side].reshape(whole, side, -1))
+            if cell.value == CAUSES[1] and whole > 1 and spec["n_query"] > 1:  # one answer has no variance to be seen
+                result["parts"] = variance_parts(accuracy, luck)
         result["spread"].append(row)
     return result | {"n_tasks": int(sum(row["n_tasks"] for row in result["spread"]))}
 
 
-def variance_parts(accuracy: np.ndarray, n_resamples: int = 200) -> dict[str, Any]:
-    """Shares of the variance of accuracies (sets of classes, supports, sets of queries) by cause, with 95% intervals.
+def variance_parts(accuracy: np.ndarray, luck: np.ndarray, n_resamples: int = 200) -> dict[str, Any]:
+    """Shares of the variance of accuracies (sets of classes, supports) by cause, with 95% intervals.
 
-    Nested analysis of variance: what queries add is the variance within a support; what the support adds is the
-    variance of its means within a set of classes, less what queries left in them; the rest is due to the classes.
-    Intervals are from drawing sets of classes with replacement.
+    What queries add is known for every task (luck, of the same shape); what the support adds is the rest of the
+    variance within a set of classes; what is left is due to the classes. Intervals are from drawing sets of classes
+    with replacement.
     """
     random = np.random.default_rng(0)
-    parts = _parts(accuracy)
-    again = np.array([_parts(accuracy[random.integers(0, len(accuracy), len(accuracy))]) for _ in range(n_resamples)])
+    parts = _parts(accuracy, luck)
+    drawn = random.integers(0, len(accuracy), (n_resamples, len(accuracy)))
+    again = np.array([_parts(accuracy[sets], luck[sets]) for sets in drawn])
     shares = again / np.maximum(again.sum(1, keepdims=True), 1e-30)
     low, high = np.quantile(shares, [0.025, 0.975], axis=0)
     total = float(parts.sum())
@@ -130,14 +137,11 @@ def variance_parts(accuracy: np.ndarray, n_resamples: int = 200) -> dict[str, An
     }
 
 
-def _parts(accuracy: np.ndarray) -> np.ndarray:
+def _parts(accuracy: np.ndarray, luck: np.ndarray) -> np.ndarray:
     """Variances due to classes, support and queries (3,), none below zero."""
-    _, n_supports, n_blocks = accuracy.shape
-    queries = accuracy.var(2, ddof=1).mean()
-    means = accuracy.mean(2)
-    support = means.var(1, ddof=1).mean()
-    classes = means.mean(1).var(ddof=1) - support / n_supports
-    return np.maximum([classes, support - queries / n_blocks, queries], 0.0)
+    within, queries = accuracy.var(1, ddof=1).mean(), luck.mean()
+    classes = accuracy.mean(1).var(ddof=1) - within / accuracy.shape[1]
+    return np.maximum([classes, within - queries, queries], 0.0)
 
 
 def _deviation(values: np.ndarray) -> tuple[float, float, int]:

@@ -10,7 +10,7 @@ import pytest
 
 from fsviz import datasets, features, jobs
 from fsviz.errors import BadInput, UnknownName
-from fsviz.records import PAD
+from fsviz.records import PAD, Tasks
 from fsviz.studies import labelling, prediction, spread
 from fsviz.studies.prediction import Measured
 from tests.studies.toy_dataset import make_toy, save_toy_features
@@ -202,10 +202,31 @@ def test_what_is_fixed_is_fixed(toy) -> None:
 
 def test_parts_of_the_variance_by_hand() -> None:
     random = np.random.default_rng(0)
-    a, b, c = (s * random.standard_normal(n) for s, n in ((3, (300, 1, 1)), (2, (300, 30, 1)), (1, (300, 30, 4))))
-    found = spread.variance_parts(a + b + c, n_resamples=20)
+    a, b, c = (s * random.standard_normal(n) for s, n in ((3, (300, 1)), (2, (300, 30)), (1, (300, 30))))
+    found = spread.variance_parts(a + b + c, np.ones((300, 30)), n_resamples=20)
     assert [p["variance"] for p in found["parts"]] == pytest.approx([9, 4, 1], rel=0.12)
     assert found["total_std"] == pytest.approx(14**0.5, rel=0.06)
+
+
+def test_what_other_queries_add_is_the_variance_over_other_queries(toy) -> None:
+    """The same support, asked 6 of the 21 images that it leaves per class, again and again."""
+    table = features.load(toy, "alpha_net")
+    images = np.stack([np.flatnonzero(toy.image_class_ids() == c) for c in (0, 1, 2)])
+    order = np.random.default_rng(0).random((500, 3, 21)).argsort(2)[:, :, :6]
+    queries = np.take_along_axis(images[None, :, 3:], order, 2)
+    tasks = Tasks(np.tile([0, 1, 2], (500, 1)), np.tile(images[None, :, :3], (500, 1, 1)), queries)
+    found = spread.accuracies({"setting": "supervised", "neighbours": 15}, tasks, table)
+    assert 0 < found["luck"].mean() == pytest.approx(found["accuracy"].var(ddof=1), rel=0.15)
+
+
+def test_tasks_of_the_spread_see_as_many_queries_as_asked(toy) -> None:
+    table = features.load(toy, "alpha_net")
+    spec = prediction.fitted(prediction.checked_spec({**SMALL, "question": "spread", "n_query": 4}), toy, table)
+    drawn = [prediction.draw_cell(spec, cell, toy, table) for cell in prediction.cells(spec)]
+    assert [tasks.query.shape[2] for tasks in drawn] == [4, 4, 4]
+    first = drawn[2].class_ids[0, 0]
+    asked = {tuple(np.sort(q[c == first][0])) for q, c in zip(drawn[2].query[:6], drawn[2].class_ids[:6]) if first in c}
+    assert (drawn[2].class_ids[:6] == first).any(1).sum() == len(asked)  # the support is fixed, the queries are not
 
 
 # --- what to label next ------------------------------------------------------------------------------------------

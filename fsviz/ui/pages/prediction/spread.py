@@ -37,9 +37,9 @@ def show(spec: dict[str, Any]) -> None:
             st.plotly_chart(figures.plot_parts(parts), key="parts")
             words = ", ".join(f"{part['low']:.0%} to {part['high']:.0%}" for part in parts)
             st.caption(
-                "Tasks of the same classes with other support images, and of the same support images with other "
-                f"queries, tell the three apart. 95% intervals over sets of classes: {words} for classes, support and "
-                "queries. Few sets of classes leave them wide: ask for more tasks at the left."
+                "Tasks of the same classes with other support images, and how the answers to their queries vary, tell "
+                f"the three apart. 95% intervals over sets of classes: {words} for classes, support and queries. Few "
+                "sets of classes leave them wide: ask for more tasks at the left."
             )
         else:
-            st.caption("More tasks are needed to tell the parts apart.")
+            st.caption("More tasks, and two queries per class at least, are needed to tell the parts apart.")
