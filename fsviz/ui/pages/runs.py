@@ -163,8 +163,8 @@ def _all_runs(runs: Sequence[jobs.Run]) -> None:
     """The table of runs, and what can be done to the ticked ones."""
     st.subheader("All runs", anchor=False)
     table = pd.DataFrame([_row(run) for run in runs])
-    if (table["progress"] == 1).all():  # says nothing, and takes the room of what does
-        table = table.drop(columns="progress")
+    idle = [] if any(run.active for run in runs) else ["progress"]  # takes the room of what says something
+    table = table.drop(columns=[*idle, *(["note"] if (table["note"] == "").all() else [])])
     event = st.dataframe(
         table,
         key="runs_table",
@@ -172,6 +172,7 @@ def _all_runs(runs: Sequence[jobs.Run]) -> None:
         on_select="rerun",
         selection_mode="multi-row",
         height=min(320, 38 + 35 * len(table)),
+        placeholder="",
         column_config={
             "progress": st.column_config.ProgressColumn("progress", min_value=0.0, max_value=1.0, format="percent"),
             "best accuracy (%)": st.column_config.NumberColumn(format="%.2f"),
@@ -211,6 +212,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
     return {
         "run": run.id,
         "state": run_panel.STATES[run.state],
+        "note": access.without_paths(run.error or ("" if run.state == "finished" else run.message)),
         "progress": run.share_done,
         "what": what,
         "best accuracy (%)": max(accuracies) if accuracies else None,
@@ -220,7 +222,6 @@ def _row(run: jobs.Run) -> dict[str, Any]:
         "started": run_panel.when(run.created),
         "time": run_panel.duration(run.seconds),
         "device": str(run.spec.get("device", "")),
-        "note": access.without_paths(run.error or ("" if run.state == "finished" else run.message)),
     }
 
 
@@ -529,7 +530,9 @@ def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: in
         + (" Only runs of the same tasks are compared; the sidebar says which." if n_groups > 1 else "")
     )
     with st.expander("Numbers"):
-        st.html(report.plain_table(differences, report.DIFFERENCE_TITLES, report.DIFFERENCE_FORMATS))
+        # The reference is the same in every row, and named above.
+        titles = {column: title for column, title in report.DIFFERENCE_TITLES.items() if column != "reference"}
+        st.html(report.plain_table(differences, titles, report.DIFFERENCE_FORMATS))
 
 
 def _exports(

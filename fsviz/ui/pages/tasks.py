@@ -224,7 +224,7 @@ def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
             f"{title} median",
             _number(medians[1]),
             help="Median coarsity of the tasks drawn with these settings.",
-            delta=f"{'−' if medians[1] < medians[0] else '+'}{_number(abs(medians[1] - medians[0]))} vs uniform",
+            delta=f"{medians[1] - medians[0]:+.{len(_number(medians[1]).partition('.')[2])}f} vs uniform",
             delta_color="off",
         )
         next(columns).metric(
@@ -390,7 +390,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
     shown = _names_of(classes, class_ids)
     inside = distances[np.ix_(positions, positions)]
     few = len(class_ids) <= 10  # the tree of more needs the whole width
-    left, right = st.columns([3, 2], gap="medium")
+    left, right = shell.columns_if_wide("task", [3, 2], gap="medium")
     with left:
         if dataset.has_pixels:
             _class_rows(classes, class_ids, [_mean_note(inside, i) for i in range(len(shown))])

@@ -102,13 +102,13 @@ def _one_image(dataset: Dataset, answer: Predictions, tasks: Tasks, image_id: in
         }
     )
     right = int(table["right"].sum())
-    left, middle = st.columns([1, 4])
+    left, middle = st.columns([1, 3])
     with left:
         gallery(
             dataset,
             [Tile(image_id, str(names[dataset.image_class_ids()[image_id]]))],
             key=f"one_{image_id}",
-            tile_px=150,
+            tile_px=120,
         )
     with middle:
         st.markdown(
