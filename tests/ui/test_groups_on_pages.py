@@ -9,7 +9,7 @@ from tests.studies.test_groups import copied  # noqa: F401
 from tests.ui.test_evaluation_pages import open_page
 
 
-@pytest.mark.parametrize("name", ["3_Tasks", "4_Evaluate", "6_Hard_tasks", "9_Prediction"])
+@pytest.mark.parametrize("name", ["3_Tasks", "4_Evaluate", "6_Hard_tasks", "8_Prediction"])
 def test_a_page_keeps_groups_together_unless_told(name: str, copied: Dataset) -> None:  # noqa: F811
     page = open_page(name, copied.name)
     switch = page.toggle(key="keep_groups")

@@ -150,24 +150,24 @@ def test_hard_tasks() -> None:
 
 
 def test_prediction() -> None:
-    app = open_page("9_Prediction", n_tasks="50", n_way="2", n_shot="2", n_query="4")
+    app = open_page("8_Prediction", n_tasks="50", n_way="2", n_shot="2", n_query="4")
     for section in ("Measures", "Spread by cause", "What to label next", "Shots, ways, queries", "Task"):
         look(app.segmented_control(key="show").set_value(section).run())
     assert plain(LINK) in texts(app) or plain(PICTURE) in texts(app)
 
 
 def test_add_images(tmp_path: Path) -> None:
-    look(open_page("7_Add_images"))
-    look(open_page("7_Add_images", do="Extract features"))
-    look(open_page("7_Add_images", do="Import features"))
+    look(open_page("10_Add_images"))
+    look(open_page("10_Add_images", do="Extract features"))
+    look(open_page("10_Add_images", do="Import features"))
     rows = "\n".join('"' + name.replace('"', '""') + f'",{i}.png' for i, name in enumerate(NAMES))
     (tmp_path / "list.csv").write_text(f"class,path\n{rows}\n", encoding="utf-8")
-    app = open_page("7_Add_images")
+    app = open_page("10_Add_images")
     look(app.text_input(key="path_0").set_value(str(tmp_path / "list.csv")).run())
 
 
 def test_confusion() -> None:
-    app = open_page("8_Confusion")
+    app = open_page("7_Confusion")
     for section in ("Images", "Heat map", "Compare", "Base classes"):
         look(app.segmented_control(key="show").set_value(section).run())
         assert any(plain(name) in texts(app) for name in NAMES[:8]), section

@@ -17,6 +17,11 @@ def test_the_sidebar_leads_to_every_page(tmp_path: Path, monkeypatch: pytest.Mon
     assert all((shell.ROOT / page.file).is_file() for page in shell.PAGES)
 
 
+def test_files_are_numbered_in_the_order_of_the_sidebar() -> None:
+    numbers = [int(Path(page.file).name.partition("_")[0]) for page in shell.PAGES[1:]]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
 def test_settings_in_errors_have_the_titles_of_the_page() -> None:
     told = shell.in_titles("Class n_ways has 3 images. Lower n_shot, max_way or n_query.")
     assert told == "Class n_ways has 3 images. Lower “Support images”, “Most classes” or “Query images”."

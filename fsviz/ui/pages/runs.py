@@ -176,6 +176,7 @@ def _all_runs(runs: Sequence[jobs.Run]) -> None:
         column_config={
             "progress": st.column_config.ProgressColumn("progress", min_value=0.0, max_value=1.0, format="percent"),
             "best accuracy (%)": st.column_config.NumberColumn(format="%.2f"),
+            "note": st.column_config.TextColumn(width="medium"),
         },
     )
     marked = [runs[i] for i in event.selection.rows if i < len(runs)]

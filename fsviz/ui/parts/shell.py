@@ -89,7 +89,7 @@ PAGES: tuple[Page, ...] = (
         ("features",),
     ),
     Page(
-        "pages/8_Confusion.py",
+        "pages/7_Confusion.py",
         "Confusion",
         "🕸️",
         "Which classes does the backbone mix up?",
@@ -97,7 +97,7 @@ PAGES: tuple[Page, ...] = (
         ("features",),
     ),
     Page(
-        "pages/9_Prediction.py",
+        "pages/8_Prediction.py",
         "Prediction",
         "🔮",
         "Can the accuracy be known without labels?",
@@ -113,7 +113,7 @@ PAGES: tuple[Page, ...] = (
         ("contexts",),
     ),
     Page(
-        "pages/7_Add_images.py",
+        "pages/10_Add_images.py",
         "Add images",
         "➕",
         "How do I bring my own images?",
@@ -269,7 +269,7 @@ def needs(dataset: Dataset, *offers: str) -> None:
 def link_to_add_images(label: str = "Add images", query_params: Mapping[str, str] | None = None) -> None:
     """The way to what is missing, for visitors who may bring it."""
     if access.may("save"):
-        st.page_link("pages/7_Add_images.py", label=label, icon="➕", query_params=query_params)
+        st.page_link("pages/10_Add_images.py", label=label, icon="➕", query_params=query_params)
     access.deny("save")
 
 

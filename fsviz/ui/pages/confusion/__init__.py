@@ -91,7 +91,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
 
 def _graph_and_side(graph: ClassGraph, found: np.ndarray) -> tuple[int, int]:
     """The graph and what is picked in it; returns the places of the two classes whose images are shown."""
-    left, side = st.columns([2.2, 1], gap="medium")
+    left, side = shell.columns_if_wide("graph", [2.2, 1], gap="medium")
     n_pairs = len(graph.edges()[2])
     with side:
         usual = max(1, min(n_pairs, round(1.5 * len(graph.rows))))

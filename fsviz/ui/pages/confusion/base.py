@@ -13,7 +13,7 @@ from fsviz.records import ClassGraph, Dataset
 from fsviz.studies import confusion as study
 from fsviz.ui.pages.confusion import pair, results
 from fsviz.ui.parts.controls import pick
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import columns_if_wide, plain
 
 GRAPH = "base_graph"
 MOST_NAMED = 8
@@ -29,7 +29,7 @@ def show(dataset: Dataset, spec: Mapping[str, Any]) -> None:
             icon="🧩",
         )
         return
-    left, side = st.columns([2.2, 1], gap="medium")
+    left, side = columns_if_wide("base", [2.2, 1], gap="medium")
     with side:
         base = pick(
             study.BASE.but(

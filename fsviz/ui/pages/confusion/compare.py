@@ -15,14 +15,14 @@ from fsviz.studies import confusion as study
 from fsviz.ui.pages.confusion import results
 from fsviz.ui.parts import links
 from fsviz.ui.parts.controls import pick
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import columns_if_wide, plain
 
 CHART = "comparison"
 OUTLIERS = 4
 
 
 def show(dataset: Dataset, spec: Mapping[str, Any], first: ClassGraph) -> None:
-    left, right = st.columns([2, 1], gap="medium")
+    left, right = columns_if_wide("compare", [2, 1], gap="medium")
     with right:
         second = _second(dataset, spec, first)
     if second is None:

@@ -34,7 +34,7 @@ def show(dataset: Dataset) -> None:
     if found is None:
         return
     _headline(found)
-    left, right = st.columns([3, 2], gap="large")
+    left, right = shell.columns_if_wide("measure", [3, 2], gap="large")
     with left:
         chosen = _scatter(found)
     with right:
@@ -63,7 +63,7 @@ def _headline(found: Measured) -> None:
     if best is not None:
         name, row = best
         columns[0].metric(
-            "Best measure",
+            "Best, classes unknown",
             plain(title(name)),
             f"correlation {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
             delta_color="off",
@@ -179,8 +179,8 @@ def _caption(found: Measured) -> None:
         f"{plain(spec['backbone'])}. {seen} Every point is a task: click one to see it below. Pearson's correlations "
         "with 95% intervals over tasks of these images"
         + (
-            f"; for other classes, that of the best measure lies between {classes[0]:.2f} and {classes[1]:.2f}."
-            if classes and classes[0] is not None
+            f"; for other classes, that of {plain(title(best[0]))} lies between {classes[0]:.2f} and {classes[1]:.2f}."
+            if best and classes and classes[0] is not None
             else "."
         )
     )

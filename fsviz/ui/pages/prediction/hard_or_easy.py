@@ -18,7 +18,7 @@ from fsviz.ui.pages.prediction import results
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import columns_if_wide, plain
 
 SHOWN_TASKS = 8
 
@@ -44,7 +44,7 @@ def show(dataset: Dataset, spec: dict[str, Any]) -> None:
     curve = study.roc(first, name, hard_below, pick(study.FOUND, columns[2], as_slider=True) / 100)
     table = study.confusion_table(second, name, hard_below, curve.value)
     shares = table[:, 0] / np.maximum(table.sum(axis=1), 1)
-    left, right = st.columns(2, gap="large")
+    left, right = columns_if_wide("halves", 2, gap="large")
     with left:
         st.markdown("**On the first half of the classes**")
         carried = (float(shares[1]), float(shares[0])) if table.sum(axis=1).all() else None

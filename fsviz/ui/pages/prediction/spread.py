@@ -9,6 +9,7 @@ import streamlit as st
 from fsviz.figures import prediction as figures
 from fsviz.studies import prediction as study
 from fsviz.ui.pages.prediction import results
+from fsviz.ui.parts.shell import columns_if_wide
 
 
 def show(spec: dict[str, Any]) -> None:
@@ -18,7 +19,7 @@ def show(spec: dict[str, Any]) -> None:
     found = results.answer(asked, True, 1.5, "Measuring the spread")
     if found is None:
         return
-    left, right = st.columns(2, gap="large")
+    left, right = columns_if_wide("spread", 2, gap="large")
     rows = [row for row in found["spread"] if row["std"] is not None]
     with left:
         st.markdown("**How far accuracies of tasks spread**")

@@ -12,7 +12,7 @@ from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
 from fsviz.ui.pages.prediction import results
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import columns_if_wide, plain
 
 MOST_CLASSES, MOST_TILES = 10, 14
 
@@ -23,7 +23,7 @@ def show(dataset: Dataset, found: Measured, task: int) -> None:
     said = results.said_of(found, task)
     if not dataset.has_pixels:
         st.caption(f"{plain(dataset.title)} has no pixels here: images are named by their number.")
-    left, right = st.columns([7, 3], gap="large")
+    left, right = columns_if_wide("task", [7, 3], gap="large")
     with left:
         task_rows(dataset, _rows(dataset, found, task, said), "prediction_task", tile_px=56)
         if found.spec["setting"] == "unsupervised":

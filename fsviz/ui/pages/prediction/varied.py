@@ -13,7 +13,7 @@ from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.ui.pages.prediction import results
 from fsviz.ui.parts.controls import pick
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import columns_if_wide, plain
 
 AXES = {
     "shots": "support images per class (shots)",
@@ -41,7 +41,7 @@ def show(spec: dict[str, Any]) -> None:
         return
     cells = [cell for cell in found["cells"] if cell["n_tasks"] > 3]
     what = plain(study.outcome_name(found))
-    left, right = st.columns([3, 2], gap="large")
+    left, right = columns_if_wide("varied", [3, 2], gap="large")
     with left:
         st.markdown(f"**Correlation of the measures with the {what}, in the direction expected**")
         st.plotly_chart(figures.plot_curves(_curves(cells), AXES[question], "correlation"), key=f"curves_{question}")
