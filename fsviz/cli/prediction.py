@@ -92,7 +92,8 @@ def _show_spread(result: dict[str, Any]) -> str:
         {"tasks": row["cause"], "standard deviation %": _percent(row["std"]), "± 95%": _percent(row["ci95"])}
         for row in result["spread"]
     ]
-    parts = [f"{part['cause']} {part['share']:.0%}" for part in result.get("parts", {}).get("parts", ())]
+    found = [part for part in result.get("parts", {}).get("parts", ()) if part["share"] is not None]
+    parts = [f"{part['cause']} {part['share']:.0%}" for part in found]
     return table(rows, ["tasks", "standard deviation %", "± 95%"]) + (
         f"\n\nOf the variance of the accuracy: {', '.join(parts)}." if parts else ""
     )

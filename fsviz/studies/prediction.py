@@ -495,13 +495,14 @@ def _thresholds(spec: Mapping[str, Any], halves: Sequence[Measured]) -> dict[str
 
 
 def _best_eigenvalue(eigenvalues: np.ndarray, outcome: np.ndarray, n_way: int) -> dict[str, Any]:
-    """The eigenvalue (counted from 1) that follows the outcome best, beside the N-th (figure 11)."""
+    """The eigenvalue (counted from 1) that follows the outcome best in the direction it should, beside the N-th
+    (figure 11)."""
     strength = np.full(eigenvalues.shape[1], np.nan)
     for i in range(1, eigenvalues.shape[1]):  # the first is always zero
         strength[i] = evaluation.correlation(outcome, eigenvalues[:, i]).value
     if not np.isfinite(strength).any():
         return {"best": None, "best_pearson": None, "nth_pearson": None}
-    best = int(np.nanargmax(np.abs(strength)))
+    best = int(np.nanargmin(strength))
     by_rank = evaluation.correlation(outcome, eigenvalues[:, best])
     return {
         "best": best + 1,

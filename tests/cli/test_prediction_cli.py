@@ -55,3 +55,10 @@ def test_bad_input_is_one_sentence(toy, capsys) -> None:
 def test_one_task_is_too_few_and_no_error(toy, capsys, question: str) -> None:
     assert main(["predict", "toy", *TASKS, "--n-tasks", "1", "--question", question]) == 0
     assert "nan" not in capsys.readouterr().out
+
+
+def test_accuracies_that_are_all_the_same_have_no_spread_to_part(toy, capsys) -> None:
+    make_toy("easy", noise=0.001)
+    assert main(["predict", "easy", *TASKS, "--n-tasks", "4", "--question", "spread"]) == 0
+    said = capsys.readouterr().out
+    assert "random tasks" in said and "Of the variance" not in said

@@ -116,8 +116,15 @@ def test_the_best_eigenvalue_is_at_least_as_good_as_the_nth(toy) -> None:
     answer = prediction.answer({**SMALL, "question": "eigenvalues", "values": [2, 4], "setting": "unsupervised"})
     for cell in answer["cells"]:
         assert cell["best"] >= 2
-        assert abs(cell["best_pearson"]) >= abs(cell["nth_pearson"]) - 1e-9
+        assert cell["best_pearson"] <= cell["nth_pearson"] + 1e-9
         assert cell["nth_pearson"] == pytest.approx(cell["correlations"]["eigenvalue"]["pearson"], abs=1e-6)
+
+
+def test_an_eigenvalue_that_rises_with_the_outcome_is_not_the_best() -> None:
+    outcome = np.arange(8.0)
+    falls = np.array([7.0, 6, 4, 5, 3, 2, 1, 0])
+    best = prediction._best_eigenvalue(np.stack([np.zeros(8), outcome, falls], 1), outcome, 3)
+    assert best["best"] == 3 and best["best_pearson"] == best["nth_pearson"] < 0
 
 
 # --- hard or easy ------------------------------------------------------------------------------------------------

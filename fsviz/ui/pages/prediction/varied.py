@@ -68,6 +68,7 @@ def show(spec: dict[str, Any]) -> None:
             if cell.get("best") and cell.get("nth_pearson") is not None
         ]
         st.markdown("**The eigenvalue that follows the outcome best**  \n" + "  \n".join(words))
+        st.caption("It is picked among many on these very tasks: on others it would follow a little less well.")
     fewest, most = (pick_end([cell["n_tasks"] for cell in cells], default=0) for pick_end in (min, max))
     st.caption(
         f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point; 95% intervals over tasks of these "
