@@ -136,6 +136,17 @@ def left_out(dataset: Dataset, spec: Mapping[str, Any]) -> dict[int, str]:
     return matched.unable(draw.pool(dataset, recipe), spec["n_shot"], spec["n_query"])
 
 
+def fitting(dataset: Dataset, split: str) -> dict[str, int]:
+    """Ways, shots and queries that enough classes can give, as near to the defaults as possible."""
+    n_classes = len(dataset.split_class_ids(split))
+    defaults = {name: s.default for name, s in TASKS.items()} | {"split": split}
+    for n_shot, n_query in ((N_SHOT.default, N_QUERY.default), (3, 5), (1, 4), (1, 1)):
+        able = n_classes - len(left_out(dataset, {**defaults, "n_shot": n_shot, "n_query": n_query}))
+        if able >= 2:
+            break
+    return {"n_way": max(2, min(int(N_WAY.default), able)), "n_shot": n_shot, "n_query": n_query}
+
+
 def _first_reason(dataset: Dataset, spec: Mapping[str, Any]) -> str:
     return next(iter(left_out(dataset, spec).values()), "Lower the number of shots or queries.")
 

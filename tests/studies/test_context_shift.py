@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,3 +72,12 @@ def test_impossible_questions_are_refused() -> None:
         study.checked_spec({"dataset": "metacoco"})
     with pytest.raises(BadInput, match="in some contexts and 40 in others"):
         study.answer({**SMALL, "n_shot": 40})
+
+
+def test_a_page_opens_with_what_the_classes_can_give() -> None:
+    demo = datasets.load("demo")
+    assert study.fitting(demo, "test") == {"n_way": 5, "n_shot": 5, "n_query": 10}
+    assert demo.images is not None
+    few = demo.images.groupby(["class_id", "context"]).head(2)  # at most two images of a class in a context
+    images = few[(few["class_id"] < 80) | (few["context"] == "sky")].reset_index(drop=True)  # the others in one only
+    assert study.fitting(replace(demo, images=images), "test") == {"n_way": 3, "n_shot": 3, "n_query": 5}

@@ -65,8 +65,9 @@ def _settings(dataset: Dataset, split: str) -> dict[str, Any]:
         )
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
-        ways = N_WAY.but(high=min(N_WAY.high, n_classes), default=min(N_WAY.default, n_classes))
-        tasks = {s.name: pick(s, next(places)) for s in (ways, N_SHOT, N_QUERY, SEED)}
+        fits = _fitting(dataset, split)
+        shape = [s.but(default=fits[s.name]) for s in (N_WAY.but(high=min(N_WAY.high, n_classes)), N_SHOT, N_QUERY)]
+        tasks = {s.name: pick(s, next(places)) for s in (*shape, SEED)}
         tasks["n_tasks"] = pick(study.TASKS["n_tasks"])
         tasks |= pick_groups(dataset)
     chosen = ",".join(names) if names else "protonet"
@@ -248,6 +249,11 @@ def _made_of(dataset: Dataset, found: study.Answers) -> None:
             "Queries that are named rightly with support of their contexts and wrongly at this shift: in how many of "
             "the tasks that ask them, and what they are taken for most often then."
         )
+
+
+@remember(most=24)
+def _fitting(dataset: Dataset, split: str) -> dict[str, int]:
+    return study.fitting(dataset, split)
 
 
 @remember("Answering the queries", 24)
