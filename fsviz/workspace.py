@@ -107,10 +107,10 @@ def _remove(path: Path) -> bool:
 
 def require_space(n_bytes: float, what: str) -> None:
     """Raises a sentence when the disk of the workspace has no room for `n_bytes` (a plural: "the results ...")."""
-    place = home()
-    while not place.exists():
-        place = place.parent
-    free = shutil.disk_usage(place).free
+    there = home()
+    while not there.exists():
+        there = there.parent
+    free = shutil.disk_usage(there).free
     if n_bytes > free:
         raise WorkspaceError(
             f"{what} need about {in_bytes(n_bytes)}, and the disk of the workspace {home()} has {in_bytes(free)} free. "

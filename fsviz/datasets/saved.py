@@ -34,8 +34,8 @@ def save_dataset(dataset: Dataset, overwrite: bool = False, move_images: Path | 
                  workspace and takes the place of dataset.root.
     """
     check_new_name(dataset.name, overwrite)
-    place = workspace.folder("datasets", create=True) / dataset.name
-    with workspace.atomic_folder(place) as temporary:
+    folder = workspace.folder("datasets", create=True) / dataset.name
+    with workspace.atomic_folder(folder) as temporary:
         dataset.classes.reset_index(drop=True).to_parquet(temporary / "classes.parquet")
         if dataset.images is not None:
             images = dataset.images.reset_index(drop=True)
@@ -65,34 +65,34 @@ def save_dataset(dataset: Dataset, overwrite: bool = False, move_images: Path | 
 
 def load_workspace_dataset(name: str) -> Dataset:
     """A dataset that the user has added. When its folder has moved, the notes say so and images do not open."""
-    place = workspace.folder("datasets") / workspace.checked_name(name, "dataset name")
-    if not (place / "dataset.json").is_file():
+    folder = workspace.folder("datasets") / workspace.checked_name(name, "dataset name")
+    if not (folder / "dataset.json").is_file():
         raise UnknownName(
             "dataset", name, workspace_dataset_names(), "Add your own with 'python -m fsviz add NAME PATH'."
         )
-    facts = workspace.read_json(place / "dataset.json")
+    facts = workspace.read_json(folder / "dataset.json")
     try:
         if facts["version"] != VERSION:
             raise WorkspaceError(
                 f"Dataset {name!r} was written by another version of fsviz (format {facts['version']}, here "
                 f"{VERSION}). Add it again with 'python -m fsviz add NAME PATH --replace'."
             )
-        return _assembled(name, place, facts)
+        return _assembled(name, folder, facts)
     except FsvizError:
         raise
     except Exception as error:  # a file that is damaged or half deleted can raise anything
         raise WorkspaceError(
-            f"Dataset {name!r} in {place} is damaged ({type(error).__name__}). "
+            f"Dataset {name!r} in {folder} is damaged ({type(error).__name__}). "
             "Delete that folder and add the images again with 'python -m fsviz add NAME PATH'."
         ) from error
 
 
 def remove_dataset(name: str) -> None:
     """Takes a dataset and its features out of the workspace; the user's own image folder is never touched."""
-    place = workspace.folder("datasets") / workspace.checked_name(name, "dataset name")
-    if not place.is_dir():
+    folder = workspace.folder("datasets") / workspace.checked_name(name, "dataset name")
+    if not folder.is_dir():
         raise UnknownName("dataset", name, workspace_dataset_names())
-    shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
     shutil.rmtree(workspace.folder("features") / name, ignore_errors=True)
 
 
@@ -124,19 +124,19 @@ def check_new_name(name: str, overwrite: bool = False) -> None:
         )
 
 
-def _assembled(name: str, place: Path, facts: dict[str, Any]) -> Dataset:
-    classes = pd.read_parquet(place / "classes.parquet")
+def _assembled(name: str, folder: Path, facts: dict[str, Any]) -> Dataset:
+    classes = pd.read_parquet(folder / "classes.parquet")
     classes.index = pd.RangeIndex(len(classes), name="class_id")
     classes["n_images"] = classes["n_images"].astype("Int64")
     images = None
-    if (place / "images.parquet").is_file():
-        images = pd.read_parquet(place / "images.parquet")
+    if (folder / "images.parquet").is_file():
+        images = pd.read_parquet(folder / "images.parquet")
         images.index = pd.RangeIndex(len(images), name="image_id")
     taxonomy = None
-    if (place / "taxonomy.csv").is_file():
-        taxonomy = pd.read_csv(place / "taxonomy.csv", dtype=str, keep_default_na=False)
-    contexts = pd.read_parquet(place / "contexts.parquet") if (place / "contexts.parquet").is_file() else None
-    root = None if facts["root"] is None else place / facts["root"]  # an absolute root stands for itself
+    if (folder / "taxonomy.csv").is_file():
+        taxonomy = pd.read_csv(folder / "taxonomy.csv", dtype=str, keep_default_na=False)
+    contexts = pd.read_parquet(folder / "contexts.parquet") if (folder / "contexts.parquet").is_file() else None
+    root = None if facts["root"] is None else folder / facts["root"]  # an absolute root stands for itself
     dataset = Dataset(
         name=name,
         classes=classes,
@@ -158,9 +158,9 @@ def _assembled(name: str, place: Path, facts: dict[str, Any]) -> Dataset:
 
 def has_features(name: str) -> bool:
     """Whether the workspace holds features of this name; the features room decides whether they still fit."""
-    place = workspace.folder("features") / name
+    folder = workspace.folder("features") / name
     try:
-        return any(not path.name.startswith(".") for path in place.iterdir())
+        return any(not path.name.startswith(".") for path in folder.iterdir())
     except OSError:
         return False
 

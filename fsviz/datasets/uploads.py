@@ -29,15 +29,15 @@ def unpack(archive: BinaryIO, max_bytes: int = MAX_BYTES) -> Path:
     Refused before a byte is written: archives that would grow beyond max_bytes, encrypted ones, and names that leave
     the folder. The folder's name follows from the content, so the same upload is unpacked once.
     """
-    place = workspace.folder("datasets", create=True) / f".upload-{_fingerprint(archive)}"
-    if place.is_dir():
-        os.utime(place)
-        return place
+    folder = workspace.folder("datasets", create=True) / f".upload-{_fingerprint(archive)}"
+    if folder.is_dir():
+        os.utime(folder)
+        return folder
     workspace.sweep("datasets")
     try:
         with zipfile.ZipFile(archive) as opened:
             members = _checked_members(opened, max_bytes)
-            with workspace.atomic_folder(place) as temporary:
+            with workspace.atomic_folder(folder) as temporary:
                 for member in members:
                     target = temporary.joinpath(*PurePosixPath(member.filename).parts)
                     target.parent.mkdir(parents=True, exist_ok=True)
@@ -50,16 +50,16 @@ def unpack(archive: BinaryIO, max_bytes: int = MAX_BYTES) -> Path:
         raise BadInput(
             f"The upload cannot be read as a zip archive ({error}). Pack the folder again as .zip."
         ) from None
-    return place
+    return folder
 
 
 @contextmanager
-def kept_if_usable(place: Path) -> Iterator[None]:
+def kept_if_usable(folder: Path) -> Iterator[None]:
     """Deletes what an archive was unpacked to when its images are refused."""
     try:
         yield
     except FsvizError:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         raise
 
 

@@ -47,7 +47,7 @@ def evaluate(
 
     chosen = methods.get(method)
     settings: dict[str, Any] = chosen.checked(parameters)
-    place = torch_device(device)
+    on = torch_device(device)
     check_tasks(features, tasks)
     table = np.asarray(features.values)
     drawn = tasks.support.size + tasks.query.size
@@ -61,7 +61,7 @@ def evaluate(
     n_tasks, n_way, n_shot = tasks.support.shape
     n_query = tasks.query.shape[2]
     if chunk is None:
-        chunk = chunk_size(n_way, n_shot, n_query, table.shape[1], chosen.pairwise, gpu=place.type != "cpu")
+        chunk = chunk_size(n_way, n_shot, n_query, table.shape[1], chosen.pairwise, gpu=on.type != "cpu")
     chunk = max(1, min(int(chunk), n_tasks))
     row_of = _row_lookup(features)
     supports, queries = _Gatherer(table, chunk * n_way * n_shot), _Gatherer(table, chunk * n_way * n_query)
@@ -87,7 +87,7 @@ def evaluate(
                 double |= _largest_of(images) > LARGE
             if chosen.scale_free is None:  # its steps carry prototypes far away from features as small as this
                 double |= _largest_of(images) < _SMALL
-            scores = _scores(predict, images, double, place, settings)
+            scores = _scores(predict, images, double, on, settings)
             cause = partial(_cause, images)
             said = predictions_from(scores, masks[0].any(2), query_mask, chosen.title, cause, first + start)
             for name, values in said.arrays().items():
@@ -297,7 +297,7 @@ def _one_per_way(support: Any, mask: np.ndarray) -> np.ndarray:
 
 
 def _scores(
-    predict: Callable[..., Any], images: tuple[Any, ...], double: np.ndarray, place: Any, settings: Mapping[str, Any]
+    predict: Callable[..., Any], images: tuple[Any, ...], double: np.ndarray, on: Any, settings: Mapping[str, Any]
 ) -> Any:
     """Scores (T, W, M) of a chunk: in float32, and for the tasks that need it or overflow there, in float64."""
     import torch
@@ -306,14 +306,14 @@ def _scores(
     if double.all():
         scores = torch.empty(support_mask.shape[:2] + query_mask.shape[1:], dtype=torch.float64)
     else:
-        scores = predict(*(tensor.to(place) for tensor in images), **settings).cpu()
+        scores = predict(*(tensor.to(on) for tensor in images), **settings).cpu()
     if double.any():
         scores = scores.double()
-        place = torch.device("cpu") if place.type == "mps" else place  # which has no float64
+        on = torch.device("cpu") if on.type == "mps" else on  # which has no float64
         # half as many tasks take the same work space
         for part in torch.from_numpy(np.flatnonzero(double)).split(max(1, len(support) // 2)):
-            exact = support[part].to(place, torch.float64), query[part].to(place, torch.float64)
-            masks = support_mask[part].to(place), query_mask[part].to(place)
+            exact = support[part].to(on, torch.float64), query[part].to(on, torch.float64)
+            masks = support_mask[part].to(on), query_mask[part].to(on)
             scores[part] = predict(exact[0], masks[0], exact[1], masks[1], **settings).cpu().double()
     return scores
 

@@ -31,26 +31,26 @@ def fetch(name: str, progress: Progress | None = None) -> Preview:
     wanted = {"flowers": "flowers102", "cifar": "cifar100"}.get(wanted, wanted)
     if wanted not in SETS:
         raise UnknownName("torchvision dataset", name, SETS)
-    place = workspace.folder("datasets", create=True) / ".torchvision"
+    folder = workspace.folder("datasets", create=True) / ".torchvision"
     if progress:
         progress(0, 1, f"downloading {wanted} with torchvision")
     download, read = SETS[wanted]
     try:
-        made = download(place)
+        made = download(folder)
     except Exception as error:  # torchvision passes on whatever the network, the disk or the archive raised
-        _drop_empty(place)
+        _drop_empty(folder)
         told = str(getattr(error, "reason", error)).split("\n")[0][:160]
         raise Missing(
             f"{wanted} could not be downloaded ({told or type(error).__name__}). Check the internet connection, or "
             "download it elsewhere and add its folder with 'python -m fsviz add NAME PATH'."
         ) from None
-    preview = read(place, made, progress)
+    preview = read(folder, made, progress)
     return _with_known_splits(preview, _ENTRY[wanted])
 
 
-def _drop_empty(place: Path) -> None:
+def _drop_empty(folder: Path) -> None:
     """Takes back the folders that a failed download left without a file in them."""
-    for path in sorted(place.rglob("*"), reverse=True):
+    for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir() and not any(path.iterdir()):
             path.rmdir()
 
@@ -72,22 +72,22 @@ def _letters(name: str) -> str:
 def _constructor(name: str, **options: Any) -> Callable[[Path], list[Any]]:
     """Makes the torchvision datasets of both halves, which downloads what is not there yet."""
 
-    def download(place: Path) -> list[Any]:
+    def download(folder: Path) -> list[Any]:
         from fsviz.features import torchvision_guard
 
         torchvision_guard.install()
         from torchvision import datasets as theirs
 
-        place.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         halves = options.get("halves", ({},))
-        return [getattr(theirs, name)(str(place), download=True, **half) for half in halves]
+        return [getattr(theirs, name)(str(folder), download=True, **half) for half in halves]
 
     return download
 
 
-def read_cifar100(place: Path, made: list[Any], progress: Progress | None = None) -> Preview:
+def read_cifar100(folder: Path, made: list[Any], progress: Progress | None = None) -> Preview:
     """CIFAR-100 comes as arrays: its 60,000 pictures are written as PNG files, once."""
-    target = place / "cifar-100-png"
+    target = folder / "cifar-100-png"
     if not target.is_dir():
         from PIL import Image
 
@@ -105,31 +105,31 @@ def read_cifar100(place: Path, made: list[Any], progress: Progress | None = None
     return _read_folder(target, progress)
 
 
-def read_omniglot(place: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
+def read_omniglot(folder: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
     """Alphabets and characters; the background half is train, the evaluation half test."""
-    preview = folders.inspect(place / "omniglot-py", first_level="split", progress=progress)
+    preview = folders.inspect(folder / "omniglot-py", first_level="split", progress=progress)
     halves = {"images_background": "train", "images_evaluation": "test"}
     return replace(preview, images=preview.images.assign(split=preview.images["split"].replace(halves)))
 
 
-def read_flowers102(place: Path, made: list[Any], progress: Progress | None = None) -> Preview:
+def read_flowers102(folder: Path, made: list[Any], progress: Progress | None = None) -> Preview:
     """One file of labels counts the flowers from 1; the names come with torchvision."""
     from scipy.io import loadmat
 
-    root = place / "flowers-102"
+    root = folder / "flowers-102"
     labels = loadmat(root / "imagelabels.mat", squeeze_me=True)["labels"]
     titles = list(made[0].classes)
     rows = [{"path": f"jpg/image_{i + 1:05d}.jpg", "class_name": titles[k - 1]} for i, k in enumerate(labels)]
     return checked("torchvision download", root, raw_table(rows), progress=progress)
 
 
-def read_dtd(place: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
-    return _read_folder(place / "dtd" / "dtd" / "images", progress)
+def read_dtd(folder: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
+    return _read_folder(folder / "dtd" / "dtd" / "images", progress)
 
 
-def read_aircraft(place: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
+def read_aircraft(folder: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
     """Two lists of "1234567 variant name" lines."""
-    root = place / "fgvc-aircraft-2013b" / "data"
+    root = folder / "fgvc-aircraft-2013b" / "data"
     rows = []
     for part in ("trainval", "test"):
         for line in (root / f"images_variant_{part}.txt").read_text(encoding="utf-8").splitlines():
@@ -139,12 +139,12 @@ def read_aircraft(place: Path, made: list[Any] | None = None, progress: Progress
     return checked("torchvision download", root, raw_table(rows), progress=progress)
 
 
-def read_gtsrb(place: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
+def read_gtsrb(folder: Path, made: list[Any] | None = None, progress: Progress | None = None) -> Preview:
     """Folders are numbered 00000 to 00042; the catalog knows what the signs mean. All classes are for testing.
 
     Each sign was filmed while driving past: the frames of a track are a group.
     """
-    preview = _read_folder(place / "gtsrb" / "GTSRB" / "Training", progress)
+    preview = _read_folder(folder / "gtsrb" / "GTSRB" / "Training", progress)
     known = pd.Series(catalog.load_entry("traffic_sign").classes["class_name"])
     by_number = {int(text.split(".")[0]): text for text in known if text.split(".")[0].isdecimal()}
     titles = {c: by_number.get(int(c), c) for c in preview.images["class_name"].unique() if c.isdecimal()}
