@@ -157,7 +157,8 @@ def settle(tab) -> None:
             return app && app.getAttribute('data-test-script-state') !== 'running'
                 && app.getAttribute('data-test-script-state') !== 'initial'
                 && !document.querySelector('[data-testid="stSkeleton"]');
-        }"""
+        }""",
+        polling=100,  # asking at every frame would draw every frame
     )
     tab.wait_for_timeout(150)
 

@@ -16,17 +16,16 @@ def heading(tab) -> str:
     return tab.locator("h1").first.inner_text()
 
 
-@pytest.mark.parametrize("dataset", ["demo", "df20", "dtd"])
 @pytest.mark.parametrize("path", PAGES)
-def test_a_cold_deep_link_opens(page, app: str, path: str, dataset: str) -> None:
-    page.goto(f"{app}{path}?dataset={dataset}")
+def test_a_cold_deep_link_opens(page, app: str, path: str) -> None:
+    page.goto(f"{app}{path}?dataset=demo")
     settle(page)
     assert heading(page).endswith("?")
     assert page.locator('[data-testid="stException"]').count() == 0
     assert len(page.locator('[data-testid="stMainBlockContainer"]').inner_text()) > 200
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", ["/", "/Tasks", "/Hard_tasks"])
 def test_nonsense_in_the_link_is_one_sentence_and_the_page_stays_up(page, app: str, path: str) -> None:
     page.goto(f"{app}{path}?dataset=tierd_imagenet&n_way=many&%3Cb%3E=1")
     settle(page)

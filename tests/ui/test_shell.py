@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from fsviz.ui.parts import shell
 from tests.ui.test_gallery_pages import run
@@ -25,3 +26,21 @@ def test_files_are_numbered_in_the_order_of_the_sidebar() -> None:
 def test_settings_in_errors_have_the_titles_of_the_page() -> None:
     told = shell.in_titles("Class n_ways has 3 images. Lower n_shot, max_way or n_query.")
     assert told == "Class n_ways has 3 images. Lower “Support images”, “Most classes” or “Query images”."
+
+
+@pytest.mark.parametrize("dataset", ["df20", "dtd", "tierd_imagenet"])
+@pytest.mark.parametrize("file", [page.file for page in shell.PAGES], ids=lambda file: Path(file).stem)
+def test_a_page_opens_on_class_tables_and_stays_up_on_nonsense(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, dataset: str
+) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    app = AppTest.from_file(str(shell.ROOT / "app.py"), default_timeout=120)
+    if file != "app.py":
+        app.switch_page(file)
+    app.query_params["dataset"] = dataset
+    app.query_params["n_way"] = "many" if dataset == "tierd_imagenet" else "5"
+    app.run()
+    assert not app.exception and app.title[0].value.endswith("?")
+    if dataset == "tierd_imagenet":
+        said = "\n".join(element.value for kind in (app.error, app.warning, app.info) for element in kind)
+        assert "There is no dataset named" in said and "tiered" in said
