@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from playwright.sync_api import expect
+
 from tests.browser.conftest import settle
 
 
@@ -12,8 +14,7 @@ def test_a_click_on_a_cell_shows_its_images_and_is_in_the_link(page, app: str) -
     cells = page.locator(".js-plotly-plot .scatterlayer .point")
     cells.nth(8).click(force=True)  # the contexts by size: the ninth is night
     page.wait_for_selector("h3:has-text('owl · night')")
-    page.wait_for_selector(".tile img")
-    assert page.locator(".tile img").count() == 17
+    expect(page.locator(".tile img")).to_have_count(17)
     page.wait_for_function("() => location.search.includes('concept=owl') && location.search.includes('context=night')")
 
 

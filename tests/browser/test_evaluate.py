@@ -90,8 +90,10 @@ def test_live_progress_cancel_and_a_second_session(page, browser, app: str, work
 def test_too_many_shots_are_named_and_the_largest_that_fits_is_offered(page, app: str) -> None:
     page.goto(f"{app}/Evaluate?dataset=digits&n_shot=190&n_query=10&methods=ProtoNet")
     settle(page)
-    expect(page.get_by_text(re.compile(r"has 174 images .* fewer than n_shot \+ n_query = 200"))).to_be_visible()
-    page.get_by_role("button", name=re.compile("Use what fits")).click()
+    expect(
+        page.get_by_text(re.compile("has 174 images .* fewer than “Support images” . “Query images” = 200"))
+    ).to_be_visible()
+    page.get_by_role("button", name="Use what fits: “Support images” 164").click()
     expect(page.get_by_text("First look: 200 tasks")).to_be_visible()
 
 

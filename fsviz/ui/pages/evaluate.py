@@ -454,7 +454,7 @@ def _offer_feasible(dataset: Dataset, spec: Mapping[str, Any]) -> None:
     fits = evaluate.feasible_sampler(dataset, spec["backbones"][0], spec["sampler"]["split"], **asked)
     changes = {name: fits[name] for name, value in asked.items() if fits[name] != value}
     if changes:
-        words = plain(", ".join(f"{name} {value}" for name, value in changes.items()))
+        words = plain(shell.in_titles(", ".join(f"{name} {value}" for name, value in changes.items())))
         st.button(f"Use what fits: {words}", on_click=st.session_state.update, args=(changes,), type="primary")
 
 
