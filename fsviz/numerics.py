@@ -22,6 +22,17 @@ def mean_and_ci95(values: np.ndarray, axis: int = -1) -> tuple[np.ndarray, np.nd
     return mean, half
 
 
+def finite(value: float | np.ndarray | None) -> float | None:
+    """The number, None where there is none: what a record or a page has instead of NaN."""
+    return float(value) if value is not None and np.isfinite(value) else None
+
+
+def told_mean(values: np.ndarray) -> dict[str, float | None]:
+    """mean and ci95 (see `mean_and_ci95`) as a record keeps them."""
+    mean, half = mean_and_ci95(values)
+    return {"mean": float(mean), "ci95": finite(half)}
+
+
 def clustered_mean(values: np.ndarray, clusters: np.ndarray) -> tuple[float, float, float]:
     """Mean, half-width of its 95% interval and two-sided p against zero, where values of one cluster hang together.
 

@@ -114,6 +114,11 @@ class Dataset:
             )
         return np.repeat(np.arange(self.n_classes), self.classes["n_images"].to_numpy(dtype=np.int64))
 
+    def image_contexts(self) -> np.ndarray:
+        """Context of every image_id (N,), "" where it has none; only where there is an image table with contexts."""
+        assert self.images is not None
+        return self.images["context"].fillna("").astype(str).to_numpy()
+
     def image_groups(self) -> np.ndarray | None:
         """Group of every image_id (N,), counted from 0; an image with no other is a group of its own.
 
@@ -149,6 +154,12 @@ class Features:
     def remake(self) -> str:
         """How to make them again, in words."""
         return remake_features(self.dataset, self.backbone, self.key)
+
+    def image_class_ids(self, n: int) -> np.ndarray:
+        """Class of the image_ids below n (n,), PAD where an image has no features."""
+        found = np.full(n, PAD, dtype=np.int64)
+        found[self.image_ids] = self.class_ids
+        return found
 
     def rows_of(self, image_ids: np.ndarray) -> np.ndarray:
         """Row of every image_id, PAD where an id is PAD or has no features; any shape."""

@@ -9,12 +9,13 @@ disk is full, shows all it holds.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,6 +227,17 @@ def _settle_all(folder: str) -> None:
         return
     for path in (*reversed(inside), folder):
         _settle(path)
+
+
+def plain_json(value: Any) -> Any:
+    """A value as JSON can say it: numpy's numbers and arrays as numbers and lists, what is not finite as null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_json(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(inner) for inner in value]
+    if hasattr(value, "tolist"):
+        return plain_json(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_json(path: Path, value: Any) -> None:

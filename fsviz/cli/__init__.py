@@ -11,13 +11,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import math
 import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from fsviz.errors import FsvizError
+from fsviz.workspace import plain_json
 
 GROUPS = (
     *("app", "datasets", "own_images", "features", "tasks", "evaluation"),
@@ -42,6 +42,16 @@ def add_command(
 def progress(message: str, end: str = "\n") -> None:
     """One line of progress on standard error."""
     print(message, end=end, file=sys.stderr, flush=True)
+
+
+def tell(done: int, total: int, message: str) -> None:
+    """How far a run is, a line each time."""
+    progress(f"{message} ({done:,} of {total:,})")
+
+
+def names(text: str | None) -> list[str]:
+    """The names of an option that takes several, with commas between."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
 def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
@@ -90,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = build_parser().parse_args(argv)
         result = args.run(args)
-        return _print(json.dumps(_finite(result), default=_plain, allow_nan=False) if args.json else args.show(result))
+        return _print(json.dumps(plain_json(result), default=str, allow_nan=False) if args.json else args.show(result))
     except FsvizError as error:
         print(f"fsviz: {error}", file=sys.stderr)
         return 2
@@ -110,21 +120,3 @@ def _print(text: str) -> int:
             return 0
         print(f"fsviz: the result could not be written ({error.strerror or error}).", file=sys.stderr)
         return 2
-
-
-def _finite(value: Any) -> Any:
-    """Numbers that JSON cannot say (infinite, not a number) become null."""
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    if hasattr(value, "tolist"):
-        return _finite(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _plain(value: Any) -> Any:
-    """Numpy scalars, arrays and paths as plain JSON values."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, drawing, progress, table
+from fsviz.cli import add_command, drawing, table, tell
 from fsviz.settings import add_flags, given
 from fsviz.studies import context_shift as shift
 
@@ -26,16 +26,19 @@ def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
     if args.question not in (None, "table"):
         asked = given(args, {**shift.TASKS, **shift.OWN}.values())
         spec = {"study": "contexts", "dataset": args.dataset, **asked}
-        run = jobs.run_here(spec, lambda done, total, message: progress(f"{message} ({done} of {total})"))
+        run = jobs.run_here(spec, tell)
         return jobs.results(run.id) | {"run": run.id}
     return study.summary(datasets.load(args.dataset), args.split or "")
 
 
 def _show_shift(result: dict[str, Any]) -> str:
+    def said(one: dict[str, Any]) -> str:
+        return f"{one['mean']:.1f}" + (f" ± {one['ci95']:.1f}" if one["ci95"] is not None else "")
+
     rows = []
     for row in result["rows"]:
-        told = {name: f"{one['mean']:.1f} ± {one['ci95'] or 0:.1f}" for name, one in row["accuracy"].items()}
-        lost = {f"{name} loses": f"{one['mean']:.1f} ± {one['ci95'] or 0:.1f}" for name, one in row["loss"].items()}
+        told = {name: said(one) for name, one in row["accuracy"].items()}
+        lost = {f"{name} loses": said(one) for name, one in row["loss"].items()}
         rows.append({"method": row["title"], "family": row["family"], result["question"]: row["value"], **told, **lost})
     columns = [c for c in rows[0] if rows[0][c] != ""]
     return "\n".join(

@@ -7,10 +7,12 @@ import sys
 import time
 from typing import Any
 
-from fsviz.cli import add_command, drawing, progress, table
+from fsviz.cli import add_command, drawing, names, progress, table
 from fsviz.errors import BadInput, UnknownName
 from fsviz.studies import draw
 from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS
+
+_METHODS = "methods, each with a preset where wished (tim:easyfsl, or :paper), or 'all'"
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -25,7 +27,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         metavar="B[,B]",
         help="backbones with features; all of them when left out",
     )
-    parser.add_argument("--methods", "--method", default="protonet", metavar="M[,M]", help="methods, or 'all'")
+    parser.add_argument("--methods", "--method", default="protonet", metavar="M[,M]", help=_METHODS)
     parser.add_argument(
         "--set",
         action="append",
@@ -82,17 +84,11 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _spec(args: argparse.Namespace) -> dict[str, Any]:
-    from fsviz import datasets
+    from fsviz import datasets, features
     from fsviz.studies import evaluate
 
     dataset = datasets.load(args.dataset)
-    backbones = _names(args.backbone)
-    if not backbones:
-        from fsviz import features
-
-        backbones = features.available(dataset)
-        if not backbones:
-            features.load(dataset, "efficientnet_lite0")  # says how to make them
+    backbones = names(args.backbone) or features.required(dataset)
     spec = {
         "study": "evaluate",
         "dataset": dataset.name,
@@ -118,20 +114,16 @@ def _spec(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _shots(text: str) -> list[int]:
-    if not all(part.isdigit() for part in _names(text)):
+    if not all(part.isdigit() for part in names(text)):
         raise BadInput(f"--side-by-side takes numbers of support images such as 1,5. Got {text!r}.")
-    return [int(part) for part in _names(text)]
-
-
-def _names(text: str | None) -> list[str]:
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
+    return [int(part) for part in names(text)]
 
 
 def _methods(text: str, settings: list[str]) -> list[dict[str, Any]]:
     """The methods of --methods (NAME or NAME:PRESET), with what --set changes of them."""
     from fsviz.methods import METHODS, get
 
-    asked = list(METHODS) if text.strip() == "all" else _names(text)
+    asked = list(METHODS) if text.strip() == "all" else names(text)
     chosen = [(get(name), preset) for name, _, preset in (one.partition(":") for one in asked)]
     changed: dict[str, dict[str, Any]] = {method.name: {} for method, _ in chosen}
     for setting in settings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, drawing, progress, table
+from fsviz.cli import add_command, drawing, table, tell
 from fsviz.settings import add_flags, given
 from fsviz.studies import draw
 from fsviz.studies import prediction as study
@@ -33,7 +33,7 @@ def run_predict(args: argparse.Namespace) -> dict[str, Any]:
         **tasks,
         **given(args, study.OWN_SETTINGS.values()),
     }
-    run = jobs.run_here(spec, lambda done, total, message: progress(f"{message} ({done} of {total})"))
+    run = jobs.run_here(spec, tell)
     return jobs.results(run.id) | {"run": run.id}
 
 

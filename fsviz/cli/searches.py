@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, drawing, progress, table
+from fsviz.cli import add_command, drawing, names, table, tell
 from fsviz.cli.support_sets import asked
 from fsviz.settings import Setting, add_flags, given
 from fsviz.studies import searches, shifts, support_sets
@@ -55,15 +55,11 @@ def _spec(args: argparse.Namespace) -> dict[str, Any]:
     return {"dataset": args.dataset, "backbone": args.backbone, **args.own_defaults, **asked(args, args.settings)}
 
 
-def _tell(done: int, total: int, message: str) -> None:
-    progress(f"{message} ({done:,} of {total:,})")
-
-
 def run_searches(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs
 
-    names = [name.strip() for name in (args.searches or "").split(",") if name.strip()]
-    run = jobs.run_here({"study": "searches", **_spec(args), "searches": names}, _tell)
+    spec = {"study": "searches", **_spec(args), "searches": names(args.searches)}
+    run = jobs.run_here(spec, tell)
     found = jobs.results(run.id)
     return found | {"words": searches.compared_in_words(found["rows"]), "run": run.id}
 
@@ -94,7 +90,7 @@ def run_filtered(args: argparse.Namespace) -> dict[str, Any]:
 
 def _tell_now_and_then(done: int, total: int, message: str) -> None:
     if done % 1000 == 0 or done == total:
-        _tell(done, total, message)
+        tell(done, total, message)
 
 
 def show_filtered(result: dict[str, Any]) -> str:
@@ -106,7 +102,7 @@ def show_filtered(result: dict[str, Any]) -> str:
 def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
 
-    found = shifts.restricted_sets({**_spec(args), "attribute": args.attribute, "values": args.value}, _tell)
+    found = shifts.restricted_sets({**_spec(args), "attribute": args.attribute, "values": args.value}, tell)
     numbers = support_sets.summary(found)
     dataset = datasets.load(args.dataset)
     shared = shifts.shared_values(found, dataset, args.attribute, args.value)
@@ -130,7 +126,7 @@ def show_restricted(result: dict[str, Any]) -> str:
 
 
 def run_steps(args: argparse.Namespace) -> dict[str, Any]:
-    found = searches.by_number_of_steps(_spec(args), progress=_tell)
+    found = searches.by_number_of_steps(_spec(args), progress=tell)
     return {"steps": found.to_dict("records"), "words": searches.steps_in_words(found)}
 
 

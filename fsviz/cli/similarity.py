@@ -34,7 +34,8 @@ def show_similarity(result: dict[str, Any]) -> str:
     def told(one: dict[str, Any] | None, times: float = 1.0, unit: str = "") -> str:
         if one is None:
             return "not asked by this prompt"
-        return f"{times * one['mean']:.3g} ± {times * (one['ci95'] or 0):.2g}{unit}"
+        half = f" ± {times * one['ci95']:.2g}" if one["ci95"] is not None else ""
+        return f"{times * one['mean']:.3g}{half}{unit}"
 
     return "\n".join(
         [

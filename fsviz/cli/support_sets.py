@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
-from fsviz.cli import add_command, drawing, progress, table
+from fsviz.cli import add_command, drawing, names, table, tell
 from fsviz.settings import Setting, Value, add_flags, given
 from fsviz.studies import draw
 from fsviz.studies import support_sets as study
@@ -61,7 +61,7 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
         "backbone": args.backbone,
         **asked(args, study.SEARCH_SETTINGS.values()),
     }
-    run = jobs.run_here(spec, _tell)
+    run = jobs.run_here(spec, tell)
     found = jobs.results(run.id)
     names = ["accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95"]
     names += ["spearman_loss_accuracy", "spearman_ci95", "spearman_over"]
@@ -82,20 +82,13 @@ def show_hard(result: dict[str, Any]) -> str:
 
 def run_stress(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, features, jobs
-    from fsviz.errors import Missing
 
-    dataset = datasets.load(args.dataset)
-    backbones = _list(args.backbones) or features.available(dataset)
-    if not backbones:
-        raise Missing(
-            f"{dataset.title} has no features yet. Make some with "
-            f"'python -m fsviz extract {dataset.name} --backbone efficientnet_lite0'."
-        )
-    adaptations = _list(args.adaptations) + (["full_finetuning"] if args.full_finetuning else [])
+    backbones = names(args.backbones) or features.required(datasets.load(args.dataset))
+    adaptations = names(args.adaptations) + (["full_finetuning"] if args.full_finetuning else [])
     spec = {
         "study": "stress",
         "dataset": args.dataset,
-        "sources": _list(args.sources) or backbones[:1],
+        "sources": names(args.sources) or backbones[:1],
         "backbones": backbones,
         "adaptations": adaptations,
         "finetuning": {
@@ -105,7 +98,7 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
         },
         **asked(args, STRESS_SETTINGS),
     }
-    run = jobs.run_here(spec, _tell)
+    run = jobs.run_here(spec, tell)
     return jobs.results(run.id) | {"run": run.id}
 
 
@@ -125,11 +118,3 @@ def show_stress(result: dict[str, Any]) -> str:
                 + "."
             )
     return "\n".join(lines)
-
-
-def _list(text: str | None) -> list[str]:
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
-def _tell(done: int, total: int, message: str) -> None:
-    progress(f"{message} ({done} of {total})")

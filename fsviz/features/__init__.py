@@ -2,6 +2,7 @@
 
 load(dataset, backbone)      features of a dataset's images
 available(dataset)           backbones that have features of it
+required(dataset)            the same, refused where there are none
 list_features()              all that is stored
 fingerprint(dataset)         changes when its images do
 extract(dataset, backbone)   images to features
@@ -12,9 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fsviz.features.store import available, fingerprint, list_features, load
+from fsviz.features.store import available, fingerprint, list_features, load, required
 
-__all__ = ["available", "extract", "fingerprint", "import_features", "list_features", "load"]
+__all__ = ["available", "extract", "fingerprint", "import_features", "list_features", "load", "required"]
 
 
 def extract(*args: Any, **options: Any) -> Any:

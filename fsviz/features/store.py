@@ -99,6 +99,15 @@ def available(dataset: Dataset) -> list[str]:
     return list(dict.fromkeys(labels))
 
 
+def required(dataset: Dataset) -> list[str]:
+    """`available`, where there are any; else refused with what makes some."""
+    known = available(dataset)
+    if not known:
+        stored = [entry["label"] for entry in _entries(dataset.name)]  # made before the images changed
+        load(dataset, stored[-1] if stored else "efficientnet_lite0")
+    return known
+
+
 def is_readable(dataset: Dataset, backbone: str) -> bool:
     """Whether `load` would give features that are all numbers: others may be made again under the same name."""
     try:

@@ -24,7 +24,7 @@ import numpy as np
 from fsviz.errors import BadInput, Cancelled, FsvizError, UnknownName, WorkspaceError
 from fsviz.jobs import store
 from fsviz.records import Progress
-from fsviz.workspace import require_space, write_json
+from fsviz.workspace import plain_json, require_space, write_json
 
 # A chunk runner yields (index, arrays) for the indices it is given, in any order: this process, a pool, a cluster.
 ChunkRunner = Callable[[dict[str, Any], list[int]], Iterable[tuple[int, Mapping[str, np.ndarray]]]]
@@ -105,8 +105,8 @@ def execute(
                     store.change(path, **waits, seconds=clock.seconds())
                     return
             teller.tell(done, force=True)
-            results = _plain(getattr(study, "finish", study.summarise)(spec, store.Chunks(path, range(run.n_chunks))))
-            write_json(path / "results.json", results)
+            results = getattr(study, "finish", study.summarise)(spec, store.Chunks(path, range(run.n_chunks)))
+            write_json(path / "results.json", plain_json(results))
         ended = {"message": "finished", "ended": time.time(), "seconds": clock.seconds(), "summary": None}
         store.change(path, state=store.FINISHED, **ended)
         if getattr(study, "TRANSIENT", False):  # all that is worth keeping is what `finish` saved
@@ -182,26 +182,13 @@ class _Teller:
         message = message or f"{len(done)} of {self.n_chunks} chunks"
         values: dict[str, Any] = {"seconds": self.clock.seconds(), "message": message}
         if done and len(done) < self.n_chunks and now >= self.next_summary:
-            values["summary"] = _plain(self.study.summarise(self.spec, store.Chunks(self.path, sorted(done))))
+            values["summary"] = plain_json(self.study.summarise(self.spec, store.Chunks(self.path, sorted(done))))
             spent = time.monotonic() - now
             self.next_summary = time.monotonic() + max(_SUMMARISE_EVERY, 10 * spent)
         store.change(self.path, **values)
         if self.progress:
             self.progress(len(done), self.n_chunks, message)
         self.next_tell = time.monotonic() + _TELL_EVERY
-
-
-def _plain(value: Any) -> Any:
-    """A summary as plain JSON values: numpy numbers and arrays become numbers and lists, NaN becomes null."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
 
 
 @contextmanager

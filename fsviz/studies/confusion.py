@@ -14,7 +14,6 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,12 +25,11 @@ from fsviz.difficulty import class_confusion
 from fsviz.difficulty.class_confusion import PairCommunities
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.evaluation.intervals import Correlation, Estimate
-from fsviz.records import PAD, ClassGraph, Dataset, Features, Progress, Tasks
+from fsviz.records import ClassGraph, Dataset, Features, Progress, Tasks
 from fsviz.settings import Setting, words
-from fsviz.studies import draw
+from fsviz.studies import chunked, draw
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.taxonomy import DISTANCES
-from fsviz.workspace import home
 
 VERSION = 1
 N_SHOT, N_QUERY, N_TASKS = 5, 10, 20  # of the two-way tasks that show the errors on a pair
@@ -228,13 +226,10 @@ def _places(class_ids: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 def _features(dataset: Dataset, backbone: str) -> Features:
-    known = [backbone] if backbone else features.available(dataset)
-    if not known:
-        raise Missing(
-            f"{dataset.title} has no features, which confusion is measured from. Extract them with 'python -m fsviz "
-            f"extract {dataset.name} --backbone efficientnet_lite0', or compare classes by meaning (jiang_conrath)."
-        )
-    return features.load(dataset, known[0])
+    try:
+        return features.load(dataset, backbone or features.required(dataset)[0])
+    except Missing as error:
+        raise Missing(f"{error} Or compare classes by meaning (jiang_conrath).") from error
 
 
 def _names(dataset: Dataset) -> dict[int, str]:
@@ -272,8 +267,7 @@ def _closeness(dataset: Dataset, class_ids: np.ndarray, distance: str, backbone:
 
 def _pair_errors(table: Features, pairs: np.ndarray, seed: int, progress: Progress | None = None) -> np.ndarray:
     """Share of wrong answers (P,) of ProtoNet on tasks of every pair; fewer shots where classes are small."""
-    of_image = np.full(int(table.image_ids.max()) + 1, PAD)
-    of_image[table.image_ids] = table.class_ids
+    of_image = table.image_class_ids(int(table.image_ids.max()) + 1)
     smallest = int(np.bincount(table.class_ids, minlength=pairs.max() + 1)[np.unique(pairs)].min())
     if smallest < 2:
         raise BadInput("Errors on a pair need two images per class at least. Choose a split with larger classes.")
@@ -368,7 +362,7 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     """The confusion of one range of pairs."""
     start = index * spec["chunk_pairs"]
     pairs = _pairs(spec)[start : start + spec["chunk_pairs"]]
-    table = _features_at(spec["dataset"], spec["backbone"], f"{home()} {datasets.stamp(spec['dataset'])}")
+    table = chunked.features_of(spec["dataset"], spec["backbone"])
     how = {name: spec[name] for name in class_confusion.SETTINGS}
     return {"start": np.array(start), "bits": class_confusion.class_confusion(table, pairs, **how)}
 
@@ -395,12 +389,6 @@ def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]])
 
 def _pairs(spec: Mapping[str, Any]) -> np.ndarray:
     return pairs_of(np.array(spec["rows"]), np.array(spec["columns"]))
-
-
-@lru_cache(maxsize=2)
-def _features_at(dataset: str, backbone: str, stamp: str) -> Features:
-    """The features, read once for all chunks of a run while the workspace does not change."""
-    return features.load(datasets.load(dataset), backbone)
 
 
 def command(spec: Mapping[str, Any]) -> str:

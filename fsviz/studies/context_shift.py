@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fsviz import datasets, features
-from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz import datasets, evaluation, features
+from fsviz.errors import BadInput, UnknownName
 from fsviz.methods import METHODS
-from fsviz.numerics import clustered_mean, mean_and_ci95
+from fsviz.numerics import clustered_mean, told_mean
 from fsviz.records import Dataset, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import matched
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, words
-from fsviz.studies import draw, evaluate, frozen
+from fsviz.studies import contexts, draw, evaluate, frozen
 
 VERSION = 1
 QUESTION = Setting(
@@ -77,12 +77,7 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     for name in spec:
         if name not in known:
             raise UnknownName("setting of the study of contexts", name, sorted(known - {"folder", "version", "values"}))
-    dataset = datasets.load(str(spec.get("dataset", "")))
-    if dataset.contexts is None or dataset.images is None:
-        raise Missing(
-            f"{dataset.title} has no images with contexts here, so no task can change them. Add its images with a CSV "
-            "that has a column 'context', or as folders concept/context/image."
-        )
+    dataset = contexts.load_with_images(spec)
     values = {name: s.check(spec.get(name, s.default)) for name, s in {**TASKS, **OWN}.items()}
     chosen = list(dict.fromkeys(name for name in str(values["methods"]).split(",") if name))
     for name in chosen:
@@ -95,6 +90,11 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     dataset.split_class_ids(values["split"])
     kept = {name: spec[name] for name in ("folder", "values") if name in spec}
     return {"dataset": dataset.name, **values, **kept}
+
+
+def methods_of(spec: Mapping[str, Any]) -> list[str]:
+    """The names of a checked spec's methods."""
+    return str(spec["methods"]).split(",")
 
 
 def supports(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -171,7 +171,7 @@ def draw_cell(cell: Cell) -> dict[str, Testbed]:
 def answer(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
     """The same summary as a run gives, computed here and now."""
     settled = {**checked_spec(spec), "values": values_of(checked_spec(spec))}
-    chosen, found = str(settled["methods"]).split(","), []
+    chosen, found = methods_of(settled), []
     every = cells(settled)
     for which, cell in enumerate(every):
         beds = draw_cell(cell)
@@ -188,9 +188,7 @@ def guess_seconds(spec: Mapping[str, Any]) -> float:
     dataset = datasets.load(spec["dataset"])
     blank = np.zeros((spec["n_tasks"], spec["n_way"], 1), dtype=np.int64)
     tasks = Tasks(blank[:, :, 0], blank.repeat(spec["n_shot"], 2), blank.repeat(spec["n_query"], 2))
-    once = sum(
-        evaluate.guess_seconds(dataset, spec["backbone"], name, {}, tasks) for name in str(spec["methods"]).split(",")
-    )
+    once = sum(evaluate.guess_seconds(dataset, spec["backbone"], name, {}, tasks) for name in methods_of(spec))
     return once * len(supports(spec)) * len(cells(spec))
 
 
@@ -201,7 +199,7 @@ def _accuracies(spec: Mapping[str, Any], method: str, tasks: Mapping[str, Tasks]
 
 
 def accuracy(said: Predictions) -> np.ndarray:
-    return said.task_mean(said.rank == 0)
+    return evaluation.task_accuracy(said)
 
 
 def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -214,31 +212,30 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def plan(spec: Mapping[str, Any]) -> int:
-    return len(spec["values"]) * len(str(spec["methods"]).split(",")) * math.ceil(spec["n_tasks"] / _CHUNK)
+    return len(spec["values"]) * len(methods_of(spec)) * math.ceil(spec["n_tasks"] / _CHUNK)
 
 
-def place(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+def chunk_at(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
     """Cell, method and first task of a chunk: blocks of tasks come last, so that all methods begin early."""
-    n_methods, n_cells = len(str(spec["methods"]).split(",")), len(spec["values"])
+    n_methods, n_cells = len(methods_of(spec)), len(spec["values"])
     block, rest = divmod(index, n_cells * n_methods)
     return *divmod(rest, n_methods), block * _CHUNK
 
 
 def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
-    which, m, start = place(spec, index)
+    which, m, start = chunk_at(spec, index)
     cell = cells(spec)[which]
     tasks = {
         name: frozen.tasks(spec["folder"], f"cell{which}_{name}", start, min(start + _CHUNK, spec["n_tasks"]))
         for name in supports(spec)
     }
-    method = str(spec["methods"]).split(",")[m]
-    return {"cell": np.array(which), "method": np.array(m), **_accuracies(cell.spec, method, tasks)}
+    return {"cell": np.array(which), "method": np.array(m), **_accuracies(cell.spec, methods_of(spec)[m], tasks)}
 
 
 def describe(spec: Mapping[str, Any], index: int) -> str:
-    which, m, start = place(spec, index)
+    which, m, start = chunk_at(spec, index)
     value = spec["values"][which]
-    title = METHODS[str(spec["methods"]).split(",")[m]].title
+    title = METHODS[methods_of(spec)[m]].title
     of = f", {spec['question']} {value}" if value != "" else ""
     return f"{title}{of}: from task {start:,}"
 
@@ -249,7 +246,7 @@ def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]
 
 def _summary(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """One row per cell and method: accuracy with every support, and what it loses against the first one, in percent."""
-    chosen, names, rows = str(spec["methods"]).split(","), list(supports(spec)), []
+    chosen, names, rows = methods_of(spec), list(supports(spec)), []
     for which, value in enumerate(spec["values"]):
         for m, method in enumerate(chosen):
             parts = [c for c in chunks if int(c["cell"]) == which and int(c["method"]) == m]
@@ -260,18 +257,13 @@ def _summary(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]
             row |= {"family": FAMILIES.get(method, "Other"), "in_paper": method in IN_PAPER}
             row |= {"n_tasks": len(found[names[0]]), "accuracy": {}, "loss": {}}
             for name in names:
-                row["accuracy"][name] = _mean(found[name])
+                row["accuracy"][name] = told_mean(found[name])
                 if name != names[0]:
-                    row["loss"][name] = _mean(found[names[0]] - found[name])
+                    row["loss"][name] = told_mean(found[names[0]] - found[name])
             rows.append(row)
     base = {name: spec[name] for name in ("dataset", "split", "backbone", "question", "n_way", "n_shot", "n_query")}
     dataset = datasets.load(spec["dataset"])
     return base | {"chance": 100 / spec["n_way"], "rows": rows, "left_out": list(left_out(dataset, spec).values())}
-
-
-def _mean(values: np.ndarray) -> dict[str, float | None]:
-    mean, half = mean_and_ci95(values)
-    return {"mean": float(mean), "ci95": float(half) if np.isfinite(half) else None}
 
 
 def command(spec: Mapping[str, Any]) -> str:
@@ -317,13 +309,12 @@ def answers(spec: Mapping[str, Any], method: str, shift: float) -> Answers:
 def losses(dataset: Dataset, found: Answers, by: str) -> pd.DataFrame:
     """Loss in points by class ("class") or by context of the query ("context"): name, loss, ci95, n_queries, and how
     many images were asked. Largest first; 95% intervals over images; rows of a single image are left out."""
-    assert dataset.images is not None
     query = found.first.query
     if by == "class":
         kind = np.broadcast_to(found.first.class_ids[:, :, None], query.shape)
         names = dict(enumerate(dataset.distinct_names(np.arange(dataset.n_classes))))
     else:
-        codes, known = pd.factorize(dataset.images["context"].fillna("").astype(str))
+        codes, known = pd.factorize(dataset.image_contexts())
         kind, names = codes[query], dict(enumerate(known))
     rows = []
     for which in np.unique(kind):

@@ -9,13 +9,14 @@ association is ours, and needs counts alone. A concept is a class.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from fsviz import datasets
 from fsviz.errors import FsvizError, Missing
-from fsviz.numerics import cramers_v, cramers_v_by_chance, pointwise_information
+from fsviz.numerics import cramers_v, cramers_v_by_chance, finite, pointwise_information
 from fsviz.records import ContextTable, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import draw
@@ -38,6 +39,17 @@ CELL = Setting(
     "counts",
     choices={"counts": "Images", "information": "Against chance"},
 )
+
+
+def load_with_images(spec: Mapping[str, Any]) -> Dataset:
+    """The dataset of a spec; refused where it has no images whose contexts are known."""
+    dataset = datasets.load(str(spec.get("dataset", "")))
+    if dataset.contexts is None or dataset.images is None:
+        raise Missing(
+            f"{dataset.title} has no images with contexts here. Add its images with a CSV that has a column 'context', "
+            "or as folders concept/context/image."
+        )
+    return dataset
 
 
 def context_table(dataset: Dataset, split: str = "") -> ContextTable:
@@ -70,7 +82,7 @@ def association(table: ContextTable) -> dict[str, float | None]:
     """Cramer's V of the table with its 95% interval over images, and what chance alone stays below."""
     value, low, high = cramers_v(table.counts)
     found = {"v": value, "low": low, "high": high, "chance": cramers_v_by_chance(table.counts)}
-    return {name: number if np.isfinite(number) else None for name, number in found.items()}
+    return {name: finite(number) for name, number in found.items()}
 
 
 def information(table: ContextTable) -> np.ndarray:

@@ -243,7 +243,7 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
         dataset.split_class_ids(recipe.split),
         distances,
         _image_class_ids(dataset, usable) if "images" in sampler.needs else None,
-        images["context"].fillna("").astype(str).to_numpy() if "contexts" in sampler.needs else None,
+        dataset.image_contexts() if "contexts" in sampler.needs else None,
         {name: images[name].to_numpy() for name in dataset.attributes} if "attributes" in sampler.needs else {},
         _groups(dataset, recipe),
         dataset.classes["class_name"].tolist(),
@@ -297,13 +297,7 @@ def default_backbone(dataset: Dataset) -> str:
     """The first backbone that has features of a dataset."""
     from fsviz import features
 
-    known = features.available(dataset)
-    if not known:
-        raise Missing(
-            f"{dataset.title} has no features, so classes cannot be compared by how they look. Extract them with "
-            f"'python -m fsviz extract {dataset.name} --backbone efficientnet_lite0', or pick another distance."
-        )
-    return known[0]
+    return features.required(dataset)[0]
 
 
 def possible_distances(dataset: Dataset) -> list[str]:

@@ -33,7 +33,7 @@ from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.sampling.draw import most_beside
 from fsviz.settings import N_SHOT, N_WAY, SEED
-from fsviz.studies import draw, frozen
+from fsviz.studies import chunked, draw, frozen
 from fsviz.workspace import atomic_file
 
 VERSION = 1
@@ -183,7 +183,7 @@ def run_chunk(spec: Settled, index: int) -> dict[str, np.ndarray]:
     """What one method says of the queries of one range of tasks, and where these belong (entry, start)."""
     from fsviz.evaluation import evaluate
 
-    which, start, stop = place(spec, index)
+    which, start, stop = chunk_at(spec, index)
     entry = entries(spec)[which]
     tasks = part_tasks(spec, entry, start, stop)
     fingerprint = tuple(sorted(spec["features"][entry.backbone].items()))
@@ -204,7 +204,7 @@ def run_chunk(spec: Settled, index: int) -> dict[str, np.ndarray]:
 
 
 def describe(spec: Settled, index: int) -> str:
-    which, _, stop = place(spec, index)
+    which, _, stop = chunk_at(spec, index)
     entry = entries(spec)[which]
     which_tasks = f", {parts(spec)[entry.part]['testbed_name']}" if len(parts(spec)) > 1 else ""
     return f"{entry.label} on {entry.backbone}{which_tasks}: {stop:,} of {spec['tasks']['n_tasks']:,} tasks"
@@ -249,15 +249,9 @@ def _summary(spec: Settled, numbers: np.ndarray, right: np.ndarray | None = None
     }
 
 
-def place(spec: Settled, index: int) -> tuple[int, int, int]:
+def chunk_at(spec: Settled, index: int) -> tuple[int, int, int]:
     """Entry and range of tasks (start, stop) of a chunk."""
-    n_tasks = spec["tasks"]["n_tasks"]
-    for which, size in enumerate(spec["chunk_tasks"]):
-        n = math.ceil(n_tasks / size)
-        if index < n:
-            return which, index * size, min(n_tasks, (index + 1) * size)
-        index -= n
-    raise IndexError("no such chunk")
+    return chunked.chunk_at(((spec["tasks"]["n_tasks"], size) for size in spec["chunk_tasks"]), index)
 
 
 def entries(spec: Mapping[str, Any]) -> list[Entry]:

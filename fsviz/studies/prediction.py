@@ -24,14 +24,14 @@ import numpy as np
 from fsviz import datasets, evaluation, features
 from fsviz.difficulty.measures import MEASURES, Given, Measure
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
-from fsviz.numerics import mean_and_ci95
+from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_SHOT, Setting, Value, words
-from fsviz.studies import confusion, draw, frozen
+from fsviz.studies import chunked, confusion, draw, frozen
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.labelling import POLICIES
-from fsviz.workspace import home
+from fsviz.workspace import plain_json
 
 __all__ = ["POLICIES", "Measured"]
 
@@ -163,7 +163,7 @@ def cells_at_once(spec: Mapping[str, Any], progress: Progress | None = None) -> 
 def answer(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
     """What a run would find, in this process and nothing recorded."""
     settled, chunks, tasks = _at_once(spec, progress)
-    return _plain(_summary(settled, chunks, tasks))
+    return plain_json(_summary(settled, chunks, tasks))
 
 
 def _at_once(spec: Mapping[str, Any], progress: Progress | None) -> tuple[dict[str, Any], list, list[Tasks]]:
@@ -173,7 +173,7 @@ def _at_once(spec: Mapping[str, Any], progress: Progress | None) -> tuple[dict[s
     tasks = [draw_cell(settled, cell, dataset, table) for cell in cells(settled)]
     chunks, n_chunks = [], plan(settled)
     for index in range(n_chunks):
-        which, start, stop = place(settled, index)
+        which, start, stop = chunk_at(settled, index)
         chunks.append(_chunk(settled, which, start, tasks[which].take(slice(start, stop)), table))
         if progress is not None:
             progress(index + 1, n_chunks, describe(settled, index))
@@ -281,9 +281,8 @@ def draw_cell(spec: Mapping[str, Any], cell: Cell, dataset: Dataset, table: Feat
 def with_confusion(tasks: Tasks, dataset: Dataset, spec: Mapping[str, Any]) -> Tasks:
     """The tasks with the confusion of their classes, where all pairs of the split take a few seconds."""
     try:
-        class_ids, confusions = _confusions(
-            spec["dataset"], spec["backbone"], spec["split"], f"{home()} {datasets.stamp(spec['dataset'])}"
-        )
+        stamp = chunked.stamp(spec["dataset"])
+        class_ids, confusions = _confusions(spec["dataset"], spec["backbone"], spec["split"], stamp)
     except FsvizError:  # too large for now, images that are all the same, classes of one image
         return tasks
     given = Given(positions=tasks.positions(class_ids), confusions=confusions)
@@ -386,21 +385,15 @@ def plan(spec: Mapping[str, Any]) -> int:
     return sum(math.ceil(cell.n_tasks / _chunk_size(cell)) for cell in cells(spec))
 
 
-def place(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+def chunk_at(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
     """Cell and range of tasks (start, stop) of a chunk."""
-    for which, cell in enumerate(cells(spec)):
-        size = _chunk_size(cell)
-        n_chunks = math.ceil(cell.n_tasks / size)
-        if index < n_chunks:
-            return which, index * size, min(cell.n_tasks, (index + 1) * size)
-        index -= n_chunks
-    raise IndexError("no such chunk")
+    return chunked.chunk_at(((cell.n_tasks, _chunk_size(cell)) for cell in cells(spec)), index)
 
 
 def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
-    which, start, stop = place(spec, index)
+    which, start, stop = chunk_at(spec, index)
     tasks = frozen.tasks(spec["folder"], f"cell{which}", start, stop)
-    return _chunk(spec, which, start, tasks, _features_of(spec["dataset"], spec["backbone"]))
+    return _chunk(spec, which, start, tasks, chunked.features_of(spec["dataset"], spec["backbone"]))
 
 
 def _chunk(spec: Mapping[str, Any], which: int, start: int, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
@@ -419,7 +412,7 @@ def _chunk(spec: Mapping[str, Any], which: int, start: int, tasks: Tasks, table:
 
 
 def describe(spec: Mapping[str, Any], index: int) -> str:
-    which, _, stop = place(spec, index)
+    which, _, stop = chunk_at(spec, index)
     cell = cells(spec)[which]
     value = f"{cell.value:g}" if isinstance(cell.value, float | int) else cell.value
     what = QUESTION.choices[spec["question"]].lower()
@@ -462,7 +455,7 @@ def _cell_summary(value: float | str, found: Measured) -> dict[str, Any]:
         "value": value,
         "n_tasks": len(found),
         "outcome": float(mean),
-        "outcome_ci95": _number(half),
+        "outcome_ci95": finite(half),
         "correlations": correlations(found),
         **({"predicted_accuracy": prediction_error(found)} if np.isfinite(found.expected).any() else {}),
     }
@@ -480,7 +473,7 @@ def _thresholds(spec: Mapping[str, Any], halves: Sequence[Measured]) -> dict[str
             result[name] = {"area": None, "why": str(error)}
             continue
         table = confusion_table(halves[1], name, level, curve.value)
-        shares = [_number(row[0] / row.sum()) if row.sum() else None for row in table]
+        shares = [finite(row[0] / row.sum()) if row.sum() else None for row in table]
         result[name] = {
             "area": curve.area,
             "low": curve.low,
@@ -507,9 +500,9 @@ def _best_eigenvalue(eigenvalues: np.ndarray, outcome: np.ndarray, n_way: int) -
     return {
         "best": best + 1,
         "best_pearson": by_rank.value,
-        "best_low": _number(by_rank.low),
-        "best_high": _number(by_rank.high),
-        "nth_pearson": _number(strength[n_way - 1]) if n_way <= len(strength) else None,
+        "best_low": finite(by_rank.low),
+        "best_high": finite(by_rank.high),
+        "nth_pearson": finite(strength[n_way - 1]) if n_way <= len(strength) else None,
     }
 
 
@@ -570,11 +563,11 @@ def correlations(found: Measured) -> dict[str, dict[str, Any]]:
         by_classes = evaluation.correlation(found.outcome, values, found.tasks.class_ids)
         known = np.isfinite(by_tasks.value)
         result[name] = {
-            "pearson": _number(by_tasks.value),
-            "low": _number(by_tasks.low),
-            "high": _number(by_tasks.high),
-            "spearman": _number(evaluation.correlation(found.outcome, values, rank=True).value),
-            "classes": [_number(by_classes.low), _number(by_classes.high)] if by_classes.over == "classes" else None,
+            "pearson": finite(by_tasks.value),
+            "low": finite(by_tasks.low),
+            "high": finite(by_tasks.high),
+            "spearman": finite(evaluation.correlation(found.outcome, values, rank=True).value),
+            "classes": [finite(by_classes.low), finite(by_classes.high)] if by_classes.over == "classes" else None,
             "why": "" if known else undefined(name, found.spec),
         }
     return result
@@ -595,7 +588,7 @@ def best_measure(found: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[s
 def mean_outcome(found: Measured) -> tuple[float, float | None]:
     """Mean outcome and the half-width of its 95% interval over tasks of these images; one task has none."""
     mean, half = mean_and_ci95(found.outcome)
-    return float(mean), _number(half)
+    return float(mean), finite(half)
 
 
 def fitted_line(x: np.ndarray, y: np.ndarray) -> tuple[list[float], list[float]] | None:
@@ -620,7 +613,7 @@ def said_of(found: Measured, task: int) -> dict[str, np.ndarray]:
     """What was said of the queries of one task (W, Q), see `predictions`."""
     one = found.tasks.take(slice(task, task + 1))
     with evaluation_study.half_the_cores():
-        said = predictions(found.spec, one, _features_of(found.spec["dataset"], found.spec["backbone"]))
+        said = predictions(found.spec, one, chunked.features_of(found.spec["dataset"], found.spec["backbone"]))
     return {name: values[0] for name, values in said.items()}
 
 
@@ -630,9 +623,9 @@ def prediction_error(found: Measured) -> dict[str, Any]:
     naive, naive_half = mean_and_ci95(np.abs(found.outcome - found.outcome.mean()))
     return {
         "error": float(error),
-        "error_ci95": _number(half),
+        "error_ci95": finite(half),
         "constant": float(naive),
-        "constant_ci95": _number(naive_half),
+        "constant_ci95": finite(naive_half),
         "bias": float(np.mean(found.expected - found.outcome)),
     }
 
@@ -764,33 +757,4 @@ def asks_the_same(spec: Mapping[str, Any], recorded: Mapping[str, Any]) -> bool:
 
 def _source(spec: Mapping[str, Any]) -> tuple[Dataset, Features]:
     dataset = datasets.load(spec["dataset"])
-    if not features.available(dataset):
-        raise Missing(
-            f"{dataset.title} has no features yet. Make some with "
-            f"'python -m fsviz extract {dataset.name} --backbone efficientnet_lite0'."
-        )
     return dataset, features.load(dataset, spec["backbone"])
-
-
-def _features_of(dataset: str, backbone: str) -> Features:
-    """The features, read once for all chunks of a run while the workspace does not change."""
-    return _features_at(dataset, backbone, f"{home()} {datasets.stamp(dataset)}")
-
-
-@lru_cache(maxsize=2)
-def _features_at(dataset: str, backbone: str, stamp: str) -> Features:
-    return features.load(datasets.load(dataset), backbone)
-
-
-def _plain(value: Any) -> Any:
-    """A summary as a run keeps it: lists instead of arrays, None instead of NaN."""
-    if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(inner) for inner in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    return _number(value) if isinstance(value, float) else value
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if value is not None and np.isfinite(value) else None

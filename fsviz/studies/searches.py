@@ -26,7 +26,7 @@ from fsviz.errors import UnknownName
 from fsviz.numerics import holm, mean_and_ci95
 from fsviz.records import PAD, Features, Progress, Tasks, Testbed
 from fsviz.settings import Setting
-from fsviz.studies import frozen, support_sets
+from fsviz.studies import chunked, frozen, support_sets
 from fsviz.studies.support_sets import LOSSES, SEARCH, STEP_SIZES
 
 RANDOM = "random"
@@ -89,12 +89,12 @@ def n_bytes(spec: Mapping[str, Any]) -> float:
 
 def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     """Accuracies of one range of tasks of one cell, and the seconds that the search took."""
-    table = support_sets.features_of(spec["dataset"], spec["backbone"])
+    table = chunked.features_of(spec["dataset"], spec["backbone"])
     return _run(spec, index, frozen.tasks(spec["folder"]), table)
 
 
 def describe(spec: Mapping[str, Any], index: int) -> str:
-    which, _, stop = place(spec, index)
+    which, _, stop = chunk_at(spec, index)
     cell = cells(spec)[which]
     what = "random supports" if cell.search == RANDOM else f"{SEARCH.choices[cell.search]}, {cell.objective} supports"
     return f"{what}: {stop:,} of {spec['n_tasks']:,} tasks"
@@ -133,18 +133,13 @@ def cells(spec: Mapping[str, Any]) -> list[Cell]:
     return [Cell(s, o, math.ceil(spec["n_tasks"] / _CHUNK.get(s, MOST))) for s, o in named]
 
 
-def place(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+def chunk_at(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
     """Cell and range of tasks (start, stop) of a chunk."""
-    for which, cell in enumerate(cells(spec)):
-        if index < cell.n_chunks:
-            size = _CHUNK.get(cell.search, MOST)
-            return which, index * size, min(spec["n_tasks"], (index + 1) * size)
-        index -= cell.n_chunks
-    raise IndexError("no such chunk")
+    return chunked.chunk_at(((spec["n_tasks"], _CHUNK.get(cell.search, MOST)) for cell in cells(spec)), index)
 
 
 def _run(spec: Mapping[str, Any], index: int, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
-    which, start, stop = place(spec, index)
+    which, start, stop = chunk_at(spec, index)
     cell = cells(spec)[which]
     part, seconds, base = tasks.take(slice(start, stop)), 0.0, _base(spec, cell.search)
     if cell.search != RANDOM:

@@ -33,8 +33,7 @@ def attribute_groups(dataset: Dataset, attribute: str) -> list[str]:
 
 def _image_class_ids(spec: Mapping[str, Any], dataset: Dataset, table: Features) -> np.ndarray:
     """The class of every image_id (N,), PAD without features; one image stands for a group that is kept together."""
-    image_class_ids = np.full(len(dataset.image_class_ids()), PAD, dtype=np.int64)
-    image_class_ids[table.image_ids] = table.class_ids
+    image_class_ids = table.image_class_ids(len(dataset.image_class_ids()))
     if table.groups is not None and spec.get("keep_groups", True):
         first = np.unique(table.groups[table.image_ids], return_index=True)[1]
         image_class_ids[np.delete(table.image_ids, first)] = PAD

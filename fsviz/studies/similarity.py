@@ -22,10 +22,11 @@ from fsviz import datasets, evaluation, features
 from fsviz.datasets.catalog import DATA
 from fsviz.errors import BadInput, Missing
 from fsviz.features import image_text
-from fsviz.numerics import mean_and_ci95
+from fsviz.numerics import finite, told_mean
 from fsviz.records import Dataset
 from fsviz.settings import Setting, words
 from fsviz.studies import draw, evaluate
+from fsviz.studies.contexts import load_with_images
 
 CONCEPT_PROMPT = Setting(
     "concept_prompt",
@@ -70,12 +71,7 @@ class Similarity:
 
 def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The spec with its defaults; prompts without a place for a word are refused."""
-    dataset = datasets.load(str(spec.get("dataset", "")))
-    if dataset.contexts is None or dataset.images is None:
-        raise Missing(
-            f"{dataset.title} has no images with contexts here. Add its images with a CSV that has a column 'context', "
-            "or as folders concept/context/image."
-        )
+    dataset = load_with_images(spec)
     values = {name: s.check(spec.get(name, s.default)) for name, s in SETTINGS.items()}
     for name in ("concept_prompt", "context_prompt"):
         for template in templates(values[name]) or [""]:
@@ -105,8 +101,7 @@ def measure(spec: Mapping[str, Any]) -> Similarity:
             f"Features of {spec['model']} of these images have {table.values.shape[1]} dimensions, its texts "
             f"{model.dims}: they are not of the same model. {table.remake.capitalize()}."
         )
-    assert dataset.images is not None
-    of_image = dataset.images["context"].fillna("").astype(str).to_numpy()[table.image_ids]
+    of_image = dataset.image_contexts()[table.image_ids]
     keep = np.isin(table.class_ids, dataset.split_class_ids(spec["split"])) & (of_image != "")
     if not keep.any():
         raise Missing(f"No image of split {spec['split']!r} has a context and features of {spec['model']}.")
@@ -158,11 +153,11 @@ def summary(found: Similarity) -> dict[str, Any]:
     """Means over images, zero-shot accuracies and the share nearer to their context, with 95% intervals."""
     nearer = found.context > found.concept
     result: dict[str, Any] = {**found.spec, "n_images": len(found.concept)}
-    result["m_concept"], result["m_context"] = _mean(found.concept), _mean(found.context)
-    result["nearer_to_context"] = _mean(nearer)
+    result["m_concept"], result["m_context"] = told_mean(found.concept), told_mean(found.context)
+    result["nearer_to_context"] = told_mean(nearer)
     for axis in _PLACES:
         right = found.right[axis]
-        result[f"zero_shot_{axis}"] = None if right is None else _mean(right)
+        result[f"zero_shot_{axis}"] = None if right is None else told_mean(right)
     result["chance"] = {"concept": 1 / len(np.unique(found.class_ids)), "context": 1 / len(np.unique(found.contexts))}
     return result
 
@@ -190,8 +185,7 @@ def against_accuracy(found: Similarity, backbone: str, n_tasks: int = 300) -> di
     of_image = np.full(int(usable.max()) + 1, np.nan)
     of_image[found.image_ids[found.image_ids <= usable.max()]] = found.context[found.image_ids <= usable.max()]
     value = evaluation.correlation(evaluation.task_accuracy(said), of_image[tasks.query].mean((1, 2)), tasks.class_ids)
-    ends = {"pearson": value.value, "low": value.low, "high": value.high}
-    known = {name: float(one) if np.isfinite(one) else None for name, one in ends.items()}
+    known = {"pearson": finite(value.value), "low": finite(value.low), "high": finite(value.high)}
     return known | {"n_tasks": len(tasks), "backbone": backbone, "over": value.over}
 
 
@@ -208,8 +202,3 @@ def possible_models(dataset: Dataset) -> list[str]:
 def command(spec: Mapping[str, Any]) -> str:
     said = {name: spec[name] for name, s in SETTINGS.items() if spec[name] != s.default}
     return shlex.join(["python", "-m", "fsviz", "similarity", spec["dataset"], *words(said, SETTINGS)])
-
-
-def _mean(values: np.ndarray) -> dict[str, float | None]:
-    mean, half = mean_and_ci95(np.asarray(values, dtype=float))
-    return {"mean": float(mean), "ci95": float(half) if np.isfinite(half) else None}

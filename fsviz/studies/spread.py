@@ -14,7 +14,7 @@ import numpy as np
 
 from fsviz import sampling
 from fsviz.numerics import mean_and_ci95
-from fsviz.records import PAD, Dataset, Features, Tasks
+from fsviz.records import Dataset, Features, Tasks
 from fsviz.studies import draw
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ def draw_fixed(cell: Cell, dataset: Dataset, table: Features, shots: bool) -> Ta
     side = round(cell.n_tasks**0.5)
     class_ids = dataset.split_class_ids(spec["split"])
     groups = dataset.image_groups() if spec.get("keep_groups", True) else None
-    of_image = np.full(len(dataset.image_class_ids()), PAD, dtype=np.int64)
-    of_image[table.image_ids] = table.class_ids
+    of_image = table.image_class_ids(len(dataset.image_class_ids()))
     names = dataset.classes["class_name"].astype(str).tolist()
 
     def dealt(sets: np.ndarray, n_query: int) -> Tasks:
@@ -50,12 +49,11 @@ def draw_fixed(cell: Cell, dataset: Dataset, table: Features, shots: bool) -> Ta
     pool = max(spec["n_query"], min(left, N_POOLS * spec["n_query"]))
     every = dealt(np.tile(class_ids, (side, 1)), pool)  # support and queries of all classes, `side` times
     sets = chosen(side * side)
-    place = np.searchsorted(np.sort(class_ids), sets)
-    place = np.argsort(class_ids, kind="stable")[place]
+    at = Tasks(sets).positions(class_ids)
     outer = np.arange(side).repeat(side)[:, None]
-    queries = every.query[outer, place]
+    queries = every.query[outer, at]
     luck = np.random.default_rng(spec["seed"]).random(queries.shape).argsort(2)[:, :, : spec["n_query"]]
-    return Tasks(sets, every.support[outer, place], np.take_along_axis(queries, luck, 2))
+    return Tasks(sets, every.support[outer, at], np.take_along_axis(queries, luck, 2))
 
 
 def accuracies(spec: Mapping[str, Any], tasks: Tasks, table: Features) -> dict[str, np.ndarray]:

@@ -24,10 +24,10 @@ import numpy as np
 
 from fsviz import datasets, evaluation, features
 from fsviz.errors import BadInput, Missing, NotFinite, UnknownName
-from fsviz.numerics import mean_and_ci95
+from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.settings import SEED
-from fsviz.studies import frozen, support_sets
+from fsviz.studies import chunked, frozen, support_sets
 from fsviz.workspace import read_json, write_json
 
 FULL = "full_finetuning"
@@ -104,14 +104,14 @@ def n_bytes(spec: Mapping[str, Any]) -> float:
 
 def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     """Accuracy and query loss of one range of tasks of one cell."""
-    which, start, stop = place(spec, index)
+    which, start, stop = chunk_at(spec, index)
     cell = cells(spec)[which]
     tasks = frozen.tasks(spec["folder"], _input(spec, cell.source), start, stop)
     if cell.adaptation == FULL:
         rate = learning_rate(spec, cell.backbone)
         said = _finetuned(spec, cell.backbone, tasks, rate, spec["seed"] + start, first=start)
     else:
-        table = support_sets.features_of(spec["dataset"], cell.backbone)
+        table = chunked.features_of(spec["dataset"], cell.backbone)
         said = evaluation.evaluate(table, tasks, cell.adaptation, device=spec["device"], first=start)
     return {
         "cell": np.array(which),
@@ -122,7 +122,7 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
 
 
 def describe(spec: Mapping[str, Any], index: int) -> str:
-    which, _, stop = place(spec, index)
+    which, _, stop = chunk_at(spec, index)
     cell = cells(spec)[which]
     what = "random tasks" if cell.source == RANDOM else f"tasks hard for {cell.source}"
     return f"{what}, {cell.backbone}, {ADAPTATIONS[cell.adaptation]}: {stop:,} of {cell.n_tasks:,}"
@@ -158,8 +158,8 @@ def _row(source: str, backbone: str, adaptation: str, random: np.ndarray, hard: 
     result = {"source": source, "backbone": backbone, "adaptation": adaptation, "n_tasks": len(hard)}
     for name, values in (("random", random), ("hard", hard)):
         mean, half = mean_and_ci95(100 * values)
-        result[name], result[f"{name}_ci95"] = float(mean), _number(half)
-    return result | {"drop": float(drop), "drop_ci95": _number(drop_half)}
+        result[name], result[f"{name}_ci95"] = float(mean), finite(half)
+    return result | {"drop": float(drop), "drop_ci95": finite(drop_half)}
 
 
 def _correlations(
@@ -234,14 +234,9 @@ def cells(spec: Mapping[str, Any]) -> list[Cell]:
     return found
 
 
-def place(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+def chunk_at(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
     """Cell and range of tasks (start, stop) of a chunk."""
-    for which, cell in enumerate(cells(spec)):
-        if index < cell.n_chunks:
-            size = math.ceil(cell.n_tasks / cell.n_chunks)
-            return which, index * size, min(cell.n_tasks, (index + 1) * size)
-        index -= cell.n_chunks
-    raise IndexError("no such chunk")
+    return chunked.chunk_at(((cell.n_tasks, math.ceil(cell.n_tasks / cell.n_chunks)) for cell in cells(spec)), index)
 
 
 def _numbers(
@@ -289,7 +284,7 @@ def learning_rate(spec: Mapping[str, Any], backbone: str) -> float:
 def _validation_tasks(spec: Mapping[str, Any], backbone: str) -> Tasks:
     """Random tasks of split val where it is large enough, else of the same split with another seed."""
     dataset = datasets.load(spec["dataset"])
-    table = support_sets.features_of(spec["dataset"], backbone)
+    table = chunked.features_of(spec["dataset"], backbone)
     base = _base(spec) | {
         "n_tasks": spec["finetuning"]["n_validation"],
         "seed": (spec["seed"] + 1) % SEED.high,
@@ -428,7 +423,3 @@ def _names(spec: Mapping[str, Any], key: str) -> list[str]:
     if not isinstance(names, list | tuple) or not names or not all(isinstance(n, str) and n for n in names):
         raise BadInput(f'A stress test needs "{key}", a list of one or more backbones that have features.')
     return list(dict.fromkeys(names))
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -14,7 +14,6 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +25,11 @@ from fsviz.difficulty import attribute_gaps
 from fsviz.difficulty.attribute_gaps import Difference, attribute_names
 from fsviz.errors import BadInput, UnknownName
 from fsviz.methods import METHODS
-from fsviz.numerics import mean_and_ci95
+from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.settings import N_SHOT, Setting, Value, brief, words
-from fsviz.studies import draw, frozen
+from fsviz.studies import chunked, draw, frozen
 from fsviz.studies import evaluate as evaluation_study
-from fsviz.workspace import home
 
 __all__ = ["Difference", "SupportSets", "attribute_names"]
 
@@ -254,7 +252,7 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     size = _CHUNK[spec["search"]]
     start = index * size
     tasks = frozen.tasks(spec["folder"], start=start, stop=start + size)
-    table = features_of(spec["dataset"], spec["backbone"])
+    table = chunked.features_of(spec["dataset"], spec["backbone"])
     found = search_and_classify(spec, tasks, table, spec["seed"])
     arrays: dict[str, np.ndarray] = {"start": np.array(start)}
     for name in SETS:
@@ -297,16 +295,6 @@ def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]])
     return SupportSets(spec, tasks, said)
 
 
-def features_of(dataset: str, backbone: str) -> Features:
-    """The features, read once for all chunks of a run while the workspace does not change."""
-    return _features_at(dataset, backbone, f"{home()} {datasets.stamp(dataset)}")
-
-
-@lru_cache(maxsize=4)
-def _features_at(dataset: str, backbone: str, stamp: str) -> Features:
-    return features.load(datasets.load(dataset), backbone)
-
-
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
@@ -315,14 +303,14 @@ def summary(found: SupportSets) -> dict[str, Any]:
     accuracy, ci95 = {}, {}
     for name in SETS:
         mean, half = mean_and_ci95(100 * found.accuracy(name))
-        accuracy[name], ci95[name] = float(mean), _number(half)
+        accuracy[name], ci95[name] = float(mean), finite(half)
     drop, drop_half = mean_and_ci95(100 * (found.accuracy("random") - found.accuracy("hard")))
     rho = loss_accuracy_correlation(found)
     return {
         "accuracy": accuracy,
         "ci95": ci95,
         "drop": float(drop),
-        "drop_ci95": _number(drop_half),
+        "drop_ci95": finite(drop_half),
         "n_tasks": len(found),
         "harder_than_random": float(np.mean(found.accuracy("hard") < found.accuracy("random"))),
         "spearman_loss_accuracy": rho and rho.value,
@@ -491,7 +479,3 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     N_SHOT.check(tasks["n_shot"])
     searched = {name: s.check(spec.get(name, s.default)) for name, s in SEARCH_SETTINGS.items()}
     return {**spec, **{name: tasks[name] for name in TASK_SETTINGS}, **searched}
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -46,7 +46,7 @@ def test_every_question_has_an_answer_for_a_person(toy, capsys, question: str, w
 
 
 def test_bad_input_is_one_sentence(toy, capsys) -> None:
-    assert "no features yet" in fails(capsys, "predict", "tiered_imagenet")
+    assert "no images to extract them from" in fails(capsys, "predict", "tiered_imagenet")
     assert "fewer than n_shot + n_query = 63" in fails(capsys, "predict", "toy", *TASKS, "--n-query", "60")
     assert "Known: supervised, semi, unsupervised" in fails(capsys, "predict", "toy", "--setting", "x" * 20)
 

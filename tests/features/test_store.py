@@ -133,6 +133,11 @@ def test_features_of_changed_images_are_not_used(make_dataset) -> None:
     assert features.available(changed) == []
     with pytest.raises(Missing, match="before its images changed"):
         features.load(changed, "net")
+    with pytest.raises(Missing, match=r"before its images changed.*--backbone net --again"):
+        features.required(changed)
+    assert features.required(dataset) == ["net"]
+    with pytest.raises(Missing, match="no images to extract them from"):
+        features.required(dataclasses.replace(dataset, images=None, origin="catalog", name="other"))
 
 
 def test_the_fingerprint_follows_images_and_nothing_else(make_dataset) -> None:

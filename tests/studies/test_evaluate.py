@@ -115,12 +115,12 @@ def test_chunks_cover_every_task_once(toy) -> None:
     )
     seen = [np.zeros(333, int) for _ in spec["methods"]]
     for index in range(evaluate.plan(spec)):
-        which, start, stop = evaluate.place(spec, index)
+        which, start, stop = evaluate.chunk_at(spec, index)
         assert stop > start
         seen[which][start:stop] += 1
     assert all((counts == 1).all() for counts in seen)
     with pytest.raises(IndexError):
-        evaluate.place(spec, evaluate.plan(spec))
+        evaluate.chunk_at(spec, evaluate.plan(spec))
 
 
 def test_the_testbed_is_frozen_when_the_run_starts(toy) -> None:

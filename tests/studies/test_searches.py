@@ -14,7 +14,7 @@ from fsviz import jobs
 from fsviz.cli import build_parser
 from fsviz.difficulty.fastdiffsel import support_loss
 from fsviz.errors import BadInput, Missing, UnknownName, WorkspaceError
-from fsviz.studies import searches, shifts, stress, support_sets
+from fsviz.studies import chunked, searches, shifts, stress, support_sets
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
 
@@ -115,7 +115,7 @@ def test_losses_step_by_step(shifted) -> None:
     assert table.loc[0].drop(["weighted", "weighted_ci95"]).isna().all()
     assert table.loc[1, "change"] == 0
     found = support_sets.find_support_sets(SPEC)
-    features = support_sets.features_of("shifted", "first")
+    features = chunked.features_of("shifted", "first")
     assert table.loc[1, "selected"] == pytest.approx(support_loss(features, found.tasks["hard"]).mean())
     assert table.loc[1, "accuracy"] == pytest.approx(100 * found.accuracy("hard").mean())
     assert support_loss(features, found.tasks["hard"]).mean() > support_loss(features, found.tasks["random"]).mean()
