@@ -111,6 +111,29 @@ def list_runs(study: str | None = None) -> list[Run]:
     return [run for run in runs if study is None or run.study == study]
 
 
+def newest(
+    spec: Mapping[str, Any], *studies: str, aside: Collection[str] = (), defaults: Mapping[str, Any] | None = None
+) -> Run | None:
+    """The newest run of these studies that asks the same (see `asks_the_same`), None where there is none."""
+    runs = (run for run in list_runs() if run.study in studies)
+    return next((run for run in runs if asks_the_same(spec, run.spec, aside, defaults)), None)
+
+
+def asks_the_same(
+    spec: Mapping[str, Any],
+    recorded: Mapping[str, Any],
+    aside: Collection[str] = (),
+    defaults: Mapping[str, Any] | None = None,
+) -> bool:
+    """Whether a run's spec has all settings of a checked spec.
+
+    aside     settings that play no part in what is computed
+    defaults  what a setting counts as in a run that is older than it
+    """
+    known = {**(defaults or {}), **recorded}
+    return all(known.get(name) == value for name, value in spec.items() if name not in aside)
+
+
 def results(run_id: str) -> dict[str, Any]:
     """The summary of a finished run, or of the chunks finished so far."""
     run = store.get(run_id)

@@ -82,6 +82,8 @@ FOUND = Setting(
 OWN_SETTINGS: dict[str, Setting] = {s.name: s for s in (SETTING, NEIGHBOURS, QUESTION, HARD_BELOW, FOUND)}
 TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
 TASK_DEFAULTS: dict[str, Value] = {"split": "test", "sampler": "uniform", "n_shot": 5, "n_query": 30, "n_tasks": 200}
+DEFAULTS: dict[str, Value] = {name: s.default for name, s in {**TASK_SETTINGS, **OWN_SETTINGS}.items()}
+ASIDE = (HARD_BELOW.name, FOUND.name)  # where a task counts as hard is no part of what is computed
 GRIDS: dict[str, tuple[float, ...]] = {  # what a question varies; what a dataset is too small for is left out
     "shots": (1, 2, 3, 5, 7, 10, 15, 20),
     "ways": (2, 3, 5, 7, 10, 15, 20),
@@ -573,6 +575,16 @@ def correlations(found: Measured) -> dict[str, dict[str, Any]]:
     return result
 
 
+def as_expected(name: str, row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+    """A measure's correlation and the ends of its interval, of those that `correlations` gave, positive where it goes
+    as it should: a measure of what is hard falls as the outcome rises."""
+    if row["pearson"] is None:
+        return None, None, None
+    sign = -_hardness(name)
+    low, high = (None, None) if row["low"] is None else sorted((sign * row["low"], sign * row["high"]))
+    return sign * row["pearson"], low, high
+
+
 def best_measure(found: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any]] | None:
     """The measure with the strongest correlation in the direction it should have, of those that `correlations` gave;
     those that must know which classes a task has (coarsity, class confusion) are none of them."""
@@ -742,17 +754,6 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
         raise BadInput("The spread by cause deals images of its own. Choose the sampler 'uniform' or 'semantic'.")
     kept = {name: spec[name] for name in ("dataset", "backbone", "folder", "values") if name in spec}
     return {**kept, **{name: tasks[name] for name in TASK_SETTINGS}, **own}
-
-
-def asks_the_same(spec: Mapping[str, Any], recorded: Mapping[str, Any]) -> bool:
-    """Whether a run's spec asks what a checked spec does. A setting that is younger than the run counts as its default;
-    where a task counts as hard is no part of what is computed."""
-    defaults = {name: setting.default for name, setting in {**TASK_SETTINGS, **OWN_SETTINGS}.items()}
-    return all(
-        recorded.get(name, defaults.get(name)) == value
-        for name, value in spec.items()
-        if name not in (HARD_BELOW.name, FOUND.name)
-    )
 
 
 def _source(spec: Mapping[str, Any]) -> tuple[Dataset, Features]:

@@ -271,10 +271,12 @@ def test_a_run_finds_what_is_found_at_once(toy, question: str, monkeypatch: pyte
 def test_a_run_is_found_again_when_settings_were_added_since(toy) -> None:
     spec = prediction.checked_spec(SMALL)
     older = {name: value for name, value in spec.items() if name not in ("neighbours", "found")} | {"version": 1}
-    assert prediction.asks_the_same(spec, older)
-    assert prediction.asks_the_same({**spec, "hard_below": 70}, older)
-    assert not prediction.asks_the_same({**spec, "neighbours": 5}, older)
-    assert not prediction.asks_the_same({**spec, "seed": 5}, older)
+    how = {"aside": prediction.ASIDE, "defaults": prediction.DEFAULTS}
+    assert jobs.asks_the_same(spec, older, **how)
+    assert jobs.asks_the_same({**spec, "hard_below": 70}, older, **how)
+    assert not jobs.asks_the_same({**spec, "neighbours": 5}, older, **how)
+    assert not jobs.asks_the_same({**spec, "seed": 5}, older, **how)
+    assert not jobs.asks_the_same(spec, older)
 
 
 def test_predictions_of_one_task_agree_with_its_outcome(toy) -> None:

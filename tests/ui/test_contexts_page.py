@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from fsviz.jobs import store
+from fsviz.jobs.execute import prepare
+from fsviz.ui.pages.contexts import shift
+
 APP = Path(__file__).resolve().parent.parent.parent / "app.py"
 
 
@@ -99,6 +103,18 @@ def test_every_question_has_its_figure(open_page, question: str) -> None:
     assert len(page.get("plotly_chart")) == 3
 
 
+def test_a_run_that_was_stopped_can_go_on(open_page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shift, "AT_ONCE", 0.0)
+    page = open_page(**COSTS, methods="protonet")
+    offered = [b.label for b in page.button]
+    assert "Start the run" in offered and "Go on with it" not in offered and "20 tasks run in the" in texts(page)
+    asked = {"study": "contexts", "dataset": "demo", "split": "test", "methods": "protonet", "n_tasks": 20}
+    store.create(asked, prepare, store.INTERRUPTED)
+    page.run()
+    assert "An earlier run is interrupted" in texts(page)
+    assert {"Start the run", "Go on with it"} <= {b.label for b in page.button}
+
+
 def test_images_and_words(open_page) -> None:
     page = open_page(show="Images and words")
     assert not page.error, [e.value for e in page.error]
@@ -115,7 +131,7 @@ def test_a_table_of_counts_cannot_be_classified_but_has_published_numbers(open_p
     assert "published accuracy (%)" in page.dataframe[0].value.columns
 
 
-@pytest.mark.parametrize("file", ["3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py"])
+@pytest.mark.parametrize("file", ["3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py", "8_Prediction.py"])
 def test_other_pages_draw_tasks_by_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     page = AppTest.from_file(str(APP), default_timeout=120)
@@ -128,3 +144,6 @@ def test_other_pages_draw_tasks_by_context(tmp_path: Path, monkeypatch: pytest.M
     assert any(
         getattr(w, "key", "") == "shift" and w.value == 0.25 for kind in (page.slider, page.number_input) for w in kind
     )
+    page.run()  # what the sampler itself knows stays, in the link too
+    link = {name: value[-1] if isinstance(value, list) else value for name, value in page.query_params.items()}
+    assert page.session_state["n_shot"] == 2 and asked.items() <= link.items()

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.studies.toy_dataset import make_toy
 from tests.ui.test_gallery_pages import run
 
-PAGES = ("3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py")
+PAGES = ("3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py", "8_Prediction.py")
 
 
 @pytest.fixture(autouse=True)

@@ -152,15 +152,9 @@ def _start(spec: dict[str, Any], more: list[str], shots: tuple[int, ...] | None)
 
 def _methods() -> list[dict[str, Any]]:
     """Method picker and, for each one chosen, the controls its parameters ask for."""
-    links.several_of({name: method.title for name, method in METHODS.items()}, "methods", DEFAULT_METHODS)
-    names = st.pills(
-        "Methods",
-        list(METHODS),
-        selection_mode="multi",
-        format_func=lambda name: plain(METHODS[name].title),
-        key="methods",
-        wrap=True,
-        help="Inductive methods judge each query image alone; transductive ones look at all queries of a task at once.",
+    names = controls.pick_methods(
+        DEFAULT_METHODS,
+        "Inductive methods judge each query image alone; transductive ones look at all queries of a task at once.",
     )
     chosen = []
     if names:
@@ -322,7 +316,7 @@ def _just_finished() -> None:
         best = max(run.summary["results"], key=lambda r: r["accuracy"])
         text = (
             f"Run {plain(run.id)} is finished: {plain(best['label'])} is the most accurate, "
-            f"**{best['accuracy']:.1f} ± {best['ci95'] or 0:.1f} %** over {best['n_tasks']:,} tasks."
+            f"**{best['accuracy']:.1f}{run_panel.half_width(best['ci95'])} %** over {best['n_tasks']:,} tasks."
         )
         st.success(text, icon="✅")
     else:
@@ -401,7 +395,7 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
         runner = table[table["name"] != top["name"]].sort_values("accuracy").iloc[-1]
         second.metric(
             f"Next: {plain(runner['name'])}",
-            f"{runner['accuracy']:.1f} ± {runner['ci95']:.1f} %",
+            f"{runner['accuracy']:.1f}{run_panel.half_width(runner['ci95'])} %",
             f"{runner['accuracy'] - top['accuracy']:+.1f} points",
             delta_color="off",
         )

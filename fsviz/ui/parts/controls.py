@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import streamlit as st
 
 from fsviz import features
+from fsviz.methods import METHODS
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, Setting, Value
@@ -90,6 +91,21 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
 
 def pick_backbone(known: list[str], help: str) -> str:
     return pick(draw.BACKBONE.but(kind="choice", choices={name: name for name in known}, default=known[0], help=help))
+
+
+def pick_methods(default: Sequence[str], help: str | None = None) -> list[str]:
+    """Names of few-shot methods, several of them."""
+    titles = {name: method.title for name, method in METHODS.items()}
+    links.several_of(titles, "methods", default)
+    return st.pills(
+        "Methods",
+        list(titles),
+        selection_mode="multi",
+        format_func=lambda name: plain(titles[name]),
+        key="methods",
+        wrap=True,
+        help=help,
+    )
 
 
 def pick_sampler(

@@ -1,12 +1,13 @@
-"""What the pages Evaluate and Runs share: runs under way, and the images behind the mistakes."""
+"""What pages share that show runs: those under way, the offer to start one, and numbers with their intervals."""
 
 from __future__ import annotations
 
+import json
+import math
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
-import pandas as pd
 import streamlit as st
 
 from fsviz import jobs
@@ -24,15 +25,15 @@ STATES = {
     "interrupted": "⏸️ interrupted",
     "damaged": "💥 damaged",
 }
-_SHOWN_PAIRS = 8
-_SHOWN_IMAGES = 12
+START = "Start the run"
+SoFar: TypeAlias = Callable[[Mapping[str, Any]], object] | None
 
 
 def show_most_accurate(where: Any, top: Any) -> None:
     """The headline number of the best row of a table: its accuracy, its interval and its name."""
     where.metric(
         "Most accurate",
-        f"{top['accuracy']:.1f}{_half(top)} %",
+        f"{top['accuracy']:.1f}{half_width(top.get('ci95'))} %",
         plain(top["name"]),
         delta_color="off",
         delta_arrow="off",
@@ -99,13 +100,59 @@ def show_progress(run: jobs.Run, key: str) -> None:
         results = (run.summary or {}).get("results") or []
         if results and "accuracy" in results[0]:
             cells = " &nbsp;·&nbsp; ".join(
-                f"{plain(r['label'])} **{r['accuracy']:.1f}**{_half(r)} % ({r['n_tasks']:,} tasks)" for r in results
+                f"{plain(r['label'])} **{r['accuracy']:.1f}**{half_width(r.get('ci95'))} % ({r['n_tasks']:,} tasks)"
+                for r in results
             )
             st.caption(f"Accuracy so far: {cells}")
 
 
-def _half(result: Mapping[str, Any]) -> str:
-    return f" ± {result['ci95']:.1f}" if pd.notna(result.get("ci95")) else ""
+def offer(spec: Mapping[str, Any], run: jobs.Run | None, words: str, so_far: SoFar = None, start: str = START) -> None:
+    """How far the run of a spec is, or what it would be in Markdown, and the buttons that start it or go on with it.
+
+    run     the run of these settings, where there is one
+    so_far  shows the summary of a run under way
+    """
+    with st.container(border=True):
+        if run is not None and run.active:
+            _watch(run.id, so_far)
+            return
+        if run is not None:
+            words += f" An earlier run is {plain(run.state)}: {plain((run.error or run.message).rstrip('.'))}."
+        st.markdown(words)
+        access.deny("run")
+        if not access.may("run"):
+            return
+        key = json.dumps(spec, sort_keys=True)
+        with st.container(horizontal=True):
+            if run is not None and run.resumable and st.button("Go on with it", icon="▶️", key=f"resume {key}"):
+                access.do("run", jobs.resume, run.id)
+                st.rerun()
+            if st.button(start, type="primary", icon="▶️", key=f"start {key}"):
+                access.do("run", jobs.submit, dict(spec))
+                st.rerun()
+
+
+@st.fragment(run_every=1.0)
+def _watch(run_id: str, so_far: SoFar) -> None:
+    """How far a run is, with a way to stop it; the page starts over when it ends."""
+    run = jobs.status(run_id)
+    if not run.active:
+        st.rerun()
+    show_parts_done(run)
+    if so_far is not None and run.summary:
+        so_far(run.summary)
+    if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
+        access.do("run", jobs.cancel, run_id)
+        st.rerun()
+
+
+def show_parts_done(run: jobs.Run) -> None:
+    st.progress(run.share_done, text=f"{plain(run.message)} · {run.n_done:,} of {run.n_chunks:,} parts")
+
+
+def half_width(ci95: float | None, digits: int = 1, times: float = 1.0) -> str:
+    """The half width of an interval behind its mean; nothing where it is not known."""
+    return f" ± {times * ci95:.{digits}f}" if ci95 is not None and math.isfinite(ci95) else ""
 
 
 def when(moment: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from fsviz import datasets, text
+from fsviz import datasets, features, text
 from fsviz.errors import FsvizError, UnknownName
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
@@ -264,6 +264,12 @@ def needs(dataset: Dataset, *offers: str) -> None:
                 choose_dataset(DEFAULT_DATASET)
                 st.rerun()
         st.stop()
+
+
+def known_backbones(dataset: Dataset) -> list[str]:
+    """The backbones that have features; where none has, the page stops with the next steps."""
+    needs(dataset, "features")
+    return features.required(dataset)
 
 
 def link_to_add_images(label: str = "Add images", query_params: Mapping[str, str] | None = None) -> None:

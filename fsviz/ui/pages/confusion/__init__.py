@@ -15,6 +15,7 @@ from fsviz.studies import confusion as study
 from fsviz.ui.pages.confusion import base, compare, pair, results, settings
 from fsviz.ui.parts import shell
 from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
 GRAPH = "class_graph"
@@ -64,7 +65,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
         "Classes", f"{len(graph.rows):,}", help=f"{len(weights):,} pairs of classes, each with a number of its own."
     )
     digits = 2 if not mean.ci95 < 0.005 else 3
-    half = f" ± {mean.ci95:.{digits}f}" if np.isfinite(mean.ci95) else ""
+    half = half_width(mean.ci95, digits)
     average.metric(
         f"Mean {likeness.title[:1].lower()}{likeness.title[1:]}",
         f"{mean.mean:.{digits}f}{half} {likeness.unit}",

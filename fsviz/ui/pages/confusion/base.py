@@ -39,7 +39,7 @@ def show(dataset: Dataset, spec: Mapping[str, Any]) -> None:
         asked = {**spec, "base": base}
         if spec["likeness"] == "confusion":
             asked["k"] = min(int(spec["k"]), study.most_k(dataset, str(spec["backbone"]), str(spec["split"]), base))
-    graph = results.find(asked, "_base")
+    graph = results.find(asked)
     if graph is None:
         return
     n_pairs = len(graph.edges()[2])

@@ -101,7 +101,7 @@ def _second(dataset: Dataset, spec: Mapping[str, Any], first: ClassGraph) -> Cla
         if kind == "confusion" and "k" not in asked:
             most = study.most_k(dataset, asked["backbone"], str(spec["split"]))
             asked["k"] = max(1, min(study.SETTINGS["k"].default, most))
-    return results.find(asked, "_versus")
+    return results.find(asked)
 
 
 def _clicked() -> None:

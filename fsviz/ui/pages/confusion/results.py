@@ -21,7 +21,7 @@ AT_ONCE = 12.0  # seconds that a page waits for pairs; what takes longer is a ru
 SECONDS_OF_ERRORS = 60.0  # errors on pairs are no run: they may take a little longer
 
 
-def find(spec: Mapping[str, Any], key: str = "") -> ClassGraph | None:
+def find(spec: Mapping[str, Any]) -> ClassGraph | None:
     """The graph of a spec; None while it takes a run that is not finished, which is offered and watched here."""
     confusion = spec.get("likeness", "confusion") == "confusion"
     most = min(AT_ONCE if confusion else SECONDS_OF_ERRORS, access.limit("seconds"))
@@ -32,55 +32,19 @@ def find(spec: Mapping[str, Any], key: str = "") -> ClassGraph | None:
         st.info(f"This takes about {run_panel.duration(wanted)}, too long here. Choose a smaller split.", icon="⏳")
         return None
     asked = {name: value for name, value in spec.items() if name != "likeness"}
-    run = _run_of(asked)
+    checked = study.checked_spec(asked)
+    run = jobs.newest({name: checked[name] for name in ("dataset", *study.SETTINGS)}, "confusion")
     if run is not None and run.state == "finished":
         return _of_run(run.id, datasets.stamp(str(spec["dataset"])))
-    with st.container(border=True):
-        if run is not None and run.active:
-            _live(run.id, key)
-        else:
-            _offer(asked, run, wanted, key)
+    words = f"**These pairs of classes take about {run_panel.duration(wanted)}: a run in the background.**"
+    run_panel.offer({"study": "confusion", **asked}, run, words, _so_far)
     return None
 
 
-def _run_of(spec: Mapping[str, Any]) -> jobs.Run | None:
-    """The newest run with exactly these settings."""
-    checked = study.checked_spec(spec)
-    for run in jobs.list_runs("confusion"):
-        if all(run.spec.get(name) == checked[name] for name in ("dataset", *study.SETTINGS)):
-            return run
-    return None
-
-
-def _offer(spec: Mapping[str, Any], run: jobs.Run | None, wanted: float, key: str) -> None:
-    st.markdown(
-        f"**These pairs of classes take about {run_panel.duration(wanted)}: a run in the background.**"
-        + (f" An earlier run is {plain(run.state)}. {plain(run.error or run.message)}" if run is not None else "")
-    )
-    access.deny("run")
-    if not access.may("run"):
-        return
-    with st.container(horizontal=True):
-        if run is not None and run.resumable and st.button("Go on with it", icon="▶️", key=f"resume{key}"):
-            access.do("run", jobs.resume, run.id)
-            st.rerun()
-        if st.button("Start the run", type="primary", icon="▶️", key=f"start{key}"):
-            access.do("run", jobs.submit, {"study": "confusion", **spec})
-            st.rerun()
-
-
-@st.fragment(run_every=1.0)
-def _live(run_id: str, key: str) -> None:
-    """How far a run is, with a way to stop it; the page starts over when it ends."""
-    run = jobs.status(run_id)
-    if not run.active:
-        st.rerun()
-    run_panel.show_progress(run, f"confusion{key}")
-    if run.summary and run.summary["most_confused"]:
-        a, b, bits = run.summary["most_confused"][0]
-        st.caption(
-            f"Most confused of {run.summary['pairs']:,} pairs so far: {plain(a)} and {plain(b)}, {bits:.2f} bits."
-        )
+def _so_far(summary: Mapping[str, Any]) -> None:
+    if summary["most_confused"]:
+        a, b, bits = summary["most_confused"][0]
+        st.caption(f"Most confused of {summary['pairs']:,} pairs so far: {plain(a)} and {plain(b)}, {bits:.2f} bits.")
 
 
 @remember("Reading the run", 6)

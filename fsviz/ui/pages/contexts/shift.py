@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from fsviz import features, jobs
+from fsviz import jobs
 from fsviz.datasets.published import published_table
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_curves
@@ -18,11 +18,11 @@ from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED
 from fsviz.studies import context_shift as study
-from fsviz.ui.parts import access, links, shell
+from fsviz.ui.parts import access, run_panel, shell
 from fsviz.ui.parts.cached import compute_with_bar, remember
-from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups
+from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
-from fsviz.ui.parts.run_panel import duration
+from fsviz.ui.parts.run_panel import duration, half_width
 from fsviz.ui.parts.shell import plain
 
 AT_ONCE = 12.0  # seconds of work, by its guess, that the page waits for
@@ -39,8 +39,7 @@ def show(dataset: Dataset, split: str) -> None:
         )
         published(5, 1)
         return
-    shell.needs(dataset, "features")
-    spec = _settings(dataset, split)
+    spec = _settings(dataset, split, shell.known_backbones(dataset))
     found = _answer(spec)
     if found is not None:
         _compared(found)
@@ -50,19 +49,11 @@ def show(dataset: Dataset, split: str) -> None:
     st.code(study.command(spec), language="bash", wrap_lines=True)
 
 
-def _settings(dataset: Dataset, split: str) -> dict[str, Any]:
+def _settings(dataset: Dataset, split: str, known: list[str]) -> dict[str, Any]:
     with st.sidebar:
         question = pick(study.QUESTION)
-        backbone = pick_backbone(features.available(dataset), help="The network whose features are classified.")
-        links.several_of({n: m.title for n, m in METHODS.items()}, "methods", study.METHOD_NAMES.default.split(","))
-        names = st.pills(
-            "Methods",
-            list(METHODS),
-            selection_mode="multi",
-            format_func=lambda name: plain(METHODS[name].title),
-            key="methods",
-            wrap=True,
-        )
+        backbone = pick_backbone(known, help="The network whose features are classified.")
+        names = pick_methods(study.METHOD_NAMES.default.split(","))
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
         fits = _fitting(dataset, split)
@@ -77,7 +68,7 @@ def _settings(dataset: Dataset, split: str) -> dict[str, Any]:
 
 def _answer(spec: dict[str, Any]) -> dict[str, Any] | None:
     """What was found, of fewer tasks where all of them take long: the run of the rest is offered."""
-    run = next((r for r in jobs.list_runs("contexts") if all(r.spec.get(k) == v for k, v in spec.items())), None)
+    run = jobs.newest(spec, "contexts")
     if run is not None and run.state == "finished":
         return jobs.results(run.id)
     seconds = study.guess_seconds(spec)
@@ -87,34 +78,10 @@ def _answer(spec: dict[str, Any]) -> dict[str, Any] | None:
     if not access.fits(few, few * images):
         return None
     if few < spec["n_tasks"]:
-        _offer(spec, run, seconds, few)
+        about = f"for about {duration(seconds)}. Below are {few:,}."
+        words = f"**{spec['n_tasks']:,} tasks run in the background**, {about}"
+        run_panel.offer({"study": "contexts", **spec}, run, words)
     return compute_with_bar(study.answer, {**spec, "n_tasks": few}, "Classifying tasks")
-
-
-def _offer(spec: dict[str, Any], run: jobs.Run | None, seconds: float, few: int) -> None:
-    with st.container(border=True):
-        if run is not None and run.active:
-            _live(run.id)
-            return
-        st.markdown(
-            f"**{spec['n_tasks']:,} tasks run in the background**, for about {duration(seconds)}. Below are {few:,}."
-        )
-        access.deny("run")
-        key = json.dumps(spec, sort_keys=True)
-        if access.may("run") and st.button("Start the run", type="primary", icon="▶️", key=f"start {key}"):
-            access.do("run", jobs.submit, {"study": "contexts", **spec})
-            st.rerun()
-
-
-@st.fragment(run_every=1.0)
-def _live(run_id: str) -> None:
-    run = jobs.status(run_id)
-    if not run.active:
-        st.rerun()
-    st.progress(run.share_done, text=f"{plain(run.message)} · {run.n_done:,} of {run.n_chunks:,} parts")
-    if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
-        access.do("run", jobs.cancel, run_id)
-        st.rerun()
 
 
 def _compared(found: Mapping[str, Any]) -> None:
@@ -159,9 +126,10 @@ def _compared(found: Mapping[str, Any]) -> None:
 
 def _lost(where: Any, label: str, row: Mapping[str, Any], last: str) -> None:
     lost = row["loss"][last]
-    half = f" ± {lost['ci95']:.1f}" if lost["ci95"] is not None else ""
     who = plain(f"{row['title']}, {row['value']}" if row["value"] != "" else row["title"])
-    where.metric(label, f"{lost['mean']:.1f}{half} points", who, delta_color="off", delta_arrow="off")
+    where.metric(
+        label, f"{lost['mean']:.1f}{half_width(lost['ci95'])} points", who, delta_color="off", delta_arrow="off"
+    )
 
 
 # --- one task, and what the loss is made of -----------------------------------------------------------------------
@@ -170,7 +138,7 @@ def _lost(where: Any, label: str, row: Mapping[str, Any], last: str) -> None:
 def _task(dataset: Dataset, spec: dict[str, Any]) -> None:
     st.subheader("The same queries, another support", anchor=False)
     one, two, three = st.columns([1, 2, 1])
-    chosen = str(spec["methods"]).split(",")
+    chosen = study.methods_of(spec)
     method = one.selectbox("Method", chosen, format_func=lambda name: METHODS[name].title, key="looked")
     shift = pick(SHIFT.but(default=1.0), two, as_slider=True)
     few = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "methods"}

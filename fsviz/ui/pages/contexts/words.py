@@ -15,6 +15,7 @@ from fsviz.studies import similarity as study
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
+from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
 SCATTER = "similarity"
@@ -59,17 +60,17 @@ def show(dataset: Dataset, split: str) -> None:
 
 def _headline(told: dict) -> None:
     columns = st.columns(4)
-    nearer = told["nearer_to_context"]
+    nearer, concept, context = (told[name] for name in ("nearer_to_context", "m_concept", "m_context"))
     columns[0].metric(
         "Nearer to their context",
-        f"{100 * nearer['mean']:.0f} ± {100 * (nearer['ci95'] or 0):.0f} %",
+        f"{100 * nearer['mean']:.0f}{half_width(nearer['ci95'], 0, 100)} %",
         help="Share of images whose features are closer to the text of their context than to that of their concept. "
         "95% interval over images.",
     )
     columns[1].metric(
         "Image and concept",
-        f"{told['m_concept']['mean']:.3f} ± {told['m_concept']['ci95'] or 0:.3f}",
-        f"context {told['m_context']['mean']:.3f} ± {told['m_context']['ci95'] or 0:.3f}",
+        f"{concept['mean']:.3f}{half_width(concept['ci95'], 3)}",
+        f"context {context['mean']:.3f}{half_width(context['ci95'], 3)}",
         delta_color="off",
         delta_arrow="off",
         help="Mean cosines of images with the texts of their concept and of their context (M_concept and M_context).",
@@ -83,7 +84,7 @@ def _headline(told: dict) -> None:
 def _zero_shot(where: st.delta_generator.DeltaGenerator, label: str, right: dict, chance: float) -> None:
     where.metric(
         label,
-        f"{100 * right['mean']:.1f} ± {100 * (right['ci95'] or 0):.1f} %",
+        f"{100 * right['mean']:.1f}{half_width(right['ci95'], 1, 100)} %",
         f"chance {100 * chance:.0f} %",
         delta_color="off",
         delta_arrow="off",

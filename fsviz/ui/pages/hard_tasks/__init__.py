@@ -6,8 +6,6 @@ from functools import partial
 
 import streamlit as st
 
-from fsviz import features
-from fsviz.errors import Missing
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
@@ -15,6 +13,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import attributes, closeness, results, searching, settings, step_size, stress_test, tasks
 from fsviz.ui.parts import access, shell
+from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
 SECTIONS = {
@@ -28,13 +27,7 @@ SECTIONS = {
 
 
 def show(dataset: Dataset) -> None:
-    known = features.available(dataset)
-    if not known:
-        shell.needs(dataset, "features")
-        raise Missing(
-            f"{dataset.title} has no features yet. Make some with "
-            f"'python -m fsviz extract {dataset.name} --backbone efficientnet_lite0'."
-        )
+    known = shell.known_backbones(dataset)
     found = results.find(settings.pick(dataset, known))
     if found is None:
         return
@@ -53,24 +46,19 @@ def _headline(found: SupportSets) -> None:
     columns = st.columns(4)
     columns[0].metric(
         "Hard supports cost",
-        f"{numbers['drop']:.1f}{_half(numbers['drop_ci95'])} points",
+        f"{numbers['drop']:.1f}{half_width(numbers['drop_ci95'])} points",
         help="Mean difference in accuracy between random and hard support sets over the same queries, task by task, "
         "with its 95% interval over tasks of these images.",
     )
     for column, name in zip(columns[1:], study.SETS):
         column.metric(
             f"Accuracy, {name}",
-            f"{accuracy[name]:.1f}{_half(half[name])} %",
+            f"{accuracy[name]:.1f}{half_width(half[name])} %",
             delta=None if name == "random" else f"{accuracy[name] - accuracy['random']:+.1f} points",
             delta_arrow="off",
             help=f"Share of queries classified correctly with {name} support images, mean over "
             f"{numbers['n_tasks']:,} tasks.",
         )
-
-
-def _half(ci95: float | None) -> str:
-    """The half width of an interval behind its mean; nothing where one task gives none."""
-    return "" if ci95 is None else f" ± {ci95:.1f}"
 
 
 def _distribution(found: SupportSets) -> None:

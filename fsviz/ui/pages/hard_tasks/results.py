@@ -15,7 +15,7 @@ from fsviz.records import Dataset
 from fsviz.studies import draw
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.parts import access
+from fsviz.ui.parts import access, run_panel
 from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.shell import plain
 
@@ -36,23 +36,13 @@ def find(spec: dict[str, Any]) -> SupportSets | None:
         return None
     if spec["search"] != "greedy" and spec["n_tasks"] <= at_once:
         return search(spec)
-    run = _run_of(spec)
+    run = jobs.newest(spec, *study.NAMES, aside=("objective",))
     if run is not None and run.state == "finished":
         return _of_run(run.id, datasets.stamp(spec["dataset"]))
     preview = {**spec, "search": "fastdiffsel", "n_tasks": min(PREVIEW, spec["n_tasks"])}
-    what = "greedy search" if spec["search"] == "greedy" else f"{spec['n_tasks']:,} tasks"
-    with st.container(border=True):
-        if run is None or not run.active:
-            st.markdown(
-                f"**{what.capitalize()} run{'s' if spec['search'] == 'greedy' else ''} in the background.** Below is a "
-                f"preview: FastDiffSel on {preview['n_tasks']:,} tasks."
-                + (f" An earlier run is {plain(run.state)}: {plain(run.message)}." if run is not None else "")
-            )
-            access.deny("run")
-            if access.may("run"):
-                _offer(spec, run)
-        else:
-            _live(run.id)
+    what = "Greedy search runs" if spec["search"] == "greedy" else f"{spec['n_tasks']:,} tasks run"
+    words = f"**{what} in the background.** Below is a preview: FastDiffSel on {preview['n_tasks']:,} tasks."
+    run_panel.offer({"study": "support_sets", **spec}, run, words, _so_far)
     return search(preview)
 
 
@@ -61,39 +51,11 @@ def _n_images(spec: Mapping[str, Any], most: float) -> float:
     return min(spec["n_tasks"], most) * draw.most_images(spec) * spec["n_steps"]
 
 
-def _offer(spec: dict[str, Any], run: jobs.Run | None) -> None:
-    if run is not None and run.resumable and st.button("Go on with it", icon="▶️"):
-        access.do("run", jobs.resume, run.id)
-        st.rerun()
-    if st.button("Start the run", type="primary", icon="▶️"):
-        access.do("run", jobs.submit, {"study": "support_sets", **spec})
-        st.rerun()
-
-
-def _run_of(spec: Mapping[str, Any]) -> jobs.Run | None:
-    """The newest run with exactly these settings."""
-    for run in (run for run in jobs.list_runs() if run.study in study.NAMES):
-        if all(run.spec.get(name) == value for name, value in spec.items() if name != "objective"):
-            return run
-    return None
-
-
-@st.fragment(run_every=1.0)
-def _live(run_id: str) -> None:
-    """Progress of a run and the distribution so far; the page starts over when it ends."""
-    run = jobs.status(run_id)
-    if not run.active:
-        st.rerun()
-    st.progress(run.share_done, text=f"{plain(run.message)} · {run.n_done:,} of {run.n_chunks:,} parts")
-    if run.summary:
-        st.plotly_chart(
-            figures.plot_distribution(run.summary["histogram"], run.summary["accuracy"], run.summary["ci95"], 260),
-            key=f"live_{run_id}",
-        )
-        st.caption(f"The {run.summary['n_tasks']:,} tasks finished so far.")
-    if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
-        access.do("run", jobs.cancel, run_id)
-        st.rerun()
+def _so_far(summary: Mapping[str, Any]) -> None:
+    """The distribution over the tasks that are finished."""
+    histogram, accuracy, ci95 = (summary[name] for name in ("histogram", "accuracy", "ci95"))
+    st.plotly_chart(figures.plot_distribution(histogram, accuracy, ci95, 260), key="so_far")
+    st.caption(f"The {summary['n_tasks']:,} tasks finished so far.")
 
 
 def _identity(found: SupportSets) -> tuple[str, int, str]:

@@ -14,7 +14,7 @@ from fsviz.studies import draw, evaluate, searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
-from fsviz.ui.parts import access
+from fsviz.ui.parts import access, run_panel
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import plain
@@ -35,7 +35,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
 def _side_by_side(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("Does a slower search find harder sets?", anchor=False)
     wanted = searches.checked_spec(results.plain_spec(found, n_tasks=len(found)))
-    run = next((r for r in jobs.list_runs("searches") if all(r.spec.get(k) == v for k, v in wanted.items())), None)
+    run = jobs.newest(wanted, "searches")
     if run is not None and run.state == "finished":
         _compared(jobs.results(run.id), wanted, "", f"compared_{run.id}")
         return
@@ -43,22 +43,8 @@ def _side_by_side(dataset: Dataset, found: SupportSets) -> None:
     left_out = ", and greedy search, which would take too long here" * ("greedy" not in few["searches"])
     result = compute_with_bar(searches.compare_searches, few, "Searching with every search")
     _compared(result, few, f" This is a first look: a run takes all tasks{left_out}.", "compared")
-    with st.container(border=True):
-        if run is not None and run.active:
-            _live(run.id)
-            return
-        st.markdown(
-            f"**All {wanted['n_tasks']:,} tasks of this page, with every search, run in the background.**"
-            + (f" An earlier run is {plain(run.state)}: {plain(run.error or run.message)}" if run is not None else "")
-        )
-        access.deny("run")
-        if access.may("run"):
-            if run is not None and run.resumable and st.button("Go on with it", icon="▶️", key="resume_searches"):
-                access.do("run", jobs.resume, run.id)
-                st.rerun()
-            if st.button("Compare on all tasks", type="primary", icon="▶️", key="start_searches"):
-                access.do("run", jobs.submit, wanted)
-                st.rerun()
+    words = f"**All {wanted['n_tasks']:,} tasks of this page, with every search, run in the background.**"
+    run_panel.offer(wanted, run, words, start="Compare on all tasks")
 
 
 def _at_once(dataset: Dataset, found: SupportSets, wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,18 +67,6 @@ def _compared(result: Mapping[str, Any], spec: Mapping[str, Any], more: str, key
         "hard as greedy's, at least 20 times as fast."
     )
     st.code(study.command(spec, "searches"), language="bash", wrap_lines=True)
-
-
-@st.fragment(run_every=1.0)
-def _live(run_id: str) -> None:
-    """Progress of the run; the page starts over when it ends."""
-    run = jobs.status(run_id)
-    if not run.active:
-        st.rerun()
-    st.progress(run.share_done, text=f"{plain(run.message)} · {run.n_done:,} of {run.n_chunks:,} parts")
-    if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
-        access.do("run", jobs.cancel, run_id)
-        st.rerun()
 
 
 # --- no search at all --------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
 from fsviz.ui.parts import access
 from fsviz.ui.parts.cached import compute_with_bar
+from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
 
@@ -40,10 +41,9 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     columns = st.columns(3)
     for column, name in ((columns[0], "hard"), (columns[2], "easy")):
         reached, around = at.loc[name, "accuracy"], at.loc[name, "ci95"]
-        column.metric(f"{name.capitalize()} supports at step {chosen:g}", f"{reached:.1f} ± {around:.1f} %")
-    columns[1].metric(
-        "Random supports", f"{equal['random']:.1f} ± {half['random'] or 0:.1f} %", help="Of the same tasks."
-    )
+        column.metric(f"{name.capitalize()} supports at step {chosen:g}", f"{reached:.1f}{half_width(around)} %")
+    told = f"{equal['random']:.1f}{half_width(half['random'])} %"
+    columns[1].metric("Random supports", told, help="Of the same tasks.")
     reference = {
         "random": equal["random"],
         "hard, equal start": equal["hard"],

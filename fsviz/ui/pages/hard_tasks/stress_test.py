@@ -16,7 +16,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.text import code
 from fsviz.ui.pages.hard_tasks import results
-from fsviz.ui.parts import access, controls
+from fsviz.ui.parts import access, controls, run_panel
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain
 
@@ -145,7 +145,7 @@ def _full_finetuning(dataset: Dataset, spec: Mapping[str, Any]) -> None:
                 "finetuning": {"n_tasks": n_tasks, "n_steps": n_steps, "size": size},
             }
         )
-        run = next((r for r in jobs.list_runs("stress") if all(r.spec.get(k) == v for k, v in wanted.items())), None)
+        run = jobs.newest(wanted, "stress")
         if run is None:
             access.deny("run")
             if access.may("run") and st.button("Start", icon="▶️", type="primary"):
@@ -159,7 +159,7 @@ def _full_finetuning(dataset: Dataset, spec: Mapping[str, Any]) -> None:
 def _live_stress(run_id: str, source: str) -> None:
     run = jobs.status(run_id)
     if run.active:
-        st.progress(run.share_done, text=f"{plain(run.message)} · {run.n_done:,} of {run.n_chunks:,} parts")
+        run_panel.show_parts_done(run)
         if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
             access.do("run", jobs.cancel, run_id)
             st.rerun(scope="fragment")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from fsviz import features
-from fsviz.difficulty.measures import MEASURES, axis, title
-from fsviz.errors import Missing
+from fsviz.difficulty.measures import axis, title
 from fsviz.figures import prediction as figures
 from fsviz.records import Dataset
 from fsviz.settings import Setting
@@ -15,6 +13,7 @@ from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
 from fsviz.ui.pages.prediction import explained, hard_or_easy, labelling, results, settings, spread, task, varied
 from fsviz.ui.parts import controls, shell
+from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
 MOST_POINTS = 3000
@@ -22,13 +21,7 @@ SECTIONS = ("Task", "Measures", "Hard or easy", "Shots, ways, queries", "Spread 
 
 
 def show(dataset: Dataset) -> None:
-    known = features.available(dataset)
-    if not known:
-        shell.needs(dataset, "features")
-        raise Missing(
-            f"{dataset.title} has no features yet. Make some with "
-            f"'python -m fsviz extract {dataset.name} --backbone efficientnet_lite0'."
-        )
+    known = shell.known_backbones(dataset)
     spec = settings.pick(dataset, known)
     found = results.find(spec)
     if found is None:
@@ -72,8 +65,9 @@ def _headline(found: Measured) -> None:
             "with the 95% interval over tasks of these images.",
         )
     mean, half = study.mean_outcome(found)
-    interval = "" if half is None else f" ± {100 * half:.1f}"
-    columns[1].metric(f"Mean {what}", f"{100 * mean:.1f}{interval} %", help="95% interval over tasks of these images.")
+    columns[1].metric(
+        f"Mean {what}", f"{100 * mean:.1f}{half_width(half, 1, 100)} %", help="95% interval over tasks of these images."
+    )
     if found.spec["setting"] == "semi":
         error = study.prediction_error(found)
         columns[2].metric(
@@ -83,8 +77,8 @@ def _headline(found: Measured) -> None:
             delta_color="off",
             delta_arrow="off",
             help="Mean absolute difference between the accuracy of a task and the mean confidence of the regression on "
-            f"its queries (± {100 * (error['error_ci95'] or 0):.1f}), beside always saying the mean accuracy of all "
-            "tasks.",
+            f"its queries, {100 * error['error']:.1f}{half_width(error['error_ci95'], 1, 100)} points, beside always "
+            "saying the mean accuracy of all tasks.",
         )
     elif best is not None:
         low, high = sorted(100 * best[1][end] ** 2 for end in ("low", "high"))
@@ -147,14 +141,13 @@ def _bars(found: Measured) -> None:
     best = study.best_measure(results.correlations(found))
     rows = []
     for name, row in results.correlations(found).items():
-        sign = -1 if MEASURES[name].direction == "harder" else 1
-        ends = sorted(sign * row[end] for end in ("low", "high") if row[end] is not None) or [None, None]
+        value, low, high = study.as_expected(name, row)
         rows.append(
             {
                 "title": title(name),
-                "value": None if row["pearson"] is None else sign * row["pearson"],
-                "low": ends[0],
-                "high": ends[-1],
+                "value": value,
+                "low": low,
+                "high": high,
                 "shown": "" if row["pearson"] is None else f"{row['pearson']:.2f}",
                 "why": row["why"],
                 "best": best is not None and name == best[0],

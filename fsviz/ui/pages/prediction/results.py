@@ -6,16 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import streamlit as st
-
 from fsviz import datasets, jobs
 from fsviz.studies import draw
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
-from fsviz.ui.parts import access
+from fsviz.ui.parts import access, run_panel
 from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.run_panel import duration
-from fsviz.ui.parts.shell import plain
 
 PREVIEW = 200
 AT_ONCE = 40_000  # images in tasks that are measured while the page waits: a few seconds; more run in the background
@@ -54,45 +51,14 @@ def at_once(spec: dict[str, Any], cost: float = 1.0) -> dict[str, Any] | None:
 
 def offer(spec: dict[str, Any], run: jobs.Run | None, otherwise: str, cost: float = 1.0) -> None:
     """How far the run of these settings is, or a button that starts it; `otherwise` says what is shown meanwhile."""
-    with st.container(border=True):
-        if run is not None and run.active:
-            _live(run.id)
-            return
-        seconds = cost * spec["n_tasks"] * draw.most_images(spec) * SECONDS[spec["setting"]]
-        st.markdown(
-            f"**{spec['n_tasks']:,} tasks run in the background**, for about {duration(seconds)}. {otherwise}"
-            + (f" An earlier run is {plain(run.state)}: {plain(run.message)}." if run is not None else "")
-        )
-        access.deny("run")
-        if not access.may("run"):
-            return
-        key = json.dumps(spec, sort_keys=True)
-        if run is not None and run.resumable and st.button("Go on with it", icon="▶️", key=f"resume {key}"):
-            access.do("run", jobs.resume, run.id)
-            st.rerun()
-        if st.button("Start the run", type="primary", icon="▶️", key=f"start {key}"):
-            access.do("run", jobs.submit, {"study": "prediction", **spec})
-            st.rerun()
+    seconds = cost * spec["n_tasks"] * draw.most_images(spec) * SECONDS[spec["setting"]]
+    words = f"**{spec['n_tasks']:,} tasks run in the background**, for about {duration(seconds)}. {otherwise}"
+    run_panel.offer({"study": "prediction", **spec}, run, words)
 
 
 def run_of(spec: Mapping[str, Any]) -> jobs.Run | None:
     """The newest run with exactly these settings."""
-    for run in jobs.list_runs("prediction"):
-        if study.asks_the_same(spec, run.spec):
-            return run
-    return None
-
-
-@st.fragment(run_every=1.0)
-def _live(run_id: str) -> None:
-    """Progress of a run; the page starts over when it ends."""
-    run = jobs.status(run_id)
-    if not run.active:
-        st.rerun()
-    st.progress(run.share_done, text=f"{plain(run.message)} · {run.n_done:,} of {run.n_chunks:,} parts")
-    if access.may("run") and st.button("Cancel", key=f"cancel_{run_id}", icon="⏹️"):
-        access.do("run", jobs.cancel, run_id)
-        st.rerun()
+    return jobs.newest(spec, "prediction", aside=study.ASIDE, defaults=study.DEFAULTS)
 
 
 def answer(spec: dict[str, Any], preview: bool, cost: float, words: str) -> dict[str, Any] | None:
@@ -116,8 +82,7 @@ def identity(found: Measured) -> tuple[str, int, str]:
 
 @remember("Reading the run", 6)
 def cells_of_run(run_id: str, stamp: str) -> list[Measured]:
-    run = jobs.status(run_id)
-    return study.collect({**run.spec, "folder": str(jobs.folder(run_id))}, jobs.chunks(run_id))
+    return study.collect(jobs.spec(run_id), jobs.chunks(run_id))
 
 
 @remember(hashes={Measured: identity})

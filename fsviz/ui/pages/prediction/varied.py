@@ -80,10 +80,7 @@ def _curves(cells: list[Mapping[str, Any]]) -> dict[str, list[tuple]]:
     curves: dict[str, list[tuple]] = {}
     for cell in cells:
         for name, row in ((name, cell["correlations"][name]) for name in MEASURES if name in cell["correlations"]):
-            sign = -1 if MEASURES[name].direction == "harder" else 1
-            ends = sorted(sign * row[end] for end in ("low", "high") if row[end] is not None) or [None, None]
-            value = None if row["pearson"] is None else sign * row["pearson"]
-            curves.setdefault(title(name), []).append((cell["value"], value, ends[0], ends[-1]))
+            curves.setdefault(title(name), []).append((cell["value"], *study.as_expected(name, row)))
         if cell.get("best_pearson") is not None:
             ends = sorted((-cell["best_low"], -cell["best_high"])) if cell["best_low"] is not None else [None, None]
             point = (cell["value"], -cell["best_pearson"], *ends)
