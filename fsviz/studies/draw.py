@@ -13,7 +13,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -48,6 +48,24 @@ KNOWN: dict[str, Setting] = {
     **{s.name: s for s in (KEEP_GROUPS, N_TASKS, SEED, DISTANCE, DAG, BACKBONE)},
 }
 _LONGEST_NAME = 100
+
+
+class TaskSpec(TypedDict, total=False):
+    """What the checked spec of a study says of its tasks: what every sampler knows. Settings of one sampler alone
+    stand beside it, and are read by their names."""
+
+    dataset: str
+    backbone: str
+    split: str
+    sampler: str
+    n_way: int
+    n_shot: int
+    n_query: int
+    n_tasks: int
+    seed: int
+    distance: str
+    dag: str
+    keep_groups: bool
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -49,6 +49,12 @@ _MINE = ("searches", "study", "version", "folder")
 # --- searches side by side, as a run -----------------------------------------------------------------------------
 
 
+class Spec(support_sets.Spec, total=False):
+    """A checked spec: that of one search without the search, and the names of those that are compared."""
+
+    searches: list[str]
+
+
 @dataclass(frozen=True)
 class Cell:
     """One search at one end, "hard" or "easy"; the random supports are a cell of their own."""
@@ -70,7 +76,7 @@ def compare_searches(spec: Mapping[str, Any], progress: Progress | None = None) 
     return summarise(settled, chunks)
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+def prepare(spec: dict[str, Any], folder: Path) -> Spec:
     """Checks a spec and freezes its tasks into `folder`/inputs."""
     settled = checked_spec(spec)
     base = _base(settled, RANDOM)
@@ -78,29 +84,29 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     return settled
 
 
-def plan(spec: Mapping[str, Any]) -> int:
+def plan(spec: Spec) -> int:
     return sum(cell.n_chunks for cell in cells(spec))
 
 
-def n_bytes(spec: Mapping[str, Any]) -> float:
+def n_bytes(spec: Spec) -> float:
     """About how large the run's results are: one number per task and cell, and a small file per chunk."""
     return float(8 * len(cells(spec)) * spec["n_tasks"] + 1500 * plan(spec))
 
 
-def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
     """Accuracies of one range of tasks of one cell, and the seconds that the search took."""
     table = chunked.features_of(spec["dataset"], spec["backbone"])
     return _run(spec, index, frozen.tasks(spec["folder"]), table)
 
 
-def describe(spec: Mapping[str, Any], index: int) -> str:
+def describe(spec: Spec, index: int) -> str:
     which, _, stop = chunk_at(spec, index)
     cell = cells(spec)[which]
     what = "random supports" if cell.search == RANDOM else f"{SEARCH.choices[cell.search]}, {cell.objective} supports"
     return f"{what}: {stop:,} of {spec['n_tasks']:,} tasks"
 
 
-def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """Per search and end: accuracy, seconds per task, and how far the search stays behind greedy on the same tasks."""
     every = cells(spec)
     accuracy = np.full((len(every), spec["n_tasks"]), np.nan)
@@ -127,18 +133,18 @@ def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]
     return {"dataset": spec["dataset"], "backbone": spec["backbone"], "n_tasks": spec["n_tasks"], "rows": rows}
 
 
-def cells(spec: Mapping[str, Any]) -> list[Cell]:
+def cells(spec: Spec) -> list[Cell]:
     """All cells in the order they are computed: random supports, then the quick searches, greedy last."""
     named = [(RANDOM, RANDOM), *((s, o) for s in spec["searches"] for o in ("hard", "easy"))]
     return [Cell(s, o, math.ceil(spec["n_tasks"] / _CHUNK.get(s, MOST))) for s, o in named]
 
 
-def chunk_at(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+def chunk_at(spec: Spec, index: int) -> tuple[int, int, int]:
     """Cell and range of tasks (start, stop) of a chunk."""
     return chunked.chunk_at(((spec["n_tasks"], _CHUNK.get(cell.search, MOST)) for cell in cells(spec)), index)
 
 
-def _run(spec: Mapping[str, Any], index: int, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
+def _run(spec: Spec, index: int, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
     which, start, stop = chunk_at(spec, index)
     cell = cells(spec)[which]
     part, seconds, base = tasks.take(slice(start, stop)), 0.0, _base(spec, cell.search)
@@ -158,7 +164,7 @@ def _run(spec: Mapping[str, Any], index: int, tasks: Tasks, table: Features) -> 
     }
 
 
-def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+def checked_spec(spec: Mapping[str, Any]) -> Spec:
     """The spec with its defaults filled in; what is impossible is named."""
     names = list(dict.fromkeys(spec.get("searches") or SEARCH.choices))
     for name in names:
@@ -166,10 +172,11 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
             raise UnknownName("search", name, SEARCH.choices)
     rest = {k: v for k, v in spec.items() if k not in (*_MINE, "search", "objective")}
     base = {k: v for k, v in support_sets.checked_spec(rest).items() if k not in ("search", "objective")}
-    return {"study": "searches", **base, "searches": sorted(names, key=lambda name: name == "greedy")}
+    ordered = sorted(names, key=lambda name: name == "greedy")
+    return cast(Spec, {"study": "searches", **base, "searches": ordered})
 
 
-def _base(spec: Mapping[str, Any], search: str) -> dict[str, Any]:
+def _base(spec: Mapping[str, Any], search: str) -> support_sets.Spec:
     """The spec of the study `support_sets` for one of the searches."""
     rest = {k: v for k, v in spec.items() if k not in _MINE}
     return support_sets.checked_spec({**rest, "search": SEARCH.default if search == RANDOM else search})
@@ -249,7 +256,7 @@ def by_number_of_steps(spec: Mapping[str, Any], most: int = 6, progress: Progres
     tasks, table = support_sets.sample_tasks(spec)
     table = support_sets.searched_features(spec, table)
     loss, scale = LOSSES[spec["loss"]]
-    how = {"step": spec["step"], "start": spec["start"], "seed": spec["seed"], "device": spec["device"]}
+    how: dict[str, Any] = {"step": spec["step"], "start": spec["start"], "seed": spec["seed"], "device": spec["device"]}
     say = progress or (lambda *now: None)
     say(0, most, "following the weights")
     found, weighted = trace_steps(table, tasks, "hard", loss, scale, n_steps=most, **how)

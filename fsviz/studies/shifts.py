@@ -19,7 +19,7 @@ from fsviz.numerics import clustered_mean, holm
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
 from fsviz.settings import brief
 from fsviz.studies import draw, support_sets
-from fsviz.studies.support_sets import SETS, TASK_SETTINGS, SupportSets, checked_spec
+from fsviz.studies.support_sets import SETS, TASK_SETTINGS, Spec, SupportSets, checked_spec
 
 Drawn = TypeVar("Drawn")
 
@@ -31,7 +31,7 @@ def attribute_groups(dataset: Dataset, attribute: str) -> list[str]:
     return [names[0], names[2]] if read.is_numeric else list(names)
 
 
-def _image_class_ids(spec: Mapping[str, Any], dataset: Dataset, table: Features) -> np.ndarray:
+def _image_class_ids(spec: Spec, dataset: Dataset, table: Features) -> np.ndarray:
     """The class of every image_id (N,), PAD without features; one image stands for a group that is kept together."""
     image_class_ids = table.image_class_ids(len(dataset.image_class_ids()))
     if table.groups is not None and spec.get("keep_groups", True):
@@ -40,7 +40,7 @@ def _image_class_ids(spec: Mapping[str, Any], dataset: Dataset, table: Features)
     return image_class_ids
 
 
-def _with_enough_images(spec: Mapping[str, Any], sample: Callable[[int], Drawn]) -> tuple[Drawn, int]:
+def _with_enough_images(spec: Spec, sample: Callable[[int], Drawn]) -> tuple[Drawn, int]:
     """What `sample` draws with the spec's number of queries, or with the largest smaller one that it can, and that.
 
     Few images share a value of an attribute with many. Raises the last refusal where even one query is too many.
@@ -65,7 +65,7 @@ def curated_tasks(spec: Mapping[str, Any], attribute: str, query_group: str | No
 
 
 def _curated(
-    spec: Mapping[str, Any], dataset: Dataset, table: Features, attribute: str, query_group: str | None = None
+    spec: Spec, dataset: Dataset, table: Features, attribute: str, query_group: str | None = None
 ) -> curated.CuratedPair:
     sizes = {name: spec[name] for name in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
     read = attribute_gaps.read_attribute(dataset, attribute)
@@ -83,7 +83,7 @@ def save_curated(
     names = []
     for kind, tasks in (("without", pair.without_shift), ("with", pair.with_shift)):
         settings = {k: spec[k] for k in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
-        recipe = {k: spec[k] for k in ("dataset", "split", "backbone")} | settings
+        recipe: dict[str, Any] = {k: spec[k] for k in ("dataset", "split", "backbone")} | settings
         recipe |= {"sampler": "curated", "attribute": attribute, "query_group": query_group, "shift": kind == "with"}
         parts = [spec["dataset"], spec["split"], kind, attribute, "shift", *([query_group] if query_group else [])]
         name = draw.safe_name([*parts, *brief(settings, TASK_SETTINGS)], recipe, "-")
@@ -151,7 +151,7 @@ def restricted_sets(spec: Mapping[str, Any], progress: Progress | None = None) -
     The spec has "attribute" and "values" (a list) beside the settings of the study `support_sets`. That of what is
     found has them too, and fewer queries per class where too few images have these values.
     """
-    own: dict[str, Any] = {"attribute": str(spec["attribute"]), "values": list(spec["values"])}
+    own: Spec = {"attribute": str(spec["attribute"]), "values": list(spec["values"])}
     spec = checked_spec({name: value for name, value in spec.items() if name not in own})
     dataset = datasets.load(spec["dataset"])
     attribute_gaps.require_attributes(dataset)

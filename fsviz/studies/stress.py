@@ -7,7 +7,7 @@ The spec of a run:
      they are classified with], "adaptations": names out of ADAPTATIONS, and the settings of the hard-tasks study,
      "finetuning": {"n_tasks", "n_validation", "n_steps", "size", "augment"} for full finetuning}
 A cell is one set of tasks ("random" or a source) with one backbone and one adaptation; a chunk is a range of its
-tasks. Full finetuning trains all weights of the backbone on every task, from its images; it takes about a minute a
+tasks. Full finetuning trains all weights of the backbone on every task, from its images; it takes about a minute per
 task on a processor core, so it has its own, smaller number of tasks. After Basu et al. 2023, section 5.
 """
 
@@ -43,6 +43,15 @@ _CHUNK = 50  # tasks of a cell that are classified together
 _ON_ONE = ("dataset", "backbone", "classifier", "objective", "study", "version", "folder")
 
 
+class Spec(support_sets.Spec, total=False):
+    """A checked spec: that of a search without backbone and classifier, and what the cells are made of."""
+
+    sources: list[str]
+    backbones: list[str]
+    adaptations: list[str]
+    finetuning: dict[str, Any]
+
+
 @dataclass(frozen=True)
 class Cell:
     """One set of tasks, classified with one backbone and one adaptation."""
@@ -61,11 +70,11 @@ def run_at_once(spec: Mapping[str, Any]) -> dict[str, Any]:
     if FULL in (spec.get("adaptations") or ()):
         raise BadInput("Full finetuning takes minutes: start it as a run.")
     with tempfile.TemporaryDirectory() as folder:
-        settled = {**prepare(dict(spec), Path(folder)), "folder": folder}
+        settled: Spec = {**prepare(dict(spec), Path(folder)), "folder": folder}
         return summarise(settled, [run_chunk(settled, index) for index in range(plan(settled))])
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+def prepare(spec: dict[str, Any], folder: Path) -> Spec:
     """Checks a spec, draws the tasks, searches the hard sets of every source, and freezes them into `folder`."""
     settled = checked_spec(spec)
     dataset = datasets.load(settled["dataset"])
@@ -93,16 +102,16 @@ def _shared_images(table: Features, tables: Mapping[str, Features]) -> Features:
     return replace(table, values=table.values[kept], image_ids=table.image_ids[kept], class_ids=table.class_ids[kept])
 
 
-def plan(spec: Mapping[str, Any]) -> int:
+def plan(spec: Spec) -> int:
     return sum(cell.n_chunks for cell in cells(spec))
 
 
-def n_bytes(spec: Mapping[str, Any]) -> float:
+def n_bytes(spec: Spec) -> float:
     """About how large the run's results are: two numbers per task and cell, and a small file per chunk."""
     return float(sum(16 * cell.n_tasks + 1500 * cell.n_chunks for cell in cells(spec)))
 
 
-def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
     """Accuracy and query loss of one range of tasks of one cell."""
     which, start, stop = chunk_at(spec, index)
     cell = cells(spec)[which]
@@ -121,14 +130,14 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     }
 
 
-def describe(spec: Mapping[str, Any], index: int) -> str:
+def describe(spec: Spec, index: int) -> str:
     which, _, stop = chunk_at(spec, index)
     cell = cells(spec)[which]
     what = "random tasks" if cell.source == RANDOM else f"tasks hard for {cell.source}"
     return f"{what}, {cell.backbone}, {ADAPTATIONS[cell.adaptation]}: {stop:,} of {cell.n_tasks:,}"
 
 
-def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """The stress-test matrix in percent over what is finished, and how far difficulty carries over."""
     accuracy, loss = _numbers(spec, chunks)
     class_ids = frozen.tasks(spec["folder"], RANDOM).class_ids
@@ -163,7 +172,7 @@ def _row(source: str, backbone: str, adaptation: str, random: np.ndarray, hard: 
 
 
 def _correlations(
-    spec: Mapping[str, Any],
+    spec: Spec,
     every: Sequence[Cell],
     accuracy: Sequence[np.ndarray],
     loss: Sequence[np.ndarray],
@@ -181,7 +190,7 @@ def _correlations(
 
 
 def _agreement(
-    spec: Mapping[str, Any],
+    spec: Spec,
     position: Mapping[tuple[str, str, str], int],
     accuracy: Sequence[np.ndarray],
     loss: Sequence[np.ndarray],
@@ -222,7 +231,7 @@ def _told(name: str, measure: np.ndarray, accuracy: np.ndarray, class_ids: np.nd
 # --- cells and chunks --------------------------------------------------------------------------------------------
 
 
-def cells(spec: Mapping[str, Any]) -> list[Cell]:
+def cells(spec: Spec) -> list[Cell]:
     """All cells in the order they are computed: quick adaptations first."""
     found = []
     for adaptation in sorted(spec["adaptations"], key=lambda a: a == FULL):
@@ -234,14 +243,12 @@ def cells(spec: Mapping[str, Any]) -> list[Cell]:
     return found
 
 
-def chunk_at(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+def chunk_at(spec: Spec, index: int) -> tuple[int, int, int]:
     """Cell and range of tasks (start, stop) of a chunk."""
     return chunked.chunk_at(((cell.n_tasks, math.ceil(cell.n_tasks / cell.n_chunks)) for cell in cells(spec)), index)
 
 
-def _numbers(
-    spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _numbers(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Accuracy and loss (n_tasks,) of every cell, NaN where a task is not done yet."""
     every = cells(spec)
     accuracy = [np.full(cell.n_tasks, np.nan) for cell in every]
@@ -253,7 +260,7 @@ def _numbers(
     return accuracy, loss
 
 
-def _input(spec: Mapping[str, Any], source: str) -> str:
+def _input(spec: Spec, source: str) -> str:
     """The name under which the tasks of a source were frozen."""
     return RANDOM if source == RANDOM else f"source{spec['sources'].index(source)}"
 
@@ -261,7 +268,7 @@ def _input(spec: Mapping[str, Any], source: str) -> str:
 # --- full finetuning ---------------------------------------------------------------------------------------------
 
 
-def learning_rate(spec: Mapping[str, Any], backbone: str) -> float:
+def learning_rate(spec: Spec, backbone: str) -> float:
     """The rate of LEARNING_RATES that is best on random validation tasks; found once a run and kept in its folder."""
     from fsviz.difficulty.full_finetuning import choose_learning_rate
 
@@ -281,13 +288,14 @@ def learning_rate(spec: Mapping[str, Any], backbone: str) -> float:
     return chosen
 
 
-def _validation_tasks(spec: Mapping[str, Any], backbone: str) -> Tasks:
+def _validation_tasks(spec: Spec, backbone: str) -> Tasks:
     """Random tasks of split val where it is large enough, else of the same split with another seed."""
     dataset = datasets.load(spec["dataset"])
     table = chunked.features_of(spec["dataset"], backbone)
-    base = _base(spec) | {
+    base: support_sets.Spec = {
+        **_base(spec),
         "n_tasks": spec["finetuning"]["n_validation"],
-        "seed": (spec["seed"] + 1) % SEED.high,
+        "seed": (spec["seed"] + 1) % int(SEED.high),
         "sampler": "uniform",
     }
     counts = np.bincount(table.class_ids, minlength=dataset.n_classes)
@@ -297,9 +305,7 @@ def _validation_tasks(spec: Mapping[str, Any], backbone: str) -> Tasks:
     return support_sets.draw_tasks(base, dataset, {backbone: table})
 
 
-def _finetuned(
-    spec: Mapping[str, Any], backbone: str, tasks: Tasks, rate: float, seed: int, first: int = 0
-) -> Predictions:
+def _finetuned(spec: Spec, backbone: str, tasks: Tasks, rate: float, seed: int, first: int = 0) -> Predictions:
     """Predictions after finetuning all weights of a backbone on every task's support images."""
     import torch
 
@@ -369,11 +375,11 @@ def _require_trainable(dataset: Dataset, backbones: Sequence[str]) -> None:
             )
 
 
-def _rate_file(spec: Mapping[str, Any], backbone: str) -> Path:
+def _rate_file(spec: Spec, backbone: str) -> Path:
     return Path(spec["folder"]) / "inputs" / f"rate{spec['backbones'].index(backbone)}.json"
 
 
-def _known_rates(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _known_rates(spec: Spec) -> dict[str, Any]:
     """What was chosen so far, per backbone, with the validation accuracies."""
     if FULL not in spec["adaptations"] or "folder" not in spec:
         return {}
@@ -383,7 +389,7 @@ def _known_rates(spec: Mapping[str, Any]) -> dict[str, Any]:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+def checked_spec(spec: Mapping[str, Any]) -> Spec:
     """The spec with its defaults filled in; what is impossible is named."""
     sources, backbones = _names(spec, "sources"), _names(spec, "backbones")
     adaptations = list(dict.fromkeys(spec.get("adaptations") or [a for a in ADAPTATIONS if a != FULL]))
@@ -400,19 +406,19 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     mine = ("sources", "backbones", "adaptations", "finetuning")
     rest = {k: v for k, v in spec.items() if k not in mine and k not in _ON_ONE}
     base = support_sets.checked_spec({**rest, "dataset": spec.get("dataset"), "backbone": sources[0]})
-    base = {k: v for k, v in base.items() if k not in _ON_ONE}
-    return {
+    settled: Any = {
         "study": "stress",
         "dataset": spec["dataset"],
-        **base,
+        **{k: v for k, v in base.items() if k not in _ON_ONE},
         "sources": sources,
         "backbones": backbones,
         "adaptations": adaptations,
         "finetuning": finetuning,
     }
+    return settled
 
 
-def _base(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _base(spec: Mapping[str, Any]) -> support_sets.Spec:
     """The settings that the hard-tasks study understands."""
     known = {k: spec[k] for k in support_sets.DEFAULTS if k in spec}
     return support_sets.checked_spec({**known, "dataset": spec["dataset"], "backbone": spec["sources"][0]})

@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -121,11 +121,30 @@ DEFAULTS: dict[str, Value] = {
 _CHUNK = {"fastdiffsel": 25, "refined": 25, "literal": 25, "greedy": 4}  # tasks per chunk: a second or less on one core
 
 
+class Spec(draw.TaskSpec, total=False):
+    """A checked spec; a run adds its version and folder, restricted queries their attribute and its values."""
+
+    study: str
+    version: int
+    folder: str
+    search: str
+    loss: str
+    start: str
+    step: float
+    n_steps: int
+    n_sweeps: int
+    classifier: str
+    objective: str
+    device: str
+    attribute: str
+    values: list[str]
+
+
 @dataclass(frozen=True)
 class SupportSets:
     """What a run found: for "hard", "random" and "easy" the tasks (same classes and queries) and the predictions."""
 
-    spec: Mapping[str, Any]
+    spec: Spec
     tasks: Mapping[str, Tasks]
     predictions: Mapping[str, Predictions]
 
@@ -151,7 +170,7 @@ def find_support_sets(spec: Mapping[str, Any], progress: Progress | None = None)
     return search_and_classify(spec, tasks, table, spec["seed"], progress)
 
 
-def sample_tasks(spec: Mapping[str, Any]) -> tuple[Tasks, Features]:
+def sample_tasks(spec: Spec) -> tuple[Tasks, Features]:
     """The random tasks of a checked spec with their coarsity where there is a taxonomy, and the features."""
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])
@@ -166,7 +185,7 @@ def draw_tasks(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, F
 
 
 def search(
-    spec: Mapping[str, Any], tasks: Tasks, table: Features, objective: str, seed: int, progress: Progress | None = None
+    spec: Spec, tasks: Tasks, table: Features, objective: str, seed: int, progress: Progress | None = None
 ) -> Tasks:
     """The same queries with the hard or the easy support sets that the spec's search finds."""
     loss, scale = LOSSES[spec["loss"]]
@@ -198,13 +217,13 @@ def search(
     return found
 
 
-def searched_features(spec: Mapping[str, Any], table: Features) -> Features:
+def searched_features(spec: Spec, table: Features) -> Features:
     """The features as a search takes them: without groups where the spec lets them fall on both sides of a task."""
     return table if spec.get("keep_groups", True) else replace(table, groups=None)
 
 
 def search_and_classify(
-    spec: Mapping[str, Any], tasks: Tasks, table: Features, seed: int, progress: Progress | None = None
+    spec: Spec, tasks: Tasks, table: Features, seed: int, progress: Progress | None = None
 ) -> SupportSets:
     found = {
         "hard": search(spec, tasks, table, "hard", seed, progress),
@@ -219,7 +238,7 @@ def search_and_classify(
     return SupportSets(spec, found, said)
 
 
-def classify(spec: Mapping[str, Any], table: Features, tasks: Tasks, dataset: Dataset | None = None) -> Predictions:
+def classify(spec: Spec, table: Features, tasks: Tasks, dataset: Dataset | None = None) -> Predictions:
     dataset = dataset or datasets.load(spec["dataset"])
     classes = dataset.split_class_ids(spec["split"])
     centre = evaluation_study.centre_for(spec["classifier"], dataset, table, classes)
@@ -229,25 +248,25 @@ def classify(spec: Mapping[str, Any], table: Features, tasks: Tasks, dataset: Da
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+def prepare(spec: dict[str, Any], folder: Path) -> Spec:
     """Checks a spec and freezes its tasks into `folder`/inputs."""
-    settled = {"study": "support_sets", **checked_spec(spec), "version": VERSION}
+    settled: Spec = {"study": "support_sets", **checked_spec(spec), "version": VERSION}
     tasks, _ = sample_tasks(settled)
     frozen.freeze(folder, Testbed("random", tasks, recipe_of(settled, "random")))
     return settled
 
 
-def plan(spec: Mapping[str, Any]) -> int:
+def plan(spec: Spec) -> int:
     return math.ceil(spec["n_tasks"] / _CHUNK[spec["search"]])
 
 
-def n_bytes(spec: Mapping[str, Any]) -> float:
+def n_bytes(spec: Spec) -> float:
     """About how large the run's results are: support sets and what was said of every query, three times."""
     tasks = frozen.tasks(spec["folder"])
     return float(len(SETS) * (8 * tasks.support.size + 12 * tasks.query.size))
 
 
-def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
     """Support sets and predictions of one range of tasks."""
     size = _CHUNK[spec["search"]]
     start = index * size
@@ -261,25 +280,25 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     return arrays
 
 
-def describe(spec: Mapping[str, Any], index: int) -> str:
+def describe(spec: Spec, index: int) -> str:
     done = min(spec["n_tasks"], (index + 1) * _CHUNK[spec["search"]])
     return f"hard, random and easy support sets: {done:,} of {spec['n_tasks']:,} tasks"
 
 
-def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """Accuracies in percent over the tasks finished so far."""
     found = collect(spec, chunks)
     return {**summary(found), "dataset": spec["dataset"], "backbone": spec["backbone"]}
 
 
-def finish(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """The summary, with the tasks of the spec's objective saved as a testbed."""
     found = collect(spec, chunks)
     name, _ = save_sets(found, spec["objective"])
     return {**summarise(spec, chunks), "testbed": name}
 
 
-def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> SupportSets:
+def collect(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> SupportSets:
     """The finished chunks of a run put together, in the order of the tasks."""
     parts = sorted(chunks, key=lambda chunk: int(chunk["start"]))
     if not parts:
@@ -395,7 +414,7 @@ def task_gap(found: SupportSets, dataset: Dataset, attribute: str, which: str = 
     return attribute_gaps.measure_gap(attribute_gaps.read_attribute(dataset, attribute), found.tasks[which]).gap
 
 
-def accuracy_of(spec: Mapping[str, Any], table: Features, tasks: Tasks) -> tuple[float, float]:
+def accuracy_of(spec: Spec, table: Features, tasks: Tasks) -> tuple[float, float]:
     mean, half = mean_and_ci95(100 * evaluation.task_accuracy(classify(spec, table, tasks)))
     return float(mean), float(half)
 
@@ -417,7 +436,7 @@ def to_testbed(found: SupportSets, which: str = "hard", name: str | None = None)
     return Testbed(name, found.tasks[which].with_measure("query_loss", found.loss(which)), recipe)
 
 
-def recipe_of(spec: Mapping[str, Any], which: str) -> dict[str, Any]:
+def recipe_of(spec: Spec, which: str) -> dict[str, Any]:
     """What made one of the sets, as a testbed keeps it; random sets owe nothing to the search."""
     searched = {} if which == "random" else {k: v for k, v in _search_of(spec).items() if k != "device"}
     recipe = {"dataset": spec["dataset"], **_recipe(spec).values, "backbone": spec["backbone"], **searched}
@@ -466,7 +485,7 @@ def export_sets(found: SupportSets, which: str, kind: str) -> bytes:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+def checked_spec(spec: Mapping[str, Any]) -> Spec:
     """The spec with its defaults filled in; unknown settings and impossible values are named."""
     known = {"study", "dataset", "backbone", "version", "folder", *DEFAULTS}
     for name in spec:
@@ -478,4 +497,4 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     tasks = draw.checked({k: v for k, v in spec.items() if k in TASK_SETTINGS}, **TASK_DEFAULTS)
     N_SHOT.check(tasks["n_shot"])
     searched = {name: s.check(spec.get(name, s.default)) for name, s in SEARCH_SETTINGS.items()}
-    return {**spec, **{name: tasks[name] for name in TASK_SETTINGS}, **searched}
+    return cast(Spec, {**spec, **{name: tasks[name] for name in TASK_SETTINGS}, **searched})

@@ -63,10 +63,10 @@ def test_wrong_arguments_are_one_sentence(capsys, argv: list[str]) -> None:
 
 
 def test_json_says_null_where_a_number_is_not_finite() -> None:
-    from fsviz.cli import _finite
+    from fsviz.workspace import plain_json
 
     given = {"a": [float("nan"), 1.5, np.float64("inf")], "b": (np.array([1.0, np.nan]), "x"), "c": np.int64(3)}
-    assert _finite(given) == {"a": [None, 1.5, None], "b": [[1.0, None], "x"], "c": 3}
+    assert plain_json(given) == {"a": [None, 1.5, None], "b": [[1.0, None], "x"], "c": 3}
 
 
 def test_a_table_stays_aligned_whatever_a_name_holds() -> None:

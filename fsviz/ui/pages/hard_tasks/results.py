@@ -24,7 +24,7 @@ REFINED = 40_000  # images of tasks that are refined while the page waits
 PREVIEW = 200
 
 
-def find(spec: dict[str, Any]) -> SupportSets | None:
+def find(spec: study.Spec) -> SupportSets | None:
     """What the settings ask for; a preview while a long run is not started or not finished.
 
     None where a visitor of a shared server asks for more than may be computed for them.
@@ -46,7 +46,7 @@ def find(spec: dict[str, Any]) -> SupportSets | None:
     return search(preview)
 
 
-def _n_images(spec: Mapping[str, Any], most: float) -> float:
+def _n_images(spec: study.Spec, most: float) -> float:
     """Images in the tasks that are searched at once, for every gradient step."""
     return min(spec["n_tasks"], most) * draw.most_images(spec) * spec["n_steps"]
 
