@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import pandas as pd
 
-from fsviz.datasets.catalog import DATA
+from fsviz.datasets.catalog import DATA, ENTRIES
 
 PAPERS = {
     "bennequin2022": "Bennequin et al. 2022",
@@ -32,6 +32,11 @@ def published_benchmarks(dataset: str | None = None) -> list[tuple[str, str]]:
         table = table[table["dataset"] == dataset]
     pairs = table[["benchmark", "setting"]].drop_duplicates()
     return [(str(b), str(s)) for b, s in pairs.itertuples(index=False)]
+
+
+def benchmark_title(benchmark: str) -> str:
+    """A benchmark's name for people: datasets in it by their titles."""
+    return " ".join(ENTRIES[word].title if word in ENTRIES else word for word in benchmark.split())
 
 
 def published_table(benchmark: str, setting: str) -> pd.DataFrame:

@@ -319,7 +319,7 @@ def check_tasks(tasks: Tasks, dataset: Dataset, rows: _Rows | None = None, lines
         before = "" if rows is None else f" (the other one: {at(t, w, first)})"
         raise BadInput(
             f"{at(t, w, second)}: {told(t, w, second)} is in "
-            f"{'both support and query' if overlap else 'the same set twice'}{before}. An image may come once a task."
+            f"{'both support and query' if overlap else 'the same set twice'}{before}. An image may come once per task."
         )
 
 

@@ -1,4 +1,4 @@
-"""One file a study: a paper, or a question, walking through the rooms from top to bottom.
+"""One file per study: a paper, or a question, walking through the rooms from top to bottom.
 
 RUNNABLE names the studies that can run as jobs (see fsviz.jobs for what such a module has). Your own study joins by
 the environment variable FSVIZ_STUDIES="name=package.module,...": the module must be importable by the workers too.

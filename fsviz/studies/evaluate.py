@@ -97,9 +97,8 @@ class Entry:
     @property
     def label(self) -> str:
         """The method's title with the parameters that differ from its defaults."""
-        return self.title + (
-            f" ({', '.join(f'{k} {_short(v)}' for k, v in self.changed.items())})" if self.changed else ""
-        )
+        changed = ", ".join(_changed(name, value) for name, value in self.changed.items())
+        return f"{self.title} ({changed})" if changed else self.title
 
 
 # --- the run -----------------------------------------------------------------------------------------------------
@@ -865,5 +864,9 @@ def _cores() -> int:
         return os.cpu_count() or 1
 
 
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _changed(name: str, value: Any) -> str:
+    """A parameter in the label of a method, in words: "distance cosine", "unit length", "no centring"."""
+    words = name.replace("_", " ")
+    if isinstance(value, bool):
+        return words if value else f"no {words}"
+    return f"{words} {value:g}" if isinstance(value, float) else f"{words} {value}"

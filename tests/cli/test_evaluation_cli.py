@@ -98,8 +98,10 @@ def test_a_testbed_file_and_parameters(toy, capsys, tmp_path) -> None:
     assert main(["sample", "toy", *SAMPLER, "--seed", "1", "--out", str(tmp_path / "bed.csv")]) == 0
     capsys.readouterr()
     more = ["--methods", "tim,protonet", "--set", "tim.steps=3", "--set", "protonet.distance=cosine"]
+    more += ["--set", "tim.unit_length=true", "--set", "tim.marginal_weight=0.5"]
     answer = run_json(capsys, "evaluate", "toy", "--testbed", str(tmp_path / "bed.csv"), *more)
     assert answer["results"][0]["parameters"]["steps"] == 3
+    assert answer["results"][0]["label"] == "TIM (marginal weight 0.5, steps 3, unit length)"
     assert answer["results"][1]["label"] == "ProtoNet (distance cosine)"
     assert answer["results"][0]["n_tasks"] == 60
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fsviz.datasets.published import PAPERS, published_benchmarks, published_results, published_table
+from fsviz.datasets.published import PAPERS, benchmark_title, published_benchmarks, published_results, published_table
 from fsviz.methods import METHODS
 
 
@@ -45,3 +45,8 @@ def test_benchmarks_of_a_dataset(dataset: str) -> None:
     assert pairs and all(len(published_table(*pair)) for pair in pairs)
     assert published_benchmarks("demo") == []
     assert set(pairs) <= set(published_benchmarks())
+
+
+def test_titles_of_benchmarks_are_for_people() -> None:
+    titles = {benchmark_title(benchmark) for benchmark, _ in published_benchmarks()}
+    assert "miniImageNet Hard" in titles and not any("_" in title for title in titles)

@@ -141,9 +141,9 @@ def _from_upload() -> tuple[Preview | None, Path | None]:
         return None, None
     groups = _groups_choice()
     with st.spinner("Checking and unpacking the archive …"):
-        place = access.do("upload", uploads.unpack, archive)
-    with uploads.kept_if_usable(place):
-        return _look("upload", str(place), groups=groups), place
+        folder = access.do("upload", uploads.unpack, archive)
+    with uploads.kept_if_usable(folder):
+        return _look("upload", str(folder), groups=groups), folder
 
 
 def _from_download() -> Preview | None:

@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from fsviz import features, jobs
-from fsviz.datasets.published import published_benchmarks, published_side_by_side, published_table
+from fsviz.datasets.published import benchmark_title, published_benchmarks, published_side_by_side, published_table
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
@@ -484,7 +484,7 @@ def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
     same = [pair for pair in own if pair[1].startswith(first.setting)]
     near = [pair for pair in every if pair[1].startswith(first.setting) and pair[0] == "better-tieredImageNet"]
     default = [*same, *own, *near, NONE][0]
-    labels = {json.dumps(o): "none" if o == NONE else f"{o[0]}, {o[1]}" for o in options}
+    labels = {json.dumps(o): "none" if o == NONE else f"{benchmark_title(o[0])}, {o[1]}" for o in options}
     picked = st.columns([3, 2])[0].selectbox(
         "Published numbers beside them",
         list(labels),
@@ -501,7 +501,8 @@ def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
     if tuple(pair) in own:
         return found, " Published rows are of the same benchmark, with the backbone the paper names."
     return found, (
-        f" Published rows are of **another** benchmark ({plain(pair[0])}): compare the pattern, not the numbers."
+        f" Published rows are of **another** benchmark ({plain(benchmark_title(pair[0]))}): compare the pattern, "
+        "not the numbers."
     )
 
 
