@@ -17,6 +17,7 @@ METHOD = Method(
     "transductive",
     "Moves the prototypes towards the queries that look like them, then picks the prototype of smallest angle.",
     (scale(1.0),),
+    presets={"paper": {}, "easyfsl": {}},
 )
 
 

@@ -17,6 +17,7 @@ METHOD = Method(
     "inductive",
     "Averages the support features of each class into a prototype and picks the nearest prototype.",
     (DISTANCE, scale(1.0)),
+    presets={"paper": {}, "easyfsl": {}},
     shift_free=EUCLIDEAN,
 )
 

@@ -187,6 +187,8 @@ def easyfsl():
         *(
             (name, {k: v for k, v in METHODS[name].checked(preset="easyfsl").items() if k != "unit_length"}, oracle, {})
             for name, oracle in {
+                "protonet": "PrototypicalNetworks",
+                "bd_cspn": "BDCSPN",
                 "finetune": "Finetune",
                 "tim": "TIM",
                 "transductive_finetuning": "TransductiveFinetuning",
