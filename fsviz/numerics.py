@@ -201,15 +201,20 @@ def rolling_mean(values: np.ndarray, window: int, starts: np.ndarray | None = No
 NEAR = 0.05  # squared distance, in squared lengths, below which float32 would change some predictions (measured)
 LARGE = 1e7  # features up to here have squares, and sums and products of these, that float32 holds
 _SHORT = 1e-16  # the squared length below which squares of it leave float32
+SEEN = 25  # images of a task that `needs_double` is shown, at least one of each way
 
 
 def needs_double(images: np.ndarray) -> np.ndarray:
-    """Which tasks (T,) must be computed in float64, from one image of each of their ways (T, W, D), NaN for none.
+    """Which tasks (T,) must be computed in float64, from an image (T, W, D) or a few (T, W, K, D) of every way of each.
 
-    Distances and angles come out of sums of squared lengths. Where two classes are much closer to each other than to
-    the origin (features with a large common part), float32 has no digits left for what tells them apart; where
-    features are huge or tiny, their squares leave its range (and make a NaN here, which is not fine).
+    NaN stands for none. Distances and angles come out of sums of squared lengths. Where images of two classes are much
+    closer to each other than to the origin (features with a large common part, of all images or of some), float32 has
+    no digits left for what tells them apart; where features are huge or tiny, their squares leave its range (and make a
+    NaN here, which is not fine).
     """
+    images = images[:, :, None] if images.ndim == 3 else images
+    n_tasks, n_way, n_each, dims = images.shape
+    images = images.reshape(n_tasks, n_way * n_each, dims)
     there = ~np.isnan(images[:, :, 0])
     images = np.where(there[..., None], images, 0) if not there.all() else images
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -217,5 +222,6 @@ def needs_double(images: np.ndarray) -> np.ndarray:
         squares = products.diagonal(axis1=1, axis2=2)
         larger = np.maximum(squares[:, :, None], squares[:, None, :])
         fine = squares[:, :, None] + squares[:, None, :] - 2 * products >= NEAR * larger
-    fine |= np.eye(images.shape[1], dtype=bool) | ~(there[:, :, None] & there[:, None, :])
+    way = np.repeat(np.arange(n_way), n_each)
+    fine |= (way[:, None] == way) | ~(there[:, :, None] & there[:, None, :])
     return ~(fine.all((1, 2)) & ((squares > _SHORT) & (squares < np.inf) | ~there).all(1))

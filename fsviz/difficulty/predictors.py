@@ -24,7 +24,7 @@ from fsviz.difficulty.similarity_graph import NEIGHBOURS
 from fsviz.errors import BadInput
 from fsviz.methods import logistic
 from fsviz.methods.geometry import softmax, unit, with_ways
-from fsviz.numerics import needs_double
+from fsviz.numerics import SEEN, needs_double
 from fsviz.records import Features, Tasks
 
 _MEMORY = 96 * 2**20  # bytes of features and products of a chunk: more leave the caches of a processor
@@ -192,7 +192,7 @@ def views(
     for start in range(0, len(tasks), block):
         part = tasks.take(slice(start, start + block))
         table = _Table(features, part)
-        double = needs_double(table.one_per_way(part))
+        double = needs_double(table.few_per_way(part))
         for which, dtype in ((np.flatnonzero(~double), torch.float32), (np.flatnonzero(double), torch.float64)):
             size = _chunk_size(n_images, features.values.shape[1])
             for chunk in (which[i : i + size] for i in range(0, len(which), size)):
@@ -236,9 +236,9 @@ class _Table:
         rows = self.rows(image_ids)
         return self.unit[dtype].index_select(0, rows.flatten()).view(*rows.shape, -1)
 
-    def one_per_way(self, tasks: Tasks) -> np.ndarray:
-        """The first support image (T, W, D) of every way, NaN for none."""
-        first = tasks.support[:, :, 0]
+    def few_per_way(self, tasks: Tasks) -> np.ndarray:
+        """The first support images (T, W, K, D) of every way, NaN for none."""
+        first = tasks.support[:, :, : max(1, SEEN // tasks.n_way)]
         return np.where((first >= 0)[..., None], self.take(first, torch.float32).numpy(), np.nan)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from fsviz import methods
 from fsviz.errors import BadInput, Missing, NotFinite
 from fsviz.methods.declaration import UNIT_LENGTH
-from fsviz.numerics import LARGE, needs_double
+from fsviz.numerics import LARGE, SEEN, needs_double
 from fsviz.records import PAD, Features, Predictions, Progress, Tasks
 
 MEMORY = 256 * 2**20  # bytes of work space a chunk may take; a constant, so that the same run has the same chunks
@@ -53,6 +53,7 @@ def evaluate(
     drawn = tasks.support.size + tasks.query.size
     check_each_chunk = drawn < len(table)
     largest = LARGE if check_each_chunk else _largest_in_table(features)
+    in_units = "scale" not in chosen.invariant_to(settings)
     unit_length = settings.pop(UNIT_LENGTH.name)
     if chosen.wants_centre:
         mean = features_mean(features, unit_length=unit_length) if centre is None else np.asarray(centre, np.float64)
@@ -82,10 +83,13 @@ def evaluate(
                     _check_rows(features, np.union1d(row_of[support_ids], row_of[query_ids]))
             masks = torch.from_numpy(support_mask), torch.from_numpy(query_mask.reshape(size, -1))
             images = support, masks[0], query, masks[1]
-            double = needs_double(_one_per_way(support, support_mask))
+            few = _few_per_way(support, support_mask)
+            double = needs_double(few)
+            if "centre" in settings:  # around which images may be close together that are not around the origin
+                double |= needs_double(few - settings["centre"].float().numpy())
             if largest > LARGE:
                 double |= _largest_of(images) > LARGE
-            if chosen.scale_free is None:  # its steps carry prototypes far away from features as small as this
+            if in_units:  # its steps, or the parts of its scores, are far larger than features as small as this
                 double |= _largest_of(images) < _SMALL
             scores = _scores(predict, images, double, on, settings)
             cause = partial(_cause, images)
@@ -288,12 +292,14 @@ class _Gatherer:
         return self.buffer[: len(rows)]
 
 
-def _one_per_way(support: Any, mask: np.ndarray) -> np.ndarray:
-    """The first support image (T, W, D) of every way; NaN for a way without any."""
-    if mask[:, :, 0].all():
-        return support[:, :, 0].numpy()
-    chosen = np.take_along_axis(support.numpy(), mask.argmax(2)[:, :, None, None], axis=2)[:, :, 0]
-    return np.where(np.asarray(mask.any(2))[..., None], chosen, np.nan)
+def _few_per_way(support: Any, mask: np.ndarray) -> np.ndarray:
+    """Support images (T, W, K, D) of every way, the first that are there; NaN where a way has fewer."""
+    first = support[:, :, : max(1, SEEN // support.shape[1])].numpy()
+    if mask[:, :, : first.shape[2]].all():
+        return first
+    places = np.argsort(~mask, axis=2, kind="stable")[:, :, : first.shape[2]]
+    there = np.take_along_axis(mask, places, axis=2)
+    return np.where(there[..., None], np.take_along_axis(support.numpy(), places[..., None], axis=2), np.nan)
 
 
 def _scores(
