@@ -1,6 +1,7 @@
 """Features that were made elsewhere: they become a dataset of their own, or join one whose images they match.
 
-A column or array of paths (path, paths, image, ...) or image_ids says which image a row is of; see `joining`.
+A column or array of paths (path, paths, image, ..., or of any name that ends like images do) or image_ids says which
+image a row is of; see `joining`.
 
 .npz          features and labels under any of the usual names, or one (n, D) array per class, named by the class
 .npy          (n, D) with labels (or a CSV of paths and labels) in a second file, or (C, n, D): class after class
@@ -22,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, workspace
+from fsviz.datasets.images import SUFFIXES
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features import store
 from fsviz.features.joining import Joined, join
@@ -195,7 +197,7 @@ def read(path: str | Path, labels: str | Path | None = None) -> Rows:
     if labels is not None:
         given, images = _read_labels(Path(labels).expanduser())
         arrays |= {} if images is None else {_IMAGES[0]: images}
-    named = _beside(arrays, _IMAGES)
+    named = _beside(arrays, (*_IMAGES, *(name.lower() for name, array in arrays.items() if _are_paths(array))))
     values, found = _features_and_labels(arrays, given, path, named is not None)
     found = None if found is None else _checked_labels(found, len(values), path)
     return Rows(
@@ -217,7 +219,7 @@ def _objects_refused(path: Path) -> BadInput:
     return BadInput(
         f"{path.name} holds an array of Python objects (dtype object), which numpy stores as a pickle, and opening a "
         "pickle can run any code its maker put in. Where you trust it, save it again as plain arrays: "
-        "numpy.savez('features.npz', features=X.astype('float32'), labels=y.astype(str))."
+        "numpy.savez('features.npz', features=X.astype('float32'), labels=y.astype(str)), and so with paths."
     )
 
 
@@ -246,6 +248,7 @@ def _read_parquet(path: Path) -> dict[str, np.ndarray]:
     table = pd.read_parquet(path)
     table.columns = [str(column) for column in table.columns]
     named = next((c for c in table if c.lower() in _IMAGES), None)
+    named = next((c for c in table if _are_paths(table[c].to_numpy())), None) if named is None else named
     if "embedding" not in table or ("class_name" not in table and named is None):
         raise BadInput(
             f"{path.name} must have the columns embedding and class_name, or embedding and path. "
@@ -268,8 +271,8 @@ def _read_parquet(path: Path) -> dict[str, np.ndarray]:
         arrays["labels"] = table["class_name"].astype(str).to_numpy(dtype=np.str_)
     for extra in (named, next((c for c in table if c.lower() in _GROUPS), None)):
         if extra is not None:
-            whole = pd.api.types.is_integer_dtype(table[extra]) and table[extra].notna().all()
-            arrays[extra] = table[extra].to_numpy(np.int64) if whole else _texts(table[extra])
+            number = pd.api.types.is_numeric_dtype(table[extra]) and table[extra].notna().all()
+            arrays[extra] = table[extra].to_numpy() if number else _texts(table[extra])
     return arrays
 
 
@@ -346,10 +349,18 @@ def _whole_or_text(cells: list[str]) -> np.ndarray:
 
 
 def _beside(arrays: Mapping[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray | None:
-    """The first array of these names that may speak of rows: text or whole numbers, but no pixels."""
+    """The first array of these names that may speak of rows: text or numbers, but no pixels."""
     by_lower = {name.lower(): value for name, value in arrays.items()}
     found = (by_lower[name] for name in names if name in by_lower)
-    return next((a for a in found if a.dtype.kind in "USO" or (a.dtype.kind in "iu" and a.ndim < 3)), None)
+    rows = {"i": 3, "u": 3, "f": 2}  # dimensions that are too many
+    return next((a for a in found if a.dtype.kind in "USO" or a.ndim < rows.get(a.dtype.kind, 0)), None)
+
+
+def _are_paths(values: np.ndarray) -> bool:
+    """Whether these are texts that all end like the name of an image."""
+    if values.ndim != 1 or not len(values) or not isinstance(values[0], str | bytes):
+        return False
+    return all(text.lower().endswith(tuple(SUFFIXES)) for text in _decoded(values).tolist())
 
 
 def _features_and_labels(
@@ -462,6 +473,14 @@ def _checked_names(names: np.ndarray | None, n: int, path: Path) -> np.ndarray |
         )
     if names.dtype.kind in "SO":
         names = _decoded(names)
+    if names.dtype.kind == "f":  # what other programs make of whole numbers
+        whole = np.isfinite(names) & (names == np.round(names))
+        if not whole.all():
+            raise BadInput(
+                f"An image_id or a group is a whole number or a text. {path.name} has {names[~whole][0]}. "
+                "Save them as whole numbers or texts, one for every row."
+            )
+        names = names.astype(np.int64)
     return names if names.dtype.kind in "iu" or (names != "").any() else None
 
 

@@ -416,6 +416,28 @@ def test_a_cube_of_classes_may_name_its_images_too(tmp_path: Path, pets, names: 
     assert np.allclose(loaded.values, X[[3, 2, 1, 0]], atol=2e-3)
 
 
+@pytest.mark.parametrize("suffix", [".npz", ".h5", ".parquet"])
+def test_names_are_seen_under_any_column_and_ids_as_floats(tmp_path: Path, pets, suffix: str) -> None:
+    """With labels that agree, a column that is passed over would let the rows be joined in their order, and wrongly."""
+    paths, labels = np.array(["cat/2.jpg", "cat/0.jpg", "cat/1.jpg"]), np.array(["cat"] * 3)
+    for column, named in (("img_files", paths), ("image_ids", np.array([2.0, 0.0, 1.0]))):
+        file = tmp_path / f"{column}{suffix}"
+        if suffix == ".npz":
+            np.savez(file, features=X[:3], labels=labels, **{column: named})
+        elif suffix == ".h5":
+            with h5py.File(file, "w") as opened:
+                opened["all_feats"], opened["all_labels"] = X[:3], labels.astype("S")
+                opened[column] = named if named.dtype.kind == "f" else named.astype("S")
+        else:
+            pd.DataFrame({"embedding": list(X[:3]), "class_name": labels, column: named}).to_parquet(file)
+        done = import_features("pets", file, backbone=column)
+        assert done.joined.by == ("path" if column == "img_files" else "image_id")
+        assert np.allclose(features.load(pets, column).values, X[[1, 2, 0]], atol=2e-3)
+    np.savez(tmp_path / "half.npz", features=X[:3], image_ids=np.array([0.5, 1.0, 2.0]))
+    with pytest.raises(BadInput, match=r"whole number or a text. half.npz has 0.5"):
+        import_features("pets", tmp_path / "half.npz")
+
+
 def test_subsets_join_and_what_is_missing_is_told(tmp_path: Path, pets) -> None:
     paths = np.array(["dog/1.jpg", "gone/9.jpg", "cat/2.jpg", ""])
     np.savez(tmp_path / "x.npz", features=X[:4], paths=paths)
