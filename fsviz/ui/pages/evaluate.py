@@ -316,7 +316,7 @@ def _just_finished() -> None:
         best = max(run.summary["results"], key=lambda r: r["accuracy"])
         text = (
             f"Run {plain(run.id)} is finished: {plain(best['label'])} is the most accurate, "
-            f"**{best['accuracy']:.1f}{run_panel.half_width(best['ci95'])} %** over {best['n_tasks']:,} tasks."
+            f"**{best['accuracy']:.1f}{run_panel.half_width(best['ci95'])} %** over {best['n_tasks']:,} tasks of these images."
         )
         st.success(text, icon="✅")
     else:
@@ -427,7 +427,7 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed) 
         st.plotly_chart(figure, key="look_curves")
         st.caption(
             f"Rolling mean of accuracy over a fifth of the tasks, sorted by {plain(known.axis)}"
-            + (", with its 95% band. " if len(curves) <= 4 else ". ")
+            + (", with its 95% band over tasks of these images. " if len(curves) <= 4 else ". ")
             + plain(draw.explain(known.name, testbed.recipe))
         )
     st.plotly_chart(
