@@ -74,7 +74,8 @@ def _load(dataset: Dataset, backbone: str) -> Features:
             f"{remake_features(dataset.name, found[-1]['label'], found[-1]['key'])}."
         )
     others = available(dataset)
-    also = f" There are features under {', '.join(others)}." if others else ""
+    also = f" There are features under {', '.join(others)}: choose those (--backbone on the command line)."
+    also = also if others else ""
     if not dataset.has_pixels:
         raise Missing(
             f"{dataset.title} has no features under {backbone} and no images to extract them from.{also} "

@@ -118,7 +118,7 @@ def test_missing_features_say_the_command(make_dataset) -> None:
     with pytest.raises(Missing, match="python -m fsviz extract toy --backbone resnet12"):
         features.load(dataset, "resnet12")
     save(dataset)
-    with pytest.raises(Missing, match="There are features under net"):
+    with pytest.raises(Missing, match=r"features under net: choose those \(--backbone on the command line\)\. Make"):
         features.load(dataset, "resnet12")
     bare = dataclasses.replace(dataset, images=None, origin="catalog", name="other")
     with pytest.raises(Missing, match="no images to extract them from"):
