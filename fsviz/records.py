@@ -87,7 +87,8 @@ class Dataset:
         if split == "all":
             return np.arange(self.n_classes)
         if split not in self.splits:
-            raise UnknownName("split", split, [*self.splits, "all"], f"Dataset {self.name!r} has those splits.")
+            known = dict.fromkeys([*self.splits, "all"])
+            raise UnknownName("split", split, known, f"Dataset {self.name!r} has those splits.")
         return np.asarray(self.splits[split])
 
     def distinct_names(self, class_ids: np.ndarray) -> list[str]:

@@ -229,7 +229,9 @@ def _features(dataset: Dataset, backbone: str) -> Features:
     try:
         return features.load(dataset, backbone or features.required(dataset)[0])
     except Missing as error:
-        raise Missing(f"{error} Or compare classes by meaning (jiang_conrath).") from error
+        if dataset.taxonomy is None:
+            raise
+        raise Missing(f"{error} Or compare classes by meaning (likeness 'jiang_conrath').") from error
 
 
 def _names(dataset: Dataset) -> dict[int, str]:

@@ -81,7 +81,7 @@ FOUND = Setting(
 )
 OWN_SETTINGS: dict[str, Setting] = {s.name: s for s in (SETTING, NEIGHBOURS, QUESTION, HARD_BELOW, FOUND)}
 TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
-TASK_DEFAULTS: dict[str, Value] = {"split": "test", "sampler": "uniform", "n_shot": 5, "n_query": 30, "n_tasks": 200}
+TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", "n_shot": 5, "n_query": 30, "n_tasks": 200}
 DEFAULTS: dict[str, Value] = {name: s.default for name, s in {**TASK_SETTINGS, **OWN_SETTINGS}.items()}
 ASIDE = (HARD_BELOW.name, FOUND.name)  # where a task counts as hard is no part of what is computed
 GRIDS: dict[str, tuple[float, ...]] = {  # what a question varies; what a dataset is too small for is left out

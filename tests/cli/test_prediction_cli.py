@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fsviz.cli import main
+from fsviz.datasets import load
+from fsviz.datasets.saved import save_dataset
 from tests.cli.calling import fails, run_json
-from tests.studies.toy_dataset import make_toy
+from tests.studies.toy_dataset import make_toy, save_toy_features
 
 TASKS = ["--backbone", "alpha_net", "--n-way", "3", "--n-shot", "3", "--n-query", "6", "--n-tasks", "20"]
 
@@ -46,9 +49,16 @@ def test_every_question_has_an_answer_for_a_person(toy, capsys, question: str, w
 
 
 def test_bad_input_is_one_sentence(toy, capsys) -> None:
-    assert "no images to extract them from" in fails(capsys, "predict", "tiered_imagenet")
+    assert "no images to extract them from. Add your own copy" in fails(capsys, "predict", "tiered_imagenet")
     assert "fewer than n_shot + n_query = 63" in fails(capsys, "predict", "toy", *TASKS, "--n-query", "60")
     assert "Known: supervised, semi, unsupervised" in fails(capsys, "predict", "toy", "--setting", "x" * 20)
+
+
+def test_images_without_splits_are_drawn_from_all_classes(toy, capsys) -> None:
+    save_dataset(replace(toy, name="plain", splits={}), overwrite=True)
+    save_toy_features(load("plain"), "alpha_net")
+    assert run_json(capsys, "predict", "plain", *TASKS)["n_tasks"] == 20
+    assert "Known: all. " in fails(capsys, "predict", "plain", *TASKS, "--split", "test")
 
 
 @pytest.mark.parametrize("question", ["correlations", "shots", "spread", "hard", "labelling"])
