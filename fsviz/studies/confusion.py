@@ -393,11 +393,19 @@ def _pairs(spec: Mapping[str, Any]) -> np.ndarray:
     return pairs_of(np.array(spec["rows"]), np.array(spec["columns"]))
 
 
-def command(spec: Mapping[str, Any]) -> str:
-    """The command that gives the same graph."""
+def command(spec: Mapping[str, Any], more: Sequence[str] = ()) -> str:
+    """The command that gives the same graph, with more words such as `versus_words`."""
     known = {**SETTINGS, "likeness": LIKENESS_SETTING}
     said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}
-    return shlex.join(["python", "-m", "fsviz", "confusion", spec["dataset"], *words(said, known)])
+    return shlex.join(["python", "-m", "fsviz", "confusion", spec["dataset"], *words(said, known), *more])
+
+
+def versus_words(first: ClassGraph, second: ClassGraph) -> list[str]:
+    """What a command adds to compare the first graph with the second; a recorded run has no such words."""
+    if LIKENESS[second.kind].needs == "run":
+        return []
+    kind = ["--versus", second.kind] if second.kind != first.kind else []
+    return kind + (["--versus-backbone", second.source] if second.source not in ("", first.source) else [])
 
 
 # --- what came out -----------------------------------------------------------------------------------------------

@@ -69,12 +69,15 @@ def test_every_section_of_a_dataset_with_splits_and_two_backbones(toy) -> None:
     assert not page.error and len(page.get("echarts_chart")) == 2
     for title in ("Perfect matches", "Split base classes", "Split novel classes"):
         assert title in words(page)
+    assert "--base train" in page.code[0].value and "which classes are base" in words(page)
     page.segmented_control(key="show").set_value("Compare").run()
+    assert "--base" not in page.code[0].value
     for title in page.selectbox(key="versus").options:
         kind = next(kind for kind, likeness in study.LIKENESS.items() if likeness.title == title)
         page.selectbox(key="versus").set_value(kind).run()
         assert not page.error and not page.exception, kind
         assert "Pearson's correlation" in words(page)
+        assert ("--versus-backbone" if kind == "confusion" else f"--versus {kind}") in page.code[0].value
     for kind in ("cosine", "lin", "error"):
         page.selectbox(key="likeness").set_value(kind).run()
         assert not page.error and not page.exception and "NaN" not in words(page), kind

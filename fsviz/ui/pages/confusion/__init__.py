@@ -49,11 +49,9 @@ def show(dataset: Dataset) -> None:
         pair.show(dataset, spec, int(graph.rows[picked[0]]), int(graph.rows[picked[1]]))
     elif section == "Heat map":
         _heat_map(graph, found)
-    elif section == "Compare":
-        compare.show(dataset, spec, graph)
-    else:
-        base.show(dataset, spec)
-    _keep(spec, graph, found)
+    more = compare.show(dataset, spec, graph) if section == "Compare" else []
+    two = base.show(dataset, spec) if section == "Base classes" else None
+    _keep(*(two or (spec, graph)), None if two else found, more)
 
 
 def _headline(graph: ClassGraph, found: np.ndarray) -> None:
@@ -222,9 +220,10 @@ def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
     )
 
 
-def _keep(spec: dict[str, Any], graph: ClassGraph, found: np.ndarray) -> None:
+def _keep(spec: dict[str, Any], graph: ClassGraph, found: np.ndarray | None, more: list[str]) -> None:
     st.divider()
     left, right = st.columns(2, gap="large")
+    between = f"{spec['base']}-{spec['split']}" if graph.is_bipartite else spec["split"]
     with left:
         st.markdown("**Keep this graph**")
         with st.container(horizontal=True):
@@ -232,12 +231,13 @@ def _keep(spec: dict[str, Any], graph: ClassGraph, found: np.ndarray) -> None:
                 st.download_button(
                     label,
                     data=partial(graphs.export, graph, kind, found),
-                    file_name=f"{spec['dataset']}-{spec['split']}-{graph.kind}.{kind}",
+                    file_name=f"{spec['dataset']}-{between}-{graph.kind}.{kind}",
                     key=f"download_{kind}",
                     on_click="ignore",
                     icon="⬇️",
                 )
-        st.caption(f"All {len(graph.edges()[2]):,} pairs; GraphML has the communities too, for Gephi and its like.")
+        also = "the communities" if found is not None else "which classes are base and which novel"
+        st.caption(f"All {len(graph.edges()[2]):,} pairs; GraphML has {also} too, for Gephi and its like.")
     with right:
         st.markdown("**The same from a terminal**")
-        st.code(study.command(spec), language="bash", wrap_lines=True)
+        st.code(study.command(spec, more), language="bash", wrap_lines=True)

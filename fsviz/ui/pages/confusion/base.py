@@ -19,7 +19,8 @@ GRAPH = "base_graph"
 MOST_NAMED = 8
 
 
-def show(dataset: Dataset, spec: Mapping[str, Any]) -> None:
+def show(dataset: Dataset, spec: Mapping[str, Any]) -> tuple[dict[str, Any], ClassGraph] | None:
+    """The two columns; returns what was asked and the graph, once there is one."""
     others = [s for s in (*dataset.splits, "all") if s not in (spec["split"], "all") or (s == "all" != spec["split"])]
     others = [s for s in dict.fromkeys(others) if len(np.setdiff1d(dataset.split_class_ids(s), _novel(dataset, spec)))]
     if not others:
@@ -28,7 +29,7 @@ def show(dataset: Dataset, spec: Mapping[str, Any]) -> None:
             "split at the left, or add images with splits.",
             icon="🧩",
         )
-        return
+        return None
     left, side = columns_if_wide("base", [2.2, 1], gap="medium")
     with side:
         base = pick(
@@ -41,7 +42,7 @@ def show(dataset: Dataset, spec: Mapping[str, Any]) -> None:
             asked["k"] = min(int(spec["k"]), study.most_k(dataset, str(spec["backbone"]), str(spec["split"]), base))
     graph = results.find(asked)
     if graph is None:
-        return
+        return None
     n_pairs = len(graph.edges()[2])
     with side:
         usual = max(1, min(n_pairs, round(1.2 * len(graph.columns))))
@@ -53,8 +54,9 @@ def show(dataset: Dataset, spec: Mapping[str, Any]) -> None:
     with side:
         _name_roles(graph, roles)
     clicked = st.session_state.get("_base_pair")
-    if clicked and clicked[0] < len(graph.rows) and clicked[1] < len(graph.columns):
-        pair.show(dataset, asked, int(graph.rows[clicked[0]]), int(graph.columns[clicked[1]]), "base_pair")
+    if clicked and clicked[0] in graph.rows and clicked[1] in graph.columns:
+        pair.show(dataset, asked, clicked[0], clicked[1], "base_pair")
+    return asked, graph
 
 
 def _novel(dataset: Dataset, spec: Mapping[str, Any]) -> np.ndarray:
@@ -63,7 +65,7 @@ def _novel(dataset: Dataset, spec: Mapping[str, Any]) -> np.ndarray:
 
 def _draw(graph: ClassGraph, n_edges: int) -> None:
     chart, nodes, ends = figures.plot_class_graph(graph, results.layout(graph), n_edges)
-    st.session_state["_base_ends"] = [(a, b - len(graph.rows)) for a, b in ends]
+    st.session_state["_base_ends"] = [(int(graph.rows[a]), int(graph.columns[b - len(graph.rows)])) for a, b in ends]
     tallest = max(sum(place < len(graph.rows) for place in nodes), sum(place >= len(graph.rows) for place in nodes))
     st.echarts_chart(
         chart,

@@ -21,12 +21,13 @@ CHART = "comparison"
 OUTLIERS = 4
 
 
-def show(dataset: Dataset, spec: Mapping[str, Any], first: ClassGraph) -> None:
+def show(dataset: Dataset, spec: Mapping[str, Any], first: ClassGraph) -> list[str]:
+    """The comparison; returns the words that a command needs to make it."""
     left, right = columns_if_wide("compare", [2, 1], gap="medium")
     with right:
         second = _second(dataset, spec, first)
     if second is None:
-        return
+        return []
     compared = results.compare(first, second)
     table = compared.table
     high, low = study.outliers(compared, OUTLIERS)
@@ -54,6 +55,7 @@ def show(dataset: Dataset, spec: Mapping[str, Any], first: ClassGraph) -> None:
             "Pairs whose places in the two orders differ by half of all pairs or more"
             + (", the largest differences first." if high or low else ": there is none.")
         )
+    return study.versus_words(first, second)
 
 
 def _said(name: str, found: Any) -> str:
