@@ -96,7 +96,7 @@ VARIES = {"shots": "n_shot", "ways": "n_way", "queries": "n_query", "neighbours"
 HALVES = ("first half", "second half")
 CAUSES = ("random tasks", "fixed classes", "fixed shots")
 _KEPT_EIGENVALUES = 40
-_CONFUSION_SECONDS = 5.0  # that all pairs of a split may take on one core
+_CONFUSION_SECONDS = 12.0  # that all pairs of a split may take on one core
 _CHUNK_IMAGES = 20_000  # images in the tasks of a chunk: a second or two on one core
 
 
@@ -146,6 +146,20 @@ def undefined(name: str, spec: Mapping[str, Any]) -> str:
     if spec["n_tasks"] < 4:
         return "too few tasks"
     return "the same for all tasks, or not defined"
+
+
+def left_out(found: Measured) -> dict[str, str]:
+    """Measures of this setting that the tasks do not carry, and why, in words."""
+    said = {}
+    for name in (name for name in measures_of(found.spec) if name not in found.measures):
+        said[name] = "it needs a taxonomy of the classes"
+        if name == "confusion_sum":
+            try:
+                _confusions_of(found.spec)
+                said[name] = "it was not measured when these tasks were drawn"
+            except FsvizError as error:
+                said[name] = str(error).rstrip(".")
+    return said
 
 
 # --- measuring ---------------------------------------------------------------------------------------------------
@@ -283,12 +297,16 @@ def draw_cell(spec: Mapping[str, Any], cell: Cell, dataset: Dataset, table: Feat
 def with_confusion(tasks: Tasks, dataset: Dataset, spec: Mapping[str, Any]) -> Tasks:
     """The tasks with the confusion of their classes, where all pairs of the split take a few seconds."""
     try:
-        stamp = chunked.stamp(spec["dataset"])
-        class_ids, confusions = _confusions(spec["dataset"], spec["backbone"], spec["split"], stamp)
+        class_ids, confusions = _confusions_of(spec)
     except FsvizError:  # too large for now, images that are all the same, classes of one image
         return tasks
     given = Given(positions=tasks.positions(class_ids), confusions=confusions)
     return tasks.with_measure("confusion_sum", MEASURES["confusion_sum"](given))
+
+
+def _confusions_of(spec: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    stamp = chunked.stamp(spec["dataset"])
+    return _confusions(spec["dataset"], spec["backbone"], spec["split"], stamp)
 
 
 @lru_cache(maxsize=4)
@@ -297,7 +315,7 @@ def _confusions(dataset: str, backbone: str, split: str, stamp: str) -> tuple[np
     k = min(int(confusion.SETTINGS["k"].default), confusion.most_k(datasets.load(dataset), backbone, split))
     asked = confusion.checked_spec({"dataset": dataset, "backbone": backbone, "split": split, "k": k})
     if confusion.seconds(asked) > _CONFUSION_SECONDS:
-        raise Missing("The pairs of classes are too many to be compared along the way.")
+        raise Missing("the pairs of classes are too many to compare along the way; the page Confusion does as a run.")
     graph = confusion.class_graph(asked)
     return graph.rows, np.nan_to_num(graph.weights)
 
@@ -429,7 +447,8 @@ def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]
 def _summary(
     spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]], tasks: Sequence[Tasks]
 ) -> dict[str, Any]:
-    base = {name: spec[name] for name in ("dataset", "backbone", "setting", "question", "n_way", "n_shot", "n_query")}
+    said = ("dataset", "backbone", "setting", "question", "n_way", "n_shot", "n_query", "n_unlabelled")
+    base = {name: spec[name] for name in said if name in spec}
     if spec["question"] == "labelling":
         from fsviz.studies import labelling
 

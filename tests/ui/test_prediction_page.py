@@ -67,18 +67,21 @@ def test_every_section_opens_and_explains(open_page) -> None:
     asked = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "6"}
     page = open_page(**asked, show="Measures")
     assert len(page.latex) == 7 and "the higher, the easier" in texts(page)
+    assert r"$\mu_{c}$: the centre of cluster c" in texts(page)
     assert "Labels it uses: none." in texts(page) and "those of the support images" in texts(page)
     page = open_page(**asked, show="Hard or easy")
     assert not page.error, [e.value for e in page.error]
     assert "The halves share no class." in texts(page) and "Called hard" in texts(page)
     page.slider(key="found").set_value(100).run()
     assert not page.exception and page.query_params["found"] == "100"
+    assert "--question hard" in page.code[0].value and "--found 100" in page.code[0].value
     assert "sees the labels of the support" not in texts(page)
     page = open_page(**asked, setting="unsupervised", show="Hard or easy")
     assert "sees the labels of the support, which the measures do not" in texts(page)
     page = open_page(**asked, show="Spread by cause")
-    assert "What the variance is due to" in texts(page)
+    assert "What the variance is due to" in texts(page) and "--question spread" in page.code[0].value
     page = open_page(**asked, show="What to label next")
+    assert "--question labelling" in page.code[0].value
     assert "against random ones, on the same tasks" in texts(page)
     assert_no_nan(page)
 
@@ -110,6 +113,14 @@ def test_what_is_not_defined_is_said(open_page) -> None:
     toy = make_toy(noise=2.0)
     page = open_page(setting="supervised", n_tasks="50", n_way="3", n_shot="1", measure="davies_bouldin")
     assert "not defined for 1 shot" in texts(page) + figure(page, -1)["layout"]["annotations"].__repr__()
+    assert "not defined for 1 shot" in texts(page)
+    assert list(page.dataframe[0].value["measure"]) == [
+        "Coarsity",
+        "Class confusion",
+        "Training loss",
+        "Similarity",
+        "N-th eigenvalue",
+    ]
     assert_no_nan(page)
 
     def flatten(values: np.ndarray) -> None:
@@ -118,6 +129,7 @@ def test_what_is_not_defined_is_said(open_page) -> None:
     save_toy_features(toy, "alpha_net", spoil=flatten)
     page = open_page(setting="semi", n_tasks="50", n_way="3")
     assert not page.error, [e.value for e in page.error]
+    assert "Not measured: Class confusion: All images of these 16 classes have the same features" in texts(page)
     assert_no_nan(page)
 
 

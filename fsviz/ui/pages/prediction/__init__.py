@@ -29,24 +29,25 @@ def show(dataset: Dataset) -> None:
     _headline(found)
     left, right = shell.columns_if_wide("measure", [3, 2], gap="large")
     with left:
-        chosen = _scatter(found)
+        chosen, name = _scatter(found)
     with right:
         _bars(found)
-    _caption(found)
+    _caption(found, name)
     section = st.segmented_control(
         "Why, and what else?", SECTIONS, default="Task", key="show", bind="query-params", required=True
     )
+    asked = spec
     if section == "Task":
         task.show(dataset, found, chosen)
     elif section == "Measures":
         explained.show(found)
     elif section == "Hard or easy":
-        hard_or_easy.show(dataset, spec)
+        asked = hard_or_easy.show(dataset, spec)
     else:
-        {"Shots, ways, queries": varied, "Spread by cause": spread}.get(str(section), labelling).show(spec)
+        asked = {"Shots, ways, queries": varied, "Spread by cause": spread}.get(str(section), labelling).show(spec)
     st.divider()
     st.markdown("**The same from a terminal**")
-    st.code(study.command(spec), language="bash", wrap_lines=True)
+    st.code(study.command(asked), language="bash", wrap_lines=True)
 
 
 def _headline(found: Measured) -> None:
@@ -72,13 +73,13 @@ def _headline(found: Measured) -> None:
         error = study.prediction_error(found)
         columns[2].metric(
             "Confidence misses accuracy by",
-            f"{100 * error['error']:.1f} points",
-            f"a constant: {100 * error['constant']:.1f}",
+            f"{_points(error, 'error')} points",
+            f"a constant: {_points(error, 'constant')}",
             delta_color="off",
             delta_arrow="off",
             help="Mean absolute difference between the accuracy of a task and the mean confidence of the regression on "
-            f"its queries, {100 * error['error']:.1f}{half_width(error['error_ci95'], 1, 100)} points, beside always "
-            "saying the mean accuracy of all tasks.",
+            "its queries, beside always saying the mean accuracy of all tasks; 95% intervals over tasks of these "
+            "images.",
         )
     elif best is not None:
         low, high = sorted(100 * best[1][end] ** 2 for end in ("low", "high"))
@@ -94,8 +95,15 @@ def _headline(found: Measured) -> None:
     columns[3].metric("Tasks", f"{len(found):,}")
 
 
-def _scatter(found: Measured) -> int:
-    """The scatter of a measure; returns the task that was clicked, else the one with the lowest outcome."""
+def _points(error: dict[str, float | None], name: str) -> str:
+    """A mean error in points with its interval."""
+    half = error[f"{name}_ci95"]
+    return f"{100 * (error[name] or 0):.1f}" + ("" if half is None else f" ± {100 * half:.1f}")
+
+
+def _scatter(found: Measured) -> tuple[int, str]:
+    """The scatter of a measure; returns the task that was clicked, else the one with the lowest outcome, and which
+    measure it is."""
     titles = {name: title(name) for name in found.measures}
     expected = "expected" if found.spec["setting"] == "semi" else ""
     if expected:
@@ -115,7 +123,7 @@ def _scatter(found: Measured) -> int:
         st.info(
             f"{plain(titles[name])}: {plain(study.undefined(name, found.spec))}. Choose another measure.", icon="🔍"
         )
-        return hardest
+        return hardest, name
     few = shown if len(shown) <= MOST_POINTS else shown[:: -(-len(shown) // MOST_POINTS)]
     what = plain(study.outcome_name(found.spec))
     st.plotly_chart(
@@ -133,7 +141,7 @@ def _scatter(found: Measured) -> int:
         on_select="rerun",
         selection_mode="points",
     )
-    return clicked
+    return clicked, name
 
 
 def _bars(found: Measured) -> None:
@@ -157,10 +165,12 @@ def _bars(found: Measured) -> None:
     st.plotly_chart(figures.plot_correlations(rows, what), key="correlations")
 
 
-def _caption(found: Measured) -> None:
+def _caption(found: Measured, name: str) -> None:
+    """What the tasks are, and the correlation of the measure that is looked at."""
     spec = found.spec
-    best = study.best_measure(results.correlations(found))
-    classes = best[1]["classes"] if best else None
+    row = results.correlations(found).get(name, {})
+    classes = row.get("classes") or [None]
+    missing = "; ".join(f"{plain(title(other))}: {plain(why)}" for other, why in results.left_out(found).items())
     seen = {
         "supervised": "Only the labelled support is seen.",
         "semi": "Support and unlabelled queries are seen; their features are mixed with those of their neighbours.",
@@ -170,10 +180,13 @@ def _caption(found: Measured) -> None:
     st.caption(
         f"{len(found):,} {plain(found.tasks.setting)} tasks of split {plain(spec['split'])}, features of "
         f"{plain(spec['backbone'])}. {seen} Every point is a task: click one to see it below. Pearson's correlations "
-        "with 95% intervals over tasks of these images"
+        "with 95% intervals over tasks of these images."
         + (
-            f"; for other classes, that of {plain(title(best[0]))} lies between {classes[0]:.2f} and {classes[1]:.2f}."
-            if best and classes and classes[0] is not None
-            else "."
+            f" {plain(title(name))}: {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f}"
+            + (f"; for other classes {classes[0]:.2f} to {classes[1]:.2f}" if classes[0] is not None else "")
+            + f"), Spearman's {row['spearman']:.2f}."
+            if row.get("low") is not None
+            else ""
         )
+        + (f" Not measured: {missing}." if missing else "")
     )

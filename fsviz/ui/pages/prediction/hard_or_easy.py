@@ -23,11 +23,13 @@ from fsviz.ui.parts.shell import columns_if_wide, plain
 SHOWN_TASKS = 8
 
 
-def show(dataset: Dataset, spec: dict[str, Any]) -> None:
+def show(dataset: Dataset, spec: dict[str, Any]) -> dict[str, Any]:
+    """The ROC curve and what its threshold calls hard; returns what was asked."""
     st.subheader("Would a threshold have told the hard tasks from the easy ones?", anchor=False)
-    halves = _halves({**spec, "question": "hard"})
+    asked = {**spec, "question": "hard"}
+    halves = _halves(asked)
     if halves is None:
-        return
+        return asked
     first, second = halves
     columns = st.columns(3)
     known = {name: title(name) for name, values in first.measures.items() if np.isfinite(values).all()}
@@ -40,8 +42,10 @@ def show(dataset: Dataset, spec: dict[str, Any]) -> None:
     )
     # a level that cuts the tasks in two where the paper's would not
     level = 80 if 0.05 < np.mean(first.outcome < 0.8) < 0.95 else round(100 * float(np.median(first.outcome)))
-    hard_below = pick(study.HARD_BELOW.but(default=level), columns[1], as_slider=True) / 100
-    curve = study.roc(first, name, hard_below, pick(study.FOUND, columns[2], as_slider=True) / 100)
+    asked |= {"hard_below": pick(study.HARD_BELOW.but(default=level), columns[1], as_slider=True)}
+    asked |= {"found": pick(study.FOUND, columns[2], as_slider=True)}
+    hard_below = asked["hard_below"] / 100
+    curve = study.roc(first, name, hard_below, asked["found"] / 100)
     table = study.confusion_table(second, name, hard_below, curve.value)
     shares = table[:, 0] / np.maximum(table.sum(axis=1), 1)
     left, right = columns_if_wide("halves", 2, gap="large")
@@ -66,6 +70,7 @@ def show(dataset: Dataset, spec: dict[str, Any]) -> None:
             )
         )
     _called(dataset, second, name, hard_below, curve.value)
+    return asked
 
 
 def _halves(spec: dict[str, Any]) -> list[Measured] | None:

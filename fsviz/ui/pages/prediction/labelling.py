@@ -23,12 +23,13 @@ COUNTED = Setting(
 )
 
 
-def show(spec: dict[str, Any]) -> None:
+def show(spec: dict[str, Any]) -> dict[str, Any]:
+    """The curves of both policies; returns what was asked."""
     st.subheader("Which images should be labelled next?", anchor=False)
     asked = study.checked_spec({**spec, "question": "labelling"})
     found = results.answer(asked, True, 12, "Labelling and learning again")
     if found is None:
-        return
+        return asked
     kind = pick(COUNTED)
     curves = {}
     for policy in study.POLICIES:
@@ -50,3 +51,4 @@ def show(spec: dict[str, Any]) -> None:
         "interval over tasks of these images). The paper finds chance better as long as labels are few, because it "
         "keeps the classes balanced."
     )
+    return asked

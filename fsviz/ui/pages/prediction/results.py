@@ -91,6 +91,11 @@ def correlations(found: Measured) -> dict[str, dict[str, Any]]:
 
 
 @remember(hashes={Measured: identity})
+def left_out(found: Measured) -> dict[str, str]:
+    return study.left_out(found)
+
+
+@remember(hashes={Measured: identity})
 def said_of(found: Measured, task: int) -> dict[str, Any]:
     """What was said of the queries of one task."""
     return study.said_of(found, task)

@@ -12,13 +12,14 @@ from fsviz.ui.pages.prediction import results
 from fsviz.ui.parts.shell import columns_if_wide
 
 
-def show(spec: dict[str, Any]) -> None:
+def show(spec: dict[str, Any]) -> dict[str, Any]:
+    """What makes the accuracy vary; returns what was asked."""
     st.subheader("What makes the accuracy vary: the classes, the support, or the queries?", anchor=False)
     setting = "supervised" if spec["setting"] == "unsupervised" else spec["setting"]
     asked = study.checked_spec({**spec, "setting": setting, "question": "spread"})
     found = results.answer(asked, True, 1.5, "Measuring the spread")
     if found is None:
-        return
+        return asked
     left, right = columns_if_wide("spread", 2, gap="large")
     rows = [row for row in found["spread"] if row["std"] is not None]
     with left:
@@ -44,3 +45,4 @@ def show(spec: dict[str, Any]) -> None:
             )
         else:
             st.caption("More tasks, and two queries per class at least, are needed to tell the parts apart.")
+    return asked

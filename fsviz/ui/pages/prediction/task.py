@@ -34,8 +34,10 @@ def show(dataset: Dataset, found: Measured, task: int) -> None:
     with right:
         st.markdown("**What was known before**")
         st.dataframe(_measures(found, task), hide_index=True)
+        unknown = [name for name, values in found.measures.items() if not np.isfinite(values[task])]
         st.caption(
             "Rank 1 is the task that a measure says is the easiest. "
+            + "".join(f"{plain(title(name))}: {plain(study.undefined(name, found.spec))}. " for name in unknown)
             + (
                 f"The regression expects {100 * found.expected[task]:.0f} % of itself."
                 if np.isfinite(found.expected[task]) and found.spec["setting"] == "semi"
@@ -72,16 +74,10 @@ def _rows(dataset: Dataset, found: Measured, task: int, said: dict[str, np.ndarr
 
 
 def _measures(found: Measured, task: int) -> pd.DataFrame:
-    """Every measure of one task, and its rank among all tasks from the easiest."""
-    rows = []
-    for name, values in found.measures.items():
-        value = values[task]
-        known = bool(np.isfinite(value))
-        rows.append(
-            {
-                "measure": title(name),
-                "value": f"{value:.3g}" if known else study.undefined(name, found.spec),
-                "rank": f"{study.ease_rank(found, name)[task]:,} of {len(found):,}" if known else "",
-            }
-        )
-    return pd.DataFrame(rows)
+    """Every measure that one task has, and its rank among all tasks from the easiest."""
+    rows = [
+        (title(name), f"{values[task]:.3g}", f"{study.ease_rank(found, name)[task]:,} of {len(found):,}")
+        for name, values in found.measures.items()
+        if np.isfinite(values[task])
+    ]
+    return pd.DataFrame(rows, columns=["measure", "value", "rank"])

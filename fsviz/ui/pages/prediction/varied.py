@@ -25,7 +25,8 @@ AXES = {
 }
 
 
-def show(spec: dict[str, Any]) -> None:
+def show(spec: dict[str, Any]) -> dict[str, Any]:
+    """The curves; returns what was asked."""
     st.subheader("When can the accuracy be told?", anchor=False)
     choices = {name: study.QUESTION.choices[name] for name in AXES}
     if spec["setting"] == "supervised":
@@ -38,7 +39,7 @@ def show(spec: dict[str, Any]) -> None:
             f"For every value of what is varied {spec['n_tasks']:,} tasks are drawn and measured; choose their number "
             "at the left. The curves appear here while the run goes on."
         )
-        return
+        return asked
     cells = [cell for cell in found["cells"] if cell["n_tasks"] > 3]
     what = plain(study.outcome_name(found))
     left, right = columns_if_wide("varied", [3, 2], gap="large")
@@ -73,7 +74,13 @@ def show(spec: dict[str, Any]) -> None:
     st.caption(
         f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point; 95% intervals over tasks of these "
         "images. Where a measure has no point it is not defined, as the Davies-Bouldin score with one shot."
+        + (
+            f" {found['n_unlabelled']:,} unlabelled images per task, as many as the smallest class leaves room for."
+            if found.get("n_unlabelled")
+            else ""
+        )
     )
+    return asked
 
 
 def _curves(cells: list[Mapping[str, Any]]) -> dict[str, list[tuple]]:
