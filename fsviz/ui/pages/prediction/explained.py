@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import streamlit as st
 
 from fsviz.difficulty.measures import MEASURES
@@ -21,15 +19,4 @@ def show(found: Measured) -> None:
             left.markdown(MEASURE.what)
             left.caption(f"Labels it uses: {plain(MEASURE.labels)}.")
             right.latex(MEASURE.formula)
-            right.caption(_symbols(MEASURE.symbols))
-
-
-def _symbols(said: str) -> str:
-    r"""The symbols of a formula, each as the formula writes it: mu_c as \mu_{c}."""
-    lines = [line.partition(": ") for line in said.split("; ")]
-    return "; ".join(f"${_latex(symbol)}$: {plain(words)}" for symbol, _, words in lines)
-
-
-def _latex(symbols: str) -> str:
-    greek = re.sub(r"\b(mu|delta|lambda)_", r"\\\1_", symbols)
-    return re.sub(r"_(\w+)", r"_{\1}", greek)
+            right.caption(MEASURE.symbols_as_written)
