@@ -103,7 +103,8 @@ def cramers_v(counts: np.ndarray) -> tuple[float, float, float]:
     other): Cramer's V with its bias taken off (Bergsma 2013), and the ends of its 95% interval over what was counted.
 
     Rows and columns without counts are left out; NaN where fewer than two of either remain. The interval is that of
-    the mean square contingency by the delta method; it is one for many counts, not for a handful.
+    the mean square contingency: the delta method, and the variance of chi-square, which is all there is where rows and
+    columns have nothing to do with each other. It is one for many counts, not for a handful.
     """
     counts = np.asarray(counts, dtype=float)
     counts = counts[counts.sum(1) > 0][:, counts.sum(0) > 0]
@@ -118,8 +119,9 @@ def cramers_v(counts: np.ndarray) -> tuple[float, float, float]:
     # what one more count in a cell does to the contingency, as a derivative
     effect = 2 * p / (rows * columns) - square.sum(1, keepdims=True) / rows - square.sum(0, keepdims=True) / columns
     spread = max(float((p * effect**2).sum() - (p * effect).sum() ** 2), 0.0)
-    half = 1.96 * np.sqrt(spread / n)
-    by_luck = (n_rows - 1) * (n_columns - 1) / (n - 1)
+    freedom = (n_rows - 1) * (n_columns - 1)
+    half = 1.96 * np.sqrt(spread / n + 2 * freedom / n**2)
+    by_luck = freedom / (n - 1)
     least = min(n_rows - (n_rows - 1) ** 2 / (n - 1), n_columns - (n_columns - 1) ** 2 / (n - 1)) - 1
     if least <= 0:  # about as many rows or columns as counts: any table looks perfect
         return (float("nan"),) * 3

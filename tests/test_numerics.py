@@ -55,8 +55,10 @@ def test_cramers_v_by_hand() -> None:
     chi2 = 100 * (30 * 40 - 10 * 20) ** 2 / (40 * 60 * 50 * 50)
     assert value == pytest.approx(np.sqrt((chi2 / 100 - 1 / 99) / (2 - 1 / 99 - 1)))
     assert low < value < high
-    assert cramers_v(np.diag([50, 50, 50])) == pytest.approx((1, 1, 1))
-    assert cramers_v(np.full((3, 4), 7))[0] == 0
+    value, low, high = cramers_v(np.diag([50, 50, 50]))
+    assert value == pytest.approx(1) and low > 0.97 and high == 1
+    value, low, high = cramers_v(np.full((3, 4), 7))  # no tie at all is a finding of 84 counts, not a certainty
+    assert value == low == 0 < high < 0.4
     assert cramers_v(np.pad(table, 1)) == cramers_v(table)  # rows and columns without counts say nothing
     assert np.isnan(cramers_v(np.array([[3, 4]]))).all()
 
