@@ -38,7 +38,7 @@ def _show_shift(result: dict[str, Any]) -> str:
     rows = []
     for row in result["rows"]:
         told = {name: said(one) for name, one in row["accuracy"].items()}
-        lost = {f"{name} loses": said(one) for name, one in row["loss"].items()}
+        lost = {f"{name} loses": _told(one) for name, one in row["loss"].items()}
         rows.append({"method": row["title"], "family": row["family"], result["question"]: row["value"], **told, **lost})
     columns = [c for c in rows[0] if rows[0][c] != ""]
     return "\n".join(
@@ -46,10 +46,15 @@ def _show_shift(result: dict[str, Any]) -> str:
             table(rows, columns),
             "",
             f"Accuracy in percent over {result['rows'][0]['n_tasks']:,} tasks of the same classes and queries; 95% "
-            "intervals over tasks of these images.",
+            "intervals over tasks of these images, in brackets over classes.",
             *result["left_out"],
         ]
     )
+
+
+def _told(one: dict[str, Any]) -> str:
+    wider = one.get("ci95_classes")
+    return f"{one['mean']:.1f} ± {one['ci95'] or 0:.1f}" + (f" ({wider:.1f})" if wider is not None else "")
 
 
 def show_contexts(result: dict[str, Any]) -> str:

@@ -121,6 +121,12 @@ def plot_shifted_methods(
     return figure
 
 
+def mark(figure: go.Figure, at: float) -> go.Figure:
+    """The figure with an upright line in the colour of what is chosen."""
+    figure.add_vline(x=at, line={"color": ACCENT, "width": 2})
+    return figure
+
+
 def plot_losses(names: Sequence[str], losses: Sequence[float], halves: Sequence[float], most: int = 15) -> go.Figure:
     """Points lost by a change of context, for the `most` classes or contexts that lose most, with 95% intervals."""
     labels = [drawn(_short(name)) for name in names[:most]]

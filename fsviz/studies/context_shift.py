@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,13 @@ import pandas as pd
 from fsviz import datasets, evaluation, features
 from fsviz.errors import BadInput, UnknownName
 from fsviz.methods import METHODS
-from fsviz.numerics import clustered_mean, told_mean
-from fsviz.records import Dataset, Predictions, Progress, Tasks, Testbed
+from fsviz.numerics import clustered_mean
+from fsviz.records import PAD, Dataset, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import matched
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, words
 from fsviz.studies import contexts, draw, evaluate, frozen
 
-VERSION = 1
+VERSION = 2  # 2: what is kept of every query, for intervals over images and classes
 QUESTION = Setting(
     "question",
     "What is compared",
@@ -86,6 +86,11 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     if not chosen:
         raise BadInput("At least one method is needed. Name some with --methods protonet,ridge.")
     values |= {"methods": ",".join(chosen), "split": values["split"] or draw.default_split(dataset)}
+    if not dataset.has_features:
+        raise Missing(
+            f"{dataset.title} has no features, so no method can classify its images. Extract them with 'python -m "
+            f"fsviz extract {dataset.name} --backbone efficientnet_lite0'."
+        )
     values["backbone"] = values["backbone"] or draw.default_backbone(dataset)
     dataset.split_class_ids(values["split"])
     kept = {name: spec[name] for name in ("folder", "values") if name in spec}
@@ -172,15 +177,14 @@ def answer(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[st
     """The same summary as a run gives, computed here and now."""
     settled = {**checked_spec(spec), "values": values_of(checked_spec(spec))}
     chosen, found = methods_of(settled), []
-    every = cells(settled)
+    every, drawn = cells(settled), []
     for which, cell in enumerate(every):
-        beds = draw_cell(cell)
+        drawn.append({name: bed.tasks for name, bed in draw_cell(cell).items()})
         for m, method in enumerate(chosen):
-            tasks = {name: bed.tasks for name, bed in beds.items()}
-            found.append({"cell": np.array(which), "method": np.array(m), **_accuracies(cell.spec, method, tasks)})
+            found.append(_chunk(which, m, 0, _right(cell.spec, method, drawn[which])))
             if progress:
                 progress(which * len(chosen) + m + 1, len(every) * len(chosen), METHODS[method].title)
-    return _summary(settled, found)
+    return _summary(settled, found, lambda which, name: drawn[which][name])
 
 
 def guess_seconds(spec: Mapping[str, Any]) -> float:
@@ -192,10 +196,14 @@ def guess_seconds(spec: Mapping[str, Any]) -> float:
     return once * len(supports(spec)) * len(cells(spec))
 
 
-def _accuracies(spec: Mapping[str, Any], method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.ndarray]:
-    """Accuracy (T,) of a method on the tasks with every support, by its name."""
+def _right(spec: Mapping[str, Any], method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.ndarray]:
+    """Which queries (T, W, Q) a method names rightly with every support, by its name."""
     dataset = datasets.load(spec["dataset"])
-    return {name: accuracy(evaluate.look(dataset, spec["backbone"], method, {}, of)) for name, of in tasks.items()}
+    return {name: evaluate.look(dataset, spec["backbone"], method, {}, of).rank == 0 for name, of in tasks.items()}
+
+
+def _chunk(which: int, m: int, start: int, right: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {"cell": np.array(which), "method": np.array(m), "start": np.array(start), **right}
 
 
 def accuracy(said: Predictions) -> np.ndarray:
@@ -229,7 +237,7 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
         name: frozen.tasks(spec["folder"], f"cell{which}_{name}", start, min(start + _CHUNK, spec["n_tasks"]))
         for name in supports(spec)
     }
-    return {"cell": np.array(which), "method": np.array(m), **_accuracies(cell.spec, methods_of(spec)[m], tasks)}
+    return _chunk(which, m, start, _right(cell.spec, methods_of(spec)[m], tasks))
 
 
 def describe(spec: Mapping[str, Any], index: int) -> str:
@@ -241,29 +249,52 @@ def describe(spec: Mapping[str, Any], index: int) -> str:
 
 
 def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
-    return _summary(spec, list(chunks))
+    return _summary(spec, list(chunks), lambda which, name: frozen.tasks(spec["folder"], f"cell{which}_{name}"))
 
 
-def _summary(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
-    """One row per cell and method: accuracy with every support, and what it loses against the first one, in percent."""
+def _summary(
+    spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]], tasks_of: Callable[[int, str], Tasks]
+) -> dict[str, Any]:
+    """One row per cell and method: accuracy with every support, and what it loses against the first one, in percent.
+
+    tasks_of  the tasks of a cell with a support, by the number of the one and the name of the other
+    """
     chosen, names, rows = methods_of(spec), list(supports(spec)), []
     for which, value in enumerate(spec["values"]):
         for m, method in enumerate(chosen):
             parts = [c for c in chunks if int(c["cell"]) == which and int(c["method"]) == m]
             if not parts:
                 continue
-            found = {name: 100 * np.concatenate([part[name] for part in parts]) for name in names}
+            right = {name: 100.0 * np.concatenate([part[name] for part in parts]) for name in names}
+            at = np.concatenate([int(part["start"]) + np.arange(len(part[names[0]])) for part in parts])
+            tasks = {name: tasks_of(which, name).take(at) for name in names}
             row: dict[str, Any] = {"value": value, "method": method, "title": METHODS[method].title}
             row |= {"family": FAMILIES.get(method, "Other"), "in_paper": method in IN_PAPER}
-            row |= {"n_tasks": len(found[names[0]]), "accuracy": {}, "loss": {}}
+            row |= {"n_tasks": len(at), "accuracy": {}, "loss": {}}
             for name in names:
-                row["accuracy"][name] = told_mean(found[name])
+                row["accuracy"][name] = _mean(right[name], tasks[name])
                 if name != names[0]:
-                    row["loss"][name] = told_mean(found[names[0]] - found[name])
+                    row["loss"][name] = _mean(right[names[0]] - right[name], _both(tasks[names[0]], tasks[name]))
             rows.append(row)
     base = {name: spec[name] for name in ("dataset", "split", "backbone", "question", "n_way", "n_shot", "n_query")}
     dataset = datasets.load(spec["dataset"])
     return base | {"chance": 100 / spec["n_way"], "rows": rows, "left_out": list(left_out(dataset, spec).values())}
+
+
+def _both(first: Tasks, second: Tasks) -> Tasks:
+    """Matched tasks with the images of both supports, each once: what a difference of the two can owe to an image."""
+    new = np.where(second.support == first.support, PAD, second.support)
+    return Tasks(first.class_ids, np.concatenate([first.support, new], axis=2), first.query)
+
+
+def _mean(values: np.ndarray, tasks: Tasks) -> dict[str, float | None]:
+    """Mean of what is known of every query (T, W, Q), with its 95% intervals over tasks, images and classes."""
+    of_task = values.mean((1, 2))
+    halves = {
+        name: evaluation.estimate(of_task, over, values, tasks).ci95
+        for name, over in (("ci95", "tasks"), ("ci95_images", "images"), ("ci95_classes", "classes"))
+    }
+    return {"mean": float(of_task.mean())} | {n: float(h) if np.isfinite(h) else None for n, h in halves.items()}
 
 
 def command(spec: Mapping[str, Any]) -> str:
@@ -327,9 +358,9 @@ def losses(dataset: Dataset, found: Answers, by: str) -> pd.DataFrame:
     return table.sort_values("loss", ascending=False, ignore_index=True, kind="stable")
 
 
-def treacherous(found: Answers, n: int = 24) -> pd.DataFrame:
-    """Images that are named rightly with support of their context and wrongly without, the most often lost first:
-    image_id, n_asked, n_lost, taken_for (the class_id most often said instead)."""
+def treacherous(dataset: Dataset, found: Answers, n_contexts: int = 5, n_images: int = 9) -> list[Treacherous]:
+    """The contexts of queries that lose most, each with the images that are lost most often."""
+    assert dataset.images is not None
     lost = found.loss == 1
     said = np.take_along_axis(found.first.class_ids, found.said_second.predicted.reshape(len(lost), -1), 1)
     table = pd.DataFrame(
@@ -337,6 +368,25 @@ def treacherous(found: Answers, n: int = 24) -> pd.DataFrame:
     )
     counts = table.groupby("image_id")["lost"].agg(n_asked="size", n_lost="sum").reset_index()
     counts = counts[counts["n_lost"] > 0].sort_values(["n_lost", "n_asked"], ascending=[False, True], kind="stable")
-    counts = counts.head(n)
     instead = table[table["lost"]].groupby("image_id")["said"].agg(lambda said: said.mode().iloc[0])
-    return counts.assign(taken_for=counts["image_id"].map(instead)).reset_index(drop=True)
+    counts = counts.assign(taken_for=counts["image_id"].map(instead))
+    context = dataset.images["context"].fillna("").astype(str).to_numpy()[counts["image_id"]]
+    worst = losses(dataset, found, "context").head(n_contexts)
+    each = [(row, counts[context == row.name].head(n_images)) for row in worst.itertuples(index=False)]
+    return [
+        Treacherous(row.name, row.loss, row.ci95, images.reset_index(drop=True))
+        for row, images in each
+        if row.loss > 0 and len(images)
+    ]
+
+
+@dataclass(frozen=True)
+class Treacherous:
+    """A context without which its images are lost: points lost, 95% interval over images; and the images that are named
+    rightly with support of their contexts and wrongly without, the most often lost first: image_id, n_asked, n_lost,
+    taken_for (the class_id most often said instead)."""
+
+    context: str
+    loss: float
+    ci95: float
+    images: pd.DataFrame

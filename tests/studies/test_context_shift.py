@@ -58,9 +58,23 @@ def test_the_loss_is_told_by_class_context_and_image() -> None:
         table = study.losses(demo, found, by)
         assert (np.diff(table["loss"]) <= 0).all() and (table["ci95"] > 0).all()
         assert np.average(table["loss"], weights=table["n_queries"]) == pytest.approx(total, abs=0.5)
-    lost = study.treacherous(found)
-    assert (lost["n_lost"] <= lost["n_asked"]).all() and (np.diff(lost["n_lost"]) <= 0).all()
-    assert (demo.image_class_ids()[lost["image_id"]] != lost["taken_for"]).all()
+    worst = study.treacherous(demo, found)
+    assert [one.loss for one in worst] == study.losses(demo, found, "context")["loss"][:5].tolist()
+    assert demo.images is not None
+    for one in worst:
+        lost = one.images
+        assert (lost["n_lost"] <= lost["n_asked"]).all() and (np.diff(lost["n_lost"]) <= 0).all()
+        assert (demo.image_class_ids()[lost["image_id"]] != lost["taken_for"]).all()
+        assert set(demo.images["context"][lost["image_id"]]) == {one.context}
+
+
+def test_intervals_over_images_and_classes_are_wider_than_over_tasks() -> None:
+    """Tasks share images, so more tasks of them do not make the loss ever surer."""
+    few, many = (study.answer({**SMALL, "n_tasks": n})["rows"][0]["loss"]["ood"] for n in (100, 1600))
+    assert many["ci95"] < few["ci95"] / 3
+    for one in (few, many):
+        assert one["ci95"] < one["ci95_images"] and one["ci95"] < one["ci95_classes"]
+    assert many["ci95_classes"] > 3 * many["ci95"] and many["mean"] - many["ci95_classes"] > 0
 
 
 def test_impossible_questions_are_refused() -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from plotly.graph_objects import Figure
 
 from fsviz import jobs
 from fsviz.datasets.published import published_table
+from fsviz.errors import FsvizError
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_curves
 from fsviz.methods import METHODS
@@ -21,7 +23,7 @@ from fsviz.studies import context_shift as study
 from fsviz.ui.parts import access, run_panel, shell
 from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods
-from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
+from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.run_panel import duration, half_width
 from fsviz.ui.parts.shell import plain
 
@@ -74,7 +76,7 @@ def _answer(spec: dict[str, Any]) -> dict[str, Any] | None:
     seconds = study.guess_seconds(spec)
     images = spec["n_way"] * (spec["n_shot"] + spec["n_query"])
     most = min(spec["n_tasks"] * AT_ONCE / max(seconds, 1e-9), access.limit("tasks"), access.limit("images") / images)
-    few = max(10, int(min(spec["n_tasks"], most)))
+    few = min(spec["n_tasks"], max(10, int(most)))
     if not access.fits(few, few * images):
         return None
     if few < spec["n_tasks"]:
@@ -101,22 +103,17 @@ def _compared(found: Mapping[str, Any]) -> None:
         titled = [{**row, "title": f"{row['title']}, {row['value']}"} for row in rows]
         st.plotly_chart(figures.plot_shifted_methods(titled, study.SUPPORTS, found["chance"]), key="shifted")
     else:
-        curves: dict[str, list[tuple]] = {}
-        for row in rows:
-            for name, one_of in row["accuracy"].items():
-                if name == "spurious":
-                    continue
-                line = row["title"] if question == "dial" else f"{row['title']}, {name.upper()}"
-                around = one_of["ci95"] or 0.0
-                point = (one_of["mean"], one_of["mean"] - around, one_of["mean"] + around)
-                curves.setdefault(line, []).append((float(name) if question == "dial" else row["value"], *point))
-        st.plotly_chart(plot_curves(curves, AXES[question], "accuracy (%)", percent=True), key=f"curves_{question}")
+        st.plotly_chart(_curves(found), key=f"curves_{question}")
+    ways = "" if question == "ways" else f"{found['n_way']:,}-way "
+    shots = "" if question == "shots" else f"{found['n_shot']:,}-shot "
+    backbone = "" if question == "backbones" else f", features of {plain(found['backbone'])}"
     families = "Families are those of the paper; methods that it does not have stand with what they do. "
+    swapped = ", or where other classes are asked (swapped)" if question in ("methods", "backbones") else ""
+    of = " Other images or classes could move an accuracy further than the bars: hover the losses above."
     st.caption(
-        f"{found['n_way']:,}-way {found['n_shot']:,}-shot tasks of split {plain(found['split'])}, features of "
-        f"{plain(found['backbone'])}, which stay as they are (the paper trains them). Support of a class in contexts "
-        "of its queries (IID), in none of them (OOD), or where other classes are asked (swapped); the queries are the "
-        "same, so differences hold task by task. 95% intervals over tasks of these images. "
+        f"{ways}{shots}tasks of split {plain(found['split'])}{backbone}; backbones stay as they are (the paper trains "
+        f"them). Support of a class in contexts of its queries (IID), in none of them (OOD){swapped}; the queries are "
+        f"the same, so differences hold task by task. 95% intervals over tasks of these images.{of} "
         + (families if question == "methods" else "")
     )
     if found["left_out"]:
@@ -124,46 +121,88 @@ def _compared(found: Mapping[str, Any]) -> None:
         st.caption(f"Left out: {plain(found['left_out'][0])}{more}")
 
 
+def _curves(found: Mapping[str, Any], at: float | None = None, height: int = 420) -> Figure:
+    """Accuracy against what is varied: the dial, shots or ways. `at` is where the dial stands."""
+    question = found["question"]
+    curves: dict[str, list[tuple]] = {}
+    for row in found["rows"]:
+        for name, one_of in row["accuracy"].items():
+            if name == "spurious":
+                continue
+            line = row["title"] if question == "dial" else f"{row['title']}, {name.upper()}"
+            around = one_of["ci95"] or 0.0
+            point = (one_of["mean"], one_of["mean"] - around, one_of["mean"] + around)
+            curves.setdefault(line, []).append((float(name) if question == "dial" else row["value"], *point))
+    figure = plot_curves(curves, AXES[question], "accuracy (%)", percent=True, height=height)
+    return figure if at is None else figures.mark(figure, at)
+
+
 def _lost(where: Any, label: str, row: Mapping[str, Any], last: str) -> None:
     lost = row["loss"][last]
     who = plain(f"{row['title']}, {row['value']}" if row["value"] != "" else row["title"])
+    wider = [
+        f"± {lost[name]:.1f} over {over}"
+        for name, over in (("ci95_images", "images"), ("ci95_classes", "classes"))
+        if lost.get(name) is not None
+    ]
     where.metric(
-        label, f"{lost['mean']:.1f}{half_width(lost['ci95'])} points", who, delta_color="off", delta_arrow="off"
+        label,
+        f"{lost['mean']:.1f}{half_width(lost['ci95'])} points",
+        ", ".join([who, *wider]),
+        delta_color="off",
+        delta_arrow="off",
+        help="Accuracy with support of the same contexts less that with other contexts, in percentage points, task by "
+        "task. 95% intervals: the first is over tasks of these very images; over images, what other images of these "
+        "classes would give; over classes, what other classes would.",
     )
 
 
 # --- one task, and what the loss is made of -----------------------------------------------------------------------
 
 
+@st.fragment
 def _task(dataset: Dataset, spec: dict[str, Any]) -> None:
+    """Everything that follows the dial: it reruns this part of the page only."""
+    try:
+        _show_task(dataset, spec)
+    except FsvizError as error:
+        st.error(plain(shell.in_titles(error)), icon="⚠️")
+
+
+def _show_task(dataset: Dataset, spec: dict[str, Any]) -> None:
     st.subheader("The same queries, another support", anchor=False)
     one, two, three = st.columns([1, 2, 1])
     chosen = study.methods_of(spec)
     method = one.selectbox("Method", chosen, format_func=lambda name: METHODS[name].title, key="looked")
     shift = pick(SHIFT.but(default=1.0), two, as_slider=True)
-    few = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "methods"}
-    found = _answers(dataset, json.dumps(few, sort_keys=True), method, shift)
+    few = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
+    found = _answers(dataset, json.dumps({**few, "methods": method}, sort_keys=True), method, shift)
+    if study.guess_seconds(few) <= AT_ONCE:
+        along = compute_with_bar(study.answer, few, "Turning the dial")
+        st.plotly_chart(_curves(along, shift, height=300), key="along_the_dial")
+    mean = [100 * float(study.accuracy(said).mean()) for said in (found.said_first, found.said_second)]
+    st.caption(
+        f"Over {len(found.first):,} tasks {plain(METHODS[method].title)} falls from {mean[0]:.1f} % to {mean[1]:.1f} % "
+        "at this shift: the share of support images that are in other contexts than the queries of their class."
+    )
     worst = np.argsort(-found.loss.sum((1, 2)), kind="stable")
     at = int(
         worst[min(int(three.number_input("Task, most lost first", 1, len(worst), 1, key="place")) - 1, len(worst) - 1)]
     )
     left, right = st.columns(2, gap="medium")
     with left:
-        _half(dataset, "Same contexts", found.first, found.said_first, at)
+        _half(dataset, "first", "Same contexts (IID)", found.first, found.said_first, at)
     with right:
-        _half(dataset, "Shifted", found.second, found.said_second, at)
-    mean = [100 * float(study.accuracy(said).mean()) for said in (found.said_first, found.said_second)]
-    st.caption(
-        f"Over {len(found.first):,} tasks {plain(METHODS[method].title)} falls from {mean[0]:.1f} % to {mean[1]:.1f} % "
-        "at this shift. Support above, then the queries: a tick is right, a cross wrong, with what was said instead."
-    )
+        name = "Other contexts (OOD)" if shift == 1 else f"{shift:.0%} in other contexts"
+        _half(dataset, "second", name, found.second, found.said_second, at)
+    st.caption("Support above, then the queries: a tick is right, a cross wrong, with what was said instead.")
     _made_of(dataset, found)
 
 
-def _half(dataset: Dataset, title: str, tasks: Tasks, said: Predictions, at: int) -> None:
+def _half(dataset: Dataset, side: str, title: str, tasks: Tasks, said: Predictions, at: int) -> None:
     st.markdown(f"**{title}**: {100 * study.accuracy(said)[at]:.0f} % right")
     if dataset.has_pixels:
-        task_rows(dataset, _rows(dataset, tasks, said, at), f"task_{title}", tile_px=52)
+        task_rows(dataset, _rows(dataset, tasks, said, at), f"task_{side}", tile_px=52)
 
 
 def _rows(dataset: Dataset, tasks: Tasks, said: Predictions, at: int) -> list[Row]:
@@ -199,20 +238,30 @@ def _made_of(dataset: Dataset, found: study.Answers) -> None:
                 )
             else:
                 st.caption("Too few images were asked to tell.")
-    lost = study.treacherous(found)
-    if dataset.has_pixels and len(lost):
-        st.markdown("**Known in their context, lost without it**")
+    worst = study.treacherous(dataset, found)
+    if dataset.has_pixels and worst:
+        st.markdown("**The most treacherous contexts:** images that are known in their context and lost without it")
         names = dataset.classes["class_name"].astype(str)
-        assert dataset.images is not None
-        tiles = [
-            Tile(
-                int(row.image_id),
-                caption=f"{names[int(dataset.images['class_id'][row.image_id])]} → {names[int(row.taken_for)]}",
-                badge=f"{row.n_lost} of {row.n_asked}",
-            )
-            for row in lost.itertuples()
-        ]
-        gallery(dataset, tiles, key="treacherous", tile_px=92)
+        of_image = dataset.image_class_ids()
+        task_rows(
+            dataset,
+            [
+                Row(
+                    one.context,
+                    [
+                        Tile(
+                            int(lost.image_id),
+                            caption=f"{names[int(of_image[lost.image_id])]} → {names[int(lost.taken_for)]}",
+                            badge=f"{lost.n_lost} of {lost.n_asked}",
+                        )
+                        for lost in one.images.itertuples()
+                    ],
+                    note=f"{one.loss:.0f} ± {one.ci95:.0f} points lost",
+                )
+                for one in worst
+            ],
+            key="treacherous",
+        )
         st.caption(
             "Queries that are named rightly with support of their contexts and wrongly at this shift: in how many of "
             "the tasks that ask them, and what they are taken for most often then."
