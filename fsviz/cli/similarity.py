@@ -21,13 +21,16 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 def run_similarity(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
+    from fsviz.studies import draw
     from fsviz.studies import similarity as study
 
     found = study.measure({"dataset": args.dataset, **given(args, study.SETTINGS.values())})
-    names = datasets.load(args.dataset).classes["class_name"]
+    dataset = datasets.load(args.dataset)
+    names = dataset.classes["class_name"]
     classes = study.by_class(found)
     rows = classes.assign(class_name=classes["class_id"].map(names)).to_dict("records")
-    return study.summary(found) | {"classes": rows}
+    against = study.against_accuracy(found, draw.default_backbone(dataset)).summary
+    return study.summary(found) | {"classes": rows, "against_accuracy": dict(against)}
 
 
 def show_similarity(result: dict[str, Any]) -> str:
@@ -37,6 +40,16 @@ def show_similarity(result: dict[str, Any]) -> str:
         half = f" ± {times * one['ci95']:.2g}" if one["ci95"] is not None else ""
         return f"{times * one['mean']:.3g}{half}{unit}"
 
+    against = result["against_accuracy"]
+    worse = (
+        []
+        if against["low"] is None
+        else [
+            f"accuracy of tasks against the M_context of their queries: Pearson {against['pearson']:.2f} "
+            f"({against['low']:.2f} to {against['high']:.2f} over {against['over']}; {against['n_tasks']:,} uniform "
+            f"tasks, ProtoNet on {against['backbone']})"
+        ]
+    )
     return "\n".join(
         [
             f"{result['n_images']:,} images of split {result['split']}, model {result['model']}; 95% intervals over "
@@ -46,5 +59,6 @@ def show_similarity(result: dict[str, Any]) -> str:
             f"zero-shot: concept {told(result['zero_shot_concept'], 100, ' %')} (chance "
             f"{100 * result['chance']['concept']:.1f} %), context {told(result['zero_shot_context'], 100, ' %')} "
             f"(chance {100 * result['chance']['context']:.1f} %)",
+            *worse,
         ]
     )

@@ -25,11 +25,12 @@ def plot_context_table(
     """Heat map of concepts (down) against contexts (across): images, or bits (R, K) against chance where given.
 
     rows, columns  which ones, in this order; picked  the row and column that are chosen, None for none
-    Every cell has an unseen marker on top, which is what a click selects: its customdata are row, column.
+    Every cell has an unseen marker on top, which is what a click selects: its customdata are row, column. So have the
+    sums of rows (right) and columns (below), with -1 for the other one.
     """
     counts = table.counts[np.ix_(rows, columns)]
     z = np.where(counts > 0, counts, np.nan) if bits is None else bits[np.ix_(rows, columns)]
-    scale: dict[str, Any] = {"colorscale": "Cividis", "zmin": 0}
+    scale: dict[str, Any] = {"colorscale": "Cividis", "zmin": 0, "zmax": max(int(counts.max(initial=0)), 1)}
     if bits is not None:
         most = max(float(np.nanmax(np.abs(bits), initial=0.0)), 0.1)
         scale = {"colorscale": "RdBu_r", "zmin": -most, "zmax": most}
@@ -52,12 +53,31 @@ def plot_context_table(
         _words(names[i], contexts[k], int(counts[i, k]), None if bits is None else float(z[i, k]))
         for i, k in zip(down, across, strict=True)
     ]
+    sums = table.counts[rows].sum(1), table.counts[:, columns].sum(0)
+    n_seen = (table.counts[rows] > 0).sum(1), (table.counts[:, columns] > 0).sum(0)
+    told += [f"{n:,} images of {name} in {k:,} contexts" for name, n, k in zip(names, sums[0], n_seen[0], strict=True)]
+    told += [
+        f"{n:,} images in {name}, of {k:,} concepts" for name, n, k in zip(contexts, sums[1], n_seen[1], strict=True)
+    ]
+    edge_x = [len(columns)] * len(rows) + list(range(len(columns)))
+    edge_y = list(range(len(rows))) + [len(rows)] * len(columns)
     figure.add_scatter(
-        x=across,
-        y=down,
+        x=edge_x,
+        y=edge_y,
+        mode="text",
+        text=[f"{n:,}" for n in (*sums[0], *sums[1])],
+        textfont={"size": 10, "color": QUIET},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    figure.add_scatter(
+        x=[*across, *edge_x],
+        y=[*down, *edge_y],
         mode="markers",
         marker={"symbol": "square", "size": 17, "color": "rgba(0,0,0,0)"},
-        customdata=[[int(rows[i]), int(columns[k])] for i, k in zip(down, across, strict=True)],
+        customdata=[[int(rows[i]), int(columns[k])] for i, k in zip(down, across, strict=True)]
+        + [[int(i), -1] for i in rows]
+        + [[-1, int(k)] for k in columns],
         text=told,
         hovertemplate="%{text}<extra></extra>",
         selected={"marker": {"opacity": 0}},
@@ -67,25 +87,25 @@ def plot_context_table(
     for which, chosen, ids in (("y", picked[0], rows), ("x", picked[1], columns)):
         for place in np.flatnonzero(ids == (-1 if chosen is None else chosen)):
             low, high = float(place) - 0.5, float(place) + 0.5
-            box = {"x0": -0.5, "x1": len(columns) - 0.5, "y0": low, "y1": high}
-            box = box if which == "y" else {"x0": low, "x1": high, "y0": -0.5, "y1": len(rows) - 0.5}
+            box = {"x0": -0.5, "x1": len(columns) + 0.5, "y0": low, "y1": high}
+            box = box if which == "y" else {"x0": low, "x1": high, "y0": -0.5, "y1": len(rows) + 0.5}
             figure.add_shape(type="rect", line={"color": ACCENT, "width": 2}, **box)
     ticks: dict[str, Any] = {"showgrid": False, "zeroline": False, "automargin": True}
     figure.update_xaxes(
         **ticks,
-        tickvals=list(range(len(columns))),
-        ticktext=[_short(name) for name in contexts],
+        tickvals=list(range(len(columns) + 1)),
+        ticktext=[*(_short(name) for name in contexts), "all"],
         tickangle=-50 if len(columns) <= 30 else -90,
         side="top",
-        range=[-0.5, len(columns) - 0.5],
+        range=[-0.5, len(columns) + 0.5],
     )
     figure.update_yaxes(
         **ticks,
-        tickvals=list(range(len(rows))),
-        ticktext=[_short(name) for name in names],
-        range=[len(rows) - 0.5, -0.5],
+        tickvals=list(range(len(rows) + 1)),
+        ticktext=[*(_short(name) for name in names), "all"],
+        range=[len(rows) + 0.5, -0.5],
     )
-    figure.update_layout(height=max(320, 130 + ROW * len(rows)), margin={"l": 0, "r": 0, "t": 8, "b": 8})
+    figure.update_layout(height=max(320, 130 + ROW * (len(rows) + 1)), margin={"l": 0, "r": 0, "t": 8, "b": 8})
     return figure
 
 
@@ -191,9 +211,12 @@ def plot_similarity(
     return figure
 
 
-def plot_benchmarks(names: Sequence[str], values: Sequence[float], here: str, value: float) -> go.Figure:
-    """M_concept of published benchmarks, grey, with this dataset among them."""
-    every = sorted([*zip(values, names, [False] * len(names), strict=True), (value, here, True)])
+def plot_benchmarks(
+    names: Sequence[str], values: Sequence[float], here: tuple[str, str, float] | None = None
+) -> go.Figure:
+    """M_concept of published benchmarks, grey, with this dataset among them: its title, the model, and the value."""
+    own = [(here[2], f"{_short(here[0])} by {here[1]}", True)] if here else []
+    every = sorted([*zip(values, names, [False] * len(names), strict=True), *own])
     figure = go.Figure(
         go.Bar(
             x=[one[0] for one in every],
@@ -206,7 +229,7 @@ def plot_benchmarks(names: Sequence[str], values: Sequence[float], here: str, va
         )
     )
     figure.update_xaxes(title_text="mean M<sub>concept</sub>")
-    labels = [f"<b>{drawn(_short(one[1]))}</b>" if one[2] else drawn(_short(one[1])) for one in every]
+    labels = [f"<b>{drawn(one[1])}</b>" if one[2] else drawn(_short(one[1])) for one in every]
     figure.update_yaxes(tickvals=list(range(len(every))), ticktext=labels, automargin=True)
     figure.update_layout(height=100 + 22 * len(every), margin={"l": 0, "r": 0, "t": 8, "b": 0})
     return figure

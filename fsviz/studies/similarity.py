@@ -171,22 +171,48 @@ def by_class(found: Similarity) -> pd.DataFrame:
     return table.groupby("class_id").mean().join(sizes).reset_index()
 
 
-def against_accuracy(found: Similarity, backbone: str, n_tasks: int = 300) -> dict[str, Any]:
+@dataclass(frozen=True)
+class AgainstAccuracy:
+    """Tasks by how near their queries are to the words for their contexts (T,), and their accuracy (T,) from 0 to 1.
+
+    line     the straight line of least squares, accuracy in percent, or None
+    summary  Pearson's correlation with its 95% interval (None where it cannot be known), and of what
+    """
+
+    closeness: np.ndarray
+    accuracy: np.ndarray
+    line: tuple[list[float], list[float]] | None
+    summary: Mapping[str, Any]
+
+
+def against_accuracy(found: Similarity, backbone: str, n_tasks: int = 300) -> AgainstAccuracy:
     """Do tasks whose queries are near to their contexts come out worse? Uniform 5-shot tasks, ProtoNet: the correlation
     of the accuracy with the mean M_context of the queries, with its 95% interval over classes."""
     dataset = datasets.load(found.spec["dataset"])
     table = features.load(dataset, backbone)
     usable = np.intersect1d(found.image_ids, table.image_ids)
     split = found.spec["split"]
+    sizes = np.bincount(dataset.image_class_ids()[usable], minlength=dataset.n_classes)
+    fewest = int(sizes[dataset.split_class_ids(split)].min())
     n_way = min(5, len(dataset.split_class_ids(split)))
-    asked = {"split": split, "n_way": n_way, "n_shot": 5, "n_query": 10, "n_tasks": n_tasks}
+    if fewest < 2 or n_way < 2:
+        nothing = {"pearson": None, "low": None, "high": None, "n_tasks": 0}
+        return AgainstAccuracy(np.zeros(0), np.zeros(0), None, nothing)
+    n_shot = min(5, fewest // 2)
+    asked = {"split": split, "n_way": n_way, "n_shot": n_shot, "n_query": min(10, fewest - n_shot), "n_tasks": n_tasks}
     tasks = draw.sample(dataset, sampler="uniform", usable=usable, **asked).tasks
-    said = evaluate.look(dataset, backbone, "protonet", {}, tasks)
-    of_image = np.full(int(usable.max()) + 1, np.nan)
-    of_image[found.image_ids[found.image_ids <= usable.max()]] = found.context[found.image_ids <= usable.max()]
-    value = evaluation.correlation(evaluation.task_accuracy(said), of_image[tasks.query].mean((1, 2)), tasks.class_ids)
+    accuracy = evaluation.task_accuracy(evaluate.look(dataset, backbone, "protonet", {}, tasks))
+    of_image = np.full(int(found.image_ids.max()) + 1, np.nan)
+    of_image[found.image_ids] = found.context
+    closeness = of_image[tasks.query].mean((1, 2))
+    value = evaluation.correlation(accuracy, closeness, tasks.class_ids)
     known = {"pearson": finite(value.value), "low": finite(value.low), "high": finite(value.high)}
-    return known | {"n_tasks": len(tasks), "backbone": backbone, "over": value.over}
+    line = None
+    if known["pearson"] is not None:
+        x = np.array([closeness.min(), closeness.max()])
+        line = (x.tolist(), np.polyval(np.polyfit(closeness, 100 * accuracy, 1), x).tolist())
+    told = known | {"n_tasks": len(tasks), "n_way": n_way, "n_shot": n_shot, "backbone": backbone, "over": value.over}
+    return AgainstAccuracy(closeness, accuracy, line, told)
 
 
 def benchmarks() -> pd.DataFrame:

@@ -30,3 +30,24 @@ def test_the_dial_answers_the_same_queries_with_another_support(page, app: str) 
     told.wait_for()
     ends = [float(text.split(" % at this")[0].rsplit(" ", 1)[1]) for text in (before, told.inner_text())]
     assert ends[1] < ends[0]
+
+
+def test_sums_lead_to_profiles_and_points_show_their_pictures(page, app: str) -> None:
+    page.goto(f"{app}/Contexts?find=owl")
+    settle(page)
+    page.wait_for_selector("h3:has-text('shrimp · underwater')")
+    cells = page.locator(".js-plotly-plot .scatterlayer .point")
+    cells.nth(14).click(force=True)  # after the cells of the one row its sum
+    page.wait_for_selector("text=/48 images in .* contexts, .* bits from/")
+    cells.nth(15).click(force=True)  # and then those of the columns
+    page.wait_for_selector("text=/images in .* concepts, .* bits from/")
+    page.goto(f"{app}/Contexts?show=Images+and+words")
+    settle(page)
+    point = page.locator(".st-key-similarity .scatterlayer .trace").nth(1).locator(".point").first
+    point.wait_for()
+    point.scroll_into_view_if_needed()
+    settle(page)
+    point.hover(force=True)
+    page.wait_for_selector(".beside img")
+    page.mouse.move(5, 5)
+    page.locator(".beside").wait_for(state="hidden")

@@ -46,5 +46,6 @@ def test_similarity(capsys) -> None:
     found = run_json(capsys, "similarity", "demo")
     assert found["model"] == "demo_clip" and len(found["classes"]) == 30 and 0 < found["m_concept"]["mean"] < 1
     assert main(["similarity", "demo"]) == 0
-    assert "zero-shot" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "zero-shot" in out and "accuracy of tasks against the M_context" in out
     assert "must hold" in fails(capsys, "similarity", "demo", "--context-prompt", "")

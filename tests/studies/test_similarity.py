@@ -58,8 +58,11 @@ def test_the_summary_follows_from_the_images(found: study.Similarity) -> None:
 
 
 def test_task_accuracy_against_closeness_has_its_interval(found: study.Similarity) -> None:
-    told = study.against_accuracy(found, "efficientnet_lite0", n_tasks=100)
+    against = study.against_accuracy(found, "efficientnet_lite0", n_tasks=100)
+    told = against.summary
     assert -1 <= told["low"] <= told["pearson"] <= told["high"] <= 1 and told["n_tasks"] == 100
+    assert told["pearson"] == pytest.approx(np.corrcoef(against.closeness, against.accuracy)[0, 1])
+    assert against.line is not None and np.sign(np.diff(against.line[1])) == np.sign(told["pearson"])
 
 
 @pytest.mark.parametrize("prompt", ["", " | ", "a photo", "a photo of {concept}|nothing"])

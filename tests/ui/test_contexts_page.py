@@ -48,8 +48,9 @@ def test_the_demo_shows_its_table_at_once(open_page) -> None:
         "Contexts",
         "Tie of concept and context",
     ]
-    heat, markers = figure(page)["data"][:2]
-    assert heat["type"] == "heatmap" and len(markers["text"]) == 30 * 14
+    heat, _, markers = figure(page)["data"]
+    assert heat["type"] == "heatmap" and len(markers["text"]) == 30 * 14 + 30 + 14
+    assert markers["customdata"][30 * 14][1] == -1 == markers["customdata"][-1][0]  # sums stand for rows and columns
     assert any(t.startswith("17 images of") for t in markers["text"])
     assert any(t.startswith("no image of") for t in markers["text"])
 
@@ -64,8 +65,8 @@ def test_a_cell_a_row_a_column_and_an_empty_cell(open_page) -> None:
 
 def test_search_and_cells_against_chance(open_page) -> None:
     page = open_page(find="NIGHT", cell="information", order="association")
-    assert figure(page)["layout"]["xaxis"]["ticktext"] == ["night"]
-    assert "times as" in " ".join(figure(page)["data"][1]["text"])
+    assert figure(page)["layout"]["xaxis"]["ticktext"] == ["night", "all"]
+    assert "times as" in " ".join(figure(page)["data"][2]["text"])
     assert "All are shown" in texts(open_page(find="qqq"))
 
 
@@ -93,14 +94,25 @@ def test_what_another_context_costs(open_page) -> None:
     for trace in (same, other, swapped):
         assert trace["error_x"]["array"]
     assert "Over 20 tasks ProtoNet falls from" in texts(page)
-    assert "Known in their context, lost without it" in texts(page)
+    assert "The most treacherous contexts" in texts(page)
+    assert "over classes" in " ".join(m.delta for m in page.metric)
+    along = figure(page, 1)
+    assert along["layout"]["shapes"][0]["x0"] == 1
+    page.slider(key="shift").set_value(0.5).run()
+    assert figure(page, 1)["layout"]["shapes"][0]["x0"] == 0.5 and "50% in other contexts" in texts(page)
+
+
+def test_as_few_tasks_as_asked_are_shown(open_page) -> None:
+    page = open_page(**{**COSTS, "n_tasks": "4"}, methods="protonet")
+    assert not page.error and "Over 4 tasks ProtoNet" in texts(page)
+    assert next(m.value for m in page.metric if m.label == "Tasks") == "4"
 
 
 @pytest.mark.parametrize("question", ["dial", "shots", "ways", "backbones"])
 def test_every_question_has_its_figure(open_page, question: str) -> None:
     page = open_page(**COSTS, methods="protonet", question=question)
     assert not page.error, [e.value for e in page.error]
-    assert len(page.get("plotly_chart")) == 3
+    assert len(page.get("plotly_chart")) == (3 if question == "dial" else 4)
 
 
 def test_a_run_that_was_stopped_can_go_on(open_page, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,10 +131,12 @@ def test_images_and_words(open_page) -> None:
     page = open_page(show="Images and words")
     assert not page.error, [e.value for e in page.error]
     assert [m.label for m in page.metric][4:6] == ["Nearer to their context", "Image and concept"]
-    assert len(page.get("plotly_chart")) == 2 and "not comparable" in texts(page)
+    assert len(page.get("plotly_chart")) == 3 and "not comparable" in texts(page)
+    assert "EmojiCoCo (demo) by demo_clip" in str(figure(page, 1)["layout"]["yaxis"]["ticktext"])
     refused = open_page(show="Images and words", concept_prompt="a photo")
     assert "must hold" in refused.error[0].value
-    assert "has no features of an image-text model" in texts(open_page("metacoco", show="Images and words"))
+    counts = open_page("metacoco", show="Images and words")
+    assert "has no features of an image-text model" in texts(counts) and len(figure(counts)["data"][0]["x"]) == 18
 
 
 def test_a_table_of_counts_cannot_be_classified_but_has_published_numbers(open_page) -> None:

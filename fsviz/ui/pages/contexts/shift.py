@@ -177,7 +177,7 @@ def _show_task(dataset: Dataset, spec: dict[str, Any]) -> None:
     shift = pick(SHIFT.but(default=1.0), two, as_slider=True)
     few = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
     found = _answers(dataset, json.dumps({**few, "methods": method}, sort_keys=True), method, shift)
-    if study.guess_seconds(few) <= AT_ONCE:
+    if spec["question"] != "dial" and study.guess_seconds(few) <= AT_ONCE:  # where it is not above already
         along = compute_with_bar(study.answer, few, "Turning the dial")
         st.plotly_chart(_curves(along, shift, height=300), key="along_the_dial")
     mean = [100 * float(study.accuracy(said).mean()) for said in (found.said_first, found.said_second)]

@@ -47,7 +47,7 @@ def show(dataset: Dataset, split: str, table: ContextTable) -> None:
             if shown is not None
             else ""
         )
-        + "Click a cell for its images, or choose a concept or a context above."
+        + "Click a cell for its images, a sum at the edge for its row or column, or choose by name above."
     )
     for note in dataset.notes if dataset.images is None else ():
         st.caption(plain(note))
@@ -85,12 +85,12 @@ def _found(table: ContextTable, rows: np.ndarray, columns: np.ndarray, search: s
 
 
 def _clicked() -> None:
-    """A click chooses the concept and the context of a cell; a click on nothing lets go of them."""
+    """A click chooses the concept and the context of a cell, or one of them by its sum; on nothing it lets go."""
     names: tuple[tuple[str, ...], tuple[str, ...]] = st.session_state.get("_context_names", ((), ()))
     points = st.session_state[MAP].selection.points
     chosen = points[0].get("customdata") if points else None
     for key, which in ((CONCEPT, 0), (CONTEXT, 1)):
-        st.session_state[key] = names[which][int(chosen[which])] if chosen else None
+        st.session_state[key] = names[which][int(chosen[which])] if chosen and chosen[which] >= 0 else None
 
 
 def _behind(dataset: Dataset, table: ContextTable, bits: np.ndarray, picked: tuple[int | None, int | None]) -> None:

@@ -10,8 +10,10 @@ import streamlit as st
 from fsviz import features
 from fsviz.features import image_text
 from fsviz.figures import contexts as figures
+from fsviz.figures.prediction import plot_scatter
 from fsviz.records import Dataset
 from fsviz.studies import similarity as study
+from fsviz.ui.parts import hover
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
@@ -33,6 +35,7 @@ def show(dataset: Dataset, split: str) -> None:
             icon="🧩",
         )
         st.code(f"python -m fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai", language="bash")
+        _benchmarks(dataset)
         return
     with st.sidebar:
         model = pick(study.MODEL.but(kind="choice", choices={name: name for name in models}, default=models[0]))
@@ -106,6 +109,8 @@ def _scatter(dataset: Dataset, found: study.Similarity) -> None:
         f"{len(few):,} of {len(found.concept):,} images. Below the diagonal an image is closer to the words for its "
         "background than to those for the thing. Draw a lasso or a box to see the images in it."
     )
+    if dataset.has_pixels:
+        hover.thumbnails(dataset, SCATTER, frozenset(int(found.image_ids[i]) for i in few))
     chosen = [int(p["customdata"]) for p in event.selection.points if "customdata" in p]
     if chosen:
         title = f"{len(chosen):,} images chosen"
@@ -144,30 +149,37 @@ def _classes(dataset: Dataset, found: study.Similarity) -> None:
     )
 
 
-def _benchmarks(dataset: Dataset, model: str, value: float) -> None:
-    st.markdown("**Beside the benchmarks of the paper**")
+def _benchmarks(dataset: Dataset, model: str = "", value: float = 0.0) -> None:
+    """The published numbers, and where there is a model, what it says of this dataset among them."""
+    st.markdown("**Beside the benchmarks of the paper**" if model else "**The benchmarks of the paper**")
     table = study.benchmarks()
-    st.plotly_chart(
-        figures.plot_benchmarks(
-            table["benchmark"].tolist(), table["concept_image_similarity"].tolist(), f"{dataset.title}, {model}", value
-        ),
-        key="benchmarks",
+    here = (dataset.title, model, value) if model else None
+    names, values = table["benchmark"].tolist(), table["concept_image_similarity"].tolist()
+    st.plotly_chart(figures.plot_benchmarks(names, values, here), key="benchmarks")
+    own = (
+        f" Blue: this dataset by {plain(model)}. Numbers of different models are not comparable: read lengths only "
+        "among the same model."
+        if model
+        else " How near images are on average to the words for their concept: the lower, the more there is beside it."
     )
-    st.caption(
-        f"Grey: {len(table):,} published numbers by CLIP (Zhang et al. 2024, table 1). Blue: this dataset by "
-        f"{plain(model)}. Numbers of different models are not comparable: read heights only among the same model."
-    )
+    st.caption(f"Grey: {len(table):,} published numbers by CLIP (Zhang et al. 2024, table 1).{own}")
 
 
 def _accuracy(dataset: Dataset, found: study.Similarity) -> None:
     known = features.available(dataset)
-    told = _against(dataset, json.dumps(dict(found.spec), sort_keys=True), known[0])
+    tasks = _against(dataset, json.dumps(dict(found.spec), sort_keys=True), known[0])
+    told = tasks.summary
     if told["pearson"] is None or told["low"] is None:
         return
-    st.markdown(
-        f"**Do tasks near to their contexts come out worse?** Over {told['n_tasks']:,} uniform 5-shot tasks the "
-        f"accuracy of ProtoNet on {plain(known[0])} and the mean closeness of queries to their contexts correlate by "
-        f"{told['pearson']:.2f} ({told['low']:.2f} to {told['high']:.2f}, 95% interval over {plain(told['over'])})."
+    st.subheader("Do tasks near to their contexts come out worse?", anchor=False)
+    figure = plot_scatter(
+        tasks.closeness, 100 * tasks.accuracy, tasks.line, "mean M_context of the queries", "accuracy (%)", height=340
+    )
+    st.plotly_chart(figure, key="closeness")
+    st.caption(
+        f"{told['n_tasks']:,} uniform {told['n_way']:,}-way {told['n_shot']:,}-shot tasks, ProtoNet on "
+        f"{plain(known[0])}. The accuracy and the mean closeness of queries to the words for their contexts correlate "
+        f"by {told['pearson']:.2f} ({told['low']:.2f} to {told['high']:.2f}, 95% interval over {plain(told['over'])})."
     )
 
 
@@ -177,5 +189,5 @@ def _measure(dataset: Dataset, spec: str) -> study.Similarity:
 
 
 @remember("Classifying tasks", 24)
-def _against(dataset: Dataset, spec: str, backbone: str) -> dict:
+def _against(dataset: Dataset, spec: str, backbone: str) -> study.AgainstAccuracy:
     return study.against_accuracy(study.measure(json.loads(spec)), backbone)
