@@ -68,6 +68,12 @@ def published_table(benchmark: str, setting: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def published_families() -> dict[str, str]:
+    """The family of every method of Zhang et al. 2024, as their tables group them."""
+    table = pd.read_csv(DATA / "published" / "metacoco_families.csv")
+    return dict(zip(table["method"], table["family"], strict=True))
+
+
 def published_side_by_side(setting: str) -> pd.DataFrame:
     """Tables 1 and 2 of Bennequin et al. 2022: methods on semantic and on uniform tasks of tieredImageNet.
 

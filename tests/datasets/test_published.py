@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from fsviz.datasets.published import PAPERS, benchmark_title, published_benchmarks, published_results, published_table
+from fsviz.datasets.published import (
+    PAPERS,
+    benchmark_title,
+    published_benchmarks,
+    published_families,
+    published_results,
+    published_table,
+)
 from fsviz.methods import METHODS
 
 
 def test_every_number_has_a_paper_and_accuracies_are_percentages() -> None:
     table = published_results()
-    assert len(table) == 562
+    assert len(table) == 591
     assert set(table["paper"]) == set(PAPERS)
     accuracies = table[table["metric"].isin(["top1", "top5"])]["value"]
     assert accuracies.between(0, 100).all() and accuracies.max() > 50
@@ -50,3 +57,16 @@ def test_benchmarks_of_a_dataset(dataset: str) -> None:
 def test_titles_of_benchmarks_are_for_people() -> None:
     titles = {benchmark_title(benchmark) for benchmark, _ in published_benchmarks()}
     assert "miniImageNet Hard" in titles and not any("_" in title for title in titles)
+
+
+def test_metacoco_as_printed_and_grouped() -> None:
+    one, ten = (published_table("MetaCoCo", setting) for setting in ("5-way 1-shot", "10-way 5-shot"))
+    assert {source.rsplit(", ", 1)[1] for source in one["source"]} == {"Table 2", "Table 3", "Table 6"}
+    assert set(ten["source"]) == {"Zhang et al. 2024, Table 7"}
+    families = published_families()
+    assert set(one["method"]) | set(ten["method"]) == set(families)
+    assert [families[m] for m in ("Baseline++", "CAN", "R2D2", "MTL+IFSL")] == [
+        "Fine-tuning", "Metric", "Meta", "Spurious correlation",
+    ]  # fmt: skip
+    row = ten[(ten["method"] == "CAN") & (ten["backbone"] == "ResNet18")].iloc[0]
+    assert (row["accuracy"], row["ci95"]) == (43.47, 0.23)

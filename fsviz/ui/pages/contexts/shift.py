@@ -11,7 +11,7 @@ import streamlit as st
 from plotly.graph_objects import Figure
 
 from fsviz import jobs
-from fsviz.datasets.published import published_table
+from fsviz.datasets.published import published_families, published_table
 from fsviz.errors import FsvizError
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_curves
@@ -285,14 +285,18 @@ def published(n_way: int, n_shot: int) -> None:
         if table.empty:
             st.caption("The paper has 5-way and 10-way tasks of 1 and 5 shots: choose one of these to see its numbers.")
             return
+        table = table.assign(family=table["method"].map(published_families())).sort_values(
+            ["family", "accuracy"], ascending=[True, False]
+        )
         st.dataframe(
-            table[["method", "backbone", "accuracy", "ci95", "source"]].rename(
+            table[["family", "method", "backbone", "accuracy", "ci95", "source"]].rename(
                 columns={"accuracy": "published accuracy (%)", "ci95": "± 95%"}
             ),
             hide_index=True,
         )
         st.caption(
-            f"{len(table):,} published numbers, {n_way:,}-way {n_shot:,}-shot, backbones trained on "
-            "MetaCoCo itself: not to be compared "
-            "with those above in height, only in what changes."
+            f"{len(table):,} published numbers of {n_way:,}-way {n_shot:,}-shot tasks (tables 2, 3, 6 and 7, as far as "
+            "they can be read), with backbones that were trained on MetaCoCo itself: not to be compared with those "
+            "above in height, only in what changes. The paper's IID and OOD accuracies (figure 3) are printed without "
+            "numbers."
         )
