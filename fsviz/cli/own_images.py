@@ -44,6 +44,11 @@ def register(commands: argparse._SubParsersAction) -> None:
         help="which images stay on one side of a task: auto (a CSV's column group, else copies of a picture, exact or "
         "nearly so), folder (also the images of one folder: root/class/video/frame) or none (do not look)",
     )
+    parser.add_argument(
+        "--splits-by-size",
+        action="store_true",
+        help="splits as in MetaCoCo: the 64%% of classes with most images train, the next 20%% test, the rest is val",
+    )
     parser.add_argument("--title", default="", help="a readable name")
     parser.add_argument("--no-check", action="store_true", help="do not look into every file for damage")
     parser.add_argument("--replace", action="store_true", help="take the place of a dataset of the same name")
@@ -60,6 +65,7 @@ def add_images(args: argparse.Namespace) -> dict[str, Any]:
         senses_file=args.senses,
         overwrite=args.replace,
         title=args.title,
+        by_size=args.splits_by_size,
         images=args.images,
         columns={part: name for part, name in columns.items() if name},
         first_level=args.first_level,

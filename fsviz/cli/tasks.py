@@ -187,6 +187,7 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
     else:
         path = testbeds.save_testbed(testbed, number=not args.name)
     result = {"name": path.stem, "out": str(path), "recipe": dict(testbed.recipe)}
+    result["left_out"] = list(draw.left_out(dataset, recipe).values())
     if "coarsity" in testbed.tasks.measures:
         return result | study.summarise(testbed, dataset)
     counts = study.class_counts(testbed, dataset)
@@ -203,4 +204,7 @@ def show_sample(result: dict[str, Any]) -> str:
     distinct = result["recipe"]["n_distinct"]
     if distinct < result["n_tasks"]:
         lines.append(f"only {distinct:,} different sets of classes were found; the others repeat with other images")
+    if result["left_out"]:
+        more = len(result["left_out"]) - 5
+        lines += ["left out:", *result["left_out"][:5], *([f"and {more:,} more"] if more > 0 else [])]
     return "\n".join(lines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fsviz.records import Dataset, SizeHistogram
@@ -24,6 +26,17 @@ def class_sizes(dataset: Dataset, n_bins: int = 24) -> SizeHistogram | None:
     split = dataset.classes["split"].to_numpy()
     bars = {name: np.histogram(sizes[split == name], edges)[0] for name in dict.fromkeys(split)}
     return SizeHistogram(edges, bars, float(np.median(sizes)), wide)
+
+
+def split_by_size(n_images: Sequence[int] | np.ndarray) -> np.ndarray:
+    """The split (C,) of every class by its number of images, as MetaCoCo does it (Zhang et al. 2024): the largest 64%
+    train, the next 20% test, the smallest are val. Of classes as large as each other the first comes first."""
+    n = len(n_images)
+    n_train, n_test = round(0.64 * n), round(0.2 * n)
+    found = np.full(n, "val", dtype=object)
+    order = np.argsort(-np.asarray(n_images, dtype=float), kind="stable")
+    found[order[:n_train]], found[order[n_train : n_train + n_test]] = "train", "test"
+    return found
 
 
 def sample_image_ids(dataset: Dataset, n: int, seed: int = 0) -> np.ndarray:

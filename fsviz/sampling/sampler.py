@@ -46,6 +46,7 @@ class Sampler:
     needs     what the pool must hold beside classes
     deals     it draws images too; otherwise its tasks are of classes, and n_shot and n_query images are dealt to them
     place     its place among the others on pages
+    unable    unable(pool, n_shot, n_query) -> class_id: why, of the classes that none of its tasks can hold
     """
 
     name: str
@@ -56,6 +57,7 @@ class Sampler:
     needs: tuple[Need, ...] = ()
     deals: bool = False
     place: int = 100
+    unable: Callable[[Pool, int, int], dict[int, str]] | None = None
 
     @property
     def all_settings(self) -> tuple[Setting, ...]:

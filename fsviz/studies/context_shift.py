@@ -24,7 +24,6 @@ from fsviz.errors import BadInput, UnknownName
 from fsviz.methods import METHODS
 from fsviz.numerics import clustered_mean
 from fsviz.records import PAD, Dataset, Predictions, Progress, Tasks, Testbed
-from fsviz.sampling import matched
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, words
 from fsviz.studies import contexts, draw, evaluate, frozen
 
@@ -137,8 +136,7 @@ def cells(spec: Mapping[str, Any]) -> list[Cell]:
 
 def left_out(dataset: Dataset, spec: Mapping[str, Any]) -> dict[int, str]:
     """Classes of the split that no such task can hold, with a sentence for each."""
-    recipe = _recipe(dataset, {**spec, "n_way": 2}, "iid")  # ways play no part
-    return matched.unable(draw.pool(dataset, recipe), spec["n_shot"], spec["n_query"])
+    return draw.left_out(dataset, _recipe(dataset, {**spec, "n_way": 2}, "iid"))  # ways play no part
 
 
 def fitting(dataset: Dataset, split: str) -> dict[str, int]:

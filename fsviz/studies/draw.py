@@ -240,6 +240,12 @@ def pool(dataset: Dataset, recipe: Recipe) -> Pool:
     return _pool(dataset, recipe, None, None)
 
 
+def left_out(dataset: Dataset, recipe: Recipe) -> dict[int, str]:
+    """Classes of the split that no task of the recipe can hold, with a sentence for each."""
+    unable = SAMPLERS[recipe.sampler].unable
+    return unable(pool(dataset, recipe), recipe.settings["n_shot"], recipe.settings["n_query"]) if unable else {}
+
+
 def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable: np.ndarray | None) -> Pool:
     """What the recipe's sampler draws from; what it needs and the dataset lacks is refused with a way out."""
     sampler = SAMPLERS[recipe.sampler]

@@ -14,6 +14,7 @@ import pandas as pd
 from fsviz.datasets import folders
 from fsviz.datasets.preview import Preview
 from fsviz.datasets.saved import check_new_name
+from fsviz.datasets.sizes import split_by_size
 from fsviz.errors import BadInput
 from fsviz.records import Dataset, Progress
 from fsviz.taxonomy import wordnet
@@ -78,13 +79,21 @@ def add(
     overwrite: bool = False,
     title: str = "",
     progress: Progress | None = None,
+    by_size: bool = False,
     **options: Any,
 ) -> dict[str, Any]:
-    """All of it in one go, for the command line; `options` are those of datasets.folders.inspect."""
+    """All of it in one go, for the command line; `options` are those of datasets.folders.inspect.
+
+    by_size  splits follow the number of images of a class, as in MetaCoCo, whatever the folders say
+    """
     from fsviz.datasets import tables
 
     check_new_name(name, overwrite)  # before minutes are spent on looking
     preview = find(path, progress=progress, **options)
+    if by_size:
+        found = preview.classes
+        split = dict(zip(found["class_name"], split_by_size(found["n_images"].to_numpy()), strict=True))
+        preview = replace(preview, images=preview.images.assign(split=preview.images["class_name"].map(split)))
     class_names = preview.classes["class_name"].tolist()
     edges: pd.DataFrame | str | None = None
     if taxonomy_file:

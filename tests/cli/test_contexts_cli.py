@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from fsviz.cli import main
 from tests.cli.calling import fails, run_json
@@ -49,3 +51,23 @@ def test_similarity(capsys) -> None:
     out = capsys.readouterr().out
     assert "zero-shot" in out and "accuracy of tasks against the M_context" in out
     assert "must hold" in fails(capsys, "similarity", "demo", "--context-prompt", "")
+
+
+def test_folders_of_concepts_and_contexts_from_disk_to_tasks(capsys, tmp_path: Path, monkeypatch) -> None:
+    """concept/context/image with splits by size; a class of one context is named, the others go on."""
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "home"))
+    rng = np.random.default_rng(0)
+    for c, name in enumerate(["dog", "cat", "cow", "owl", "hen", "bee"]):
+        for context in ("grass", "snow")[: 1 if name == "dog" else 2]:
+            folder = tmp_path / "source" / name / context
+            folder.mkdir(parents=True)
+            for i in range((24 if name == "dog" else 10) - c):
+                Image.fromarray(rng.integers(0, 256, (24, 24, 3), dtype=np.uint8)).save(folder / f"{i}.png")
+    added = run_json(capsys, "add", "mine", str(tmp_path / "source"), "--splits-by-size")
+    assert {name: one["n_classes"] for name, one in added["splits"].items()} == {"train": 4, "val": 1, "test": 1}
+    found = run_json(capsys, "contexts", "mine", "--split", "train")
+    assert found["single_context"] == ["dog"] and found["n_contexts"] == 2
+    shape = ["--n-way", "3", "--n-shot", "2", "--n-query", "3", "--n-tasks", "10"]
+    drawn = run_json(capsys, "sample", "mine", "--split", "train", "--sampler", "ood", *shape)
+    assert drawn["n_tasks"] == 10 and len(drawn["left_out"]) == 1 and "'dog' needs two contexts" in drawn["left_out"][0]
+    assert "has no features" in fails(capsys, "contexts", "mine", "--split", "train", "--question", "methods", *shape)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from fsviz import datasets
 from fsviz.datasets.catalog import ENTRIES, check_class_table, load_entry, read_class_table
+from fsviz.datasets.sizes import split_by_size
 from fsviz.errors import BadInput, Missing, UnknownName
 
 COUNTS = {
@@ -81,6 +83,9 @@ def test_metacoco_contexts_add_up_to_the_classes() -> None:
     assert total.tolist() == dataset.classes["n_images"].tolist()
     sizes = dataset.classes.groupby("split")["n_images"]
     assert sizes.min()["train"] >= sizes.max()["test"] >= sizes.max()["val"]
+    by_size = split_by_size(dataset.classes["n_images"].to_numpy())
+    assert by_size.tolist() == dataset.classes["split"].tolist()
+    assert Counter(split_by_size(list(range(100)))) == {"train": 64, "test": 20, "val": 16}
 
 
 def test_titles_are_known_without_reading_the_tables() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -129,4 +130,10 @@ def test_on_the_demo_they_are_ordinary_testbeds() -> None:
     bed = draw.sample(demo, sampler="context", shift=0.25, n_shot=1, n_tasks=30)
     assert bed.recipe["shift"] == 0.25 and "shift0.25" in bed.name and "coarsity" in bed.tasks.measures
     assert np.array_equal(draw.draw(demo, draw.recipe_of(bed, demo)).tasks.support, bed.tasks.support)
+    every = draw.recipe_for(demo, sampler="ood", split="test", n_shot=5, n_query=10)
+    assert (
+        draw.left_out(demo, every) == {}
+        and len(draw.left_out(demo, replace(every, settings={**every.settings, "n_shot": 40}))) == 30
+    )
+    assert draw.left_out(demo, draw.recipe_for(demo, sampler="uniform")) == {}
     assert not set(KINDS) & set(draw.possible_samplers(datasets.load("metacoco")))  # counts, no images

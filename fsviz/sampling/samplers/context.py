@@ -36,4 +36,5 @@ SAMPLER = Sampler(
     needs=("images", "contexts"),
     deals=True,
     place=12,
+    unable=matched.unable,
 )

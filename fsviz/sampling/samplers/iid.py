@@ -22,4 +22,5 @@ SAMPLER = Sampler(
     needs=("images", "contexts"),
     deals=True,
     place=10,
+    unable=matched.unable,
 )

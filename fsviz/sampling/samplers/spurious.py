@@ -22,4 +22,5 @@ SAMPLER = Sampler(
     needs=("images", "contexts"),
     deals=True,
     place=13,
+    unable=matched.unable,
 )

@@ -127,6 +127,7 @@ def _show_live(classes: Classes) -> None:
         if classes.distance:
             _histograms(beds, titles, classes.n)
         _balance(classes, beds, titles)
+        _left_out(classes, recipes)
         if not classes.distance:
             st.markdown("**The first task of the testbed**")
             _class_rows(classes, next(iter(beds.values())).tasks.class_ids[0])
@@ -325,6 +326,15 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
     )
     balanced = any("beta" in bed.recipe for bed in beds.values())
     st.caption("A flat line means that every class is in as many tasks as the others." + (more if balanced else ""))
+
+
+def _left_out(classes: Classes, recipes: dict[str, Recipe]) -> None:
+    """Names a class that no such task can hold, and how many more there are."""
+    why = list(
+        {c: w for recipe in recipes.values() for c, w in draw.left_out(classes.dataset, recipe).items()}.values()
+    )
+    if why:
+        st.caption(f"Left out: {plain(why[0])}" + (f" {len(why) - 1:,} more are left out too." if why[1:] else ""))
 
 
 def _browser(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
