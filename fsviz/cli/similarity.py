@@ -38,7 +38,8 @@ def show_similarity(result: dict[str, Any]) -> str:
         if one is None:
             return "not asked by this prompt"
         half = f" ± {times * one['ci95']:.2g}" if one["ci95"] is not None else ""
-        return f"{times * one['mean']:.3g}{half}{unit}"
+        wider = f" ({times * one['ci95_classes']:.2g})" if one["ci95_classes"] is not None else ""
+        return f"{times * one['mean']:.3g}{half}{wider}{unit}"
 
     against = result["against_accuracy"]
     worse = (
@@ -53,7 +54,7 @@ def show_similarity(result: dict[str, Any]) -> str:
     return "\n".join(
         [
             f"{result['n_images']:,} images of split {result['split']}, model {result['model']}; 95% intervals over "
-            "images",
+            "images, in brackets over classes",
             f"M_concept {told(result['m_concept'])}, M_context {told(result['m_context'])}",
             f"nearer to their context than to their concept: {told(result['nearer_to_context'], 100, ' %')}",
             f"zero-shot: concept {told(result['zero_shot_concept'], 100, ' %')} (chance "

@@ -85,11 +85,6 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     if not chosen:
         raise BadInput("At least one method is needed. Name some with --methods protonet,ridge.")
     values |= {"methods": ",".join(chosen), "split": values["split"] or draw.default_split(dataset)}
-    if not dataset.has_features:
-        raise Missing(
-            f"{dataset.title} has no features, so no method can classify its images. Extract them with 'python -m "
-            f"fsviz extract {dataset.name} --backbone efficientnet_lite0'."
-        )
     values["backbone"] = values["backbone"] or draw.default_backbone(dataset)
     dataset.split_class_ids(values["split"])
     kept = {name: spec[name] for name in ("folder", "values") if name in spec}

@@ -60,7 +60,8 @@ def context_table(dataset: Dataset, split: str = "") -> ContextTable:
             "with a CSV that has a column 'context', or as folders concept/context/image: 'python -m fsviz add NAME "
             "PATH'."
         )
-    class_ids = dataset.split_class_ids(split or draw.default_split(dataset))
+    split = split or draw.default_split(dataset)
+    class_ids = dataset.split_class_ids(split)
     known = dataset.contexts[dataset.contexts["class_id"].isin(class_ids)]
     if known.empty:
         raise Missing(f"No image of split {split!r} of {dataset.title} has a context. Pick another split.")

@@ -22,7 +22,7 @@ from fsviz import datasets, evaluation, features
 from fsviz.datasets.catalog import DATA
 from fsviz.errors import BadInput, Missing
 from fsviz.features import image_text
-from fsviz.numerics import finite, told_mean
+from fsviz.numerics import clustered_mean, finite, told_mean
 from fsviz.records import Dataset
 from fsviz.settings import Setting, words
 from fsviz.studies import draw, evaluate
@@ -150,14 +150,19 @@ def _model(name: str) -> image_text.ImageText:
 
 
 def summary(found: Similarity) -> dict[str, Any]:
-    """Means over images, zero-shot accuracies and the share nearer to their context, with 95% intervals."""
+    """Means over images, zero-shot accuracies and the share nearer to their context, with 95% intervals over images
+    (ci95) and over classes, whose images hang together (ci95_classes)."""
     nearer = found.context > found.concept
+
+    def told(values: np.ndarray) -> dict[str, float | None]:
+        return {**told_mean(values), "ci95_classes": finite(clustered_mean(values, found.class_ids)[1])}
+
     result: dict[str, Any] = {**found.spec, "n_images": len(found.concept)}
-    result["m_concept"], result["m_context"] = told_mean(found.concept), told_mean(found.context)
-    result["nearer_to_context"] = told_mean(nearer)
+    result["m_concept"], result["m_context"] = told(found.concept), told(found.context)
+    result["nearer_to_context"] = told(nearer)
     for axis in _PLACES:
         right = found.right[axis]
-        result[f"zero_shot_{axis}"] = None if right is None else told_mean(right)
+        result[f"zero_shot_{axis}"] = None if right is None else told(right)
     result["chance"] = {"concept": 1 / len(np.unique(found.class_ids)), "context": 1 / len(np.unique(found.contexts))}
     return result
 

@@ -51,6 +51,7 @@ def test_the_summary_follows_from_the_images(found: study.Similarity) -> None:
         > told["zero_shot_concept"]["mean"]
         > 20 * told["chance"]["concept"] / 10
     )
+    assert told["m_concept"]["ci95_classes"] > 1.5 * told["m_concept"]["ci95"]  # images of a class hang together
     table = study.by_class(found)
     assert len(table) == 30 and table["n_images"].sum() == 1440
     assert np.average(table["m_concept"], weights=table["n_images"]) == pytest.approx(found.concept.mean(), abs=1e-5)

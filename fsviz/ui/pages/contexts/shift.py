@@ -109,7 +109,7 @@ def _compared(found: Mapping[str, Any]) -> None:
     backbone = "" if question == "backbones" else f", features of {plain(found['backbone'])}"
     families = "Families are those of the paper; methods that it does not have stand with what they do. "
     swapped = ", or where other classes are asked (swapped)" if question in ("methods", "backbones") else ""
-    of = " Other images or classes could move an accuracy further than the bars: hover the losses above."
+    of = " Other images or other classes would move them further: the losses above say how far."
     st.caption(
         f"{ways}{shots}tasks of split {plain(found['split'])}{backbone}; backbones stay as they are (the paper trains "
         f"them). Support of a class in contexts of its queries (IID), in none of them (OOD){swapped}; the queries are "

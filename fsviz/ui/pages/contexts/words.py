@@ -13,7 +13,7 @@ from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_scatter
 from fsviz.records import Dataset
 from fsviz.studies import similarity as study
-from fsviz.ui.parts import hover
+from fsviz.ui.parts import hover, shell
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
@@ -51,7 +51,7 @@ def show(dataset: Dataset, split: str) -> None:
             "demo_clip is a small model that knows the words for the demo's concepts and contexts and nothing else. It "
             "was trained to tell both, so its cosines are far higher than CLIP's."
         )
-    one, two = st.columns(2, gap="large")
+    one, two = shell.columns_if_wide("words", 2, gap="large")
     with one:
         _classes(dataset, found)
     with two:
@@ -68,7 +68,7 @@ def _headline(told: dict) -> None:
         "Nearer to their context",
         f"{100 * nearer['mean']:.0f}{half_width(nearer['ci95'], 0, 100)} %",
         help="Share of images whose features are closer to the text of their context than to that of their concept. "
-        "95% interval over images.",
+        "95% interval over images" + _other_classes(nearer, 100) + ".",
     )
     columns[1].metric(
         "Image and concept",
@@ -76,7 +76,8 @@ def _headline(told: dict) -> None:
         f"context {context['mean']:.3f}{half_width(context['ci95'], 3)}",
         delta_color="off",
         delta_arrow="off",
-        help="Mean cosines of images with the texts of their concept and of their context (M_concept and M_context).",
+        help="Mean cosines of images with the texts of their concept and of their context (M_concept and M_context). "
+        f"95% intervals over images{_other_classes(told['m_concept'])}.",
     )
     if told["zero_shot_concept"] is not None:
         _zero_shot(columns[2], "Concept by words alone", told["zero_shot_concept"], told["chance"]["concept"])
@@ -91,8 +92,16 @@ def _zero_shot(where: st.delta_generator.DeltaGenerator, label: str, right: dict
         f"chance {100 * chance:.0f} %",
         delta_color="off",
         delta_arrow="off",
-        help="Zero-shot accuracy: how often the nearest of all texts is that of the image. 95% interval over images.",
+        help="Zero-shot accuracy: how often the nearest of all texts is that of the image. 95% interval over images"
+        + _other_classes(right, 100)
+        + ".",
     )
+
+
+def _other_classes(one: dict, times: float = 1.0) -> str:
+    """How far other classes would move a mean, which images of the same classes do not tell."""
+    half = one["ci95_classes"]
+    return "" if half is None else f"; over classes it is ± {times * half:.2g}"
 
 
 def _scatter(dataset: Dataset, found: study.Similarity) -> None:
