@@ -21,7 +21,7 @@ import pandas as pd
 from fsviz import datasets, evaluation, features
 from fsviz.datasets.catalog import DATA
 from fsviz.errors import BadInput, Missing
-from fsviz.features import image_text
+from fsviz.features import checkpoints, image_text
 from fsviz.numerics import clustered_mean, finite, told_mean
 from fsviz.records import Dataset
 from fsviz.settings import Setting, words
@@ -46,7 +46,10 @@ MODEL = Setting(
     "text",
     image_text.DEMO,
 )
-SETTINGS: dict[str, Setting] = {s.name: s for s in (draw.SPLIT, MODEL, CONCEPT_PROMPT, CONTEXT_PROMPT)}
+CHECKPOINT = Setting(
+    "checkpoint", "Weights of the model", "The file of weights that the features were extracted with.", "text", ""
+)
+SETTINGS: dict[str, Setting] = {s.name: s for s in (draw.SPLIT, MODEL, CHECKPOINT, CONCEPT_PROMPT, CONTEXT_PROMPT)}
 _PLACES = ("concept", "context")
 
 
@@ -77,8 +80,8 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
         for template in templates(values[name]) or [""]:
             if not any(f"{{{place}}}" in template for place in _PLACES):
                 raise BadInput(
-                    f"{name} must hold {{concept}} or {{context}}, where the name goes. Got {template!r}. The default "
-                    f"is {SETTINGS[name].default!r}."
+                    f"The {SETTINGS[name].title.lower()} must hold {{concept}} or {{context}}, where the name goes. "
+                    f"Got {template!r}. The default is {SETTINGS[name].default!r}."
                 )
     values["split"] = values["split"] or draw.default_split(dataset)
     dataset.split_class_ids(values["split"])
@@ -95,7 +98,7 @@ def measure(spec: Mapping[str, Any]) -> Similarity:
     spec = checked_spec(spec)
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["model"])  # says how to extract them where they are not at hand
-    model = _model(spec["model"])
+    model = _model(table.backbone, spec["checkpoint"])
     if table.values.shape[1] != model.dims:
         raise BadInput(
             f"Features of {spec['model']} of these images have {table.values.shape[1]} dimensions, its texts "
@@ -145,8 +148,18 @@ def text_features(model: image_text.ImageText, prompt: str, words_of: list[dict[
 
 
 @lru_cache(maxsize=2)
-def _model(name: str) -> image_text.ImageText:
-    return image_text.load_image_text(name)
+def _model(name: str, checkpoint: str) -> image_text.ImageText:
+    """The model by the name that its features have: after @ is said which weights of a file they were made with."""
+    plain, _, weights = name.partition("@")
+    if weights and not checkpoint:
+        raise Missing(
+            f"Features of {name} were made with a file of weights, which also reads the words. Give it: 'python -m "
+            f"fsviz similarity DATASET --model {name} --checkpoint FILE'."
+        )
+    model = image_text.load_image_text(plain, checkpoint or None)
+    if weights and not checkpoints.digest(model.model.visual.state_dict()).startswith(weights):
+        raise BadInput(f"The weights in {checkpoint} are not those that the features of {name} were made with.")
+    return model
 
 
 def summary(found: Similarity) -> dict[str, Any]:
@@ -200,12 +213,14 @@ def against_accuracy(found: Similarity, backbone: str, n_tasks: int = 300) -> Ag
     sizes = np.bincount(dataset.image_class_ids()[usable], minlength=dataset.n_classes)
     fewest = int(sizes[dataset.split_class_ids(split)].min())
     n_way = min(5, len(dataset.split_class_ids(split)))
-    if fewest < 2 or n_way < 2:
+    n_shot = max(1, min(5, fewest // 2))
+    n_query = max(1, min(10, fewest - n_shot))
+    asked = {"split": split, "n_way": n_way, "n_shot": n_shot, "n_query": n_query, "n_tasks": n_tasks}
+    try:
+        tasks = draw.sample(dataset, sampler="uniform", usable=usable, **asked).tasks
+    except BadInput:  # too few classes, or images that no task can hold: the rest of the page does not need it
         nothing = {"pearson": None, "low": None, "high": None, "n_tasks": 0}
         return AgainstAccuracy(np.zeros(0), np.zeros(0), None, nothing)
-    n_shot = min(5, fewest // 2)
-    asked = {"split": split, "n_way": n_way, "n_shot": n_shot, "n_query": min(10, fewest - n_shot), "n_tasks": n_tasks}
-    tasks = draw.sample(dataset, sampler="uniform", usable=usable, **asked).tasks
     accuracy = evaluation.task_accuracy(evaluate.look(dataset, backbone, "protonet", {}, tasks))
     of_image = np.full(int(found.image_ids.max()) + 1, np.nan)
     of_image[found.image_ids] = found.context

@@ -7,7 +7,7 @@ import pytest
 
 from fsviz import datasets
 from fsviz.errors import BadInput, FsvizError, Missing
-from fsviz.features.image_text import load_image_text
+from fsviz.features.image_text import DEMO_FOLDER, load_image_text
 from fsviz.studies import similarity as study
 
 SPEC = {"dataset": "demo", "split": "test"}
@@ -77,3 +77,11 @@ def test_a_model_without_features_and_a_dataset_without_contexts_are_refused() -
         study.measure({**SPEC, "model": "open_clip:ViT-B-32/openai"})
     with pytest.raises(Missing, match="contexts"):
         study.checked_spec({"dataset": "digits"})
+
+
+def test_weights_of_a_file_read_the_words_too() -> None:
+    with pytest.raises(Missing, match="--checkpoint FILE"):
+        study._model("demo_clip@2d2855f1", "")
+    with pytest.raises(BadInput, match="are not those"):
+        study._model("demo_clip@00000000", str(DEMO_FOLDER / "model.safetensors"))
+    assert study._model("demo_clip@2d2855f1", str(DEMO_FOLDER / "model.safetensors")).dims == 128
