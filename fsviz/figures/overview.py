@@ -33,7 +33,14 @@ def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
             pathbar={"thickness": 22},
         )
     )
-    figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 4, "b": 0})
+    splits = [split for split in dict.fromkeys(hierarchy.split[1:]) if split != "mixed"]
+    key = [f'<span style="color:{meaning(split)}">■</span> {drawn(split)}' for split in splits]
+    if "mixed" in hierarchy.split[1:]:
+        key.append(f'<span style="color:{QUIET}">■</span> several splits')
+    if len(key) > 1:
+        place = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+        figure.add_annotation(text="   ".join(key), showarrow=False, font={"size": 13}, **place)
+    figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 26 if len(key) > 1 else 4, "b": 0})
     return figure
 
 
@@ -70,7 +77,8 @@ def plot_class_sizes(histogram: SizeHistogram, height: int = 300) -> go.Figure:
             )
         figure.update_xaxes(title="images per class", type="log" if histogram.logarithmic else "linear")
         figure.update_layout(showlegend=len(histogram.bars) > 1)
-    figure.update_yaxes(title="classes")
+    most = max(int(sum(histogram.bars.values()).max()), 1)
+    figure.update_yaxes(title="classes", dtick=1 if most < 6 else None)  # there is no half a class
     figure.update_layout(
         barmode="stack",
         height=height,

@@ -53,3 +53,12 @@ def test_sampled_images_are_of_different_classes_and_repeat() -> None:
     ids = sizes.sample_image_ids(demo, 12)
     assert len(set(demo.image_class_ids()[ids])) == 12
     assert ids.tolist() == sizes.sample_image_ids(demo, 12).tolist()
+
+
+def test_the_tree_map_says_which_colour_is_which_split_where_there_are_several() -> None:
+    def key(name: str) -> str:
+        figure = figures.plot_hierarchy(hierarchy.class_hierarchy(datasets.load(name)))
+        return " ".join(note.text for note in figure.layout.annotations)
+
+    assert all(split in key("demo") for split in ("train", "val", "test", "several splits"))
+    assert key("df20") == ""

@@ -42,14 +42,16 @@ def _headline(dataset: Dataset) -> None:
     main = {name: ids for name, ids in dataset.splits.items() if name in ("train", "val", "test", "all")}
     shown = main or dict(list(dataset.splits.items())[:3])
     splits.metric(
-        plain(" / ".join(shown)), " / ".join(f"{len(ids):,}" for ids in shown.values()), help="Classes in each split."
+        plain(" / ".join(shown) if len(shown) > 1 else f"Classes in split {next(iter(shown))}"),
+        " / ".join(f"{len(ids):,}" for ids in shown.values()),
+        help="Classes in each split. Few-shot methods train on some classes and are tested on others.",
     )
     if dataset.contexts is not None:
         context.metric(
             "Contexts", f"{dataset.contexts['context'].nunique():,}", help="Backgrounds images were taken in."
         )
-    else:
-        nodes = 0 if dataset.taxonomy is None else len(set(dataset.taxonomy["parent"]))
+    elif dataset.taxonomy is not None:
+        nodes = len(set(dataset.taxonomy["parent"]))
         context.metric("Groups", f"{nodes:,}", help="Inner nodes of the tree of meanings above the classes.")
     for note in dataset.notes:
         st.caption(plain(note))
@@ -75,12 +77,18 @@ def _classes(dataset: Dataset) -> None:
     st.subheader(
         "The classes and how they are related" if dataset.taxonomy is not None else "The classes", anchor=False
     )
-    st.plotly_chart(figures.plot_hierarchy(_hierarchy(dataset)), key="hierarchy")
+    hierarchy = _hierarchy(dataset)
+    st.plotly_chart(figures.plot_hierarchy(hierarchy), key="hierarchy")
     if dataset.taxonomy is not None:
         st.caption(
             "Each box is a group of classes in the taxonomy, as large as its number of classes; click to go in, click "
-            "the bar above to come out. Colour is the split; grey groups hold classes of several splits, so a "
-            "class of one split may have close relatives in another there."
+            "the bar above to come out."
+            + (
+                " Grey groups hold classes of several splits, so a class of one split may have close relatives in "
+                "another there."
+                if "mixed" in hierarchy.split[1:]
+                else ""
+            )
         )
     else:
         st.caption("No taxonomy is known for these classes; they are grouped by split.")
@@ -93,17 +101,19 @@ def _sizes(dataset: Dataset) -> None:
         st.caption("The number of images of each class is not known; classes count the same.")
         return
     st.plotly_chart(figures.plot_class_sizes(histogram), key="sizes")
-    half = "each" if len(histogram.edges) == 2 else "at least in half of them"
-    st.caption(f"{dataset.n_classes:,} classes, {histogram.median:,.0f} images {half}.")
+    many = f"{histogram.median:,.0f} images"
+    half = f"{many} each" if len(histogram.edges) == 2 else f"half of them with at least {many}"
+    st.caption(f"{dataset.n_classes:,} classes, {half}.")
 
 
 def _offers(dataset: Dataset) -> None:
     st.subheader("What it offers", anchor=False)
-    for offer, (what, how) in shell.OFFERS.items():
+    for offer, (what, _) in shell.OFFERS.items():
         name, _, rest = what.partition(":")
         if offer in dataset.offers:
             st.markdown(f"✅ **{name.removeprefix('a ').capitalize()}**:{rest}.")
         else:
+            how = shell.how_to_add(dataset, offer)
             st.markdown(f"⬜ **{name.removeprefix('a ').capitalize()}**:{rest}. :gray[Missing. {how}]")
 
 

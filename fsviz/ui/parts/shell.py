@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -137,11 +138,11 @@ OFFERS: dict[str, tuple[str, str]] = {
     ),
     "images": (
         "images: pixels that can be shown",
-        "Add your own copy on the page Add images, or with: python -m fsviz add NAME PATH",
+        "Add your own copy on the page Add images, or with `python -m fsviz add NAME PATH`.",
     ),
     "features": (
         "features: what a backbone sees in every image",
-        "Extract them on the page Add images, or with: python -m fsviz extract NAME --backbone efficientnet_lite0",
+        "It is a class table without pixels: add your own copy of its images, or import features you have.",
     ),
 }
 
@@ -247,16 +248,13 @@ def needs(dataset: Dataset, *offers: str) -> None:
     for offer in offers:
         if offer in dataset.offers:
             continue
-        what, how = OFFERS[offer]
-        step, label = how, "Add images"
+        name, _, meaning = OFFERS[offer][0].removeprefix("a ").partition(": ")
+        how = how_to_add(dataset, offer)
+        st.info(f"**{plain(dataset.title)} has no {name}** ({meaning}), which this page needs. {how}", icon="🧩")
+        label = "Add images"
         to: Mapping[str, str] = {}
         if offer == "features" and dataset.has_pixels:
-            command = f"python -m fsviz extract {dataset.name} --backbone efficientnet_lite0"
-            step = f"Extract them here, or with {text.code(command)}."
             label, to = "Extract features", link(dataset, do="Extract features")
-        elif offer == "features":
-            step = "It is a class table without pixels: add your own copy of its images, or import features you have."
-        st.info(f"**{plain(dataset.title)} has no {what.removeprefix('a ')}.** This page needs it. {step}", icon="🧩")
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             link_to_add_images(label, to)
             st.page_link("app.py", label="What this dataset offers", icon="🏠", query_params=link(dataset))
@@ -270,6 +268,14 @@ def known_backbones(dataset: Dataset) -> list[str]:
     """The backbones that have features; where none has, the page stops with the next steps."""
     needs(dataset, "features")
     return features.required(dataset)
+
+
+def how_to_add(dataset: Dataset, offer: str) -> str:
+    """One sentence: what to do for the dataset to have what it lacks."""
+    if offer == "features" and dataset.has_pixels:
+        command = f"python -m fsviz extract {shlex.quote(dataset.name)} --backbone efficientnet_lite0"
+        return f"Extract them on the page Add images, or with {text.code(command)}."
+    return OFFERS[offer][1]
 
 
 def link_to_add_images(label: str = "Add images", query_params: Mapping[str, str] | None = None) -> None:
