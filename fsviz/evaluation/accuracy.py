@@ -86,7 +86,8 @@ def rolling_accuracy(
     """Accuracy against a measure: means over a sliding window of tasks sorted by it.
 
     window defaults to a tenth of the tasks (at least 20). Columns measure, accuracy, ci95: one row per full window, or
-    `most` of them, evenly spaced from the first to the last.
+    `most` of them, evenly spaced from the first to the last. Tasks of the same measure have no order of their own: each
+    counts as their mean, so that the order in which they were drawn changes nothing.
     """
     accuracy, measure = _finite_pairs(accuracy, measure)
     if len(measure) == 0:
@@ -98,9 +99,14 @@ def rolling_accuracy(
     accuracy, measure = accuracy[order], measure[order]
     n = len(measure) - window + 1
     starts = np.arange(n) if most is None or n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(int))
-    mean = rolling_mean(accuracy, window, starts)
     centre = accuracy.mean()  # squares around the mean lose no digits
-    spread = rolling_mean((accuracy - centre) ** 2, window, starts) - (mean - centre) ** 2
+    squares = (accuracy - centre) ** 2
+    first = np.flatnonzero(np.r_[True, np.diff(measure) > 1e-9 * np.abs(measure[1:])])  # equal but for rounding
+    if len(first) < len(measure):
+        equal = np.diff(np.r_[first, len(measure)])
+        accuracy, squares = (np.repeat(np.add.reduceat(v, first) / equal, equal) for v in (accuracy, squares))
+    mean = rolling_mean(accuracy, window, starts)
+    spread = rolling_mean(squares, window, starts) - (mean - centre) ** 2
     half = 1.96 * np.sqrt(np.maximum(spread, 0) / (window - 1)) if window > 1 else np.full_like(mean, np.nan)
     return pd.DataFrame({"measure": rolling_mean(measure, window, starts), "accuracy": mean, "ci95": half})
 

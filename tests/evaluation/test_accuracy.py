@@ -115,6 +115,17 @@ def test_rolling_accuracy_equals_brute_force() -> None:
         evaluation.rolling_accuracy(accuracy, np.full(50, np.nan))
 
 
+def test_rolling_accuracy_does_not_depend_on_the_order_of_equal_tasks() -> None:
+    rng = np.random.default_rng(3)
+    accuracy, measure = rng.random(60), np.repeat([1.0, 2.0, 3.0], 20)
+    table = evaluation.rolling_accuracy(accuracy, measure, 10)
+    assert table["accuracy"].iloc[:11].to_numpy() == pytest.approx(accuracy[:20].mean())
+    assert table["accuracy"].iloc[15] == pytest.approx((5 * accuracy[:20].mean() + 5 * accuracy[20:40].mean()) / 10)
+    order = rng.permutation(60)
+    measure *= 1 + 1e-15 * rng.integers(0, 3, 60)  # sums of the same distances in another order
+    pd.testing.assert_frame_equal(evaluation.rolling_accuracy(accuracy[order], measure[order], 10), table)
+
+
 def test_class_accuracy_by_hand() -> None:
     table = evaluation.class_accuracy(HAND, HAND_TASKS).set_index("class_id")
     assert table.loc[9, ["n_tasks", "n_queries", "accuracy"]].tolist() == pytest.approx([2, 3, 1 / 3])
