@@ -351,7 +351,8 @@ def _class_list(dataset: Dataset) -> None:
     shell.link_to_add_images()
     left, right = st.columns([3, 2], gap="large")
     with left:
-        shown = table[["class_name", "split", "n_images"]].astype({"n_images": "float64"})
+        shown = table[["class_name", "split", *(["n_images"] if known else [])]]
+        shown = shown.astype({"n_images": "float64"}) if known else shown
         event = st.dataframe(
             shown,
             hide_index=True,
@@ -366,11 +367,9 @@ def _class_list(dataset: Dataset) -> None:
                     "Images",
                     format="%d",
                     min_value=0,
-                    max_value=max(1.0, float(shown["n_images"].max() or 1)),
+                    max_value=max(1.0, float(table["n_images"].max() or 1)) if known else 1.0,
                     width=160,
-                )
-                if known
-                else st.column_config.NumberColumn("Images"),
+                ),
             },
         )
         st.caption("Select a row to see its place among the classes.")

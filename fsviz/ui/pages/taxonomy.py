@@ -260,14 +260,17 @@ def _closest_pairs(distances: np.ndarray, order: np.ndarray, names: list[str], n
     some = some[np.argsort(values[some], kind="stable")]
     st.markdown("**The closest pairs here**")
     st.dataframe(
-        {  # the number first: long names push the last column out of a narrow window
+        {
             "distance": [round(float(values[i]), 2) for i in some],
             "one": [names[order[first[i]]] for i in some],
             "other": [names[order[second[i]]] for i in some],
         },
         hide_index=True,
         height="content",
-        column_config={"distance": st.column_config.NumberColumn("distance", format="%.2f", width=80)},
+        column_config={
+            "distance": st.column_config.NumberColumn("distance", format="%.2f", width=80),
+            **{name: st.column_config.TextColumn(width=140) for name in ("one", "other")},  # both, however long
+        },
     )
     ties = int((values <= values[some[-1]] + 1e-9).sum())
     if ties > n:
