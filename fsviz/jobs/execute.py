@@ -179,7 +179,7 @@ class _Teller:
             return
         describe = getattr(self.study, "describe", None)
         message = describe(self.spec, index) if describe and index is not None else ""
-        message = message or f"{len(done)} of {self.n_chunks} chunks"
+        message = message or f"{len(done)} of {self.n_chunks} parts"
         values: dict[str, Any] = {"seconds": self.clock.seconds(), "message": message}
         if done and len(done) < self.n_chunks and now >= self.next_summary:
             values["summary"] = plain_json(self.study.summarise(self.spec, store.Chunks(self.path, sorted(done))))

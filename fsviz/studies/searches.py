@@ -389,7 +389,9 @@ def _described(kind: str, tasks: Tasks, accuracy: np.ndarray) -> pd.DataFrame:
 def filtered_in_words(found: Filtered) -> str:
     """How many random tasks it takes, and what filtering picks that the search does not."""
     rare, by = found.as_hard, found.means.set_index("kind")
-    told = f"Tasks with searched supports have a mean accuracy of {rare.at_most:.1f} %. "
+    half = by.loc["searched", "accuracy_ci95"]
+    within = "" if np.isnan(half) else f" ± {half:.1f}"
+    told = f"Tasks with searched supports have a mean accuracy of {rare.at_most:.1f}{within} %. "
     if rare.n_found:
         told += (
             f"One random task in {rare.draws:,.0f} is as hard ({rare.n_found:,} of {rare.n_drawn:,}; 95% interval: one "
