@@ -221,6 +221,11 @@ def summary_table(summary: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["dataset", "setting", "sampler"] if not rows else None)
 
 
+def fine_to_coarse(row: Any) -> tuple[float, float]:
+    """Accuracy in Q4 minus Q1 of a row of `table` (points) and its ci95 over tasks: the quarters share no task."""
+    return row["Q4"] - row["Q1"], float(np.hypot(row["Q1_ci95"], row["Q4_ci95"]))
+
+
 def with_interval(results: pd.DataFrame, over: str) -> pd.DataFrame:
     """The same table with its column ci95 over tasks, images or classes."""
     return results.assign(ci95=results[CI95[over]])

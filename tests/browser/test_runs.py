@@ -34,7 +34,7 @@ def workspace(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_empty_workspace_explains_and_one_click_makes_the_first_run(page, app: str) -> None:
     page.goto(f"{app}/Runs?dataset=digits")
     settle(page)
-    expect(page.get_by_text("No evaluation has been recorded yet.")).to_be_visible()
+    expect(page.get_by_text("No evaluation has results yet.")).to_be_visible()
     expect(page.get_by_text(re.compile("Published numbers, not computed here"))).to_be_visible()
     assert page.locator(".js-plotly-plot").count() == 1
     page.get_by_role("button", name="Start a first run").click()

@@ -11,6 +11,7 @@ from fsviz import jobs
 from fsviz.errors import FsvizError
 from fsviz.sampling.testbeds import save_testbed
 from fsviz.studies import evaluate
+from fsviz.ui.parts import run_panel
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -173,3 +174,29 @@ def test_a_class_table_without_features_is_explained(toy) -> None:
     assert "no features" in texts(app) and not app.metric
     app = open_page("4_Evaluate", "digits")
     assert any(button.label.startswith("Extract features") for button in app.button)
+
+
+def test_runs_without_results_offer_a_first_one_and_what_the_dataset_lacks(toy) -> None:
+    def spoil(values) -> None:
+        values[:] = float("nan")
+
+    save_toy_features(toy, "spoiled", spoil=spoil)
+    with pytest.raises(FsvizError, match="NaN"):
+        record(backbones=["spoiled"])
+    app = open_page("5_Runs")  # a run that failed has none
+    assert "No evaluation has results yet" in texts(app) and "Published numbers" in texts(app)
+    assert any(button.label == "Start a first run" for button in app.button)
+    app = open_page("5_Runs", "tiered_imagenet")
+    assert "add your own copy of its images" in texts(app)
+    assert any(button.label == "Show the demo instead" for button in app.button)
+    assert "fsviz extract digits" in texts(open_page("5_Runs", "digits"))
+
+
+def test_every_mean_of_the_headlines_has_an_interval_where_there_is_one(toy) -> None:
+    record()
+    for name in ("4_Evaluate", "5_Runs"):
+        app = open_page(name)
+        told = [metric.value for metric in app.metric if "%" in metric.value or "points" in metric.value]
+        assert len(told) >= 3 and all("±" in value for value in told)
+    assert run_panel.points(1.5, float("nan")) == "+1.5 points"
+    assert run_panel.accuracy({"accuracy": 80.0, "ci95": None}) == "80.0 %"

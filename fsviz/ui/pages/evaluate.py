@@ -316,17 +316,18 @@ def _just_finished() -> None:
         best = max(run.summary["results"], key=lambda r: r["accuracy"])
         text = (
             f"Run {plain(run.id)} is finished: {plain(best['label'])} is the most accurate, "
-            f"**{best['accuracy']:.1f}{run_panel.half_width(best['ci95'])} %** over {best['n_tasks']:,} tasks of these images."
+            f"**{run_panel.accuracy(best)}** over {best['n_tasks']:,} tasks of these images."
         )
         st.success(text, icon="✅")
     else:
-        st.warning(
-            f"Run {plain(run.id)} was {plain(run.state)}. {plain(run.error)} What is finished is kept.", icon="⏸️"
-        )
+        ended = "has failed" if run.state == "failed" else f"was {run.state}"
+        told = " What is finished is kept." if run.n_done else " None of its tasks was finished."
+        told += " It can be resumed on the page Runs." if run.resumable else ""
+        st.warning(f"Run {plain(run.id)} {plain(ended)}. {plain(run.error)}{plain(told)}", icon="⏸️")
     left, right = st.columns([3, 1])
     left.page_link(
         "pages/5_Runs.py",
-        label="See the whole comparison on the page Runs",
+        label="See the whole comparison on the page Runs" if run.n_done else "Go to the page Runs",
         icon="📈",
         query_params={"dataset": str(run.spec.get("dataset", ""))},
     )
@@ -395,7 +396,7 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
         runner = table[table["name"] != top["name"]].sort_values("accuracy").iloc[-1]
         second.metric(
             f"Next: {plain(runner['name'])}",
-            f"{runner['accuracy']:.1f}{run_panel.half_width(runner['ci95'])} %",
+            run_panel.accuracy(runner),
             f"{runner['accuracy'] - top['accuracy']:+.1f} points",
             delta_color="off",
         )
@@ -404,13 +405,13 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
     if not np.isnan(top["Q1"]):
         fine.metric(
             "Finest quarter (Q1)",
-            f"{top['Q1']:.1f} %",
+            run_panel.accuracy(top, "Q1"),
             help="The best method on the quarter of tasks whose classes are closest in meaning.",
         )
         coarse.metric(
             "Coarsest quarter (Q4)",
-            f"{top['Q4']:.1f} %",
-            f"{top['Q4'] - top['Q1']:+.1f} points from Q1",
+            run_panel.accuracy(top, "Q4"),
+            f"{run_panel.points(*comparison.fine_to_coarse(top))} from Q1",
             help="The best method on the quarter of tasks whose classes are farthest apart in meaning.",
         )
     else:

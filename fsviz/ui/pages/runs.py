@@ -53,31 +53,31 @@ MISTAKES_OF = 20_000  # tasks whose queries are looked at one by one
 def show(dataset: Dataset) -> None:
     runs = jobs.list_runs()
     run_panel.active_runs("runs")
-    if not any(run.study == "evaluate" for run in runs):
-        _first_run(dataset)
-        if runs:
-            _all_runs(runs)
-        return
     chosen = _choose(runs)
     lines = _lines_of_all(chosen)
     if lines:
         _compare(lines, chosen)
-    elif not chosen:
+    elif any(run.study == "evaluate" and run.active for run in runs):
         st.info("No task of any run is finished yet; the first results will be shown here.", icon="⏳")
-    _all_runs(runs)
+        _published_meanwhile()
+    elif not chosen:
+        _first_run(dataset)
+        _published_meanwhile()
+    if runs:
+        _all_runs(runs)
 
 
 # --- nothing yet -------------------------------------------------------------------------------------------------
 
 
 def _first_run(dataset: Dataset) -> None:
-    """No evaluation yet: a button that makes one, and published numbers to look at meanwhile."""
+    """No result yet: a button that makes one, or what the dataset lacks."""
     known = features.available(dataset)
     left, right = st.columns([3, 2], vertical_alignment="center")
     if known:
         titles = [plain(METHODS[name].title) for name in FIRST_RUN]
         left.info(
-            f"**No evaluation has been recorded yet.** A first one takes some seconds: {', '.join(titles)} on 500 "
+            f"**No evaluation has results yet.** A first one takes some seconds: {', '.join(titles)} on 500 "
             f"tasks of {plain(dataset.title)}. The page Evaluate has all choices.",
             icon="👋",
         )
@@ -86,16 +86,24 @@ def _first_run(dataset: Dataset) -> None:
             _start_first(dataset, known[0])
     else:
         left.info(
-            f"**No evaluation has been recorded yet**, and {plain(dataset.title)} has no features to "
-            "evaluate. Pick the demo in the sidebar, or extract features on the page Evaluate.",
+            f"**No evaluation has results yet**, and {plain(dataset.title)} has no features to evaluate. "
+            + shell.how_to_add(dataset, "features"),
             icon="👋",
         )
+        with right:
+            shell.link_to_what_is_missing(dataset, "features")
+            shell.offer_demo(dataset)
+        return
     right.page_link(
         "pages/4_Evaluate.py",
         label="Choose what to run on the page Evaluate",
         icon="⚖️",
         query_params=shell.link(dataset),
     )
+
+
+def _published_meanwhile() -> None:
+    """Published numbers to look at until there are own ones."""
     st.subheader("Meanwhile: what the paper found", anchor=False)
     table = published_table("better-tieredImageNet", "5-way 1-shot").rename(columns={"method": "name"})
     lost = table["Q4"] - table["Q1"]
@@ -304,6 +312,8 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
         _ranks(main)
     with right:
         _paired(main, differences, len(groups), over)
+    if len(differences):
+        _paired_numbers(differences)
     _mistakes(lines)
     _exports(table, lines, main, differences, published, chosen, over, pairs, correlations)
 
@@ -353,7 +363,7 @@ def _headline(here: pd.DataFrame, differences: pd.DataFrame) -> None:
         second = differences.iloc[0]
         margin.metric(
             f"Ahead of {plain(second['name'])}",
-            f"{abs(second['difference']):.2f} points",
+            run_panel.points(abs(second["difference"]), second["ci95"], 2),
             "real" if second["significant"] else "may be chance",
             delta_color="normal" if second["significant"] else "off",
             delta_arrow="off",
@@ -364,10 +374,10 @@ def _headline(here: pd.DataFrame, differences: pd.DataFrame) -> None:
         margin.metric("Compared with", "nothing yet", help="Evaluate a second method on the same tasks.")
     if not np.isnan(top["Q1"]):
         drop.metric(
-            "Coarse to fine",
-            f"{top['Q1'] - top['Q4']:+.1f} points",
-            help="Accuracy of the best method on the quarter of tasks whose classes are closest in meaning (Q1), minus "
-            "the quarter whose classes are farthest apart (Q4).",
+            "From fine to coarse",
+            run_panel.points(*comparison.fine_to_coarse(top)),
+            help="Accuracy of the best method on the quarter of tasks whose classes are farthest apart in meaning (Q4) "
+            "minus the quarter whose classes are closest (Q1), with a 95% interval over tasks of these images.",
         )
     else:
         drop.metric("Quarters", "unknown", help=f"Tasks carry no {plain(measures.title(comparison.QUARTERS).lower())}.")
@@ -463,7 +473,8 @@ def _results(
         st.html(report.results_table(table, _over_tasks(published, over)))
     st.caption(
         f"Accuracy in percent with 95% intervals {comparison.OVER[over]}. **Bold**: best of the column among rows of "
-        "the same tasks. Q1 is the quarter of tasks whose classes are closest in meaning, Q4 the farthest apart."
+        "the same tasks. Q1 is the quarter of tasks whose classes are closest in meaning, Q4 the farthest apart; the "
+        "CSV has their intervals too."
         + note
         + (" An interval that is not known yet is left out." if table["ci95"].isna().any() else "")
     )
@@ -531,7 +542,11 @@ def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: in
         + ", corrected for the number of comparisons by Holm's method); hollow: chance will do."
         + (" Only runs of the same tasks are compared; the sidebar says which." if n_groups > 1 else "")
     )
-    with st.expander("Numbers"):
+
+
+def _paired_numbers(differences: pd.DataFrame) -> None:
+    """The differences as a table, which needs the whole width of the page."""
+    with st.expander(f"The differences to {plain(differences['reference'].iloc[0])} in numbers"):
         # The reference is the same in every row, and named above.
         titles = {column: title for column, title in report.DIFFERENCE_TITLES.items() if column != "reference"}
         st.html(report.plain_table(differences, titles, report.DIFFERENCE_FORMATS))

@@ -14,7 +14,7 @@ from fsviz import jobs
 from fsviz.errors import FsvizError
 from fsviz.text import code
 from fsviz.ui.parts import access
-from fsviz.ui.parts.shell import in_titles, plain
+from fsviz.ui.parts.shell import dataset_title, in_titles, plain
 
 STATES = {
     "queued": "⏳ waiting",
@@ -33,12 +33,22 @@ def show_most_accurate(where: Any, top: Any) -> None:
     """The headline number of the best row of a table: its accuracy, its interval and its name."""
     where.metric(
         "Most accurate",
-        f"{top['accuracy']:.1f}{half_width(top.get('ci95'))} %",
+        accuracy(top),
         plain(top["name"]),
         delta_color="off",
         delta_arrow="off",
         help="Mean accuracy with its 95% interval. What the interval is over is said below the figures.",
     )
+
+
+def accuracy(row: Any, of: str = "accuracy") -> str:
+    """An accuracy (or that of a quarter) with its interval, where it has one."""
+    return f"{row[of]:.1f}{half_width(row.get('ci95' if of == 'accuracy' else f'{of}_ci95'))} %"
+
+
+def points(value: float, half: float, digits: int = 1) -> str:
+    """A difference of accuracies with its interval, where it has one."""
+    return f"{value:+.{digits}f}{half_width(half, digits)} points"
 
 
 def duration(seconds: float) -> str:
@@ -85,7 +95,8 @@ def show_progress(run: jobs.Run, key: str) -> None:
     """One run under way: how far, how long still, accuracy so far with its interval, and a way to stop it."""
     with st.container(border=True, key=f"{key}_{run.id}"):
         left, right = st.columns([5, 1], vertical_alignment="center")
-        title = f"{run.study} on {run.spec.get('dataset', '?')}"
+        study = str(run.study).replace("_", " ").replace("evaluate", "evaluation")
+        title = f"{study} of {dataset_title(str(run.spec.get('dataset', '?')))}"
         left.markdown(f"**{STATES[run.state]}** · {plain(title)} · run {code(run.id)}")
         if access.may("run") and right.button("Cancel", key=f"{key}_cancel_{run.id}", width="stretch"):
             with st.spinner("Stopping the run. What is finished is kept."):
@@ -100,8 +111,7 @@ def show_progress(run: jobs.Run, key: str) -> None:
         results = (run.summary or {}).get("results") or []
         if results and "accuracy" in results[0]:
             cells = " &nbsp;·&nbsp; ".join(
-                f"{plain(r['label'])} **{r['accuracy']:.1f}**{half_width(r.get('ci95'))} % ({r['n_tasks']:,} tasks)"
-                for r in results
+                f"{plain(r['label'])} **{accuracy(r)}** ({r['n_tasks']:,} tasks)" for r in results
             )
             st.caption(f"Accuracy so far: {cells}")
 

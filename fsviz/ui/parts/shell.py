@@ -92,7 +92,7 @@ PAGES: tuple[Page, ...] = (
     Page(
         "pages/7_Confusion.py",
         "Confusion",
-        "🕸️",
+        "🔀",
         "Which classes does the backbone mix up?",
         "A graph of the classes that look alike to a backbone, beside meaning, other backbones and base classes.",
         ("features",),
@@ -251,16 +251,10 @@ def needs(dataset: Dataset, *offers: str) -> None:
         name, _, meaning = OFFERS[offer][0].removeprefix("a ").partition(": ")
         how = how_to_add(dataset, offer)
         st.info(f"**{plain(dataset.title)} has no {name}** ({meaning}), which this page needs. {how}", icon="🧩")
-        label = "Add images"
-        to: Mapping[str, str] = {}
-        if offer == "features" and dataset.has_pixels:
-            label, to = "Extract features", link(dataset, do="Extract features")
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            link_to_add_images(label, to)
+            link_to_what_is_missing(dataset, offer)
             st.page_link("app.py", label="What this dataset offers", icon="🏠", query_params=link(dataset))
-            if dataset.name != DEFAULT_DATASET and st.button("Show the demo instead", icon="🎈"):
-                choose_dataset(DEFAULT_DATASET)
-                st.rerun()
+            offer_demo(dataset)
         st.stop()
 
 
@@ -268,6 +262,21 @@ def known_backbones(dataset: Dataset) -> list[str]:
     """The backbones that have features; where none has, the page stops with the next steps."""
     needs(dataset, "features")
     return features.required(dataset)
+
+
+def link_to_what_is_missing(dataset: Dataset, offer: str) -> None:
+    """The section of the page Add images that gives the dataset what it lacks."""
+    if offer == "features" and dataset.has_pixels:
+        link_to_add_images("Extract features", link(dataset, do="Extract features"))
+    else:
+        link_to_add_images()
+
+
+def offer_demo(dataset: Dataset) -> None:
+    """A button that shows the same page on the demo."""
+    if dataset.name != DEFAULT_DATASET and st.button("Show the demo instead", icon="🎈"):
+        choose_dataset(DEFAULT_DATASET)
+        st.rerun()
 
 
 def how_to_add(dataset: Dataset, offer: str) -> str:
