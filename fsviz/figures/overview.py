@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import QUIET, meaning
@@ -77,7 +78,7 @@ def plot_class_sizes(histogram: SizeHistogram, height: int = 300) -> go.Figure:
             )
         figure.update_xaxes(title="images per class", type="log" if histogram.logarithmic else "linear")
         figure.update_layout(showlegend=len(histogram.bars) > 1)
-    most = max(int(sum(histogram.bars.values()).max()), 1)
+    most = int(np.sum(list(histogram.bars.values()), axis=0).max())
     figure.update_yaxes(title="classes", dtick=1 if most < 6 else None)  # there is no half a class
     figure.update_layout(
         barmode="stack",
