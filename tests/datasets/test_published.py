@@ -17,7 +17,7 @@ from fsviz.methods import METHODS
 
 def test_every_number_has_a_paper_and_accuracies_are_percentages() -> None:
     table = published_results()
-    assert len(table) == 591
+    assert len(table) == 576
     assert set(table["paper"]) == set(PAPERS)
     accuracies = table[table["metric"].isin(["top1", "top5"])]["value"]
     assert accuracies.between(0, 100).all() and accuracies.max() > 50
