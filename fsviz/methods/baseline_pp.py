@@ -17,6 +17,7 @@ METHOD = Method(
     "inductive",
     "Trains one direction per class on the support and scores a query by its cosine with each.",
     (steps(100), lr(0.01), weight_decay(1e-3), scale(10.0)),
+    family="Fine-tuning",
 )
 
 

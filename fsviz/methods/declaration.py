@@ -24,6 +24,7 @@ class Method:
                   (none needed: {}); None where they never do.
     shift_free    the same for a vector that is added to all features.
     units         where the scale matters, why.
+    family        as MetaCoCo (Zhang et al. 2024) groups methods; one that it does not have stands with what it does.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Method:
     scale_free: Mapping[str, tuple[str, ...]] | None = field(default_factory=dict)
     shift_free: Mapping[str, tuple[str, ...]] | None = None
     units: str = ""
+    family: Literal["Fine-tuning", "Metric", "Meta"] = "Metric"
 
     @property
     def settings(self) -> tuple[Setting, ...]:

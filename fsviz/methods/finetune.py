@@ -30,6 +30,7 @@ METHOD = Method(
     presets={"paper": {}, "easyfsl": {"steps": 200, "lr": 1e-4}},
     scale_free=None,
     units=STEPS_IN_UNITS,
+    family="Fine-tuning",
 )
 
 

@@ -19,6 +19,7 @@ METHOD = Method(
     (whole("k", "Neighbours", 1, "How many support images vote.", 1, 100), DISTANCE),
     pairwise=True,
     shift_free=EUCLIDEAN,
+    family="Fine-tuning",
 )
 
 TIE_BREAK = 0.01  # of a vote, for the class whose nearest image is nearest of all; less for the others

@@ -24,6 +24,7 @@ METHOD = Method(
         lr(0.01),
         weight_decay(5e-6),
     ),
+    family="Fine-tuning",
 )
 
 

@@ -18,6 +18,7 @@ METHOD = Method(
     "Fits the support labels by least squares with small weights, solved exactly in one go.",
     (weight_decay(1.0, "penalty", 1e-3, 1000.0), scale(10.0)),
     pairwise=True,
+    family="Meta",
 )
 
 

@@ -31,6 +31,7 @@ METHOD = Method(
     scale_free=None,
     shift_free=EUCLIDEAN,
     units=STEPS_IN_UNITS,
+    family="Fine-tuning",
 )
 
 

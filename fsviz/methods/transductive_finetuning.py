@@ -21,6 +21,7 @@ METHOD = Method(
     scale_free=None,
     shift_free={},
     units=STEPS_IN_UNITS,
+    family="Fine-tuning",
 )
 
 

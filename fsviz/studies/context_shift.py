@@ -52,13 +52,6 @@ OWN: dict[str, Setting] = {s.name: s for s in (QUESTION, draw.BACKBONE, METHOD_N
 SUPPORTS = {"iid": "same contexts (IID)", "ood": "other contexts (OOD)", "spurious": "swapped contexts"}
 DIAL = (0.0, 0.25, 0.5, 0.75, 1.0)
 GRIDS = {"shots": (1, 2, 3, 5, 10), "ways": (2, 3, 5, 10, 15, 20)}
-# As the paper groups methods (tables 2, 3 and 6); those that it does not have stand with what they do.
-FAMILIES: dict[str, str] = {
-    **dict.fromkeys(("finetune", "baseline_pp", "knn", "logistic", "tim", "transductive_finetuning"), "Fine-tuning"),
-    **dict.fromkeys(("protonet", "matching", "simpleshot", "bd_cspn", "pt_map", "laplacian_shot"), "Metric"),
-    "ridge": "Meta",
-}
-IN_PAPER = ("finetune", "baseline_pp", "knn", "protonet", "matching", "ridge")
 _CHUNK = 50  # tasks
 
 
@@ -261,8 +254,12 @@ def _summary(
             right = {name: 100.0 * np.concatenate([part[name] for part in parts]) for name in names}
             at = np.concatenate([int(part["start"]) + np.arange(len(part[names[0]])) for part in parts])
             tasks = {name: tasks_of(which, name).take(at) for name in names}
-            row: dict[str, Any] = {"value": value, "method": method, "title": METHODS[method].title}
-            row |= {"family": FAMILIES.get(method, "Other"), "in_paper": method in IN_PAPER}
+            row: dict[str, Any] = {
+                "value": value,
+                "method": method,
+                "title": METHODS[method].title,
+                "family": METHODS[method].family,
+            }
             row |= {"n_tasks": len(at), "accuracy": {}, "loss": {}}
             for name in names:
                 row["accuracy"][name] = _mean(right[name], tasks[name])

@@ -71,7 +71,7 @@ def test_a_thumbnail_changes_with_its_file(tmp_path: Path) -> None:
 
 def test_thumbnails_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_wall, "_KEEP", 5)
-    image_wall._kept.clear()
+    monkeypatch.setattr(image_wall, "_kept", type(image_wall._kept)())
     demo = datasets.load("demo")
     for i in range(8):
         image_wall.thumbnail_uri(demo, i, 32)
