@@ -36,6 +36,10 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     if args.most < 1:
         raise BadInput(f"--most must be at least 1. Got {args.most}.")
     spec = {"dataset": args.dataset, **given(args, [*study.SETTINGS.values(), study.LIKENESS_SETTING])}
+    if "k" not in spec and spec.get("likeness", "confusion") == "confusion":
+        spec["k"] = study.fitting_k(spec)
+        if spec["k"] < study.SETTINGS["k"].default:
+            progress(f"the smallest classes have room for k = {spec['k']} edges per image; the paper takes 20")
     graph = study.class_graph(spec, _tell)
     result = {"dataset": args.dataset, "likeness": graph.kind, "unit": graph.unit, "backbone": graph.source or None}
     result |= study.summary(graph, args.most)

@@ -273,6 +273,9 @@ def _read(path: Path) -> Run:
     if state == FINISHED:
         try:
             summary = _json(path / "results.json")
+            rows = summary.get("results", [])
+            if not (isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
+                raise ValueError("its results are no list of rows")
         except (OSError, ValueError) as reason:
             state, summary = INTERRUPTED, None
             trouble = (

@@ -346,6 +346,14 @@ def most_k(dataset: Dataset, backbone: str, *splits: str) -> int:
     return class_confusion.most_k(np.bincount(table.class_ids, minlength=dataset.n_classes)[used])
 
 
+def fitting_k(spec: Mapping[str, Any]) -> int:
+    """The default of k, or the largest that the classes of a spec allow where that is less."""
+    asked = checked_spec({name: value for name, value in spec.items() if name != "likeness"})
+    dataset = datasets.load(asked["dataset"])
+    splits = [asked["split"] or draw.default_split(dataset), *([asked["base"]] if asked["base"] else [])]
+    return max(1, min(int(SETTINGS["k"].default), most_k(dataset, asked["backbone"], *splits)))
+
+
 def most_k_of(dataset: Dataset, backbone: str, *class_ids: int) -> int:
     """The same for single classes, 1 at least."""
     sizes = np.bincount(_features(dataset, backbone).class_ids, minlength=dataset.n_classes)

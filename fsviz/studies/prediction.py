@@ -31,6 +31,7 @@ from fsviz.settings import N_SHOT, Setting, Value, words
 from fsviz.studies import chunked, confusion, draw, frozen
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.labelling import POLICIES
+from fsviz.studies.semantic_sampling import smallest_class
 from fsviz.workspace import plain_json
 
 __all__ = ["POLICIES", "Measured"]
@@ -746,6 +747,13 @@ def command(spec: Mapping[str, Any]) -> str:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
+def fitting(dataset: Dataset, split: str) -> dict[str, int]:
+    """Shots and queries that the smallest class of a split can give, as near to the defaults as possible."""
+    images = smallest_class(dataset, split) or 35
+    n_shot = min(int(N_SHOT.default), max(1, images // 3))
+    return {"n_shot": n_shot, "n_query": min(int(TASK_DEFAULTS["n_query"]), max(1, images - n_shot))}
+
+
 def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The spec with its defaults filled in; unknown settings and impossible values are named."""
     fitted_later = ("values", "n_unlabelled", "n_asked")
@@ -757,7 +765,8 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
         if not spec.get(name):
             raise BadInput(f'A prediction needs "{name}".')
     dataset = datasets.load(spec["dataset"])
-    defaults = {**TASK_DEFAULTS, "split": draw.default_split(dataset)}
+    split = str(spec.get("split") or draw.default_split(dataset))
+    defaults = {**TASK_DEFAULTS, "split": split, **fitting(dataset, split)}
     tasks = draw.checked({k: v for k, v in spec.items() if k in TASK_SETTINGS}, **defaults)
     N_SHOT.check(tasks["n_shot"])
     own = {name: s.check(spec.get(name, s.default)) for name, s in OWN_SETTINGS.items()}

@@ -112,7 +112,7 @@ DEVICE = Setting("device", "Device", "Where the search runs: cpu, cuda, cuda:0, 
 SEARCH_SETTINGS: dict[str, Setting] = {
     s.name: s for s in (SEARCH, LOSS, START, STEP, N_STEPS, N_SWEEPS, CLASSIFIER, OBJECTIVE, DEVICE)
 }
-TASK_DEFAULTS: dict[str, Value] = {"split": "test", "sampler": "uniform", "n_shot": 5, "n_query": 10, "n_tasks": 200}
+TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", "n_shot": 5, "n_query": 10, "n_tasks": 200}
 TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
 DEFAULTS: dict[str, Value] = {
     **{name: value for name, value in draw.checked({}, **TASK_DEFAULTS).items() if name in TASK_SETTINGS},
@@ -494,7 +494,8 @@ def checked_spec(spec: Mapping[str, Any]) -> Spec:
     for name in ("dataset", "backbone"):
         if not spec.get(name):
             raise BadInput(f'The search for hard tasks needs "{name}".')
-    tasks = draw.checked({k: v for k, v in spec.items() if k in TASK_SETTINGS}, **TASK_DEFAULTS)
+    defaults = {**TASK_DEFAULTS, "split": draw.default_split(datasets.load(spec["dataset"]))}
+    tasks = draw.checked({k: v for k, v in spec.items() if k in TASK_SETTINGS}, **defaults)
     N_SHOT.check(tasks["n_shot"])
     searched = {name: s.check(spec.get(name, s.default)) for name, s in SEARCH_SETTINGS.items()}
     return cast(Spec, {**spec, **{name: tasks[name] for name in TASK_SETTINGS}, **searched})

@@ -12,7 +12,7 @@ import pytest
 from fsviz.cli import main
 from fsviz.datasets.saved import save_dataset
 from tests.cli.calling import fails, run_json
-from tests.studies.toy_dataset import make_toy
+from tests.studies.toy_dataset import make_toy, save_toy_features
 
 
 @pytest.fixture
@@ -35,6 +35,17 @@ def test_confusion_prints_the_promised_json(toy, capsys) -> None:
     assert based["pairs"] == 60
     slow = run_json(capsys, *words, "--backend", "python_louvain")
     assert slow["mean"] == pytest.approx(answer["mean"], abs=0.02)
+
+
+def test_classes_of_few_images_get_the_edges_they_have_room_for(toy, capsys) -> None:
+    few = toy.images.groupby("class_id").head(12).reset_index(drop=True)
+    classes = toy.classes.assign(n_images=12)
+    small = save_dataset(replace(toy, name="small", images=few, classes=classes, splits={}))
+    save_toy_features(small, "alpha_net")
+    assert main(["confusion", "small"]) == 0
+    told = capsys.readouterr()
+    assert "k = 11 edges per image" in told.err and "120 pairs" in told.out
+    assert "Lower k to 11" in fails(capsys, "confusion", "small", "--k", "12")
 
 
 def test_graphs_are_compared_and_written(toy, capsys, tmp_path: Path) -> None:

@@ -59,6 +59,8 @@ def test_images_without_splits_are_drawn_from_all_classes(toy, capsys) -> None:
     save_toy_features(load("plain"), "alpha_net")
     assert run_json(capsys, "predict", "plain", *TASKS)["n_tasks"] == 20
     assert "Known: all. " in fails(capsys, "predict", "plain", *TASKS, "--split", "test")
+    few = run_json(capsys, "predict", "plain", "--backbone", "alpha_net", "--n-tasks", "5")
+    assert few["n_tasks"] == 5, "shots and queries that are not asked for are what the smallest class can give"
 
 
 @pytest.mark.parametrize("question", ["correlations", "shots", "spread", "hard", "labelling"])

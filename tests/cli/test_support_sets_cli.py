@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fsviz.cli import main
+from fsviz.datasets.saved import save_dataset
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
 from tests.cli.calling import fails, run_json
 from tests.studies.shifted_dataset import make_shifted
@@ -28,6 +30,12 @@ def test_hard_prints_the_promised_json_and_saves_the_testbed(shifted, capsys) ->
     assert answer["accuracy"]["hard"] < answer["accuracy"]["random"] <= 100
     assert answer["testbed"] in list_testbeds()
     assert load_testbed(answer["testbed"], shifted).tasks.support.shape == (30, 4, 3)
+
+
+def test_images_without_splits_are_drawn_from_all_classes(shifted, capsys) -> None:
+    save_dataset(replace(shifted, splits={}), overwrite=True)
+    assert "-all-" in run_json(capsys, "hard", "shifted", "--backbone", "first", *TASKS)["testbed"]
+    assert run_json(capsys, "stress", "shifted", "--backbones", "first", "--adaptations", "protonet", *TASKS)["matrix"]
 
 
 @pytest.mark.parametrize(

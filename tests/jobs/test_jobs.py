@@ -262,7 +262,9 @@ def test_a_finished_run_that_lost_a_chunk_computes_it_again_as_its_error_says(nu
     assert chunk_bytes(run.id) == good and traced(spec) == [0, 1, 2, 3, 2]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", None], ids=["empty", "half", "other", "gone"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"results": [3]}', None], ids=["empty", "half", "other", "rows", "gone"]
+)
 def test_damaged_results_are_made_again_from_the_chunks(numbers, content) -> None:
     spec = numbers(n=3)
     run = jobs.run_here(spec)

@@ -7,9 +7,8 @@ from typing import Any
 import streamlit as st
 
 from fsviz.records import Dataset
-from fsviz.settings import N_SHOT, N_TASKS, SEED
+from fsviz.settings import N_TASKS, SEED
 from fsviz.studies import prediction as study
-from fsviz.studies.semantic_sampling import smallest_class
 from fsviz.ui.pages.prediction.results import PREVIEW
 from fsviz.ui.parts import shell
 from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_images, pick_sampler, pick_sampler_settings
@@ -26,10 +25,7 @@ def pick(dataset: Dataset, known: list[str]) -> dict[str, Any]:
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
         spec = {"sampler": sampler, **pick_sampler_settings(sampler, n_classes, where=lambda name: next(places))}
-        images = smallest_class(dataset, split) or 35
-        shots = min(int(N_SHOT.default), max(1, images // 3))
-        queries = min(int(study.TASK_DEFAULTS["n_query"]), max(1, images - shots))
-        spec |= pick_images(sampler, places, n_shot=shots, n_query=queries)
+        spec |= pick_images(sampler, places, **study.fitting(dataset, split))
         spec["n_tasks"] = pick_setting(N_TASKS.but(default=PREVIEW))
         spec |= pick_groups(dataset)
         with st.expander("Graph and seed"):
