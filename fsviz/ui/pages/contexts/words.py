@@ -76,7 +76,7 @@ def _headline(told: dict) -> None:
         f"context {context['mean']:.3f}{half_width(context['ci95'], 3)}",
         delta_color="off",
         delta_arrow="off",
-        help="Mean cosines of images with the texts of their concept and of their context (M_concept and M_context). "
+        help="Mean cosines of images with the texts of their concept and of their context, the paper's Mconcept and Mcontext. "
         f"95% intervals over images{_other_classes(told['m_concept'])}.",
     )
     if told["zero_shot_concept"] is not None:
@@ -182,7 +182,12 @@ def _accuracy(dataset: Dataset, found: study.Similarity) -> None:
         return
     st.subheader("Do tasks near to their contexts come out worse?", anchor=False)
     figure = plot_scatter(
-        tasks.closeness, 100 * tasks.accuracy, tasks.line, "mean M_context of the queries", "accuracy (%)", height=340
+        tasks.closeness,
+        100 * tasks.accuracy,
+        tasks.line,
+        "mean cosine of the queries with the text of their context",
+        "accuracy (%)",
+        height=340,
     )
     st.plotly_chart(figure, key="closeness")
     st.caption(
