@@ -19,17 +19,18 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from fsviz.difficulty.predictors import View
+    from fsviz.studies.prediction import Spec
 
 POLICIES = ("least confident", "random")
 BUDGETS = (0, 1, 2, 5, 10, 20, 30, 50, 75, 100, 150)
 
 
-def budgets(spec: Mapping[str, Any]) -> list[int]:
+def budgets(spec: Spec) -> list[int]:
     """Numbers of images that are labelled: at most half of the unlabelled ones."""
     return [n for n in BUDGETS if n <= spec["n_way"] * spec["n_query"] / 2]
 
 
-def label_and_learn(spec: Mapping[str, Any], tasks: Tasks, table: Features, first: int) -> dict[str, np.ndarray]:
+def label_and_learn(spec: Spec, tasks: Tasks, table: Features, first: int) -> dict[str, np.ndarray]:
     """rest (T, B, 2): accuracy on the images that stay unlabelled; all (T, B, 2): share of all images whose label is
     right in the end, the given ones included; for every budget and policy. `first` is the number of the first task."""
     import torch
@@ -74,7 +75,7 @@ def _relearned(view: View, labelled: Tensor) -> Tensor:
     return (torch.bmm(weights[:, :, :-1], queries.transpose(1, 2)) + weights[:, :, -1:]).max(1).indices
 
 
-def summary(spec: Mapping[str, Any], found: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def summary(spec: Spec, found: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Curves of both policies: mean accuracies in fractions with 95% intervals over tasks of these images, and the
     paired difference of the two."""
     curves: dict[str, Any] = {"budgets": budgets(spec), "n_tasks": len(found["rest"])}

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypedDict, cast
 
 import numpy as np
 
@@ -101,12 +101,57 @@ _CONFUSION_SECONDS = 12.0  # that all pairs of a split may take on one core
 _CHUNK_IMAGES = 20_000  # images in the tasks of a chunk: a second or two on one core
 
 
+class Spec(draw.TaskSpec, total=False):
+    """A checked spec. What depends on the dataset is there once it is fitted, the share of the first class among the
+    unlabelled in the cells of the question "imbalance"; a run adds its version and folder."""
+
+    study: str
+    version: int
+    folder: str
+    setting: str
+    neighbours: int
+    question: str
+    hard_below: int
+    found: int
+    values: list[float]
+    n_unlabelled: int
+    share: float
+
+
+class Correlation(TypedDict, total=False):
+    """What `correlations` says of one measure; its numbers are floats, or None where they are not known."""
+
+    pearson: Any
+    low: Any
+    high: Any
+    spearman: Any
+    classes: list[float | None] | None
+    why: str
+
+
+class CellSummary(TypedDict, total=False):
+    """What the summary of a run says of one cell; the last five are of the question "eigenvalues" alone,
+    numbers or None."""
+
+    value: float | str
+    n_tasks: int
+    outcome: float
+    outcome_ci95: float | None
+    correlations: dict[str, Correlation]
+    predicted_accuracy: dict[str, float | None]
+    best: int | None
+    best_pearson: Any
+    best_low: Any
+    best_high: Any
+    nth_pearson: Any
+
+
 @dataclass(frozen=True)
 class Cell:
     """One value of what is varied, and the settings of its tasks."""
 
     value: float | str
-    spec: Mapping[str, Any]
+    spec: Spec
     n_tasks: int
 
 
@@ -117,7 +162,7 @@ class Measured:
     expected (T,) is the accuracy that the logistic regression expects of itself (NaN where there is none).
     """
 
-    spec: Mapping[str, Any]
+    spec: Spec
     tasks: Tasks
     outcome: np.ndarray
     expected: np.ndarray
@@ -129,10 +174,10 @@ class Measured:
 
 def outcome_name(spec: Mapping[str, Any]) -> str:
     """What is predicted, in words."""
-    return "adjusted Rand index" if _outcome_setting(spec) == "unsupervised" else "accuracy"
+    return "adjusted Rand index" if _outcome_setting(cast(Spec, spec)) == "unsupervised" else "accuracy"
 
 
-def measures_of(spec: Mapping[str, Any]) -> dict[str, Measure]:
+def measures_of(spec: Spec) -> dict[str, Measure]:
     """The measures that can be known in a setting: those whose needs it shows, and those of the classes alone."""
     shown = {"images", "distances", "confusions"}
     shown |= {"support"} if spec["setting"] != "unsupervised" else set()
@@ -140,7 +185,7 @@ def measures_of(spec: Mapping[str, Any]) -> dict[str, Measure]:
     return {name: measure for name, measure in MEASURES.items() if set(measure.needs) <= shown}
 
 
-def undefined(name: str, spec: Mapping[str, Any]) -> str:
+def undefined(name: str, spec: Spec) -> str:
     """Why a measure says nothing of these tasks, in words."""
     if name == "davies_bouldin" and spec["setting"] == "supervised" and spec.get("n_shot") == 1:
         return "not defined for 1 shot"
@@ -183,7 +228,7 @@ def answer(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[st
     return plain_json(_summary(settled, chunks, tasks))
 
 
-def _at_once(spec: Mapping[str, Any], progress: Progress | None) -> tuple[dict[str, Any], list, list[Tasks]]:
+def _at_once(spec: Mapping[str, Any], progress: Progress | None) -> tuple[Spec, list, list[Tasks]]:
     settled = checked_spec(spec)
     dataset, table = _source(settled)
     settled = fitted(settled, dataset, table)
@@ -197,7 +242,7 @@ def _at_once(spec: Mapping[str, Any], progress: Progress | None) -> tuple[dict[s
     return settled, chunks, tasks
 
 
-def look(spec: Mapping[str, Any], tasks: Tasks, table: Features, eigenvalues: bool = False) -> dict[str, np.ndarray]:
+def look(spec: Spec, tasks: Tasks, table: Features, eigenvalues: bool = False) -> dict[str, np.ndarray]:
     """outcome, expected, one array per measure of features (measure_NAME), and where asked the lowest eigenvalues."""
     import torch
 
@@ -221,7 +266,7 @@ def look(spec: Mapping[str, Any], tasks: Tasks, table: Features, eigenvalues: bo
     return found
 
 
-def predictions(spec: Mapping[str, Any], tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
+def predictions(spec: Spec, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
     """What was said of every query of these tasks: predicted label and confidence (T, W, Q); or, without labels, the
     cluster (T, W, Q), numbered so that as many images as possible are in the cluster of their class."""
     import torch
@@ -246,7 +291,7 @@ def predictions(spec: Mapping[str, Any], tasks: Tasks, table: Features) -> dict[
     return said
 
 
-def _outcome_setting(spec: Mapping[str, Any]) -> str:
+def _outcome_setting(spec: Spec) -> str:
     """Hard or easy is always a matter of accuracy: without labels, that of a regression on the same mixed features."""
     return "semi" if spec.get("question") == "hard" and spec["setting"] == "unsupervised" else spec["setting"]
 
@@ -254,13 +299,13 @@ def _outcome_setting(spec: Mapping[str, Any]) -> str:
 # --- cells -------------------------------------------------------------------------------------------------------
 
 
-def cells(spec: Mapping[str, Any]) -> list[Cell]:
+def cells(spec: Spec) -> list[Cell]:
     """What a question of a fitted spec computes, in order."""
     question, n_tasks = spec["question"], int(spec["n_tasks"])
     if question in VARIES:
         varied = VARIES[question]
         whole = {"n_way": int, "n_shot": int, "n_query": int, "neighbours": int}[varied]
-        return [Cell(value, {**spec, varied: whole(value)}, n_tasks) for value in spec["values"]]
+        return [Cell(value, cast(Spec, {**spec, varied: whole(value)}), n_tasks) for value in spec["values"]]
     if question == "imbalance":
         return [Cell(value, {**spec, "share": value}, n_tasks) for value in spec["values"]]
     if question == "hard":
@@ -271,20 +316,24 @@ def cells(spec: Mapping[str, Any]) -> list[Cell]:
     return [Cell("", spec, n_tasks)]
 
 
-def draw_cell(spec: Mapping[str, Any], cell: Cell, dataset: Dataset, table: Features) -> Tasks:
+def draw_cell(spec: Spec, cell: Cell, dataset: Dataset, table: Features) -> Tasks:
     """The tasks of a cell, from images that have features."""
     if spec["question"] == "spread" and cell.value != CAUSES[0]:
         from fsviz.studies import spread
 
         return spread.draw_fixed(cell, dataset, table, shots=cell.value == CAUSES[2])
-    asked = dict(cell.spec)
+    asked = cast(Spec, dict(cell.spec))
     if spec["question"] == "imbalance":
         asked["n_query"] = max(_unbalanced(spec, value)[0] for value in spec["values"])
         asked["n_query"] = max(asked["n_query"], *(_unbalanced(spec, value)[1] for value in spec["values"]))
     if spec["question"] == "hard":
         dataset = halved(dataset, spec)
-        asked["split"] = cell.value
-    sampler = {name: asked[name] for name in (*TASK_SETTINGS, "backbone") if name in asked and name != "seed"}
+        asked["split"] = cast(str, cell.value)
+    sampler = {
+        name: cast(Mapping[str, Any], asked)[name]
+        for name in (*TASK_SETTINGS, "backbone")
+        if name in asked and name != "seed"
+    }
     tasks = evaluation_study.sample_testbed(dataset, sampler, asked["seed"], {spec["backbone"]: table}).tasks
     tasks = with_confusion(draw.with_coarsity(tasks, dataset), dataset, spec)
     if spec["question"] == "imbalance":
@@ -295,7 +344,7 @@ def draw_cell(spec: Mapping[str, Any], cell: Cell, dataset: Dataset, table: Feat
     return tasks
 
 
-def with_confusion(tasks: Tasks, dataset: Dataset, spec: Mapping[str, Any]) -> Tasks:
+def with_confusion(tasks: Tasks, dataset: Dataset, spec: Spec) -> Tasks:
     """The tasks with the confusion of their classes, where all pairs of the split take a few seconds."""
     try:
         class_ids, confusions = _confusions_of(spec)
@@ -305,7 +354,7 @@ def with_confusion(tasks: Tasks, dataset: Dataset, spec: Mapping[str, Any]) -> T
     return tasks.with_measure("confusion_sum", MEASURES["confusion_sum"](given))
 
 
-def _confusions_of(spec: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def _confusions_of(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
     stamp = chunked.stamp(spec["dataset"])
     return _confusions(spec["dataset"], spec["backbone"], spec["split"], stamp)
 
@@ -321,7 +370,7 @@ def _confusions(dataset: str, backbone: str, split: str, stamp: str) -> tuple[np
     return graph.rows, np.nan_to_num(graph.weights)
 
 
-def halved(dataset: Dataset, spec: Mapping[str, Any]) -> Dataset:
+def halved(dataset: Dataset, spec: Spec) -> Dataset:
     """The dataset with the classes of the split in two halves, dealt by the seed."""
     class_ids = np.random.default_rng(spec["seed"]).permutation(dataset.split_class_ids(spec["split"]))
     middle = len(class_ids) // 2
@@ -329,15 +378,15 @@ def halved(dataset: Dataset, spec: Mapping[str, Any]) -> Dataset:
     return replace(dataset, splits={**dataset.splits, **halves})
 
 
-def _unbalanced(spec: Mapping[str, Any], share: float) -> tuple[int, int]:
+def _unbalanced(spec: Spec, share: float) -> tuple[int, int]:
     """Unlabelled images of the first class, and of each other one, when the first has this share of all of them."""
     first = max(1, round(share * spec["n_unlabelled"]))
     return first, max(1, round((spec["n_unlabelled"] - first) / (spec["n_way"] - 1)))
 
 
-def fitted(spec: Mapping[str, Any], dataset: Dataset, table: Features) -> dict[str, Any]:
+def fitted(spec: Spec, dataset: Dataset, table: Features) -> Spec:
     """A checked spec with what depends on the dataset: values that its classes and images allow."""
-    spec = dict(spec)
+    spec = cast(Spec, dict(spec))
     question = spec["question"]
     class_ids = dataset.split_class_ids(spec["split"])
     if len(class_ids) < 2:
@@ -382,7 +431,7 @@ def fitted(spec: Mapping[str, Any], dataset: Dataset, table: Features) -> dict[s
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+def prepare(spec: dict[str, Any], folder: Path) -> Spec:
     """Checks a spec, fits it to the dataset, and freezes the tasks of every cell into `folder`."""
     settled = checked_spec(spec)
     dataset, table = _source(settled)
@@ -394,7 +443,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     return settled
 
 
-def relative_cost(spec: Mapping[str, Any]) -> float:
+def relative_cost(spec: Spec) -> float:
     """About how many times as long a question takes as measuring its tasks once: grows with the square of the ways."""
     question = spec["question"]
     if question in ("ways", "eigenvalues"):
@@ -402,22 +451,22 @@ def relative_cost(spec: Mapping[str, Any]) -> float:
     return float(len(GRIDS.get(question, (1,))))
 
 
-def plan(spec: Mapping[str, Any]) -> int:
+def plan(spec: Spec) -> int:
     return sum(math.ceil(cell.n_tasks / _chunk_size(cell)) for cell in cells(spec))
 
 
-def chunk_at(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+def chunk_at(spec: Spec, index: int) -> tuple[int, int, int]:
     """Cell and range of tasks (start, stop) of a chunk."""
     return chunked.chunk_at(((cell.n_tasks, _chunk_size(cell)) for cell in cells(spec)), index)
 
 
-def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
     which, start, stop = chunk_at(spec, index)
     tasks = frozen.tasks(spec["folder"], f"cell{which}", start, stop)
     return _chunk(spec, which, start, tasks, chunked.features_of(spec["dataset"], spec["backbone"]))
 
 
-def _chunk(spec: Mapping[str, Any], which: int, start: int, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
+def _chunk(spec: Spec, which: int, start: int, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
     with evaluation_study.half_the_cores():
         if spec["question"] == "labelling":
             from fsviz.studies import labelling
@@ -432,7 +481,7 @@ def _chunk(spec: Mapping[str, Any], which: int, start: int, tasks: Tasks, table:
     return {"cell": np.array(which), "start": np.array(start), **found}
 
 
-def describe(spec: Mapping[str, Any], index: int) -> str:
+def describe(spec: Spec, index: int) -> str:
     which, _, stop = chunk_at(spec, index)
     cell = cells(spec)[which]
     value = f"{cell.value:g}" if isinstance(cell.value, float | int) else cell.value
@@ -440,16 +489,14 @@ def describe(spec: Mapping[str, Any], index: int) -> str:
     return f"{what}{f' ({value})' if value else ''}: {stop:,} of {cell.n_tasks:,} tasks"
 
 
-def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     tasks = [frozen.tasks(spec["folder"], f"cell{which}") for which in range(len(cells(spec)))]
     return _summary(spec, list(chunks), tasks)
 
 
-def _summary(
-    spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]], tasks: Sequence[Tasks]
-) -> dict[str, Any]:
-    said = ("dataset", "backbone", "setting", "question", "n_way", "n_shot", "n_query", "n_unlabelled")
-    base = {name: spec[name] for name in said if name in spec}
+def _summary(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]], tasks: Sequence[Tasks]) -> dict[str, Any]:
+    said: Final = ("dataset", "backbone", "setting", "question", "n_way", "n_shot", "n_query", "n_unlabelled")
+    base: dict[str, Any] = {name: spec[name] for name in said if name in spec}
     if spec["question"] == "labelling":
         from fsviz.studies import labelling
 
@@ -471,7 +518,7 @@ def _summary(
     return base | {"cells": rows}
 
 
-def _cell_summary(value: float | str, found: Measured) -> dict[str, Any]:
+def _cell_summary(value: float | str, found: Measured) -> CellSummary:
     mean, half = mean_and_ci95(found.outcome)
     return {
         "value": value,
@@ -483,7 +530,7 @@ def _cell_summary(value: float | str, found: Measured) -> dict[str, Any]:
     }
 
 
-def _thresholds(spec: Mapping[str, Any], halves: Sequence[Measured]) -> dict[str, dict[str, Any]]:
+def _thresholds(spec: Spec, halves: Sequence[Measured]) -> dict[str, dict[str, Any]]:
     """Per measure: the area under its ROC curve on the first half of the classes with its 95% interval, the threshold,
     and the shares of hard and easy tasks that it calls hard on both halves; `why` where there is no curve."""
     result: dict[str, dict[str, Any]] = {}
@@ -509,7 +556,7 @@ def _thresholds(spec: Mapping[str, Any], halves: Sequence[Measured]) -> dict[str
     return result
 
 
-def _best_eigenvalue(eigenvalues: np.ndarray, outcome: np.ndarray, n_way: int) -> dict[str, Any]:
+def _best_eigenvalue(eigenvalues: np.ndarray, outcome: np.ndarray, n_way: int) -> CellSummary:
     """The eigenvalue (counted from 1) that follows the outcome best in the direction it should, beside the N-th
     (figure 11)."""
     strength = np.full(eigenvalues.shape[1], np.nan)
@@ -528,7 +575,7 @@ def _best_eigenvalue(eigenvalues: np.ndarray, outcome: np.ndarray, n_way: int) -
     }
 
 
-def gathered(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
+def gathered(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
     """The arrays of every cell that has begun, its finished chunks put together in the order of the tasks."""
     by_cell: dict[int, list[Mapping[str, np.ndarray]]] = {}
     for chunk in chunks:
@@ -549,7 +596,7 @@ def gathered(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]
 
 
 def collect(
-    spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]], tasks: Sequence[Tasks] | None = None
+    spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]], tasks: Sequence[Tasks] | None = None
 ) -> list[Measured]:
     """What is known of the tasks of every cell that has begun."""
     every = cells(spec)
@@ -576,10 +623,10 @@ def _chunk_size(cell: Cell) -> int:
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def correlations(found: Measured) -> dict[str, dict[str, Any]]:
+def correlations(found: Measured) -> dict[str, Correlation]:
     """Every measure against the outcome: Pearson's correlation with its 95% interval over tasks of these images
     (low, high) and over classes, and Spearman's; `why` says what is missing where there is none."""
-    result: dict[str, dict[str, Any]] = {}
+    result: dict[str, Correlation] = {}
     for name, values in found.measures.items():
         by_tasks = evaluation.correlation(found.outcome, values)
         by_classes = evaluation.correlation(found.outcome, values, found.tasks.class_ids)
@@ -595,7 +642,7 @@ def correlations(found: Measured) -> dict[str, dict[str, Any]]:
     return result
 
 
-def as_expected(name: str, row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+def as_expected(name: str, row: Correlation) -> tuple[float | None, float | None, float | None]:
     """A measure's correlation and the ends of its interval, of those that `correlations` gave, positive where it goes
     as it should: a measure of what is hard falls as the outcome rises."""
     if row["pearson"] is None:
@@ -605,7 +652,7 @@ def as_expected(name: str, row: Mapping[str, Any]) -> tuple[float | None, float 
     return sign * row["pearson"], low, high
 
 
-def best_measure(found: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any]] | None:
+def best_measure(found: Mapping[str, Correlation]) -> tuple[str, Correlation] | None:
     """The measure with the strongest correlation in the direction it should have, of those that `correlations` gave;
     those that must know which classes a task has (coarsity, class confusion) are none of them."""
     of_classes = {"distances", "confusions"}
@@ -649,7 +696,7 @@ def said_of(found: Measured, task: int) -> dict[str, np.ndarray]:
     return {name: values[0] for name, values in said.items()}
 
 
-def prediction_error(found: Measured) -> dict[str, Any]:
+def prediction_error(found: Measured) -> dict[str, float | None]:
     """How far the expected accuracy is from the true one, beside a constant that knows the mean of all tasks."""
     error, half = mean_and_ci95(np.abs(found.expected - found.outcome))
     naive, naive_half = mean_and_ci95(np.abs(found.outcome - found.outcome.mean()))
@@ -754,7 +801,7 @@ def fitting(dataset: Dataset, split: str) -> dict[str, int]:
     return {"n_shot": n_shot, "n_query": min(int(TASK_DEFAULTS["n_query"]), max(1, images - n_shot))}
 
 
-def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+def checked_spec(spec: Mapping[str, Any]) -> Spec:
     """The spec with its defaults filled in; unknown settings and impossible values are named."""
     fitted_later = ("values", "n_unlabelled", "n_asked")
     known = {"study", "dataset", "backbone", "version", "folder", *fitted_later, *TASK_SETTINGS, *OWN_SETTINGS}
@@ -781,9 +828,9 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     if own["question"] == "spread" and SAMPLERS[str(tasks["sampler"])].deals:
         raise BadInput("The spread by cause deals images of its own. Choose the sampler 'uniform' or 'semantic'.")
     kept = {name: spec[name] for name in ("dataset", "backbone", "folder", "values") if name in spec}
-    return {**kept, **{name: tasks[name] for name in TASK_SETTINGS}, **own}
+    return cast(Spec, {**kept, **{name: tasks[name] for name in TASK_SETTINGS}, **own})
 
 
-def _source(spec: Mapping[str, Any]) -> tuple[Dataset, Features]:
+def _source(spec: Spec) -> tuple[Dataset, Features]:
     dataset = datasets.load(spec["dataset"])
     return dataset, features.load(dataset, spec["backbone"])

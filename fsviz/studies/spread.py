@@ -8,7 +8,7 @@ choice of queries adds is known from the answers to each task's own, so that the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from fsviz.records import Dataset, Features, Tasks
 from fsviz.studies import draw
 
 if TYPE_CHECKING:
-    from fsviz.studies.prediction import Cell
+    from fsviz.studies.prediction import Cell, Spec
 
 PARTS = ("classes", "support", "queries")
 N_POOLS = 4  # sets of queries that tasks with fixed support images draw theirs from
@@ -38,9 +38,11 @@ def draw_fixed(cell: Cell, dataset: Dataset, table: Features, shots: bool) -> Ta
         return sampling.assign_images(Tasks(sets), of_image, spec["n_shot"], n_query, spec["seed"] + 1, groups, names)
 
     def chosen(n_tasks: int) -> np.ndarray:
-        settings = {name: spec[name] for name in draw.OWN if name in spec}
-        common = {name: spec[name] for name in ("split", "sampler", "distance", "dag", "seed")}
-        backbone = {"backbone": spec["backbone"]} if draw.DISTANCES[spec["distance"]].needs == "features" else {}
+        settings = {name: cast(Mapping[str, Any], spec)[name] for name in draw.OWN if name in spec}
+        common: dict[str, Any] = {name: spec[name] for name in ("split", "sampler", "distance", "dag", "seed")}
+        backbone: dict[str, Any] = (
+            {"backbone": spec["backbone"]} if draw.DISTANCES[spec["distance"]].needs == "features" else {}
+        )
         return draw.sample(dataset, **settings, **common, **backbone, n_tasks=n_tasks).tasks.class_ids
 
     if not shots:
@@ -56,7 +58,7 @@ def draw_fixed(cell: Cell, dataset: Dataset, table: Features, shots: bool) -> Ta
     return Tasks(sets, every.support[outer, at], np.take_along_axis(queries, luck, 2))
 
 
-def accuracies(spec: Mapping[str, Any], tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
+def accuracies(spec: Spec, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
     """accuracy (T,) of every task, and luck (T,): the variance that another choice of as many queries adds to it.
 
     Where a share p of the n queries of a class is right, drawn from the R images that the support leaves, its variance
@@ -77,7 +79,7 @@ def accuracies(spec: Mapping[str, Any], tasks: Tasks, table: Features) -> dict[s
     return {"accuracy": share.mean(1), "luck": luck.sum(1) / n_way**2}
 
 
-def summary(spec: Mapping[str, Any], measured: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summary(spec: Spec, measured: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """Standard deviations (fractions) of the three algorithms over what is finished, and the parts of the variance."""
     from fsviz.studies.prediction import CAUSES, cells
 

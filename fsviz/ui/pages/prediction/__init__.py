@@ -168,7 +168,7 @@ def _bars(found: Measured) -> None:
 def _caption(found: Measured, name: str) -> None:
     """What the tasks are, and the correlation of the measure that is looked at."""
     spec = found.spec
-    row = results.correlations(found).get(name, {})
+    row: study.Correlation = results.correlations(found).get(name, {})
     classes = row.get("classes") or [None]
     missing = "; ".join(f"{plain(title(other))}: {plain(why)}" for other, why in results.left_out(found).items())
     seen = {

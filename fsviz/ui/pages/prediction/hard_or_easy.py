@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
@@ -23,10 +21,10 @@ from fsviz.ui.parts.shell import columns_if_wide, plain
 SHOWN_TASKS = 8
 
 
-def show(dataset: Dataset, spec: dict[str, Any]) -> dict[str, Any]:
+def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     """The ROC curve and what its threshold calls hard; returns what was asked."""
     st.subheader("Would a threshold have told the hard tasks from the easy ones?", anchor=False)
-    asked = {**spec, "question": "hard"}
+    asked: study.Spec = {**spec, "question": "hard"}
     halves = _halves(asked)
     if halves is None:
         return asked
@@ -73,7 +71,7 @@ def show(dataset: Dataset, spec: dict[str, Any]) -> dict[str, Any]:
     return asked
 
 
-def _halves(spec: dict[str, Any]) -> list[Measured] | None:
+def _halves(spec: study.Spec) -> list[Measured] | None:
     few = results.at_once(spec)
     if few is None:
         return None

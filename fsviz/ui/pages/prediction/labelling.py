@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from fsviz.figures import prediction as figures
@@ -23,7 +21,7 @@ COUNTED = Setting(
 )
 
 
-def show(spec: dict[str, Any]) -> dict[str, Any]:
+def show(spec: study.Spec) -> study.Spec:
     """The curves of both policies; returns what was asked."""
     st.subheader("Which images should be labelled next?", anchor=False)
     asked = study.checked_spec({**spec, "question": "labelling"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from fsviz import datasets, jobs
@@ -19,7 +18,7 @@ AT_ONCE = 40_000  # images in tasks that are measured while the page waits: a fe
 SECONDS = {"supervised": 6e-5, "semi": 1.2e-4, "unsupervised": 1e-4}  # per image of a task, on one ordinary core
 
 
-def find(spec: dict[str, Any]) -> Measured | None:
+def find(spec: study.Spec) -> Measured | None:
     """The measured tasks; a preview while a long run is not started or not finished.
 
     None where a visitor of a shared server asks for more than may be computed for them.
@@ -36,7 +35,7 @@ def find(spec: dict[str, Any]) -> Measured | None:
     return compute_with_bar(study.measure, few, "Measuring tasks")
 
 
-def at_once(spec: dict[str, Any], cost: float = 1.0) -> dict[str, Any] | None:
+def at_once(spec: study.Spec, cost: float = 1.0) -> study.Spec | None:
     """The spec with as many of its tasks as can be computed while the page waits; None where none may be.
 
     cost  how many times as long as measuring the tasks once it takes
@@ -49,19 +48,19 @@ def at_once(spec: dict[str, Any], cost: float = 1.0) -> dict[str, Any] | None:
     return {**spec, "n_tasks": n_tasks}
 
 
-def offer(spec: dict[str, Any], run: jobs.Run | None, otherwise: str, cost: float = 1.0) -> None:
+def offer(spec: study.Spec, run: jobs.Run | None, otherwise: str, cost: float = 1.0) -> None:
     """How far the run of these settings is, or a button that starts it; `otherwise` says what is shown meanwhile."""
     seconds = cost * spec["n_tasks"] * draw.most_images(spec) * SECONDS[spec["setting"]]
     words = f"**{spec['n_tasks']:,} tasks run in the background**, for about {duration(seconds)}. {otherwise}"
     run_panel.offer({"study": "prediction", **spec}, run, words)
 
 
-def run_of(spec: Mapping[str, Any]) -> jobs.Run | None:
+def run_of(spec: study.Spec) -> jobs.Run | None:
     """The newest run with exactly these settings."""
     return jobs.newest(spec, "prediction", aside=study.ASIDE, defaults=study.DEFAULTS)
 
 
-def answer(spec: dict[str, Any], preview: bool, cost: float, words: str) -> dict[str, Any] | None:
+def answer(spec: study.Spec, preview: bool, cost: float, words: str) -> dict[str, Any] | None:
     """What a question's run found, so far where it is under way; without one a preview of fewer tasks, or nothing."""
     run = run_of(spec)
     if run is not None and run.state == "finished":
@@ -86,7 +85,7 @@ def cells_of_run(run_id: str, stamp: str) -> list[Measured]:
 
 
 @remember(hashes={Measured: identity})
-def correlations(found: Measured) -> dict[str, dict[str, Any]]:
+def correlations(found: Measured) -> dict[str, study.Correlation]:
     return study.correlations(found)
 
 

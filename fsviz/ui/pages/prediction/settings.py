@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from fsviz.records import Dataset
@@ -15,7 +13,7 @@ from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_imag
 from fsviz.ui.parts.controls import pick as pick_setting
 
 
-def pick(dataset: Dataset, known: list[str]) -> dict[str, Any]:
+def pick(dataset: Dataset, known: list[str]) -> study.Spec:
     """The checked spec of what the sidebar asks for."""
     split = shell.pick_split(dataset)
     with st.sidebar:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from fsviz.figures import prediction as figures
@@ -12,7 +10,7 @@ from fsviz.ui.pages.prediction import results
 from fsviz.ui.parts.shell import columns_if_wide
 
 
-def show(spec: dict[str, Any]) -> dict[str, Any]:
+def show(spec: study.Spec) -> study.Spec:
     """What makes the accuracy vary; returns what was asked."""
     st.subheader("What makes the accuracy vary: the classes, the support, or the queries?", anchor=False)
     setting = "supervised" if spec["setting"] == "unsupervised" else spec["setting"]

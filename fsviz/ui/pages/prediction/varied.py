@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 
 from fsviz.difficulty.measures import MEASURES, title
@@ -25,7 +22,7 @@ AXES = {
 }
 
 
-def show(spec: dict[str, Any]) -> dict[str, Any]:
+def show(spec: study.Spec) -> study.Spec:
     """The curves; returns what was asked."""
     st.subheader("When can the accuracy be told?", anchor=False)
     choices = {name: study.QUESTION.choices[name] for name in AXES}
@@ -83,7 +80,7 @@ def show(spec: dict[str, Any]) -> dict[str, Any]:
     return asked
 
 
-def _curves(cells: list[Mapping[str, Any]]) -> dict[str, list[tuple]]:
+def _curves(cells: list[study.CellSummary]) -> dict[str, list[tuple]]:
     curves: dict[str, list[tuple]] = {}
     for cell in cells:
         for name, row in ((name, cell["correlations"][name]) for name in MEASURES if name in cell["correlations"]):
