@@ -32,7 +32,7 @@ def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _show_shift(result: dict[str, Any]) -> str:
-    def said(one: dict[str, Any]) -> str:
+    def said(one: shift.Mean) -> str:
         return f"{one['mean']:.1f}" + (f" ± {one['ci95']:.1f}" if one["ci95"] is not None else "")
 
     rows = []
@@ -52,7 +52,7 @@ def _show_shift(result: dict[str, Any]) -> str:
     )
 
 
-def _told(one: dict[str, Any]) -> str:
+def _told(one: shift.Mean) -> str:
     wider = one.get("ci95_classes")
     return f"{one['mean']:.1f} ± {one['ci95'] or 0:.1f}" + (f" ({wider:.1f})" if wider is not None else "")
 

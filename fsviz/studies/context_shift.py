@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import numpy as np
 import pandas as pd
@@ -55,15 +55,62 @@ GRIDS = {"shots": (1, 2, 3, 5, 10), "ways": (2, 3, 5, 10, 15, 20)}
 _CHUNK = 50  # tasks
 
 
+class Spec(draw.TaskSpec, total=False):
+    """A checked spec; one that is settled has the values of what is varied, a run adds its version and folder."""
+
+    study: str
+    version: int
+    folder: str
+    question: str
+    methods: str
+    values: list[float | str]
+
+
+class Mean(TypedDict):
+    """A mean in percent with its 95% intervals, None where there is none."""
+
+    mean: float
+    ci95: float | None
+    ci95_images: float | None
+    ci95_classes: float | None
+
+
+class Row(TypedDict, total=False):
+    """What the summary says of one method in one cell: by support, its accuracy and what it loses."""
+
+    value: float | str
+    method: str
+    title: str
+    family: str
+    n_tasks: int
+    accuracy: dict[str, Mean]
+    loss: dict[str, Mean]
+
+
+class Summary(TypedDict, total=False):
+    """What came out: settings of the tasks, and a row per cell and method."""
+
+    dataset: str
+    split: str
+    backbone: str
+    question: str
+    n_way: int
+    n_shot: int
+    n_query: int
+    chance: float
+    rows: list[Row]
+    left_out: list[str]
+
+
 @dataclass(frozen=True)
 class Cell:
     """One point of a question: its value, and the settings of the tasks and features there."""
 
     value: float | str
-    spec: Mapping[str, Any]
+    spec: Spec
 
 
-def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+def checked_spec(spec: Mapping[str, Any]) -> Spec:
     """The spec with its defaults; unknown names and impossible values are refused."""
     known = {"study", "dataset", "version", "folder", "values", *TASKS, *OWN}
     for name in spec:
@@ -81,15 +128,15 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     values["backbone"] = values["backbone"] or draw.default_backbone(dataset)
     dataset.split_class_ids(values["split"])
     kept = {name: spec[name] for name in ("folder", "values") if name in spec}
-    return {"dataset": dataset.name, **values, **kept}
+    return cast(Spec, {"dataset": dataset.name, **values, **kept})
 
 
-def methods_of(spec: Mapping[str, Any]) -> list[str]:
+def methods_of(spec: Spec) -> list[str]:
     """The names of a checked spec's methods."""
     return str(spec["methods"]).split(",")
 
 
-def supports(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def supports(spec: Spec) -> dict[str, dict[str, Any]]:
     """The supports that are compared on the same queries, by name: the settings of their sampler. The first is what
     differences are from."""
     if spec["question"] == "dial":
@@ -97,7 +144,7 @@ def supports(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {name: {"sampler": name} for name in SUPPORTS}
 
 
-def values_of(spec: Mapping[str, Any]) -> list[float | str]:
+def values_of(spec: Spec) -> list[float | str]:
     """The values of what is varied that this dataset can give; [""] where nothing is."""
     dataset = datasets.load(spec["dataset"])
     question = spec["question"]
@@ -108,7 +155,7 @@ def values_of(spec: Mapping[str, Any]) -> list[float | str]:
     name = {"shots": "n_shot", "ways": "n_way"}[question]
     fits: list[float | str] = []
     for value in GRIDS[question]:
-        asked = {**spec, name: value}
+        asked = cast(Spec, {**spec, name: value})
         n_able = len(dataset.split_class_ids(spec["split"])) - len(left_out(dataset, asked))
         fits += [value] if n_able >= asked["n_way"] else []
     if not fits:
@@ -116,10 +163,10 @@ def values_of(spec: Mapping[str, Any]) -> list[float | str]:
     return fits
 
 
-def cells(spec: Mapping[str, Any]) -> list[Cell]:
+def cells(spec: Spec) -> list[Cell]:
     name = {"shots": "n_shot", "ways": "n_way", "backbones": "backbone"}.get(spec["question"])
     values = spec.get("values") or values_of(spec)
-    return [Cell(value, {**spec, name: value} if name else spec) for value in values]
+    return [Cell(value, cast(Spec, {**spec, name: value}) if name else spec) for value in values]
 
 
 def left_out(dataset: Dataset, spec: Mapping[str, Any]) -> dict[int, str]:
@@ -138,7 +185,7 @@ def fitting(dataset: Dataset, split: str) -> dict[str, int]:
     return {"n_way": max(2, min(int(N_WAY.default), able)), "n_shot": n_shot, "n_query": n_query}
 
 
-def _first_reason(dataset: Dataset, spec: Mapping[str, Any]) -> str:
+def _first_reason(dataset: Dataset, spec: Spec) -> str:
     return next(iter(left_out(dataset, spec).values()), "Lower the number of shots or queries.")
 
 
@@ -159,9 +206,9 @@ def draw_cell(cell: Cell) -> dict[str, Testbed]:
 # --- at once, or as a run ----------------------------------------------------------------------------------------
 
 
-def answer(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+def answer(spec: Mapping[str, Any], progress: Progress | None = None) -> Summary:
     """The same summary as a run gives, computed here and now."""
-    settled = {**checked_spec(spec), "values": values_of(checked_spec(spec))}
+    settled: Spec = {**checked_spec(spec), "values": values_of(checked_spec(spec))}
     chosen, found = methods_of(settled), []
     every, drawn = cells(settled), []
     for which, cell in enumerate(every):
@@ -173,7 +220,7 @@ def answer(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[st
     return _summary(settled, found, lambda which, name: drawn[which][name])
 
 
-def guess_seconds(spec: Mapping[str, Any]) -> float:
+def guess_seconds(spec: Spec) -> float:
     """About how long `answer` takes on one ordinary core."""
     dataset = datasets.load(spec["dataset"])
     blank = np.zeros((spec["n_tasks"], spec["n_way"], 1), dtype=np.int64)
@@ -182,7 +229,7 @@ def guess_seconds(spec: Mapping[str, Any]) -> float:
     return once * len(supports(spec)) * len(cells(spec))
 
 
-def _right(spec: Mapping[str, Any], method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.ndarray]:
+def _right(spec: Spec, method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.ndarray]:
     """Which queries (T, W, Q) a method names rightly with every support, by its name."""
     dataset = datasets.load(spec["dataset"])
     return {name: evaluate.look(dataset, spec["backbone"], method, {}, of).rank == 0 for name, of in tasks.items()}
@@ -196,7 +243,7 @@ def accuracy(said: Predictions) -> np.ndarray:
     return evaluation.task_accuracy(said)
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+def prepare(spec: dict[str, Any], folder: Path) -> Spec:
     settled = checked_spec(spec)
     settled = {"study": "contexts", **settled, "values": values_of(settled), "version": VERSION}
     for which, cell in enumerate(cells(settled)):
@@ -205,18 +252,18 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     return settled
 
 
-def plan(spec: Mapping[str, Any]) -> int:
+def plan(spec: Spec) -> int:
     return len(spec["values"]) * len(methods_of(spec)) * math.ceil(spec["n_tasks"] / _CHUNK)
 
 
-def chunk_at(spec: Mapping[str, Any], index: int) -> tuple[int, int, int]:
+def chunk_at(spec: Spec, index: int) -> tuple[int, int, int]:
     """Cell, method and first task of a chunk: blocks of tasks come last, so that all methods begin early."""
     n_methods, n_cells = len(methods_of(spec)), len(spec["values"])
     block, rest = divmod(index, n_cells * n_methods)
     return *divmod(rest, n_methods), block * _CHUNK
 
 
-def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
     which, m, start = chunk_at(spec, index)
     cell = cells(spec)[which]
     tasks = {
@@ -226,7 +273,7 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     return _chunk(which, m, start, _right(cell.spec, methods_of(spec)[m], tasks))
 
 
-def describe(spec: Mapping[str, Any], index: int) -> str:
+def describe(spec: Spec, index: int) -> str:
     which, m, start = chunk_at(spec, index)
     value = spec["values"][which]
     title = METHODS[methods_of(spec)[m]].title
@@ -234,13 +281,11 @@ def describe(spec: Mapping[str, Any], index: int) -> str:
     return f"{title}{of}: from task {start:,}"
 
 
-def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     return _summary(spec, list(chunks), lambda which, name: frozen.tasks(spec["folder"], f"cell{which}_{name}"))
 
 
-def _summary(
-    spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]], tasks_of: Callable[[int, str], Tasks]
-) -> dict[str, Any]:
+def _summary(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]], tasks_of: Callable[[int, str], Tasks]) -> Summary:
     """One row per cell and method: accuracy with every support, and what it loses against the first one, in percent.
 
     tasks_of  the tasks of a cell with a support, by the number of the one and the name of the other
@@ -254,7 +299,7 @@ def _summary(
             right = {name: 100.0 * np.concatenate([part[name] for part in parts]) for name in names}
             at = np.concatenate([int(part["start"]) + np.arange(len(part[names[0]])) for part in parts])
             tasks = {name: tasks_of(which, name).take(at) for name in names}
-            row: dict[str, Any] = {
+            row: Row = {
                 "value": value,
                 "method": method,
                 "title": METHODS[method].title,
@@ -268,7 +313,10 @@ def _summary(
             rows.append(row)
     base = {name: spec[name] for name in ("dataset", "split", "backbone", "question", "n_way", "n_shot", "n_query")}
     dataset = datasets.load(spec["dataset"])
-    return base | {"chance": 100 / spec["n_way"], "rows": rows, "left_out": list(left_out(dataset, spec).values())}
+    return cast(
+        Summary,
+        base | {"chance": 100 / spec["n_way"], "rows": rows, "left_out": list(left_out(dataset, spec).values())},
+    )
 
 
 def _both(first: Tasks, second: Tasks) -> Tasks:
@@ -277,14 +325,17 @@ def _both(first: Tasks, second: Tasks) -> Tasks:
     return Tasks(first.class_ids, np.concatenate([first.support, new], axis=2), first.query)
 
 
-def _mean(values: np.ndarray, tasks: Tasks) -> dict[str, float | None]:
+def _mean(values: np.ndarray, tasks: Tasks) -> Mean:
     """Mean of what is known of every query (T, W, Q), with its 95% intervals over tasks, images and classes."""
     of_task = values.mean((1, 2))
     halves = {
         name: evaluation.estimate(of_task, over, values, tasks).ci95
         for name, over in (("ci95", "tasks"), ("ci95_images", "images"), ("ci95_classes", "classes"))
     }
-    return {"mean": float(of_task.mean())} | {n: float(h) if np.isfinite(h) else None for n, h in halves.items()}
+    return cast(
+        Mean,
+        {"mean": float(of_task.mean())} | {n: float(h) if np.isfinite(h) else None for n, h in halves.items()},
+    )
 
 
 def command(spec: Mapping[str, Any]) -> str:
@@ -315,7 +366,7 @@ class Answers:
         return (self.said_first.rank == 0).astype(int) - (self.said_second.rank == 0).astype(int)
 
 
-def answers(spec: Mapping[str, Any], method: str, shift: float) -> Answers:
+def answers(spec: Spec, method: str, shift: float) -> Answers:
     """One method on the tasks of a spec with shared contexts, and with this share of the support in others."""
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])

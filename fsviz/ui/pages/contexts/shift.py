@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import streamlit as st
@@ -51,7 +51,7 @@ def show(dataset: Dataset, split: str) -> None:
     st.code(study.command(spec), language="bash", wrap_lines=True)
 
 
-def _settings(dataset: Dataset, split: str, known: list[str]) -> dict[str, Any]:
+def _settings(dataset: Dataset, split: str, known: list[str]) -> study.Spec:
     with st.sidebar:
         question = pick(study.QUESTION)
         backbone = pick_backbone(known, help="The network whose features are classified.")
@@ -68,11 +68,11 @@ def _settings(dataset: Dataset, split: str, known: list[str]) -> dict[str, Any]:
     return study.checked_spec({**asked, **tasks})
 
 
-def _answer(spec: dict[str, Any]) -> dict[str, Any] | None:
+def _answer(spec: study.Spec) -> study.Summary | None:
     """What was found, of fewer tasks where all of them take long: the run of the rest is offered."""
     run = jobs.newest(spec, "contexts")
     if run is not None and run.state == "finished":
-        return jobs.results(run.id)
+        return cast(study.Summary, jobs.results(run.id))
     seconds = study.guess_seconds(spec)
     images = spec["n_way"] * (spec["n_shot"] + spec["n_query"])
     most = min(spec["n_tasks"] * AT_ONCE / max(seconds, 1e-9), access.limit("tasks"), access.limit("images") / images)
@@ -86,7 +86,7 @@ def _answer(spec: dict[str, Any]) -> dict[str, Any] | None:
     return compute_with_bar(study.answer, {**spec, "n_tasks": few}, "Classifying tasks")
 
 
-def _compared(found: Mapping[str, Any]) -> None:
+def _compared(found: study.Summary) -> None:
     question, rows = found["question"], found["rows"]
     last = "1" if question == "dial" else "ood"
     worst = max(rows, key=lambda row: row["loss"][last]["mean"])
@@ -121,7 +121,7 @@ def _compared(found: Mapping[str, Any]) -> None:
         st.caption(f"Left out: {plain(found['left_out'][0])}{more}")
 
 
-def _curves(found: Mapping[str, Any], at: float | None = None, height: int = 420) -> Figure:
+def _curves(found: study.Summary, at: float | None = None, height: int = 420) -> Figure:
     """Accuracy against what is varied: the dial, shots or ways. `at` is where the dial stands."""
     question = found["question"]
     curves: dict[str, list[tuple]] = {}
@@ -137,8 +137,8 @@ def _curves(found: Mapping[str, Any], at: float | None = None, height: int = 420
     return figure if at is None else figures.mark(figure, at)
 
 
-def _lost(where: Any, label: str, row: Mapping[str, Any], last: str) -> None:
-    lost = row["loss"][last]
+def _lost(where: Any, label: str, row: study.Row, last: str) -> None:
+    lost: Mapping[str, Any] = row["loss"][last]
     who = plain(f"{row['title']}, {row['value']}" if row["value"] != "" else row["title"])
     wider = [
         f"± {lost[name]:.1f} over {over}"
@@ -161,7 +161,7 @@ def _lost(where: Any, label: str, row: Mapping[str, Any], last: str) -> None:
 
 
 @st.fragment
-def _task(dataset: Dataset, spec: dict[str, Any]) -> None:
+def _task(dataset: Dataset, spec: study.Spec) -> None:
     """Everything that follows the dial: it reruns this part of the page only."""
     try:
         _show_task(dataset, spec)
@@ -169,13 +169,13 @@ def _task(dataset: Dataset, spec: dict[str, Any]) -> None:
         st.error(plain(shell.in_titles(error)), icon="⚠️")
 
 
-def _show_task(dataset: Dataset, spec: dict[str, Any]) -> None:
+def _show_task(dataset: Dataset, spec: study.Spec) -> None:
     st.subheader("The same queries, another support", anchor=False)
     one, two, three = st.columns([1, 2, 1])
     chosen = study.methods_of(spec)
     method = one.selectbox("Method", chosen, format_func=lambda name: METHODS[name].title, key="looked")
     shift = pick(SHIFT.but(default=1.0), two, as_slider=True)
-    few = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
+    few: study.Spec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
     found = _answers(dataset, json.dumps({**few, "methods": method}, sort_keys=True), method, shift)
     if spec["question"] != "dial" and study.guess_seconds(few) <= AT_ONCE:  # where it is not above already
         along = compute_with_bar(study.answer, few, "Turning the dial")
