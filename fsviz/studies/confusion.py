@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
 import pandas as pd
@@ -135,6 +135,43 @@ N_EDGES = Setting(
 )
 
 
+class Spec(TypedDict, total=False):
+    """A checked spec; a settled one has the class_ids of its pairs too, a run adds its version and folder."""
+
+    study: str
+    version: int
+    folder: str
+    dataset: str
+    backbone: str
+    split: str
+    base: str
+    preprocess: str
+    k: int
+    n_runs: int
+    seed: int
+    backend: str
+    rows: list[int]
+    columns: list[int]
+    chunk_pairs: int
+
+
+class Asked(Spec, total=False):
+    """What a page asks for: a spec, not checked yet, and by what two classes are alike."""
+
+    likeness: str
+
+
+class Summary(TypedDict, total=False):
+    """What `summary` says of a graph; that of a run names its features too."""
+
+    pairs: int
+    mean: float
+    ci95: float | None
+    most_confused: list[list[Any]]
+    dataset: str
+    backbone: str
+
+
 # --- any likeness at once ----------------------------------------------------------------------------------------
 
 
@@ -150,7 +187,7 @@ def class_graph(spec: Mapping[str, Any], progress: Progress | None = None) -> Cl
     rows, columns = _classes(dataset, spec)
     pairs = pairs_of(rows, columns)
     if kind == "confusion":
-        how = {name: spec[name] for name in class_confusion.SETTINGS}
+        how = {name: cast(Mapping[str, Any], spec)[name] for name in class_confusion.SETTINGS}
         values = class_confusion.class_confusion(table, pairs, **how, names=_names(dataset), progress=progress)
     elif kind == "error":
         values = 100 * _pair_errors(table, pairs, spec["seed"], progress)
@@ -238,7 +275,7 @@ def _names(dataset: Dataset) -> dict[int, str]:
     return dict(enumerate(dataset.classes["class_name"].astype(str)))
 
 
-def _classes(dataset: Dataset, spec: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def _classes(dataset: Dataset, spec: Spec) -> tuple[np.ndarray, np.ndarray]:
     """class_ids of the rows (base classes, where there are any) and columns of a spec's graph."""
     columns = dataset.split_class_ids(spec["split"] or draw.default_split(dataset))
     rows = dataset.split_class_ids(spec["base"]) if spec["base"] else columns
@@ -288,7 +325,7 @@ def _tasks_per_pair(n_pairs: int) -> int:
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+def checked_spec(spec: Mapping[str, Any]) -> Spec:
     """The spec with its defaults filled in; unknown settings and impossible values are named."""
     known = {"study", "dataset", "version", "folder", "rows", "columns", "chunk_pairs", *SETTINGS}
     for name in spec:
@@ -297,12 +334,12 @@ def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     if not spec.get("dataset"):
         raise BadInput('The confusion of classes needs "dataset".')
     given = {name: value for name, value in spec.items() if value is not None}
-    return {**given, **{name: s.check(given.get(name, s.default)) for name, s in SETTINGS.items()}}
+    return cast(Spec, {**given, **{name: s.check(given.get(name, s.default)) for name, s in SETTINGS.items()}})
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+def prepare(spec: dict[str, Any], folder: Path) -> Spec:
     """Checks a spec and settles its classes."""
-    settled = {**checked_spec(spec), "study": "confusion", "version": VERSION}
+    settled: Spec = {**checked_spec(spec), "study": "confusion", "version": VERSION}
     dataset = datasets.load(settled["dataset"])
     table = _features(dataset, settled["backbone"])
     rows, columns = _classes(dataset, settled)
@@ -360,34 +397,34 @@ def most_k_of(dataset: Dataset, backbone: str, *class_ids: int) -> int:
     return max(1, class_confusion.most_k(sizes[list(class_ids)]))
 
 
-def plan(spec: Mapping[str, Any]) -> int:
+def plan(spec: Spec) -> int:
     return math.ceil(len(_pairs(spec)) / spec["chunk_pairs"])
 
 
-def n_bytes(spec: Mapping[str, Any]) -> float:
+def n_bytes(spec: Spec) -> float:
     return 16.0 * len(_pairs(spec)) + 400.0 * plan(spec)
 
 
-def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
     """The confusion of one range of pairs."""
     start = index * spec["chunk_pairs"]
     pairs = _pairs(spec)[start : start + spec["chunk_pairs"]]
     table = chunked.features_of(spec["dataset"], spec["backbone"])
-    how = {name: spec[name] for name in class_confusion.SETTINGS}
+    how = {name: cast(Mapping[str, Any], spec)[name] for name in class_confusion.SETTINGS}
     return {"start": np.array(start), "bits": class_confusion.class_confusion(table, pairs, **how)}
 
 
-def describe(spec: Mapping[str, Any], index: int) -> str:
+def describe(spec: Spec, index: int) -> str:
     n_pairs = len(_pairs(spec))
     return f"{min(n_pairs, (index + 1) * spec['chunk_pairs']):,} of {n_pairs:,} pairs of classes"
 
 
-def summarise(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     """Mean confusion and the most confused pairs of those finished so far."""
     return {**summary(collect(spec, chunks)), "dataset": spec["dataset"], "backbone": spec["backbone"]}
 
 
-def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> ClassGraph:
+def collect(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> ClassGraph:
     """The graph of the finished chunks of a run; pairs that are not done yet have no weight."""
     rows, columns = np.array(spec["rows"]), np.array(spec["columns"])
     values = np.full(len(_pairs(spec)), np.nan)
@@ -397,7 +434,7 @@ def collect(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]])
     return _graph(datasets.load(spec["dataset"]), "confusion", spec["backbone"], rows, columns, values)
 
 
-def _pairs(spec: Mapping[str, Any]) -> np.ndarray:
+def _pairs(spec: Spec) -> np.ndarray:
     return pairs_of(np.array(spec["rows"]), np.array(spec["columns"]))
 
 
@@ -419,7 +456,7 @@ def versus_words(first: ClassGraph, second: ClassGraph) -> list[str]:
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def summary(graph: ClassGraph, n: int = 10) -> dict[str, Any]:
+def summary(graph: ClassGraph, n: int = 10) -> Summary:
     """{"pairs", "mean", "ci95" (over classes, None where unknown), "most_confused": [[a, b, weight], ...]}"""
     i, j, weights = graph.edges()
     found = mean(graph)
@@ -532,7 +569,7 @@ def pair(spec: Mapping[str, Any], a: int, b: int) -> PairCommunities:
     spec = checked_spec({name: value for name, value in spec.items() if name != "likeness"})
     dataset = datasets.load(spec["dataset"])
     table = _features(dataset, spec["backbone"])
-    how = {name: spec[name] for name in class_confusion.SETTINGS}
+    how = {name: cast(Mapping[str, Any], spec)[name] for name in class_confusion.SETTINGS}
     return class_confusion.pair_communities(table, int(a), int(b), **how, names=_names(dataset))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import streamlit as st
@@ -36,7 +36,9 @@ def show(dataset: Dataset) -> None:
         )
     measured = results.find(spec)
     if measured is None:  # it takes long: until it is done, what takes a moment
-        spec = {name: spec[name] for name in ("dataset", "split", "backbone")} | {"likeness": "cosine"}
+        spec = cast(
+            study.Asked, {name: spec[name] for name in ("dataset", "split", "backbone")} | {"likeness": "cosine"}
+        )
         st.caption("Below, until then: how alike the classes are on average, by the cosine of their mean features.")
     graph = measured or study.class_graph(spec)
     found = results.communities(graph)
@@ -220,7 +222,7 @@ def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
     )
 
 
-def _keep(spec: dict[str, Any], graph: ClassGraph, found: np.ndarray | None, more: list[str]) -> None:
+def _keep(spec: study.Asked, graph: ClassGraph, found: np.ndarray | None, more: list[str]) -> None:
     st.divider()
     left, right = st.columns(2, gap="large")
     between = f"{spec['base']}-{spec['split']}" if graph.is_bipartite else spec["split"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 import streamlit as st
@@ -19,7 +18,7 @@ GRAPH = "base_graph"
 MOST_NAMED = 8
 
 
-def show(dataset: Dataset, spec: Mapping[str, Any]) -> tuple[dict[str, Any], ClassGraph] | None:
+def show(dataset: Dataset, spec: study.Asked) -> tuple[study.Asked, ClassGraph] | None:
     """The two columns; returns what was asked and the graph, once there is one."""
     others = [s for s in (*dataset.splits, "all") if s not in (spec["split"], "all") or (s == "all" != spec["split"])]
     others = [s for s in dict.fromkeys(others) if len(np.setdiff1d(dataset.split_class_ids(s), _novel(dataset, spec)))]
@@ -37,7 +36,7 @@ def show(dataset: Dataset, spec: Mapping[str, Any]) -> tuple[dict[str, Any], Cla
                 kind="choice", choices={s: s for s in others}, default="train" if "train" in others else others[0]
             )
         )
-        asked = {**spec, "base": base}
+        asked: study.Asked = {**spec, "base": base}
         if spec["likeness"] == "confusion":
             asked["k"] = min(int(spec["k"]), study.most_k(dataset, str(spec["backbone"]), str(spec["split"]), base))
     graph = results.find(asked)
@@ -59,7 +58,7 @@ def show(dataset: Dataset, spec: Mapping[str, Any]) -> tuple[dict[str, Any], Cla
     return asked, graph
 
 
-def _novel(dataset: Dataset, spec: Mapping[str, Any]) -> np.ndarray:
+def _novel(dataset: Dataset, spec: study.Asked) -> np.ndarray:
     return dataset.split_class_ids(str(spec["split"]))
 
 

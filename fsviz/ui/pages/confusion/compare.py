@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ CHART = "comparison"
 OUTLIERS = 4
 
 
-def show(dataset: Dataset, spec: Mapping[str, Any], first: ClassGraph) -> list[str]:
+def show(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> list[str]:
     """The comparison; returns the words that a command needs to make it."""
     left, right = columns_if_wide("compare", [2, 1], gap="medium")
     with right:
@@ -65,7 +64,7 @@ def _said(name: str, found: Any) -> str:
     return f"{name}'s correlation {found.value:.2f}{interval}"
 
 
-def _second(dataset: Dataset, spec: Mapping[str, Any], first: ClassGraph) -> ClassGraph | None:
+def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGraph | None:
     """The graph that is compared with: another likeness, another backbone, or the mistakes of a run."""
     backbones = features.available(dataset)
     others = [name for name in backbones if name != first.source]
@@ -86,7 +85,7 @@ def _second(dataset: Dataset, spec: Mapping[str, Any], first: ClassGraph) -> Cla
         links.release("versus_backbone")
         line = st.selectbox("Run", list(runs), format_func=lambda line: runs.get(line, line), key="versus_run")
         return results.seen_in(str(line), str(spec["split"]), datasets.stamp(dataset.name))
-    asked = {**spec, "likeness": kind}
+    asked: study.Asked = {**spec, "likeness": kind}
     if study.LIKENESS[kind].needs != "features":
         links.release("versus_backbone")
     else:

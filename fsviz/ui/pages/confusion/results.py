@@ -21,7 +21,7 @@ AT_ONCE = 12.0  # seconds that a page waits for pairs; what takes longer is a ru
 SECONDS_OF_ERRORS = 60.0  # errors on pairs are no run: they may take a little longer
 
 
-def find(spec: Mapping[str, Any]) -> ClassGraph | None:
+def find(spec: study.Asked) -> ClassGraph | None:
     """The graph of a spec; None while it takes a run that is not finished, which is offered and watched here."""
     confusion = spec.get("likeness", "confusion") == "confusion"
     most = min(AT_ONCE if confusion else SECONDS_OF_ERRORS, access.limit("seconds"))
@@ -32,7 +32,7 @@ def find(spec: Mapping[str, Any]) -> ClassGraph | None:
         st.info(f"This takes about {run_panel.duration(wanted)}, too long here. Choose a smaller split.", icon="⏳")
         return None
     asked = {name: value for name, value in spec.items() if name != "likeness"}
-    checked = study.checked_spec(asked)
+    checked: Mapping[str, Any] = study.checked_spec(asked)
     run = jobs.newest({name: checked[name] for name in ("dataset", *study.SETTINGS)}, "confusion")
     if run is not None and run.state == "finished":
         return _of_run(run.id, datasets.stamp(str(spec["dataset"])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ from fsviz.ui.parts.controls import pick, pick_backbone
 HOW = [study.SETTINGS[name] for name in ("k", "preprocess", "n_runs", "seed")]
 
 
-def pick_spec(dataset: Dataset) -> dict[str, Any]:
+def pick_spec(dataset: Dataset) -> study.Asked:
     """What the sidebar asks for, as a spec of the study."""
     possible = study.possible(dataset)
     split = shell.pick_split(dataset)
@@ -23,7 +23,7 @@ def pick_spec(dataset: Dataset) -> dict[str, Any]:
         told = "\n\n".join(f"**{study.LIKENESS[name].title}**: {study.LIKENESS[name].what}" for name in possible)
         choices = {name: study.LIKENESS[name].title for name in possible}
         kind = pick(study.LIKENESS_SETTING.but(choices=choices, default=possible[0]), told=told)
-        spec = {"dataset": dataset.name, "split": split, "likeness": kind}
+        spec: study.Asked = {"dataset": dataset.name, "split": split, "likeness": kind}
         if study.LIKENESS[kind].needs == "features":
             spec["backbone"] = pick_backbone(features.available(dataset), help="The network that looks at the images.")
         else:
@@ -34,7 +34,7 @@ def pick_spec(dataset: Dataset) -> dict[str, Any]:
                 for setting in HOW:
                     if setting.name == "k" and most > 0:
                         setting = setting.but(high=most, default=min(setting.default, most))
-                    spec[setting.name] = pick(setting)
+                    cast(dict[str, Any], spec)[setting.name] = pick(setting)
                 if 0 < most < study.SETTINGS["k"].default:
                     st.caption(f"The smallest classes have room for {most:,} edges per image; the paper takes 20.")
         else:
