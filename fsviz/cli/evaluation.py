@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from typing import Any
+from typing import Any, cast
 
 from fsviz.cli import add_command, drawing, names, progress, table
 from fsviz.errors import BadInput, UnknownName
 from fsviz.studies import draw
-from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS
+from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS, Chosen, Result, Spec
 
 _METHODS = "methods, each with a preset where wished (tim:easyfsl, or :paper), or 'all'"
 
@@ -83,13 +83,13 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     return _result(run)
 
 
-def _spec(args: argparse.Namespace) -> dict[str, Any]:
+def _spec(args: argparse.Namespace) -> Spec:
     from fsviz import datasets, features
     from fsviz.studies import evaluate
 
     dataset = datasets.load(args.dataset)
     backbones = names(args.backbone) or features.required(dataset)
-    spec = {
+    spec: Spec = {
         "study": "evaluate",
         "dataset": dataset.name,
         "backbones": backbones,
@@ -104,7 +104,7 @@ def _spec(args: argparse.Namespace) -> dict[str, Any]:
             flag = first or "--side-by-side"
             raise BadInput(f"--testbed brings its own tasks, so {flag} has no effect. Leave one of them out.")
         return {**spec, "testbed": args.testbed}
-    sampler = {"sampler": "semantic" if dataset.taxonomy is not None else "uniform", **asked}
+    sampler = cast(draw.TaskSpec, {"sampler": "semantic" if dataset.taxonomy is not None else "uniform", **asked})
     if args.side_by_side is not None:
         if "sampler" in asked:
             raise BadInput("--side-by-side draws semantic and uniform tasks itself. Leave out --sampler.")
@@ -119,7 +119,7 @@ def _shots(text: str) -> list[int]:
     return [int(part) for part in names(text)]
 
 
-def _methods(text: str, settings: list[str]) -> list[dict[str, Any]]:
+def _methods(text: str, settings: list[str]) -> list[Chosen]:
     """The methods of --methods (NAME or NAME:PRESET), with what --set changes of them."""
     from fsviz.methods import METHODS, get
 
@@ -187,7 +187,7 @@ def show_results(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _correlations(results: list[dict[str, Any]]) -> list[str]:
+def _correlations(results: list[Result]) -> list[str]:
     rows = []
     for result in results:
         for measure, found in (result.get("correlations") or {}).items():
@@ -217,7 +217,7 @@ def _side_by_side(beside: dict[str, list[dict[str, Any]]]) -> list[str]:
     return lines
 
 
-def _row(result: dict[str, Any]) -> dict[str, Any]:
+def _row(result: Result) -> dict[str, Any]:
     quartiles = result.get("quartiles") or []
     return {
         "method": result.get("label", result.get("method")),
@@ -234,12 +234,12 @@ def _row(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _columns(results: list[dict[str, Any]]) -> list[str]:
+def _columns(results: list[Result]) -> list[str]:
     quartiles = ["Q1", "Q2", "Q3", "Q4"] if any(r.get("quartiles") for r in results) else []
     return [*_who(results), "tasks", "accuracy", "±", "± images", "± classes", "top-5", *quartiles]
 
 
-def _who(results: list[dict[str, Any]]) -> list[str]:
+def _who(results: list[Result]) -> list[str]:
     """The columns that tell results apart: how tasks were drawn only where a run has several kinds."""
     several = len({(r.get("sampler"), r.get("setting")) for r in results}) > 1
     return ["method", "backbone", *(["drawn", "setting"] if several else [])]

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import numpy as np
 
@@ -66,21 +66,97 @@ class Part(TypedDict):
     tasks: Shape
 
 
-class Settled(Part, total=False):
-    """The spec of a run as `prepare` leaves it; who executes the run adds its folder."""
+class Chosen(TypedDict, total=False):
+    """A method that is asked for: those of a settled spec have all their parameters."""
+
+    name: str
+    parameters: dict[str, Any]
+    preset: str
+
+
+class Lists(TypedDict, total=False):
+    """What the entries of a run are made of."""
+
+    backbones: list[str]
+    methods: list[Chosen]
+    parts: list[Part]
+
+
+class Spec(Lists, total=False):
+    """What is asked for: of "testbed", "sampler" and "samplers" one."""
 
     study: str
     dataset: str
-    backbones: list[str]
-    methods: list[dict[str, Any]]
-    device: str
+    testbed: str
+    sampler: draw.TaskSpec
+    samplers: list[draw.TaskSpec]
     seed: int
+    device: str
+    chunk: int
     threads: int
-    parts: list[Part]
-    features: dict[str, Any]
+
+
+class Fingerprint(TypedDict):
+    """What tells the features of a run from others of the same name."""
+
+    rows: int
+    dims: int
+    images: str
+    key: str
+
+
+class Settled(Part, Spec, total=False):
+    """The spec of a run as `prepare` leaves it; who executes the run adds its folder."""
+
+    features: dict[str, Fingerprint]
     chunk_tasks: list[int]
     version: int
     folder: str
+
+
+class Result(TypedDict, total=False):
+    """What the summary of a run says of one entry; percentages but for the loss. Intervals over images and classes,
+    and correlations, are there once the run is finished."""
+
+    method: str
+    label: str
+    backbone: str
+    parameters: dict[str, Any]
+    testbed: str
+    sampler: str
+    setting: str
+    n_tasks: int
+    accuracy: float
+    ci95: float
+    ci95_images: float
+    ci95_classes: float
+    top5: float
+    loss: float
+    confidence: float
+    quartiles: list[float] | None
+    quartiles_ci95: list[float]
+    quartile_coarsity: list[list[float]]
+    correlations: dict[str, dict[str, Any]]
+
+
+class Summary(TypedDict):
+    """What came out of a run so far."""
+
+    results: list[Result]
+    dataset: str
+    testbed: str
+    n_tasks: int
+    device: str
+
+
+class Timing(TypedDict):
+    """How long one entry would take, in seconds."""
+
+    label: str
+    method: str
+    backbone: str
+    per_task: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -109,7 +185,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> Settled:
     dataset = datasets.load(_text(spec, "dataset"))
     chosen = _checked_methods(spec.get("methods"))
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
-    testbeds = _resolve_testbeds(spec, dataset, tables)
+    testbeds = _resolve_testbeds(cast(Spec, spec), dataset, tables)
     device = _resolved_device(str(spec.get("device", "auto")))
     settled_parts = []
     for i, testbed in enumerate(testbeds):
@@ -209,12 +285,12 @@ def describe(spec: Settled, index: int) -> str:
     return f"{entry.label} on {entry.backbone}{which_tasks}: {stop:,} of {spec['tasks']['n_tasks']:,} tasks"
 
 
-def summarise(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     """Accuracy, interval, top-5 and quartiles of every entry over the tasks finished so far."""
     return _summary(spec, _numbers_in(spec, chunks))
 
 
-def finish(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def finish(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     """The summary, with intervals over images and classes and correlations, after keeping two files: who compares runs
     need not read the chunks. One has the numbers of every task, one says which of the first queries were right."""
     numbers, right = _numbers_in(spec, chunks), _first_right(spec, chunks)
@@ -224,7 +300,7 @@ def finish(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[st
     return _summary(spec, numbers, right)
 
 
-def _summary(spec: Settled, numbers: np.ndarray, right: np.ndarray | None = None) -> dict[str, Any]:
+def _summary(spec: Settled, numbers: np.ndarray, right: np.ndarray | None = None) -> Summary:
     results = []
     for which, (entry, values) in enumerate(zip(entries(spec), numbers, strict=True)):
         done = ~np.isnan(values[0])
@@ -253,10 +329,10 @@ def chunk_at(spec: Settled, index: int) -> tuple[int, int, int]:
     return chunked.chunk_at(((spec["tasks"]["n_tasks"], size) for size in spec["chunk_tasks"]), index)
 
 
-def entries(spec: Mapping[str, Any]) -> list[Entry]:
+def entries(spec: Lists) -> list[Entry]:
     """Every method on every backbone and testbed, in the order they are computed."""
     found = []
-    for part in range(len(spec.get("parts") or [{}])):
+    for part in range(len(cast(Mapping[str, Any], spec).get("parts") or [{}])):
         for backbone in spec["backbones"]:
             for chosen in spec["methods"]:
                 method = METHODS.get(chosen["name"])
@@ -383,9 +459,7 @@ def predictions(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]], which
     return Predictions.join(found)
 
 
-def _intervals(
-    accuracy: np.ndarray, measures: Mapping[str, np.ndarray], right: np.ndarray, tasks: Tasks
-) -> dict[str, Any]:
+def _intervals(accuracy: np.ndarray, measures: Mapping[str, np.ndarray], right: np.ndarray, tasks: Tasks) -> Result:
     """Half-widths over images and classes in percent, and the correlation of every measure with accuracy."""
     from fsviz import evaluation
 
@@ -398,15 +472,15 @@ def _intervals(
         if np.isfinite(both["pearson"].value):
             told = {k: {"value": c.value, "ci95": [c.low, c.high]} for k, c in both.items()}
             found["correlations"][name] = {**told, "over": both["pearson"].over}
-    return found
+    return cast(Result, found)
 
 
-def _result(entry: Entry, numbers: Mapping[str, np.ndarray], coarsity: np.ndarray | None) -> dict[str, Any]:
+def _result(entry: Entry, numbers: Mapping[str, np.ndarray], coarsity: np.ndarray | None) -> Result:
     from fsviz.evaluation import accuracy_by_quantile
     from fsviz.numerics import mean_and_ci95
 
     accuracy, half = mean_and_ci95(numbers["accuracy"])
-    result: dict[str, Any] = {
+    result: Result = {
         "method": entry.method,
         "label": entry.label,
         "backbone": entry.backbone,
@@ -430,7 +504,7 @@ def _result(entry: Entry, numbers: Mapping[str, np.ndarray], coarsity: np.ndarra
 # --- the tasks ---------------------------------------------------------------------------------------------------
 
 
-def resolve_testbed(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, Features]) -> Testbed:
+def resolve_testbed(spec: Spec, dataset: Dataset, tables: Mapping[str, Features]) -> Testbed:
     """The tasks a spec names: a saved testbed, or drawn here from the images that have features everywhere."""
     named, sampler = spec.get("testbed"), spec.get("sampler")
     if (named is None) == (sampler is None):
@@ -452,7 +526,7 @@ def resolve_testbed(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[s
     return Testbed(testbed.name, draw.with_coarsity(testbed.tasks, dataset), testbed.recipe)
 
 
-def _resolve_testbeds(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, Features]) -> list[Testbed]:
+def _resolve_testbeds(spec: Spec, dataset: Dataset, tables: Mapping[str, Features]) -> list[Testbed]:
     """The testbeds a spec names: one, or one for each of its samplers."""
     samplers = spec.get("samplers")
     if samplers is None:
@@ -469,10 +543,10 @@ def _resolve_testbeds(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping
     return found
 
 
-def both_samplers(sampler: Mapping[str, Any], shots: Sequence[int] = ()) -> list[dict[str, Any]]:
+def both_samplers(sampler: draw.TaskSpec, shots: Sequence[int] = ()) -> list[draw.TaskSpec]:
     """Semantic and uniform tasks for every number of shots (the sampler's own where none is given), all else as in
     `sampler`: what tables 1 and 2 of Bennequin et al. 2022 stand on."""
-    each = [{"n_shot": n} for n in dict.fromkeys(shots)] or [{}]
+    each: list[draw.TaskSpec] = [{"n_shot": n} for n in dict.fromkeys(shots)] or [{}]
     return [{**sampler, **n_shot, "sampler": name} for n_shot in each for name in ("semantic", "uniform")]
 
 
@@ -528,7 +602,7 @@ def testbeds(dataset: Dataset) -> list[str]:
     return found
 
 
-def look_testbed(dataset: Dataset, spec: Mapping[str, Any], n_tasks: int = 200) -> Testbed:
+def look_testbed(dataset: Dataset, spec: Spec, n_tasks: int = 200) -> Testbed:
     """A few of the tasks a spec would evaluate: drawn like them, or spread evenly over its testbed."""
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
     if spec.get("sampler") is not None:
@@ -571,7 +645,7 @@ def centre_for(
     return features_mean(table, train if apart else None, unit_length)
 
 
-def scale_notes(chosen: Iterable[Mapping[str, Any]]) -> list[str]:
+def scale_notes(chosen: Iterable[Chosen]) -> list[str]:
     """What to know of the methods (name, parameters) whose predictions change with the scale of the features."""
     titles: dict[str, list[str]] = {}  # by reason
     for one in chosen:
@@ -591,7 +665,7 @@ def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: Mapp
     return len(tasks) * _seconds_a_task(entry, tasks, features.load(dataset, backbone).values.shape[1])
 
 
-def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, **asked: int) -> dict[str, Any]:
+def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, **asked: int) -> draw.TaskSpec:
     """Settings of the sampler that this dataset can give, as near to the defaults (and to `asked`) as possible."""
     table = features.load(dataset, backbone)
     wanted = {"n_way": N_WAY.default, **DEFAULTS, **asked}
@@ -618,7 +692,7 @@ def _room(table: Features, class_ids: np.ndarray, beside: int) -> int:
     return min(most_beside(of_class, beside) for of_class in sizes)
 
 
-def estimate(spec: Mapping[str, Any], seconds: float = 0.25) -> list[dict[str, Any]]:
+def estimate(spec: Spec, seconds: float = 0.25) -> list[Timing]:
     """How long every entry of a spec would take on this machine, from a trial of a few tasks.
 
     seconds  about how long one entry's trial may take
@@ -629,7 +703,7 @@ def estimate(spec: Mapping[str, Any], seconds: float = 0.25) -> list[dict[str, A
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
     device = _resolved_device(str(spec.get("device", "auto")))
     n_tasks, tasks = _trial_tasks(spec, dataset, tables)
-    rows = []
+    rows: list[Timing] = []
     with _threads(int(spec.get("threads") or max(1, _cores() // 2))):
         for entry in entries({"backbones": list(tables), "methods": chosen}):
             total = _timed(entry, tables[entry.backbone], tasks, n_tasks, device, seconds)
@@ -679,10 +753,10 @@ def _timed(entry: Entry, table: Features, tasks: Tasks, n_tasks: int, device: st
     return math.sqrt(at_most * max(at_least, at_most / 16))
 
 
-def _trial_tasks(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, Features]) -> tuple[int, Tasks]:
+def _trial_tasks(spec: Spec, dataset: Dataset, tables: Mapping[str, Features]) -> tuple[int, Tasks]:
     if spec.get("testbed") is None and spec.get("sampler") is not None:
         n_tasks = _recipe(dataset, spec["sampler"]).n_tasks
-        few = {**spec["sampler"], "n_tasks": min(n_tasks, 256)}
+        few: draw.TaskSpec = {**spec["sampler"], "n_tasks": min(n_tasks, 256)}
         if "distances" in SAMPLERS[str(few.get("sampler", SAMPLER.default))].needs:
             few["sampler"] = "uniform"  # quicker, and as long to classify
         return n_tasks, sample_testbed(dataset, few, 0, tables).tasks
@@ -725,19 +799,19 @@ def _chunk(spec: Mapping[str, Any]) -> int | None:
     return chunk
 
 
-def _checked_methods(chosen: Any) -> list[dict[str, Any]]:
+def _checked_methods(chosen: Any) -> list[Chosen]:
     from fsviz.methods import get
 
     if not isinstance(chosen, list | tuple) or not chosen:
         raise BadInput('An evaluation needs at least one method: "methods": [{"name": "protonet"}].')
-    found: list[dict[str, Any]] = []
+    found: list[Chosen] = []
     for one in chosen:
         one = {"name": one} if isinstance(one, str) else one
         if not isinstance(one, Mapping):
             raise BadInput(f'A method is {{"name": ..., "parameters": {{...}}}}. Got {one!r}.')
         method = get(str(one.get("name")))
         parameters = method.checked(one.get("parameters"), str(one.get("preset") or ""))
-        checked = {"name": method.name, "parameters": parameters}
+        checked: Chosen = {"name": method.name, "parameters": parameters}
         if checked in found:
             raise BadInput(
                 f"{method.title} is listed twice with the same parameters. Remove one or change its parameters."
@@ -768,7 +842,7 @@ def _resolved_device(name: str) -> str:
     return f"cuda:{device.index or 0}" if device.type == "cuda" else str(device)
 
 
-def _fingerprint(table: Features) -> dict[str, Any]:
+def _fingerprint(table: Features) -> Fingerprint:
     """What tells these features from others of the same name: their key, shape and images."""
     ids = hashlib.blake2b(np.ascontiguousarray(table.image_ids, dtype=np.int64).tobytes(), digest_size=8).hexdigest()
     key = hashlib.blake2b(repr(sorted(dict(table.key).items())).encode(), digest_size=8).hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import streamlit as st
@@ -41,6 +41,13 @@ BESIDE = Setting(
     },
 )
 BESIDE_SHOTS: dict[str, tuple[int, ...]] = {"both": (), "tables": (1, 5)}  # none: the number chosen
+
+
+class Asked(evaluate.Spec, total=False):
+    """What the sidebar asks for: a spec, further testbeds, and the shots of several samplers in one run."""
+
+    more_testbeds: list[str]
+    beside: tuple[int, ...] | None
 
 
 def show(dataset: Dataset) -> None:
@@ -89,7 +96,7 @@ def _no_features(dataset: Dataset) -> None:
 # --- settings ----------------------------------------------------------------------------------------------------
 
 
-def _settings(dataset: Dataset, known: list[str]) -> dict[str, Any] | None:
+def _settings(dataset: Dataset, known: list[str]) -> Asked | None:
     """The sidebar: what to run. Returns the spec, None when something has to be chosen first."""
     chosen = _methods()
     backbones = st.multiselect(
@@ -105,7 +112,7 @@ def _settings(dataset: Dataset, known: list[str]) -> dict[str, Any] | None:
     device = _device()
     if not chosen or not backbones:
         return None
-    spec = {
+    spec: Asked = {
         "study": "evaluate",
         "dataset": dataset.name,
         "backbones": backbones,
@@ -117,7 +124,7 @@ def _settings(dataset: Dataset, known: list[str]) -> dict[str, Any] | None:
 
 
 @st.fragment
-def _start(spec: dict[str, Any], more: list[str], shots: tuple[int, ...] | None) -> None:
+def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None) -> None:
     """One line: what the whole run is, how long it would take, and the button.
 
     more   further testbeds, a run each
@@ -125,7 +132,7 @@ def _start(spec: dict[str, Any], more: list[str], shots: tuple[int, ...] | None)
     """
     whole = spec
     if shots is not None:
-        whole = {name: value for name, value in spec.items() if name != "sampler"}
+        whole = cast(evaluate.Spec, {name: value for name, value in spec.items() if name != "sampler"})
         whole["samplers"] = evaluate.both_samplers(spec["sampler"], shots)
     with st.container(border=True):
         text, button, copy = st.columns([4, 1.4, 1.4], vertical_alignment="center")
@@ -150,13 +157,13 @@ def _start(spec: dict[str, Any], more: list[str], shots: tuple[int, ...] | None)
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background: {told}.")
 
 
-def _methods() -> list[dict[str, Any]]:
+def _methods() -> list[evaluate.Chosen]:
     """Method picker and, for each one chosen, the controls its parameters ask for."""
     names = controls.pick_methods(
         DEFAULT_METHODS,
         "Inductive methods judge each query image alone; transductive ones look at all queries of a task at once.",
     )
-    chosen = []
+    chosen: list[evaluate.Chosen] = []
     if names:
         with st.popover("Parameters of the methods", width="stretch"):
             for name in names:
@@ -189,7 +196,7 @@ def _fill(method: Any, preset: str) -> None:
         st.session_state[f"{method.name}_{name}"] = value
 
 
-def _tasks(dataset: Dataset, backbone: str) -> dict[str, Any]:
+def _tasks(dataset: Dataset, backbone: str) -> Asked:
     """Where tasks come from: drawn here, or a saved testbed."""
     saved = evaluate.testbeds(dataset)
     if saved:
@@ -215,7 +222,7 @@ def _source_name(source: str) -> str:
     return {"draw": "Draw here", "saved": "Saved testbed"}[source]
 
 
-def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
+def _sampler(dataset: Dataset, backbone: str) -> Asked:
     start = evaluate.feasible_sampler(dataset, backbone)
     split = shell.pick_split(dataset, where=st, default=start["split"])
     sampler = controls.pick_sampler(dataset, start["sampler"])
@@ -224,8 +231,8 @@ def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
     more = st.popover("More of the sampler", width="stretch") if rest else st
     with boxes:
         places = controls.pairs()
-        settings = {"sampler": sampler, "split": split}
-        images = {name: start[name] for name in draw.IMAGES}
+        settings: dict[str, Any] = {"sampler": sampler, "split": split}
+        images = {name: cast(Mapping[str, Any], start)[name] for name in draw.IMAGES}
         settings |= controls.pick_sampler_settings(
             sampler,
             len(dataset.split_class_ids(split)),
@@ -242,7 +249,7 @@ def _sampler(dataset: Dataset, backbone: str) -> dict[str, Any]:
         beside = controls.pick(BESIDE, slider)
     settings["n_tasks"] = controls.pick(N_TASKS.but(title="Tasks in the run"), slider)
     settings |= controls.pick_groups(dataset, more)
-    return {"sampler": settings, "seed": seed, "beside": BESIDE_SHOTS.get(beside)}
+    return {"sampler": cast(draw.TaskSpec, settings), "seed": seed, "beside": BESIDE_SHOTS.get(beside)}
 
 
 def _device() -> str:
@@ -260,7 +267,7 @@ def _device() -> str:
     return device
 
 
-def _estimate(spec: dict[str, Any], times: int = 1) -> str:
+def _estimate(spec: evaluate.Spec, times: int = 1) -> str:
     """How long so many testbeds would take in words, from a trial of a few tasks with each method."""
     rows = _timed(json.dumps(spec), datasets.stamp(spec["dataset"]))
     total = times * sum(row["seconds"] for row in rows)
@@ -275,7 +282,7 @@ def _device_name(device: str) -> str:
     return next((d["name"] for d in _devices() if d["device"] == device), device)
 
 
-def command(spec: Mapping[str, Any]) -> str:
+def command(spec: evaluate.Spec) -> str:
     """The command line that runs the same."""
     words = ["python", "-m", "fsviz", "evaluate", spec["dataset"]]
     words += ["--backbone", ",".join(spec["backbones"])]
@@ -289,7 +296,9 @@ def command(spec: Mapping[str, Any]) -> str:
         words += ["--testbed", spec["testbed"]]
     else:
         several = spec.get("samplers") or [spec["sampler"]]
-        recipe = draw.recipe_for(shell.load_dataset(spec["dataset"]), **several[0], seed=spec["seed"])
+        recipe = draw.recipe_for(
+            shell.load_dataset(spec["dataset"]), **cast(dict[str, Any], several[0]), seed=spec["seed"]
+        )
         beside = ("sampler", "n_shot") if len(several) > 1 else ()  # what --side-by-side says
         words += flags({name: value for name, value in recipe.said.items() if name not in beside}, draw.KNOWN)
         shots = dict.fromkeys(str(sampler["n_shot"]) for sampler in several if beside)
@@ -336,7 +345,7 @@ def _just_finished() -> None:
         st.rerun()
 
 
-def _first_look(dataset: Dataset, spec: dict[str, Any]) -> bool:
+def _first_look(dataset: Dataset, spec: evaluate.Spec) -> bool:
     """A real, small evaluation of the chosen methods: headline, figure, mistakes. False when it is impossible."""
     stamp = datasets.stamp(dataset.name)
     part = json.dumps(_task_part(spec))
@@ -441,12 +450,14 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed) 
     )
 
 
-def _offer_feasible(dataset: Dataset, spec: Mapping[str, Any]) -> None:
+def _offer_feasible(dataset: Dataset, spec: evaluate.Spec) -> None:
     """A button that sets what does fit."""
-    asked = {name: spec.get("sampler", {}).get(name) for name in ("n_way", "n_shot", "n_query")}
+    asked: dict[str, Any] = {name: spec.get("sampler", {}).get(name) for name in ("n_way", "n_shot", "n_query")}
     if None in asked.values():
         return
-    fits = evaluate.feasible_sampler(dataset, spec["backbones"][0], spec["sampler"]["split"], **asked)
+    fits: Mapping[str, Any] = evaluate.feasible_sampler(
+        dataset, spec["backbones"][0], spec["sampler"]["split"], **asked
+    )
     changes = {name: fits[name] for name, value in asked.items() if fits[name] != value}
     if changes:
         words = plain(shell.in_titles(", ".join(f"{name} {value}" for name, value in changes.items())))
@@ -456,15 +467,15 @@ def _offer_feasible(dataset: Dataset, spec: Mapping[str, Any]) -> None:
 # --- cached ------------------------------------------------------------------------------------------------------
 
 
-def _task_part(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _task_part(spec: evaluate.Spec) -> dict[str, Any]:
     """The part of a spec that decides the tasks of a first look; their number in the run does not."""
-    part = {name: spec[name] for name in ("testbed", "sampler", "seed", "backbones") if name in spec}
+    part: dict[str, Any] = {name: spec[name] for name in ("testbed", "sampler", "seed", "backbones") if name in spec}
     if "sampler" in part:
         part["sampler"] = {**part["sampler"], "n_tasks": _look_tasks(part["sampler"])}
     return part
 
 
-def _look_tasks(sampler: Mapping[str, Any]) -> int:
+def _look_tasks(sampler: draw.TaskSpec) -> int:
     """Tasks of a first look: fewer, but at least LEAST_TASKS, where all would hold more images than visitors may ask
     for."""
     return int(max(LEAST_TASKS, min(LOOK_TASKS, access.limit("images") / draw.most_images(sampler))))
@@ -482,7 +493,7 @@ def _look(dataset: str, stamp: str, part: str, backbone: str, method: str, param
 
 
 @st.cache_data(show_spinner=False, max_entries=128)
-def _timed(spec: str, stamp: str) -> list[dict[str, Any]]:
+def _timed(spec: str, stamp: str) -> list[evaluate.Timing]:
     return evaluate.estimate(json.loads(spec), seconds=0.2)
 
 

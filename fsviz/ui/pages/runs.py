@@ -117,7 +117,7 @@ def _published_meanwhile() -> None:
 
 
 def _start_first(dataset: Dataset, backbone: str) -> None:
-    spec = {
+    spec: evaluate.Spec = {
         "study": "evaluate",
         "dataset": dataset.name,
         "backbones": [backbone],
