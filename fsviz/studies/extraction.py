@@ -13,7 +13,7 @@ import atexit
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import numpy as np
 
@@ -26,19 +26,67 @@ DEFAULT_BACKBONE = "efficientnet_lite0"
 TRANSIENT = True  # the features are kept in the store, not a second time in the run
 
 
-def prepare(spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+class Spec(TypedDict, total=False):
+    """What is asked for, down to the workers; `prepare` adds what the backbone makes of which images, and who executes
+    the run its folder."""
+
+    study: str
+    dataset: str
+    backbone: str
+    checkpoint: str | None
+    device: str
+    batch: int | None
+    workers: int | None
+    n_images: int
+    dims: int
+    label: str
+    warning: str
+    fingerprint: str
+    folder: str
+
+
+class Skipped(TypedDict):
+    """An image that could not be read, and why."""
+
+    image_id: int
+    reason: str
+
+
+class Summary(TypedDict, total=False):
+    """What came out of a run so far; how exact the stored features are is known at its end."""
+
+    dataset: str
+    backbone: str
+    n_images: int
+    n_total: int | None
+    dims: int | None
+    skipped: list[Skipped]
+    device: str | None
+    warning: str
+    precision: str
+
+
+class Choice(TypedDict):
+    """A backbone that a page offers."""
+
+    backbone: str
+    extracted: bool
+    warning: str
+
+
+def prepare(spec: Mapping[str, Any], folder: Path) -> Spec:
     """Checks a spec while its maker still looks: the dataset has images, the backbone loads, the device is there."""
     from fsviz.features.extraction import check_pixels, key_of
 
     dataset = datasets.load(_text(spec, "dataset"))
     n_images = check_pixels(dataset)
-    backbone = _backbone(*_backbone_choice(spec))
+    backbone = _backbone(*_backbone_choice(cast(Spec, spec)))
     if store.is_stored(key_of(dataset, backbone), backbone.label):
         raise BadInput(
             f"The features of {dataset.title} under {backbone.label} are there already. To make them again: "
             f"'python -m fsviz extract {dataset.name} --backbone {backbone.name} --again'."
         )
-    settled = {
+    settled: Spec = {
         "backbone": str(spec.get("backbone") or DEFAULT_BACKBONE),
         "n_images": n_images,
         "dims": backbone.dims,
@@ -47,10 +95,10 @@ def prepare(spec: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "warning": backbone.warning,
         "fingerprint": key_of(dataset, backbone)["fingerprint"],
     }
-    return {**spec, **settled}
+    return cast(Spec, {**spec, **settled})
 
 
-def plan(spec: Mapping[str, Any]) -> int:
+def plan(spec: Spec) -> int:
     """One chunk a shard."""
     from fsviz.features.extraction import check_pixels
 
@@ -58,14 +106,14 @@ def plan(spec: Mapping[str, Any]) -> int:
     return store.n_shards(int(n_images))
 
 
-def n_bytes(spec: Mapping[str, Any]) -> float:
+def n_bytes(spec: Spec) -> float:
     """The features twice: in chunks and, for a moment, stored beside them."""
     from fsviz.features.extraction import n_bytes
 
     return n_bytes(2 * int(spec["n_images"]), int(spec["dims"]))
 
 
-def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
     """Features (n, D) of the images of one shard, and the images that could not be read with the reasons."""
     from fsviz.features.extraction import check_pixels, compute_shard, default_workers
 
@@ -82,8 +130,9 @@ def run_chunk(spec: Mapping[str, Any], index: int) -> dict[str, np.ndarray]:
     }
 
 
-def summarise(spec: Mapping[str, Any], chunks: Iterable[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Spec, chunks: Iterable[Mapping[str, np.ndarray]]) -> Summary:
     """Images done and skipped so far."""
+    skipped: list[Skipped]
     done, skipped = 0, []
     for chunk in chunks:
         done += len(chunk["image_ids"])
@@ -100,7 +149,7 @@ def summarise(spec: Mapping[str, Any], chunks: Iterable[Mapping[str, np.ndarray]
     }
 
 
-def finish(spec: Mapping[str, Any], chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     """The summary, after storing the features of all chunks."""
     from fsviz.features.device import describe as in_words
     from fsviz.features.extraction import key_of, store_shards
@@ -118,7 +167,7 @@ def _skipped(chunk: Mapping[str, np.ndarray]) -> tuple[tuple[int, str], ...]:
     return tuple(zip(chunk["skipped"].tolist(), chunk["reasons"].tolist(), strict=True))
 
 
-def describe(spec: Mapping[str, Any], index: int) -> str:
+def describe(spec: Spec, index: int) -> str:
     """A line beside the progress bar."""
     total = int(spec.get("n_images") or 0)
     return f"{min(total, (index + 1) * store.SHARD):,} of {total:,} images"
@@ -144,12 +193,12 @@ def extract_now(
     }
 
 
-def choices(dataset: Dataset) -> list[dict[str, Any]]:
+def choices(dataset: Dataset) -> list[Choice]:
     """What a page offers: the backbones that work offline, whether their features exist, and a warning where due."""
     from fsviz.features import backbones
 
     there = set(features.available(dataset))
-    rows = []
+    rows: list[Choice] = []
     for name in backbones.names():
         warning = backbones.RANDOM if name in backbones.FEWSHOT else ""
         rows.append({"backbone": name, "extracted": name in there, "warning": warning})
@@ -163,7 +212,7 @@ def device_in_words(device: str = "auto") -> str:
     return in_words(device)
 
 
-def _backbone_choice(spec: Mapping[str, Any]) -> tuple[str, str | None, str]:
+def _backbone_choice(spec: Spec) -> tuple[str, str | None, str]:
     checkpoint = spec.get("checkpoint") or None
     name = str(spec.get("backbone") or DEFAULT_BACKBONE)
     return name, None if checkpoint is None else str(checkpoint), str(spec.get("device") or "auto")
@@ -176,7 +225,7 @@ def _backbone(name: str, checkpoint: str | None, device: str) -> Any:
     return load_backbone(name, checkpoint, device)
 
 
-def _dataset(spec: Mapping[str, Any]) -> Dataset:
+def _dataset(spec: Spec) -> Dataset:
     """The dataset that the run was made for. Other images since would give features of neither."""
     dataset = _dataset_of_run(spec["dataset"], str(spec.get("folder")))
     if spec.get("fingerprint") not in (None, store.fingerprint(dataset)):

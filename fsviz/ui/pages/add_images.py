@@ -523,7 +523,7 @@ def _extract(dataset: Dataset) -> None:
     active = run is not None and run.active
     if right.button("Extract features", key="extract", type="primary", disabled=active, width="stretch"):
         with st.spinner("Loading the backbone …"):
-            spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
+            spec: extraction.Spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
             access.do("run", jobs.submit, spec)
         st.rerun()
     st.caption(f"Runs on {plain(extraction.device_in_words())}, in the background: you may close this page.")

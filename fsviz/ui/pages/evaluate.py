@@ -19,7 +19,7 @@ from fsviz.records import Dataset, Predictions, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_TASKS, SEED, Setting
 from fsviz.settings import words as flags
-from fsviz.studies import comparison, draw, evaluate
+from fsviz.studies import comparison, draw, evaluate, extraction
 from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell
 from fsviz.ui.parts.shell import plain
 
@@ -86,7 +86,12 @@ def _no_features(dataset: Dataset) -> None:
     run_panel.active_runs("extract", "extraction")
     access.deny("run")
     if access.may("run") and st.button("Extract features with EfficientNet-Lite0", type="primary"):
-        spec = {"study": "extraction", "dataset": dataset.name, "backbone": "efficientnet_lite0", "device": "auto"}
+        spec: extraction.Spec = {
+            "study": "extraction",
+            "dataset": dataset.name,
+            "backbone": "efficientnet_lite0",
+            "device": "auto",
+        }
         access.do("run", jobs.submit, spec)
         st.rerun()
     st.caption("Or in a terminal:")
