@@ -76,7 +76,7 @@ def _headline(told: dict) -> None:
         f"context {context['mean']:.3f}{half_width(context['ci95'], 3)}",
         delta_color="off",
         delta_arrow="off",
-        help="Mean cosines of images with the texts of their concept and of their context, the paper's Mconcept and Mcontext. "
+        help="Mean cosines of images with the texts of their concept and of their context. "
         f"95% intervals over images{_other_classes(told['m_concept'])}.",
     )
     if told["zero_shot_concept"] is not None:
