@@ -60,7 +60,7 @@ def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, p
     settle(page)
     assert (metric(page, "Classes"), metric(page, "Images")) == ("4", "24")
     page.get_by_text("1 file cannot be opened and is left out").wait_for()
-    assert page.locator(".tile").count() == 24
+    expect(page.locator(".tile")).to_have_count(24)
     save_as(page, "browser_pets")
     assert "dataset=browser_pets" in page.url
     page.get_by_role("button", name="Extract features").last.click()

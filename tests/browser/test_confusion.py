@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+from playwright.sync_api import expect
 
 from tests.browser.conftest import settle, still
 
@@ -48,12 +49,12 @@ def click(page, colour, chart: str = GRAPH) -> None:
 def test_the_demo_opens_with_its_graph_and_clicks_pick_a_pair_and_a_class(page, app: str) -> None:
     open_page(page, app)
     page.get_by_text("Nothing is picked yet").wait_for()
-    assert page.locator(".tile").count() == 48  # the pair at the top, in images
+    expect(page.locator(".tile")).to_have_count(48)  # the pair at the top, in images
     click(page, RED)
     page.wait_for_url(re.compile("classes=.*classes="))
     page.get_by_text("Nothing is picked yet").wait_for(state="detached")
     settle(page)
-    assert page.locator(".tile").count() == 48
+    expect(page.locator(".tile")).to_have_count(48)
     open_page(page, app)
     click(page, BLUE)
     page.get_by_text("is most alike to").wait_for()

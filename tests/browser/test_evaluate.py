@@ -46,9 +46,9 @@ def test_the_demo_shows_a_real_result_at_once(page, app: str) -> None:
     value = page.locator('[data-testid="stMetricValue"]').first.inner_text()
     accuracy = float(re.match(r"([\d.]+) ±", value)[1])
     assert 20 < accuracy < 99.5
-    assert page.locator(".js-plotly-plot").count() >= 2
+    page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length >= 2")
     expect(page.get_by_text("What gets confused")).to_be_visible()
-    assert page.locator(".tile img").count() > 10  # the images behind the mistakes
+    expect(page.locator(".tile img").nth(10)).to_be_attached()  # the images behind the mistakes
 
 
 def test_a_run_from_start_to_finish(page, app: str, workspace: Path) -> None:
@@ -79,7 +79,7 @@ def test_live_progress_cancel_and_a_second_session(page, browser, app: str, work
     other.goto(f"{app}/Runs")
     expect(other.get_by_text("Accuracy so far")).to_be_visible()
     (run,) = (run for run in jobs.list_runs() if run.active)
-    assert other.get_by_text(run.id).count() >= 1
+    expect(other.get_by_text(run.id).first).to_be_attached()
     other.get_by_role("button", name="Cancel", exact=True).first.click()
     assert jobs.wait(run.id, 60).state == "cancelled"
     other.close()

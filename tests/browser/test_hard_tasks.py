@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from playwright.sync_api import expect
+
 from tests.browser.conftest import settle
 
 SECTIONS = {
@@ -34,9 +36,9 @@ def test_the_demo_shows_a_result_at_once_and_a_task_can_be_read(page, app: str) 
     page.wait_for_selector(".js-plotly-plot")
     page.wait_for_selector("text=the same queries, three support sets")
     page.wait_for_selector(".tile.wrong")
-    assert page.locator(".row.support").count() == 15  # five classes, three support sets
-    assert page.locator(".row.query").count() == 5
-    assert page.locator(".row.query .tile.wrong .badge").count() > 0
+    expect(page.locator(".row.support")).to_have_count(15)  # five classes, three support sets
+    expect(page.locator(".row.query")).to_have_count(5)
+    expect(page.locator(".row.query .tile.wrong .badge").first).to_be_attached()
     page.wait_for_selector("text=What differs between hard support and query")
 
     hard = page.locator(".row.query .tile.wrong").count()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import ROOT, serving, settle
 from tests.browser.test_pages import PAGES
@@ -113,7 +114,7 @@ def test_the_report_of_hostile_runs_asks_nobody(page, browser, app: str, tmp_pat
     report.wait_for_selector(".js-plotly-plot .main-svg")
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     assert report.evaluate(FOUND) == []
-    assert report.locator(".recipe td", has_text=f"sampler: {LINK}").count() == 1
+    expect(report.locator(".recipe td", has_text=f"sampler: {LINK}")).to_have_count(1)
     report.close()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from playwright.sync_api import expect
+
 from tests.browser.conftest import settle
 
 
@@ -21,8 +23,9 @@ def test_the_demo_opens_with_its_scatter_and_a_point_leads_to_its_task(page, app
     first.wait_for()
     before = first.inner_text()
     page.wait_for_selector(".row.support .tile img")
-    assert page.locator(".row.support").count() == 5 and page.locator(".row.query").count() == 5
-    assert page.locator(".row.query .tile.wrong").count() > 0
+    expect(page.locator(".row.support")).to_have_count(5)
+    expect(page.locator(".row.query")).to_have_count(5)
+    expect(page.locator(".row.query .tile.wrong").first).to_be_attached()
     page.locator(".js-plotly-plot .scatterlayer .trace").first.locator(".point").nth(7).click(force=True)
     changed = "before => ![...document.querySelectorAll('h3')].some(h => h.innerText === before)"
     page.wait_for_function(changed, arg=before)

@@ -36,13 +36,13 @@ def test_an_empty_workspace_explains_and_one_click_makes_the_first_run(page, app
     settle(page)
     expect(page.get_by_text("No evaluation has results yet.")).to_be_visible()
     expect(page.get_by_text(re.compile("Published numbers, not computed here"))).to_be_visible()
-    assert page.locator(".js-plotly-plot").count() == 1
+    expect(page.locator(".js-plotly-plot")).to_have_count(1)
     page.get_by_role("button", name="Start a first run").click()
     expect(page.get_by_role("heading", name="Is the difference real?", exact=True)).to_be_visible()
     expect(page.get_by_text("Most accurate")).to_be_visible()
     table = page.locator(".results table").first
-    assert table.locator("tbody tr:not(.published):not(.divider)").count() == 5
-    assert table.locator("b").count() >= 1
+    expect(table.locator("tbody tr:not(.published):not(.divider)")).to_have_count(5)
+    expect(table.locator("b").first).to_be_attached()
     expect(table.get_by_text(re.compile("Published numbers, not computed here"))).to_be_visible()
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.exceptions import InvalidStatus
@@ -185,7 +186,7 @@ def test_visitors_may_look_at_every_page_and_change_nothing(shared, browser, pat
     tab.get_by_text("Shared for looking").wait_for()
     settle(tab)
     assert tab.locator('[data-testid="stException"]').count() == 0
-    assert tab.locator("h1").count() == 1
+    expect(tab.locator("h1")).to_have_count(1)
     assert not [label for label in labels(tab) if label.startswith(FORBIDDEN)]
     assert tab.locator("input[type=file]").count() == 0
     assert tab.get_by_role("link", name="Add images").count() == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import settle
 
@@ -36,7 +37,7 @@ def test_the_demo_shows_histograms_and_a_task_with_images_at_once(page, app: str
     assert metric(page, "Semantic median") < metric(page, "Uniform median")
     page.locator(".st-key-class_balance canvas").first.wait_for()
     page.locator(".st-key-task_images img").first.wait_for()
-    assert page.locator(".st-key-task_images .row").count() == 5
+    expect(page.locator(".st-key-task_images .row")).to_have_count(5)
     page.locator(".st-key-task_distances .js-plotly-plot").wait_for()
     page.locator(".st-key-task_tree canvas").first.wait_for()
 
