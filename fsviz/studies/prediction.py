@@ -714,7 +714,7 @@ class Threshold:
     """Tasks called hard above a threshold of how hard a measure says they are, on the half where it was chosen.
 
     fpr, tpr  (n,) the ROC curve; area under it with its 95% interval
-    value     the threshold, in units of the measure; at it `called` (T,) is True where a task is called hard
+    value     the threshold, in units of the measure; at is its place on the curve (fpr, tpr)
     """
 
     fpr: np.ndarray
@@ -803,7 +803,7 @@ def fitting(dataset: Dataset, split: str) -> dict[str, int]:
 
 def checked_spec(spec: Mapping[str, Any]) -> Spec:
     """The spec with its defaults filled in; unknown settings and impossible values are named."""
-    fitted_later = ("values", "n_unlabelled", "n_asked")
+    fitted_later = ("values", "n_unlabelled")
     known = {"study", "dataset", "backbone", "version", "folder", *fitted_later, *TASK_SETTINGS, *OWN_SETTINGS}
     for name in spec:
         if name not in known:
