@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +27,7 @@ from fsviz.features.preprocessing import Preprocessing
 from fsviz.records import Dataset
 
 AHEAD = 48  # images decoded before they are needed, so that a busy machine does not let the backbone wait
+LOOK = 2.0  # seconds without an answer after which the processes are looked at
 FEW = 96  # below this many images, starting processes costs more than it saves
 
 
@@ -94,7 +96,7 @@ class Decoder:
                     if len(ahead) >= depth:
                         break
                 while ahead:
-                    decoded = ahead.popleft().result()
+                    decoded = self._result(ahead.popleft())
                     for batch in following:
                         ahead.append(self._submit(_decode_here, batch, preprocessing))
                         break
@@ -110,6 +112,23 @@ class Decoder:
                 # The processes could not start at all: decode here instead.
         for batch in batches:
             yield decode(self._dataset, batch, preprocessing)
+
+    def _result(self, future: Future[Decoded]) -> Decoded:
+        """What a process decoded.
+
+        One that is killed while it hands over an answer leaves the pool waiting for the rest of it for ever: neither
+        the library nor the other processes close the pipe. Then all are ended, and the pool knows that it is broken.
+        """
+        while True:
+            try:
+                return future.result(timeout=LOOK)
+            except TimeoutError:
+                pool: Any = self._pool
+                processes = list((pool._processes or {}).values())
+                if wait([process.sentinel for process in processes], timeout=0) and not future.done():
+                    for process in processes:
+                        process.kill()
+                    pool._result_queue._writer.close()
 
     def _submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
         """A process may start here. Without this it would first import the script that runs, which needs a guard."""

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import zlib
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -217,6 +218,30 @@ def test_a_decoding_process_that_dies_is_one_sentence(make_dataset, conv, small_
     with pytest.raises(WorkspaceError, match=r"was killed.*finished parts are kept"):
         extract(dataset, conv, batch=1, workers=1, progress=kill_at_8)
     assert extract(dataset, conv, batch=4).resumed >= 8
+
+
+def test_a_process_that_dies_in_the_middle_of_an_answer_is_the_same_sentence(
+    make_dataset, conv, small_shards, monkeypatch
+) -> None:
+    pools = []
+
+    class Pool(ProcessPoolExecutor):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments)
+            pools.append(self)
+
+    monkeypatch.setattr("fsviz.features.decoding.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr("fsviz.features.decoding.AHEAD", 2)
+    monkeypatch.setattr("fsviz.features.decoding.LOOK", 0.2)
+
+    def kill_at_8(done: int, total: int, message: str) -> None:
+        if done == 8:
+            os.write(pools[0]._result_queue._writer.fileno(), struct.pack("!i", 1000) + b"half an answer")
+            for child in multiprocessing.active_children():
+                child.kill()
+
+    with pytest.raises(WorkspaceError, match=r"was killed.*finished parts are kept"):
+        extract(make_dataset(24), conv, batch=1, workers=1, progress=kill_at_8)
 
 
 # Bad images
