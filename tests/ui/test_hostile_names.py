@@ -90,7 +90,7 @@ def texts(app: AppTest) -> str:
 def test_overview() -> None:
     app = open_page("")
     assert plain(PICTURE) in texts(app) and plain(LINK) in texts(app)
-    assert app.metric[2].label == plain("test")
+    assert app.metric[2].label == f"Classes in split {plain('test')}"
 
 
 def test_gallery() -> None:
