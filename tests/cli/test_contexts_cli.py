@@ -70,4 +70,5 @@ def test_folders_of_concepts_and_contexts_from_disk_to_tasks(capsys, tmp_path: P
     shape = ["--n-way", "3", "--n-shot", "2", "--n-query", "3", "--n-tasks", "10"]
     drawn = run_json(capsys, "sample", "mine", "--split", "train", "--sampler", "ood", *shape)
     assert drawn["n_tasks"] == 10 and len(drawn["left_out"]) == 1 and "'dog' needs two contexts" in drawn["left_out"][0]
-    assert "has no features" in fails(capsys, "contexts", "mine", "--split", "train", "--question", "methods", *shape)
+    told = fails(capsys, "contexts", "mine", "--split", "train", "--question", "methods", *shape)
+    assert "Make them with 'python -m fsviz extract mine" in told
