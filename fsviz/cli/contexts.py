@@ -32,13 +32,10 @@ def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _show_shift(result: dict[str, Any]) -> str:
-    def said(one: shift.Mean) -> str:
-        return f"{one['mean']:.1f}" + (f" ± {one['ci95']:.1f}" if one["ci95"] is not None else "")
-
     rows = []
     for row in result["rows"]:
-        told = {name: said(one) for name, one in row["accuracy"].items()}
-        lost = {f"{name} loses": _told(one) for name, one in row["loss"].items()}
+        told = {name: _mean(one) for name, one in row["accuracy"].items()}
+        lost = {f"{name} loses": _with_classes(one) for name, one in row["loss"].items()}
         rows.append({"method": row["title"], "family": row["family"], result["question"]: row["value"], **told, **lost})
     columns = [c for c in rows[0] if rows[0][c] != ""]
     return "\n".join(
@@ -52,9 +49,13 @@ def _show_shift(result: dict[str, Any]) -> str:
     )
 
 
-def _told(one: shift.Mean) -> str:
+def _mean(one: shift.Mean) -> str:
+    return f"{one['mean']:.1f}" + (f" ± {one['ci95']:.1f}" if one["ci95"] is not None else "")
+
+
+def _with_classes(one: shift.Mean) -> str:
     wider = one.get("ci95_classes")
-    return f"{one['mean']:.1f} ± {one['ci95'] or 0:.1f}" + (f" ({wider:.1f})" if wider is not None else "")
+    return _mean(one) + (f" ({wider:.1f})" if wider is not None else "")
 
 
 def show_contexts(result: dict[str, Any]) -> str:

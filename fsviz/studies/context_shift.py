@@ -208,7 +208,8 @@ def draw_cell(cell: Cell) -> dict[str, Testbed]:
 
 def answer(spec: Mapping[str, Any], progress: Progress | None = None) -> Summary:
     """The same summary as a run gives, computed here and now."""
-    settled: Spec = {**checked_spec(spec), "values": values_of(checked_spec(spec))}
+    settled = checked_spec(spec)
+    settled["values"] = values_of(settled)
     chosen, found = methods_of(settled), []
     every, drawn = cells(settled), []
     for which, cell in enumerate(every):

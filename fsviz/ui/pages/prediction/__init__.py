@@ -97,8 +97,7 @@ def _headline(found: Measured) -> None:
 
 def _points(error: dict[str, float | None], name: str) -> str:
     """A mean error in points with its interval."""
-    half = error[f"{name}_ci95"]
-    return f"{100 * (error[name] or 0):.1f}" + ("" if half is None else f" ± {100 * half:.1f}")
+    return f"{100 * (error[name] or 0):.1f}{half_width(error[f'{name}_ci95'], 1, 100)}"
 
 
 def _scatter(found: Measured) -> tuple[int, str]:

@@ -9,6 +9,7 @@ from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.ui.pages.prediction import results
 from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.run_panel import half_width
 
 COUNTED = Setting(
     "counted",
@@ -45,7 +46,7 @@ def show(spec: study.Spec) -> study.Spec:
         f"{found['n_tasks']:,} semi-supervised tasks that start from {spec['n_shot']:,} labelled images per class; "
         "then some queries get their label, and the regression learns again. At "
         f"{found['budgets'][last]:,} labels, choosing the least confident ones changes the accuracy by "
-        f"{100 * gain[last]:+.1f} ± {100 * (half[last] or 0):.1f} points against random ones, on the same tasks (95% "
+        f"{100 * gain[last]:+.1f}{half_width(half[last], 1, 100)} points against random ones, on the same tasks (95% "
         "interval over tasks of these images). The paper finds chance better as long as labels are few, because it "
         "keeps the classes balanced."
     )
