@@ -22,7 +22,7 @@ from typing import Any
 
 from fsviz.errors import Missing, WorkspaceError
 from fsviz.jobs import local, store
-from fsviz.jobs.execute import Progress, execute, is_whole, prepare
+from fsviz.jobs.execute import Progress, execute, is_whole, prepare, run_side_by_side
 from fsviz.jobs.local import n_workers, set_workers
 from fsviz.jobs.store import Chunks, Run, delete
 
@@ -59,7 +59,7 @@ def run_here(spec: Mapping[str, Any], progress: Progress | None = None, started=
     if started:
         started(run)
     with store.held(run.id):
-        execute(run.id, progress)
+        execute(run.id, progress, run_side_by_side)
     return store.get(run.id)
 
 
@@ -80,7 +80,7 @@ def resume_here(run_id: str, progress: Progress | None = None) -> Run:
         return run
     with store.held(run_id) as path:
         _go_on(path, store.INTERRUPTED, "starting")
-        execute(run_id, progress)
+        execute(run_id, progress, run_side_by_side)
     return store.get(run_id)
 
 

@@ -13,7 +13,9 @@ import signal
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
@@ -63,6 +65,23 @@ def run_in_this_process(spec: dict[str, Any], indices: list[int]) -> Iterator[tu
     study = study_module(spec)
     for index in indices:
         yield index, study.run_chunk(spec, index)
+
+
+def run_side_by_side(spec: dict[str, Any], indices: list[int]) -> Iterator[tuple[int, Mapping[str, np.ndarray]]]:
+    """In threads of this process, as many as the study says are worth it (SIDE_BY_SIDE); one for most studies."""
+    study = study_module(spec)
+    n_threads, waiting = getattr(study, "SIDE_BY_SIDE", 1), deque(indices)
+    if n_threads == 1:
+        yield from run_in_this_process(spec, indices)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        begun: dict[Future, int] = {}
+        while waiting or begun:
+            while waiting and len(begun) < n_threads:
+                index = waiting.popleft()
+                begun[pool.submit(study.run_chunk, spec, index)] = index
+            for ended in wait(begun, return_when=FIRST_COMPLETED).done:
+                yield begun.pop(ended), ended.result()
 
 
 def execute(

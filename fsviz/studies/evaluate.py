@@ -17,8 +17,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -28,12 +27,14 @@ import numpy as np
 
 from fsviz import datasets, features
 from fsviz.errors import BadInput, FsvizError, Missing
+from fsviz.features.device import cores
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.sampling.draw import most_beside
 from fsviz.settings import N_SHOT, N_WAY, SEED
 from fsviz.studies import chunked, draw, frozen
+from fsviz.studies.threads import half, half_the_cores, threads
 from fsviz.workspace import atomic_file
 
 VERSION = 1
@@ -199,7 +200,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> Settled:
         "backbones": list(tables),
         "device": device,
         "seed": _seed(spec),
-        "threads": int(spec.get("threads") or max(1, _cores() // 2)),
+        "threads": int(spec.get("threads") or half()),
         **{name: settled_parts[0][name] for name in ("recipe", "testbed_name", "tasks")},
         **({"parts": settled_parts} if len(settled_parts) > 1 else {}),
         "features": {name: _fingerprint(table) for name, table in tables.items()},
@@ -266,7 +267,7 @@ def run_chunk(spec: Settled, index: int) -> dict[str, np.ndarray]:
     table = _features_cached(*stored)
     unit_length = bool(entry.parameters.get("unit_length"))
     centre = _centre_cached(entry.method, *stored, spec["folder"], tasks_file(entry.part), unit_length)
-    with _threads(spec["threads"]):
+    with threads(spec["threads"]):
         answer = evaluate(
             table, tasks, entry.method, dict(entry.parameters), spec["device"], centre=centre, first=start
         )
@@ -623,7 +624,7 @@ def look(dataset: Dataset, backbone: str, method: str, parameters: Mapping[str, 
 
     table = features.load(dataset, backbone)
     centre = centre_for(method, dataset, table, tasks.class_ids, bool(parameters.get("unit_length")))
-    with _threads(max(1, _cores() // 2)):
+    with half_the_cores():
         return evaluate(table, tasks, method, dict(parameters), centre=centre)
 
 
@@ -704,7 +705,7 @@ def estimate(spec: Spec, seconds: float = 0.25) -> list[Timing]:
     device = _resolved_device(str(spec.get("device", "auto")))
     n_tasks, tasks = _trial_tasks(spec, dataset, tables)
     rows: list[Timing] = []
-    with _threads(int(spec.get("threads") or max(1, _cores() // 2))):
+    with threads(int(spec.get("threads") or half())):
         for entry in entries({"backbones": list(tables), "methods": chosen}):
             total = _timed(entry, tables[entry.backbone], tasks, n_tasks, device, seconds)
             rows.append(
@@ -774,8 +775,8 @@ def devices() -> list[dict[str, str]]:
         {"device": f"cuda:{i}", "name": f"{torch.cuda.get_device_name(i)} (cuda:{i})"}
         for i in range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
     ]
-    cores = _cores()
-    return [*found, {"device": "cpu", "name": f"CPU, {cores} core{'s' if cores != 1 else ''}"}]
+    n = cores()
+    return [*found, {"device": "cpu", "name": f"CPU, {n} core{'s' if n != 1 else ''}"}]
 
 
 # --- checking ----------------------------------------------------------------------------------------------------
@@ -907,35 +908,6 @@ def _seconds_a_task(entry: Entry, tasks: Tasks, dims: int) -> float:
     if METHODS[entry.method].pairwise:
         seconds += images**2 * (dims + 20 * max(steps, 10)) / 1e10
     return seconds
-
-
-@contextmanager
-def _threads(n: int) -> Iterator[None]:
-    """The number of threads torch uses: part of a run's spec, so that its sums are added in the same order again."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(n)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-@contextmanager
-def half_the_cores() -> Iterator[None]:
-    """Leaves the other half to the page or to another run: threads that wait for a busy core cost more than they do."""
-    with _threads(max(1, _cores() // 2)):
-        yield
-
-
-def _cores() -> int:
-    import os
-
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS
-        return os.cpu_count() or 1
 
 
 def _changed(name: str, value: Any) -> str:

@@ -32,11 +32,13 @@ from fsviz.studies import chunked, confusion, draw, frozen
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.labelling import POLICIES
 from fsviz.studies.semantic_sampling import smallest_class
+from fsviz.studies.threads import half_the_cores
 from fsviz.workspace import plain_json
 
 __all__ = ["POLICIES", "Measured"]
 
 VERSION = 1
+SIDE_BY_SIDE = 2  # chunks that a command computes at once: each takes half of the cores
 SETTING = Setting(
     "setting",
     "What is seen",
@@ -467,7 +469,7 @@ def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
 
 
 def _chunk(spec: Spec, which: int, start: int, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
-    with evaluation_study.half_the_cores():
+    with half_the_cores():
         if spec["question"] == "labelling":
             from fsviz.studies import labelling
 
@@ -691,7 +693,7 @@ def ease_rank(found: Measured, name: str) -> np.ndarray:
 def said_of(found: Measured, task: int) -> dict[str, np.ndarray]:
     """What was said of the queries of one task (W, Q), see `predictions`."""
     one = found.tasks.take(slice(task, task + 1))
-    with evaluation_study.half_the_cores():
+    with half_the_cores():
         said = predictions(found.spec, one, chunked.features_of(found.spec["dataset"], found.spec["backbone"]))
     return {name: values[0] for name, values in said.items()}
 

@@ -16,6 +16,7 @@ import pytest
 from fsviz import jobs
 from fsviz.errors import BadInput, Cancelled, FsvizError, Missing, UnknownName, WorkspaceError
 from fsviz.jobs import local, locks, store
+from tests.jobs import studies_for_tests
 from tests.jobs.studies_for_tests import traced
 
 
@@ -55,6 +56,23 @@ def test_the_same_spec_here_and_in_a_worker_gives_the_same_bytes(numbers) -> Non
     assert chunk_bytes(here.id) == chunk_bytes(there.id)
     assert jobs.results(here.id) == jobs.results(there.id)
     assert told[0][:2] == (0, 3) and told[-1][:2] == (3, 3)
+
+
+def test_chunks_side_by_side_are_the_same_and_an_error_keeps_what_is_done(numbers, monkeypatch) -> None:
+    alone = jobs.run_here(numbers(n=9, seed=9, trace="alone"))
+    monkeypatch.setattr(studies_for_tests, "SIDE_BY_SIDE", 3, raising=False)
+    spec = numbers(n=9, seed=9, sleep=0.05)
+    beside = jobs.run_here(spec)
+    assert chunk_bytes(beside.id) == chunk_bytes(alone.id)
+    assert jobs.results(beside.id) == jobs.results(alone.id)
+    began = [int(line.split()[0]) for line in Path(spec["trace"]).read_text().splitlines()]
+    assert sorted(began) == list(range(9))
+    with pytest.raises(BadInput, match="fix it"):
+        jobs.run_here(numbers(n=9, seed=9, sleep=0.05, break_at=6, trace="broken"))
+    broken = jobs.list_runs()[0]
+    assert broken.state == "failed" and broken.n_done >= 4
+    Path(broken.spec["trace"] + ".fixed").touch()
+    assert chunk_bytes(jobs.resume_here(broken.id).id) == chunk_bytes(alone.id)
 
 
 def test_killed_and_resumed_is_bit_identical_and_redoes_nothing(numbers) -> None:
