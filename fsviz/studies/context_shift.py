@@ -369,14 +369,16 @@ class Answers:
 
 def answers(spec: Spec, method: str, shift: float) -> Answers:
     """One method on the tasks of a spec with shared contexts, and with this share of the support in others."""
+    (first, said_first), (second, said_second) = (answered(spec, method, at) for at in (0.0, shift))
+    return Answers(first, second, said_first, said_second)
+
+
+def answered(spec: Spec, method: str, shift: float) -> tuple[Tasks, Predictions]:
+    """The tasks of a spec with this share of the support in other contexts, and what one method says of them."""
     dataset = datasets.load(spec["dataset"])
-    table = features.load(dataset, spec["backbone"])
-    first, second = (
-        draw.draw(dataset, _recipe(dataset, spec, "context", shift=at), usable=table.image_ids).tasks
-        for at in (0.0, shift)
-    )
-    said = [evaluate.look(dataset, spec["backbone"], method, {}, tasks) for tasks in (first, second)]
-    return Answers(first, second, *said)
+    usable = features.load(dataset, spec["backbone"]).image_ids
+    tasks = draw.draw(dataset, _recipe(dataset, spec, "context", shift=shift), usable=usable).tasks
+    return tasks, evaluate.look(dataset, spec["backbone"], method, {}, tasks)
 
 
 def losses(dataset: Dataset, found: Answers, by: str) -> pd.DataFrame:

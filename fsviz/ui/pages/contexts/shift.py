@@ -176,7 +176,9 @@ def _show_task(dataset: Dataset, spec: study.Spec) -> None:
     method = one.selectbox("Method", chosen, format_func=lambda name: METHODS[name].title, key="looked")
     shift = pick(SHIFT.but(default=1.0), two, as_slider=True)
     few: study.Spec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
-    found = _answers(dataset, json.dumps({**few, "methods": method}, sort_keys=True), method, shift)
+    asked = json.dumps({**few, "methods": method}, sort_keys=True)
+    (first, said_first), (second, said_second) = (_answered(dataset, asked, method, at) for at in (0.0, shift))
+    found = study.Answers(first, second, said_first, said_second)
     if spec["question"] != "dial" and study.guess_seconds(few) <= AT_ONCE:  # where it is not above already
         along = compute_with_bar(study.answer, few, "Turning the dial")
         st.plotly_chart(_curves(along, shift, height=300), key="along_the_dial")
@@ -273,9 +275,9 @@ def _fitting(dataset: Dataset, split: str) -> dict[str, int]:
     return study.fitting(dataset, split)
 
 
-@remember("Answering the queries", 24)
-def _answers(dataset: Dataset, spec: str, method: str, shift: float) -> study.Answers:
-    return study.answers(json.loads(spec), method, shift)
+@remember("Answering the queries", 48)
+def _answered(dataset: Dataset, spec: str, method: str, shift: float) -> tuple[Tasks, Predictions]:
+    return study.answered(json.loads(spec), method, shift)
 
 
 def published(n_way: int, n_shot: int) -> None:
