@@ -33,7 +33,8 @@ _PLOTLY = _DIRECTIONS | str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "
 _LATEX = str.maketrans(
     {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "·": r"$\cdot$"}
 )
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# The start of a formula, also after a sign at which some spreadsheets part cells.
+_FORMULA = re.compile(r"^(?=[=+\-@\t\r\n＝＋－＠])|(?<=[;\t])(?=\s*[=+\-@＝＋－＠])")
 
 
 def plain(value: Any) -> str:
@@ -68,6 +69,8 @@ def latex(value: str) -> str:
 def csv(table: pd.DataFrame, index_label: str | None = None) -> str:
     """A table as CSV in which no text is a formula: a spreadsheet shows an apostrophe before it. Numbers stay.
 
+    That holds too where a spreadsheet parts cells at semicolons or tabs, as it does in half of Europe.
+
     index_label  writes the index as a first column of this name
     """
     from pandas.api.types import is_numeric_dtype
@@ -84,4 +87,4 @@ def _line(value: Any) -> str:
 def _cell(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    return ("'" * value.startswith(_FORMULA) + value).replace("\r", " ")  # unquoted it would end the row
+    return _FORMULA.sub("'", value).replace("\r", " ")  # unquoted it would end the row

@@ -59,6 +59,14 @@ def test_no_cell_of_a_csv_is_a_formula_and_numbers_stay_numbers() -> None:
     assert np.array_equal(read["number"], table["number"]) and read["right"].all()
 
 
+@pytest.mark.parametrize("parting", [";", "\t"])
+def test_no_cell_is_a_formula_where_a_spreadsheet_parts_cells_otherwise(parting: str) -> None:
+    names = [f"x{parting}=1+1", f"x{parting} @y", f"a{parting}b", f"{parting}{parting}+1"]
+    cells = text.csv(pd.DataFrame({"name": names})).replace('"', "").replace("\n", parting).split(parting)
+    assert "'=1+1" in cells and "b" in cells
+    assert not any(cell.strip().startswith(("=", "+", "-", "@")) for cell in cells)
+
+
 def test_one_writer_of_csv() -> None:
     """Whoever writes a CSV that leaves fsviz writes it with `text.csv`."""
     inside = {"text.py", "features/store.py", "datasets/saved.py"}  # a hash, and a file that only fsviz reads

@@ -54,7 +54,7 @@ def names(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
-def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+def aligned(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
     """Rows as aligned plain text, numbers to the right."""
     if not rows:
         return "(none)"

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, drawing, progress, table
+from fsviz.cli import add_command, aligned, drawing, progress
 from fsviz.settings import add_flags, given
 
 
@@ -71,7 +71,7 @@ def show(result: dict[str, Any]) -> str:
     lines = [
         f"{result['pairs']:,} pairs, mean {result['mean']:.3f}{half}",
         "",
-        table(rows, ["a", "b", unit]),
+        aligned(rows, ["a", "b", unit]),
     ]
     if "versus" in result:
         versus = result["versus"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, drawing, table, tell
+from fsviz.cli import add_command, aligned, drawing, tell
 from fsviz.settings import add_flags, given
 from fsviz.studies import context_shift as shift
 
@@ -40,7 +40,7 @@ def _show_shift(result: dict[str, Any]) -> str:
     columns = [c for c in rows[0] if rows[0][c] != ""]
     return "\n".join(
         [
-            table(rows, columns),
+            aligned(rows, columns),
             "",
             f"Accuracy in percent over {result['rows'][0]['n_tasks']:,} tasks of the same classes and queries; 95% "
             "intervals over tasks of these images, in brackets over classes.",
@@ -73,6 +73,6 @@ def show_contexts(result: dict[str, Any]) -> str:
         *(f"{name}: seen in one context only." for name in result["single_context"]),
         "",
         "Most tied, of cells with 5 images or more:",
-        table([c for c in result["cells"] if c["n_images"] >= 5][:15], ["concept", "context", "n_images", "bits"]),
+        aligned([c for c in result["cells"] if c["n_images"] >= 5][:15], ["concept", "context", "n_images", "bits"]),
     ]
     return "\n".join([*lines, *result["notes"]])

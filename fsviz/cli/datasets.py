@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, drawing, table
+from fsviz.cli import add_command, aligned, drawing
 from fsviz.records import Dataset
 
 
@@ -45,7 +45,7 @@ def list_datasets(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_list(result: dict[str, Any]) -> str:
     rows = [{**d, "splits": " / ".join(f"{name} {n:,}" for name, n in d["splits"].items())} for d in result["datasets"]]
-    return table(rows, ["name", "title", "n_classes", "n_images", "splits", "offers"])
+    return aligned(rows, ["name", "title", "n_classes", "n_images", "splits", "offers"])
 
 
 def show_dataset(args: argparse.Namespace) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any, cast
 
-from fsviz.cli import add_command, drawing, names, progress, table
+from fsviz.cli import add_command, aligned, drawing, names, progress
 from fsviz.errors import BadInput, UnknownName
 from fsviz.studies import draw
 from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS, Chosen, Result, Spec
@@ -175,7 +175,7 @@ def show_results(result: dict[str, Any]) -> str:
 
     lines = [f"Run {result['run']}: {result['state']}"]
     if result["results"]:
-        lines.append(table([_row(r) for r in result["results"]], _columns(result["results"])))
+        lines.append(aligned([_row(r) for r in result["results"]], _columns(result["results"])))
         lines.append(
             "Accuracies in percent; Q1 to Q4: tasks from the finest to the coarsest quarter. 95% intervals: ± is over "
             "tasks of these images,\n± images what other images of these classes would give, ± classes what other "
@@ -200,7 +200,7 @@ def _correlations(results: list[Result]) -> list[str]:
     if not rows:
         return []
     columns = [*_who(results), "measure", "Pearson", "Spearman", "interval over"]
-    return ["", "How a measure of the tasks and accuracy go together, with 95% intervals:", table(rows, columns)]
+    return ["", "How a measure of the tasks and accuracy go together, with 95% intervals:", aligned(rows, columns)]
 
 
 def _side_by_side(beside: dict[str, list[dict[str, Any]]]) -> list[str]:
@@ -213,7 +213,7 @@ def _side_by_side(beside: dict[str, list[dict[str, Any]]]) -> list[str]:
             for p in pairs
         ]
         lines += ["", f"Semantic beside uniform tasks, as tables 1 and 2 of Bennequin et al. 2022: {title}"]
-        lines.append(table(rows, list(rows[0])))
+        lines.append(aligned(rows, list(rows[0])))
     return lines
 
 
@@ -290,7 +290,7 @@ def show_runs(result: dict[str, Any]) -> str:
         if not result["runs"]:
             return "There are no runs yet. 'python -m fsviz evaluate demo' makes one."
         rows = [{**run, "chunks": f"{run['n_done']}/{run['n_chunks']}"} for run in result["runs"]]
-        return table(rows, ["run", "study", "state", "dataset", "chunks", "seconds", "error"])
+        return aligned(rows, ["run", "study", "state", "dataset", "chunks", "seconds", "error"])
     if "n_chunks" not in result:
         return f"Run {result['run']}: {result['state']}"
     lines = [f"{result['study']} on {result.get('dataset')}, {result['n_done']} of {result['n_chunks']} chunks done"]

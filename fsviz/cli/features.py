@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from fsviz.cli import add_command, drawing, progress, table
+from fsviz.cli import add_command, aligned, drawing, progress
 from fsviz.errors import BadInput
 
 
@@ -118,7 +118,7 @@ def show_features(result: dict[str, Any]) -> str:
         {**row, "note": "damaged" if row["damaged"] else "random weights" if row["warning"] else row["precision"]}
         for row in result["features"]
     ]
-    return table(rows, ["dataset", "backbone", "n_images", "dims", "skipped", "dtype", "origin", "note"])
+    return aligned(rows, ["dataset", "backbone", "n_images", "dims", "skipped", "dtype", "origin", "note"])
 
 
 def run_import(args: argparse.Namespace) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, progress, table
+from fsviz.cli import add_command, aligned, progress
 
 PARTS = ("path", "class", "split", "context", "group")  # what columns of a CSV may be
 
@@ -97,7 +97,7 @@ def show_added(result: dict[str, Any]) -> str:
             for g in result["guesses"]
         ]
         lines += ["", "What the classes mean (correct with --senses FILE --replace):"]
-        lines += [table(rows[:40], ["class", "synset", "path", "check"])]
+        lines += [aligned(rows[:40], ["class", "synset", "path", "check"])]
         if len(rows) > 40:
             lines.append(f"... and {len(rows) - 40:,} more (--json lists all)")
     lines += ["", f"Next: python -m fsviz extract {result['name']} --backbone efficientnet_lite0"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, drawing, table, tell
+from fsviz.cli import add_command, aligned, drawing, tell
 from fsviz.settings import add_flags, given
 from fsviz.studies import draw
 from fsviz.studies import prediction as study
@@ -56,7 +56,7 @@ def _show_correlations(result: dict[str, Any]) -> str:
     ]
     what = study.outcome_name(result)
     lines = [
-        table(rows, ["measure", "pearson", "low", "high", "spearman", "note"]),
+        aligned(rows, ["measure", "pearson", "low", "high", "spearman", "note"]),
         "",
         f"Correlation with the {what} of {result['n_tasks']:,} tasks (mean {result['outcome']:.3f}); 95% intervals "
         "over tasks of these images.",
@@ -82,7 +82,7 @@ def _show_cells(result: dict[str, Any]) -> str:
     ]
     best = ["best eigenvalue"] if any(row["best eigenvalue"] is not None for row in rows) else []
     asked = study.QUESTION.choices[result["question"]]
-    return f"{asked}: Pearson's correlation of each measure with the {what}.\n\n" + table(
+    return f"{asked}: Pearson's correlation of each measure with the {what}.\n\n" + aligned(
         rows, ["value", what, *names.values(), *best]
     )
 
@@ -94,7 +94,7 @@ def _show_spread(result: dict[str, Any]) -> str:
     ]
     found = [part for part in result.get("parts", {}).get("parts", ()) if part["share"] is not None]
     parts = [f"{part['cause']} {part['share']:.0%}" for part in found]
-    return table(rows, ["tasks", "standard deviation %", "± 95%"]) + (
+    return aligned(rows, ["tasks", "standard deviation %", "± 95%"]) + (
         f"\n\nOf the variance of the accuracy: {', '.join(parts)}." if parts else ""
     )
 
@@ -110,7 +110,7 @@ def _show_halves(result: dict[str, Any]) -> str:
         if row["area"] is not None
     ]
     why = next((row["why"] for row in found.values() if row["why"]), "")
-    thresholds = table(rows, list(rows[0])) if rows else why
+    thresholds = aligned(rows, list(rows[0])) if rows else why
     return (
         thresholds
         + "\n\n"
@@ -132,7 +132,9 @@ def _show_labelling(result: dict[str, Any]) -> str:
         }
         for i, budget in enumerate(result["budgets"])
     ]
-    return table(rows, list(rows[0])) + f"\n\nAccuracy after labelling some queries, over {result['n_tasks']:,} tasks."
+    return (
+        aligned(rows, list(rows[0])) + f"\n\nAccuracy after labelling some queries, over {result['n_tasks']:,} tasks."
+    )
 
 
 def _percent(share: float | None) -> float | None:

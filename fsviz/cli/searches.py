@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, drawing, names, table, tell
+from fsviz.cli import add_command, aligned, drawing, names, tell
 from fsviz.cli.support_sets import asked
 from fsviz.settings import Setting, add_flags, given
 from fsviz.studies import searches, shifts, support_sets
@@ -78,7 +78,7 @@ def show_searches(result: dict[str, Any]) -> str:
         }
         for row in result["rows"]
     ]
-    return f"{table(rows, list(rows[0]))}\n\n{result['n_tasks']:,} tasks, the same for all. {result['words']}"
+    return f"{aligned(rows, list(rows[0]))}\n\n{result['n_tasks']:,} tasks, the same for all. {result['words']}"
 
 
 def run_filtered(args: argparse.Namespace) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _tell_now_and_then(done: int, total: int, message: str) -> None:
 def show_filtered(result: dict[str, Any]) -> str:
     columns = ("kind", "n_tasks", "accuracy", "accuracy_ci95", "n_way", "n_way_ci95", "coarsity", "coarsity_ci95")
     known = [name for name in columns if name in result["means"][0]]
-    return f"{table(result['means'], known)}\n\n{result['words']}"
+    return f"{aligned(result['means'], known)}\n\n{result['words']}"
 
 
 def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def show_restricted(result: dict[str, Any]) -> str:
     share = {(row["set"], row["value"]): row["share"] for row in result["shares"]}
     mixes = [{"value": v, **{f"{s} %": share[s, v] for s in ("query", *support_sets.SETS)}} for v in values]
     return (
-        f"{table(sets, list(sets[0]))}\n\n{table(mixes, list(mixes[0]))}\n\n{result['n_tasks']:,} tasks of classes "
+        f"{aligned(sets, list(sets[0]))}\n\n{aligned(mixes, list(mixes[0]))}\n\n{result['n_tasks']:,} tasks of classes "
         f"drawn at random, {result['n_query']} queries per class. {result['words']}"
     )
 
@@ -133,7 +133,7 @@ def run_steps(args: argparse.Namespace) -> dict[str, Any]:
 def show_steps(result: dict[str, Any]) -> str:
     names = {"n_steps": "steps", "weighted": "weighted loss", "selected": "loss of sets", "accuracy": "accuracy %"}
     rows = [{title: _known(row[name]) for name, title in names.items()} for row in result["steps"]]
-    return f"{table(rows, list(names.values()))}\n\n{result['words']}"
+    return f"{aligned(rows, list(names.values()))}\n\n{result['words']}"
 
 
 def _known(value: float) -> float | None:

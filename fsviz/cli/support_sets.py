@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
-from fsviz.cli import add_command, drawing, names, table, tell
+from fsviz.cli import add_command, aligned, drawing, names, tell
 from fsviz.settings import Setting, Value, add_flags, given
 from fsviz.studies import draw
 from fsviz.studies import support_sets as study
@@ -74,7 +74,7 @@ def show_hard(result: dict[str, Any]) -> str:
         for name in ("hard", "random", "easy")
     ]
     return (
-        table(rows, ["support set", "accuracy %", "95% interval"])
+        aligned(rows, ["support set", "accuracy %", "95% interval"])
         + f"\n\nHard support sets cost {result['drop']:.1f} points against random ones ({result['n_tasks']} tasks, the "
         f"same queries).\nSaved as testbed {result['testbed']}."
     )
@@ -105,7 +105,7 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
 def show_stress(result: dict[str, Any]) -> str:
     columns = ["source", "backbone", "adaptation", "random", "hard", "drop", "n_tasks"]
     lines = [
-        table(result["matrix"], columns),
+        aligned(result["matrix"], columns),
         "",
         "Accuracies in percent; source is the backbone the tasks are hard for.",
     ]

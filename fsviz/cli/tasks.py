@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, drawing, progress, table
+from fsviz.cli import add_command, aligned, drawing, progress
 from fsviz.studies import draw
 
 DISTANCE_FLAGS = {name: draw.KNOWN[name] for name in ("split", "distance", "dag", "backbone")}
@@ -94,10 +94,10 @@ def show_distances(result: dict[str, Any]) -> str:
         f"{result['min']:.2f} to {result['max']:.2f}, median {result['median']:.2f}",
         "",
         "closest",
-        table(result["closest"], ["a", "b", "distance"]),
+        aligned(result["closest"], ["a", "b", "distance"]),
         "",
         "farthest",
-        table(result["farthest"], ["a", "b", "distance"]),
+        aligned(result["farthest"], ["a", "b", "distance"]),
     ]
     return "\n".join([*lines, *([f"\nwritten to {result['out']}"] if "out" in result else [])])
 

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from fsviz import workspace
-from fsviz.cli import add_command, table
+from fsviz.cli import add_command, aligned
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -32,4 +32,4 @@ def show_clean(result: dict[str, Any]) -> str:
     rows = [{**one, "size": workspace.in_bytes(one["n_bytes"])} for one in result["leftovers"]]
     size = workspace.in_bytes(result["n_bytes"])
     last = f"Freed {size}." if result["freed"] else f"'python -m fsviz clean --yes' frees {size}. Runs and data stay."
-    return "\n".join([table(rows, ["what", "size", "path"]), last])
+    return "\n".join([aligned(rows, ["what", "size", "path"]), last])

@@ -70,9 +70,9 @@ def test_json_says_null_where_a_number_is_not_finite() -> None:
 
 
 def test_a_table_stays_aligned_whatever_a_name_holds() -> None:
-    from fsviz.cli import table
+    from fsviz.cli import aligned
 
-    assert table([{"name": "two\nlines\x1b[2J"}], ["name"]).count("\n") == 2
+    assert aligned([{"name": "two\nlines\x1b[2J"}], ["name"]).count("\n") == 2
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
