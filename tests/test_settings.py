@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fsviz.errors import BadInput, FsvizError, UnknownName
-from fsviz.settings import N_TASKS, N_WAY, SEED, Setting, add_flags, given
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, add_flags, given
 
 ALPHA = Setting("alpha", "Closeness", "Weight of closeness, 100 % of it.", "float", 0.383, 0, 10_000)
 LOSS = Setting("loss", "Loss", "The loss.", "choice", "plain", choices={"plain": "As it is", "cosine": "Cosines"})
@@ -84,3 +84,9 @@ def test_the_help_of_a_flag_says_the_default() -> None:
     assert "weight of closeness, 100 % of it (0.383)" in told
     assert "{plain,cosine}" in told and "(plain)" in told
     assert parser.parse_args(["--old-loss", "cosine"]).loss == "cosine"
+
+
+def test_a_warning_about_few_images_means_the_usual_task() -> None:
+    from fsviz.datasets import preview
+
+    assert (N_SHOT.default, N_QUERY.default) == (preview.SHOTS, preview.QUERIES)

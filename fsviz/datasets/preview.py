@@ -22,7 +22,7 @@ from fsviz.records import PAD, Progress
 
 GROUPS = ("auto", "folder", "none")
 _BLOCK = 256  # files between two reports of progress
-ENOUGH = 20  # a class of the usual task: 5 support and 15 query images
+SHOTS, QUERIES = 5, 10  # images of a class in the usual task
 FIRST_SPLITS = ("train", "val", "test")
 
 
@@ -256,12 +256,12 @@ def _one_split_a_class(images: pd.DataFrame) -> tuple[pd.DataFrame, list[Problem
 def _about_classes(images: pd.DataFrame) -> list[Problem]:
     problems = []
     counts = images["class_name"].value_counts(sort=False)
-    few = counts[counts < ENOUGH].sort_values(kind="stable")
+    few = counts[counts < SHOTS + QUERIES].sort_values(kind="stable")
     if len(few):
         lonely = int((few < 2).sum())
         message = (
-            f"{many(len(few), 'class', 'classes')} with fewer than {ENOUGH} images: the usual task takes 5 + 15 of "
-            "each class. Choose fewer shots and queries, or add images."
+            f"{many(len(few), 'class', 'classes')} with fewer than {SHOTS + QUERIES} images: the usual task takes "
+            f"{SHOTS} + {QUERIES} of each class. Choose fewer shots and queries, or add images."
         )
         if lonely:
             message += f" {many(lonely, 'class', 'classes')} with a single image cannot give both support and query."

@@ -91,9 +91,7 @@ def add(
     check_new_name(name, overwrite)  # before minutes are spent on looking
     preview = find(path, progress=progress, **options)
     if by_size:
-        found = preview.classes
-        split = dict(zip(found["class_name"], split_by_size(found["n_images"].to_numpy()), strict=True))
-        preview = replace(preview, images=preview.images.assign(split=preview.images["class_name"].map(split)))
+        preview = with_splits_by_size(preview)
     class_names = preview.classes["class_name"].tolist()
     edges: pd.DataFrame | str | None = None
     if taxonomy_file:
@@ -121,6 +119,13 @@ def add(
         "guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses],
         "notes": list(dataset.notes),
     }
+
+
+def with_splits_by_size(preview: Preview) -> Preview:
+    """The preview with splits that follow the number of images of a class, as in MetaCoCo."""
+    found = preview.classes
+    split = dict(zip(found["class_name"], split_by_size(found["n_images"].to_numpy()), strict=True))
+    return replace(preview, images=preview.images.assign(split=preview.images["class_name"].map(split)))
 
 
 def _groups(dataset: Dataset) -> dict[str, int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from fsviz import jobs, sharing
+from fsviz import datasets, jobs, sharing
 from fsviz.datasets import folders
 from fsviz.settings import N_TASKS
 from fsviz.ui.pages import add_images
@@ -275,6 +275,19 @@ def test_paths_lead_only_into_the_named_folders(tmp_path: Path, monkeypatch: pyt
     assert not app.error and app.metric[0].value == "2"
     app.text_input(key="images_folder").set_value(str(outside)).run()
     assert "must lie in a folder" in app.error[0].value
+
+
+def test_classes_are_split_by_size_where_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folder_of(tmp_path / "shared" / "zoo", {f"class{n}": n for n in (2, 3, 4, 5, 6)})
+    app = unlocked_add_images(monkeypatch, tmp_path / "shared")
+    app.text_input(key="path_0").set_value(str(folder)).run()
+    assert app.metric[2].label == "Splits" and "train" not in app.metric[2].value
+    app.checkbox(key="by_size").check().run()
+    assert not app.exception and sorted(app.metric[2].value.split(" / ")) == ["test", "train", "val"]
+    app.button(key="save").click().run()
+    assert not app.exception and not app.error
+    classes = datasets.load("zoo").classes.set_index("class_name")["split"].to_dict()
+    assert classes == {"class6": "train", "class5": "train", "class4": "train", "class3": "test", "class2": "val"}
 
 
 def test_lists_name_nothing_outside_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
