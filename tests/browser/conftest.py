@@ -12,10 +12,10 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -35,12 +35,16 @@ FLAGS = [
 # How long anything may take before a test gives up (ms). Waiting ends as soon as the thing is there, so patience costs
 # nothing on a quiet machine, and a busy one fails no test.
 PATIENCE = 240_000
+T = TypeVar("T")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in Path(str(item.fspath)).parts:
             item.add_marker(pytest.mark.browser)
+            # A browser can stumble over a busy machine: what fails is tried once more, and the summary names it as
+            # rerun. What is broken fails twice.
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def free_port() -> int:
@@ -164,11 +168,48 @@ def settle(tab) -> None:
 
 
 def still(locator) -> bytes:
-    """Waits until something has stopped moving (a graph that grows into place, a table on a canvas); its picture."""
+    """Waits until something has stopped moving (a graph that grows into place, a table on a canvas); its picture.
+
+    It has stopped when neither its picture nor its place changes.
+    """
     end = time.monotonic() + PATIENCE / 1000
-    before, now = b"", locator.screenshot()
+    before, now = None, (locator.screenshot(), locator.bounding_box())
     while before != now:
         assert time.monotonic() < end, "it never came to rest"
         locator.page.wait_for_timeout(200)
-        before, now = now, locator.screenshot()
-    return now
+        before, now = now, (locator.screenshot(), locator.bounding_box())
+    return now[0]
+
+
+def eventually(tab, check: Callable[[], T]) -> T:
+    """Asks again until `check` neither fails nor is False; its value.
+
+    What an act changes is drawn some time after it, and until then the page shows what was there before: a value that
+    is read once may be the old one.
+    """
+    end = time.monotonic() + PATIENCE / 1000
+    while True:
+        try:
+            value = check()
+            assert value is not False, "it never came true"
+            return value
+        except Exception:  # the page may be between two drawings: no element, no number in its text
+            if time.monotonic() > end:
+                raise
+        tab.wait_for_timeout(100)
+
+
+def insist(act: Callable[[], object], effect, state: str = "visible") -> None:
+    """Repeats an act that may fall between two drawings of the page until `effect` is in this state.
+
+    Only for acts that a second time does not take back, such as pointing at something.
+    """
+    from playwright.sync_api import TimeoutError
+
+    end = time.monotonic() + PATIENCE / 1000
+    while True:
+        act()
+        try:
+            return effect.wait_for(state=state, timeout=10_000)
+        except TimeoutError:
+            assert time.monotonic() < end, "it never had an effect"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settle, still
+from tests.browser.conftest import insist, settle, still
 from tests.datasets.test_copies import photograph, video
 from tests.datasets.test_folders import picture
 
@@ -28,19 +29,23 @@ def give_path(page, path: Path | str) -> None:
     field.press("Enter")
 
 
-def save_as(page, name: str) -> None:
+def try_to_save_as(page, name: str) -> None:
     field = page.get_by_role("textbox", name="Name", exact=True)
     expect(field).to_have_count(1)  # while the page is drawn anew, the old field may stand beside the new one
     field.fill(name)
     field.press("Enter")
     settle(page)
     page.get_by_role("button", name="Save dataset").click()
+
+
+def save_as(page, name: str) -> None:
+    try_to_save_as(page, name)
     page.get_by_text("is saved").wait_for()
 
 
-def metric(page, label: str) -> str:
+def expect_metric(page, label: str, value: str) -> None:
     box = page.locator('[data-testid="stMetric"]').filter(has_text=label).first
-    return box.locator('[data-testid="stMetricValue"]').inner_text()
+    expect(box.locator('[data-testid="stMetricValue"]')).to_have_text(value)
 
 
 @pytest.fixture
@@ -58,11 +63,12 @@ def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, p
     give_path(page, pets)
     page.get_by_role("button", name="Save dataset").wait_for()
     settle(page)
-    assert (metric(page, "Classes"), metric(page, "Images")) == ("4", "24")
+    expect_metric(page, "Classes", "4")
+    expect_metric(page, "Images", "24")
     page.get_by_text("1 file cannot be opened and is left out").wait_for()
     expect(page.locator(".tile")).to_have_count(24)
     save_as(page, "browser_pets")
-    assert "dataset=browser_pets" in page.url
+    expect(page).to_have_url(re.compile("dataset=browser_pets"))
     page.get_by_role("button", name="Extract features").last.click()
     page.get_by_text("Last extraction: 24 images").wait_for()
     page.get_by_text("Features are there under efficientnet_lite0").wait_for()
@@ -72,15 +78,16 @@ def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, p
     page.locator(".wall").first.locator(".caption", has_text="onerror").first.wait_for()
     page.get_by_text("neighbours are of the same class").first.wait_for()
     near = page.locator(".wall").nth(1).locator(".tile")
-    images = [near.nth(i).get_attribute("data-id") for i in range(near.count())]
     near.nth(3).scroll_into_view_if_needed()
+    settle(page)
+    image = near.nth(3).get_attribute("data-id")
     near.nth(3).click()  # goes to that neighbour: its own neighbours are shown, itself not among them
     page.wait_for_function(
         "(told) => [...document.querySelectorAll('[data-testid=stHtml]')].some((e) => e.innerText.includes(told))",
-        arg=f"image\n{images[3]}",
+        arg=f"image\n{image}",
     )
-    settle(page)
-    assert images[3] not in [t.get_attribute("data-id") for t in page.locator(".wall").nth(1).locator(".tile").all()]
+    expect(page.locator(".wall").nth(1).locator(f'.tile[data-id="{image}"]')).to_have_count(0)
+    near.first.wait_for()
     assert page.title() != "owned"
 
 
@@ -95,13 +102,14 @@ def test_a_meaning_can_be_corrected_in_the_table(page, app: str, tmp_path: Path)
     table = page.locator('[data-testid="stDataFrame"]').last
     table.scroll_into_view_if_needed()
     still(table)  # it is drawn on a canvas: nothing in the page tells when it is done
-    box = table.bounding_box()
-    page.mouse.dblclick(box["x"] + 250, box["y"] + 36 + 18)  # the meaning of the first class, below the header
-    page.locator('input[id^="react-select"]').wait_for(state="attached")
+    meaning = page.locator('input[id^="react-select"]')
+    # the meaning of the first class, below the header
+    insist(lambda: table.dblclick(position={"x": 250, "y": 36 + 18}), meaning, "attached")
+    expect(meaning).to_be_focused()
     page.keyboard.type("lifting device")
     page.get_by_role("option", name="lifting device").wait_for()
     page.keyboard.press("Enter")
-    page.locator('input[id^="react-select"]').wait_for(state="detached")
+    meaning.wait_for(state="detached")
     settle(page)
     still(table)
     save_as(page, "browser_cranes")
@@ -122,7 +130,7 @@ def test_a_zip_is_unpacked_and_saved_with_its_images(page, app: str, tmp_path: P
     page.locator('input[type="file"]').set_input_files(str(tmp_path / "birds.zip"))
     page.get_by_role("button", name="Save dataset").wait_for()
     settle(page)
-    assert metric(page, "Images") == "6"
+    expect_metric(page, "Images", "6")
     save_as(page, "browser_birds")
     page.goto(f"{app}/Gallery?dataset=browser_birds")
     settle(page)
@@ -138,17 +146,18 @@ def test_copies_are_shown_and_folders_of_frames_become_groups(page, app: str, tm
     give_path(page, tmp_path / "pets")
     page.get_by_text("4 groups of copies: 8 images").first.click()
     page.get_by_text("kind0/0.png = kind0/0_small.jpg").first.wait_for(state="attached")
-    assert page.locator(".tile").count() >= 8 + 8, "samples, and the copies side by side"
+    expect(page.locator(".tile").nth(8 + 8 - 1)).to_be_attached()  # samples, and the copies side by side
+    settle(page)
     for name in ("run", "jump"):
         for v in range(2):
             video(tmp_path / "clips" / name / f"video{v}", 10 * len(name) + v)
     give_path(page, tmp_path / "clips")
     page.get_by_text("like frames of videos").first.click()
-    assert metric(page, "Classes") == "4"
+    expect_metric(page, "Classes", "4")
+    settle(page)
     page.get_by_role("button", name="Take folders as groups").click()
     page.get_by_text("24 images in 4 groups").first.wait_for()
-    settle(page)
-    assert metric(page, "Classes") == "2"
+    expect_metric(page, "Classes", "2")
 
 
 def test_bad_archives_and_paths_are_one_sentence(page, app: str, tmp_path: Path) -> None:
@@ -175,11 +184,7 @@ def test_a_taken_name_is_one_sentence(page, app: str, tmp_path: Path) -> None:
     give_path(page, tmp_path / "two")
     page.get_by_role("button", name="Save dataset").wait_for()
     settle(page)
-    field = page.get_by_role("textbox", name="Name", exact=True)
-    field.fill("demo")
-    field.press("Enter")
-    settle(page)
-    page.get_by_role("button", name="Save dataset").click()
+    try_to_save_as(page, "demo")
     page.get_by_text("The name 'demo' belongs to a dataset that comes with fsviz").wait_for()
 
 

@@ -7,20 +7,22 @@ import re
 import numpy as np
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settle, still
+from tests.browser.conftest import eventually, settle, still
 
 GRAPH = ".st-key-class_graph canvas"
-# Places on a canvas whose colour passes a test: strong edges are red, the classes of the first community blue.
+# Places in the window, on a canvas, whose colour passes a test: strong edges are red, classes of the first community
+# blue.
 SPOTS = """([where, low, high]) => {
     const canvas = document.querySelector(where);
     const scale = canvas.width / canvas.clientWidth;
+    const box = canvas.getBoundingClientRect();
     const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
     const spots = [];
     for (let y = Math.round(40 * scale); y < canvas.height; y += 1)
         for (let x = 0; x < canvas.width; x += 1) {
             const i = (y * canvas.width + x) * 4;
             const fits = [0, 1, 2].every(c => data[i + c] >= low[c] && data[i + c] <= high[c]);
-            if (fits) spots.push([x / scale, y / scale]);
+            if (fits) spots.push([box.x + x / scale, box.y + y / scale]);
         }
     return spots;
 }"""
@@ -37,13 +39,15 @@ def open_page(page, app: str, query: str = "", chart: str = GRAPH) -> None:
 def click(page, colour, chart: str = GRAPH) -> None:
     """Clicks where most of this colour is around, well inside a line or a node."""
     page.locator(chart).first.scroll_into_view_if_needed()
-    spots = page.evaluate(SPOTS, [chart, *map(list, colour)])
-    assert spots, "nothing of this colour is drawn"
-    box = page.locator(chart).first.bounding_box()
-    places = np.array(spots)
-    near = [(np.abs(places - place).max(axis=1) <= 3).sum() for place in places]
-    x, y = spots[int(np.argmax(near))]
-    page.mouse.click(box["x"] + x, box["y"] + y)
+    still(page.locator(chart).first)
+
+    def most() -> list[float]:
+        spots = page.evaluate(SPOTS, [chart, *map(list, colour)])
+        assert spots, "nothing of this colour is drawn"
+        places = np.array(spots)
+        return spots[int(np.argmax([(np.abs(places - place).max(axis=1) <= 3).sum() for place in places]))]
+
+    page.mouse.click(*eventually(page, most))
 
 
 def test_the_demo_opens_with_its_graph_and_clicks_pick_a_pair_and_a_class(page, app: str) -> None:
@@ -58,7 +62,7 @@ def test_the_demo_opens_with_its_graph_and_clicks_pick_a_pair_and_a_class(page, 
     open_page(page, app)
     click(page, BLUE)
     page.get_by_text("is most alike to").wait_for()
-    assert len(re.findall("classes=", page.url)) == 1
+    eventually(page, lambda: len(re.findall("classes=", page.url)) == 1)
 
 
 def test_base_classes_are_matched_and_an_edge_shows_its_images(page, app: str) -> None:

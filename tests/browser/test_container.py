@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fsviz.cli import app, build_parser
-from tests.browser.conftest import ROOT, free_port, start_app
+from tests.browser.conftest import PATIENCE, ROOT, free_port, start_app
 from tests.browser.test_sharing import visiting
 
 STEPS = [
@@ -90,5 +90,5 @@ def test_what_is_copied_starts_and_writes_only_into_the_workspace(image: Path, t
         subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "no_proxy": "*"})
     finally:
         process.terminate()
-        process.wait(timeout=60)
+        process.wait(timeout=PATIENCE / 1000)
     assert sorted(str(path) for path in image.rglob("*")) == before

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import eventually, insist, settle, still
+
+
+def click_a_cell(page, nth: int) -> None:
+    settle(page)
+    still(page.locator(".js-plotly-plot").first)
+    page.locator(".js-plotly-plot").first.locator(".scatterlayer .point").nth(nth).click(force=True)
 
 
 def test_a_click_on_a_cell_shows_its_images_and_is_in_the_link(page, app: str) -> None:
     page.goto(f"{app}/Contexts?find=owl")
     settle(page)
     page.wait_for_selector("h3:has-text('shrimp · underwater')")  # the strongest, until one is chosen
-    cells = page.locator(".js-plotly-plot .scatterlayer .point")
-    cells.nth(8).click(force=True)  # the contexts by size: the ninth is night
+    click_a_cell(page, 8)  # the contexts by size: the ninth is night
     page.wait_for_selector("h3:has-text('owl · night')")
     expect(page.locator(".tile img")).to_have_count(17)
     page.wait_for_function("() => location.search.includes('concept=owl') && location.search.includes('context=night')")
@@ -24,22 +29,22 @@ def test_the_dial_answers_the_same_queries_with_another_support(page, app: str) 
     page.wait_for_selector(".row.query .tile img")
     told = page.locator("text=/Over 50 tasks ProtoNet falls from .* at this shift/")
     told.wait_for()
-    before = told.inner_text()
+
+    def end() -> float:
+        return float(told.inner_text().split(" % at this")[0].rsplit(" ", 1)[1])
+
+    before = end()
     page.get_by_role("slider", name="Shift of contexts").press("End")
-    page.wait_for_function("before => !document.body.innerText.includes(before)", arg=before)
-    told.wait_for()
-    ends = [float(text.split(" % at this")[0].rsplit(" ", 1)[1]) for text in (before, told.inner_text())]
-    assert ends[1] < ends[0]
+    eventually(page, lambda: end() < before)
 
 
 def test_sums_lead_to_profiles_and_points_show_their_pictures(page, app: str) -> None:
     page.goto(f"{app}/Contexts?find=owl")
     settle(page)
     page.wait_for_selector("h3:has-text('shrimp · underwater')")
-    cells = page.locator(".js-plotly-plot .scatterlayer .point")
-    cells.nth(14).click(force=True)  # after the cells of the one row its sum
+    click_a_cell(page, 14)  # after the cells of the one row its sum
     page.wait_for_selector("text=/48 images in .* contexts, .* bits from/")
-    cells.nth(15).click(force=True)  # and then those of the columns
+    click_a_cell(page, 15)  # and then those of the columns
     page.wait_for_selector("text=/images in .* concepts, .* bits from/")
     page.goto(f"{app}/Contexts?show=Images+and+words")
     settle(page)
@@ -47,7 +52,12 @@ def test_sums_lead_to_profiles_and_points_show_their_pictures(page, app: str) ->
     point.wait_for()
     point.scroll_into_view_if_needed()
     settle(page)
-    point.hover(force=True)
-    page.wait_for_selector(".beside img")
+    still(page.locator(".st-key-similarity .js-plotly-plot"))
+
+    def point_at() -> None:
+        page.mouse.move(5, 5)
+        point.hover(force=True)
+
+    insist(point_at, page.locator(".beside img").first)
     page.mouse.move(5, 5)
     page.locator(".beside").wait_for(state="hidden")

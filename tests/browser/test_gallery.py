@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
+from playwright.sync_api import expect
+
 from fsviz import datasets
-from tests.browser.conftest import settle
+from tests.browser.conftest import eventually, settle
 
 LOADED = """() => {
     const walls = [...document.querySelectorAll('*')].map((e) => e.shadowRoot).filter(Boolean);
@@ -20,9 +23,13 @@ def open_gallery(page, app: str, link: str = "") -> None:
     page.locator(".tile").first.wait_for()
 
 
-def detail(page) -> str:
+def expect_detail(page, name: str) -> None:
     """The class of the image that is told about."""
-    return page.locator("h3").first.inner_text()
+    expect(page.locator("h3").first).to_have_text(name, use_inner_text=True)
+
+
+def badges(page) -> list[float]:
+    return [float(b) for b in page.locator(".wall").first.locator(".badge").all_inner_texts()]
 
 
 def test_a_hundred_thumbnails_show_and_the_next_hundred_follow(page, app: str) -> None:
@@ -33,46 +40,47 @@ def test_a_hundred_thumbnails_show_and_the_next_hundred_follow(page, app: str) -
     page.get_by_role("button", name="Page 4", exact=True).click()
     page.get_by_text("Images 301 to 400").wait_for()
     page.wait_for_function(f"({LOADED})() >= 100")
-    assert "page=4" in page.url
+    expect(page).to_have_url(re.compile("page=4"))
 
 
 def test_a_click_tells_about_the_image_and_a_second_click_takes_it_back(page, app: str) -> None:
     open_gallery(page, app)
-    first = detail(page)
+    first = page.locator("h3").first.inner_text()
     tiles = page.locator(".wall").first.locator(".tile")
     captions = [tiles.nth(i).locator(".caption").inner_text() for i in range(20)]
     other = next(i for i, caption in enumerate(captions) if caption != first)
     tiles.nth(other).click()
-    page.wait_for_function("(text) => document.querySelector('h3').innerText === text", arg=captions[other])
-    assert tiles.nth(other).get_attribute("aria-pressed") == "true"
+    expect_detail(page, captions[other])
+    expect(tiles.nth(other)).to_have_attribute("aria-pressed", "true")
     page.get_by_text("Its place among meanings").first.wait_for()
     page.get_by_text("Its nearest neighbours in feature space").first.wait_for()
+    settle(page)
     tiles.nth(other).click()
-    page.wait_for_function("(text) => document.querySelector('h3').innerText === text", arg=first)
+    expect_detail(page, first)
 
 
 def test_the_wall_works_by_keyboard(page, app: str) -> None:
     open_gallery(page, app)
     tiles = page.locator(".wall").first.locator(".tile")
+    third = tiles.nth(2).locator(".caption").inner_text()
     tiles.first.focus()
     page.keyboard.press("ArrowRight")
+    expect(tiles.nth(1)).to_be_focused()
     page.keyboard.press("ArrowRight")
+    expect(tiles.nth(2)).to_be_focused()
     page.keyboard.press("Enter")
-    page.wait_for_function(
-        "(text) => document.querySelector('h3').innerText === text", arg=tiles.nth(2).locator(".caption").inner_text()
-    )
-    assert tiles.nth(2).get_attribute("aria-pressed") == "true"
+    expect_detail(page, third)
+    expect(tiles.nth(2)).to_have_attribute("aria-pressed", "true")
 
 
 def test_filters_live_in_the_link_and_nonsense_is_dropped(page, app: str) -> None:
     open_gallery(page, app, "?classes=dog&classes=nonsense&contexts=grass&order=blur&page=77")
-    captions = set(page.locator(".wall").first.locator(".caption").all_inner_texts())
-    assert captions == {"dog"}
-    badges = [float(b) for b in page.locator(".wall").first.locator(".badge").all_inner_texts()]
-    assert badges == sorted(badges) and badges
+    captions = page.locator(".wall").first.locator(".caption")
+    eventually(page, lambda: set(captions.all_inner_texts()) == {"dog"})
+    eventually(page, lambda: badges(page) == sorted(badges(page)) != [])
     open_gallery(page, app, "?classes=dog&view=Classes")
     page.locator(".row").first.wait_for()
-    assert page.locator(".row .title").all_inner_texts() == ["dog"]
+    expect(page.locator(".row .title")).to_have_text(["dog"])
 
 
 def test_the_link_brings_back_the_image_and_the_range(page, app: str) -> None:
@@ -80,12 +88,12 @@ def test_the_link_brings_back_the_image_and_the_range(page, app: str) -> None:
     page.locator(".wall").first.locator(".tile").nth(9).click()
     page.wait_for_url("**image=**")
     image = page.locator(".wall").first.locator(".tile").nth(9).get_attribute("data-id")
-    assert f"image={image}" in page.url
+    expect(page).to_have_url(re.compile(f"image={image}(&|$)"))
     open_gallery(page, app, f"?image={image}&by=brightness&order=brightness&with_brightness=0.9&with_brightness=1.0")
     page.get_by_text("Its place among meanings").first.wait_for()
-    assert f"image\n{image}" in page.locator('[data-testid="stHtml"]').filter(has_text="brightness").first.inner_text()
-    badges = [float(b) for b in page.locator(".wall").first.locator(".badge").all_inner_texts()]
-    assert badges and min(badges) >= 0.9 and max(badges) <= 1.0
+    told = page.locator('[data-testid="stHtml"]').filter(has_text="brightness").first
+    eventually(page, lambda: f"image\n{image}" in told.inner_text())
+    eventually(page, lambda: min(badges(page)) >= 0.9 and max(badges(page)) <= 1.0)
     open_gallery(page, app, "?image=99999999")
     page.get_by_text("The first image shown").first.wait_for()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import ROOT, serving, settle
+from tests.browser.conftest import ROOT, eventually, insist, serving, settle
 from tests.browser.test_pages import PAGES
 from tests.hostile import LINK, NAMES, PICTURE, make_hostile, make_hostile_run
 
@@ -45,6 +45,7 @@ def test_names_are_letters(page, app: str, path: str) -> None:
     page.goto(f"{app}{path}?dataset=hostile")
     settle(page)
     page.get_by_text(PICTURE).first.wait_for()
+    settle(page)
     assert page.evaluate(FOUND) == [] and said == []
     for chart in page.locator('[data-testid="stEChartsChart"], .js-plotly-plot').all():  # tooltips have names too
         chart.scroll_into_view_if_needed()
@@ -94,8 +95,8 @@ def test_streamlit_shows_a_plain_value_letter_by_letter(browser, tmp_path: Path)
         for i, name in enumerate(names):
             want = " ".join(re.sub("[\u202e\u2066]", "", name).split())
             texts = tab.locator(f".st-key-at{i} [data-testid=stMarkdownContainer]")
-            shown = [" ".join(text.split()) for text in texts.all_inner_texts()]
-            assert shown == [want, f"above {want}", want, f"{want}: x"]
+            expected = [want, f"above {want}", want, f"{want}: x"]
+            eventually(tab, lambda t=texts, e=expected: [" ".join(s.split()) for s in t.all_inner_texts()] == e)
             inside = texts.evaluate_all("all => all.flatMap((e) => [...e.querySelectorAll('*')].map((c) => c.tagName))")
             assert set(inside) <= {"P", "SPAN", "UL", "LI", "STRONG"}, (name, inside)
     tab.close()
@@ -124,6 +125,5 @@ def test_a_table_has_no_button_that_writes_a_csv_around_our_own(page, app: str) 
     settle(page)
     table = page.locator('[data-testid="stDataFrame"]').last
     table.scroll_into_view_if_needed()
-    table.hover()
-    page.get_by_role("button", name="Search").last.wait_for()
+    insist(table.hover, page.get_by_role("button", name="Search").last)
     assert page.get_by_role("button", name="Download as CSV").count() == 0

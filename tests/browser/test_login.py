@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -100,9 +101,13 @@ def url(tmp_path_factory, provider: Provider) -> Iterator[str]:
 
 
 def log_in(tab, url: str) -> None:
+    tab.context.clear_cookies()
     tab.goto(f"{url}/Taxonomy")
+    settle(tab)
     tab.get_by_role("button", name="Unlock full use").click()
     tab.get_by_role("button", name="Log in").click()
+    tab.wait_for_url(re.compile(rf"^{re.escape(url)}/?(\?|$)"))  # back from the provider, on the first page
+    settle(tab)
 
 
 def test_who_logs_in_with_an_admitted_address_gets_full_use(url: str, provider: Provider, browser) -> None:
@@ -110,6 +115,7 @@ def test_who_logs_in_with_an_admitted_address_gets_full_use(url: str, provider: 
     tab = browser.new_page()
     log_in(tab, url)
     tab.get_by_text("Full use: you are logged in").wait_for()
+    settle(tab)
     tab.get_by_role("link", name="Add images").click()
     tab.get_by_text("A zip file to upload").first.wait_for()
     tab.get_by_role("button", name="Log out").click()

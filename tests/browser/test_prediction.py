@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import settle, still
 
 
 def open_page(page, app: str, query: str = "") -> None:
@@ -26,10 +26,10 @@ def test_the_demo_opens_with_its_scatter_and_a_point_leads_to_its_task(page, app
     expect(page.locator(".row.support")).to_have_count(5)
     expect(page.locator(".row.query")).to_have_count(5)
     expect(page.locator(".row.query .tile.wrong").first).to_be_attached()
+    settle(page)
+    still(page.locator(".js-plotly-plot").first)
     page.locator(".js-plotly-plot .scatterlayer .trace").first.locator(".point").nth(7).click(force=True)
-    changed = "before => ![...document.querySelectorAll('h3')].some(h => h.innerText === before)"
-    page.wait_for_function(changed, arg=before)
-    first.wait_for()
+    expect(first).not_to_have_text(before, use_inner_text=True)
     number = re.search(r"\d+", first.inner_text())[0]
     page.wait_for_selector(f".js-plotly-plot text:has-text('task {number}')")  # it is marked in the scatter
 

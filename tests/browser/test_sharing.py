@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 import threading
 import urllib.error
@@ -20,9 +21,9 @@ from websockets.sync.client import ClientConnection, connect
 
 from fsviz.sharing import REFUSAL
 from fsviz.ui.parts import shell
-from tests.browser.conftest import serving, settle
+from tests.browser.conftest import PATIENCE, eventually, serving, settle
 
-WORD = "a word for the tests"
+WORD = f"a word for the tests {secrets.token_hex(8)}"  # of these tests alone: another run beside them has its own
 PAGES = [page.file.removeprefix("pages/").removesuffix(".py").partition("_")[2] for page in shell.PAGES]  # "" is app.py
 FORBIDDEN = (
     "Save",
@@ -46,11 +47,12 @@ def dial(url: str, **headers: str) -> ClientConnection:
     origin = headers.pop("Origin", None)
     address = url.replace("http", "ws", 1) + "/_stcore/stream"
     host = headers.pop("Host", None)
+    more = {"additional_headers": headers, "max_size": None, "open_timeout": PATIENCE / 1000}
     if host is None:
-        return connect(address, origin=origin, additional_headers=headers, max_size=None, open_timeout=60)
+        return connect(address, origin=origin, **more)
     port = int(url.rpartition(":")[2])
     wire = socket.create_connection(("127.0.0.1", port))
-    return connect(f"ws://{host}/_stcore/stream", sock=wire, additional_headers=headers, max_size=None, open_timeout=60)
+    return connect(f"ws://{host}/_stcore/stream", sock=wire, **more)
 
 
 @contextmanager
@@ -62,7 +64,7 @@ def visiting(url: str, page: str = "", **headers: str) -> Iterator[tuple[str, st
         line.send(ask.SerializeToString())
         said, session, kind = [], "", None
         while kind != "script_finished":
-            message = ForwardMsg.FromString(line.recv(timeout=120))
+            message = ForwardMsg.FromString(line.recv(timeout=PATIENCE / 1000))
             kind = message.WhichOneof("type")
             if kind == "new_session":
                 session = message.new_session.initialize.session_id
@@ -73,14 +75,14 @@ def visiting(url: str, page: str = "", **headers: str) -> Iterator[tuple[str, st
 
 def upload(url: str, session: str) -> int:
     """The status of an upload, sent as the browser would."""
-    with urllib.request.urlopen(f"{url}/_stcore/health", timeout=60) as answer:
+    with urllib.request.urlopen(f"{url}/_stcore/health", timeout=PATIENCE / 1000) as answer:
         cookie = answer.headers["Set-Cookie"].partition(";")[0]
     body = b'--x\r\nContent-Disposition: form-data; name="f"; filename="f.zip"\r\n\r\nhello\r\n--x--\r\n'
     headers = {"Content-Type": "multipart/form-data; boundary=x", "Cookie": cookie}
     headers["X-Xsrftoken"] = cookie.partition("=")[2].strip('"')
     request = urllib.request.Request(f"{url}/_stcore/upload_file/{session}/1", body, headers, method="PUT")
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE / 1000) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -121,7 +123,8 @@ def test_an_open_server_without_a_rule_shows_one_sentence(open_server: str, brow
         tab.goto(f"{open_server}/{path}")
         tab.get_by_text("started without a rule for visitors").wait_for()
         settle(tab)
-        assert tab.locator('[data-testid="stMain"]').inner_text().removeprefix("🔒").strip() == REFUSAL
+        main = tab.locator('[data-testid="stMain"]')
+        eventually(tab, lambda said=main.inner_text: said().removeprefix("🔒").strip() == REFUSAL)
         assert tab.locator('[data-testid="stPageLink"]').count() == 0
         tab.close()
 
@@ -159,7 +162,7 @@ def test_on_this_computer_everything_is_there(app: str) -> None:
     with visiting(app, "Add_images") as (session, said):
         assert "Path of a folder" in said
         assert upload(app, session) == 204
-    answer = urllib.request.urlopen(app, timeout=60)
+    answer = urllib.request.urlopen(app, timeout=PATIENCE / 1000)
     assert answer.headers["Content-Security-Policy"] == "frame-ancestors 'self'"
 
 
@@ -198,19 +201,22 @@ def test_the_password_opens_one_session_and_no_other(shared, browser) -> None:
     tab, other = browser.new_page(), browser.new_page()
     for page in (tab, other):
         page.goto(f"{url}/Taxonomy")
+        settle(page)
         page.get_by_role("button", name="Unlock full use").click()
     tab.get_by_label("Password", exact=True).fill("a wrong word")
     tab.get_by_role("button", name="Unlock", exact=True).click()
     tab.get_by_text("This is not the password").wait_for()
+    settle(tab)
     tab.get_by_label("Password", exact=True).fill(WORD)
     tab.get_by_role("button", name="Unlock", exact=True).click()
     tab.get_by_text("Full use is unlocked").wait_for()
+    settle(tab)
     tab.get_by_role("link", name="Add images").click()
     field = tab.get_by_role("textbox", name="Path of a folder")
     field.fill("/etc/passwd")
     field.press("Enter")
     tab.get_by_text("must lie in a folder").wait_for()
-    assert str(folder) in tab.locator('[data-testid="stMain"]').inner_text()
+    expect(tab.locator('[data-testid="stMain"]')).to_contain_text(str(folder))
     other.reload()
     other.get_by_text("Shared for looking").wait_for()
     other.close()
@@ -224,10 +230,12 @@ def test_files_are_taken_from_unlocked_sessions_alone(shared, browser) -> None:
         assert upload(url, session) == 403
     tab = browser.new_page()
     tab.goto(f"{url}/Tasks")
+    settle(tab)
     tab.get_by_role("button", name="Unlock full use").click()
     tab.get_by_label("Password", exact=True).fill(WORD)
     tab.get_by_role("button", name="Unlock", exact=True).click()
     tab.get_by_text("Full use is unlocked").wait_for()
+    settle(tab)
     tab.get_by_text("Bring a testbed of your own").click()
     content = {"name": "tasks.csv", "mimeType": "text/csv", "buffer": b"task,labels\n"}
     tab.locator("input[type=file]").set_input_files(content)

@@ -5,19 +5,23 @@ from __future__ import annotations
 import itertools
 import re
 
-from tests.browser.conftest import settle, still
+from playwright.sync_api import expect
+
+from tests.browser.conftest import eventually, settle, still
 
 GRAPH = ".st-key-taxonomy_graph canvas"
-# The first picture element of the colour of classes (red), farthest to the right: a class on the outer circle.
+# Places in the window where the graph has the colour of classes (red).
 RED = """() => {
     const canvas = document.querySelector('.st-key-taxonomy_graph canvas');
     const scale = canvas.width / canvas.clientWidth;
+    const box = canvas.getBoundingClientRect();
     const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
     const spots = [];
     for (let y = Math.round(130 * scale); y < canvas.height; y += 2)
         for (let x = 0; x < canvas.width; x += 2) {
             const i = (y * canvas.width + x) * 4;
-            if (data[i] === 0xCC && data[i + 1] === 0x33 && data[i + 2] === 0x11) spots.push([x / scale, y / scale]);
+            const red = data[i] === 0xCC && data[i + 1] === 0x33 && data[i + 2] === 0x11;
+            if (red) spots.push([box.x + x / scale, box.y + y / scale]);
         }
     return spots;
 }"""
@@ -30,25 +34,27 @@ def open_page(page, app: str, query: str = "") -> None:
     still(page.locator(GRAPH).first)  # the graph grows into place
 
 
-def picked(page) -> list[str]:
-    tags = page.locator(
-        '.st-key-classes [data-testid="stMultiSelect"] [data-baseweb="tag"], .st-key-classes .stMultiSelectTag'
-    )
-    return [tag.inner_text().strip() for tag in tags.all()]
+def expect_classes(page, least: int) -> list[list[float]]:
+    """Waits until so many places have the colour of classes; these places."""
+
+    def spots() -> list[list[float]]:
+        found = page.evaluate(RED)
+        assert len(found) >= least, "too little of the colour of classes is drawn"
+        return found
+
+    return eventually(page, spots)
 
 
 def click_a_class(page, nth: float) -> None:
     page.locator(GRAPH).first.scroll_into_view_if_needed()
-    box = page.locator(GRAPH).first.bounding_box()
-    spots = page.evaluate(RED)
-    assert spots, "no class is drawn"
-    x, y = spots[int(nth * (len(spots) - 1))]
-    page.mouse.click(box["x"] + x, box["y"] + y)
+    still(page.locator(GRAPH).first)
+    spots = expect_classes(page, 1)
+    page.mouse.click(*spots[int(nth * (len(spots) - 1))])
 
 
 def test_the_demo_opens_with_a_graph_a_card_and_the_heat_map(page, app: str) -> None:
     open_page(page, app)
-    assert len(page.evaluate(RED)) > 30
+    expect_classes(page, 31)
     page.get_by_text("Nothing is picked yet").wait_for()
     page.locator(".st-key-distance_map .js-plotly-plot").wait_for()
     page.get_by_text("The closest pairs here").wait_for()
@@ -59,10 +65,14 @@ def test_a_narrow_window_has_the_heat_map_above_its_table_and_no_label_on_anothe
     open_page(page, app)
     places = page.locator(".st-key-distance_map .ytick text")
     places.nth(29).wait_for()
-    boxes = sorted((place.bounding_box() for place in places.all()), key=lambda box: box["y"])
-    assert len(boxes) == 30
-    assert all(above["y"] + 0.8 * above["height"] <= below["y"] for above, below in itertools.pairwise(boxes))
-    page.set_viewport_size({"width": 1440, "height": 900})
+
+    def apart() -> bool:
+        boxes = sorted((place.bounding_box() for place in places.all()), key=lambda box: box["y"])
+        assert len(boxes) == 30
+        return all(above["y"] + 0.8 * above["height"] <= below["y"] for above, below in itertools.pairwise(boxes))
+
+    still(page.locator(".st-key-distance_map .js-plotly-plot"))
+    eventually(page, apart)
 
 
 def test_clicks_make_a_task_and_take_classes_out_again(page, app: str) -> None:
@@ -75,7 +85,7 @@ def test_clicks_make_a_task_and_take_classes_out_again(page, app: str) -> None:
     click_a_class(page, 0.5)
     page.get_by_text("Your task of 2 classes").wait_for()
     page.get_by_text("Lowest concept above all of them").wait_for()
-    assert len(re.findall("classes=", page.url)) == 2
+    eventually(page, lambda: len(re.findall("classes=", page.url)) == 2)
     settle(page)
     page.locator(".st-key-classes").get_by_role("button", name=re.compile("[Cc]lear|[Rr]emove")).first.click()
     page.get_by_text("Your task of 2 classes").wait_for(state="detached")
@@ -87,12 +97,12 @@ def test_a_link_restores_a_task_and_its_coarsity(page, app: str) -> None:
     page.get_by_text("sled dog").first.wait_for()
     # the two share a concept of their own, 2 log(2600) - 2 log(1300) = 1.39, squared
     box = page.locator('[data-testid="stMetric"]').filter(has_text="Coarsity").first
-    assert box.locator('[data-testid="stMetricValue"]').inner_text() == "1.92"
+    expect(box.locator('[data-testid="stMetricValue"]')).to_have_text("1.92")
 
 
 def test_search_flies_to_a_folded_class(page, app: str) -> None:
     open_page(page, app, "?dataset=df20&depth=2")
-    before = page.locator(GRAPH).first.screenshot()
+    before = still(page.locator(GRAPH).first)
     search = page.locator(".st-key-classes input").first
     search.click()
     search.fill("Amanita muscaria")
@@ -100,14 +110,14 @@ def test_search_flies_to_a_folded_class(page, app: str) -> None:
     page.keyboard.press("Escape")
     page.wait_for_url(re.compile("classes=Amanita"))
     settle(page)
-    assert still(page.locator(GRAPH).first) != before
+    eventually(page, lambda: still(page.locator(GRAPH).first) != before)
     page.get_by_text(re.compile("Agaricales")).first.wait_for()
 
 
 def test_df20_is_fluent(page, app: str) -> None:
     open_page(page, app, "?dataset=df20&depth=8")
     page.get_by_text("1,604").first.wait_for()
-    assert len(page.evaluate(RED)) > 200
+    expect_classes(page, 201)
     box = page.locator(GRAPH).first.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 300)
     for _ in range(5):
@@ -119,7 +129,7 @@ def test_df20_is_fluent(page, app: str) -> None:
 def test_layered_layout_other_distances_and_all_paths(page, app: str) -> None:
     open_page(page, app, "?dataset=mini_imagenet&layout=layered&distance=path_length&dag=all_paths")
     page.get_by_text("Median distance").wait_for()
-    assert len(page.evaluate(RED)) > 20
+    expect_classes(page, 21)
     assert page.locator('[data-testid="stToast"]').count() == 0  # no setting of the link was left out
 
 

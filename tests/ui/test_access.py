@@ -74,7 +74,7 @@ def share(monkeypatch: pytest.MonkeyPatch, **rule) -> None:
 
 
 def open_page(page: str, query: dict[str, str] | None = None, state: dict | None = None) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     if page:
         app.switch_page(f"pages/{page}.py")
     for name, value in (query or {}).items():

@@ -31,7 +31,7 @@ def toy(home):
 
 
 def open_page(dataset: str, fine: bool = True, **query: str) -> AppTest:
-    page = AppTest.from_file(str(APP), default_timeout=120).switch_page("pages/7_Confusion.py")
+    page = AppTest.from_file(str(APP), default_timeout=600).switch_page("pages/7_Confusion.py")
     for name, value in {"dataset": dataset, **query}.items():
         page.query_params[name] = value
     page.run()

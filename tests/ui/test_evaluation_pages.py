@@ -25,7 +25,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def open_page(name: str, dataset: str = "toy_pages") -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).switch_page(f"pages/{name}.py")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page(f"pages/{name}.py")
     app.query_params["dataset"] = dataset
     app.run()
     assert not app.exception, app.exception[0].value

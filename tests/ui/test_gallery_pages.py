@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def run(page: str, **query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page(f"pages/{page}")
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page(f"pages/{page}")
     for name, value in query.items():
         app.query_params[name] = value
     app.run()
@@ -119,7 +119,7 @@ def test_features_are_imported_from_the_page(tmp_path: Path) -> None:
 
 
 def overview(**query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     for name, value in query.items():
         app.query_params[name] = value
     app.run()

@@ -19,7 +19,7 @@ def open_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
 
     def open_it(dataset: str) -> AppTest:
-        page = AppTest.from_file(str(APP), default_timeout=120)
+        page = AppTest.from_file(str(APP), default_timeout=600)
         page.query_params["dataset"] = dataset
         page.run()
         page.switch_page("pages/6_Hard_tasks.py")

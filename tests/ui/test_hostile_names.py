@@ -42,7 +42,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def open_page(page: str, **query: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     if page:
         app.switch_page(f"pages/{page}.py")
     for name, value in {"dataset": "hostile", **query}.items():

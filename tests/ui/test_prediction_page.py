@@ -22,7 +22,7 @@ def open_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
 
     def open_it(dataset: str = "toy", **query: str) -> AppTest:
-        page = AppTest.from_file(str(APP), default_timeout=120)
+        page = AppTest.from_file(str(APP), default_timeout=600)
         page.switch_page("pages/8_Prediction.py")
         for name, value in {"dataset": dataset, **query}.items():
             page.query_params[name] = value

@@ -34,7 +34,7 @@ def test_a_page_opens_on_class_tables_and_stays_up_on_nonsense(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, dataset: str
 ) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    app = AppTest.from_file(str(shell.ROOT / "app.py"), default_timeout=120)
+    app = AppTest.from_file(str(shell.ROOT / "app.py"), default_timeout=600)
     if file != "app.py":
         app.switch_page(file)
     app.query_params["dataset"] = dataset
