@@ -298,7 +298,7 @@ def published(n_way: int, n_shot: int) -> None:
         )
         st.caption(
             f"{len(table):,} published numbers of {n_way:,}-way {n_shot:,}-shot tasks (tables 2, 3, 6 and 7; methods "
-            "whose name the text at hand does not show are called by where they appeared), with backbones that were trained on MetaCoCo itself: not to be compared with those "
-            "above in height, only in what changes. The paper's IID and OOD accuracies (figure 3) are printed without "
-            "numbers."
+            "whose name the text at hand does not show are called by where they appeared), with backbones that were "
+            "trained on MetaCoCo itself: not to be compared with those above in height, only in what changes. The "
+            "paper's IID and OOD accuracies (figure 3) are printed without numbers."
         )
