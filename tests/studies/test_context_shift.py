@@ -10,6 +10,7 @@ import pytest
 
 from fsviz import datasets, jobs
 from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.records import Tasks
 from fsviz.studies import context_shift as study
 
 SMALL = {"dataset": "demo", "backbone": "efficientnet_lite0", "methods": "protonet", "n_tasks": 120}
@@ -95,3 +96,31 @@ def test_a_page_opens_with_what_the_classes_can_give() -> None:
     few = demo.images.groupby(["class_id", "context"]).head(2)  # at most two images of a class in a context
     images = few[(few["class_id"] < 80) | (few["context"] == "sky")].reset_index(drop=True)  # the others in one only
     assert study.fitting(replace(demo, images=images), "test") == {"n_way": 3, "n_shot": 3, "n_query": 5}
+
+
+def test_intervals_over_images_of_a_loss_hold_the_truth_and_those_over_tasks_do_not_claim_to() -> None:
+    """A world of known classes and contexts: images are drawn from it again and again, tasks from every set of them."""
+    n_classes, n_contexts, n_each, dims, n_way, n_shot, n_query = 8, 4, 12, 8, 5, 3, 4
+    random = np.random.default_rng(1)
+    classes, contexts = random.normal(size=(n_classes, dims)), 1.2 * random.normal(size=(n_contexts, dims))
+
+    def look(n_tasks: int) -> tuple[np.ndarray, Tasks]:
+        noise = 1.1 * random.normal(size=(n_classes, n_contexts, n_each, dims))
+        images = (classes[:, None, None] + contexts[None, :, None] + noise).reshape(-1, dims)
+        class_ids = np.argsort(random.random((n_tasks, n_classes)), axis=1)[:, :n_way]
+        asked = random.integers(n_contexts, size=class_ids.shape)
+        other = (asked + random.integers(1, n_contexts, size=class_ids.shape)) % n_contexts
+        orders = np.argsort(random.random((2, n_tasks, n_way, n_each)), axis=3)
+        same, far = (((class_ids * n_contexts + at) * n_each)[..., None] + o for at, o in zip((asked, other), orders))
+        query, supports = same[..., :n_query], (same[..., n_query : n_query + n_shot], far[..., :n_shot])
+        right = []
+        for support in supports:
+            gap = images[query][:, :, :, None] - images[support].mean(2)[:, None, None]
+            right.append(100.0 * ((gap**2).sum(-1).argmin(-1) == np.arange(n_way)[:, None]))
+        both = study._both(*(Tasks(class_ids, support, query) for support in supports))
+        return right[0] - right[1], both
+
+    truth = np.mean([look(60)[0].mean() for _ in range(300)])
+    found = [study._mean(*look(300)) for _ in range(60)]
+    held = {over: np.mean([abs(one["mean"] - truth) < one[over] for one in found]) for over in ("ci95", "ci95_images")}
+    assert held["ci95_images"] > 0.93 and held["ci95"] < 0.9

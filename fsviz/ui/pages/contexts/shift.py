@@ -153,7 +153,7 @@ def _lost(where: Any, label: str, row: study.Row, last: str) -> None:
         delta_arrow="off",
         help="Accuracy with support of the same contexts less that with other contexts, in percentage points, task by "
         "task. 95% intervals: the first is over tasks of these very images; over images, what other images of these "
-        "classes would give; over classes, what other classes would.",
+        "classes would give (cautious where tasks are few); over classes, what other classes would.",
     )
 
 
