@@ -146,10 +146,10 @@ def _bar():
 
     def tell(done: int, total: int, message: str) -> None:
         if sys.stderr.isatty():
-            progress(f"\r\x1b[K{100 * done / total:3.0f} %  {message}", end="\n" if done == total else "")
+            progress(f"\r\x1b[K{100 * done / total:3.0f}%  {message}", end="\n" if done == total else "")
         elif time.monotonic() - last[0] > 5 or done == total:
             last[0] = time.monotonic()
-            progress(f"{100 * done / total:3.0f} %  {message}")
+            progress(f"{100 * done / total:3.0f}%  {message}")
 
     return tell
 

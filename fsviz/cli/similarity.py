@@ -56,10 +56,10 @@ def show_similarity(result: dict[str, Any]) -> str:
             f"{result['n_images']:,} images of split {result['split']}, model {result['model']}; 95% intervals over "
             "images, in brackets over classes",
             f"M_concept {told(result['m_concept'])}, M_context {told(result['m_context'])}",
-            f"nearer to their context than to their concept: {told(result['nearer_to_context'], 100, ' %')}",
-            f"zero-shot: concept {told(result['zero_shot_concept'], 100, ' %')} (chance "
-            f"{100 * result['chance']['concept']:.1f} %), context {told(result['zero_shot_context'], 100, ' %')} "
-            f"(chance {100 * result['chance']['context']:.1f} %)",
+            f"nearer to their context than to their concept: {told(result['nearer_to_context'], 100, '%')}",
+            f"zero-shot: concept {told(result['zero_shot_concept'], 100, '%')} (chance "
+            f"{100 * result['chance']['concept']:.1f}%), context {told(result['zero_shot_context'], 100, '%')} "
+            f"(chance {100 * result['chance']['context']:.1f}%)",
             *worse,
         ]
     )

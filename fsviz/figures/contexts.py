@@ -129,7 +129,7 @@ def plot_shifted_methods(
             mode="markers",
             name=drawn(title),
             marker={"color": meaning(colour) if name != "spurious" else QUIET, "symbol": symbol, "size": 11},
-            hovertemplate=f"%{{y}}, {drawn(title)}: %{{x:.1f}} %<extra></extra>",
+            hovertemplate=f"%{{y}}, {drawn(title)}: %{{x:.1f}}%<extra></extra>",
         )
     figure.add_vline(x=chance, line={"dash": "dot", "color": QUIET}, annotation_text="chance")
     figure.update_xaxes(title_text="accuracy (%)")

@@ -51,7 +51,7 @@ def plot_scatter(
         marker={"size": 8, "color": ACCENT, "opacity": 0.5, "line": {"width": 0}},
         selected={"marker": {"opacity": 0.5}},
         unselected={"marker": {"opacity": 0.5}},
-        hovertemplate="task %{customdata}: %{y:.1f} % at %{x:.3g}<extra></extra>",
+        hovertemplate="task %{customdata}: %{y:.1f}% at %{x:.3g}<extra></extra>",
     )
     if line is not None:
         figure.add_scatter(x=line[0], y=line[1], mode="lines", line={"color": QUIET, "width": 2.5}, hoverinfo="skip")
@@ -268,13 +268,13 @@ def plot_parts(parts: Sequence[Mapping[str, Any]], height: int = 190) -> go.Figu
             orientation="h",
             name=drawn(part["cause"]),
             marker_color=colour,
-            text=f"<b>{drawn(part['cause'])}</b><br>{share:.0f} %" if share > 12 else "",
+            text=f"<b>{drawn(part['cause'])}</b><br>{share:.0f}%" if share > 12 else "",
             textposition="inside",
             textangle=0,
             insidetextanchor="middle",
             textfont={"color": "#FFFFFF", "size": 14},
-            hovertemplate=f"{drawn(part['cause'])}: {share:.0f} % of the variance "
-            f"({100 * part['low']:.0f} to {100 * part['high']:.0f} %)<extra></extra>",
+            hovertemplate=f"{drawn(part['cause'])}: {share:.0f}% of the variance "
+            f"({100 * part['low']:.0f} to {100 * part['high']:.0f}%)<extra></extra>",
         )
     figure.update_xaxes(title="share of the variance of the accuracy (%)", range=[0, 100])
     figure.update_yaxes(showticklabels=False)

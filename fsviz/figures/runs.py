@@ -37,7 +37,7 @@ def plot_accuracies(
             marker={"size": 11, "color": [ACCENT if i == top and top else QUIET for i in range(len(names))]},
             error_x={"type": "data", "array": half, "thickness": 2, "width": 5, "color": QUIET},
             customdata=half,
-            hovertemplate="%{y}: %{x:.2f} ± %{customdata:.2f} % of queries right<extra></extra>",
+            hovertemplate="%{y}: %{x:.2f} ± %{customdata:.2f}% of queries right<extra></extra>",
             cliponaxis=False,
         )
     )
@@ -73,7 +73,7 @@ def plot_accuracy_by_measure(
             mode="markers",
             marker={"size": 5, "color": QUIET, "opacity": 0.35},
             name="single tasks",
-            hovertemplate=f"one task: {drawn(measure)} %{{x:.1f}}, %{{y:.0f}} % right<extra></extra>",
+            hovertemplate=f"one task: {drawn(measure)} %{{x:.1f}}, %{{y:.0f}}% right<extra></extra>",
         )
     band = len(curves) <= 4
     looks = _looks(list(curves))
@@ -100,7 +100,7 @@ def plot_accuracy_by_measure(
             line={"color": colour, "width": 2.5, "dash": dash},
             marker={"color": colour, "size": 9},
             customdata=half,
-            hovertemplate=f"{drawn(name)}: %{{y:.1f}} ± %{{customdata:.1f}} % right around {drawn(measure)} %{{x:.1f}}"
+            hovertemplate=f"{drawn(name)}: %{{y:.1f}} ± %{{customdata:.1f}}% right around {drawn(measure)} %{{x:.1f}}"
             "<extra></extra>",
         )
     for label, x, y, colour in _spread(curves, band):
@@ -154,7 +154,7 @@ def plot_quartiles(results: pd.DataFrame, height: int = 340) -> go.Figure:
             line={"color": colour, "width": 2, "dash": dash},
             marker={"symbol": _SYMBOLS[i % len(_SYMBOLS)], "size": 9},
             customdata=np.nan_to_num(half),
-            hovertemplate=f"{drawn(row['name'])}, %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}} %<extra></extra>",
+            hovertemplate=f"{drawn(row['name'])}, %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}}%<extra></extra>",
         )
     ends = {
         str(row["name"]): pd.DataFrame({"measure": [3] * 4, "accuracy": [row[q] for q in quartiles]})
@@ -193,7 +193,7 @@ def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
             text=[[f"{r:g}" for r in row] for row in wide.to_numpy()],
             texttemplate="%{text}",
             customdata=accuracy.to_numpy(),
-            hovertemplate="%{y} in %{x}: rank %{text}, %{customdata:.1f} % right<extra></extra>",
+            hovertemplate="%{y} in %{x}: rank %{text}, %{customdata:.1f}% right<extra></extra>",
             colorscale=[[0, ACCENT], [1, meaning("all")]],
             textfont={"color": "#FFFFFF", "size": 14},
             zmin=1,
@@ -252,7 +252,7 @@ def plot_task_accuracies(accuracy: np.ndarray, n_query: int | None = None, heigh
             y=counts,
             width=3.7,
             marker_color=QUIET,
-            hovertemplate="%{y} tasks with about %{x:.0f} % right<extra></extra>",
+            hovertemplate="%{y} tasks with about %{x:.0f}% right<extra></extra>",
         )
     )
     figure.add_vline(x=mean, line={"color": ACCENT, "width": 2}, annotation_text=f"mean {mean:.1f}")

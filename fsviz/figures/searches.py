@@ -43,7 +43,7 @@ def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], 
     figure.add_vline(
         x=random["accuracy"],
         line={"dash": "dot", "color": meaning("random"), "width": 2},
-        annotation_text=f"random {random['accuracy']:.1f} ± {random['ci95']:.1f} %",
+        annotation_text=f"random {random['accuracy']:.1f} ± {random['ci95']:.1f}%",
         annotation_position="top",
         annotation_font={"color": meaning("random"), "size": 12},
         row=1,
@@ -116,7 +116,7 @@ def plot_step_sizes(
         figure.add_hline(
             y=value,
             line={"dash": "dot", "color": meaning(name.partition(",")[0]), "width": 1.5},
-            annotation_text=f"{name} {value:.1f} %",
+            annotation_text=f"{name} {value:.1f}%",
             annotation_position="top left" if name.startswith("easy") else "bottom left",
             annotation_font={"color": meaning(name.partition(",")[0]), "size": 12},
         )
@@ -200,7 +200,7 @@ def plot_filtered(curve: pd.DataFrame, means: pd.DataFrame, at: float, second: s
     figure.add_vline(
         x=at,
         line={"dash": "dot", "color": meaning("hard"), "width": 2},
-        annotation_text=f"hard supports {at:.1f} %",
+        annotation_text=f"hard supports {at:.1f}%",
         annotation_position="top",
         annotation_font={"color": meaning("hard"), "size": 12},
         row=1,

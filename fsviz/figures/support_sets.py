@@ -54,7 +54,7 @@ def plot_distribution(
         figure.add_annotation(
             x=mean[name],
             y=y,
-            text=f"<b>{name}</b> {mean[name]:.1f}{half} %",
+            text=f"<b>{name}</b> {mean[name]:.1f}{half}%",
             showarrow=False,
             xanchor=anchor,
             yshift=10,
@@ -158,7 +158,7 @@ def plot_differences(rows: Sequence[Mapping[str, Any]], set_name: str = "hard", 
             name=f"{set_name} support" if side == "support" else "query",
             orientation="h",
             marker_color=meaning(side),
-            text=[f"{100 * r[side]:.0f} %" for r in rows],
+            text=[f"{100 * r[side]:.0f}%" for r in rows],
             textposition="outside",
             cliponaxis=False,
             hovertemplate=f"%{{x:.0f}}% of the {side} images have %{{y}}<extra></extra>",
@@ -261,7 +261,7 @@ def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:
             line={"color": meaning(name), "width": 2},
             marker={"symbol": SYMBOL[name], "size": 10},
             customdata=100 * rows["ci95"],
-            hovertemplate=f"{name} supports reach %{{y:.1f}} ± %{{customdata:.1f}} %<extra></extra>",
+            hovertemplate=f"{name} supports reach %{{y:.1f}} ± %{{customdata:.1f}}%<extra></extra>",
         )
         below = name == "random"  # close to easy ones: a number above would cover theirs
         figure.add_scatter(

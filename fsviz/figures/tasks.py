@@ -113,7 +113,7 @@ def plot_coarsity(edges: np.ndarray, panels: Sequence[Panel], chosen: tuple[int,
         "grid": grids,
         "xAxis": x_axes,
         "yAxis": y_axes,
-        "tooltip": {"trigger": "item", "formatter": "{@[2]} tasks ({@[1]} %) have a coarsity of {b}"},
+        "tooltip": {"trigger": "item", "formatter": "{@[2]} tasks ({@[1]}%) have a coarsity of {b}"},
         "legend": {"show": False},
         "series": series,
     }

@@ -71,7 +71,7 @@ QUESTION = Setting(
         "labelling": "What to label next",
     },
 )
-HARD_BELOW = Setting("hard_below", "Hard is an accuracy below (%)", "The paper takes 80 %.", "int", 80, 1, 100, step=1)
+HARD_BELOW = Setting("hard_below", "Hard is an accuracy below (%)", "The paper takes 80%.", "int", 80, 1, 100, step=1)
 FOUND = Setting(
     "found",
     "Hard tasks to be found (%)",

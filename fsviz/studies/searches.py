@@ -391,7 +391,7 @@ def filtered_in_words(found: Filtered) -> str:
     rare, by = found.as_hard, found.means.set_index("kind")
     half = by.loc["searched", "accuracy_ci95"]
     within = "" if np.isnan(half) else f" ± {half:.1f}"
-    told = f"Tasks with searched supports have a mean accuracy of {rare.at_most:.1f}{within} %. "
+    told = f"Tasks with searched supports have a mean accuracy of {rare.at_most:.1f}{within}%. "
     if rare.n_found:
         told += (
             f"One random task in {rare.draws:,.0f} is as hard ({rare.n_found:,} of {rare.n_drawn:,}; 95% interval: one "

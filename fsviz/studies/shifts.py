@@ -207,8 +207,8 @@ def shared_in_words(shared: Mapping[str, Any]) -> str:
     """Do hard supports avoid what the queries have, and do easy ones seek it?"""
     share = shared["share"]
     told = (
-        f"Of the hard supports {share['hard']:.0f} % have it too, of the random ones {share['random']:.0f} %, of the "
-        f"easy ones {share['easy']:.0f} %."
+        f"Of the hard supports {share['hard']:.0f}% have it too, of the random ones {share['random']:.0f}%, of the "
+        f"easy ones {share['easy']:.0f}%."
     )
     avoid = shared["hard"][0] + shared["hard"][1] < 0
     seek = shared["easy"][0] - shared["easy"][1] > 0

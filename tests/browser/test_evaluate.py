@@ -68,7 +68,7 @@ def test_a_run_from_start_to_finish(page, app: str, workspace: Path) -> None:
     (run,) = (run for run in jobs.list_runs() if run.id not in before)
     assert run.state == "finished" and [r["method"] for r in run.summary["results"]] == ["protonet", "simpleshot"]
     best = max(run.summary["results"], key=lambda r: r["accuracy"])
-    expect(page.get_by_text(f"{best['accuracy']:.1f} ± {best['ci95']:.1f} %").first).to_be_visible()
+    expect(page.get_by_text(f"{best['accuracy']:.1f} ± {best['ci95']:.1f}%").first).to_be_visible()
     page.get_by_role("link", name=re.compile("whole comparison")).click()
     expect(page.get_by_role("heading", name="What came out, and is the difference real?")).to_be_visible()
 

@@ -22,7 +22,7 @@ def test_searches_have_accuracies_on_the_left_and_times_on_the_right() -> None:
     assert hard.marker.color == meaning("hard") and list(easy.error_x.array) == [0, 0]
     assert list(times.y) == ["Greedy", "FastDiffSel"] and np.allclose(times.x, [200, 4])
     assert list(times.text) == ["200 ms", "4 ms"]
-    assert any("random 80.0 ± 1.0 %" in a.text for a in figure.layout.annotations)
+    assert any("random 80.0 ± 1.0%" in a.text for a in figure.layout.annotations)
     assert len(figures.plot_searches(rows[:3], TITLES).data) == 3  # a run that has not come to greedy yet
 
 
@@ -42,7 +42,7 @@ def test_filtered_shows_the_draws_and_what_else_is_hard() -> None:
     draws, ways = figure.data
     assert list(draws.y) == [10, 1]
     assert dict(zip(ways.y, ways.x, strict=True)) == {figures.KINDS[k]: w for k, w in means[["kind", "n_way"]].values}
-    assert any("hard supports 45.0 %" in a.text for a in figure.layout.annotations)
+    assert any("hard supports 45.0%" in a.text for a in figure.layout.annotations)
     assert figure.layout.xaxis.range[0] <= 45
     assert len(figures.plot_filtered(curve, means, 45.0, "").data) == 1
 

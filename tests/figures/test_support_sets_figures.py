@@ -21,7 +21,7 @@ def test_distribution_draws_every_count_in_the_colour_of_its_set() -> None:
         assert curves[name].line.color == meaning(name)
     texts = [a.text for a in figure.layout.annotations]
     assert any("30.0 ± 3.0" in t for t in texts)
-    assert any("70.0 %" in t for t in texts)
+    assert any("70.0%" in t for t in texts)
 
 
 def test_labels_of_close_means_point_away_from_each_other() -> None:

@@ -167,7 +167,7 @@ def test_filtering_in_words_without_a_task_as_hard() -> None:
     tasks = pd.DataFrame({"kind": ["random", "filtered", "searched"], "accuracy": [80.0, 70.0, 30.0], "n_way": 5})
     found = searches.Filtered(tasks, pd.DataFrame(), rarity(np.full(100, 80.0), 30.0))
     assert searches.filtered_in_words(found) == (
-        "Tasks with searched supports have a mean accuracy of 30.0 %. None of 100 random tasks is as hard (95% "
+        "Tasks with searched supports have a mean accuracy of 30.0%. None of 100 random tasks is as hard (95% "
         "interval: at most one in 28)."
     )
 

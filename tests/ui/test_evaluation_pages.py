@@ -199,4 +199,4 @@ def test_every_mean_of_the_headlines_has_an_interval_where_there_is_one(toy) -> 
         told = [metric.value for metric in app.metric if "%" in metric.value or "points" in metric.value]
         assert len(told) >= 3 and all("±" in value for value in told)
     assert run_panel.points(1.5, float("nan")) == "+1.5 points"
-    assert run_panel.accuracy({"accuracy": 80.0, "ci95": None}) == "80.0 %"
+    assert run_panel.accuracy({"accuracy": 80.0, "ci95": None}) == "80.0%"

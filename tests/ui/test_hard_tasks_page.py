@@ -126,7 +126,7 @@ def test_a_run_recorded_under_the_earlier_name_is_shown(open_page) -> None:
     assert not any(button.label == "Start the run" for button in page.button)
     numbers = jobs.results(run.id)
     assert page.metric[0].value == f"{numbers['drop']:.1f} ± {numbers['drop_ci95']:.1f} points"
-    assert page.metric[1].value == f"{numbers['accuracy']['hard']:.1f} ± {numbers['ci95']['hard']:.1f} %"
+    assert page.metric[1].value == f"{numbers['accuracy']['hard']:.1f} ± {numbers['ci95']['hard']:.1f}%"
 
 
 def caption(page: AppTest, words: str) -> str:

@@ -88,7 +88,7 @@ def _add(dataset: Dataset) -> None:
     by_size = st.checkbox(
         "Split the classes by size",
         key="by_size",
-        help="As MetaCoCo does, whatever the folders say: the 64 % of classes with most images train, the next 20 % "
+        help="As MetaCoCo does, whatever the folders say: the 64% of classes with most images train, the next 20% "
         "test, the rest is val.",
     )
     preview = own_images.with_splits_by_size(preview) if by_size else preview

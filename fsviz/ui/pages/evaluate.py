@@ -415,7 +415,7 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
             delta_color="off",
         )
     else:
-        second.metric("Guessing", f"{chance:.1f} %", help="One class out of the ways of a task, at random.")
+        second.metric("Guessing", f"{chance:.1f}%", help="One class out of the ways of a task, at random.")
     if not np.isnan(top["Q1"]):
         fine.metric(
             "Finest quarter (Q1)",
@@ -429,7 +429,7 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
             help="The best method on the quarter of tasks whose classes are farthest apart in meaning.",
         )
     else:
-        fine.metric("Guessing", f"{chance:.1f} %", help="One class out of the ways of a task, at random.")
+        fine.metric("Guessing", f"{chance:.1f}%", help="One class out of the ways of a task, at random.")
         coarse.metric("Tasks", f"{len(tasks):,}")
 
 

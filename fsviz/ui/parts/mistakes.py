@@ -21,7 +21,7 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
     if pairs.empty:
         st.caption(f"{plain(who)} got every query of these {len(tasks):,} tasks right, so there is no mistake to show.")
         return
-    labels = [f"{row.class_name} → {row.taken_for_name} ({row.rate:.0f} %)" for row in pairs.itertuples(index=False)]
+    labels = [f"{row.class_name} → {row.taken_for_name} ({row.rate:.0f}%)" for row in pairs.itertuples(index=False)]
     chosen = st.selectbox(
         "Most confused pairs (class → what it was taken for)",
         range(len(labels)),
@@ -39,7 +39,7 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
                 Row(
                     str(row["class_name"]),
                     [
-                        Tile(int(w.image_id), frame="wrong", badge=f"{w.confidence:.0f} % sure")
+                        Tile(int(w.image_id), frame="wrong", badge=f"{w.confidence:.0f}% sure")
                         for w in wrong.itertuples(index=False)
                     ],
                     note=f"taken for {row['taken_for_name']}",

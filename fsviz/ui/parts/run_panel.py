@@ -43,7 +43,7 @@ def show_most_accurate(where: Any, top: Any) -> None:
 
 def accuracy(row: Any, of: str = "accuracy") -> str:
     """An accuracy (or that of a quarter) with its interval, where it has one."""
-    return f"{row[of]:.1f}{half_width(row.get('ci95' if of == 'accuracy' else f'{of}_ci95'))} %"
+    return f"{row[of]:.1f}{half_width(row.get('ci95' if of == 'accuracy' else f'{of}_ci95'))}%"
 
 
 def points(value: float, half: float, digits: int = 1) -> str:

@@ -90,7 +90,7 @@ def _wall(dataset: Dataset, names: list[str], found: Any, label: int, run: int, 
             Tile(
                 int(found.image_ids[v]),
                 caption=f"community {found.communities[run, v] + 1}",
-                badge=f"{100 * found.other_share[v]:.0f} % {names[1 - label]}",
+                badge=f"{100 * found.other_share[v]:.0f}% {names[1 - label]}",
             )
             for v in order
         ]

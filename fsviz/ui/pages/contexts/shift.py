@@ -184,7 +184,7 @@ def _show_task(dataset: Dataset, spec: study.Spec) -> None:
         st.plotly_chart(_curves(along, shift, height=300), key="along_the_dial")
     mean = [100 * float(study.accuracy(said).mean()) for said in (found.said_first, found.said_second)]
     st.caption(
-        f"Over {len(found.first):,} tasks {plain(METHODS[method].title)} falls from {mean[0]:.1f} % to {mean[1]:.1f} % "
+        f"Over {len(found.first):,} tasks {plain(METHODS[method].title)} falls from {mean[0]:.1f}% to {mean[1]:.1f}% "
         "at this shift: the share of support images that are in other contexts than the queries of their class."
     )
     worst = np.argsort(-found.loss.sum((1, 2)), kind="stable")
@@ -202,7 +202,7 @@ def _show_task(dataset: Dataset, spec: study.Spec) -> None:
 
 
 def _half(dataset: Dataset, side: str, title: str, tasks: Tasks, said: Predictions, at: int) -> None:
-    st.markdown(f"**{title}**: {100 * study.accuracy(said)[at]:.0f} % right")
+    st.markdown(f"**{title}**: {100 * study.accuracy(said)[at]:.0f}% right")
     if dataset.has_pixels:
         task_rows(dataset, _rows(dataset, tasks, said, at), f"task_{side}", tile_px=52)
 

@@ -66,7 +66,7 @@ def _headline(told: dict) -> None:
     nearer, concept, context = (told[name] for name in ("nearer_to_context", "m_concept", "m_context"))
     columns[0].metric(
         "Nearer to their context",
-        f"{100 * nearer['mean']:.0f}{half_width(nearer['ci95'], 0, 100)} %",
+        f"{100 * nearer['mean']:.0f}{half_width(nearer['ci95'], 0, 100)}%",
         help="Share of images whose features are closer to the text of their context than to that of their concept. "
         "95% interval over images" + _other_classes(nearer, 100) + ".",
     )
@@ -88,8 +88,8 @@ def _headline(told: dict) -> None:
 def _zero_shot(where: st.delta_generator.DeltaGenerator, label: str, right: dict, chance: float) -> None:
     where.metric(
         label,
-        f"{100 * right['mean']:.1f}{half_width(right['ci95'], 1, 100)} %",
-        f"chance {100 * chance:.0f} %",
+        f"{100 * right['mean']:.1f}{half_width(right['ci95'], 1, 100)}%",
+        f"chance {100 * chance:.0f}%",
         delta_color="off",
         delta_arrow="off",
         help="Zero-shot accuracy: how often the nearest of all texts is that of the image. 95% interval over images"

@@ -53,7 +53,7 @@ def _headline(found: SupportSets) -> None:
     for column, name in zip(columns[1:], study.SETS):
         column.metric(
             f"Accuracy, {name}",
-            f"{accuracy[name]:.1f}{half_width(half[name])} %",
+            f"{accuracy[name]:.1f}{half_width(half[name])}%",
             delta=None if name == "random" else f"{accuracy[name] - accuracy['random']:+.1f} points",
             delta_arrow="off",
             help=f"Share of queries classified correctly with {name} support images, mean over "

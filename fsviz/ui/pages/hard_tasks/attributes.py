@@ -110,7 +110,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
         half = numbers["ci95"][name]
         column.metric(
             f"Accuracy, {name} supports",
-            f"{numbers['accuracy'][name]:.1f}" + (f" ± {half:.1f} %" if half is not None else " %"),
+            f"{numbers['accuracy'][name]:.1f}" + (f" ± {half:.1f}%" if half is not None else "%"),
         )
     shares = shifts.share_table(restricted, dataset, attribute)
     st.plotly_chart(search_figures.plot_shares(shares, values), key="shares")

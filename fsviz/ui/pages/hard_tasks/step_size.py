@@ -41,8 +41,8 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     columns = st.columns(3)
     for column, name in ((columns[0], "hard"), (columns[2], "easy")):
         reached, around = at.loc[name, "accuracy"], at.loc[name, "ci95"]
-        column.metric(f"{name.capitalize()} supports at step {chosen:g}", f"{reached:.1f}{half_width(around)} %")
-    told = f"{equal['random']:.1f}{half_width(half['random'])} %"
+        column.metric(f"{name.capitalize()} supports at step {chosen:g}", f"{reached:.1f}{half_width(around)}%")
+    told = f"{equal['random']:.1f}{half_width(half['random'])}%"
     columns[1].metric("Random supports", told, help="Of the same tasks.")
     reference = {
         "random": equal["random"],

@@ -113,7 +113,7 @@ def _one_task(dataset: Dataset, found: SupportSets, task: int, differences: Mapp
     columns = st.columns(3, gap="medium")
     for column, name in zip(columns, study.SETS):
         with column:
-            st.markdown(f"**{SET_WORDS[name]}** · {100 * found.accuracy(name)[task]:.0f} % of queries right")
+            st.markdown(f"**{SET_WORDS[name]}** · {100 * found.accuracy(name)[task]:.0f}% of queries right")
             rows = _support_rows(dataset, found, task, name, ways)
             clicked[name] = task_rows(dataset, rows, f"support_{name}", tile_px=48)
     if study.attribute_names(dataset):

@@ -67,7 +67,7 @@ def _headline(found: Measured) -> None:
         )
     mean, half = study.mean_outcome(found)
     columns[1].metric(
-        f"Mean {what}", f"{100 * mean:.1f}{half_width(half, 1, 100)} %", help="95% interval over tasks of these images."
+        f"Mean {what}", f"{100 * mean:.1f}{half_width(half, 1, 100)}%", help="95% interval over tasks of these images."
     )
     if found.spec["setting"] == "semi":
         error = study.prediction_error(found)
@@ -86,8 +86,8 @@ def _headline(found: Measured) -> None:
         low = 0.0 if best[1]["low"] < 0 < best[1]["high"] else low
         columns[2].metric(
             "Variance it explains",
-            f"{100 * best[1]['pearson'] ** 2:.0f} %",
-            f"{low:.0f} to {high:.0f} %",
+            f"{100 * best[1]['pearson'] ** 2:.0f}%",
+            f"{low:.0f} to {high:.0f}%",
             delta_color="off",
             delta_arrow="off",
             help=f"Share of the variance of the {what} that a straight line through the best measure explains.",
@@ -174,7 +174,7 @@ def _caption(found: Measured, name: str) -> None:
         "supervised": "Only the labelled support is seen.",
         "semi": "Support and unlabelled queries are seen; their features are mixed with those of their neighbours.",
         "unsupervised": "No label is seen: support and query images together are clustered, and the adjusted Rand "
-        "index says how well clusters and classes agree (100 % is perfect, 0 is chance).",
+        "index says how well clusters and classes agree (100% is perfect, 0 is chance).",
     }[spec["setting"]]
     st.caption(
         f"{len(found):,} {plain(found.tasks.setting)} tasks of split {plain(spec['split'])}, features of "

@@ -98,7 +98,7 @@ def _called(dataset: Dataset, found: Measured, name: str, hard_below: float, thr
         ways = np.flatnonzero(found.tasks.class_ids[t] != PAD)
         tiles = [Tile(int(found.tasks.support[t, w, 0]), str(names[found.tasks.class_ids[t, w]])) for w in ways]
         verdict = "rightly: it is hard" if hard else "wrongly: it is easy"
-        rows.append(Row(f"{100 * found.outcome[t]:.0f} % accuracy", tiles, f"called hard {verdict}"))
+        rows.append(Row(f"{100 * found.outcome[t]:.0f}% accuracy", tiles, f"called hard {verdict}"))
     st.markdown(f"**Called hard: {len(called):,} tasks of the other half, the surest first**")
     task_rows(dataset, rows, "called_hard", tile_px=72)
     st.caption("One support image of every class of a task.")

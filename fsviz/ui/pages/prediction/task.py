@@ -19,7 +19,7 @@ MOST_CLASSES, MOST_TILES = 10, 14
 
 def show(dataset: Dataset, found: Measured, task: int) -> None:
     what = plain(study.outcome_name(found.spec))
-    st.subheader(f"Task {task:,}: {100 * found.outcome[task]:.0f} % {what}", anchor=False)
+    st.subheader(f"Task {task:,}: {100 * found.outcome[task]:.0f}% {what}", anchor=False)
     said = results.said_of(found, task)
     if not dataset.has_pixels:
         st.caption(f"{plain(dataset.title)} has no pixels here: images are named by their number.")
@@ -39,7 +39,7 @@ def show(dataset: Dataset, found: Measured, task: int) -> None:
             "Rank 1 is the task that a measure says is the easiest. "
             + "".join(f"{plain(title(name))}: {plain(study.undefined(name, found.spec))}. " for name in unknown)
             + (
-                f"The regression expects {100 * found.expected[task]:.0f} % of itself."
+                f"The regression expects {100 * found.expected[task]:.0f}% of itself."
                 if np.isfinite(found.expected[task]) and found.spec["setting"] == "semi"
                 else ""
             )
