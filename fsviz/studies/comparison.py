@@ -79,9 +79,10 @@ def lines_of(
 
     summary  of the run, where it is finished
     """
-    found = []
-    results = (summary or {}).get("results") or []
-    results = results if len(results) == len(evaluate.entries(spec)) else [{}] * len(evaluate.entries(spec))
+    found, n_entries = [], len(evaluate.entries(spec))
+    results = [_with_nan(one) for one in (summary or {}).get("results") or []]
+    if len(results) != n_entries or any(set(CI95.values()) - set(one) for one in results):
+        results = [{}] * n_entries  # only a finished run has all numbers
     numbers = evaluate.task_numbers(spec, chunks)
     first = evaluate.first_right(spec, chunks)
     for which, (entry, values) in enumerate(zip(evaluate.entries(spec), numbers, strict=True)):
@@ -187,12 +188,21 @@ def table(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
 
 def _kept(line: Line) -> dict[str, Any]:
     """The numbers of a row as the finished run has them."""
-    names = ("n_tasks", "accuracy", *CI95.values(), "top5", "loss")
-    row = {name: np.nan if line.result[name] is None else line.result[name] for name in names}
-    quartiles = line.result["quartiles"] or [np.nan] * 4, line.result.get("quartiles_ci95") or [np.nan] * 4
-    for q, value, half in zip(QUARTILES, *quartiles, strict=True):
+    row = {name: line.result[name] for name in ("n_tasks", "accuracy", *CI95.values(), "top5", "loss")}
+    none = [np.nan] * 4  # where the tasks have no measure, or are too few
+    quartiles = (line.result.get(name) for name in ("quartiles", "quartiles_ci95"))
+    for q, value, half in zip(QUARTILES, *(of if isinstance(of, list) else none for of in quartiles), strict=True):
         row |= {q: value, f"{q}_ci95": half}
     return row
+
+
+def _with_nan(value: Any) -> Any:
+    """What JSON keeps as null is a number that does not exist."""
+    if isinstance(value, dict):
+        return {name: _with_nan(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_with_nan(one) for one in value]
+    return np.nan if value is None else value
 
 
 def _computed(line: Line, measure: str) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz import jobs
-from fsviz.errors import FsvizError
+from fsviz.errors import Cancelled, FsvizError
+from fsviz.jobs import store
 from fsviz.sampling.testbeds import save_testbed
 from fsviz.studies import evaluate
 from fsviz.ui.parts import run_panel
@@ -102,6 +104,30 @@ def test_runs_compare_and_survive_damage(toy, tmp_path) -> None:
     open_page("5_Runs")  # the cached lines may still be shown; nothing falls over
 
 
+@pytest.mark.parametrize("n_tasks", [1, 2, 3, 5, 7])
+def test_runs_of_very_few_tasks_are_shown(toy, n_tasks: int) -> None:
+    sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": n_tasks}
+    record(sampler=sampler)
+    assert open_page("5_Runs").metric[0].label == "Most accurate"
+
+
+def test_a_run_that_was_stopped_shows_what_it_has(toy) -> None:
+    def stop(done: int, total: int, message: str) -> None:
+        if done == 3:
+            store.ask_to_stop(jobs.folder(jobs.list_runs()[0].id))
+
+    sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 60}
+    spec = {"study": "evaluate", "dataset": "toy_pages", "backbones": ["alpha_net"], "methods": ["protonet"]}
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Cancelled):
+        for name in ("_TELL_EVERY", "_SUMMARISE_EVERY"):
+            patch.setattr(sys.modules["fsviz.jobs.execute"], name, 0.0)
+        jobs.run_here({**spec, "sampler": sampler, "device": "cpu", "chunk": 10}, stop)
+    (run,) = jobs.list_runs()
+    assert run.state == "cancelled" and run.summary and 0 < run.n_done < run.n_chunks
+    app = open_page("5_Runs")
+    assert app.metric[0].label == "Most accurate" and f"{10 * run.n_done:,}" in texts(app)
+
+
 def sent(app: AppTest) -> int:
     """Bytes of the figures and tables of a page."""
     kinds = ("plotly_chart", "arrow_data_frame", "html")
@@ -109,7 +135,6 @@ def sent(app: AppTest) -> int:
 
 
 def test_a_long_run_is_read_from_its_kept_numbers_and_sends_no_more_than_a_short_one(toy, monkeypatch) -> None:
-    from fsviz.jobs import store
     from fsviz.ui.pages import runs as page
 
     monkeypatch.setattr(page, "MISTAKES_OF", 500)

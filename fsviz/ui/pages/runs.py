@@ -720,7 +720,10 @@ def _differences(main: list[comparison.Line], over: str) -> pd.DataFrame:
 @remember("Reading the run…", 64)
 def _lines(run_id: str, n_done: int, folder: str) -> list[comparison.Line]:
     """n_done and folder tell one state of a run from another in the cache."""
-    return comparison.lines_of(run_id, jobs.spec(run_id), jobs.chunks(run_id), jobs.status(run_id).summary)
+    run = jobs.status(run_id)
+    return comparison.lines_of(
+        run_id, jobs.spec(run_id), jobs.chunks(run_id), run.summary if run.state == "finished" else None
+    )
 
 
 @remember(most=16)
