@@ -57,7 +57,7 @@ class Setting:
         """The value in its own type; an impossible one is refused with the rule. `of` names whose setting it is."""
         what = f"{self.name} of {of}" if of else self.name
         if self.kind == "choice":
-            if value not in self.choices:
+            if not isinstance(value, str) or value not in self.choices:
                 raise UnknownName(what, value, self.choices)
             return str(value)
         if self.kind in ("flag", "text"):
@@ -111,7 +111,8 @@ class Setting:
         """The flag and the value, as a command has them."""
         if self.kind == "flag":
             return [self.flag if value else f"--no-{self.flag.removeprefix('--')}"]
-        return [self.flag, self.text(value)]
+        text = self.text(value)
+        return [f"{self.flag}={text}"] if self.kind == "text" and text.startswith("-") else [self.flag, text]
 
     def add_flag(self, parser: argparse.ArgumentParser) -> None:
         """Adds the flag; the parsed value is None where it is not given, so that a command knows."""

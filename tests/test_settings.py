@@ -90,3 +90,16 @@ def test_a_warning_about_few_images_means_the_usual_task() -> None:
     from fsviz.datasets import preview
 
     assert (N_SHOT.default, N_QUERY.default) == (preview.SHOTS, preview.QUERIES)
+
+
+def test_a_text_that_starts_with_a_dash_survives_the_command_line() -> None:
+    split = Setting("split", "Split", "Which classes.", "text", "")
+    parser = argparse.ArgumentParser()
+    add_flags(parser, [split])
+    for value in ("-x", "--all", "plain", "-1"):
+        assert given(parser.parse_args(split.words(value)), [split]) == {"split": value}
+
+
+def test_a_list_where_a_choice_is_asked_is_refused_in_a_sentence() -> None:
+    with pytest.raises(UnknownName, match="plain"):
+        LOSS.check(["plain"])

@@ -39,3 +39,15 @@ def name_unused(values: Iterable[str], recipe: draw.Recipe) -> None:
     if unused:
         flags = ", ".join(draw.KNOWN[name].flag for name in unused)
         progress(f"{flags} {'has' if len(unused) == 1 else 'have'} no effect with the sampler {recipe.sampler}.")
+
+
+def add_backbone(parser: argparse.ArgumentParser, done: str) -> None:
+    """Adds --backbone; `done` says what is done with its features."""
+    parser.add_argument("--backbone", help=f"whose features are {done}: the first that the dataset has")
+
+
+def backbone(args: argparse.Namespace) -> str:
+    """The backbone that was asked for, or the first with features of the dataset."""
+    from fsviz import datasets
+
+    return args.backbone or draw.default_backbone(datasets.load(args.dataset))

@@ -16,7 +16,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         commands, "predict", run_predict, show_predict, "correlate measures of tasks with the accuracy they predict"
     )
     drawing.add_dataset(parser)
-    parser.add_argument("--backbone", default="efficientnet_lite0", help="whose features are measured and classified")
+    drawing.add_backbone(parser, "measured and classified")
     drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
     add_flags(parser, study.OWN_SETTINGS.values())
 
@@ -29,7 +29,7 @@ def run_predict(args: argparse.Namespace) -> dict[str, Any]:
     spec = {
         "study": "prediction",
         "dataset": args.dataset,
-        "backbone": args.backbone,
+        "backbone": drawing.backbone(args),
         **tasks,
         **given(args, study.OWN_SETTINGS.values()),
     }

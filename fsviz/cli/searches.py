@@ -45,14 +45,15 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 def _add(parser: argparse.ArgumentParser, settings: list[Setting], **defaults: Any) -> None:
     drawing.add_dataset(parser)
-    parser.add_argument("--backbone", default="efficientnet_lite0", help="features that are searched and classified")
+    drawing.add_backbone(parser, "searched and classified")
     drawing.add_flags(parser, support_sets.TASK_SETTINGS, **{**support_sets.TASK_DEFAULTS, **defaults})
     add_flags(parser, settings)
     parser.set_defaults(settings=settings, own_defaults=defaults)
 
 
 def _spec(args: argparse.Namespace) -> dict[str, Any]:
-    return {"dataset": args.dataset, "backbone": args.backbone, **args.own_defaults, **asked(args, args.settings)}
+    own = {**args.own_defaults, **asked(args, args.settings)}
+    return {"dataset": args.dataset, "backbone": drawing.backbone(args), **own}
 
 
 def run_searches(args: argparse.Namespace) -> dict[str, Any]:

@@ -18,7 +18,7 @@ STRESS_SETTINGS = [s for s in study.SEARCH_SETTINGS.values() if s not in (study.
 def register(commands: argparse._SubParsersAction) -> None:
     hard = add_command(commands, "hard", run_hard, show_hard, "find support sets on which a classifier fails")
     drawing.add_dataset(hard)
-    hard.add_argument("--backbone", default="efficientnet_lite0", help="features that are searched and classified")
+    drawing.add_backbone(hard, "searched and classified")
     _add_tasks(hard)
     add_flags(hard, study.SEARCH_SETTINGS.values())
 
@@ -58,7 +58,7 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
     spec = {
         "study": "support_sets",
         "dataset": args.dataset,
-        "backbone": args.backbone,
+        "backbone": drawing.backbone(args),
         **asked(args, study.SEARCH_SETTINGS.values()),
     }
     run = jobs.run_here(spec, tell)

@@ -27,6 +27,7 @@ from fsviz.evaluation.predicting import (
     evaluate,
     features_mean,
     predictions_from,
+    resolved_device,
 )
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "paired_difference",
     "predictions_from",
     "query_right",
+    "resolved_device",
     "rolling_accuracy",
     "summary",
     "task_accuracy",

@@ -199,6 +199,12 @@ def torch_device(name: str) -> Any:
     return device
 
 
+def resolved_device(name: str) -> str:
+    """The name of the device that a spec records: "auto" and a bare "cuda" as what they mean here."""
+    device = torch_device(name)
+    return f"cuda:{device.index or 0}" if device.type == "cuda" else str(device)
+
+
 def check_tasks(features: Features, tasks: Tasks) -> None:
     """Raises a sentence when these tasks cannot be evaluated on these features."""
     if not tasks.has_images:

@@ -16,6 +16,11 @@ from markupsafe import Markup
 
 from fsviz.reports import tables
 
+CORRELATION_TITLES = {
+    "name": "Method",
+    "pearson": "Pearson's r (95% interval)",
+    "spearman": "Spearman's ρ (95% interval)",
+}
 DIFFERENCE_TITLES = {
     "name": "Method",
     "reference": "against",
@@ -103,21 +108,26 @@ def report(
     made: str = "",
     over: str = "over tasks of these images",
     pairs: Mapping[str, pd.DataFrame] | None = None,
+    tested: str = "",
+    correlations: pd.DataFrame | None = None,
+    correlated: str = "",
 ) -> str:
     """One HTML file with plotly.js inside: opens anywhere, also without a network.
 
     figures  (heading, plotly figure, caption) in the order they are shown
-    recipes  one dictionary a run: what was run, to run it again
+    recipes  one dictionary per run: what was run, to run it again
     over     what the intervals of the results are over, in words
     pairs    heading -> semantic beside uniform tasks (see tables.side_by_side)
+    tested   what the p of the differences is, in a sentence
+    correlations, correlated  rows as CORRELATION_TITLES names them, and a caption
     """
     from plotly.io import to_html
     from plotly.offline import get_plotlyjs
 
     drawn = []
     for heading, figure, caption in figures:
-        figure.update_layout(template="plotly_white")
-        html = to_html(figure, full_html=False, include_plotlyjs=False, config={"displaylogo": False})
+        light = type(figure)(figure).update_layout(template="plotly_white")
+        html = to_html(light, full_html=False, include_plotlyjs=False, config={"displaylogo": False})
         drawn.append((heading, Markup(html), caption))
     compared = differences is not None and len(differences) > 0
     return _rendered(
@@ -130,6 +140,9 @@ def report(
         pairs=[(heading, side_by_side_table(pair)) for heading, pair in (pairs or {}).items()],
         figures=drawn,
         differences=plain_table(differences, DIFFERENCE_TITLES, DIFFERENCE_FORMATS) if compared else "",
+        tested=tested,
+        correlations=plain_table(correlations, CORRELATION_TITLES, {}) if correlations is not None else "",
+        correlated=correlated,
         recipes=[[(recipe_title(name), recipe_words(value)) for name, value in recipe.items()] for recipe in recipes],
     )
 

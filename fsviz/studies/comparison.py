@@ -360,6 +360,12 @@ def measures_of(lines: Sequence[Line]) -> list[str]:
     return sorted(varied, key=lambda name: name != QUARTERS)
 
 
+def p_in_words(over: str) -> str:
+    """What the p of `differences` is, in a sentence."""
+    test = "the larger p of a paired t test and Wilcoxon's signed-rank test" if over == "tasks" else "that of a t test"
+    return f"p is {test} {OVER[over].partition(':')[0]}, corrected for the number of comparisons (Holm)."
+
+
 def correlations(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
     """How a measure of the tasks and accuracy go together, a row per line, with 95% intervals over classes.
 

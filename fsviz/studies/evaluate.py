@@ -27,6 +27,7 @@ import numpy as np
 
 from fsviz import datasets, features
 from fsviz.errors import BadInput, FsvizError, Missing
+from fsviz.evaluation import resolved_device
 from fsviz.features.device import cores
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
@@ -187,7 +188,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> Settled:
     chosen = _checked_methods(spec.get("methods"))
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
     testbeds = _resolve_testbeds(cast(Spec, spec), dataset, tables)
-    device = _resolved_device(str(spec.get("device", "auto")))
+    device = resolved_device(str(spec.get("device", "auto")))
     settled_parts = []
     for i, testbed in enumerate(testbeds):
         for table in tables.values():
@@ -702,7 +703,7 @@ def estimate(spec: Spec, seconds: float = 0.25) -> list[Timing]:
     dataset = datasets.load(_text(spec, "dataset"))
     chosen = _checked_methods(spec.get("methods"))
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
-    device = _resolved_device(str(spec.get("device", "auto")))
+    device = resolved_device(str(spec.get("device", "auto")))
     n_tasks, tasks = _trial_tasks(spec, dataset, tables)
     rows: list[Timing] = []
     with threads(int(spec.get("threads") or half())):
@@ -834,13 +835,6 @@ def _check(table: Features, testbed: Testbed) -> None:
         check_tasks(table, testbed.tasks)
     except FsvizError as error:
         raise type(error)(f"Testbed {testbed.name!r} cannot be evaluated. {error}") from error
-
-
-def _resolved_device(name: str) -> str:
-    from fsviz.evaluation.predicting import torch_device
-
-    device = torch_device(name)
-    return f"cuda:{device.index or 0}" if device.type == "cuda" else str(device)
 
 
 def _fingerprint(table: Features) -> Fingerprint:

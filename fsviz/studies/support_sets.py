@@ -108,7 +108,7 @@ OBJECTIVE = Setting(
     "hard",
     choices={name: name.capitalize() for name in SETS},
 )
-DEVICE = Setting("device", "Device", "Where the search runs: cpu, cuda, cuda:0, ...", "text", "cpu")
+DEVICE = Setting("device", "Device", "Where the search runs: cpu, cuda, cuda:0, ... or auto.", "text", "cpu")
 SEARCH_SETTINGS: dict[str, Setting] = {
     s.name: s for s in (SEARCH, LOSS, START, STEP, N_STEPS, N_SWEEPS, CLASSIFIER, OBJECTIVE, DEVICE)
 }
@@ -498,4 +498,5 @@ def checked_spec(spec: Mapping[str, Any]) -> Spec:
     tasks = draw.checked({k: v for k, v in spec.items() if k in TASK_SETTINGS}, **defaults)
     N_SHOT.check(tasks["n_shot"])
     searched = {name: s.check(spec.get(name, s.default)) for name, s in SEARCH_SETTINGS.items()}
+    searched["device"] = evaluation.resolved_device(str(searched["device"]))
     return cast(Spec, {**spec, **{name: tasks[name] for name in TASK_SETTINGS}, **searched})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fsviz import jobs
 from fsviz.cli import main
 from fsviz.datasets.saved import save_dataset
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
@@ -30,6 +31,13 @@ def test_hard_prints_the_promised_json_and_saves_the_testbed(shifted, capsys) ->
     assert answer["accuracy"]["hard"] < answer["accuracy"]["random"] <= 100
     assert answer["testbed"] in list_testbeds()
     assert load_testbed(answer["testbed"], shifted).tasks.support.shape == (30, 4, 3)
+
+
+def test_without_a_backbone_the_first_with_features_is_taken_and_devices_are_checked_first(shifted, capsys) -> None:
+    assert "-hard-first-" in run_json(capsys, "hard", "shifted", "--device", "auto", *TASKS)["testbed"]
+    before = len(jobs.list_runs())
+    assert "no device 'banana'" in fails(capsys, "hard", "shifted", "--device", "banana", *TASKS)
+    assert len(jobs.list_runs()) == before, "found before anything is recorded"
 
 
 def test_images_without_splits_are_drawn_from_all_classes(shifted, capsys) -> None:

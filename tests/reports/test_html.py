@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 
 from fsviz.datasets.published import published_side_by_side, published_table
 from fsviz.figures import runs as figures
@@ -60,6 +61,19 @@ def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
     assert len(html) > 1_000_000  # the drawing library is inside
     assert own.count("<table") == 3 and "may be chance" in own
     assert "<th>methods</th><td>tim (lr: 0.001)</td>" in own
+
+
+def test_the_report_says_what_p_is_and_how_closely_accuracy_follows_the_measure() -> None:
+    both = lines()
+    table, differences = comparison.table(both), comparison.differences(both, over="tasks")
+    differences["verdict"] = "real"
+    told = pd.DataFrame({"name": [NASTY], "pearson": ["0.50 (0.30 to 0.70)"], "spearman": ["0.40"]})
+    for over, words in (("tasks", "Wilcoxon"), ("images", "that of a t test over images,")):
+        html = report.report(
+            "x", table, [], [], differences, tested=comparison.p_in_words(over), correlations=told, correlated="See."
+        ).split("</head>", 1)[1]
+        assert words in html and ("Wilcoxon" in html) == (over == "tasks")
+        assert "0.50 (0.30 to 0.70)" in html and "See." in html and "<img src=x" not in html
 
 
 def test_a_recipe_is_told_in_words() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,15 @@ def test_a_page_opens_on_class_tables_and_stays_up_on_nonsense(
     if dataset == "tierd_imagenet":
         said = "\n".join(element.value for kind in (app.error, app.warning, app.info) for element in kind)
         assert "There is no dataset named" in said and "tiered" in said
+
+
+def test_what_runs_again_without_its_page_turns_errors_into_sentences() -> None:
+    """A fragment or dialog is run outside `shell.page`: without `sentences` an error there is a traceback."""
+    found = {}
+    for path in (shell.ROOT / "fsviz" / "ui").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                marks = [ast.unparse(mark) for mark in node.decorator_list]
+                if any(mark.startswith(("st.fragment", "st.dialog")) for mark in marks):
+                    found[f"{path.name}:{node.name}"] = marks[-1].endswith("sentences()")
+    assert len(found) >= 7 and all(found.values()), [name for name, kept in found.items() if not kept]

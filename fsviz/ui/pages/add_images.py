@@ -547,6 +547,7 @@ def _latest_run(name: str) -> jobs.Run | None:
 
 
 @st.fragment(run_every=1.0)
+@shell.sentences()
 def _progress(run_id: str) -> None:
     try:
         run = jobs.status(run_id)
@@ -566,8 +567,9 @@ def _progress(run_id: str) -> None:
         told += f", {_duration(time.time() - run.started)} so far"
     left, right = st.columns([5, 1], vertical_alignment="center")
     left.progress(min(1.0, done / total) if total else run.share_done, told)
-    stop = ("run", jobs.cancel, run_id)
-    right.button("Cancel", key="cancel_extraction", on_click=access.do, args=stop, width="stretch")
+    if right.button("Cancel", key="cancel_extraction", width="stretch"):
+        access.do("run", jobs.cancel, run_id)
+        st.rerun()
 
 
 def _ended(run: jobs.Run) -> None:
@@ -638,7 +640,8 @@ def _import() -> None:
                 backbone=backbone,
                 replace=replace,
             )
-    if made := st.session_state.get("imported"):
+    made = st.session_state.get("imported")
+    if made and made["dataset"] in datasets.names():  # it may have been removed since
         st.success(
             f"**{plain(made['dataset'])}**: {made['n_images']:,} images of {made['n_classes']:,} classes with "
             f"{made['dims']:,} numbers each, as {plain(made['backbone'])}.",

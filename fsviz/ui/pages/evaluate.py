@@ -129,6 +129,7 @@ def _settings(dataset: Dataset, known: list[str]) -> Asked | None:
 
 
 @st.fragment
+@shell.sentences()
 def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None) -> None:
     """One line: what the whole run is, how long it would take, and the button.
 
@@ -401,7 +402,7 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
     tasks = testbed.tasks
     st.caption(
         f"First look: {len(tasks):,} tasks, {plain(tasks.setting)}, {'up to ' if (tasks.query < 0).any() else ''}"
-        f"{tasks.query.shape[2]:,} queries per class. The whole run takes more tasks for narrower intervals."
+        f"{tasks.query.shape[2]:,} queries per class. A run of more tasks has narrower intervals."
     )
     best, second, fine, coarse = st.columns(4)
     run_panel.show_most_accurate(best, top)
@@ -420,13 +421,13 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
         fine.metric(
             "Finest quarter (Q1)",
             run_panel.accuracy(top, "Q1"),
-            help="The best method on the quarter of tasks whose classes are closest in meaning.",
+            help="The best method on the quarter of tasks with the lowest coarsity: its classes are closest.",
         )
         coarse.metric(
             "Coarsest quarter (Q4)",
             run_panel.accuracy(top, "Q4"),
             f"{run_panel.points(*comparison.fine_to_coarse(top))} from Q1",
-            help="The best method on the quarter of tasks whose classes are farthest apart in meaning.",
+            help="The best method on the quarter of tasks with the highest coarsity: its classes are farthest apart.",
         )
     else:
         fine.metric("Guessing", f"{chance:.1f}%", help="One class out of the ways of a task, at random.")
@@ -435,13 +436,15 @@ def _headline(table: Any, top: Any, testbed: Testbed) -> None:
 
 def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed) -> None:
     lines = list(named.values())
-    curves = comparison.curves(lines, window=max(20, len(testbed.tasks) // 5))
+    n_tasks = len(testbed.tasks)
+    window = min(max(20, n_tasks // 5), n_tasks)
+    curves = comparison.curves(lines, window=window)
     if curves:
         known = measures.get(comparison.QUARTERS)
         figure = figures.plot_accuracy_by_measure(curves, axis=known.axis, measure=known.title.lower(), height=380)
         st.plotly_chart(figure, key="look_curves")
         st.caption(
-            f"Rolling mean of accuracy over a fifth of the tasks, sorted by {plain(known.axis)}"
+            f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.axis)}"
             + (", with its 95% band over tasks of these images. " if len(curves) <= 4 else ". ")
             + plain(draw.explain(known.name, testbed.recipe))
         )

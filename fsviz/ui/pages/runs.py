@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from plotly.graph_objects import Figure
 
 from fsviz import features, jobs
 from fsviz.datasets.published import benchmark_title, published_benchmarks, published_side_by_side, published_table
@@ -273,6 +275,7 @@ def _actions(marked: Sequence[jobs.Run]) -> None:
 
 
 @st.dialog("Delete for good?")
+@shell.sentences()
 def _confirm_delete(run_ids: list[str]) -> None:
     st.write(f"{len(run_ids)} run{'s' if len(run_ids) > 1 else ''} with all results: {plain(', '.join(run_ids))}.")
     if st.button("Delete", type="primary"):
@@ -305,7 +308,7 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
     differences = _differences(main, over)
     here = comparison.with_interval(_table(main), over)
     _headline(here, differences)
-    correlations = _big_figure(lines, main, here, _recipe_of(main[0], chosen))
+    shown = _big_figure(lines, main, here, _recipe_of(main[0], chosen))
     published, pairs = _results(table, main[0], over)
     left, right = shell.columns_if_wide("methods", 2, gap="large")
     with left:
@@ -315,7 +318,7 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
     if len(differences):
         _paired_numbers(differences)
     _mistakes(lines)
-    _exports(table, lines, main, differences, published, chosen, over, pairs, correlations)
+    _exports(table, lines, main, differences, published, chosen, over, pairs, shown)
 
 
 def _main_group(groups: Mapping[str, list[comparison.Line]]) -> list[comparison.Line]:
@@ -355,6 +358,17 @@ def _recipe_of(line: comparison.Line, chosen: Sequence[jobs.Run]) -> Mapping[str
     return {}
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """What the page shows above its tables, as the report shows it too: the figure with its heading and caption, the
+    correlations, and these as text with a caption."""
+
+    figure: tuple[str, Figure, str] | None = None
+    correlations: pd.DataFrame = field(default_factory=pd.DataFrame)
+    told: pd.DataFrame | None = None
+    correlated: str = ""
+
+
 def _headline(here: pd.DataFrame, differences: pd.DataFrame) -> None:
     top = here.loc[here["accuracy"].idxmax()]
     best, margin, drop, tasks = st.columns(4)
@@ -376,8 +390,8 @@ def _headline(here: pd.DataFrame, differences: pd.DataFrame) -> None:
         drop.metric(
             "From fine to coarse",
             run_panel.points(*comparison.fine_to_coarse(top)),
-            help="Accuracy of the best method on the quarter of tasks whose classes are farthest apart in meaning (Q4) "
-            "minus the quarter whose classes are closest (Q1), with a 95% interval over tasks of these images.",
+            help="Accuracy of the best method on the quarter of tasks with the highest coarsity (Q4), whose classes "
+            "are farthest apart, minus that with the lowest (Q1). 95% interval over tasks of these images.",
         )
     else:
         drop.metric("Quarters", "unknown", help=f"Tasks carry no {plain(measures.title(comparison.QUARTERS).lower())}.")
@@ -386,8 +400,8 @@ def _headline(here: pd.DataFrame, differences: pd.DataFrame) -> None:
 
 def _big_figure(
     lines: list[comparison.Line], main: list[comparison.Line], here: pd.DataFrame, recipe: Mapping[str, Any]
-) -> pd.DataFrame:
-    """Accuracy against a measure of the tasks, and how closely the two go together; returns the correlations."""
+) -> _Shown:
+    """Accuracy against a measure of the tasks, and how closely the two go together."""
     known = comparison.measures_of(main)
     if not known:
         st.subheader("Accuracy", anchor=False)
@@ -396,10 +410,11 @@ def _big_figure(
             "No measure of difficulty is known of these tasks (the dataset has no taxonomy), so there is none to draw "
             "against: mean accuracies."
         )
-        return pd.DataFrame()
+        return _Shown()
     picked, share = _curve_settings(known)
     title = measures.title(picked).lower()
-    st.subheader(f"Accuracy against {plain(measures.axis(picked))}", anchor=False)
+    heading = f"Accuracy against {measures.axis(picked)}"
+    st.subheader(plain(heading), anchor=False)
     window = comparison.window_of(main, share)
     curves = _curves(main, window, picked)
     values = main[0].measures[picked]
@@ -408,17 +423,20 @@ def _big_figure(
     figure = figures.plot_accuracy_by_measure(curves, points, list(pairwise(edges)), measures.axis(picked), title)
     st.plotly_chart(figure, key="curves")
     others = len(lines) - len(main)
-    st.caption(
-        f"Rolling mean over {window:,} of {len(values):,} tasks sorted by {plain(title)}"
+    caption = (
+        f"Rolling mean over {window:,} of {len(values):,} tasks sorted by {title}"
         + (", with its 95% band over tasks of these images" if len(curves) <= 4 else "")
         + ". Dotted lines cut the tasks into quarters. After figure 5 of Bennequin et al. (2022), which takes 200 of "
         "5,000 tasks."
         + (f" {others} more lines are of other tasks and not drawn here." if others else "")
-        + f" {plain(draw.explain(picked, recipe))}"
+        + f" {draw.explain(picked, recipe)}"
     )
+    st.caption(plain(caption))
     correlations = _correlations(main, picked)
-    _show_correlations(correlations, title)
-    return correlations
+    told, correlated = _correlated(correlations, title)
+    st.html(report.plain_table(told, report.CORRELATION_TITLES, {}))
+    st.caption(plain(correlated))
+    return _Shown((heading, figure, caption), correlations, told, correlated)
 
 
 def _curve_settings(known: list[str]) -> tuple[str, int]:
@@ -430,18 +448,17 @@ def _curve_settings(known: list[str]) -> tuple[str, int]:
     return picked, controls.pick(WINDOW, st.sidebar, as_slider=True)
 
 
-def _show_correlations(correlations: pd.DataFrame, measure: str) -> None:
+def _correlated(correlations: pd.DataFrame, measure: str) -> tuple[pd.DataFrame, str]:
+    """The correlations with their intervals as text, and a caption."""
     told = pd.DataFrame({"name": correlations["name"]})
-    for kind in ("pearson", "spearman"):
+    for kind in evaluate.CORRELATIONS:
         told[kind] = [
             tables.number(value, ".2f") + ("" if np.isnan(low) else f" ({low:.2f} to {high:.2f})")
             for value, low, high in correlations[[kind, f"{kind}_low", f"{kind}_high"]].itertuples(index=False)
         ]
-    titles = {"name": "Method", "pearson": "Pearson's r (95% interval)", "spearman": "Spearman's ρ (95% interval)"}
-    st.html(report.plain_table(told, titles, {}))
     over_classes = (correlations["over"] == "classes").all()
-    st.caption(
-        f"How closely {plain(measure)} and accuracy go together over {correlations['n_tasks'].max():,} tasks: 0 not at "
+    return told, (
+        f"How closely {measure} and accuracy go together over {correlations['n_tasks'].max():,} tasks: 0 not at "
         "all, 1 perfectly, -1 perfectly the other way round. Pearson's number is about a straight line, Spearman's "
         "about any steady rise. "
         + (
@@ -473,8 +490,8 @@ def _results(
         st.html(report.results_table(table, _over_tasks(published, over)))
     st.caption(
         f"Accuracy in percent with 95% intervals {comparison.OVER[over]}. **Bold**: best of the column among rows of "
-        "the same tasks. Q1 is the quarter of tasks whose classes are closest in meaning, Q4 the farthest apart; the "
-        "CSV has their intervals too."
+        "the same tasks. Q1 is the quarter of tasks with the lowest coarsity, whose classes are closest, Q4 that with "
+        "the highest; the CSV has their intervals too."
         + note
         + (" An interval that is not known yet is left out." if table["ci95"].isna().any() else "")
     )
@@ -561,7 +578,7 @@ def _exports(
     chosen: Sequence[jobs.Run],
     over: str,
     pairs: Mapping[tuple[str, str], pd.DataFrame],
-    correlations: pd.DataFrame,
+    shown: _Shown,
 ) -> None:
     st.subheader("Take it along", anchor=False)
     stem = f"fsviz-{chosen[0].id}" if len(chosen) == 1 else f"fsviz-{len(chosen)}-runs"
@@ -574,7 +591,7 @@ def _exports(
             "results": tables.to_records(rows),
             "differences": tables.to_records(differences),
             "intervals_over": over,
-            "correlations": tables.to_records(correlations),
+            "correlations": tables.to_records(shown.correlations),
             "side_by_side": {", ".join(key): tables.to_records(pair) for key, pair in pairs.items()},
             "runs": recipes,
         }
@@ -583,7 +600,7 @@ def _exports(
         return json.dumps(body, indent=2)
 
     def as_report() -> str:
-        return _report(table, lines, main, differences, published, recipes, over, pairs)
+        return _report(table, lines, main, differences, published, recipes, over, pairs, shown)
 
     columns = st.columns(5)
     for column, (label, data, suffix, mime) in zip(
@@ -615,17 +632,18 @@ def _exports(
         st.json(recipes, expanded=2)
 
 
-def _report(table, lines, main, differences, published, recipes, over, pairs) -> str:
-    found = []
-    for name in comparison.measures_of(main)[:1]:
-        title = measures.title(name).lower()
-        figure = figures.plot_accuracy_by_measure(
-            comparison.curves(main, name), axis=measures.axis(name), measure=title
-        )
-        caption = (
-            f"Rolling mean of accuracy over tasks sorted by {title}, with 95% intervals over tasks of these images."
-        )
-        found.append((f"Accuracy against {title}", figure, caption))
+def _report(
+    table: pd.DataFrame,
+    lines: list[comparison.Line],
+    main: list[comparison.Line],
+    differences: pd.DataFrame,
+    published: pd.DataFrame | None,
+    recipes: list[dict[str, Any]],
+    over: str,
+    pairs: Mapping[tuple[str, str], pd.DataFrame],
+    shown: _Shown,
+) -> str:
+    found = [shown.figure] if shown.figure else []
     here = table[table["digest"] == main[0].digest]
     found.append(
         (
@@ -659,6 +677,9 @@ def _report(table, lines, main, differences, published, recipes, over, pairs) ->
         made,
         comparison.OVER[over],
         {", ".join(key): pair for key, pair in pairs.items()},
+        comparison.p_in_words(over),
+        shown.told,
+        shown.correlated,
     )
 
 

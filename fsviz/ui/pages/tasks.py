@@ -103,15 +103,9 @@ def show(dataset: Dataset) -> None:
 
 
 @st.fragment
+@shell.sentences()
 def _live(classes: Classes) -> None:
     """Everything that follows the sliders: they rerun this part of the page only."""
-    try:
-        _show_live(classes)
-    except FsvizError as error:
-        st.error(plain(shell.in_titles(error)), icon="⚠️")
-
-
-def _show_live(classes: Classes) -> None:
     headline = st.container()
     side, charts = st.columns([2, 7], gap="medium")
     with side:

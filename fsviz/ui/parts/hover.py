@@ -14,11 +14,13 @@ import streamlit as st
 
 from fsviz.records import Dataset
 from fsviz.ui.parts.image_wall import thumbnail_uri
+from fsviz.ui.parts.shell import sentences
 
 _PX = 96
 
 
 @st.fragment
+@sentences()
 def thumbnails(dataset: Dataset, chart: str, image_ids: frozenset[int]) -> None:
     """Shows pictures beside the points of the figure with this key, whose customdata are image_ids, one of these."""
     key = f"{chart}_hover"

@@ -11,10 +11,9 @@ from typing import Any, TypeAlias
 import streamlit as st
 
 from fsviz import jobs
-from fsviz.errors import FsvizError
 from fsviz.text import code
 from fsviz.ui.parts import access
-from fsviz.ui.parts.shell import dataset_title, in_titles, plain
+from fsviz.ui.parts.shell import dataset_title, plain, sentences
 
 STATES = {
     "queued": "⏳ waiting",
@@ -75,16 +74,14 @@ def active_runs(key: str, study: str | None = None) -> None:
     st.fragment(_poll, run_every=1.0 if busy else 4.0)(key, study, known)
 
 
+@sentences()
 def _poll(key: str, study: str | None, known: tuple[tuple[str, str], ...]) -> None:
-    try:
-        runs = jobs.list_runs(study)
-        if _states(runs) != known:
-            st.rerun(scope="app")
-        for run in runs:
-            if run.active:
-                show_progress(run, key)
-    except FsvizError as error:  # a fragment is drawn outside the page that turns errors into sentences
-        st.error(plain(in_titles(error)), icon="⚠️")
+    runs = jobs.list_runs(study)
+    if _states(runs) != known:
+        st.rerun(scope="app")
+    for run in runs:
+        if run.active:
+            show_progress(run, key)
 
 
 def _states(runs: Sequence[jobs.Run]) -> tuple[tuple[str, str], ...]:
@@ -143,6 +140,7 @@ def offer(spec: Mapping[str, Any], run: jobs.Run | None, words: str, so_far: SoF
 
 
 @st.fragment(run_every=1.0)
+@sentences()
 def _watch(run_id: str, so_far: SoFar) -> None:
     """How far a run is, with a way to stop it; the page starts over when it ends."""
     run = jobs.status(run_id)

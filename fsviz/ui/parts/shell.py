@@ -160,7 +160,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     links.arrive(question)
     asked = dict(st.query_params)
     _navigation()
-    try:
+    with sentences():
         dataset = pick_dataset() if picker else load_dataset(DEFAULT_DATASET)
         st.title(question, anchor=False)
         st.caption(how.replace("{dataset}", f"**{plain(dataset.title)}**") + (f" After {paper}." if paper else ""))
@@ -169,6 +169,13 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
             yield dataset
         if ignored := ", ".join(map(plain, links.ignored(asked))):
             st.toast(f"This link's setting {ignored} is not possible here and was left out.", icon="⚠️")
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """An FsvizError inside becomes one sentence: around what runs again without its page, fragments and dialogs."""
+    try:
+        yield
     except FsvizError as error:
         st.error(plain(in_titles(error)), icon="⚠️")
 

@@ -12,7 +12,6 @@ from plotly.graph_objects import Figure
 
 from fsviz import jobs
 from fsviz.datasets.published import published_families, published_table
-from fsviz.errors import FsvizError
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_curves
 from fsviz.methods import METHODS
@@ -161,15 +160,9 @@ def _lost(where: Any, label: str, row: study.Row, last: str) -> None:
 
 
 @st.fragment
+@shell.sentences()
 def _task(dataset: Dataset, spec: study.Spec) -> None:
     """Everything that follows the dial: it reruns this part of the page only."""
-    try:
-        _show_task(dataset, spec)
-    except FsvizError as error:
-        st.error(plain(shell.in_titles(error)), icon="⚠️")
-
-
-def _show_task(dataset: Dataset, spec: study.Spec) -> None:
     st.subheader("The same queries, another support", anchor=False)
     one, two, three = st.columns([1, 2, 1])
     chosen = study.methods_of(spec)

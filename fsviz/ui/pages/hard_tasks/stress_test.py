@@ -18,7 +18,7 @@ from fsviz.text import code
 from fsviz.ui.pages.hard_tasks import results
 from fsviz.ui.parts import access, controls, run_panel
 from fsviz.ui.parts.cached import remember
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import plain, sentences
 
 FULL_TASKS = Setting("full_tasks", "Tasks", "Tasks that the whole backbone is finetuned on.", "int", 5, 1, 100)
 FULL_STEPS = Setting("full_steps", "Steps per task", "Training steps per task.", "int", 20, 1, 200)
@@ -156,6 +156,7 @@ def _full_finetuning(dataset: Dataset, spec: Mapping[str, Any]) -> None:
 
 
 @st.fragment(run_every=2.0)
+@sentences()
 def _live_stress(run_id: str, source: str) -> None:
     run = jobs.status(run_id)
     if run.active:

@@ -16,7 +16,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import plain, sentences
 
 MOST_CLASSES = 10  # classes of one task that are drawn before the user asks for all
 MOST_TILES = 40  # support images of one class that are drawn
@@ -220,6 +220,7 @@ def _enlarge(dataset: Dataset, found: SupportSets, task: int, clicked: Mapping[s
 
 
 @st.dialog("Image", width="medium")
+@sentences()
 def _dialog(dataset: Dataset, found: SupportSets, task: int, image_id: int, where: str) -> None:
     assert dataset.images is not None  # one of them was clicked
     row = dataset.images.iloc[image_id]
