@@ -9,6 +9,7 @@ from typing import Any
 from fsviz.cli import add_command, aligned, drawing, names, tell
 from fsviz.settings import Setting, Value, add_flags, given
 from fsviz.studies import draw
+from fsviz.studies import stress as stress_study
 from fsviz.studies import support_sets as study
 
 # A stress test has classifiers of its own and keeps no testbed.
@@ -28,13 +29,10 @@ def register(commands: argparse._SubParsersAction) -> None:
     drawing.add_dataset(stress)
     stress.add_argument("--sources", metavar="A,B", help="backbones that hard sets are searched with (default: first)")
     stress.add_argument("--backbones", metavar="A,B", help="backbones that classify (default: all with features)")
-    stress.add_argument(
-        "--adaptations", metavar="A,B", default="protonet,finetune,tim", help="any of protonet, finetune, tim"
-    )
+    quick = ",".join(name for name in stress_study.ADAPTATIONS if name != stress_study.FULL)
+    stress.add_argument("--adaptations", metavar="A,B", default=quick, help=f"any of {quick.replace(',', ', ')}")
     stress.add_argument("--full-finetuning", action="store_true", help="also train the whole backbone on every task")
-    stress.add_argument("--finetuning-tasks", type=int, default=10, help="tasks for full finetuning")
-    stress.add_argument("--finetuning-steps", type=int, default=50, help="steps per task of full finetuning")
-    stress.add_argument("--finetuning-size", type=int, default=128, help="pixels per side for full finetuning")
+    add_flags(stress, stress_study.FINETUNING.values())
     _add_tasks(stress)
     add_flags(stress, STRESS_SETTINGS)
 
@@ -84,7 +82,7 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, features, jobs
 
     backbones = names(args.backbones) or features.required(datasets.load(args.dataset))
-    adaptations = names(args.adaptations) + (["full_finetuning"] if args.full_finetuning else [])
+    adaptations = names(args.adaptations) + ([stress_study.FULL] if args.full_finetuning else [])
     spec = {
         "study": "stress",
         "dataset": args.dataset,
@@ -92,9 +90,9 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
         "backbones": backbones,
         "adaptations": adaptations,
         "finetuning": {
-            "n_tasks": args.finetuning_tasks,
-            "n_steps": args.finetuning_steps,
-            "size": args.finetuning_size,
+            name: getattr(args, s.name)
+            for name, s in stress_study.FINETUNING.items()
+            if getattr(args, s.name) is not None
         },
         **asked(args, STRESS_SETTINGS),
     }

@@ -26,7 +26,7 @@ from fsviz import datasets, evaluation, features
 from fsviz.errors import BadInput, Missing, NotFinite, UnknownName
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
-from fsviz.settings import SEED
+from fsviz.settings import SEED, Setting
 from fsviz.studies import chunked, frozen, support_sets
 from fsviz.workspace import read_json, write_json
 
@@ -37,7 +37,27 @@ ADAPTATIONS: dict[str, str] = {
     "tim": "transductive (TIM)",
     FULL: "finetuned backbone",
 }
-FINETUNING: dict[str, Any] = {"n_tasks": 10, "n_validation": 5, "n_steps": 50, "size": 128, "augment": 0.9}
+FINETUNING: dict[str, Setting] = {  # of the whole backbone, under the names that a spec has
+    "n_tasks": Setting(
+        "finetuning_tasks", "Tasks", "Tasks that the whole backbone is finetuned on.", "int", 10, 1, 10_000
+    ),
+    "n_validation": Setting(
+        "finetuning_validation", "Validation tasks", "Tasks that the learning rate is chosen on.", "int", 5, 1, 1000
+    ),
+    "n_steps": Setting(
+        "finetuning_steps", "Steps per task", "Training steps per task of full finetuning.", "int", 50, 0, 10_000
+    ),
+    "size": Setting("finetuning_size", "Pixels per side", "Pixels per side for full finetuning.", "int", 128, 16, 1024),
+    "augment": Setting(
+        "finetuning_augment",
+        "Augmentation",
+        "Share of the steps on changed images: flipped, moved.",
+        "float",
+        0.9,
+        0,
+        1,
+    ),
+}
 RANDOM = "random"
 _CHUNK = 50  # tasks of a cell that are classified together
 _ON_ONE = ("dataset", "backbone", "classifier", "objective", "study", "version", "folder")
@@ -396,13 +416,11 @@ def checked_spec(spec: Mapping[str, Any]) -> Spec:
     for name in adaptations:
         if name not in ADAPTATIONS:
             raise UnknownName("adaptation", name, ADAPTATIONS)
-    finetuning = {**FINETUNING, **(spec.get("finetuning") or {})}
-    for name, value in finetuning.items():
+    asked = dict(spec.get("finetuning") or {})
+    for name in asked:
         if name not in FINETUNING:
             raise UnknownName("setting of full finetuning", name, FINETUNING)
-        least = 0 if name in ("augment", "n_steps") else 1
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
-            raise BadInput(f"{name} of full finetuning must be a number of at least {least}. Got {value!r}.")
+    finetuning = {name: s.check(asked.get(name, s.default)) for name, s in FINETUNING.items()}
     mine = ("sources", "backbones", "adaptations", "finetuning")
     rest = {k: v for k, v in spec.items() if k not in mine and k not in _ON_ONE}
     base = support_sets.checked_spec({**rest, "dataset": spec.get("dataset"), "backbone": sources[0]})

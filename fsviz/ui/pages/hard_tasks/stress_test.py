@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 
 from fsviz import features, jobs
+from fsviz.difficulty.full_finetuning import LEARNING_RATES
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
-from fsviz.settings import Setting
 from fsviz.studies import stress
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
@@ -20,8 +20,7 @@ from fsviz.ui.parts import access, controls, run_panel
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain, sentences
 
-FULL_TASKS = Setting("full_tasks", "Tasks", "Tasks that the whole backbone is finetuned on.", "int", 5, 1, 100)
-FULL_STEPS = Setting("full_steps", "Steps per task", "Training steps per task.", "int", 20, 1, 200)
+AT_FIRST = {"n_tasks": 5, "n_steps": 20, "size": 96}  # of full finetuning: a few minutes on a processor
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
@@ -87,7 +86,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             + results.correlation(found, " Rank correlation of accuracy with low loss (1 is perfect): ")
         )
     if dataset.has_pixels:
-        _full_finetuning(dataset, spec)
+        _full_finetuning(spec)
 
 
 def _matrix(result: Mapping[str, Any], source: str, n_tasks: int) -> None:
@@ -120,13 +119,13 @@ def _at_once(spec: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     return stress.run_at_once(spec)
 
 
-def _full_finetuning(dataset: Dataset, spec: Mapping[str, Any]) -> None:
+def _full_finetuning(spec: Mapping[str, Any]) -> None:
     """The slow adaptation, as a background run."""
     with st.expander("Also finetune the whole backbone on every task (slow, runs in the background)"):
         st.markdown(
             "All weights of the backbone are trained on the augmented support images of each task, with a learning "
-            "rate chosen on validation tasks from 0.0001, 0.001 and 0.01. On a processor this takes about a minute "
-            "per task."
+            f"rate chosen on validation tasks from {', '.join(f'{rate:g}' for rate in LEARNING_RATES)}. On a processor "
+            "this takes about a minute per task."
         )
         columns = st.columns(4, vertical_alignment="bottom")
         trainable = [b for b in spec["backbones"] if "@" not in b.removesuffix("@random")]
@@ -134,15 +133,17 @@ def _full_finetuning(dataset: Dataset, spec: Mapping[str, Any]) -> None:
             st.info("None of the chosen backbones can be loaded by its name alone, which full finetuning needs.")
             return
         backbone = columns[0].selectbox("Backbone", trainable, key="full_backbone")
-        n_tasks, n_steps = controls.pick(FULL_TASKS, columns[1]), controls.pick(FULL_STEPS, columns[2])
-        size = columns[3].selectbox("Pixels per side", (64, 96, 128, 224), index=1, key="full_size")
+        finetuning = {
+            name: controls.pick(stress.FINETUNING[name].but(default=default), column)
+            for (name, default), column in zip(AT_FIRST.items(), columns[1:], strict=True)
+        }
         wanted = stress.checked_spec(
             {
                 **{k: v for k, v in spec.items() if k != "study"},
                 "sources": [backbone],
                 "backbones": [backbone],
                 "adaptations": ["protonet", stress.FULL],
-                "finetuning": {"n_tasks": n_tasks, "n_steps": n_steps, "size": size},
+                "finetuning": finetuning,
             }
         )
         run = jobs.newest(wanted, "stress")
