@@ -52,7 +52,7 @@ def _import_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--labels",
         metavar="FILE",
-        help="one label a row, where the features file has none; a CSV may name the images, too (path,label)",
+        help="one label per row, where the features file has none; a CSV may name the images, too (path,label)",
     )
     parser.add_argument("--like", metavar="DATASET", help="take class names, splits and taxonomy from this dataset")
     parser.add_argument("--split", help="with --like: numeric labels count through the classes of this split")

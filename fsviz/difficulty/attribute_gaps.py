@@ -323,8 +323,3 @@ def _value_words(name: str, value: object) -> str:
     if isinstance(value, bool | np.bool_):
         return name if value else f"not {name}"
     return str(value)
-
-
-def attribute_rows(gaps: Sequence[Difference]) -> pd.DataFrame:
-    """Differences as a table with the columns attribute, value, support, query, gap, words."""
-    return pd.DataFrame([vars(d) for d in gaps], columns=["attribute", "value", "support", "query", "gap", "words"])

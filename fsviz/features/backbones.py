@@ -105,17 +105,6 @@ def names() -> list[str]:
     return [*EMBEDDED, *FEWSHOT]
 
 
-def all_names() -> list[str]:
-    """Every name that resolves, timm's and open_clip's with their prefix; imports both packages."""
-    torchvision_guard.install()
-    import timm
-
-    from fsviz.features import image_text
-
-    clip = [f"open_clip:{n}" for n in image_text.names() if n != DEMO_CLIP]
-    return [*names(), *(f"timm:{n}" for n in timm.list_models()), *clip]
-
-
 def load_backbone(name: str = DEFAULT, checkpoint: str | Path | None = None, on: str = "auto") -> Backbone:
     """A backbone by name, ready on a device; weights from `checkpoint` where a file is given."""
     family, plain = resolve(name)

@@ -99,7 +99,7 @@ def import_features(
 ) -> Imported:
     """Reads a file of features and stores them under a dataset name.
 
-    labels    a second file (.npy, .txt or .csv, one label a row) where the features file has none
+    labels    a second file (.npy, .txt or .csv, one label per row) where the features file has none
     like      a dataset whose classes these are: names, splits and taxonomy are taken from it
     split     with `like`: numeric labels count through the classes of this split, in its order
     backbone  what the features are called
@@ -315,7 +315,7 @@ def _decoded(values: np.ndarray) -> np.ndarray:
 
 
 def _read_labels(path: Path) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """One label a row: .npy, or a text file (a CSV's last column); and the paths where a CSV's header names them."""
+    """One label per row: .npy, or a text file (a CSV's last column); and the paths where a CSV's header names them."""
     if not path.is_file():
         raise BadInput(f"There is no labels file {path}.")
     try:
@@ -324,7 +324,7 @@ def _read_labels(path: Path) -> tuple[np.ndarray | None, np.ndarray | None]:
         with open(path, encoding="utf-8-sig", newline="") as file:
             rows = [[cell.strip() for cell in row] for row in csv.reader(file, skipinitialspace=True) if any(row)]
     except (OSError, ValueError, csv.Error) as error:
-        raise BadInput(f"The labels file {path} cannot be read ({error}). Save one label a row.") from error
+        raise BadInput(f"The labels file {path} cannot be read ({error}). Save one label per row.") from error
     if not rows:
         return np.array([], dtype=np.str_), None
     header = [cell.lower() for cell in rows[0]]
@@ -366,7 +366,7 @@ def _are_paths(values: np.ndarray) -> bool:
 def _features_and_labels(
     arrays: Mapping[str, np.ndarray], given: np.ndarray | None, path: Path, named: bool
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """The table of features and one label a row; None where rows are named and need none."""
+    """The table of features and one label per row; None where rows are named and need none."""
     by_lower = {name.lower(): value for name, value in arrays.items()}
     values = next((by_lower[n] for n in _FEATURES if n in by_lower and by_lower[n].ndim >= 2), None)
     if values is None:
@@ -391,7 +391,7 @@ def _features_and_labels(
         other = next((n for n in _LABELS if n in by_lower and by_lower[n].ndim), None)
         if other is not None:
             raise BadInput(
-                f"There must be one label a row of features ({len(values)}). {path.name} has {len(by_lower[other])} "
+                f"There must be one label per row of features ({len(values)}). {path.name} has {len(by_lower[other])} "
                 f"under {other!r}. Save both from the same images."
             )
         if named:
@@ -408,7 +408,7 @@ def _features_and_labels(
 def _no_labels(path: Path, n: int) -> BadInput:
     return BadInput(
         f"{path.name} has features for {n} images but no labels. Save them beside the features under the name "
-        "'labels', or give a file with one label a row with --labels FILE."
+        "'labels', or give a file with one label per row with --labels FILE."
     )
 
 
@@ -447,7 +447,7 @@ def _checked(values: np.ndarray, path: Path) -> np.ndarray:
 def _checked_labels(labels: np.ndarray, n: int, path: Path) -> np.ndarray:
     labels = np.asarray(labels)
     if len(labels) != n:
-        raise BadInput(f"There must be one label a row of features ({n}). Got {len(labels)} for {path.name}.")
+        raise BadInput(f"There must be one label per row of features ({n}). Got {len(labels)} for {path.name}.")
     if labels.dtype.kind == "f" and np.isfinite(labels).all() and (labels == np.floor(labels)).all():
         return labels.astype(np.int64)
     if labels.dtype.kind in "iu":

@@ -59,7 +59,7 @@ def plot_accuracy_by_measure(
     measure: str = "",
     height: int = 460,
 ) -> go.Figure:
-    """Accuracy against a measure: a rolling mean and its 95% band a method, labelled at its end.
+    """Accuracy against a measure: a rolling mean and its 95% band per method, labelled at its end.
 
     points     (measure, accuracy in percent) of single tasks, drawn faintly behind
     quartiles  ranges of the measure, marked Q1 to Q4 along the top
@@ -236,29 +236,6 @@ def plot_differences(differences: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title=f"points of accuracy<br>against {reference}", zeroline=False)
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
     figure.update_layout(height=130 + 36 * len(table), showlegend=False, margin={"l": 0, "r": 20, "t": 8, "b": 0})
-    return figure
-
-
-def plot_task_accuracies(accuracy: np.ndarray, n_query: int | None = None, height: int = 230) -> go.Figure:
-    """How many tasks reach which accuracy (percent): tasks differ a lot, a mean hides it."""
-    accuracy = np.asarray(accuracy, dtype=float)
-    accuracy = accuracy[np.isfinite(accuracy)]
-    edges = np.linspace(0, 100, 26)
-    counts, _ = np.histogram(accuracy, edges)
-    mean = float(accuracy.mean()) if len(accuracy) else 0.0
-    figure = go.Figure(
-        go.Bar(
-            x=(edges[:-1] + edges[1:]) / 2,
-            y=counts,
-            width=3.7,
-            marker_color=QUIET,
-            hovertemplate="%{y} tasks with about %{x:.0f}% right<extra></extra>",
-        )
-    )
-    figure.add_vline(x=mean, line={"color": ACCENT, "width": 2}, annotation_text=f"mean {mean:.1f}")
-    figure.update_xaxes(title="accuracy of a task (%)", range=[0, 101])
-    figure.update_yaxes(title="tasks")
-    figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 24, "b": 0}, showlegend=False)
     return figure
 
 

@@ -400,16 +400,6 @@ def correlations(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame
 # --- why: the queries that went wrong ----------------------------------------------------------------------------
 
 
-def confused_pairs(
-    spec: evaluate.Settled, chunks: Sequence[Mapping[str, np.ndarray]], which: int, dataset: Dataset, n: int = 20
-) -> pd.DataFrame:
-    """The pairs of classes that one entry confuses most: columns class_id, class_name, taken_for, taken_for_name,
-    confused, asked, rate (percent)."""
-    answer = evaluate.predictions(spec, chunks, which)
-    tasks = evaluate.part_tasks(spec, evaluate.entries(spec)[which], stop=len(answer))
-    return pairs_table(answer, tasks, dataset, n)
-
-
 def pairs_table(answer: Predictions, tasks: Tasks, dataset: Dataset, n: int = 20) -> pd.DataFrame:
     """Pairs of classes by how often the first is taken for the second, among pairs met often enough to tell."""
     from fsviz.evaluation import pair_confusion

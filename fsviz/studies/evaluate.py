@@ -729,7 +729,7 @@ def _timed(entry: Entry, table: Features, tasks: Tasks, n_tasks: int, device: st
     """
     from fsviz.evaluation import chunk_size, evaluate, features_mean
 
-    centre = features_mean(table) if METHODS[entry.method].wants_centre else None  # once a run, not once a batch
+    centre = features_mean(table) if METHODS[entry.method].wants_centre else None  # once per run, not per batch
 
     def measured(n: int) -> float:
         part, settings = tasks.take(slice(0, n)), dict(entry.parameters)
@@ -870,7 +870,7 @@ def _centre_cached(
     file: str,
     unit_length: bool,
 ) -> np.ndarray | None:
-    """centre_for, once a run: reading all features takes longer than most chunks."""
+    """centre_for, once per run: reading all features takes longer than most chunks."""
     from fsviz.methods import get
 
     if not get(method).wants_centre:

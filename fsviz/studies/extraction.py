@@ -99,7 +99,7 @@ def prepare(spec: Mapping[str, Any], folder: Path) -> Spec:
 
 
 def plan(spec: Spec) -> int:
-    """One chunk a shard."""
+    """One chunk per shard."""
     from fsviz.features.extraction import check_pixels
 
     n_images = spec.get("n_images") or check_pixels(datasets.load(_text(spec, "dataset")))
@@ -235,7 +235,7 @@ def _dataset(spec: Spec) -> Dataset:
 
 @lru_cache(maxsize=1)
 def _dataset_of_run(name: str, run: str) -> Dataset:
-    """Read once a run."""
+    """Read once per run."""
     return datasets.load(name)
 
 

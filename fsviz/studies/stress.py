@@ -289,7 +289,7 @@ def _input(spec: Spec, source: str) -> str:
 
 
 def learning_rate(spec: Spec, backbone: str) -> float:
-    """The rate of LEARNING_RATES that is best on random validation tasks; found once a run and kept in its folder."""
+    """The rate of LEARNING_RATES that is best on random validation tasks; found once per run and kept in its folder."""
     from fsviz.difficulty.full_finetuning import choose_learning_rate
 
     path = _rate_file(spec, backbone)

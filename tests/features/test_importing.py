@@ -174,7 +174,7 @@ def test_moved_features_are_kept_in_float32_and_it_is_said(home: Path, tmp_path:
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"features": X, "labels": Y[:4]}, "one label a row"),
+        ({"features": X, "labels": Y[:4]}, "one label per row"),
         ({"features": X}, "no labels"),
         ({"a": X, "b": X[:, :2]}, "must hold the features"),
         ({"features": np.zeros((0, 4)), "labels": np.zeros(0, int)}, "no features"),
@@ -318,7 +318,7 @@ def test_labels_files_may_have_a_byte_order_mark_or_a_header(tmp_path: Path, tex
 
 def test_files_that_are_nearly_right_are_told_what_is_wrong(tmp_path: Path) -> None:
     np.savez(tmp_path / "short.npz", features=X, labels=Y[:2])
-    with pytest.raises(BadInput, match=r"one label a row of features \(6\).* has 2"):
+    with pytest.raises(BadInput, match=r"one label per row of features \(6\).* has 2"):
         read(tmp_path / "short.npz")
     np.save(tmp_path / "flat.npy", X[0])
     with pytest.raises(BadInput, match=r"shape \(4,\)"):

@@ -129,7 +129,6 @@ NAMELESS = {
     searches.plot_filtered,
     support_sets.plot_by_coarsity,
     support_sets.plot_loss_accuracy,
-    runs.plot_task_accuracies,
     tasks.plot_coarsity,
 }
 

@@ -115,8 +115,6 @@ def test_ranks_put_the_best_on_top() -> None:
     assert list(heat.y) == ["A", "B"] and heat.z.tolist() == [[2, 2], [1, 1]]  # plotly draws upwards: B is on top
 
 
-def test_quartiles_and_task_accuracies() -> None:
+def test_quartiles_are_drawn_in_their_order() -> None:
     table = pd.DataFrame([{"name": "A", "Q1": 40, "Q2": 50, "Q3": 60, "Q4": 70, "Q1_ci95": 1.0}])
     assert list(figures.plot_quartiles(table).data[0].y) == [40, 50, 60, 70]
-    bars = figures.plot_task_accuracies(np.array([10.0, 12.0, 90.0, np.nan])).data[0]
-    assert sum(bars.y) == 3

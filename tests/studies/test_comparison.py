@@ -153,11 +153,11 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert all(line.result for line in kept) and not any(line.result for line in lines)
     pd.testing.assert_frame_equal(comparison.table(kept), table, check_like=True, rtol=1e-4)  # 1.96, or 1.95996
     pd.testing.assert_frame_equal(comparison.correlations(kept), comparison.correlations(lines))
-    pairs = comparison.confused_pairs(settled, jobs.chunks(run.id), 0, toy)
-    assert (pairs["rate"] > 0).all() and pairs["rate"].is_monotonic_decreasing
-    top = pairs.iloc[0]
     answer = evaluate.predictions(settled, jobs.chunks(run.id), 0)
     tasks = frozen.tasks(jobs.folder(run.id))
+    pairs = comparison.pairs_table(answer, tasks, toy)
+    assert (pairs["rate"] > 0).all() and pairs["rate"].is_monotonic_decreasing
+    top = pairs.iloc[0]
     wrong = comparison.misclassified(answer, tasks, int(top["class_id"]), int(top["taken_for"]))
     assert wrong["times"].sum() == top["confused"]
     assert set(toy.image_class_ids()[wrong["image_id"]]) == {top["class_id"]}

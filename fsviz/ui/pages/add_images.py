@@ -25,6 +25,7 @@ from fsviz.records import Dataset
 from fsviz.studies import extraction, own_images, torchvision_sets
 from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
 from fsviz.ui.parts import access, shell
+from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -386,13 +387,13 @@ def _edges(content: bytes) -> pd.DataFrame:
         return tables.read_edges(file.name)
 
 
-@st.cache_data(show_spinner=False, max_entries=8)
+@remember(most=8)
 def _guesses(names: tuple[str, ...]) -> list[Guess]:
     return guess_senses(names)
 
 
 def _sense_table(guesses: list[Guess], preview: Preview) -> dict[str, str]:
-    """A table with one meaning a class, to be corrected by choosing another one."""
+    """A table with one meaning per class, to be corrected by choosing another one."""
     senses = {sense.synset_id: sense for guess in guesses for sense in guess.candidates}
     word = st.text_input(
         "Look for another meaning",

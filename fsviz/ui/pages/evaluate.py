@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
 from typing import Any, cast
@@ -10,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import streamlit as st
 
-from fsviz import datasets, features, jobs
+from fsviz import features, jobs
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
@@ -21,6 +20,7 @@ from fsviz.settings import N_TASKS, SEED, Setting
 from fsviz.settings import words as flags
 from fsviz.studies import comparison, draw, evaluate, extraction
 from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell
+from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain
 
 LOOK_TASKS = 200
@@ -275,7 +275,7 @@ def _device() -> str:
 
 def _estimate(spec: evaluate.Spec, times: int = 1) -> str:
     """How long so many testbeds would take in words, from a trial of a few tasks with each method."""
-    rows = _timed(json.dumps(spec), datasets.stamp(spec["dataset"]))
+    rows = _timed(shell.load_dataset(spec["dataset"]), spec)
     total = times * sum(row["seconds"] for row in rows)
     slowest = max(rows, key=lambda row: row["seconds"])
     text = f"about **{run_panel.duration(total)}** on {plain(_device_name(spec['device']))}, from a quick trial"
@@ -353,14 +353,13 @@ def _just_finished() -> None:
 
 def _first_look(dataset: Dataset, spec: evaluate.Spec) -> bool:
     """A real, small evaluation of the chosen methods: headline, figure, mistakes. False when it is impossible."""
-    stamp = datasets.stamp(dataset.name)
-    part = json.dumps(_task_part(spec))
+    part = _task_part(spec)
     if spec.get("sampler"):
         n_tasks = _look_tasks(spec["sampler"])
         if not access.fits(n_tasks, n_tasks * draw.most_images(spec["sampler"])):
             return False
     try:
-        testbed = _testbed(dataset.name, stamp, part)
+        testbed = _testbed(dataset, part)
     except FsvizError as error:
         st.error(plain(shell.in_titles(error)), icon="⚠️")
         _offer_feasible(dataset, spec)
@@ -377,7 +376,7 @@ def _first_look(dataset: Dataset, spec: evaluate.Spec) -> bool:
             waiting.append(entry.label)
             continue
         with st.spinner(f"{plain(entry.label)} on {len(testbed.tasks)} tasks…"):
-            answer = _look(dataset.name, stamp, part, entry.backbone, entry.method, json.dumps(entry.parameters))
+            answer = _look(dataset, part, entry.backbone, entry.method, dict(entry.parameters))
         line = comparison.line_of(entry, answer, testbed, which=which)
         lines[line.key], answers[line.key] = line, answer
     if not lines:
@@ -489,22 +488,23 @@ def _look_tasks(sampler: draw.TaskSpec) -> int:
     return int(max(LEAST_TASKS, min(LOOK_TASKS, access.limit("images") / draw.most_images(sampler))))
 
 
-@st.cache_resource(show_spinner=False, max_entries=32)
-def _testbed(dataset: str, stamp: str, part: str) -> Testbed:
-    return evaluate.look_testbed(shell.load_dataset(dataset), json.loads(part), LOOK_TASKS)
+@remember()
+def _testbed(dataset: Dataset, part: dict[str, Any]) -> Testbed:
+    return evaluate.look_testbed(dataset, cast(evaluate.Spec, part), LOOK_TASKS)
 
 
-@st.cache_resource(show_spinner=False, max_entries=256)
-def _look(dataset: str, stamp: str, part: str, backbone: str, method: str, parameters: str) -> Predictions:
-    tasks = _testbed(dataset, stamp, part).tasks
-    return evaluate.look(shell.load_dataset(dataset), backbone, method, json.loads(parameters), tasks)
+@remember(most=256)
+def _look(
+    dataset: Dataset, part: dict[str, Any], backbone: str, method: str, parameters: Mapping[str, Any]
+) -> Predictions:
+    return evaluate.look(dataset, backbone, method, parameters, _testbed(dataset, part).tasks)
 
 
-@st.cache_data(show_spinner=False, max_entries=128)
-def _timed(spec: str, stamp: str) -> list[evaluate.Timing]:
-    return evaluate.estimate(json.loads(spec), seconds=0.2)
+@remember(most=128)
+def _timed(dataset: Dataset, spec: evaluate.Spec) -> list[evaluate.Timing]:
+    return evaluate.estimate(spec, seconds=0.2)
 
 
-@st.cache_data(show_spinner=False)
+@remember(most=1)
 def _devices() -> list[dict[str, str]]:
     return evaluate.devices()
