@@ -17,6 +17,20 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 MAIN = sys.modules["__main__"]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Modules that wait for a browser run beside modules that compute, and none of them, being long, comes last."""
+    modules: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        modules.setdefault(item.path, []).append(item)
+    waiting = [path for path in modules if path.parent.name == "browser"]
+    computing = [path for path in modules if path.parent.name != "browser"]
+    order: list[Path] = []
+    for path in waiting:
+        order += [path, *computing[:4]]
+        del computing[:4]
+    items[:] = [item for path in order + computing for item in modules[path]]
+
+
 @pytest.fixture(autouse=True)
 def own_main() -> Iterator[None]:
     """Streamlit's AppTest puts its page in the place of `__main__`, which processes started later would run again."""
