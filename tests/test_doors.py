@@ -88,6 +88,31 @@ def test_a_page_imports_only_the_ui_room(page: Path) -> None:
     assert all(m.startswith("fsviz.ui") or m == "fsviz" for m in used if m.startswith("fsviz")), used
 
 
+@pytest.mark.parametrize(
+    "path", sorted((HOUSE / "ui" / "pages").rglob("*.py")), ids=lambda p: str(p.relative_to(HOUSE))
+)
+def test_no_page_imports_another_page(path: Path) -> None:
+    pages = HOUSE / "ui" / "pages"
+    own = f"fsviz.ui.pages.{path.relative_to(pages).parts[0].removesuffix('.py')}"
+    used = {m for m in imports_of(path) if m.startswith("fsviz.ui.pages.")}
+    assert all(m == own or m.startswith(f"{own}.") for m in used), used
+
+
+@pytest.mark.parametrize("path", sorted((HOUSE / "studies").glob("*.py")), ids=lambda p: p.name)
+def test_no_study_uses_the_private_helpers_of_another(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    modules, used = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fsviz.studies"):
+            names = [(alias.name, alias.asname or alias.name) for alias in node.names]
+            used |= {name for name, _ in names if name.startswith("_")}
+            modules |= {called for _, called in names} if node.module == "fsviz.studies" else set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            used |= {node.attr} if node.attr.startswith("_") else set()
+    assert not used
+
+
 DISK_CALLS = {"open", "mkdir", "unlink", "rename", "glob", "rglob", "iterdir", "exists", "is_file"} | {
     f"{verb}_{what}"
     for verb in ("read", "write", "to", "scan")

@@ -23,12 +23,15 @@ from typing import Any
 import numpy as np
 
 from fsviz import datasets, evaluation, features
+from fsviz.difficulty.full_finetuning import LEARNING_RATES
 from fsviz.errors import BadInput, Missing, NotFinite, UnknownName
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.settings import SEED, Setting
 from fsviz.studies import chunked, frozen, support_sets
 from fsviz.workspace import read_json, write_json
+
+__all__ = ["LEARNING_RATES"]
 
 FULL = "full_finetuning"
 ADAPTATIONS: dict[str, str] = {

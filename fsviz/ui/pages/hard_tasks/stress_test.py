@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from fsviz import features, jobs
-from fsviz.difficulty.full_finetuning import LEARNING_RATES
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
 from fsviz.studies import stress
@@ -121,11 +120,11 @@ def _at_once(spec: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
 
 def _full_finetuning(spec: Mapping[str, Any]) -> None:
     """The slow adaptation, as a background run."""
+    rates = ", ".join(f"{rate:g}" for rate in stress.LEARNING_RATES)
     with st.expander("Also finetune the whole backbone on every task (slow, runs in the background)"):
         st.markdown(
             "All weights of the backbone are trained on the augmented support images of each task, with a learning "
-            f"rate chosen on validation tasks from {', '.join(f'{rate:g}' for rate in LEARNING_RATES)}. On a processor "
-            "this takes about a minute per task."
+            f"rate chosen on validation tasks from {rates}. On a processor this takes about a minute per task."
         )
         columns = st.columns(4, vertical_alignment="bottom")
         trainable = [b for b in spec["backbones"] if "@" not in b.removesuffix("@random")]
