@@ -9,6 +9,7 @@ from typing import Any
 
 from fsviz.cli import add_command, aligned, drawing, progress
 from fsviz.errors import BadInput
+from fsviz.features import backbones
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -16,9 +17,8 @@ def register(commands: argparse._SubParsersAction) -> None:
     drawing.add_dataset(extract, "a dataset with images (see: datasets)")
     extract.add_argument(
         "--backbone",
-        default="efficientnet_lite0",
-        help="efficientnet_lite0 (default), demo_clip, conv64f, resnet10, resnet12, resnet18, wrn28_10, "
-        "timm:NAME or open_clip:ARCH[/WEIGHTS]",
+        default=backbones.DEFAULT,
+        help=f"{', '.join(backbones.names())}, timm:NAME or open_clip:ARCH[/WEIGHTS] (default: {backbones.DEFAULT})",
     )
     extract.add_argument("--checkpoint", metavar="FILE", help="weights from a file: .safetensors, .pt or .pth")
     extract.add_argument("--device", default="auto", help="auto (default), cuda, mps or cpu")

@@ -6,6 +6,9 @@ import argparse
 from typing import Any
 
 from fsviz.cli import add_command, aligned, progress
+from fsviz.datasets.folders import FIRST_LEVELS
+from fsviz.datasets.preview import GROUPS
+from fsviz.features.backbones import DEFAULT
 
 PARTS = ("path", "class", "split", "context", "group")  # what columns of a CSV may be
 
@@ -33,13 +36,13 @@ def register(commands: argparse._SubParsersAction) -> None:
         parser.add_argument(f"--{part}-column", metavar="NAME", help=f"the column of a CSV that holds the {part}")
     parser.add_argument(
         "--first-level",
-        choices=("auto", "split", "class", "concept"),
+        choices=FIRST_LEVELS,
         default="auto",
         help="what the first folders are (auto: by their names); inside concepts are contexts",
     )
     parser.add_argument(
         "--groups",
-        choices=("auto", "folder", "none"),
+        choices=GROUPS,
         default="auto",
         help="which images stay on one side of a task: auto (a CSV's column group, else copies of a picture, exact or "
         "nearly so), folder (also the images of one folder: root/class/video/frame) or none (do not look)",
@@ -100,7 +103,7 @@ def show_added(result: dict[str, Any]) -> str:
         lines += [aligned(rows[:40], ["class", "synset", "path", "check"])]
         if len(rows) > 40:
             lines.append(f"... and {len(rows) - 40:,} more (--json lists all)")
-    lines += ["", f"Next: python -m fsviz extract {result['name']} --backbone efficientnet_lite0"]
+    lines += ["", f"Next: python -m fsviz extract {result['name']} --backbone {DEFAULT}"]
     return "\n".join(lines)
 
 

@@ -104,8 +104,10 @@ def required(dataset: Dataset) -> list[str]:
     """`available`, where there are any; else refused with what makes some."""
     known = available(dataset)
     if not known:
+        from fsviz.features.backbones import DEFAULT
+
         stored = [entry["label"] for entry in _entries(dataset.name)]  # made before the images changed
-        load(dataset, stored[-1] if stored else "efficientnet_lite0")
+        load(dataset, stored[-1] if stored else DEFAULT)
     return known
 
 

@@ -23,10 +23,11 @@ from typing import Any
 from fsviz.errors import Missing, WorkspaceError
 from fsviz.jobs import local, store
 from fsviz.jobs.execute import Progress, execute, is_whole, prepare, run_side_by_side
-from fsviz.jobs.local import n_workers, set_workers
+from fsviz.jobs.local import MAX_WORKERS, n_workers, set_workers
 from fsviz.jobs.store import Chunks, Run, delete
 
 __all__ = [
+    "MAX_WORKERS",
     "Chunks",
     "Run",
     "cancel",

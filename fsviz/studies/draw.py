@@ -350,8 +350,8 @@ def _offers(dataset: Dataset, distance: str) -> set[sampling.Need]:
 def class_distances(
     dataset: Dataset,
     split: str,
-    distance: str = "jiang_conrath",
-    dag: str = "shortest_path",
+    distance: str = str(DISTANCE.default),
+    dag: str = str(DAG.default),
     backbone: str | None = None,
 ) -> np.ndarray:
     """(C, C) distances between the classes of a split, in split order."""

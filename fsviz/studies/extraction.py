@@ -20,9 +20,9 @@ import numpy as np
 from fsviz import datasets, features
 from fsviz.errors import BadInput
 from fsviz.features import store
+from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
 
-DEFAULT_BACKBONE = "efficientnet_lite0"
 TRANSIENT = True  # the features are kept in the store, not a second time in the run
 
 
@@ -87,7 +87,7 @@ def prepare(spec: Mapping[str, Any], folder: Path) -> Spec:
             f"'python -m fsviz extract {dataset.name} --backbone {backbone.name} --again'."
         )
     settled: Spec = {
-        "backbone": str(spec.get("backbone") or DEFAULT_BACKBONE),
+        "backbone": str(spec.get("backbone") or DEFAULT),
         "n_images": n_images,
         "dims": backbone.dims,
         "label": backbone.label,
@@ -139,7 +139,7 @@ def summarise(spec: Spec, chunks: Iterable[Mapping[str, np.ndarray]]) -> Summary
         skipped += [{"image_id": image_id, "reason": reason} for image_id, reason in _skipped(chunk)]
     return {
         "dataset": spec["dataset"],
-        "backbone": spec.get("label") or spec.get("backbone") or DEFAULT_BACKBONE,
+        "backbone": spec.get("label") or spec.get("backbone") or DEFAULT,
         "n_images": done,
         "n_total": spec.get("n_images"),
         "dims": spec.get("dims"),
@@ -173,9 +173,7 @@ def describe(spec: Spec, index: int) -> str:
     return f"{min(total, (index + 1) * store.SHARD):,} of {total:,} images"
 
 
-def extract_now(
-    dataset: Dataset, backbone: str = DEFAULT_BACKBONE, progress: Any = None, **options: Any
-) -> dict[str, Any]:
+def extract_now(dataset: Dataset, backbone: str = DEFAULT, progress: Any = None, **options: Any) -> dict[str, Any]:
     """The whole extraction in this process, for the command line; `options` are those of features.extract."""
     done = features.extract(dataset, backbone, progress=progress, **options)
     return {
@@ -214,7 +212,7 @@ def device_in_words(device: str = "auto") -> str:
 
 def _backbone_choice(spec: Spec) -> tuple[str, str | None, str]:
     checkpoint = spec.get("checkpoint") or None
-    name = str(spec.get("backbone") or DEFAULT_BACKBONE)
+    name = str(spec.get("backbone") or DEFAULT)
     return name, None if checkpoint is None else str(checkpoint), str(spec.get("device") or "auto")
 
 

@@ -42,8 +42,8 @@ def class_counts(testbed: Testbed, dataset: Dataset) -> np.ndarray:
 def testbed_coarsity(
     testbed: Testbed,
     dataset: Dataset,
-    distance: str = "jiang_conrath",
-    dag: str = "shortest_path",
+    distance: str = str(taxonomy.DISTANCE.default),
+    dag: str = str(taxonomy.DAG.default),
     backbone: str | None = None,
 ) -> Testbed:
     """The testbed with its coarsity measured again, by this distance over the classes of its split."""

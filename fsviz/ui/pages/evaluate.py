@@ -12,6 +12,7 @@ import streamlit as st
 from fsviz import features, jobs
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
+from fsviz.features.backbones import DEFAULT
 from fsviz.figures import runs as figures
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Predictions, Testbed
@@ -89,13 +90,13 @@ def _no_features(dataset: Dataset) -> None:
         spec: extraction.Spec = {
             "study": "extraction",
             "dataset": dataset.name,
-            "backbone": "efficientnet_lite0",
+            "backbone": DEFAULT,
             "device": "auto",
         }
         access.do("run", jobs.submit, spec)
         st.rerun()
     st.caption("Or in a terminal:")
-    st.code(f"python -m fsviz extract {shlex.quote(dataset.name)} --backbone efficientnet_lite0", language="bash")
+    st.code(f"python -m fsviz extract {shlex.quote(dataset.name)} --backbone {DEFAULT}", language="bash")
 
 
 # --- settings ----------------------------------------------------------------------------------------------------

@@ -267,7 +267,11 @@ def _actions(marked: Sequence[jobs.Run]) -> None:
         _confirm_delete([run.id for run in removable])
     now = jobs.n_workers()
     asked = workers.number_input(
-        "Runs at the same time", 1, 64, now, help="Each run has its own process; further runs wait in the queue."
+        "Runs at the same time",
+        1,
+        jobs.MAX_WORKERS,
+        now,
+        help="Each run has its own process; further runs wait in the queue.",
     )
     if asked != now:
         access.do("workers", jobs.set_workers, int(asked))

@@ -14,6 +14,7 @@ import streamlit as st
 
 from fsviz import datasets, features, text
 from fsviz.errors import FsvizError, UnknownName
+from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
@@ -289,7 +290,7 @@ def offer_demo(dataset: Dataset) -> None:
 def how_to_add(dataset: Dataset, offer: str) -> str:
     """One sentence: what to do for the dataset to have what it lacks."""
     if offer == "features" and dataset.has_pixels:
-        command = f"python -m fsviz extract {shlex.quote(dataset.name)} --backbone efficientnet_lite0"
+        command = f"python -m fsviz extract {shlex.quote(dataset.name)} --backbone {DEFAULT}"
         return f"Extract them on the page Add images, or with {text.code(command)}."
     return OFFERS[offer][1]
 
