@@ -1,0 +1,101 @@
+"""Minimising many small functions of the same form at once: L-BFGS, and plain gradient descent with momentum.
+
+Dimensions: B problems, n numbers each. `objective` takes (B, n) in float64 and returns (B,), differentiable by torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+MEMORY = 8  # steps that L-BFGS remembers
+ARMIJO = 1e-4  # share of the promised decrease that a step must bring
+MOST_HALVINGS = 30
+Objective = Callable[["Tensor"], "Tensor"]
+
+
+def lbfgs(objective: Objective, start: Tensor, steps: int = 500, tolerance: float = 1e-9) -> Tensor:
+    """The points (B, n) that L-BFGS reaches from `start` (Nocedal & Wright 2006, algorithm 7.4), each on its own.
+
+    A problem rests when a step no longer lowers it by more than `tolerance`, relative to its value. Steps are halved,
+    problem by problem, until they bring the decrease that Armijo asks for.
+    """
+    import torch
+
+    point = start.clone()
+    value, gradient = _slope(objective, point)
+    awake = torch.isfinite(value)
+    moves: list[Tensor] = []
+    turns: list[Tensor] = []
+    curvatures: list[Tensor] = []  # 1 / (turn . move), 0 where a pair says nothing
+    for step in range(steps):
+        direction = -_two_loops(gradient, moves, turns, curvatures)
+        promised = (direction * gradient).sum(-1)
+        if (promised >= 0).any():  # rounding: go down the gradient instead
+            uphill = promised >= 0
+            direction = torch.where(uphill[:, None], -gradient, direction)
+            promised = torch.where(uphill, -(gradient**2).sum(-1), promised)
+        length = torch.where(awake, 1.0 if step else 1 / gradient.norm(dim=-1).clamp(min=1.0), 0.0)
+        for halving in range(MOST_HALVINGS):
+            move = length[:, None] * direction
+            new_value, new_gradient = _slope(objective, point + move)
+            short = awake & ~(new_value <= value + ARMIJO * length * promised)
+            if not short.any():
+                break
+            length = torch.where(short, 0.0 if halving == MOST_HALVINGS - 2 else length / 2, length)
+        turn = new_gradient - gradient
+        product = (turn * move).sum(-1)
+        told = product > 1e-12 * (turn**2).sum(-1)
+        curvatures.append(torch.where(told, 1 / torch.where(told, product, 1.0), 0.0))
+        moves.append(move)
+        turns.append(turn)
+        del moves[:-MEMORY], turns[:-MEMORY], curvatures[:-MEMORY]
+        awake = awake & (value - new_value > tolerance * (1 + value.abs()))
+        point, value, gradient = point + move, new_value, new_gradient
+        if not awake.any():
+            break
+    return point
+
+
+def descent(objective: Objective, start: Tensor, steps: int = 7000, rate: float = 0.1, momentum: float = 0.9) -> Tensor:
+    """The points (B, n) after gradient descent with momentum, as torch's SGD does it. They may be far out of range."""
+    import torch
+
+    point, speed = start.clone(), torch.zeros_like(start)
+    for step in range(steps):
+        speed = momentum * speed + _slope(objective, point)[1]
+        point = point - rate * speed
+        if step % 100 == 0 and not torch.isfinite(point).all(-1).any():
+            break  # no problem comes back from there
+    return point
+
+
+def _slope(objective: Objective, point: Tensor) -> tuple[Tensor, Tensor]:
+    """Values (B,) and gradients (B, n)."""
+    import torch
+
+    point = point.detach().requires_grad_()
+    value = objective(point)
+    (gradient,) = torch.autograd.grad(value.sum(), point)
+    return value.detach(), gradient
+
+
+def _two_loops(gradient: Tensor, moves: list[Tensor], turns: list[Tensor], curvatures: list[Tensor]) -> Tensor:
+    """The gradient times the inverse Hessian that the remembered steps suggest."""
+    import torch
+
+    left = gradient.clone()
+    shares = []
+    for move, turn, curvature in zip(reversed(moves), reversed(turns), reversed(curvatures), strict=True):
+        share = curvature * (move * left).sum(-1)
+        left = left - share[:, None] * turn
+        shares.append(share)
+    if moves:
+        scale = (moves[-1] * turns[-1]).sum(-1) / (turns[-1] ** 2).sum(-1).clamp(min=1e-300)
+        left = left * torch.where(curvatures[-1] > 0, scale, 1.0)[:, None]
+    for move, turn, curvature, share in zip(moves, turns, curvatures, reversed(shares), strict=True):
+        left = left + (share - curvature * (turn * left).sum(-1))[:, None] * move
+    return left
