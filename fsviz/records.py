@@ -485,6 +485,7 @@ class ClassSplit:
     points            (M, d) class features, the first two along their principal axes
     centroids         (2, d) of the train and the test side, None where a split was not made from centroids
     asked, reached    divergence between the two, None where none was asked for
+    scores            (M,) log p_train - log p_test, by which sides were given; None where they were not
     title             what the split is called in a figure
     """
 
@@ -495,6 +496,7 @@ class ClassSplit:
     centroids: np.ndarray | None = None
     asked: float | None = None
     reached: float | None = None
+    scores: np.ndarray | None = None
     title: str = ""
 
     def on(self, *sides: str) -> np.ndarray:

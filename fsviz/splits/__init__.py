@@ -13,15 +13,19 @@ from __future__ import annotations
 from fsviz.settings import SEED, Setting
 from fsviz.splits.clustering import DIVERGENCES, SOLVERS
 
+SOUGHT = ("stable", "paper")  # the modes that ask for a divergence
 MODES = {
     "stable": "Stable: few dimensions, best of many starts",
     "paper": "As published: all dimensions, one random start",
+    "random": "At random",
+    "superclasses": "Along the taxonomy: whole superclasses",
 }
 MODE = Setting(
     "mode",
     "How the split is found",
     "stable: class features on their first principal axes, the best of many random starts, so that another seed finds "
-    "the same split. paper: all dimensions and one random start, as Arnold & Sha (2021) do it.",
+    "the same split. paper: all dimensions and one random start, as Arnold & Sha (2021) do it. random and superclasses "
+    "are splits to compare with.",
     "choice",
     "stable",
     choices=MODES,

@@ -190,6 +190,7 @@ def cluster(
     tighter group. A divergence that is not symmetric says itself which side is train.
     """
     import torch
+    from threadpoolctl import ThreadpoolController
 
     if divergence not in DIVERGENCES:
         raise UnknownName("divergence", divergence, DIVERGENCES)
@@ -205,13 +206,14 @@ def cluster(
     for at in range(0, len(begin), chunk):
         asked = torch.as_tensor(wanted[at : at + chunk].copy())
 
-        def of(numbers: Tensor, asked: Tensor = asked) -> Tensor:
-            return objective(places, numbers.view(-1, 2, dims), asked, penalty, divergence)
+        def of(numbers: Tensor, which: Tensor, asked: Tensor = asked) -> Tensor:
+            return objective(places, numbers.view(-1, 2, dims), asked[which], penalty, divergence)
 
-        end = (lbfgs if solver == "lbfgs" else descent)(of, torch.as_tensor(begin[at : at + chunk]))
+        with ThreadpoolController().limit(limits=1):  # matrices this small are slower on several cores
+            end = (lbfgs if solver == "lbfgs" else descent)(of, torch.as_tensor(begin[at : at + chunk]))
         with torch.no_grad():
             mu = end.view(-1, 2, dims)
-            values.append(of(end))
+            values.append(of(end, torch.arange(len(end))))
             reached.append(DIVERGENCES[divergence].of(places, mu, log_probabilities(places, mu)))
         ends.append(end)
     shape = (n_seeds, n_targets, starts)

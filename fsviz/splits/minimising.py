@@ -1,6 +1,7 @@
 """Minimising many small functions of the same form at once: L-BFGS, and plain gradient descent with momentum.
 
-Dimensions: B problems, n numbers each. `objective` takes (B, n) in float64 and returns (B,), differentiable by torch.
+Dimensions: B problems, n numbers each. An objective takes points (b, n) in float64 and the numbers (b,) of the problems
+that they belong to, and returns (b,), differentiable by torch.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 MEMORY = 8  # steps that L-BFGS remembers
 ARMIJO = 1e-4  # share of the promised decrease that a step must bring
 MOST_HALVINGS = 30
-Objective = Callable[["Tensor"], "Tensor"]
+CROWD = 0.7  # share of problems still moving below which the others are taken out
+Objective = Callable[["Tensor", "Tensor"], "Tensor"]
 
 
 def lbfgs(objective: Objective, start: Tensor, steps: int = 500, tolerance: float = 1e-9) -> Tensor:
@@ -25,8 +27,9 @@ def lbfgs(objective: Objective, start: Tensor, steps: int = 500, tolerance: floa
     """
     import torch
 
-    point = start.clone()
-    value, gradient = _slope(objective, point)
+    ends = start.clone()
+    point, which = start.clone(), torch.arange(len(start))
+    value, gradient = _slope(objective, point, which)
     awake = torch.isfinite(value)
     moves: list[Tensor] = []
     turns: list[Tensor] = []
@@ -41,7 +44,7 @@ def lbfgs(objective: Objective, start: Tensor, steps: int = 500, tolerance: floa
         length = torch.where(awake, 1.0 if step else 1 / gradient.norm(dim=-1).clamp(min=1.0), 0.0)
         for halving in range(MOST_HALVINGS):
             move = length[:, None] * direction
-            new_value, new_gradient = _slope(objective, point + move)
+            new_value, new_gradient = _slope(objective, point + move, which)
             short = awake & ~(new_value <= value + ARMIJO * length * promised)
             if not short.any():
                 break
@@ -57,28 +60,34 @@ def lbfgs(objective: Objective, start: Tensor, steps: int = 500, tolerance: floa
         point, value, gradient = point + move, new_value, new_gradient
         if not awake.any():
             break
-    return point
+        if awake.sum() < CROWD * len(awake):
+            ends[which] = point
+            point, value, gradient, which = (kept[awake] for kept in (point, value, gradient, which))
+            moves, turns, curvatures = ([kept[awake] for kept in part] for part in (moves, turns, curvatures))
+            awake = awake[awake]
+    ends[which] = point
+    return ends
 
 
 def descent(objective: Objective, start: Tensor, steps: int = 7000, rate: float = 0.1, momentum: float = 0.9) -> Tensor:
     """The points (B, n) after gradient descent with momentum, as torch's SGD does it. They may be far out of range."""
     import torch
 
-    point, speed = start.clone(), torch.zeros_like(start)
+    point, speed, which = start.clone(), torch.zeros_like(start), torch.arange(len(start))
     for step in range(steps):
-        speed = momentum * speed + _slope(objective, point)[1]
+        speed = momentum * speed + _slope(objective, point, which)[1]
         point = point - rate * speed
         if step % 100 == 0 and not torch.isfinite(point).all(-1).any():
             break  # no problem comes back from there
     return point
 
 
-def _slope(objective: Objective, point: Tensor) -> tuple[Tensor, Tensor]:
+def _slope(objective: Objective, point: Tensor, which: Tensor) -> tuple[Tensor, Tensor]:
     """Values (B,) and gradients (B, n)."""
     import torch
 
     point = point.detach().requires_grad_()
-    value = objective(point)
+    value = objective(point, which)
     (gradient,) = torch.autograd.grad(value.sum(), point)
     return value.detach(), gradient
 
