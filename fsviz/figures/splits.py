@@ -83,6 +83,7 @@ def _add_split(
     at: dict[str, int] | None = None,
 ) -> None:
     at = at or {}
+    numbers = np.asarray(customdata)
     first = not at or at == {"row": 1, "col": 1}
     xy = _plane(split.points)
     labels = _apart(xy, split.names, _reach(split)) if names else [""] * len(xy)
@@ -100,7 +101,7 @@ def _add_split(
                 text=[labels[i] for i in here] if names else None,
                 textposition="top center",
                 textfont={"size": 11},
-                customdata=[int(customdata[i]) for i in here],
+                customdata=[int(numbers[i]) for i in here],
                 hovertext=[f"{drawn(split.names[i])}: a {side} class" for i in here],
                 hovertemplate="%{hovertext}<extra></extra>",
                 selected={"marker": {"opacity": 0.9}},
@@ -199,8 +200,8 @@ def plot_agreement(table: pd.DataFrame, chosen: int, height: int = 380) -> go.Fi
         textposition="top center",
         name="two seeds",
         customdata=table[["reached", "above_floor"]],
-        hovertemplate="%{x} dimensions: two seeds share %{y:.0%} of the held-out classes; reached %{customdata[0]:.2f}, "
-        "%{customdata[1]:.4f} above M log M<extra></extra>",
+        hovertemplate="%{x} dimensions: two seeds share %{y:.0%} of the held-out classes; reached "
+        "%{customdata[0]:.2f}, %{customdata[1]:.4f} above M log M<extra></extra>",
     )
     figure.update_xaxes(title_text="dimensions kept (the last: all that there are)", type="category")
     figure.update_yaxes(title_text="held-out classes shared", tickformat=".0%", range=[0, 1.12])
@@ -246,9 +247,8 @@ def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
     n = len(facing.crossing)
     figure = go.Figure()
     for which, (tree, middles) in enumerate(zip(facing.trees, facing.middles, strict=True)):
-        x = _heights(tree)
-        x = -1 - x if which == 0 else 1 + x
-        _add_branches(figure, tree, x, middles)
+        out = _heights(tree)
+        _add_branches(figure, tree, -1 - out if which == 0 else 1 + out, middles)
     left, right = facing.ranks
     names = [tree_names(facing.trees[0], c) for c in range(n)]
     for crosses in (False, True):

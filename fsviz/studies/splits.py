@@ -10,6 +10,7 @@ After Arnold & Sha 2021 (ATG), sections 4 and 5, figures 1 and 3, table 3.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,9 +40,26 @@ SEEDS = Setting(
     2,
     50,
 )
+DIVERGENCES = clustering.DIVERGENCES
 TARGETS = (0.04, 0.32, 0.64, 0.96, 1.28, 2.56)  # of the small multiples; figure 3 of the paper goes to 1.28
 DIMS = (2, 4, 8, 16, 32, 64)  # looked at beside all
 NEAR = 0.05  # share of the asked divergence that the reached one may be off
+TREE = Setting("tree", "Tree on the left", "The classes by features of a backbone, or by meaning.", "choice", "")
+PART = Setting(
+    "part",
+    "Classes",
+    "Which classes of the split the two trees have.",
+    "choice",
+    "test",
+    choices={"test": "test classes", "val": "val classes", "train": "train classes", "all": "all classes"},
+)
+PUBLISHED_TITLES = {
+    "cifar100": "CIFAR-100",
+    "mini_imagenet": "miniImageNet",
+    "tiered_imagenet": "tieredImageNet",
+    "emnist": "EMNIST",
+    "lfw10": "LFW10",
+}
 TAXONOMY = "taxonomy"  # the name of its tree beside those of backbones
 
 
@@ -124,6 +142,32 @@ def checked(given: Mapping[str, Any]) -> dict[str, Value]:
         if name not in SETTINGS:
             raise UnknownName("setting of a split", name, sorted(SETTINGS))
     return {name: s.check(given.get(name, s.default)) for name, s in SETTINGS.items()}
+
+
+def possible_modes(dataset: Dataset) -> list[str]:
+    """The modes that this dataset can have: superclasses need a taxonomy."""
+    try:
+        spanning(dataset, np.arange(dataset.n_classes))
+    except FsvizError:
+        return [name for name in splits.MODES if name != "superclasses"]
+    return list(splits.MODES)
+
+
+def most_dims(dataset: Dataset) -> int:
+    """Along how many axes the classes of a dataset can differ at most."""
+    return max(1, min(dataset.n_classes - 1, int(splits.DIMS.high)))
+
+
+def faces(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:
+    """The image that stands for each of these classes: its first."""
+    of = dataset.image_class_ids()
+    return np.array([int(np.argmax(of == c)) for c in class_ids])
+
+
+def centroid_distance(split: ClassSplit) -> float:
+    """Between the two centroids, in units of the features."""
+    assert split.centroids is not None
+    return float(np.linalg.norm(split.centroids[0] - split.centroids[1]))
 
 
 # --- one split, and many -----------------------------------------------------------------------------------------
@@ -576,6 +620,10 @@ def split_of(dataset: Dataset, parts: Mapping[str, np.ndarray]) -> ClassSplit:
     return ClassSplit(class_ids, tuple(names), sides[class_ids], np.zeros((len(class_ids), 0)))
 
 
+def published_command(dataset: Dataset, divergence: float) -> str:
+    return shlex.join(["python", "-m", "fsviz", "split", dataset.name, "--published", f"{divergence:g}"])
+
+
 def published_overview() -> pd.DataFrame:
     """All printed splits: dataset, divergence, classes on every side."""
     table = published.published_splits()
@@ -595,6 +643,24 @@ def recipe(found: Found) -> dict[str, Any]:
     sought = spec.get("mode") in SOUGHT
     kept = {name: value for name, value in spec.items() if sought or name in ("mode", "seed")}
     return {**kept, **({"reached": found.split.reached, "objective": found.objective} if sought else {})}
+
+
+def in_words(recipe: Mapping[str, Any]) -> str:
+    """How a saved split was made, in a line."""
+    mode = str(recipe.get("mode", ""))
+    told = {"published": "as the paper prints it", "file": f"from the file {recipe.get('file', '')}"}
+    words = [told.get(mode, splits.MODES.get(mode, "made elsewhere"))]
+    if "divergence" in recipe:
+        words.append(f"asked for {recipe['divergence']}")
+    if isinstance(recipe.get("reached"), int | float):
+        words.append(f"reached {recipe['reached']:.2f}")
+    return ", ".join(words + [f"backbone {recipe['backbone']}" for _ in [0] if recipe.get("backbone")])
+
+
+def safe_stem(file: str) -> str:
+    """A name for a split from that of its file."""
+    stem = re.sub(r"[^A-Za-z0-9_.+=-]+", "-", file.rsplit(".", 1)[0]).strip("-.")[:60]
+    return stem if stem[:1].isalnum() else "mine"
 
 
 def as_json(dataset: Dataset, split: ClassSplit, recipe: Mapping[str, Any]) -> str:

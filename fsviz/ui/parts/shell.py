@@ -114,6 +114,14 @@ PAGES: tuple[Page, ...] = (
         ("contexts",),
     ),
     Page(
+        "pages/11_Splits.py",
+        "Splits",
+        "✂️",
+        "How far are the test classes from the training classes?",
+        "Part the classes into train and test a wanted distance apart, and see how certain such a split is.",
+        ("features",),
+    ),
+    Page(
         "pages/10_Add_images.py",
         "Add images",
         "➕",
