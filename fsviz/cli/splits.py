@@ -65,7 +65,8 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
         if args.compare:
             result["compared"] = study.comparisons(dataset, classes, found).to_dict("records")
         if args.over == "dims":
-            swept = study.agreement_over_dims(dataset, classes, n_seeds, _tell, **spec)
+            n_swept = study.SWEEP_SEEDS if args.seeds is None else args.seeds
+            swept = study.agreement_over_dims(dataset, classes, n_swept, _tell, **spec)
             result["over"] = swept.to_dict("records")
         elif args.over == "divergence":
             swept_splits = study.over_targets(dataset, classes, **spec)

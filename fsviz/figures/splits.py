@@ -15,7 +15,7 @@ from fsviz.records import PAD, SIDES, ClassSplit, ClassTree, Tanglegram
 from fsviz.text import drawn
 
 SYMBOLS = {"train": "circle", "val": "diamond", "test": "triangle-up"}
-ROOM = 1.25  # how far the frame goes beyond the classes
+ROOM = 1.18  # how far the frame goes beyond the classes
 LINE = 15  # height of a class in a tanglegram
 
 
@@ -142,7 +142,8 @@ def _add_centroids(figure: go.Figure, split: ClassSplit, size: int, first: bool,
                     "opacity": 1,
                 },
                 text=["", f"<b>{side} centroid</b>"] if not at else None,
-                textposition="bottom center" if shown[1] > 0 else "top center",
+                textposition=("bottom " if shown[1] > 0.8 * reach[1] else "top ")
+                + ("right" if shown[0] < 0 else "left"),
                 hovertext=["", f"centroid of the {side} side, {norm:.2f} from the middle of all classes{where}"],
                 hovertemplate="%{hovertext}<extra></extra>",
             ),

@@ -15,10 +15,10 @@ from fsviz.splits.clustering import DIVERGENCES, SOLVERS
 
 SOUGHT = ("stable", "paper")  # the modes that ask for a divergence
 MODES = {
-    "stable": "Stable: few dimensions, best of many starts",
-    "paper": "As published: all dimensions, one random start",
+    "stable": "Stable: few dimensions",
+    "paper": "As published: one start",
     "random": "At random",
-    "superclasses": "Along the taxonomy: whole superclasses",
+    "superclasses": "Whole superclasses",
 }
 MODE = Setting(
     "mode",

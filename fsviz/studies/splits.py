@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -19,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from fsviz import features, splits, taxonomy
+from fsviz import datasets, features, splits, taxonomy
 from fsviz.datasets import published, saved_splits
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.records import PAD, SIDES, ClassSplit, ClassTree, Dataset, Progress, Tanglegram
@@ -53,13 +54,18 @@ PART = Setting(
     "test",
     choices={"test": "test classes", "val": "val classes", "train": "train classes", "all": "all classes"},
 )
-PUBLISHED_TITLES = {
+PUBLISHED = {
     "cifar100": "CIFAR-100",
     "mini_imagenet": "miniImageNet",
     "tiered_imagenet": "tieredImageNet",
     "emnist": "EMNIST",
     "lfw10": "LFW10",
 }
+PRINTED = Setting(
+    "printed", "Dataset of the paper", "Whose splits are shown.", "choice", "mini_imagenet", choices=PUBLISHED
+)
+PRINTED_AT = Setting("printed_at", "Published split", "The divergence that was asked for.", "choice", "")
+SWEEP_SEEDS = 6  # seeds of every number of dimensions that is looked at
 TAXONOMY = "taxonomy"  # the name of its tree beside those of backbones
 
 
@@ -303,7 +309,7 @@ def agreement(
 def agreement_over_dims(
     dataset: Dataset,
     classes: ClassFeatures,
-    n_seeds: int = int(SEEDS.default),
+    n_seeds: int = SWEEP_SEEDS,
     progress: Progress | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
@@ -605,6 +611,17 @@ def published_parts(dataset: str, divergence: float) -> dict[str, np.ndarray]:
     return {side: np.sort(table.loc[table["split"] == side, "class_index"].to_numpy()) for side in SIDES}
 
 
+def published_names(name: str) -> list[str]:
+    """Names of the classes of a printed dataset: the catalog's, EMNIST's characters as torchvision orders them, or
+    numbers where names are not known here."""
+    if name in datasets.shipped_names():
+        known = datasets.load(name)
+        return known.distinct_names(np.arange(known.n_classes))
+    if name == "emnist":
+        return list(string.digits + string.ascii_uppercase + string.ascii_lowercase)
+    return [f"class {i}" for i in range(int(published.published_splits(name)["class_index"].max()) + 1)]
+
+
 def published_split(dataset: Dataset, divergence: float) -> ClassSplit:
     """A printed split of a dataset that is here; its classes have no features."""
     return replace(split_of(dataset, published_parts(dataset.name, divergence)), asked=divergence)
@@ -625,10 +642,13 @@ def published_command(dataset: Dataset, divergence: float) -> str:
 
 
 def published_overview() -> pd.DataFrame:
-    """All printed splits: dataset, divergence, classes on every side."""
-    table = published.published_splits()
-    counts = table.groupby(["dataset", "divergence", "split"]).size().unstack(fill_value=0)
-    return counts[list(SIDES)].reset_index().rename_axis(columns=None)
+    """All printed splits, a row per dataset: dataset, classes on every side, divergences."""
+    rows = []
+    for name, title in PUBLISHED.items():
+        targets = published_targets(name)
+        sizes = {side: len(ids) for side, ids in published_parts(name, targets[0]).items()}
+        rows.append({"dataset": title, **sizes, "divergences": ", ".join(f"{t:g}" for t in targets)})
+    return pd.DataFrame(rows)
 
 
 def save(dataset: Dataset, split: ClassSplit, name: str, recipe: Mapping[str, Any], replace: bool = False) -> list[str]:

@@ -17,7 +17,7 @@ from fsviz.ui.parts.shell import plain
 
 MAP, PICKED = "split_map", "class"
 SHOWN = 8
-SECTIONS = ("Other divergences", "How certain", "Superclasses", "Other splits", "Trees", "Published splits")
+SECTIONS = ("Other divergences", "How certain", "Other splits", "Trees", "Published splits")
 
 
 def show(dataset: Dataset) -> None:
@@ -38,8 +38,6 @@ def show(dataset: Dataset) -> None:
         _small_multiples(dataset, key, found)
     elif section == "How certain":
         certain.show(dataset, spec, found)
-    elif section == "Superclasses":
-        _superclasses(dataset, found)
     elif section == "Other splits":
         _comparisons(dataset, key)
     elif section == "Trees":
@@ -92,6 +90,8 @@ def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.F
         _in_words(dataset, found)
         if picked is not None:
             _class_card(dataset, classes, found, picked)
+        else:
+            _superclasses(dataset, found)
     with left:
         faces = study.faces(dataset, split.class_ids) if dataset.has_pixels else split.class_ids
         st.session_state["_drawn_classes"] = dict(zip(map(int, faces), split.names))
@@ -142,8 +142,8 @@ def _in_words(dataset: Dataset, found: study.Found) -> None:
     """What the sides are made of, and where the divergence that was asked for is not there."""
     for mix in study.mixes(dataset, found.split):
         st.markdown(
-            f"**{mix.side}**: {mix.n:,} of {mix.of:,} classes are kinds of *{plain(mix.concept)}*, of the others "
-            f"{mix.n_rest:,} of {mix.of_rest:,}."
+            f"**{mix.side}**: {mix.n:,} of {mix.of:,} classes are kinds of *{plain(mix.concept)}* (elsewhere "
+            f"{mix.n_rest:,} of {mix.of_rest:,})."
         )
     said = study.told(found)
     if said:
@@ -194,13 +194,12 @@ def _small_multiples(dataset: Dataset, key: results.Spec, found: study.Found) ->
 
 def _superclasses(dataset: Dataset, found: study.Found) -> None:
     if not study.mixes(dataset, found.split):
-        st.info(f"{plain(dataset.title)} has no taxonomy that spans its classes, so they have no superclasses.")
         return
     table = study.mix_table(dataset, found.split)
-    st.plotly_chart(figures.plot_mix(table, 90 + 34 * len(table)), key="mix")
+    st.plotly_chart(figures.plot_mix(table, 80 + 28 * len(table)), key="mix")
     st.caption(
-        "Classes of every superclass on each side. Superclasses are found from the root of the taxonomy down: the "
-        "largest is replaced by those below it. The split has not seen them: it knows features alone."
+        "Classes by superclass and side. The split has not seen them: it knows features alone. Superclasses come from "
+        "the root of the taxonomy down; the largest is replaced by those below it."
     )
 
 

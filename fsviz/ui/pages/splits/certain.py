@@ -31,7 +31,7 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
     if found.split.asked is None:
         st.info("This split is not searched for, so another seed gives another one. Choose the mode “stable”.")
         return
-    table = compute_with_bar(results.over_dims, {"dataset": dataset.name, **spec}, "Splits of ten seeds")
+    table = compute_with_bar(results.over_dims, {"dataset": dataset.name, **spec}, "Splits of several seeds")
     st.plotly_chart(figures.plot_agreement(table, found.split.points.shape[1]), key="over_dims")
     n, floor = len(found.split.names), found.floor
     all_dims = table.iloc[-1]
@@ -51,6 +51,6 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
         height="content",
     )
     st.caption(
-        "Mode “stable”: for every number of dimensions ten seeds, the best of the chosen number of starts each. "
-        "Reached divergence and objective are means over seeds."
+        f"Mode “stable”: for every number of dimensions {study.SWEEP_SEEDS} seeds, the best of the chosen number of "
+        "starts each. Reached divergence and objective are means over seeds."
     )
