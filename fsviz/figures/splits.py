@@ -28,7 +28,7 @@ def plot_split(
     picked      place of a class that is marked
     """
     figure = go.Figure()
-    _add_split(figure, split, customdata, 10, names)
+    _add_split(figure, split, customdata, 10, names, picked=picked)
     if picked is not None:
         x, y = _plane(split.points)[picked]
         figure.add_scatter(
@@ -81,12 +81,13 @@ def _add_split(
     size: int,
     names: bool,
     at: dict[str, int] | None = None,
+    picked: int | None = None,
 ) -> None:
     at = at or {}
     numbers = np.asarray(customdata)
     first = not at or at == {"row": 1, "col": 1}
     xy = _plane(split.points)
-    labels = _apart(xy, split.names, _reach(split)) if names else [""] * len(xy)
+    labels = _apart(split, picked) if names else [""] * len(xy)
     for number, side in enumerate(SIDES):
         here = np.flatnonzero(split.sides == number)
         figure.add_trace(
@@ -162,13 +163,26 @@ def _reach(split: ClassSplit) -> tuple[float, float]:
     return tuple(ROOM * max(float(m), 0.2 * float(most.max()), 1e-9) for m in most)  # type: ignore[return-value]
 
 
-def _apart(xy: np.ndarray, names: Sequence[str], reach: tuple[float, float]) -> list[str]:
-    """Names of classes, "" where another label or point stands too near; those at the rim come first."""
-    labels = [""] * len(names)
-    kept: list[tuple[float, float, float]] = []
-    scaled = xy / np.array(reach)
+def _apart(split: ClassSplit, picked: int | None = None) -> list[str]:
+    """Names of classes, "" where another label or point stands too near; those at the rim come first.
+
+    picked  a class that has a label of its own, below it
+    """
+    labels = [""] * len(split.names)
+    reach = np.array(_reach(split))
+    scaled = _plane(split.points) / reach
+    kept: list[tuple[float, float, float]] = []  # middle and half the width of labels that are there
+    if split.centroids is not None:
+        for x, y in _plane(split.centroids) / reach:
+            beyond = max(abs(x), abs(y), 0.96) / 0.96
+            kept.append((x / beyond + (0.16 if x < 0 else -0.16), y / beyond + 0.05, 0.16))
+    if picked is not None:
+        x, y = scaled[picked]
+        kept.append((x, y - 0.05, 0.011 * len(split.names[picked]) + 0.01))
     for i in np.argsort(-np.abs(scaled).max(axis=1), kind="stable"):
-        short = _short(names[i], 18)
+        if i == picked:
+            continue
+        short = _short(split.names[i], 18)
         x, y, half = float(scaled[i, 0]), float(scaled[i, 1]) + 0.05, 0.011 * len(short) + 0.01
         free = all(abs(x - kx) > half + kh or abs(y - ky) > 0.055 for kx, ky, kh in kept)
         near = (np.abs(scaled[:, 0] - x) < half) & (np.abs(scaled[:, 1] - y) < 0.03)
@@ -225,6 +239,7 @@ def plot_mix(table: pd.DataFrame, height: int = 300) -> go.Figure:
             marker={"color": meaning(side)},
             text=[str(n) if n else "" for n in table[side]],
             textposition="inside",
+            textangle=0,
             insidetextanchor="middle",
             customdata=names,
             hovertemplate=f"%{{x}} {side} classes are kinds of %{{customdata}}<extra></extra>",

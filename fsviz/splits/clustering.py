@@ -11,7 +11,8 @@ Dimensions: M classes, d dimensions, S seeds, K targets R, N starts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -100,7 +101,7 @@ DIVERGENCES: dict[str, Divergence] = {
 class Clustering:
     """What the search found for S seeds and K targets, the best of N starts each; the train side comes first.
 
-    points      (M, d) the class features it worked on: centred, along their principal axes
+    points      (M, d) the class features it worked on
     targets     (K,) the divergences asked for
     centroids   (S, K, 2, d)
     log_p       (S, K, 2, M)
@@ -129,10 +130,10 @@ class Clustering:
         return np.linalg.norm(self.centroids[:, :, 0] - self.centroids[:, :, 1], axis=-1)
 
 
-def class_points(means: np.ndarray, dims: int | None = None) -> np.ndarray:
-    """Class features (M, d): means of unit length, centred and turned to their principal axes, the first `dims` kept.
+def class_points(means: np.ndarray) -> np.ndarray:
+    """Class features (M, d): means of unit length, centred and turned to their principal axes, the widest first.
 
-    Without `dims` all axes along which classes differ are kept (fewer than M): distances stay as they were.
+    All axes along which classes differ are kept, fewer than M of them: distances stay as they were.
     """
     means = np.asarray(means, dtype=float)
     if len(means) < LEAST_CLASSES:
@@ -145,17 +146,31 @@ def class_points(means: np.ndarray, dims: int | None = None) -> np.ndarray:
     norms = np.linalg.norm(means, axis=1, keepdims=True)
     unit = means / np.where(norms > 0, norms, 1.0)
     centred = unit - unit.mean(axis=0)
-    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
-    if sizes[0] < 1e-9:
+    n, width = centred.shape
+    squared, axes = np.linalg.eigh(centred @ centred.T if n <= width else centred.T @ centred)
+    sizes, axes = np.sqrt(np.maximum(squared[::-1], 0)), axes[:, ::-1]
+    if sizes[0] < 1e-7:
         raise BadInput(
             f"All {len(means)} classes have the same mean feature, so no two of them are closer than others. "
             "Choose another backbone, or extract the features again."
         )
-    axes = axes[sizes > 1e-9 * sizes[0]]
-    axes = axes[:dims] if dims else axes
-    strongest = np.abs(axes).argmax(axis=1)
-    axes = axes * np.sign(axes[np.arange(len(axes)), strongest])[:, None]  # the same sign on every machine
-    return centred @ axes.T
+    kept = sizes > 1e-6 * sizes[0]
+    points = axes[:, kept] * sizes[kept] if n <= width else centred @ axes[:, kept]
+    strongest = np.abs(points).argmax(axis=0)
+    return points * np.sign(points[strongest, np.arange(points.shape[1])])  # the same signs on every machine
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Matrices this small are slower on several cores."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def log_probabilities(points: Tensor, mu: Tensor) -> Tensor:
@@ -190,7 +205,6 @@ def cluster(
     tighter group. A divergence that is not symmetric says itself which side is train.
     """
     import torch
-    from threadpoolctl import ThreadpoolController
 
     if divergence not in DIVERGENCES:
         raise UnknownName("divergence", divergence, DIVERGENCES)
@@ -209,7 +223,7 @@ def cluster(
         def of(numbers: Tensor, which: Tensor, asked: Tensor = asked) -> Tensor:
             return objective(places, numbers.view(-1, 2, dims), asked[which], penalty, divergence)
 
-        with ThreadpoolController().limit(limits=1):  # matrices this small are slower on several cores
+        with _one_thread():
             end = (lbfgs if solver == "lbfgs" else descent)(of, torch.as_tensor(begin[at : at + chunk]))
         with torch.no_grad():
             mu = end.view(-1, 2, dims)

@@ -71,8 +71,9 @@ TAXONOMY = "taxonomy"  # the name of its tree beside those of backbones
 
 @dataclass(frozen=True)
 class ClassFeatures:
-    """Mean features (M, D) of the classes of a dataset under a backbone.
+    """Mean features of the classes of a dataset under a backbone.
 
+    points   (M, d) of unit length, then centred and along their principal axes (see splits.clustering.class_points)
     without  names of classes that have no features: they are on no side
     """
 
@@ -80,7 +81,7 @@ class ClassFeatures:
     backbone: str
     class_ids: np.ndarray
     names: tuple[str, ...]
-    means: np.ndarray
+    points: np.ndarray
     without: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -137,7 +138,12 @@ def class_features(dataset: Dataset, backbone: str = "") -> ClassFeatures:
     means = np.stack([np.asarray(table.values[of == c], dtype=float).mean(axis=0) for c in class_ids])
     names = np.array(dataset.distinct_names(np.arange(dataset.n_classes)), dtype=object)
     return ClassFeatures(
-        dataset.name, table.backbone, class_ids, tuple(names[class_ids]), means, tuple(names[counts == 0])
+        dataset.name,
+        table.backbone,
+        class_ids,
+        tuple(names[class_ids]),
+        clustering.class_points(means),
+        tuple(names[counts == 0]),
     )
 
 
@@ -213,7 +219,7 @@ def _clustered(
 ) -> clustering.Clustering:
     stable = spec["mode"] == "stable"
     return clustering.cluster(
-        clustering.class_points(classes.means, spec["dims"] if stable else None),
+        classes.points[:, : spec["dims"]] if stable else classes.points,
         targets,
         seeds=seeds,
         starts=spec["starts"] if stable else 1,
@@ -246,8 +252,7 @@ def _compared(dataset: Dataset, classes: ClassFeatures, spec: Mapping[str, Value
     else:
         groups = superclasses(dataset, classes.class_ids, most=len(classes) // 5)
         sides = assignment.group_sides(np.array(groups, dtype=object).astype(str), spec["seed"])
-    points = clustering.class_points(classes.means, spec["dims"])
-    return _found(classes, spec, ClassSplit(classes.class_ids, classes.names, sides, points))
+    return _found(classes, spec, ClassSplit(classes.class_ids, classes.names, sides, classes.points))
 
 
 def of_parts(classes: ClassFeatures, parts: Mapping[str, np.ndarray]) -> Found | None:
@@ -258,26 +263,26 @@ def of_parts(classes: ClassFeatures, parts: Mapping[str, np.ndarray]) -> Found |
     kept = sides != PAD
     if not ((sides == assignment.TRAIN).any() and (sides == assignment.TEST).any()):
         return None
-    points = clustering.class_points(classes.means, int(splits.DIMS.default))[kept]
     names = tuple(np.array(classes.names, dtype=object)[kept])
-    part = replace(classes, class_ids=classes.class_ids[kept], names=names, means=classes.means[kept])
-    return _found(part, {}, ClassSplit(part.class_ids, part.names, sides[kept], points))
+    part = replace(classes, class_ids=classes.class_ids[kept], names=names, points=classes.points[kept])
+    return _found(part, {}, ClassSplit(part.class_ids, part.names, sides[kept], part.points))
 
 
 def _found(
     classes: ClassFeatures, spec: Mapping[str, Value], split: ClassSplit, objective: float | None = None
 ) -> Found:
-    unit = _unit(classes.means)
     test, train = split.sides == assignment.TEST, split.sides == assignment.TRAIN
-    apart = np.sqrt(np.maximum(2 - 2 * unit[test] @ unit[train].T, 0)).min(axis=1)
+    apart = distances(classes.points[test], classes.points[train]).min(axis=1)
     names = np.array(split.names, dtype=object)[test]
     floor = len(classes) * np.log(len(classes))
     return Found(split, dict(spec), objective, float(floor), float(apart.mean()), str(names[apart.argmax()]))
 
 
-def _unit(means: np.ndarray) -> np.ndarray:
-    norms = np.linalg.norm(means, axis=1, keepdims=True)
-    return means / np.where(norms > 0, norms, 1.0)
+def distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Euclidean distances of every point of the first to every point of the second."""
+    from scipy.spatial.distance import cdist
+
+    return cdist(first, second)
 
 
 @dataclass(frozen=True)
@@ -316,7 +321,7 @@ def agreement_over_dims(
     """What the number of dimensions does: columns dims, agreement, chance, reached, above_floor (the objective less
     M log M, mean over seeds). The last row has all dimensions."""
     spec = {**checked(settings), "mode": "stable"}
-    most = clustering.class_points(classes.means).shape[1]
+    most = classes.points.shape[1]
     rows: list[dict[str, Any]] = []
     tried = sorted({*(d for d in (*DIMS, spec["dims"]) if d < most), most})
     for i, dims in enumerate(tried):
@@ -350,8 +355,7 @@ def _title(found: Found) -> str:
 
 def neighbours(classes: ClassFeatures, split: ClassSplit, place: int, n: int = 6) -> pd.DataFrame:
     """The classes nearest to one (its place in the split): columns class, side, distance of unit-length features."""
-    unit = _unit(classes.means)
-    apart = np.sqrt(np.maximum(2 - 2 * unit @ unit[place], 0))
+    apart = distances(classes.points[[place]], classes.points)[0]
     order = np.argsort(apart, kind="stable")
     order = order[order != place][:n]
     names = np.array(split.names, dtype=object)[order]
@@ -394,12 +398,11 @@ def comparisons(dataset: Dataset, classes: ClassFeatures, found: Found) -> pd.Da
             continue
         if kept is not None:
             rows[f"saved: {name}"] = kept
-    unit = {int(c): u for c, u in zip(classes.class_ids, _unit(classes.means), strict=True)}
     table = []
     for name, one in rows.items():
         parts = one.split.parts
         train, held = (
-            np.mean([unit[int(c)] for c in one.split.on(*sides)], axis=0) for sides in (("train",), ("val", "test"))
+            classes.points[_places(classes, one.split.on(*on))].mean(axis=0) for on in (("train",), ("val", "test"))
         )
         sizes = {side: len(ids) for side, ids in parts.items()}
         table.append({"split": name, **sizes, "nearest": one.nearest, "gap": float(np.linalg.norm(train - held))})
@@ -505,7 +508,7 @@ def class_tree(dataset: Dataset, which: str, class_ids: np.ndarray, classes: Cla
         return replace(_taxonomy_tree(dataset, class_ids), title="the taxonomy")
     classes = classes if classes is not None and classes.backbone == which else class_features(dataset, which)
     place = _places(classes, class_ids)
-    tree = trees.ward_tree(_unit(classes.means)[place], [classes.names[p] for p in place])
+    tree = trees.ward_tree(classes.points[place], [classes.names[p] for p in place])
     return replace(tree, title=classes.backbone)
 
 

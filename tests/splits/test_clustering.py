@@ -88,17 +88,17 @@ def test_what_is_asked_is_reached_with_all_dimensions(divergence: str) -> None:
 
 
 def test_centroids_move_apart_as_more_is_asked(demo: np.ndarray) -> None:
-    found = cluster(class_points(demo, 8), [0.04, 0.32, 0.96, 2.0, 6.0], starts=16)
+    found = cluster(class_points(demo)[:, :8], [0.04, 0.32, 0.96, 2.0, 6.0], starts=16)
     assert (np.diff(found.distance[0]) > 0).all() and (np.diff(found.divergence[0]) > 0).all()
 
 
 def test_the_trial_on_the_demo_is_found_again(demo: np.ndarray) -> None:
     """Stable: ten seeds, one split. With all dimensions every start reaches M log M, and seeds agree by chance."""
-    stable = cluster(class_points(demo, 8), [0.96], seeds=range(10))
+    stable = cluster(class_points(demo)[:, :8], [0.96], seeds=range(10))
     sides = np.stack([assignment.assign(scores, seed) for seed, scores in enumerate(stable.scores[:, 0])])
     assert assignment.agreement(sides) == 1.0
     assert stable.divergence[:, 0] == pytest.approx(0.728, abs=0.002)
-    others = cluster(class_points(demo, 8), [2.0, 6.0])
+    others = cluster(class_points(demo)[:, :8], [2.0, 6.0])
     assert others.divergence[0] == pytest.approx([1.488, 4.640], abs=0.002)
     paper = cluster(class_points(demo), [0.96], seeds=range(8), starts=1)
     assert paper.objective == pytest.approx(107 * np.log(107), abs=1e-3)
@@ -108,7 +108,7 @@ def test_the_trial_on_the_demo_is_found_again(demo: np.ndarray) -> None:
 
 
 def test_the_train_side_is_the_wider_one_and_seeds_give_the_same_numbers() -> None:
-    points = class_points(blobs(), 4)
+    points = class_points(blobs())[:, :4]
     found = cluster(points, [0.3, 2.0], seeds=(0, 1), starts=8)
     entropy = -(np.exp(found.log_p) * found.log_p).sum(-1)
     assert (entropy[..., 0] >= entropy[..., 1]).all()
@@ -140,9 +140,12 @@ def test_class_points_are_centred_turned_and_of_unit_length_before() -> None:
     assert points.shape == (30, 29) and np.allclose(points.mean(0), 0)
     apart = np.linalg.norm(unit[:, None] - unit[None], axis=-1)
     assert np.allclose(np.linalg.norm(points[:, None] - points[None], axis=-1), apart)
-    assert np.allclose(class_points(means, 3), points[:, :3]) and class_points(1e6 * means, 3) == pytest.approx(
-        points[:, :3]
-    )
+    assert np.allclose(class_points(1e6 * means), points) and np.all(np.diff(points.std(0)) <= 1e-12)
+    wide = blobs(n_classes=60, dims=7)  # more classes than dimensions
+    assert class_points(wide).shape == (60, 7)
+    unit = wide / np.linalg.norm(wide, axis=1, keepdims=True)
+    centred = unit - unit.mean(0)
+    assert np.allclose(class_points(wide) @ class_points(wide).T, centred @ centred.T)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +162,7 @@ def test_class_features_that_cannot_be_split_are_one_sentence(means: np.ndarray,
 
 
 def test_unknown_names_are_answered() -> None:
-    points = class_points(blobs(), 2)
+    points = class_points(blobs())[:, :2]
     with pytest.raises(UnknownName, match="divergence named 'symmetric'"):
         cluster(points, [1.0], divergence="symmetric")
     with pytest.raises(UnknownName, match="solver named 'adam'"):

@@ -36,8 +36,13 @@ def agreement(dataset: Dataset, spec: Spec) -> study.Agreement:
     return study.agreement(dataset, classes(dataset, str(dict(spec)["backbone"])), **dict(spec))
 
 
-@remember("Looking for splits with other divergences", 64)
 def over_targets(dataset: Dataset, spec: Spec) -> list[study.Found]:
+    """Other divergences than the one asked for: the same whichever that is."""
+    return _over_targets(dataset, tuple(pair for pair in spec if pair[0] != "divergence"))
+
+
+@remember("Looking for splits with other divergences", 64)
+def _over_targets(dataset: Dataset, spec: Spec) -> list[study.Found]:
     return study.over_targets(dataset, classes(dataset, str(dict(spec)["backbone"])), **dict(spec))
 
 
