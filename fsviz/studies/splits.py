@@ -424,7 +424,7 @@ def spanning(dataset: Dataset, class_ids: np.ndarray, mode: str = "shortest_path
 
 def superclasses(dataset: Dataset, class_ids: np.ndarray, most: int = 0, n_groups: int = 0) -> list[str]:
     """The superclass of every class, by name: from the root down, the largest concept is replaced by those below it,
-    until none has more than `most` classes, or until there are `n_groups`."""
+    until none has more than `most` classes, or until there are `n_groups`. Concepts right above classes stay whole."""
     dag = taxonomy.collapse(spanning(dataset, class_ids))
     parents = dag.first_parent
     children: dict[int, list[int]] = {}
@@ -437,7 +437,7 @@ def superclasses(dataset: Dataset, class_ids: np.ndarray, most: int = 0, n_group
         under[parents[node]] |= under[node]
     groups = {0: under[0]}
     while True:
-        open_groups = [g for g in groups if groups[g].sum() > 1 and children.get(g)]
+        open_groups = [g for g in groups if any(under[child].sum() > 1 for child in children.get(g, ()))]
         largest = max(open_groups, key=lambda g: groups[g].sum(), default=None)
         if largest is None or (most and groups[largest].sum() <= most) or (n_groups and len(groups) >= n_groups):
             break
