@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -23,40 +25,45 @@ def lbfgs(objective: Objective, start: Tensor, steps: int = 500, tolerance: floa
     """The points (B, n) that L-BFGS reaches from `start` (Nocedal & Wright 2006, algorithm 7.4), each on its own.
 
     A problem rests when a step no longer lowers it by more than `tolerance`, relative to its value. Steps are halved,
-    problem by problem, until they bring the decrease that Armijo asks for.
+    problem by problem, until they bring the decrease that Armijo asks for. Torch gives the slopes; the rest is numpy,
+    whose calls are cheaper where matrices are small.
     """
     import torch
 
-    ends = start.clone()
-    point, which = start.clone(), torch.arange(len(start))
-    value, gradient = _slope(objective, point, which)
-    awake = torch.isfinite(value)
-    moves: list[Tensor] = []
-    turns: list[Tensor] = []
-    curvatures: list[Tensor] = []  # 1 / (turn . move), 0 where a pair says nothing
+    def slope(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, gradient = _slope(objective, torch.from_numpy(at), torch.from_numpy(which))
+        return value.numpy(), gradient.numpy()
+
+    ends = start.numpy().copy()
+    point, which = ends.copy(), np.arange(len(ends))
+    value, gradient = slope(point)
+    awake = np.isfinite(value)
+    moves: list[np.ndarray] = []
+    turns: list[np.ndarray] = []
+    curvatures: list[np.ndarray] = []  # 1 / (turn . move), 0 where a pair says nothing
     for step in range(steps):
         direction = -_two_loops(gradient, moves, turns, curvatures)
-        promised = (direction * gradient).sum(-1)
+        promised = _dot(direction, gradient)
         if (promised >= 0).any():  # rounding: go down the gradient instead
             uphill = promised >= 0
-            direction = torch.where(uphill[:, None], -gradient, direction)
-            promised = torch.where(uphill, -(gradient**2).sum(-1), promised)
-        length = torch.where(awake, 1.0 if step else 1 / gradient.norm(dim=-1).clamp(min=1.0), 0.0)
+            direction[uphill] = -gradient[uphill]
+            promised = _dot(direction, gradient)
+        length = np.where(awake, 1.0 if step else 1 / np.maximum(np.linalg.norm(gradient, axis=-1), 1.0), 0.0)
         for halving in range(MOST_HALVINGS):
             move = length[:, None] * direction
-            new_value, new_gradient = _slope(objective, point + move, which)
+            new_value, new_gradient = slope(point + move)
             short = awake & ~(new_value <= value + ARMIJO * length * promised)
             if not short.any():
                 break
-            length = torch.where(short, 0.0 if halving == MOST_HALVINGS - 2 else length / 2, length)
+            length = np.where(short, 0.0 if halving == MOST_HALVINGS - 2 else length / 2, length)
         turn = new_gradient - gradient
-        product = (turn * move).sum(-1)
-        told = product > 1e-12 * (turn**2).sum(-1)
-        curvatures.append(torch.where(told, 1 / torch.where(told, product, 1.0), 0.0))
+        product = _dot(turn, move)
+        told = product > 1e-12 * _dot(turn, turn)
+        curvatures.append(told / np.where(told, product, 1.0))
         moves.append(move)
         turns.append(turn)
         del moves[:-MEMORY], turns[:-MEMORY], curvatures[:-MEMORY]
-        awake = awake & (value - new_value > tolerance * (1 + value.abs()))
+        awake = awake & (value - new_value > tolerance * (1 + np.abs(value)))
         point, value, gradient = point + move, new_value, new_gradient
         if not awake.any():
             break
@@ -66,7 +73,7 @@ def lbfgs(objective: Objective, start: Tensor, steps: int = 500, tolerance: floa
             moves, turns, curvatures = ([kept[awake] for kept in part] for part in (moves, turns, curvatures))
             awake = awake[awake]
     ends[which] = point
-    return ends
+    return torch.from_numpy(ends)
 
 
 def descent(objective: Objective, start: Tensor, steps: int = 7000, rate: float = 0.1, momentum: float = 0.9) -> Tensor:
@@ -92,19 +99,24 @@ def _slope(objective: Objective, point: Tensor, which: Tensor) -> tuple[Tensor, 
     return value.detach(), gradient
 
 
-def _two_loops(gradient: Tensor, moves: list[Tensor], turns: list[Tensor], curvatures: list[Tensor]) -> Tensor:
+def _two_loops(
+    gradient: np.ndarray, moves: list[np.ndarray], turns: list[np.ndarray], curvatures: list[np.ndarray]
+) -> np.ndarray:
     """The gradient times the inverse Hessian that the remembered steps suggest."""
-    import torch
-
-    left = gradient.clone()
+    left = gradient.copy()
     shares = []
     for move, turn, curvature in zip(reversed(moves), reversed(turns), reversed(curvatures), strict=True):
-        share = curvature * (move * left).sum(-1)
-        left = left - share[:, None] * turn
+        share = curvature * _dot(move, left)
+        left -= share[:, None] * turn
         shares.append(share)
     if moves:
-        scale = (moves[-1] * turns[-1]).sum(-1) / (turns[-1] ** 2).sum(-1).clamp(min=1e-300)
-        left = left * torch.where(curvatures[-1] > 0, scale, 1.0)[:, None]
+        scale = _dot(moves[-1], turns[-1]) / np.maximum(_dot(turns[-1], turns[-1]), 1e-300)
+        left *= np.where(curvatures[-1] > 0, scale, 1.0)[:, None]
     for move, turn, curvature, share in zip(moves, turns, curvatures, reversed(shares), strict=True):
-        left = left + (share - curvature * (turn * left).sum(-1))[:, None] * move
+        left += (share - curvature * _dot(turn, left))[:, None] * move
     return left
+
+
+def _dot(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The product (B,) of every two rows."""
+    return np.einsum("bn,bn->b", first, second)
