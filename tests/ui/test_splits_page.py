@@ -29,7 +29,7 @@ def toy(home):
 
 
 def open_page(dataset: str, fine: bool = True, **query: str) -> AppTest:
-    page = AppTest.from_file(str(APP), default_timeout=240).switch_page("pages/11_Splits.py")
+    page = AppTest.from_file(str(APP), default_timeout=240).switch_page("pages/10_Splits.py")
     for name, value in {"dataset": dataset, **query}.items():
         page.query_params[name] = value
     page.run()

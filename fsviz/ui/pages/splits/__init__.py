@@ -10,7 +10,7 @@ import streamlit as st
 from fsviz.figures import splits as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.studies import splits as study
-from fsviz.ui.pages.splits import certain, keep, published, results, settings, trees
+from fsviz.ui.pages.splits import certain, keep, mix, published, results, settings, trees
 from fsviz.ui.parts import hover, shell
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import plain
@@ -140,11 +140,7 @@ def _clicked() -> None:
 
 def _in_words(dataset: Dataset, found: study.Found) -> None:
     """What the sides are made of, and where the divergence that was asked for is not there."""
-    for mix in study.mixes(dataset, found.split):
-        st.markdown(
-            f"**{mix.side}**: {mix.n:,} of {mix.of:,} classes are kinds of *{plain(mix.concept)}* (elsewhere "
-            f"{mix.n_rest:,} of {mix.of_rest:,})."
-        )
+    mix.say(dataset, found.split)
     said = study.told(found)
     if said:
         st.info(plain(said), icon="🎯")

@@ -10,7 +10,7 @@ import streamlit as st
 
 from fsviz.datasets import saved_splits
 from fsviz.errors import FsvizError
-from fsviz.records import ClassSplit, Dataset
+from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.studies import splits as study
 from fsviz.ui.parts import access
 from fsviz.ui.parts.shell import load_dataset, plain
@@ -86,7 +86,8 @@ def _bring(dataset: Dataset) -> None:
             st.error(plain(error), icon="⚠️")
             return
         split = study.split_of(dataset, parts)
-        st.markdown(f"{len(split.names):,} classes: " + ", ".join(f"{len(ids):,} {s}" for s, ids in parts.items()))
+        counts = [len(split.on(side)) for side in SIDES]
+        st.markdown(f"{counts[0]:,} train, {counts[1]:,} val and {counts[2]:,} test classes.")
         name = study.safe_stem(file.name)
         given = st.text_input("Name", value=name, key="brought_name")
         if access.may("save") and st.button("Save this split", icon="💾", key="save_brought"):

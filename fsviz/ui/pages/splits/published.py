@@ -8,7 +8,7 @@ import streamlit as st
 from fsviz.figures import splits as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.studies import splits as study
-from fsviz.ui.pages.splits import keep
+from fsviz.ui.pages.splits import keep, mix
 from fsviz.ui.parts import shell
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import plain
@@ -42,12 +42,7 @@ def show(dataset: Dataset) -> None:
     sizes = " / ".join(f"{len(parts[side]):,}" for side in SIDES)
     st.markdown(f"**Published: {sizes} train, val and test classes** of {study.PUBLISHED[name]} at R = {target:g}.")
     split = study.published_split(dataset, target) if name == dataset.name else None
-    if split is not None and study.mixes(dataset, split):
-        for mix in study.mixes(dataset, split):
-            st.markdown(
-                f"**{mix.side}**: {mix.n:,} of {mix.of:,} classes are kinds of *{plain(mix.concept)}* (elsewhere "
-                f"{mix.n_rest:,} of {mix.of_rest:,})."
-            )
+    if split is not None and mix.say(dataset, split):
         table = study.mix_table(dataset, split)
         st.plotly_chart(figures.plot_mix(table, 90 + 34 * len(table)), key="published_mix")
     names = study.published_names(name)
