@@ -36,13 +36,25 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("7_Confusion", {"dataset": "toy"}),
     ("8_Prediction", {"dataset": "toy", "n_tasks": "50"}),
     ("8_Prediction", {"dataset": "toy", "n_tasks": "50", "show": "Shots, ways, queries"}),
+    ("10_Splits", {"dataset": "toy", "starts": "2"}),
+    ("10_Splits", {"dataset": "cifar100"}),
     ("11_Add_images", {"dataset": "pets"}),
     ("11_Add_images", {"dataset": "pets", "do": "Extract features"}),
     ("11_Add_images", {"dataset": "pets", "do": "Import features"}),
 )
 # What a visitor must not find; the walk without sharing finds each of them, so none is a name of the past.
 FORBIDDEN = {
-    *("Save testbed", "Start the run", "Cancel", "Resume", "Delete", "Remove pets", "Extract features", "Import"),
+    *(
+        "Save testbed",
+        "Save split",
+        "Start the run",
+        "Cancel",
+        "Resume",
+        "Delete",
+        "Remove pets",
+        "Extract features",
+        "Import",
+    ),
     *("Extract features with EfficientNet-Lite0", "Runs at the same time", "File of features", "file uploader"),
     *("Path of a folder, a CSV table or an easyfsl JSON spec", "Compare on all tasks"),
 }
@@ -171,6 +183,9 @@ GUARDED = {
     "testbeds.parse_testbed": {"upload"},
     "testbeds.save_testbed": {"save"},
     "study.save_sets": {"save"},
+    "study.save": {"save"},
+    "saved_splits.read_split": {"upload"},
+    "saved_splits.remove_split": {"delete"},
     "shifts.save_curated": {"save"},
 }
 CHANGES = re.compile(r"(submit|resume|cancel|delete|remove|save|write|import|unpack|register|set|fetch|parse)(_\w+)?")

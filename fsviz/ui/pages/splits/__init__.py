@@ -27,6 +27,8 @@ def show(dataset: Dataset) -> None:
     spec = settings.pick_spec(dataset)
     key = results.key(spec)
     classes = results.classes(dataset, str(spec["backbone"]))
+    if not results.fits(study.seconds(classes, spec, study.SEEDS.default)):
+        return
     found = results.found(dataset, key)
     alike = _headline(found)
     _map_and_side(dataset, classes, found)

@@ -12,6 +12,7 @@ from fsviz.records import Dataset
 from fsviz.settings import Value
 from fsviz.studies import splits as study
 from fsviz.ui.pages.splits import results
+from fsviz.ui.parts import access
 from fsviz.ui.parts.cached import compute_with_bar
 
 
@@ -31,7 +32,14 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
     if found.split.asked is None:
         st.info("This split is not searched for, so another seed gives another one. Choose the mode “stable”.")
         return
-    table = compute_with_bar(results.over_dims, {"dataset": dataset.name, **spec}, "Splits of several seeds")
+    known = results.classes(dataset, str(spec["backbone"]))
+    n_seeds = study.SWEEP_SEEDS
+    if study.sweep_seconds(known, spec) > access.limit("seconds"):
+        n_seeds = study.FEW_SEEDS
+    if not results.fits(study.sweep_seconds(known, spec, n_seeds)):
+        return
+    asked = {"dataset": dataset.name, "n_seeds": n_seeds, **spec}
+    table = compute_with_bar(results.over_dims, asked, "Splits of several seeds")
     st.plotly_chart(figures.plot_agreement(table, found.split.points.shape[1]), key="over_dims")
     n, floor = len(found.split.names), found.floor
     all_dims = table.iloc[-1]
@@ -51,6 +59,6 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
         height="content",
     )
     st.caption(
-        f"Mode “stable”: for every number of dimensions {study.SWEEP_SEEDS} seeds, the best of the chosen number of "
+        f"Mode “stable”: for every number of dimensions {n_seeds} seeds, the best of the chosen number of "
         "starts each. Reached divergence and objective are means over seeds."
     )

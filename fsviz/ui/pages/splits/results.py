@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
 from fsviz.records import Dataset, Progress, Tanglegram
 from fsviz.settings import Value
 from fsviz.studies import splits as study
-from fsviz.ui.parts import shell
+from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.cached import remember
 
 Spec = tuple[tuple[str, Value], ...]  # settings by name, as a cache can hold them
@@ -19,6 +20,19 @@ Spec = tuple[tuple[str, Value], ...]  # settings by name, as a cache can hold th
 
 def key(spec: Mapping[str, Value]) -> Spec:
     return tuple(sorted(spec.items()))
+
+
+def fits(wanted: float) -> bool:
+    """Whether so many seconds may be computed for this visitor at once; says why not."""
+    most = access.limit("seconds")
+    if wanted <= most:
+        return True
+    st.info(
+        f"This takes about {wanted:,.0f} s. Visitors of this shared server may ask for {most:,.0f} s at a time: take "
+        "fewer random starts or dimensions, at the left.",
+        icon="⏳",
+    )
+    return False
 
 
 @remember("Averaging the features of every class", 16)
