@@ -471,3 +471,73 @@ class ClassGraph:
         weights = self.weights[i, j]
         order = np.argsort(-weights, kind="stable")[:n]
         return i[order], j[order], weights[order]
+
+
+SIDES = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class ClassSplit:
+    """Train, val and test classes of a dataset, and where they lie.
+
+    class_ids, names  (M,) the classes
+    sides             (M,) place of each class in SIDES
+    points            (M, d) class features, the first two along their principal axes
+    centroids         (2, d) of the train and the test side, None where a split was not made from centroids
+    asked, reached    divergence between the two, None where none was asked for
+    scores            (M,) log p_train - log p_test, by which sides were given; None where they were not
+    title             what the split is called in a figure
+    """
+
+    class_ids: np.ndarray
+    names: tuple[str, ...]
+    sides: np.ndarray
+    points: np.ndarray
+    centroids: np.ndarray | None = None
+    asked: float | None = None
+    reached: float | None = None
+    scores: np.ndarray | None = None
+    title: str = ""
+
+    def on(self, *sides: str) -> np.ndarray:
+        """class_ids of these sides, in the order of the class table."""
+        return self.class_ids[np.isin(self.sides, [SIDES.index(side) for side in sides])]
+
+    @property
+    def parts(self) -> dict[str, np.ndarray]:
+        return {side: self.on(side) for side in SIDES}
+
+
+@dataclass(frozen=True)
+class ClassTree:
+    """A tree above C classes; V nodes.
+
+    parents  (V,) node above each, PAD for the root
+    heights  (V,) how far above its classes a node is drawn, 0 for classes
+    leaves   (C,) node of each class; no node is below it
+    names    (V,) "" where a node has none
+    title    whose tree it is
+    """
+
+    parents: np.ndarray
+    heights: np.ndarray
+    leaves: np.ndarray
+    names: tuple[str, ...]
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Tanglegram:
+    """Two trees of the same C classes that face each other.
+
+    ranks      of the classes from top to bottom, (C,) in each tree
+    middles    the same for every node, (V,) in each tree
+    crossing   (C,) the fewest classes without which no two lines would cross
+    crossings  pairs of lines that cross
+    """
+
+    trees: tuple[ClassTree, ClassTree]
+    ranks: tuple[np.ndarray, np.ndarray]
+    middles: tuple[np.ndarray, np.ndarray]
+    crossing: np.ndarray
+    crossings: int

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 HOUSE = ROOT / "fsviz"
 
-ENGINE = {"datasets", "features", "taxonomy", "sampling", "methods", "evaluation", "difficulty"}
+ENGINE = {"datasets", "features", "taxonomy", "sampling", "methods", "evaluation", "difficulty", "splits"}
 # `errors`, `settings` and `text` are open to all and not listed. A room may always import itself.
 DOORS: dict[str, set[str]] = {
     "errors": set(),
@@ -29,6 +29,7 @@ DOORS: dict[str, set[str]] = {
     "methods": {"records", "numerics"},
     "evaluation": {"methods", "records", "numerics"},
     "difficulty": {"methods", "records", "numerics"},
+    "splits": {"records", "numerics"},
     "figures": {"records", "methods"},
     "reports": {"records"},
     "studies": ENGINE | {"records", "numerics", "workspace"},
@@ -38,7 +39,7 @@ DOORS: dict[str, set[str]] = {
     "cli": ENGINE | {"studies", "jobs", "reports", "records", "numerics", "workspace", "sharing"},
 }
 STREAMLIT_ROOMS = {"ui"}
-NO_DISK = {"records", "settings", "numerics", "methods", "figures"}
+NO_DISK = {"records", "settings", "numerics", "methods", "splits", "figures"}
 
 
 def imports_of(path: Path) -> set[str]:

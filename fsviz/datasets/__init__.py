@@ -35,7 +35,13 @@ def shipped_names() -> list[str]:
 
 
 def load(name: str) -> Dataset:
-    """The dataset of this name; an unknown name is answered with the nearest ones."""
+    """The dataset of this name, with the splits saved for it; an unknown name is answered with the nearest ones."""
+    from fsviz.datasets.saved_splits import with_saved_splits
+
+    return with_saved_splits(_load(name))
+
+
+def _load(name: str) -> Dataset:
     from fsviz.datasets.catalog import ENTRIES, load_entry
 
     if name == "demo":
@@ -71,7 +77,7 @@ def stamp(name: str) -> str:
     from fsviz import workspace
 
     times = []
-    for kind in ("datasets", "features"):
+    for kind in ("datasets", "features", "splits"):
         with suppress(OSError):  # not there, or not to be read
             times.append((workspace.folder(kind) / name).stat().st_mtime_ns)
     return "-".join(map(str, times))

@@ -88,6 +88,20 @@ def published_side_by_side(setting: str) -> pd.DataFrame:
     return semantic[columns].merge(uniform[["method", "backbone", "uniform", "uniform_ci95"]])
 
 
+def published_splits(dataset: str | None = None) -> pd.DataFrame:
+    """Splits printed by Arnold & Sha 2021, tables 6 to 11: dataset, divergence, split, class_index; of one or all.
+
+    class_index is the class_id of datasets that the catalog has.
+    """
+    table = _read_splits()
+    return table.copy() if dataset is None else table[table["dataset"] == dataset].reset_index(drop=True)
+
+
+@lru_cache(maxsize=1)
+def _read_splits() -> pd.DataFrame:
+    return pd.read_csv(DATA / "published" / "atg_partitions.csv")
+
+
 @lru_cache(maxsize=1)
 def _read() -> pd.DataFrame:
     table = pd.read_csv(DATA / "published" / "paper_results.csv", keep_default_na=False)

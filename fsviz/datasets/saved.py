@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz import workspace
+from fsviz.datasets.saved_splits import remove_splits
 from fsviz.errors import BadInput, FsvizError, UnknownName, WorkspaceError
 from fsviz.records import Dataset
 
@@ -88,12 +89,13 @@ def load_workspace_dataset(name: str) -> Dataset:
 
 
 def remove_dataset(name: str) -> None:
-    """Takes a dataset and its features out of the workspace; the user's own image folder is never touched."""
+    """Takes a dataset, its features and saved splits out of the workspace, never the user's own folder of images."""
     folder = workspace.folder("datasets") / workspace.checked_name(name, "dataset name")
     if not folder.is_dir():
         raise UnknownName("dataset", name, workspace_dataset_names())
     shutil.rmtree(folder, ignore_errors=True)
     shutil.rmtree(workspace.folder("features") / name, ignore_errors=True)
+    remove_splits(name)
 
 
 def _sizes(root: Path | None, paths: pd.Series) -> list[int]:

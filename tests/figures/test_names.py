@@ -14,8 +14,29 @@ import plotly.graph_objects as go
 import pytest
 
 from fsviz import figures
-from fsviz.figures import confusion, contexts, overview, prediction, runs, searches, support_sets, tasks, taxonomy
-from fsviz.records import PAD, ClassGraph, ClassMap, ContextTable, Hierarchy, SizeHistogram
+from fsviz.figures import (
+    confusion,
+    contexts,
+    overview,
+    prediction,
+    runs,
+    searches,
+    splits,
+    support_sets,
+    tasks,
+    taxonomy,
+)
+from fsviz.records import (
+    PAD,
+    ClassGraph,
+    ClassMap,
+    ClassSplit,
+    ClassTree,
+    ContextTable,
+    Hierarchy,
+    SizeHistogram,
+    Tanglegram,
+)
 from fsviz.text import drawn
 
 EVIL = '<i>x</i><a href="https://evil.example">y</a>%{x}$z$'
@@ -63,6 +84,11 @@ STRESS = {
     "drop": 4.0,
 }
 GRAPH = ClassGraph("confusion", "Confusion", "bits", N[0], np.arange(2), np.arange(2), N, N, SQUARE)
+SPLIT = ClassSplit(np.arange(2), N, np.array([0, 2]), SQUARE, 3 * SQUARE, 1.0, 0.9, title=EVIL)
+TREE = ClassTree(np.array([2, 2, PAD]), np.array([0.0, 0.0, 1.0]), np.arange(2), (*N, EVIL), EVIL)
+FACING = Tanglegram(
+    (TREE, TREE), (np.arange(2), np.arange(2)), (np.arange(3), np.arange(3)), np.array([True, False]), 0
+)
 BAR = {"value": 0.5, "low": 0.4, "high": 0.6, "shown": -0.5, "why": "", "best": True}
 # Every function that draws names, with hostile ones.
 DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
@@ -113,6 +139,10 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     confusion.plot_comparison: (GRAPH, GRAPH, np.ones(1), np.ones(1), [N], [0]),
     prediction.plot_correlations: ([BAR | {"title": n} for n in N], "accuracy"),
     prediction.plot_curves: ({n: [(1.0, 0.5, 0.4, 0.6), (2.0, 0.5, 0.4, 0.6)] for n in N}, "shots", "correlation"),
+    splits.plot_split: (SPLIT, [0, 1], 0),
+    splits.plot_small_multiples: ([SPLIT, SPLIT],),
+    splits.plot_mix: (pd.DataFrame(1, index=list(N), columns=["train", "val", "test"]),),
+    splits.plot_tanglegram: (FACING, ["train", "test"]),
     tasks.plot_balance: (N, {"uniform": np.ones(2)}, {"uniform": "#000000"}, 1.0),
 }
 # Every function that draws nothing but words of its own.
@@ -129,6 +159,7 @@ NAMELESS = {
     searches.plot_filtered,
     support_sets.plot_by_coarsity,
     support_sets.plot_loss_accuracy,
+    splits.plot_agreement,
     tasks.plot_coarsity,
 }
 

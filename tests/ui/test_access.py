@@ -36,13 +36,25 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("7_Confusion", {"dataset": "toy"}),
     ("8_Prediction", {"dataset": "toy", "n_tasks": "50"}),
     ("8_Prediction", {"dataset": "toy", "n_tasks": "50", "show": "Shots, ways, queries"}),
-    ("10_Add_images", {"dataset": "pets"}),
-    ("10_Add_images", {"dataset": "pets", "do": "Extract features"}),
-    ("10_Add_images", {"dataset": "pets", "do": "Import features"}),
+    ("10_Splits", {"dataset": "toy", "starts": "2"}),
+    ("10_Splits", {"dataset": "cifar100"}),
+    ("11_Add_images", {"dataset": "pets"}),
+    ("11_Add_images", {"dataset": "pets", "do": "Extract features"}),
+    ("11_Add_images", {"dataset": "pets", "do": "Import features"}),
 )
 # What a visitor must not find; the walk without sharing finds each of them, so none is a name of the past.
 FORBIDDEN = {
-    *("Save testbed", "Start the run", "Cancel", "Resume", "Delete", "Remove pets", "Extract features", "Import"),
+    *(
+        "Save testbed",
+        "Save split",
+        "Start the run",
+        "Cancel",
+        "Resume",
+        "Delete",
+        "Remove pets",
+        "Extract features",
+        "Import",
+    ),
     *("Extract features with EfficientNet-Lite0", "Runs at the same time", "File of features", "file uploader"),
     *("Path of a folder, a CSV table or an easyfsl JSON spec", "Compare on all tasks"),
 }
@@ -171,6 +183,9 @@ GUARDED = {
     "testbeds.parse_testbed": {"upload"},
     "testbeds.save_testbed": {"save"},
     "study.save_sets": {"save"},
+    "study.save": {"save"},
+    "saved_splits.read_split": {"upload"},
+    "saved_splits.remove_split": {"delete"},
     "shifts.save_curated": {"save"},
 }
 CHANGES = re.compile(r"(submit|resume|cancel|delete|remove|save|write|import|unpack|register|set|fetch|parse)(_\w+)?")
@@ -250,7 +265,7 @@ def test_a_session_is_unlocked_and_locked_again(furnished: Path, monkeypatch: py
 def unlocked_add_images(monkeypatch: pytest.MonkeyPatch, *allowed: Path, **query: str) -> AppTest:
     share(monkeypatch, password=sharing.hashed(WORD), folders=allowed)
     access._unlocked.clear()  # without a browser every visitor is the same session
-    return unlock(open_page("10_Add_images", query), WORD)
+    return unlock(open_page("11_Add_images", query), WORD)
 
 
 def test_paths_lead_only_into_the_named_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,7 +336,7 @@ def test_without_named_folders_there_are_no_paths(monkeypatch: pytest.MonkeyPatc
 
 def test_on_ones_own_computer_paths_are_free(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "anywhere", {"dog": 2, "cat": 2})
-    app = open_page("10_Add_images", state={"path_0": str(root)})
+    app = open_page("11_Add_images", state={"path_0": str(root)})
     assert app.metric[0].value == "2"
 
 

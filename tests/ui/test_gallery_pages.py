@@ -43,7 +43,7 @@ def test_a_folder_that_moved_is_told_and_the_page_stays_up(tmp_path: Path) -> No
 def test_a_damaged_dataset_shows_the_demo_and_one_sentence(tmp_path: Path, home: Path) -> None:  # noqa: F811
     folders.register("pets", folders.inspect(folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})))
     (home / "datasets" / "pets" / "images.parquet").write_bytes(b"nonsense")
-    for page in ("1_Gallery.py", "10_Add_images.py"):
+    for page in ("1_Gallery.py", "11_Add_images.py"):
         assert "is damaged" in texts(run(page, dataset="pets"))
 
 
@@ -85,7 +85,7 @@ def test_a_failed_download_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError("Name or service not known")
 
     monkeypatch.setattr(urllib.request, "urlopen", no_network)
-    app = run("10_Add_images.py")
+    app = run("11_Add_images.py")
     app.session_state["source"] = "A dataset to download"
     app.run()
     app.button(key="download").click().run()
@@ -94,7 +94,7 @@ def test_a_failed_download_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_adding_from_the_page_writes_what_was_previewed(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "zoo", {"dog": 2, "wolf": 2})
-    app = run("10_Add_images.py")
+    app = run("11_Add_images.py")
     app.text_input(key="path_0").set_value(str(root)).run()
     assert not app.exception
     app.text_input(key="new_name").set_value("zoo").run()
@@ -110,7 +110,7 @@ def test_features_are_imported_from_the_page(tmp_path: Path) -> None:
 
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "f.npz", features=rng.normal(size=(12, 4)).astype("float32"), labels=np.arange(12) // 4)
-    app = run("10_Add_images.py", do="Import features")
+    app = run("11_Add_images.py", do="Import features")
     app.text_input(key="features_file").set_value(str(tmp_path / "f.npz")).run()
     app.button(key="import").click().run()
     assert not app.exception and "12 images of 3 classes" in texts(app)

@@ -157,12 +157,12 @@ def test_prediction() -> None:
 
 
 def test_add_images(tmp_path: Path) -> None:
-    look(open_page("10_Add_images"))
-    look(open_page("10_Add_images", do="Extract features"))
-    look(open_page("10_Add_images", do="Import features"))
+    look(open_page("11_Add_images"))
+    look(open_page("11_Add_images", do="Extract features"))
+    look(open_page("11_Add_images", do="Import features"))
     rows = "\n".join('"' + name.replace('"', '""') + f'",{i}.png' for i, name in enumerate(NAMES))
     (tmp_path / "list.csv").write_text(f"class,path\n{rows}\n", encoding="utf-8")
-    app = open_page("10_Add_images")
+    app = open_page("11_Add_images")
     look(app.text_input(key="path_0").set_value(str(tmp_path / "list.csv")).run())
 
 

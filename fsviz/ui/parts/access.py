@@ -33,7 +33,7 @@ ACTIONS = {
     "paths": "read files of the server by their path",
     "upload": "upload files",
     "download": "have the server download datasets",
-    "save": "save datasets and testbeds",
+    "save": "save datasets, splits and testbeds",
     "run": "start, resume or cancel runs",
     "delete": "delete runs and datasets",
     "workers": "set how many runs go at the same time",

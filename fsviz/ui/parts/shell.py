@@ -115,7 +115,15 @@ PAGES: tuple[Page, ...] = (
         ("contexts",),
     ),
     Page(
-        "pages/10_Add_images.py",
+        "pages/10_Splits.py",
+        "Splits",
+        "✂️",
+        "How far are the test classes from the training classes?",
+        "Part the classes into train and test a wanted distance apart, and see how certain such a split is.",
+        ("features",),
+    ),
+    Page(
+        "pages/11_Add_images.py",
         "Add images",
         "➕",
         "How do I bring my own images?",
@@ -298,7 +306,7 @@ def how_to_add(dataset: Dataset, offer: str) -> str:
 def link_to_add_images(label: str = "Add images", query_params: Mapping[str, str] | None = None) -> None:
     """The way to what is missing, for visitors who may bring it."""
     if access.may("save"):
-        st.page_link("pages/10_Add_images.py", label=label, icon="➕", query_params=query_params)
+        st.page_link("pages/11_Add_images.py", label=label, icon="➕", query_params=query_params)
     access.deny("save")
 
 

@@ -1,0 +1,160 @@
+"""split: train, val and test classes a wanted divergence apart; trees: classes by features and by meaning."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from fsviz.cli import add_command, drawing, names, progress, table
+from fsviz.settings import add_flags, given
+
+SWEEPS = ("dims", "divergence")
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    from fsviz.studies import splits as study
+
+    split = add_command(commands, "split", find, show, "train, val and test classes with a wanted divergence (ATG)")
+    drawing.add_dataset(split)
+    add_flags(split, [*study.SETTINGS.values(), study.SEEDS])
+    split.add_argument("--compare", action="store_true", help="set it beside random, superclass-wise and own splits")
+    split.add_argument("--over", choices=SWEEPS, help="what the number of dimensions, or the divergence, does")
+    split.add_argument("--from", dest="file", type=Path, metavar="FILE", help="take a split from a JSON or CSV file")
+    split.add_argument("--published", type=float, metavar="R", help="take the split that the paper prints for R")
+    split.add_argument("--save", metavar="NAME", help="keep it as NAME_train, NAME_val and NAME_test of the dataset")
+    split.add_argument("--replace", action="store_true", help="replace a saved split of this name")
+    split.add_argument("--delete", metavar="NAME", help="delete a saved split of the dataset, and do nothing else")
+    split.add_argument("--out", type=Path, help="write the split to this .json or .csv file")
+    trees = add_command(commands, "trees", compare_trees, show_trees, "Ward's tree of class features against WordNet")
+    drawing.add_dataset(trees)
+    trees.add_argument("--backbones", metavar="A,B", help="whose trees (all that the dataset has)")
+
+
+def find(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, workspace
+    from fsviz.datasets import saved_splits
+    from fsviz.errors import BadInput
+    from fsviz.records import SIDES
+    from fsviz.studies import splits as study
+
+    dataset = datasets.load(args.dataset)
+    if args.delete:
+        saved_splits.remove_split(dataset.name, args.delete)
+        return {"dataset": dataset.name, "deleted": args.delete}
+    kind = args.out.suffix.lower() if args.out else ".json"
+    if kind not in (".json", ".csv"):
+        raise BadInput(f"--out must end in .json or .csv. Got {args.out.name!r}.")
+    spec = given(args, study.SETTINGS.values())
+    if args.file is not None or args.published is not None:
+        split, recipe = _given(dataset, args)
+        result: dict[str, Any] = {"dataset": dataset.name, **recipe, "asked": split.asked, "reached": None}
+        result["agreement"] = None
+    else:
+        classes = study.class_features(dataset, str(spec.get("backbone", "")))
+        spec["backbone"] = classes.backbone
+        found = study.find(dataset, classes, **spec)
+        split, recipe = found.split, study.recipe(found)
+        n_seeds = study.SEEDS.default if args.seeds is None else args.seeds
+        progress(f"agreement over {n_seeds} seeds")
+        alike = study.agreement(dataset, classes, n_seeds, **spec)
+        result = {"dataset": dataset.name, "backbone": classes.backbone, "mode": found.settings["mode"]}
+        result |= {"asked": split.asked, "reached": split.reached, "objective": found.objective, "floor": found.floor}
+        result |= {"agreement": alike.value, "chance": alike.chance, "seeds": alike.n_seeds, "told": study.told(found)}
+        result |= {"nearest": found.nearest, "without_features": list(classes.without)}
+        if args.compare:
+            result["compared"] = study.comparisons(dataset, classes, found).to_dict("records")
+        if args.over == "dims":
+            n_swept = study.SWEEP_SEEDS if args.seeds is None else args.seeds
+            swept = study.agreement_over_dims(dataset, classes, n_swept, _tell, **spec)
+            result["over"] = swept.to_dict("records")
+        elif args.over == "divergence":
+            swept_splits = study.over_targets(dataset, classes, **spec)
+            result["over"] = [{"asked": f.split.asked, "reached": f.split.reached} for f in swept_splits]
+    result["mix"] = [vars(mix) for mix in study.mixes(dataset, split)]
+    name_of = dict(zip(split.class_ids.tolist(), split.names, strict=True))
+    result |= {side: [name_of[int(c)] for c in split.on(side)] for side in SIDES}
+    if args.save:
+        result["saved"] = study.save(dataset, split, args.save, recipe, args.replace)
+    if args.out:
+        text = study.as_csv(split) if kind == ".csv" else study.as_json(dataset, split, recipe)
+        with workspace.atomic_file(args.out) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        result["out"] = str(args.out)
+    return result
+
+
+def _given(dataset: Any, args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    """A split that needs no search: from a file, or as the paper prints it."""
+    from fsviz.datasets.saved_splits import read_split
+    from fsviz.errors import BadInput
+    from fsviz.studies import splits as study
+
+    if args.file is not None and args.published is not None:
+        raise BadInput("A split comes from a file or from the paper. Give --from FILE or --published R, not both.")
+    if args.published is not None:
+        return study.published_split(dataset, args.published), {"mode": "published", "divergence": args.published}
+    try:
+        content = args.file.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{args.file} cannot be read ({error.strerror or error}). Give the path of a file.") from error
+    parts = read_split(dataset, content, str(args.file))
+    return study.split_of(dataset, parts), {"mode": "file", "file": args.file.name}
+
+
+def _tell(done: int, total: int, message: str) -> None:
+    progress(f"{message} ({done + 1} of {total})")
+
+
+def show(result: dict[str, Any]) -> str:
+    if "deleted" in result:
+        return f"deleted the split {result['deleted']} of {result['dataset']}"
+    lines = []
+    if result["reached"] is not None:
+        lines.append(f"asked for a divergence of {result['asked']:g}, reached {result['reached']:.2f}")
+        lines += [result["told"]] * bool(result["told"])
+    if result["agreement"] is not None:
+        lines.append(
+            f"{result['seeds']} seeds share {result['agreement']:.0%} of the held-out classes; random splits share "
+            f"{result['chance']:.0%}"
+        )
+    lines += [
+        f"{m['side']}: {m['n']} of {m['of']} classes are kinds of {m['concept']} (else {m['n_rest']} of {m['of_rest']})"
+        for m in result["mix"]
+    ]
+    for side in ("train", "val", "test"):
+        lines += ["", f"{side} ({len(result[side])}): {', '.join(result[side])}"]
+    for key in ("compared", "over"):
+        if key in result:
+            lines += ["", table(result[key], list(result[key][0]))]
+    if result.get("without_features"):
+        lines.append(f"\non no side, without features: {', '.join(result['without_features'])}")
+    if "saved" in result:
+        lines.append(f"\nsaved as {', '.join(result['saved'])}")
+    return "\n".join([*lines, *([f"\nwritten to {result['out']}"] if "out" in result else [])])
+
+
+def compare_trees(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets
+    from fsviz.errors import UnknownName
+    from fsviz.studies import splits as study
+
+    dataset = datasets.load(args.dataset)
+    known = study.known_trees(dataset)
+    which = known if args.backbones is None else names(args.backbones)
+    for name in which:
+        if name not in known:
+            raise UnknownName("tree", name, known)
+    if args.backbones is not None and study.TAXONOMY in known and study.TAXONOMY not in which:
+        which = [*which, study.TAXONOMY]
+    class_ids = study.all_with_features(dataset, which)
+    found = study.hop_table(dataset, which, class_ids)
+    return {"dataset": dataset.name, "classes": len(class_ids), "trees": found.to_dict("records")}
+
+
+def show_trees(result: dict[str, Any]) -> str:
+    return (
+        f"{result['classes']:,} classes; hops: mean difference in edges between two classes; normalised: after "
+        "dividing by each tree's mean; chance: normalised, classes shuffled\n\n"
+        + table(result["trees"], ["first", "second", "hops", "normalised", "chance"])
+    )

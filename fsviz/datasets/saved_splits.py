@@ -1,0 +1,145 @@
+"""Splits that a user has made and kept: a file per dataset and name in the workspace, and three splits of the dataset.
+
+A split named hard adds hard_train, hard_val and hard_test to the dataset's own, wherever a split is chosen. Classes are
+kept by name, so that a file says what it is and is refused where it belongs to other classes.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz import workspace
+from fsviz.errors import BadInput, FsvizError, UnknownName
+from fsviz.records import SIDES, Dataset
+
+VERSION = 1
+
+
+def with_saved_splits(dataset: Dataset) -> Dataset:
+    """The dataset with its saved splits; one that does not fit any more is left out, and the notes say so."""
+    found: dict[str, np.ndarray] = {}
+    notes = []
+    for name in saved_split_names(dataset.name):
+        try:
+            parts = load_split(dataset, name)
+        except FsvizError as error:
+            notes.append(str(error))
+            continue
+        found |= {f"{name}_{side}": ids for side, ids in parts.items() if len(ids)}
+    if not (found or notes):
+        return dataset
+    return replace(dataset, splits={**dataset.splits, **found}, notes=(*dataset.notes, *notes))
+
+
+def saved_split_names(dataset: str) -> list[str]:
+    try:
+        return [path.stem for path in workspace.entries("splits", f"{dataset}/*.json") if path.stem[0] != "."]
+    except FsvizError:  # a workspace that cannot be read is told where it is asked for datasets
+        return []
+
+
+def save_split(
+    dataset: Dataset, name: str, parts: Mapping[str, np.ndarray], recipe: Mapping[str, Any], overwrite: bool = False
+) -> Path:
+    """Keeps train, val and test class_ids under a name, with the recipe that made them."""
+    workspace.checked_name(name, "name of a split")
+    taken = [split for split in (f"{name}_{side}" for side in SIDES) if split in dataset.splits]
+    is_saved = name in saved_split_names(dataset.name)
+    if (taken and not is_saved) or (is_saved and not overwrite):
+        raise BadInput(
+            f"{dataset.title} has a split named {name!r} already. Choose another name"
+            + (", or replace it (--replace on the command line)." if is_saved else ".")
+        )
+    path = workspace.folder("splits", create=True) / dataset.name / f"{name}.json"
+    workspace.write_json(path, {"version": VERSION, "name": name, **as_facts(dataset, parts, recipe)})
+    return path
+
+
+def as_facts(dataset: Dataset, parts: Mapping[str, np.ndarray], recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """A split as JSON has it: the names of its classes by side, the dataset, and the recipe."""
+    names = np.array(dataset.distinct_names(np.arange(dataset.n_classes)), dtype=object)
+    sides = {side: names[np.sort(np.asarray(parts[side], dtype=int))].tolist() for side in SIDES}
+    return {"dataset": dataset.name, **sides, "recipe": dict(recipe)}
+
+
+def load_split(dataset: Dataset, name: str) -> dict[str, np.ndarray]:
+    """Train, val and test class_ids of a saved split."""
+    path = _path(dataset.name, name)
+    return _parts(dataset, workspace.read_json(path), f"The saved split {name!r}")
+
+
+def split_recipe(dataset: str, name: str) -> dict[str, Any]:
+    """How a saved split was made."""
+    facts = workspace.read_json(_path(dataset, name))
+    recipe = facts.get("recipe") if isinstance(facts, dict) else None
+    return recipe if isinstance(recipe, dict) else {}
+
+
+def remove_split(dataset: str, name: str) -> None:
+    _path(dataset, name).unlink(missing_ok=True)
+
+
+def remove_splits(dataset: str) -> None:
+    """All saved splits of a dataset that is removed."""
+    shutil.rmtree(workspace.folder("splits") / dataset, ignore_errors=True)
+
+
+def read_split(dataset: Dataset, content: bytes, where: str) -> dict[str, np.ndarray]:
+    """Train, val and test class_ids of a file: JSON as it is exported, or a CSV with columns class_name and split."""
+    try:
+        text = content.decode("utf-8-sig")
+        if text.lstrip().startswith("{"):
+            facts = json.loads(text)
+        else:
+            table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+            absent = [column for column in ("class_name", "split") if column not in table]
+            if absent:
+                raise BadInput(f"{where}: a table of a split needs the columns class_name and split.")
+            wrong = sorted(set(table["split"]) - set(SIDES))
+            if wrong:
+                raise BadInput(f"{where}: a split is train, val or test. Got {wrong[0]!r}.")
+            plain = table["class_name"].str.replace(r"^'(?=[=+\-@\t\r])", "", regex=True)  # as text.csv writes them
+            facts = {side: plain[table["split"] == side].tolist() for side in SIDES}
+    except (UnicodeDecodeError, ValueError) as error:
+        raise BadInput(
+            f"{where} cannot be read as a split ({type(error).__name__}). Give JSON with the lists train, val and "
+            "test, or a CSV with the columns class_name and split."
+        ) from error
+    return _parts(dataset, facts, where)
+
+
+def _path(dataset: str, name: str) -> Path:
+    known = saved_split_names(dataset)
+    if name not in known:
+        raise UnknownName("saved split", name, known, "Save one with 'python -m fsviz split DATASET --save NAME'.")
+    return workspace.folder("splits") / dataset / f"{name}.json"
+
+
+def _parts(dataset: Dataset, facts: Any, where: str) -> dict[str, np.ndarray]:
+    lists: list[Any] = [facts.get(side) for side in SIDES] if isinstance(facts, dict) else []
+    if not lists or not all(isinstance(part, list) and all(isinstance(n, str) for n in part) for part in lists):
+        raise BadInput(f"{where} is no split: it needs the lists train, val and test of class names. Make it again.")
+    names = dataset.distinct_names(np.arange(dataset.n_classes))
+    class_id = {name: i for i, name in enumerate(names)}
+    asked = [name for part in lists for name in part]
+    unknown = [name for name in asked if name not in class_id]
+    if unknown:
+        raise BadInput(
+            f"{where} is of other classes: {len(unknown):,} of its {len(asked):,} classes are not in {dataset.title}, "
+            f"such as {unknown[0]!r}. Make the split again for this dataset."
+        )
+    if len(set(asked)) < len(asked):
+        twice = next(name for name in asked if asked.count(name) > 1)
+        raise BadInput(f"{where}: the class {twice!r} is there twice. A class is on one side of a split.")
+    if not asked:
+        raise BadInput(f"{where} has no classes. Give at least one class of {dataset.title} per side.")
+    return {side: np.sort(np.array([class_id[n] for n in part], dtype=np.int64)) for side, part in zip(SIDES, lists)}

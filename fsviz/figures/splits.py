@@ -1,0 +1,357 @@
+"""Figures of splits: classes and centroids on principal axes, small multiples, agreement, superclasses, two trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from fsviz.figures.palette import ACCENT, QUIET, meaning
+from fsviz.records import PAD, SIDES, ClassSplit, ClassTree, Tanglegram
+from fsviz.text import drawn
+
+SYMBOLS = {"train": "circle", "val": "diamond", "test": "triangle-up"}
+ROOM = 1.18  # how far the frame goes beyond the classes
+LINE = 15  # height of a class in a tanglegram
+
+
+def plot_split(
+    split: ClassSplit, customdata: Sequence[int], picked: int | None = None, height: int = 600, names: bool = True
+) -> go.Figure:
+    """Classes on the first two principal axes, coloured and shaped by side, with both centroids.
+
+    customdata  one number per class, for pictures and clicks
+    picked      place of a class that is marked
+    """
+    figure = go.Figure()
+    _add_split(figure, split, customdata, 10, names, picked=picked)
+    if picked is not None:
+        x, y = _plane(split.points)[picked]
+        figure.add_scatter(
+            x=[x],
+            y=[y],
+            mode="markers+text",
+            marker={"size": 22, "color": "rgba(0,0,0,0)", "line": {"color": ACCENT, "width": 3}},
+            text=[f"<b>{drawn(split.names[picked])}</b>"],
+            textposition="bottom center",
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    reach = _reach(split)
+    figure.update_xaxes(title_text="first principal axis of the class features", range=[-reach[0], reach[0]])
+    figure.update_yaxes(title_text="second principal axis", range=[-reach[1], reach[1]])
+    figure.update_layout(
+        height=height,
+        margin={"l": 0, "r": 0, "t": 8, "b": 0},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        clickmode="event+select",
+        dragmode="pan",
+    )
+    return figure
+
+
+def plot_small_multiples(found: Sequence[ClassSplit], columns: int = 3, height: int = 560) -> go.Figure:
+    """The same classes under several divergences, one panel each, on the same axes."""
+    rows = -(-len(found) // columns)
+    figure = make_subplots(
+        rows, columns, subplot_titles=[drawn(s.title) for s in found], horizontal_spacing=0.03, vertical_spacing=0.1
+    )
+    for n, split in enumerate(found):
+        at = {"row": n // columns + 1, "col": n % columns + 1}
+        _add_split(figure, split, np.arange(len(split.names)), 6, False, at)
+        reach = _reach(split)
+        figure.update_xaxes(range=[-reach[0], reach[0]], showticklabels=False, **at)
+        figure.update_yaxes(range=[-reach[1], reach[1]], showticklabels=False, **at)
+    figure.update_layout(
+        height=height,
+        margin={"l": 0, "r": 0, "t": 50, "b": 0},
+        legend={"orientation": "h", "y": 1.08, "yanchor": "bottom", "x": 0},
+    )
+    return figure
+
+
+def _add_split(
+    figure: go.Figure,
+    split: ClassSplit,
+    customdata: Sequence[int] | np.ndarray,
+    size: int,
+    names: bool,
+    at: dict[str, int] | None = None,
+    picked: int | None = None,
+) -> None:
+    at = at or {}
+    numbers = np.asarray(customdata)
+    first = not at or at == {"row": 1, "col": 1}
+    xy = _plane(split.points)
+    labels = _apart(split, picked) if names else [""] * len(xy)
+    for number, side in enumerate(SIDES):
+        here = np.flatnonzero(split.sides == number)
+        figure.add_trace(
+            go.Scatter(
+                x=xy[here, 0],
+                y=xy[here, 1],
+                mode="markers+text" if names else "markers",
+                name=f"{side} ({len(here)})" if not at else side,
+                legendgroup=side,
+                showlegend=first,
+                marker={"color": meaning(side), "symbol": SYMBOLS[side], "size": size, "opacity": 0.9},
+                text=[labels[i] for i in here] if names else None,
+                textposition="top center",
+                textfont={"size": 11},
+                customdata=[int(numbers[i]) for i in here],
+                hovertext=[f"{drawn(split.names[i])}: a {side} class" for i in here],
+                hovertemplate="%{hovertext}<extra></extra>",
+                selected={"marker": {"opacity": 0.9}},
+                unselected={"marker": {"opacity": 0.9}},
+            ),
+            **at,
+        )
+    if split.centroids is not None:
+        _add_centroids(figure, split, size, first, at)
+
+
+def _add_centroids(figure: go.Figure, split: ClassSplit, size: int, first: bool, at: dict[str, int]) -> None:
+    """Both centroids; one beyond the frame stands at its edge, as an arrow head, in its direction."""
+    assert split.centroids is not None
+    reach = np.array(_reach(split)) * 0.96
+    for side, place, norm in zip(
+        ("train", "test"), _plane(split.centroids), np.linalg.norm(split.centroids, axis=1), strict=True
+    ):
+        beyond = float(np.max(np.abs(place) / reach))
+        shown = place / max(beyond, 1.0)
+        away = beyond > 1
+        angle = float(np.degrees(np.arctan2(shown[0] / reach[0], shown[1] / reach[1])))
+        where = ", beyond the frame" if away else ""
+        figure.add_trace(
+            go.Scatter(
+                x=[0, shown[0]],
+                y=[0, shown[1]],
+                mode="lines+markers+text" if not at else "lines+markers",
+                name=f"centroid of {side}",
+                showlegend=False,
+                line={"color": meaning(side), "width": 1.5, "dash": "dot"},
+                marker={
+                    "color": meaning(side),
+                    "size": [0, size * 2],
+                    "symbol": ["circle", "arrow" if away else "cross"],
+                    "angle": [0, angle if away else 0],
+                    "line": {"width": 1, "color": "white"},
+                    "opacity": 1,
+                },
+                text=["", f"<b>{side} centroid</b>"] if not at else None,
+                textposition=("bottom " if shown[1] > 0.8 * reach[1] else "top ")
+                + ("right" if shown[0] < 0 else "left"),
+                hovertext=["", f"centroid of the {side} side, {norm:.2f} from the middle of all classes{where}"],
+                hovertemplate="%{hovertext}<extra></extra>",
+            ),
+            **at,
+        )
+
+
+def _plane(points: np.ndarray) -> np.ndarray:
+    """The first two coordinates (n, 2); a second of zeros where there is one axis only."""
+    return np.pad(points, ((0, 0), (0, max(0, 2 - points.shape[1]))))[:, :2]
+
+
+def _reach(split: ClassSplit) -> tuple[float, float]:
+    """Half the width and height of the frame: all classes and some room."""
+    most = np.abs(_plane(split.points)).max(axis=0)
+    return tuple(ROOM * max(float(m), 0.2 * float(most.max()), 1e-9) for m in most)  # type: ignore[return-value]
+
+
+def _apart(split: ClassSplit, picked: int | None = None) -> list[str]:
+    """Names of classes, "" where another label or point stands too near; those at the rim come first.
+
+    picked  a class that has a label of its own, below it
+    """
+    labels = [""] * len(split.names)
+    reach = np.array(_reach(split))
+    scaled = _plane(split.points) / reach
+    kept: list[tuple[float, float, float]] = []  # middle and half the width of labels that are there
+    if split.centroids is not None:
+        for x, y in _plane(split.centroids) / reach:
+            beyond = max(abs(x), abs(y), 0.96) / 0.96
+            kept.append((x / beyond + (0.16 if x < 0 else -0.16), y / beyond + 0.05, 0.16))
+    if picked is not None:
+        x, y = scaled[picked]
+        kept.append((x, y - 0.05, 0.011 * len(split.names[picked]) + 0.01))
+    for i in np.argsort(-np.abs(scaled).max(axis=1), kind="stable"):
+        if i == picked:
+            continue
+        short = _short(split.names[i], 18)
+        x, y, half = float(scaled[i, 0]), float(scaled[i, 1]) + 0.05, 0.011 * len(short) + 0.01
+        free = all(abs(x - kx) > half + kh or abs(y - ky) > 0.055 for kx, ky, kh in kept)
+        near = (np.abs(scaled[:, 0] - x) < half) & (np.abs(scaled[:, 1] - y) < 0.03)
+        if free and not near.any() and abs(x) + half < 1 and y < 0.98:
+            labels[i] = drawn(short)
+            kept.append((x, y, half))
+    return labels
+
+
+def plot_agreement(table: pd.DataFrame, chosen: int, height: int = 380) -> go.Figure:
+    """Agreement over seeds against the number of dimensions, beside chance."""
+    x = [f"{d:,}" for d in table["dims"]]
+    figure = go.Figure()
+    figure.add_scatter(
+        x=x,
+        y=table["chance"],
+        mode="lines",
+        line={"color": QUIET, "dash": "dash"},
+        name="random splits",
+        hovertemplate="two random splits share %{y:.0%} of the held-out classes<extra></extra>",
+    )
+    sizes = [15 if d == chosen else 9 for d in table["dims"]]
+    figure.add_scatter(
+        x=x,
+        y=table["agreement"],
+        mode="lines+markers+text",
+        marker={"color": [ACCENT if d == chosen else meaning("test") for d in table["dims"]], "size": sizes},
+        line={"color": meaning("test")},
+        text=[f"{value:.0%}" for value in table["agreement"]],
+        textposition="top center",
+        name="two seeds",
+        customdata=table[["reached", "above_floor"]],
+        hovertemplate="%{x} dimensions: two seeds share %{y:.0%} of the held-out classes; reached "
+        "%{customdata[0]:.2f}, %{customdata[1]:.4f} above M log M<extra></extra>",
+    )
+    figure.update_xaxes(title_text="dimensions kept (the last: all that there are)", type="category")
+    figure.update_yaxes(title_text="held-out classes shared", tickformat=".0%", range=[0, 1.12])
+    figure.update_layout(
+        height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0}, legend={"orientation": "h", "y": 1.05, "x": 0}
+    )
+    return figure
+
+
+def plot_mix(table: pd.DataFrame, height: int = 300) -> go.Figure:
+    """Classes of every superclass (rows) on each side (columns), as stacked bars."""
+    figure = go.Figure()
+    names = [drawn(_short(str(name), 24)) for name in table.index]
+    for side in SIDES:
+        figure.add_bar(
+            y=list(range(len(table))),
+            x=table[side],
+            orientation="h",
+            name=side,
+            marker={"color": meaning(side)},
+            text=[str(n) if n else "" for n in table[side]],
+            textposition="inside",
+            textangle=0,
+            insidetextanchor="middle",
+            customdata=names,
+            hovertemplate=f"%{{x}} {side} classes are kinds of %{{customdata}}<extra></extra>",
+        )
+    figure.update_yaxes(tickvals=list(range(len(table))), ticktext=names, autorange="reversed", automargin=True)
+    figure.update_xaxes(title_text="classes")
+    figure.update_layout(
+        barmode="stack",
+        height=height,
+        margin={"l": 0, "r": 0, "t": 8, "b": 0},
+        legend={"orientation": "h", "y": 1.05, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+    )
+    return figure
+
+
+def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
+    """Two trees that face each other, a line per class; classes without which no lines would cross are coloured.
+
+    sides  of every class, for the hover
+    """
+    n = len(facing.crossing)
+    figure = go.Figure()
+    for which, (tree, middles) in enumerate(zip(facing.trees, facing.middles, strict=True)):
+        out = _heights(tree)
+        _add_branches(figure, tree, -1 - out if which == 0 else 1 + out, middles)
+    left, right = facing.ranks
+    names = [tree_names(facing.trees[0], c) for c in range(n)]
+    for crosses in (False, True):
+        x: list[float | None] = []
+        y: list[float | None] = []
+        for c in np.flatnonzero(facing.crossing == crosses):
+            x += [-0.55, 0.55, None]
+            y += [left[c], right[c], None]
+        figure.add_scatter(
+            x=x,
+            y=y,
+            mode="lines",
+            line={"color": meaning("hard") if crosses else QUIET, "width": 1.6 if crosses else 1.0},
+            opacity=0.75 if crosses else 0.55,
+            name="crosses" if crosses else "in the same order",
+            hoverinfo="skip",
+        )
+    for ranks, place, anchor in ((left, -0.97, "middle right"), (right, 0.97, "middle left")):
+        figure.add_scatter(
+            x=[place] * n,
+            y=ranks,
+            mode="markers+text",
+            marker={"size": 3, "color": QUIET},
+            text=[
+                f"<b>{drawn(_short(name, 20))} ×</b>" if crosses else drawn(_short(name, 20))
+                for name, crosses in zip(names, facing.crossing, strict=True)
+            ],
+            textposition=anchor,
+            textfont={"size": 10.5},
+            hovertext=[
+                f"{drawn(name)}, a {side} class{', crosses' if crosses else ''}"
+                for name, side, crosses in zip(names, sides, facing.crossing, strict=True)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+            showlegend=False,
+        )
+    hidden: dict[str, Any] = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": ""}
+    figure.update_xaxes(range=[-2.02, 2.02], **hidden)
+    figure.update_yaxes(range=[n - 0.3, -1.6], **hidden)
+    for tree, place, anchor in ((facing.trees[0], -2, "left"), (facing.trees[1], 2, "right")):
+        figure.add_annotation(
+            x=place, y=-1.2, text=f"<b>{drawn(_short(tree.title, 34))}</b>", showarrow=False, xanchor=anchor
+        )
+    figure.update_layout(
+        height=max(320, LINE * n + 90),
+        margin={"l": 0, "r": 0, "t": 8, "b": 0},
+        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0.5, "xanchor": "center"},
+    )
+    return figure
+
+
+def tree_names(tree: ClassTree, position: int) -> str:
+    return tree.names[int(tree.leaves[position])]
+
+
+def _heights(tree: ClassTree) -> np.ndarray:
+    """Heights as shares of the root's; square roots, so that low branches can be seen."""
+    return np.sqrt(tree.heights / max(float(tree.heights.max()), 1e-12))
+
+
+def _add_branches(figure: go.Figure, tree: ClassTree, x: np.ndarray, y: np.ndarray) -> None:
+    lines_x: list[float | None] = []
+    lines_y: list[float | None] = []
+    for node, parent in enumerate(tree.parents):
+        if parent != PAD:
+            lines_x += [float(x[node]), float(x[parent]), float(x[parent]), None]
+            lines_y += [float(y[node]), float(y[node]), float(y[parent]), None]
+    figure.add_scatter(
+        x=lines_x,
+        y=lines_y,
+        mode="lines",
+        line={"color": QUIET, "width": 1},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    inner = [v for v in range(len(tree.parents)) if tree.names[v] and v not in set(tree.leaves.tolist())]
+    if inner:
+        figure.add_scatter(
+            x=[float(x[v]) for v in inner],
+            y=[float(y[v]) for v in inner],
+            mode="markers",
+            marker={"size": 6, "color": QUIET, "symbol": "square"},
+            hovertext=[drawn(tree.names[v]) for v in inner],
+            hovertemplate="%{hovertext}<extra></extra>",
+            showlegend=False,
+        )
+
+
+def _short(name: str, most: int = 22) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -1,0 +1,94 @@
+"""Splits of classes with a wanted divergence between train and test (ATG, Arnold & Sha 2021), and trees of classes.
+
+Takes matrices and groups, gives sides of classes; reads and writes nothing.
+
+clustering   the penalised objective, its divergences, the best of many starts
+minimising   L-BFGS and the authors' gradient descent, many problems at once
+assignment   from scores to train, val and test classes; agreement over seeds; random and superclass-wise splits
+trees        Ward trees, hops between classes, two trees facing each other
+"""
+
+from __future__ import annotations
+
+from fsviz.settings import SEED, Setting
+from fsviz.splits.clustering import DIVERGENCES, SOLVERS
+
+SOUGHT = ("stable", "paper")  # the modes that ask for a divergence
+MODES = {
+    "stable": "Stable: few dimensions",
+    "paper": "As published: one start",
+    "random": "At random",
+    "superclasses": "Whole superclasses",
+}
+MODE = Setting(
+    "mode",
+    "How the split is found",
+    "stable: class features on their first principal axes, the best of many random starts, so that another seed finds "
+    "the same split. paper: all dimensions and one random start, as Arnold & Sha (2021) do it. random and superclasses "
+    "are splits to compare with.",
+    "choice",
+    "stable",
+    choices=MODES,
+)
+DIVERGENCE = Setting(
+    "divergence",
+    "Divergence asked for (R)",
+    "How far apart train and test classes are to be: 0 asks for two sides alike. The paper uses 0.04 (easy), 0.32, "
+    "0.64 and 0.96 (hard).",
+    "float",
+    0.96,
+    0,
+    100,
+    step=0.04,
+    usual=6,
+)
+DIVERGENCE_BY = Setting(
+    "divergence_by",
+    "Divergence measured by",
+    "How the divergence of the two distributions over classes is measured; the paper uses the symmetrised KL.",
+    "choice",
+    "symmetric_kl",
+    choices={name: divergence.title for name, divergence in DIVERGENCES.items()},
+)
+PENALTY = Setting(
+    "penalty",
+    "Weight of the divergence (λ)",
+    "What missing the asked divergence costs, beside how well the two centroids describe the classes. The paper: 1.",
+    "float",
+    1.0,
+    0,
+    1000,
+    step=0.1,
+    usual=10,
+)
+DIMS = Setting(
+    "dims",
+    "Dimensions",
+    "Principal axes of the class features that are kept. With as many as there are classes, the objective no longer "
+    "chooses a split. Of mode stable.",
+    "int",
+    8,
+    1,
+    2048,
+    usual=64,
+)
+STARTS = Setting(
+    "starts", "Random starts", "The best of so many is kept. Of mode stable.", "int", 32, 1, 512, usual=128
+)
+SOLVER = Setting(
+    "solver",
+    "Solver",
+    "L-BFGS runs until nothing changes; SGD is the authors' 7,000 steps of rate 0.1 with momentum 0.9, and takes "
+    "longer.",
+    "choice",
+    "lbfgs",
+    choices=SOLVERS,
+)
+SETTINGS: dict[str, Setting] = {
+    s.name: s
+    for s in (
+        *(DIVERGENCE, MODE, DIMS, STARTS),
+        SEED.but(help="The same seed draws the same random starts."),
+        *(DIVERGENCE_BY, PENALTY, SOLVER),
+    )
+}

@@ -1,0 +1,90 @@
+"""From scores to train, val and test classes, and how alike two such splits are. Dimensions: M classes, S seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fsviz.errors import BadInput
+from fsviz.records import SIDES
+
+TRAIN, VAL, TEST = range(3)
+_ROUND = 6  # decimals of a score; what differs by less is a tie
+
+
+def sizes(n_classes: int) -> tuple[int, int, int]:
+    """Train, val and test classes: val and test are a fifth each, rounded down."""
+    held_out = n_classes // 5
+    return n_classes - 2 * held_out, held_out, held_out
+
+
+def assign(scores: np.ndarray, seed: int = 0) -> np.ndarray:
+    """The side (M,) of every class by its score, log p_train - log p_test: 0 train, 1 val, 2 test.
+
+    The lowest class goes to test, the next to val, and so on in turn; the rest is train. So val and test classes are
+    alike. Ties are broken at random by the seed (Arnold & Sha 2021, section 4).
+    """
+    scores = np.round(np.asarray(scores, dtype=float), _ROUND)
+    order = np.lexsort((np.random.default_rng(seed).permutation(len(scores)), scores))
+    held_out = 2 * sizes(len(scores))[1]
+    sides = np.full(len(scores), TRAIN)
+    sides[order[:held_out:2]] = TEST
+    sides[order[1:held_out:2]] = VAL
+    return sides
+
+
+def overlap(first: np.ndarray, second: np.ndarray) -> float:
+    """Share of the classes held out (val or test) by the first split that the second holds out too."""
+    held = first != TRAIN
+    return float((second[held] != TRAIN).mean())
+
+
+def agreement(sides: np.ndarray) -> float:
+    """Mean overlap of held-out classes over every two of the splits (S, M); 1 where all hold out the same classes."""
+    held = (np.asarray(sides) != TRAIN).astype(float)
+    if len(held) < 2:
+        raise BadInput("Agreement is over two seeds at least. Got one.")
+    shared = held @ held.T / held.sum(axis=1)[:, None]
+    return float(shared[~np.eye(len(held), dtype=bool)].mean())
+
+
+def chance(n_classes: int) -> float:
+    """The overlap of held-out classes that two random splits have on average."""
+    return 2 * sizes(n_classes)[1] / n_classes
+
+
+def random_sides(n_classes: int, seed: int = 0) -> np.ndarray:
+    """A random split of the same sizes (M,)."""
+    return assign(np.zeros(n_classes), seed)
+
+
+def group_sides(groups: np.ndarray, seed: int = 0) -> np.ndarray:
+    """A split (M,) along groups of classes, such as superclasses: no group is on two sides.
+
+    Groups in random order fill test, then val, up to a fifth of the classes each; the rest is train. Sizes follow as
+    nearly as whole groups allow.
+    """
+    names, of, counts = np.unique(np.asarray(groups), return_inverse=True, return_counts=True)
+    if len(names) < 3:
+        raise BadInput(
+            f"A split along superclasses needs three of them at least, one per side. Got {len(names)}. "
+            "Use a dataset with a finer taxonomy."
+        )
+    wanted = max(1, sizes(len(of))[1])
+    left = np.random.default_rng(seed).permutation(len(names)).tolist()
+    side_of = np.full(len(names), TRAIN)
+    for side in (TEST, VAL):
+        taken = 0
+        for group in list(left):
+            if taken + counts[group] <= wanted:
+                side_of[group] = side
+                taken += counts[group]
+                left.remove(group)
+        if not taken:  # every group is larger than a fifth
+            group = min(left, key=lambda g: counts[g])
+            side_of[group] = side
+            left.remove(group)
+    return side_of[of]
+
+
+def side_names(sides: np.ndarray) -> list[str]:
+    return [SIDES[side] for side in sides]

@@ -1,0 +1,224 @@
+"""The page of splits: classes and both centroids on a map, how certain it is, other splits, trees, published ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz.figures import splits as figures
+from fsviz.records import SIDES, Dataset
+from fsviz.studies import splits as study
+from fsviz.ui.pages.splits import certain, keep, mix, published, results, settings, trees
+from fsviz.ui.parts import hover, shell
+from fsviz.ui.parts.image_wall import Tile, gallery
+from fsviz.ui.parts.shell import plain
+
+MAP, PICKED = "split_map", "class"
+SHOWN = 8
+SECTIONS = ("Other divergences", "How certain", "Other splits", "Trees", "Published splits")
+
+
+def show(dataset: Dataset) -> None:
+    if "features" not in dataset.offers:
+        published.show_without_features(dataset)
+        return
+    spec = settings.pick_spec(dataset)
+    key = results.key(spec)
+    classes = results.classes(dataset, str(spec["backbone"]))
+    if not results.fits(study.seconds(classes, spec, study.SEEDS.default)):
+        return
+    found = results.found(dataset, key)
+    alike = _headline(found)
+    _map_and_side(dataset, classes, found)
+    certain.headline(alike, results.agreement(dataset, key))
+    section = st.segmented_control(
+        "What is behind it?", SECTIONS, default=SECTIONS[0], key="show", bind="query-params", required=True
+    )
+    if section == "Other divergences":
+        _small_multiples(dataset, key, found)
+    elif section == "How certain":
+        certain.show(dataset, spec, found)
+    elif section == "Other splits":
+        _comparisons(dataset, key)
+    elif section == "Trees":
+        trees.show(dataset, found.split)
+    else:
+        published.show(dataset)
+    keep.show(dataset, found)
+
+
+def _headline(found: study.Found) -> Any:
+    """Four numbers; returns the place of the last one, which takes a moment longer."""
+    split = found.split
+    asked, sizes, nearest, alike = shell.columns_if_wide("headline", 4, "pairs")
+    if split.asked is not None and split.reached is not None:
+        asked.metric(
+            "Divergence reached",
+            f"{split.reached:.2f}",
+            f"asked for {split.asked:g}",
+            delta_color="off",
+            delta_arrow="off",
+            help="Between the two distributions over classes that the centroids give. In few dimensions the asked one "
+            "is not always reached.",
+        )
+    else:
+        asked.metric("Divergence reached", "none asked", help="This split is not made from centroids.")
+    parts = split.parts
+    sizes.metric(
+        "Train, val and test classes",
+        " / ".join(f"{len(parts[side]):,}" for side in SIDES),
+        help="Val and test take one fifth each, rounded down, in turn: the class that is most of the test side goes to "
+        "test, the next to val.",
+    )
+    nearest.metric(
+        "Nearest training class",
+        f"{found.nearest:.2f}",
+        f"farthest: {plain(found.farthest)}",
+        delta_color="off",
+        delta_arrow="off",
+        help="Distance of a test class to the training class that is most like it, mean over test classes; features "
+        "of unit length, all dimensions. Under “Other splits”: the same for random and for superclass-wise splits.",
+    )
+    return alike.empty()
+
+
+def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.Found) -> None:
+    split = found.split
+    left, side = shell.columns_if_wide("map", [2.2, 1], gap="medium")
+    with side:
+        picked = _pick_class(split.names)
+        _in_words(dataset, found)
+        if picked is not None:
+            _class_card(dataset, classes, found, picked)
+        else:
+            _superclasses(dataset, found)
+    with left:
+        faces = study.faces(dataset, split.class_ids) if dataset.has_pixels else split.class_ids
+        st.session_state["_drawn_classes"] = dict(zip(map(int, faces), split.names))
+        figure = figures.plot_split(split, faces.tolist(), picked)
+        st.plotly_chart(figure, key=MAP, on_select=_clicked, selection_mode="points")
+        if dataset.has_pixels:
+            hover.thumbnails(dataset, MAP, frozenset(map(int, faces)))
+        axes = split.points.shape[1]
+        st.caption(
+            f"{len(split.names):,} classes by the mean feature of their images under {plain(classes.backbone)}, on the "
+            f"first two of {axes:,} axes. "
+            + (
+                "Dotted lines lead to the centroids; an arrow head at the frame means that one lies beyond it. "
+                if split.centroids is not None
+                else ""
+            )
+            + "Rest on a class for a picture, click it for more."
+        )
+        if classes.without:
+            st.caption(f"{len(classes.without):,} classes have no features and are on no side.")
+
+
+def _pick_class(names: tuple[str, ...]) -> int | None:
+    """Place of the class picked by name, by click or by link; one of another dataset is forgotten."""
+    if st.session_state.get(PICKED) not in names:
+        st.session_state.pop(PICKED, None)
+    name = st.selectbox(
+        "Find a class, or click the map",
+        sorted(names, key=str.lower),
+        index=None,
+        key=PICKED,
+        bind="query-params",
+        placeholder="Type a class name",
+    )
+    return names.index(name) if name in names else None
+
+
+def _clicked() -> None:
+    points = st.session_state[MAP].selection.points
+    drawn: dict[int, str] = st.session_state.get("_drawn_classes", {})
+    number = points[0].get("customdata") if points else None
+    number = number[0] if isinstance(number, list) else number
+    if isinstance(number, int) and number in drawn:
+        st.session_state[PICKED] = drawn[number]
+
+
+def _in_words(dataset: Dataset, found: study.Found) -> None:
+    """What the sides are made of, and where the divergence that was asked for is not there."""
+    mix.say(dataset, found.split)
+    said = study.told(found)
+    if said:
+        st.info(plain(said), icon="🎯")
+    if found.is_at_floor:
+        st.warning(
+            f"The objective is at its floor, {found.floor:.3f} (M log M for M = {len(found.split.names):,} classes): "
+            "with so many dimensions nearly any split can have the asked divergence, so the random start chose this "
+            "one. Mode “stable” with few dimensions lets the classes choose.",
+            icon="🎲",
+        )
+
+
+def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Found, place: int) -> None:
+    split = found.split
+    with st.container(border=True):
+        st.markdown(f"**{plain(split.names[place])}** is a **{SIDES[split.sides[place]]}** class.")
+        if split.scores is not None:
+            rank = int((split.scores < split.scores[place]).sum())
+            st.caption(
+                f"log p(train) − log p(test) = {split.scores[place]:.2f}: number {rank + 1:,} of {len(split.names):,} "
+                "from the test end."
+            )
+        if dataset.has_pixels:
+            ids = np.flatnonzero(dataset.image_class_ids() == split.class_ids[place])[:SHOWN]
+            gallery(dataset, [Tile(int(i)) for i in ids], key=f"class_{int(split.class_ids[place])}", tile_px=64)
+        near = study.neighbours(classes, split, place)
+        near["distance"] = near["distance"].round(3)
+        st.dataframe(near, hide_index=True, height="content")
+        st.caption("The classes most like it, whatever their side.")
+
+
+def _small_multiples(dataset: Dataset, key: results.Spec, found: study.Found) -> None:
+    if found.split.asked is None:
+        st.info("This split asks for no divergence. Choose the mode “stable” at the left to see what others do.")
+        return
+    many = results.over_targets(dataset, key)
+    st.plotly_chart(figures.plot_small_multiples([one.split for one in many]), key="small_multiples")
+    st.caption(
+        "The same classes as more divergence is asked for, all else as at the left (figure 3 of the paper). The "
+        "centroids move apart: "
+        + ", ".join(f"{study.centroid_distance(one.split):.1f}" for one in many)
+        + " in units of the features, in which a class is about "
+        f"{float(np.linalg.norm(found.split.points, axis=1).mean()):.1f} from the middle. They lie far outside the "
+        "classes, so that the map shows their direction."
+    )
+
+
+def _superclasses(dataset: Dataset, found: study.Found) -> None:
+    if not study.mixes(dataset, found.split):
+        return
+    table = study.mix_table(dataset, found.split)
+    st.plotly_chart(figures.plot_mix(table, 80 + 28 * len(table)), key="mix")
+    st.caption(
+        "Classes by superclass and side. The split has not seen them: it knows features alone. Superclasses come from "
+        "the root of the taxonomy down; the largest is replaced by those below it."
+    )
+
+
+def _comparisons(dataset: Dataset, key: results.Spec) -> None:
+    table = results.comparisons(dataset, key)
+    table = table.assign(nearest=table["nearest"].round(3), gap=table["gap"].round(3))
+    st.dataframe(
+        table,
+        hide_index=True,
+        height="content",
+        column_config={
+            "nearest": st.column_config.NumberColumn(
+                "nearest training class", help="Mean over test classes of the distance to the most similar train class."
+            ),
+            "gap": st.column_config.NumberColumn(
+                "between the means", help="Distance between the mean of all train and of all held-out classes."
+            ),
+        },
+    )
+    st.caption(
+        "Features of unit length, all dimensions. A wanted divergence moves the means of the two sides apart, but a "
+        "test class can still have a training class beside it: read both columns. Whole superclasses keep relatives "
+        "together instead."
+    )

@@ -1,0 +1,64 @@
+"""How certain a split is: agreement over seeds beside chance, and what the number of dimensions does to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from fsviz.figures import splits as figures
+from fsviz.records import Dataset
+from fsviz.settings import Value
+from fsviz.studies import splits as study
+from fsviz.ui.pages.splits import results
+from fsviz.ui.parts import access
+from fsviz.ui.parts.cached import compute_with_bar
+
+
+def headline(place: Any, found: study.Agreement) -> None:
+    place.metric(
+        "Agreement over seeds",
+        f"{found.value:.0%}",
+        f"by chance {found.chance:.0%}",
+        delta_color="off",
+        delta_arrow="off",
+        help=f"Share of the held-out classes (val and test) that two of {found.n_seeds:,} seeds have in common, beside "
+        f"that of two random splits. {found.n_splits:,} different split{'s' * (found.n_splits > 1)} were found.",
+    )
+
+
+def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> None:
+    if found.split.asked is None:
+        st.info("This split is not searched for, so another seed gives another one. Choose the mode “stable”.")
+        return
+    known = results.classes(dataset, str(spec["backbone"]))
+    n_seeds = study.SWEEP_SEEDS
+    if study.sweep_seconds(known, spec) > access.limit("seconds"):
+        n_seeds = study.FEW_SEEDS
+    if not results.fits(study.sweep_seconds(known, spec, n_seeds)):
+        return
+    asked = {"dataset": dataset.name, "n_seeds": n_seeds, **spec}
+    table = compute_with_bar(results.over_dims, asked, "Splits of several seeds")
+    st.plotly_chart(figures.plot_agreement(table, found.split.points.shape[1]), key="over_dims")
+    n, floor = len(found.split.names), found.floor
+    all_dims = table.iloc[-1]
+    st.markdown(
+        f"**What we found.** The objective is never below M log M = {floor:.3f} for these M = {n:,} classes: there the "
+        "two distributions together give every class the same probability. With about as many dimensions as classes "
+        "every start gets there with any divergence, so the published way does not choose between splits: the random "
+        f"start does. Here, with all {int(all_dims['dims']):,} dimensions, the best of {int(spec['starts']):,} starts "
+        f"is {max(0.0, float(all_dims['above_floor'])):.4f} above it, and two seeds share {all_dims['agreement']:.0%} "
+        f"of their held-out classes, where random splits share {all_dims['chance']:.0%}. On few principal axes the "
+        "classes decide, and seeds agree; the asked divergence is then not always reached."
+    )
+    shown = table.assign(**{name: table[name].round(4) for name in ("agreement", "chance", "reached", "above_floor")})
+    st.dataframe(
+        shown.rename(columns={"dims": "dimensions", "above_floor": "objective above M log M"}),
+        hide_index=True,
+        height="content",
+    )
+    st.caption(
+        f"Mode “stable”: for every number of dimensions {n_seeds} seeds, the best of the chosen number of "
+        "starts each. Reached divergence and objective are means over seeds."
+    )

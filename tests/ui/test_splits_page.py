@@ -1,0 +1,129 @@
+"""The page of splits without a browser: every section, datasets that lack something, saving, bad input."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from fsviz import datasets
+from fsviz.datasets.saved import save_dataset
+from tests.hostile import make_hostile
+from tests.studies.toy_dataset import make_toy, save_toy_features
+
+APP = Path(__file__).resolve().parent.parent.parent / "app.py"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+
+
+@pytest.fixture
+def toy(home):
+    return make_toy(backbones=("alpha_net", "beta_net"))
+
+
+def open_page(dataset: str, fine: bool = True, **query: str) -> AppTest:
+    page = AppTest.from_file(str(APP), default_timeout=240).switch_page("pages/10_Splits.py")
+    for name, value in {"dataset": dataset, **query}.items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception, [e.message for e in page.exception]
+    assert not fine or not page.error, [e.value for e in page.error]
+    return page
+
+
+def words(page: AppTest) -> str:
+    return "\n".join([m.value for m in (*page.markdown, *page.caption, *page.info, *page.warning)])
+
+
+def test_the_demo_opens_with_its_split_and_sliders_move_it(home) -> None:
+    page = open_page("demo")
+    labels = ["Divergence reached", "Train, val and test classes", "Nearest training class", "Agreement over seeds"]
+    assert [m.label for m in page.metric] == labels
+    assert [m.value for m in page.metric][:2] == ["0.73", "65 / 21 / 21"] and page.metric[3].value == "100%"
+    assert page.metric[0].delta == "asked for 0.96" and page.metric[3].delta == "by chance 39%"
+    assert "21 of 21 classes are kinds of *organism*" in words(page) and "is not reached in 8 dimensions" in words(page)
+    chart = json.loads(page.get("plotly_chart")[0].proto.spec)
+    assert [trace["name"] for trace in chart["data"]][:3] == ["train (65)", "val (21)", "test (21)"]
+    assert "centroid of test" in [trace["name"] for trace in chart["data"]]
+    assert "fsviz split demo" in page.code[0].value
+    page.slider(key="divergence").set_value(2.0).run()
+    assert not page.error and page.metric[0].value == "1.49" and "--divergence 2" in page.code[0].value
+    page.selectbox(key="class").set_value("whale").run()
+    assert "**whale** is a **" in words(page)
+    page.selectbox(key="mode").set_value("paper").run()
+    assert page.metric[0].value == "2.00" and "at its floor, 499.993" in words(page)
+    assert not [s for s in page.slider if s.key in ("dims", "starts")]
+
+
+def test_every_section_opens(toy) -> None:
+    seen = {
+        "Other divergences": "The centroids move apart",
+        "How certain": "What we found.",
+        "Other splits": "read both columns",
+        "Trees": "16 classes, each joined to itself",
+        "Published splits": "12 train, val and test classes** of EMNIST",
+    }
+    for section, said in seen.items():
+        page = open_page("toy", show=section, starts="4", dims="3", part="all", printed="emnist")
+        assert said.replace("12 train", "38 / 12 / 12 train") in words(page), section
+        assert len(page.get("plotly_chart")) >= 1
+    page = open_page("toy", mode="superclasses", show="Other divergences")
+    assert page.metric[0].value == "none asked" and "asks for no divergence" in words(page)
+
+
+def test_a_split_is_saved_and_chosen_on_another_page(toy) -> None:
+    page = open_page("toy", starts="4")
+    page.button(key="save_split").click().run()
+    assert "r0.96-starts4" in page.success[0].value.replace("\\", "")
+    assert "r0.96-starts4_test" in datasets.load("toy").splits
+    page.button(key="save_split").click().run()
+    assert "already" in page.error[0].value
+    tasks = AppTest.from_file(str(APP), default_timeout=240).switch_page("pages/3_Tasks.py")
+    tasks.query_params["dataset"] = "toy"
+    tasks.run()
+    assert "r0.96-starts4_test" in tasks.selectbox(key="split").options
+    page = open_page("toy", starts="4")
+    page.button(key="delete_r0.96-starts4").click().run()
+    assert "r0.96-starts4_test" not in datasets.load("toy").splits
+
+
+def test_benchmarks_without_features_say_so_and_show_what_was_published(home) -> None:
+    page = open_page("mini_imagenet")
+    assert "has no features here" in words(page) and "60 / 20 / 20 train, val and test classes" in words(page)
+    assert "50 of 60 classes are kinds of *artifact*" in words(page)
+    page.button(key="save_published").click().run()
+    assert "published-r0.96_test" in datasets.load("mini_imagenet").splits
+    page = open_page("cu_birds")
+    assert "has no features" in words(page) and not page.metric
+
+
+def test_bad_input_is_one_sentence(toy) -> None:
+    few = toy.images[toy.images["class_id"] < 9].reset_index(drop=True)
+    small = save_dataset(
+        replace(toy, name="small", images=few, classes=toy.classes.iloc[:9], splits={"all": np.arange(9)})
+    )
+    save_toy_features(small, "alpha_net")
+    page = open_page("small", fine=False)
+    assert "at least 10 classes" in page.error[0].value and len(page.error) == 1
+    bare = save_dataset(replace(toy, name="bare", taxonomy=None, splits={"all": np.arange(16)}))
+    save_toy_features(bare, "alpha_net")
+    page = open_page("bare", show="Trees", starts="2")
+    assert "Two trees are compared" in words(page)
+    page = open_page("toy", divergence="-3", dims="many", starts="2")
+    assert page.metric[0].delta == "asked for 0.96"
+
+
+def test_hostile_names_are_letters(home, tmp_path: Path) -> None:
+    make_hostile(tmp_path / "images")
+    for section in ("Other splits", "Trees"):
+        page = open_page("hostile", show=section, starts="2", part="all")
+        assert "](https" not in words(page).replace("\\]", "").replace("\\[", "")
+        for chart in page.get("plotly_chart"):
+            assert "<img" not in chart.proto.spec and "<script" not in chart.proto.spec
