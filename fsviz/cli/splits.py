@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, drawing, names, progress, table
+from fsviz.cli import add_command, aligned, drawing, names, progress
 from fsviz.settings import add_flags, given
 
 SWEEPS = ("dims", "divergence")
@@ -126,7 +126,7 @@ def show(result: dict[str, Any]) -> str:
         lines += ["", f"{side} ({len(result[side])}): {', '.join(result[side])}"]
     for key in ("compared", "over"):
         if key in result:
-            lines += ["", table(result[key], list(result[key][0]))]
+            lines += ["", aligned(result[key], list(result[key][0]))]
     if result.get("without_features"):
         lines.append(f"\non no side, without features: {', '.join(result['without_features'])}")
     if "saved" in result:
@@ -156,5 +156,5 @@ def show_trees(result: dict[str, Any]) -> str:
     return (
         f"{result['classes']:,} classes; hops: mean difference in edges between two classes; normalised: after "
         "dividing by each tree's mean; chance: normalised, classes shuffled\n\n"
-        + table(result["trees"], ["first", "second", "hops", "normalised", "chance"])
+        + aligned(result["trees"], ["first", "second", "hops", "normalised", "chance"])
     )
