@@ -494,10 +494,11 @@ def community_order(graph: ClassGraph, found: np.ndarray) -> np.ndarray:
 def layout(graph: ClassGraph, seed: int = 0) -> np.ndarray:
     """Places (C, 2) of the classes by springs: alike classes pull each other; each coordinate from -1 to 1.
 
-    All pairs pull, so that places stay when another number of edges is shown. A bipartite graph stands in two columns,
-    base classes first (R + C, 2), each novel class beside what it is most like.
+    All pairs pull, of very many classes the most alike ones, so that places stay when another number of edges is shown.
+    A bipartite graph stands in two columns, base classes first (R + C, 2), each novel class beside what it is most like.
     """
     import networkx as nx
+    from scipy import sparse
 
     if graph.is_bipartite:
         return _two_columns(graph)
@@ -505,8 +506,9 @@ def layout(graph: ClassGraph, seed: int = 0) -> np.ndarray:
     weights = np.nan_to_num(graph.weights, nan=0.0)
     weights = weights / (weights.max() or 1.0)
     rest = np.sort(weights, axis=1)[:, -min(n, 4)]  # what is less than the third likeness of both ends pulls little
-    weights = np.where(weights >= np.minimum(rest[:, None], rest[None, :]), weights, 0.05 * weights)
-    drawn = nx.from_numpy_array(weights)
+    little = 0.05 if n <= _MOST_LAID_OUT else 0.0  # a million pulls would take a minute to lay out
+    weights = np.where(weights >= np.minimum(rest[:, None], rest[None, :]), weights, little * weights)
+    drawn = nx.from_scipy_sparse_array(sparse.csr_array(weights))
     places = nx.spring_layout(drawn, k=2.5 / math.sqrt(n), iterations=200 if n <= _MOST_LAID_OUT else 30, seed=seed)
     xy = np.array([places[v] for v in range(n)])
     even = np.stack([_even(_ranks(along)) for along in xy.T], 1)  # half way to evenly spread: names need room
