@@ -148,7 +148,7 @@ def plot_curves(
                 hoverinfo="skip",
                 showlegend=False,
             )
-        unit = " %" if percent else ""
+        unit = "%" if percent else ""
         figure.add_scatter(
             x=x[there],
             y=y[there],

@@ -66,7 +66,7 @@ def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], 
     )
     low = np.floor(np.log10(float(milliseconds.min())) - 0.2)
     high = np.log10(float(milliseconds.max()))
-    figure.update_xaxes(title="accuracy (% of queries right)", ticksuffix=" %", row=1, col=1)
+    figure.update_xaxes(title="accuracy (% of queries right)", ticksuffix="%", row=1, col=1)
     span = [low, high + 0.3 * (high - low)]
     figure.update_xaxes(title="time per task (ms, logarithmic)", type="log", dtick=1, range=span, row=1, col=2)
     order = [titles[name] for name in names]
@@ -265,7 +265,7 @@ def plot_shares(table: pd.DataFrame, values: Sequence[str], height: int | None =
     figure.add_hrect(
         y0=len(order) - len(values) - 0.5, y1=len(order) - 0.5, fillcolor=ACCENT, opacity=0.12, line_width=0
     )
-    figure.update_xaxes(title="share of the support images (%)", rangemode="tozero", ticksuffix=" %")
+    figure.update_xaxes(title="share of the support images (%)", rangemode="tozero", ticksuffix="%")
     figure.update_yaxes(automargin=True, ticklabelstandoff=8)
     figure.update_layout(
         height=height or 130 + 30 * len(order),

@@ -60,7 +60,7 @@ def plot_distribution(
             yshift=10,
             font={"color": meaning(name), "size": 13},
         )
-    figure.update_xaxes(title="accuracy of a task (% of its queries right)", range=[-3, 103], ticksuffix=" %")
+    figure.update_xaxes(title="accuracy of a task (% of its queries right)", range=[-3, 103], ticksuffix="%")
     figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * 1.32])
     figure.update_layout(height=height, margin=MARGIN | {"t": 10, "r": 70}, showlegend=False, hovermode="closest")
     return figure
@@ -228,7 +228,7 @@ def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure
             xanchor="left",
             xshift=12,
         )
-    figure.update_xaxes(title="accuracy (% of queries right, mean over tasks)", ticksuffix=" %")
+    figure.update_xaxes(title="accuracy (% of queries right, mean over tasks)", ticksuffix="%")
     figure.update_yaxes(automargin=True, ticklabelstandoff=8)
     figure.update_layout(
         height=height or 120 + 36 * len(table),
