@@ -495,7 +495,7 @@ def layout(graph: ClassGraph, seed: int = 0) -> np.ndarray:
     """Places (C, 2) of the classes by springs: alike classes pull each other; each coordinate from -1 to 1.
 
     All pairs pull, of very many classes the most alike ones, so that places stay when another number of edges is shown.
-    A bipartite graph stands in two columns, base classes first (R + C, 2), each novel class beside what it is most like.
+    A bipartite graph stands in two columns, base classes first (R + C, 2), each novel class beside what it is like.
     """
     import networkx as nx
     from scipy import sparse
