@@ -1,0 +1,78 @@
+"""train: a network on the train classes of a split, measured on its test classes, and kept as a backbone."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from fsviz.cli import add_command, drawing, progress, table, tell
+from fsviz.settings import add_flags, given
+from fsviz.studies import training as study
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    parser = add_command(commands, "train", run_train, show_train, "train a network on a split; its backbone is kept")
+    drawing.add_dataset(parser, "a dataset with images (see: datasets)")
+    parser.add_argument(
+        "--method", default=study.METHOD.default, metavar="M", help=f"{', '.join(study.METHOD.choices)} (multiclass)"
+    )
+    parser.add_argument(
+        "--split",
+        default=study.OWN,
+        metavar="FILE|NAME",
+        help="a saved split's name, a .json or .csv file of one (see: split), or 'own': the dataset's (own)",
+    )
+    add_flags(parser, study.SETTINGS.values())
+    parser.add_argument("--name", default="", help="of the backbone, trained:NAME (one that says what it is)")
+    parser.add_argument("--device", default="auto", help="auto (default), cuda, mps or cpu")
+    parser.add_argument(
+        "--background", action="store_true", help="queue the run for a worker process and return at once"
+    )
+
+
+def run_train(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, jobs, training
+
+    training.get(args.method)
+    dataset = datasets.load(args.dataset)
+    split: Any = args.split
+    if Path(args.split).suffix.lower() in (".json", ".csv") or Path(args.split).is_file():
+        split = study.read_split(dataset, Path(args.split))
+    spec = {"study": "training", "dataset": dataset.name, "method": args.method, "split": split}
+    spec |= {"name": args.name, "device": args.device, **given(args, study.SETTINGS.values())}
+    if args.background:
+        run_id = jobs.submit(spec)
+        progress(f"Run {run_id} is queued; 'python -m fsviz runs show {run_id}' says how far it is.")
+        return {"run": run_id, "state": jobs.status(run_id).state}
+    run = jobs.run_here(spec, tell, started=lambda run: progress(f"Run {run.id}"))
+    return {"run": run.id, "seconds": run.seconds, **jobs.results(run.id)}
+
+
+def show_train(result: dict[str, Any]) -> str:
+    if "results" not in result:
+        return f"run {result['run']} is {result['state']}"
+    rows = [
+        {
+            "method": row["label"],
+            "accuracy %": row["accuracy"],
+            "± 95%": row["ci95"],
+            "± over classes": row["ci95_classes"],
+        }
+        for row in result["results"]
+    ]
+    n = result["n_classes"]
+    lines = [
+        f"{result['n_epochs']} epochs on {n['train']} train classes, best on validation tasks: epoch "
+        f"{result['best_epoch']} ({result['val_accuracy']:.1f} %); {result['seconds']:.0f} s",
+        "",
+        table(rows, list(rows[0])),
+        "",
+        f"{result['results'][0]['n_tasks']:,} test tasks of {n['test']} classes; guessing gives "
+        f"{result['chance']:.0f} %.",
+        f"The backbone is {result['backbone']}: python -m fsviz extract {result['dataset']} --backbone "
+        f"{result['backbone']}",
+    ]
+    if result["skipped"]:
+        lines.append(f"{len(result['skipped'])} images could not be read: {result['skipped'][0]['reason']}")
+    return "\n".join(lines)
