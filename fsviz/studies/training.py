@@ -28,7 +28,7 @@ import numpy as np
 
 from fsviz import datasets, evaluation, features, sampling, training
 from fsviz.datasets import saved_splits
-from fsviz.errors import BadInput
+from fsviz.errors import BadInput, NotFinite
 from fsviz.features import trained
 from fsviz.numerics import chunk_seed, finite, mean_and_ci95
 from fsviz.records import PAD, SIDES, Dataset, Predictions, Tasks
@@ -283,12 +283,18 @@ def _rates(spec: Spec) -> tuple[float, ...]:
 
 @lru_cache(maxsize=1)
 def _rates_at(folder: str, stamp: int, key: str) -> tuple[float, ...]:
-    """The accuracy of every rate of Finetune on validation tasks."""
+    """The accuracy of every rate of Finetune on validation tasks; 0 for one that leaves the range of numbers."""
     from fsviz.training import finetuning
 
     spec = json.loads(key)
     tasks = _tasks(spec, "val").take(slice(0, RATE_TASKS))
-    return tuple(float(_accuracies(_answers(spec, FINETUNE, tasks, rate)).mean()) for rate in finetuning.RATES)
+    found = []
+    for rate in finetuning.RATES:
+        try:
+            found.append(float(_accuracies(_answers(spec, FINETUNE, tasks, rate)).mean()))
+        except NotFinite:
+            found.append(0.0)
+    return tuple(found)
 
 
 def _finetune_rate(spec: Spec) -> float:

@@ -102,7 +102,7 @@ FINETUNE_STEPS = Setting(
 FINETUNE_LR = Setting(
     "finetune_lr",
     "Learning rate of Finetune",
-    "The size of such a step; 0 takes the best of 0.0001, 0.001, 0.01 and 0.1 on validation tasks.",
+    "The size of such a step; 0 takes the best of 0.00001, 0.0001, 0.001 and 0.01 on validation tasks.",
     "float",
     0.0,
     0.0,

@@ -17,13 +17,13 @@ from fsviz.training.adapting import Weights, adapted
 from fsviz.training.networks import Images, Learner, labels_of
 from fsviz.training.prototypes import nearest
 
-RATES = (1e-4, 1e-3, 1e-2, 1e-1)  # tried on validation tasks
+RATES = (1e-5, 1e-4, 1e-3, 1e-2)  # tried on validation tasks
 _AT_ONCE = 8  # tasks
 
 
 @torch.no_grad()
 def scores(
-    learner: Learner, images: Images, support: np.ndarray, query: np.ndarray, steps: int = 5, lr: float = 1e-2
+    learner: Learner, images: Images, support: np.ndarray, query: np.ndarray, steps: int = 5, lr: float = 1e-3
 ) -> Tensor:
     """Scores (T, W, W Q) of the queries of test tasks, each after finetuning on its support."""
     backbone = learner.model.eval().backbone
