@@ -1,4 +1,4 @@
-"""The one folder that fsviz writes to: imported datasets, features, testbeds, runs.
+"""The one folder that fsviz writes to: imported datasets, features, testbeds, runs, trained networks.
 
 Default `.fsviz/` in the current directory; the environment variable FSVIZ_HOME moves it. Nothing in it is
 needed to start. Every write goes to a temporary name, is on the disk before it is renamed, and is renamed: neither

@@ -30,6 +30,17 @@ def register(commands: argparse._SubParsersAction) -> None:
         "--background", action="store_true", help="queue the run for a worker process and return at once"
     )
 
+    parser = add_command(
+        commands, "transfer", run_transfer, show_transfer, "accuracy of finished training runs against divergence"
+    )
+    drawing.add_dataset(parser)
+    parser.add_argument("--by", default="reached", choices=("reached", "asked"), help="the divergence (reached)")
+    parser.add_argument("--recorded", action="store_true", help="of the grid that comes with fsviz, not of your runs")
+    parser.add_argument(
+        "--tasks-of", metavar="RUN", help="also: do the divergences of single tasks go with their accuracy in this run?"
+    )
+    parser.add_argument("--backbone", default="", help="with --tasks-of: whose features say how far a task is")
+
 
 def run_train(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, jobs, training
@@ -76,3 +87,56 @@ def show_train(result: dict[str, Any]) -> str:
     if result["skipped"]:
         lines.append(f"{len(result['skipped'])} images could not be read: {result['skipped'][0]['reason']}")
     return "\n".join(lines)
+
+
+def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, jobs
+    from fsviz.errors import Missing
+    from fsviz.studies import splits, transfer
+
+    dataset = datasets.load(args.dataset)
+    facts: dict[str, Any] = {}
+    if args.recorded:
+        kept = transfer.recorded(dataset.name)
+        if kept is None:
+            raise Missing(
+                f"No grid of training runs comes with fsviz for {dataset.title}. Compute one: "
+                f"python scripts/train_grid.py {dataset.name} --home FOLDER"
+            )
+        rows, facts = kept
+    else:
+        runs = [run for run in jobs.list_runs("training") if run.state == "finished"]
+        rows = transfer.table((r.id, r.spec, r.summary) for r in runs if r.spec["dataset"] == dataset.name)
+    result = {
+        "dataset": dataset.name,
+        "by": args.by,
+        **facts,
+        "accuracy": transfer.by_divergence(rows).to_dict("records"),
+        "slopes": [vars(slope) for slope in transfer.slopes(rows, args.by)],
+        "matched": [vars(pair) for pair in transfer.matched_differences(rows)],
+    }
+    if args.tasks_of:
+        classes = splits.class_features(dataset, args.backbone)
+        found = transfer.divergence_correlations(classes, jobs.spec(args.tasks_of), jobs.chunks(args.tasks_of))
+        result["correlations"] = found.to_dict("records")
+    return result
+
+
+def show_transfer(result: dict[str, Any]) -> str:
+    parts = [
+        "accuracy in % by side of the split, and mean of both",
+        table(result["accuracy"], list(result["accuracy"][0])),
+    ]
+    if result["slopes"]:
+        rows = [
+            {"method": s["method"], "sides": s["sides"], "slope": s["slope"], "± 95%": s["ci95"]}
+            for s in result["slopes"]
+        ]
+        parts += [f"points per unit of divergence {result['by']}", table(rows, list(rows[0]))]
+    if result["matched"]:
+        told = "the same test classes after training on the nearest and on the farthest of the others"
+        parts += [told, table(result["matched"], list(result["matched"][0]))]
+    if result.get("correlations"):
+        told = "correlation of a task's divergence with its accuracy"
+        parts += [told, table(result["correlations"], list(result["correlations"][0]))]
+    return "\n\n".join(parts)

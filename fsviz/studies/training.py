@@ -239,7 +239,7 @@ def _read(spec: Spec, place: int) -> dict[str, np.ndarray]:
     from fsviz.features import pixels
 
     dataset = _dataset(spec)
-    ids = _images_of(dataset, _class_ids(spec, *SIDES))
+    ids = _images_of(dataset, class_ids_of(spec, *SIDES))
     part = pixels.read_part(dataset, spec["side"], pixels.parts_of(ids)[place])
     lost = [pair for pair in part.skipped if pair[0] in set(ids.tolist())]
     return {
@@ -364,7 +364,7 @@ def _batches(spec: Spec, epoch: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     seed = chunk_seed(spec["seed"], epoch)
     draw = np.random.default_rng(seed)
     images = _images(spec)
-    train = _class_ids(spec, "train")
+    train = class_ids_of(spec, "train")
     if training.get(spec["method"]).learns_from == "images":
         rows = np.flatnonzero(np.isin(images.class_ids, train))
         rows = rows[draw.permutation(len(rows))]
@@ -407,7 +407,7 @@ def _best_learner_at(folder: str, stamp: int, key: str) -> Any:
     learner.load({name.removeprefix("best."): v for name, v in state.items() if name.startswith("best.")})
     if training.get(spec["method"]).adapts != "nothing":
         images = _images(spec)
-        rows = np.flatnonzero(np.isin(images.class_ids, _class_ids(spec, "train")))
+        rows = np.flatnonzero(np.isin(images.class_ids, class_ids_of(spec, "train")))
         networks.remember(learner, images.seen, rows)
     return learner
 
@@ -454,7 +454,7 @@ class _Read:
 
 def _images(spec: Spec) -> _Read:
     return _images_at(
-        spec["dataset"], spec["side"], spec["device"], tuple(_class_ids(spec, *SIDES).tolist()), _stamp(spec)
+        spec["dataset"], spec["side"], spec["device"], tuple(class_ids_of(spec, *SIDES).tolist()), _stamp(spec)
     )
 
 
@@ -480,7 +480,7 @@ def _tasks(spec: Spec, side: str) -> Tasks:
 def _tasks_at(folder: str, side: str, stamp: int, key: str) -> Tasks:
     spec = json.loads(key)
     n_tasks = spec["n_tasks"] if side == "test" else spec["val_tasks"]
-    return _drawn(spec, _class_ids(spec, side), n_tasks, _DRAWS[side])
+    return _drawn(spec, class_ids_of(spec, side), n_tasks, _DRAWS[side])
 
 
 def _drawn(spec: Spec, class_ids: np.ndarray, n_tasks: int, stream: int) -> Tasks:
@@ -529,7 +529,7 @@ def _accuracies(said: Predictions) -> np.ndarray:
     return evaluation.task_accuracy(said)
 
 
-def _class_ids(spec: Spec, *sides: str) -> np.ndarray:
+def class_ids_of(spec: Spec, *sides: str) -> np.ndarray:
     """class_ids of these sides, ascending."""
     wanted = tuple(name for side in sides for name in spec["split"][side])
     return _ids_at(spec["dataset"], wanted, _stamp(spec))
@@ -600,6 +600,24 @@ def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, 
         if not left.stem.isdigit() or int(left.stem) < int(summary["n_epochs"]):
             left.unlink(missing_ok=True)
     return {**summary, "backbone": f"{trained.PREFIX}{name}", "checkpoint": str(path)}
+
+
+def test_accuracy(spec: Spec, chunks: Iterable[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The accuracy of every test task of a finished run (T,), by what was measured; `test_tasks` are the tasks."""
+    parts: dict[int, list[tuple[int, np.ndarray]]] = {}
+    for chunk in chunks:
+        if "entry" in chunk:
+            said = Predictions.from_arrays(chunk)
+            parts.setdefault(int(chunk["entry"]), []).append((int(chunk["start"]), _accuracies(said)))
+    ordered = {entry: sorted(found, key=lambda part: part[0]) for entry, found in sorted(parts.items())}
+    names = entries(spec)
+    return {names[entry]: np.concatenate([values for _, values in found]) for entry, found in ordered.items()}
+
+
+def test_tasks(spec: Spec) -> Tasks:
+    """The test tasks of a run, as they were drawn for it."""
+    _dataset(spec)
+    return _tasks(spec, "test")
 
 
 def fitting_name(spec: Spec) -> str:

@@ -260,3 +260,16 @@ def test_the_command_says_what_came_out(finished) -> None:
     assert training.command(run.spec).startswith(
         "python -m fsviz train demo --method multiclass --split tiny --width 8"
     )
+
+
+def test_the_command_transfer_compares_finished_runs(capsys, finished) -> None:
+    run = finished["multiclass"]
+    result = run_json(capsys, "transfer", "demo", "--tasks-of", run.id, "--backbone", "efficientnet_lite0")
+    assert {row["method"] for row in result["accuracy"]} >= {"multiclass", "finetune", "protonet", "maml", "anil"}
+    assert {row["asked"] for row in result["accuracy"]} == {0.96} and result["slopes"] == []  # one divergence, no line
+    assert {row["divergence"] for row in result["correlations"]} >= {"symmetric_kl", "euclidean"}
+    accuracy = training.test_accuracy(jobs.spec(run.id), jobs.chunks(run.id))
+    told = jobs.results(run.id)["results"]
+    assert [100 * accuracy[row["method"]].mean() for row in told] == pytest.approx([row["accuracy"] for row in told])
+    assert "No finished training run" in fails(capsys, "transfer", "digits")
+    assert "No grid of training runs" in fails(capsys, "transfer", "digits", "--recorded")

@@ -8,6 +8,7 @@ import pytest
 
 from fsviz import datasets
 from fsviz.errors import BadInput, Missing
+from fsviz.records import Tasks
 from fsviz.studies import splits, transfer
 
 
@@ -135,3 +136,24 @@ def test_a_grid_has_a_run_for_every_cell(demo) -> None:
     table = transfer.table((f"run{i}", spec, {"results": []}) for i, spec in enumerate(specs))
     assert table.empty
     assert transfer.recorded("nothing") is None
+
+
+def test_the_divergence_of_a_task_grows_with_its_distance_from_the_train_classes() -> None:
+    around = np.array([0.0, 0.1, 0.2, 0.5, 1.5, 2.5])  # directions of six classes: three train, three to ask for
+    means = np.stack([np.cos(around), np.sin(around)], axis=1) * np.array([[1], [5], [2], [1], [3], [1]])  # lengths go
+    classes = splits.ClassFeatures("toy", "toy", np.arange(6), tuple("abcdef"), means)
+    tasks = Tasks(np.array([[0, 2], [3, 3], [4, 4], [5, 5]]))
+    found = transfer.task_divergences(classes, np.arange(3), tasks)
+    assert set(found) == {"symmetric_kl", "kl", "wasserstein", "euclidean"}
+    for values in found.values():
+        assert (np.diff(values) > 0).all()
+    centre = np.stack([np.cos(around), np.sin(around)], axis=1)[:3].mean(axis=0)
+    assert found["euclidean"][3] == pytest.approx(np.linalg.norm(centre - [np.cos(2.5), np.sin(2.5)]), abs=1e-5)
+    # KL by hand: softmax of minus squared distances over the three train classes and the task's, here twice
+    points = np.stack([np.cos(around), np.sin(around)], axis=1)[[0, 1, 2, 5, 5]]
+    logits = -((points[None] - np.stack([centre, points[-1]])[:, None]) ** 2).sum(-1)
+    p, q = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    assert found["kl"][3] == pytest.approx((p * np.log(p / q)).sum())
+    assert found["symmetric_kl"][3] == pytest.approx(((p - q) * np.log(p / q)).sum())
+    with pytest.raises(Missing, match="no features under toy"):
+        transfer.task_divergences(classes, np.arange(3), Tasks(np.array([[7, 8]])))
