@@ -1,4 +1,4 @@
-"""The one folder that fsviz writes to: imported datasets, features, testbeds, runs.
+"""The one folder that fsviz writes to: imported datasets, features, testbeds, runs, trained networks.
 
 Default `.fsviz/` in the current directory; the environment variable FSVIZ_HOME moves it. Nothing in it is
 needed to start. Every write goes to a temporary name, is on the disk before it is renamed, and is renamed: neither
@@ -24,12 +24,13 @@ from typing import Any
 from fsviz.errors import BadInput, WorkspaceError
 
 AN_HOUR, A_DAY = 3600.0, 24 * 3600.0
-KINDS = ("datasets", "features", "splits", "testbeds", "runs")
+KINDS = ("datasets", "features", "splits", "testbeds", "runs", "trained", "pixels")
 # What a kill, a refused upload or an older version leaves behind: kind, pattern, what it is, whether it may be in use
 _LEFT = (
     *((kind, pattern, "unfinished write", True) for kind in KINDS for pattern in (".tmp-*", "*/.tmp-*")),
     ("runs", "*/*/.tmp-*", "unfinished write", True),
     ("features", "*/.partial-*/.tmp-*", "unfinished write", True),
+    ("pixels", "*/*/.tmp-*", "unfinished write", True),
     ("datasets", ".upload-*", "upload that was never added", True),
     ("runs", ".deleted-*", "deleted run", False),
     ("runs", "runs.sqlite*", "register of an older version", False),

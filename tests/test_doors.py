@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 HOUSE = ROOT / "fsviz"
 
-ENGINE = {"datasets", "features", "taxonomy", "sampling", "methods", "evaluation", "difficulty", "splits"}
+ENGINE = {"datasets", "features", "taxonomy", "sampling", "methods", "evaluation", "difficulty", "splits", "training"}
 # `errors`, `settings` and `text` are open to all and not listed. A room may always import itself.
 DOORS: dict[str, set[str]] = {
     "errors": set(),
@@ -30,6 +30,7 @@ DOORS: dict[str, set[str]] = {
     "evaluation": {"methods", "records", "numerics"},
     "difficulty": {"methods", "records", "numerics"},
     "splits": {"records", "numerics"},
+    "training": {"features"},
     "figures": {"records", "methods"},
     "reports": {"records"},
     "studies": ENGINE | {"records", "numerics", "workspace"},
@@ -39,7 +40,7 @@ DOORS: dict[str, set[str]] = {
     "cli": ENGINE | {"studies", "jobs", "reports", "records", "numerics", "workspace", "sharing"},
 }
 STREAMLIT_ROOMS = {"ui"}
-NO_DISK = {"records", "settings", "numerics", "methods", "splits", "figures"}
+NO_DISK = {"records", "settings", "numerics", "methods", "splits", "training", "figures"}
 
 
 def imports_of(path: Path) -> set[str]:

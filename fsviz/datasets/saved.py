@@ -94,7 +94,8 @@ def remove_dataset(name: str) -> None:
     if not folder.is_dir():
         raise UnknownName("dataset", name, workspace_dataset_names())
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.rmtree(workspace.folder("features") / name, ignore_errors=True)
+    for kind in ("features", "pixels"):
+        shutil.rmtree(workspace.folder(kind) / name, ignore_errors=True)
     remove_splits(name)
 
 

@@ -4,6 +4,7 @@ efficientnet_lite0          the default; ImageNet weights that are installed wit
 demo_clip                   image tower of the demo's small image-text model
 conv64f (cnn4), resnet10, resnet12, resnet12_basic, resnet18, wrn28_10
                             few-shot networks, random until given a checkpoint
+trained:NAME                a network that was trained here ('python -m fsviz train')
 timm:NAME or NAME           every timm model
 open_clip:ARCH[/WEIGHTS]    or ARCH: the image tower of every open_clip model
 """
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fsviz.errors import BadInput, Missing, UnknownName
-from fsviz.features import checkpoints, device, hub, torchvision_guard
+from fsviz.features import checkpoints, device, hub, torchvision_guard, trained
 from fsviz.features.preprocessing import Preprocessing
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def load_backbone(name: str = DEFAULT, checkpoint: str | Path | None = None, on:
 
 
 def resolve(name: str) -> tuple[str, str]:
-    """Which family a name belongs to (efficientnet_lite, clip, fewshot, timm) and its name there."""
+    """Which family a name belongs to (efficientnet_lite, clip, fewshot, trained, timm) and its name there."""
     plain = ALIASES.get(name.lower(), name)
     if plain == DEFAULT:
         return "efficientnet_lite", plain
@@ -124,6 +125,8 @@ def resolve(name: str) -> tuple[str, str]:
         return "clip", plain
     if plain in FEWSHOT:
         return "fewshot", plain
+    if plain.startswith(trained.PREFIX):
+        return "trained", plain.removeprefix(trained.PREFIX)
     torchvision_guard.install()
     import timm
 
@@ -182,6 +185,14 @@ def _fewshot(name: str, checkpoint: str | Path | None) -> _Loaded:
     return network, name, Preprocessing((84, 84), interpolation="bilinear", resize=92), "" if checkpoint else RANDOM
 
 
+def _trained(name: str, checkpoint: str | Path | None) -> _Loaded:
+    canonical = f"{trained.PREFIX}{name}"
+    if checkpoint is not None:
+        raise BadInput(f"{canonical} has its own weights. Leave --checkpoint out, or name the network it belongs to.")
+    network, preprocessing = trained.load(name)
+    return network, canonical, preprocessing, ""
+
+
 def _timm(name: str, checkpoint: str | Path | None) -> _Loaded:
     torchvision_guard.install()
     import timm
@@ -214,6 +225,7 @@ def _clip(name: str, checkpoint: str | Path | None) -> _Loaded:
 _LOADERS: dict[str, Callable[[str, Any], _Loaded]] = {
     "efficientnet_lite": _efficientnet_lite,
     "fewshot": _fewshot,
+    "trained": _trained,
     "timm": _timm,
     "clip": _clip,
 }

@@ -181,9 +181,24 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
 
 def build(name: str, seed: int = 0) -> nn.Module:
     """A network with random weights that follow from the seed alone (He et al. 2015 for convolutions)."""
+    return _drawn(NETWORKS[name], seed)
+
+
+SIZED: dict[str, Callable[[int], nn.Module]] = {
+    "cnn4": Conv64F,
+    "resnet12": lambda width: ResNet12([max(1, round(filters * width / 64)) for filters in RESNET12_FILTERS]),
+}
+
+
+def sized(name: str, width: int, seed: int = 0) -> nn.Module:
+    """A network of SIZED whose first layer has `width` filters; 64 is what the papers have."""
+    return _drawn(lambda: SIZED[name](width), seed)
+
+
+def _drawn(make: Callable[[], nn.Module], seed: int) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = NETWORKS[name]()
+        network = make()
         for module in network.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")

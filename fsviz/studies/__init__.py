@@ -18,6 +18,7 @@ RUNNABLE: dict[str, str] = {
     "searches": "fsviz.studies.searches",
     "prediction": "fsviz.studies.prediction",
     "contexts": "fsviz.studies.context_shift",
+    "training": "fsviz.studies.training",
 }
 
 RUNNABLE.update(

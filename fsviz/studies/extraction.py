@@ -193,11 +193,11 @@ def extract_now(dataset: Dataset, backbone: str = DEFAULT, progress: Any = None,
 
 def choices(dataset: Dataset) -> list[Choice]:
     """What a page offers: the backbones that work offline, whether their features exist, and a warning where due."""
-    from fsviz.features import backbones
+    from fsviz.features import backbones, trained
 
     there = set(features.available(dataset))
     rows: list[Choice] = []
-    for name in backbones.names():
+    for name in [*backbones.names(), *(f"{trained.PREFIX}{name}" for name in trained.names())]:
         warning = backbones.RANDOM if name in backbones.FEWSHOT else ""
         rows.append({"backbone": name, "extracted": name in there, "warning": warning})
     return rows

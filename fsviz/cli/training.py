@@ -1,0 +1,142 @@
+"""train: a network on the train classes of a split, measured on its test classes, and kept as a backbone."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from fsviz.cli import add_command, aligned, drawing, progress, tell
+from fsviz.settings import add_flags, given
+from fsviz.studies import training as study
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    parser = add_command(commands, "train", run_train, show_train, "train a network on a split; its backbone is kept")
+    drawing.add_dataset(parser, "a dataset with images (see: datasets)")
+    parser.add_argument(
+        "--method", default=study.METHOD.default, metavar="M", help=f"{', '.join(study.METHOD.choices)} (multiclass)"
+    )
+    parser.add_argument(
+        "--split",
+        default=study.OWN,
+        metavar="FILE|NAME",
+        help="a saved split's name, a .json or .csv file of one (see: split), or 'own': the dataset's (own)",
+    )
+    add_flags(parser, study.SETTINGS.values())
+    parser.add_argument("--name", default="", help="of the backbone, trained:NAME (one that says what it is)")
+    parser.add_argument("--device", default="auto", help="auto (default), cuda, mps or cpu")
+    parser.add_argument(
+        "--background", action="store_true", help="queue the run for a worker process and return at once"
+    )
+
+    parser = add_command(
+        commands, "transfer", run_transfer, show_transfer, "accuracy of finished training runs against divergence"
+    )
+    drawing.add_dataset(parser)
+    parser.add_argument("--by", default="reached", choices=("reached", "asked"), help="the divergence (reached)")
+    parser.add_argument("--recorded", action="store_true", help="of the grid that comes with fsviz, not of your runs")
+    parser.add_argument(
+        "--tasks-of", metavar="RUN", help="also: do the divergences of single tasks go with their accuracy in this run?"
+    )
+    parser.add_argument("--backbone", default="", help="with --tasks-of: whose features say how far a task is")
+
+
+def run_train(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, jobs, training
+
+    training.get(args.method)
+    dataset = datasets.load(args.dataset)
+    split: Any = args.split
+    if Path(args.split).suffix.lower() in (".json", ".csv") or Path(args.split).is_file():
+        split = study.read_split(dataset, Path(args.split))
+    spec = {"study": "training", "dataset": dataset.name, "method": args.method, "split": split}
+    spec |= {"name": args.name, "device": args.device, **given(args, study.SETTINGS.values())}
+    if args.background:
+        run_id = jobs.submit(spec)
+        progress(f"Run {run_id} is queued; 'python -m fsviz runs show {run_id}' says how far it is.")
+        return {"run": run_id, "state": jobs.status(run_id).state}
+    run = jobs.run_here(spec, tell, started=lambda run: progress(f"Run {run.id}"))
+    return {"run": run.id, "seconds": run.seconds, **jobs.results(run.id)}
+
+
+def show_train(result: dict[str, Any]) -> str:
+    if "results" not in result:
+        return f"run {result['run']} is {result['state']}"
+    rows = [
+        {
+            "method": row["label"],
+            "accuracy %": row["accuracy"],
+            "± 95%": row["ci95"],
+            "± over classes": row["ci95_classes"],
+        }
+        for row in result["results"]
+    ]
+    n = result["n_classes"]
+    lines = [
+        f"{result['n_epochs']} epochs on {n['train']} train classes, best on validation tasks: epoch "
+        f"{result['best_epoch']} ({result['val_accuracy']:.1f}%); {result['seconds']:.0f} s",
+        "",
+        aligned(rows, list(rows[0])),
+        "",
+        f"{result['results'][0]['n_tasks']:,} test tasks of {n['test']} classes; guessing gives "
+        f"{result['chance']:.0f}%.",
+        f"The backbone is {result['backbone']}: python -m fsviz extract {result['dataset']} --backbone "
+        f"{result['backbone']}",
+    ]
+    if result["skipped"]:
+        lines.append(f"{len(result['skipped'])} images could not be read: {result['skipped'][0]['reason']}")
+    return "\n".join(lines)
+
+
+def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, jobs
+    from fsviz.errors import Missing
+    from fsviz.studies import splits, transfer
+
+    dataset = datasets.load(args.dataset)
+    facts: dict[str, Any] = {}
+    if args.recorded:
+        kept = transfer.recorded(dataset.name)
+        if kept is None:
+            raise Missing(
+                f"No grid of training runs comes with fsviz for {dataset.title}. Compute one: "
+                f"python scripts/train_grid.py {dataset.name} --home FOLDER"
+            )
+        rows, facts = kept
+    else:
+        runs = [run for run in jobs.list_runs("training") if run.state == "finished"]
+        rows = transfer.table((r.id, r.spec, r.summary) for r in runs if r.spec["dataset"] == dataset.name)
+    result = {
+        "dataset": dataset.name,
+        "by": args.by,
+        **facts,
+        "accuracy": transfer.by_divergence(rows).to_dict("records"),
+        "slopes": [vars(slope) for slope in transfer.slopes(rows, args.by)],
+        "matched": [vars(pair) for pair in transfer.matched_differences(rows)],
+    }
+    if args.tasks_of:
+        classes = splits.class_features(dataset, args.backbone)
+        found = transfer.divergence_correlations(classes, jobs.spec(args.tasks_of), jobs.chunks(args.tasks_of))
+        result["correlations"] = found.to_dict("records")
+    return result
+
+
+def show_transfer(result: dict[str, Any]) -> str:
+    parts = [
+        "accuracy in % by side of the split, and mean of both",
+        aligned(result["accuracy"], list(result["accuracy"][0])),
+    ]
+    if result["slopes"]:
+        rows = [
+            {"method": s["method"], "sides": s["sides"], "slope": s["slope"], "± 95%": s["ci95"]}
+            for s in result["slopes"]
+        ]
+        parts += [f"points per unit of divergence {result['by']}", aligned(rows, list(rows[0]))]
+    if result["matched"]:
+        told = "the same test classes after training on the nearest and on the farthest of the others"
+        parts += [told, aligned(result["matched"], list(result["matched"][0]))]
+    if result.get("correlations"):
+        told = "correlation of a task's divergence with its accuracy"
+        parts += [told, aligned(result["correlations"], list(result["correlations"][0]))]
+    return "\n\n".join(parts)

@@ -1,0 +1,50 @@
+"""MAML (Finn et al. 2017): first weights from which a few gradient steps on a task lead far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fsviz.training.declaration import ADAPTING, Trainer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from fsviz.training.networks import Images, Learner
+
+TRAINER = Trainer(
+    "maml",
+    "MAML",
+    "Finn et al. 2017",
+    2,
+    "tasks",
+    "all",
+    "Learns first weights from which a few gradient steps on a task's support, through the whole network, solve it.",
+    ADAPTING,
+)
+ONLY = ""  # the weights that a task changes, by how their names start
+
+
+def build(settings: Mapping[str, Any], n_classes: int, device: str = "cpu") -> Learner:
+    from fsviz.training import networks
+
+    return networks.build(settings, settings["n_way"], by_task=True, device=device)
+
+
+def step(
+    learner: Learner, images: Images, batch: tuple[np.ndarray, np.ndarray], settings: Mapping[str, Any]
+) -> tuple[float, float]:
+    """A step on the loss of the queries after adapting on the support of their task."""
+    from fsviz.training.adapting import meta_step
+
+    return meta_step(learner, images, batch, ONLY, settings)
+
+
+def scores(
+    learner: Learner, images: Images, support: np.ndarray, query: np.ndarray, settings: Mapping[str, Any]
+) -> Tensor:
+    from fsviz.training.adapting import adapted_scores
+
+    return adapted_scores(learner, images, support, query, ONLY, settings)

@@ -1,0 +1,95 @@
+"""Trains every method on splits of several divergences and keeps what came out: data/training/DATASET.json.
+
+    python scripts/train_grid.py [demo] --home GRID_WORKSPACE [--methods ...] [--targets ...] [--seeds 0 1 2] [--plan]
+
+Every method, divergence, side and seed is one run of the study `training` in the workspace --home, so that a stopped
+grid goes on where it was, and --plan only says what is left. The file is written when all runs are finished: rows as
+fsviz.studies.transfer.table gives them, the recipe, the date and the seconds. On two cores the defaults take many
+hours; MAML and ANIL most of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from fsviz import datasets, jobs, workspace  # noqa: E402
+from fsviz.studies import splits, transfer  # noqa: E402
+from fsviz.training import TRAINERS  # noqa: E402
+
+
+def run_of(spec: dict[str, Any]) -> jobs.Run | None:
+    """The run of this spec, finished or not."""
+    settings = {key: value for key, value in spec.items() if key != "split"}
+    for run in jobs.list_runs("training"):
+        told = run.spec.get("split", {})
+        alike = all(told.get(key) == spec["split"].get(key) for key in ("train", "val", "test", "recipe"))
+        if alike and jobs.asks_the_same(settings, run.spec):
+            return run
+    return None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dataset", nargs="?", default="demo")
+    parser.add_argument("--home", required=True, help="the workspace that keeps the runs")
+    parser.add_argument("--backbone", default="efficientnet_lite0", help="whose features the splits are found by")
+    parser.add_argument("--methods", nargs="+", default=list(TRAINERS), choices=list(TRAINERS))
+    parser.add_argument("--targets", nargs="+", type=float, default=list(transfer.TARGETS), help="divergences")
+    parser.add_argument("--matched-at", type=float, default=2.0, help="the divergence of the matched comparison")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--width", type=int, default=32)
+    parser.add_argument("--side", type=int, default=32)
+    parser.add_argument("--n-tasks", type=int, default=600)
+    parser.add_argument("--out", type=Path, help="the file (default: data/training/DATASET.json)")
+    parser.add_argument("--plan", action="store_true", help="say what is left to do, and do nothing")
+    arguments = parser.parse_args()
+    os.environ["FSVIZ_HOME"] = str(Path(arguments.home).absolute())
+    dataset = datasets.load(arguments.dataset)
+    classes = splits.class_features(dataset, arguments.backbone)
+    settings = {name: getattr(arguments, name) for name in ("epochs", "width", "side", "n_tasks")}
+    grid = {"methods": arguments.methods, "targets": arguments.targets, "seeds": arguments.seeds}
+    specs = transfer.grid(dataset, classes, **grid, matched_at=arguments.matched_at, **settings)
+    runs = [run_of(spec) for spec in specs]
+    left = sum(run is None or run.state != "finished" for run in runs)
+    print(f"{len(specs)} runs, {left} of them left to do", flush=True)
+    if arguments.plan:
+        return
+    for i, (spec, known) in enumerate(zip(specs, runs, strict=True)):
+        run = known or jobs.run_here(spec)
+        if run.state != "finished":
+            run = jobs.resume_here(run.id)
+        runs[i] = run
+        rows = ", ".join(f"{row['label']} {row['accuracy']:.1f}" for row in jobs.results(run.id)["results"])
+        print(f"{i + 1} of {len(specs)}: {spec['split']['name']} seed {spec['seed']}: {rows}", flush=True)
+    done = [run for run in runs if run is not None]
+    table = transfer.table((run.id, run.spec, run.summary) for run in done)
+    facts = {
+        "dataset": dataset.name,
+        "date": datetime.date.today().isoformat(),
+        "recipe": {"backbone": arguments.backbone, **grid, "matched_at": arguments.matched_at, **settings},
+        "seconds": sum(run.seconds for run in done),
+        "rows": table.to_dict("records"),
+    }
+    out = arguments.out or transfer.RECORDED / f"{dataset.name}.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    workspace.write_json(out, workspace.plain_json(facts))
+    for slope in transfer.slopes(table):
+        half = "" if slope.ci95 is None else f" ± {slope.ci95:.2f}"
+        print(f"{slope.method}, {slope.sides}: {slope.slope:.2f}{half} points per unit of divergence")
+    for pair in transfer.matched_differences(table):
+        half = "" if pair.ci95 is None else f" ± {pair.ci95:.2f}"
+        print(f"{pair.method}: nearest {pair.nearest:.1f}, farthest {pair.farthest:.1f}, {pair.difference:+.1f}{half}")
+    print(out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""Accuracy against divergence: slopes, both sides and matched pairs on numbers that are known, splits on the demo."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fsviz import datasets
+from fsviz.errors import BadInput, Missing
+from fsviz.records import Tasks
+from fsviz.studies import splits, transfer
+
+
+def run(number: int, method: str, recipe: dict, accuracy: float, seed: int = 0) -> tuple[str, dict, dict]:
+    row = {"method": method, "accuracy": accuracy, "ci95": 1.0, "n_tasks": 100, "label": method.title()}
+    return f"run{number}", {"split": {"recipe": recipe}, "seed": seed}, {"results": [row]}
+
+
+def at(divergence: float, side: str = "first", **more) -> dict:
+    return {"comparison": "divergence", "divergence": divergence, "reached": divergence, "side": side, **more}
+
+
+@pytest.fixture
+def rows() -> pd.DataFrame:
+    """MAML falls by 2 per unit on the first side and by 4 on the second; its second seed is 1 higher everywhere."""
+    runs = [
+        run(i, "maml", at(r, side), 70 - fall * r + seed, seed)
+        for i, (r, (side, fall), seed) in enumerate(
+            (r, side, seed) for r in (0.0, 1.0, 2.0, 4.0) for side in (("first", 2), ("second", 4)) for seed in (0, 1)
+        )
+    ]
+    noisy = zip((0.0, 1.0, 2.0), (80.0, 76.0, 78.0))
+    return transfer.table([*runs, *(run(100 + i, "multiclass", at(r), a) for i, (r, a) in enumerate(noisy))])
+
+
+def test_slopes_of_one_side_and_of_both(rows) -> None:
+    found = {(s.method, s.sides): s for s in transfer.slopes(rows)}
+    assert set(found) == {("maml", "first"), ("maml", "second"), ("maml", "both"), ("multiclass", "first")}
+    for sides, slope, n_runs in (("first", -2, 8), ("second", -4, 8), ("both", -3, 16)):
+        one = found["maml", sides]
+        assert one.slope == pytest.approx(slope) and one.at_zero == pytest.approx(70.5)
+        assert (one.n_points, one.n_runs) == (4, n_runs) and one.ci95 == pytest.approx(0, abs=1e-6)
+    # by hand: slope -1 through (1, 78); residuals 1, -2, 1; error sqrt(6 / 1 / 2); t of one degree of freedom 12.706
+    noisy = found["multiclass", "first"]
+    assert noisy.slope == pytest.approx(-1) and noisy.ci95 == pytest.approx(12.706 * np.sqrt(3), rel=1e-4)
+
+
+def test_slopes_may_be_by_the_divergence_asked_for(rows) -> None:
+    rows = rows.assign(reached=rows["reached"] / 2)
+    assert transfer.slopes(rows)[1].slope == pytest.approx(-4)
+    asked = transfer.slopes(rows, by="asked")
+    assert [s.slope for s in asked if s.sides == "first"] == pytest.approx([-1, -2])
+    with pytest.raises(BadInput, match="reached or asked"):
+        transfer.slopes(rows, by="wished")
+
+
+def test_two_points_have_a_slope_and_no_interval() -> None:
+    few = transfer.table(run(i, "anil", at(r), 60 - r) for i, r in enumerate((0.0, 2.0)))
+    (one,) = transfer.slopes(few)
+    assert one.slope == pytest.approx(-1) and one.ci95 is None
+    assert transfer.slopes(few[:1]) == []
+
+
+def test_a_table_by_divergence_has_both_sides_only_where_both_are(rows) -> None:
+    table = transfer.by_divergence(rows)
+    assert table["method"].tolist() == ["multiclass"] * 3 + ["maml"] * 4
+    last = table.iloc[-1]
+    assert (last["asked"], last["first"], last["second"], last["both"]) == (4, 62.5, 54.5, 58.5)
+    assert table["both"].isna().tolist() == [True] * 3 + [False] * 4
+    with pytest.raises(Missing, match="No finished training run"):
+        transfer.by_divergence(rows[:0])
+
+
+def test_matched_pairs_by_hand() -> None:
+    def pair(side: str, which: str, accuracy: float, seed: int = 0) -> tuple[str, dict, dict]:
+        return run(0, "protonet", at(2.0, side, comparison="matched", trained_on=which), accuracy, seed)
+
+    measured = [pair("first", "nearest", 76.0), pair("first", "farthest", 72.5)]
+    measured += [
+        pair("second", "nearest", 70.2),
+        pair("second", "farthest", 67.4),
+        pair("second", "nearest", 99, seed=1),
+    ]
+    (found,) = transfer.matched_differences(transfer.table(measured))
+    assert (found.n_pairs, found.difference) == (2, pytest.approx(3.15))  # the seed without a partner is left out
+    assert found.ci95 == pytest.approx(12.706 * 0.35, rel=1e-3)  # 3.5 and 2.8: their error is 0.35
+    (one,) = transfer.matched_differences(transfer.table(measured[:2]))
+    assert one.ci95 is None and transfer.slopes(transfer.table(measured)) == []
+
+
+def test_runs_on_other_splits_are_in_the_table_and_in_no_comparison() -> None:
+    table = transfer.table([run(0, "maml", {"mode": "own"}, 60.0), ("run1", {"split": {}}, None)])
+    assert len(table) == 1 and table["comparison"].tolist() == [""]
+    assert transfer.slopes(table) == transfer.matched_differences(table) == []
+
+
+@pytest.fixture(scope="module")
+def demo() -> tuple:
+    dataset = datasets.load("demo")
+    return dataset, splits.class_features(dataset, "efficientnet_lite0")
+
+
+def test_the_mirror_image_holds_out_the_other_side(demo) -> None:
+    dataset, classes = demo
+    found = splits.find(dataset, classes, divergence=2.0)
+    other = transfer.mirrored(found)
+    assert {s: len(ids) for s, ids in other.parts.items()} == {s: len(ids) for s, ids in found.split.parts.items()}
+    assert not set(other.on("val", "test")) & set(found.split.on("val", "test"))
+    with pytest.raises(BadInput, match="two sides to swap"):
+        transfer.mirrored(splits.find(dataset, classes, mode="random"))
+
+
+def test_matched_splits_share_the_test_classes_and_no_train_class(demo) -> None:
+    dataset, classes = demo
+    split = splits.find(dataset, classes, divergence=2.0).split
+    parts = transfer.matched(classes, split)
+    near, far = parts["nearest"], parts["farthest"]
+    for side in ("val", "test"):
+        assert np.array_equal(near.on(side), split.on(side)) and np.array_equal(far.on(side), split.on(side))
+    assert len(near.on("train")) == len(far.on("train")) == len(split.on("train")) // 2
+    assert not set(near.on("train")) & set(far.on("train"))
+    apart = [splits.of_parts(classes, part.parts).nearest for part in (near, far)]
+    assert apart[0] < apart[1]
+    with pytest.raises(BadInput, match="share no class"):
+        transfer.matched(classes, split, 0.6)
+
+
+def test_a_grid_has_a_run_for_every_cell(demo) -> None:
+    dataset, classes = demo
+    specs = transfer.grid(dataset, classes, ["maml", "anil"], (0.0, 2.0), (0, 1), matched_at=2.0, epochs=3)
+    assert len(specs) == 2 * 2 * (2 * 2 + 2 * 2)
+    assert {spec["epochs"] for spec in specs} == {3} and {spec["seed"] for spec in specs} == {0, 1}
+    names = {spec["split"]["name"] for spec in specs}
+    assert {"r0-first", "r2-second", "r2-first-nearest", "r2-second-farthest"} <= names and len(names) == 8
+    table = transfer.table((f"run{i}", spec, {"results": []}) for i, spec in enumerate(specs))
+    assert table.empty
+    assert transfer.recorded("nothing") is None
+
+
+def test_the_divergence_of_a_task_grows_with_its_distance_from_the_train_classes() -> None:
+    around = np.array([0.0, 0.1, 0.2, 0.5, 1.5, 2.5])  # directions of six classes: three train, three to ask for
+    means = np.stack([np.cos(around), np.sin(around)], axis=1)
+    classes = splits.ClassFeatures("toy", "toy", np.arange(6), tuple("abcdef"), means)
+    tasks = Tasks(np.array([[0, 2], [3, 3], [4, 4], [5, 5]]))
+    found = transfer.task_divergences(classes, np.arange(3), tasks)
+    assert set(found) == {"symmetric_kl", "kl", "wasserstein", "euclidean"}
+    for values in found.values():
+        assert (np.diff(values) > 0).all()
+    centre = np.stack([np.cos(around), np.sin(around)], axis=1)[:3].mean(axis=0)
+    assert found["euclidean"][3] == pytest.approx(np.linalg.norm(centre - [np.cos(2.5), np.sin(2.5)]), abs=1e-5)
+    # KL by hand: softmax of minus squared distances over the three train classes and the task's, here twice
+    points = np.stack([np.cos(around), np.sin(around)], axis=1)[[0, 1, 2, 5, 5]]
+    logits = -((points[None] - np.stack([centre, points[-1]])[:, None]) ** 2).sum(-1)
+    p, q = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    assert found["kl"][3] == pytest.approx((p * np.log(p / q)).sum())
+    assert found["symmetric_kl"][3] == pytest.approx(((p - q) * np.log(p / q)).sum())
+    with pytest.raises(Missing, match="no features under toy"):
+        transfer.task_divergences(classes, np.arange(3), Tasks(np.array([[7, 8]])))
