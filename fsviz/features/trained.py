@@ -43,12 +43,12 @@ def about(name: str) -> dict[str, Any]:
 
 def save(name: str, weights: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Path:
     """Keeps the weights of a backbone; one of the same name is replaced."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save as as_bytes
 
     workspace.checked_name(name, "name of a trained network")
     workspace.folder("trained", create=True)
     with workspace.atomic_file(_path(name, ".safetensors")) as temporary:
-        save_file(dict(weights), temporary)
+        temporary.write_bytes(as_bytes(dict(weights)))
     workspace.write_json(_path(name, ".json"), {"version": VERSION, "name": name, **facts})
     return _path(name, ".safetensors")
 
