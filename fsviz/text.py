@@ -34,6 +34,7 @@ _LATEX = str.maketrans(
     {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "·": r"$\cdot$"}
 )
 # The start of a formula, also after a sign at which some spreadsheets part cells.
+_KEPT_PLAIN = re.compile(r"^'(?=[=+\-@\t\r\n＝＋－＠])|(?<=[;\t])'(?=\s*[=+\-@＝＋－＠])")
 _FORMULA = re.compile(r"^(?=[=+\-@\t\r\n＝＋－＠])|(?<=[;\t])(?=\s*[=+\-@＝＋－＠])")
 
 
@@ -78,6 +79,11 @@ def csv(table: pd.DataFrame, index_label: str | None = None) -> str:
     safe = table.apply(lambda column: column if is_numeric_dtype(column) else column.map(_cell))
     safe = safe.rename(index=_cell, columns=_cell)
     return safe.to_csv(index=index_label is not None, index_label=index_label, lineterminator="\n")
+
+
+def from_csv(cell: str) -> str:
+    """A cell of `csv` as it was: without the apostrophes that keep it from being a formula."""
+    return _KEPT_PLAIN.sub("", cell)
 
 
 def _line(value: Any) -> str:

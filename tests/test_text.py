@@ -67,6 +67,12 @@ def test_no_cell_is_a_formula_where_a_spreadsheet_parts_cells_otherwise(parting:
     assert not any(cell.strip().startswith(("=", "+", "-", "@")) for cell in cells)
 
 
+@pytest.mark.parametrize("name", ["=1+1", "x;=1", "x; @y", "plain", "a;b", "+a;-b", "it's", "；", "-"])
+def test_a_cell_of_a_csv_is_read_back_as_it_was(name: str) -> None:
+    read = pd.read_csv(io.StringIO(text.csv(pd.DataFrame({"name": [name]}))), dtype=str, keep_default_na=False)
+    assert text.from_csv(read["name"][0]) == name
+
+
 def test_one_writer_of_csv() -> None:
     """Whoever writes a CSV that leaves fsviz writes it with `text.csv`."""
     inside = {"text.py", "features/store.py", "datasets/saved.py"}  # a hash, and a file that only fsviz reads

@@ -20,6 +20,7 @@ import pandas as pd
 from fsviz import workspace
 from fsviz.errors import BadInput, FsvizError, UnknownName
 from fsviz.records import SIDES, Dataset
+from fsviz.text import from_csv
 
 VERSION = 1
 
@@ -107,7 +108,7 @@ def read_split(dataset: Dataset, content: bytes, where: str) -> dict[str, np.nda
             wrong = sorted(set(table["split"]) - set(SIDES))
             if wrong:
                 raise BadInput(f"{where}: a split is train, val or test. Got {wrong[0]!r}.")
-            plain = table["class_name"].str.replace(r"^'(?=[=+\-@\t\r])", "", regex=True)  # as text.csv writes them
+            plain = table["class_name"].map(from_csv)
             facts = {side: plain[table["split"] == side].tolist() for side in SIDES}
     except (UnicodeDecodeError, ValueError) as error:
         raise BadInput(
