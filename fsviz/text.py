@@ -34,8 +34,10 @@ _LATEX = str.maketrans(
     {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "·": r"$\cdot$"}
 )
 # The start of a formula, also after a sign at which some spreadsheets part cells.
-_KEPT_PLAIN = re.compile(r"^'(?=[=+\-@\t\r\n＝＋－＠])|(?<=[;\t])'(?=\s*[=+\-@＝＋－＠])")
 _FORMULA = re.compile(r"^(?=[=+\-@\t\r\n＝＋－＠])|(?<=[;\t])(?=\s*[=+\-@＝＋－＠])")
+_KEPT_PLAIN = re.compile(
+    r"^'(?=[=+\-@\t\r\n＝＋－＠])|(?<=[;\t])'(?=\s*[=+\-@＝＋－＠])"
+)  # as it stands after the apostrophe
 
 
 def plain(value: Any) -> str:
