@@ -17,7 +17,7 @@ from fsviz.methods import METHODS
 
 def test_every_number_has_a_paper_and_accuracies_are_percentages() -> None:
     table = published_results()
-    assert len(table) == 576
+    assert len(table) == 614
     assert set(table["paper"]) == set(PAPERS)
     accuracies = table[table["metric"].isin(["top1", "top5"])]["value"]
     assert accuracies.between(0, 100).all() and accuracies.max() > 50
@@ -60,11 +60,17 @@ def test_titles_of_benchmarks_are_for_people() -> None:
 
 
 def test_metacoco_as_printed_and_grouped() -> None:
-    one, ten = (published_table("MetaCoCo", setting) for setting in ("5-way 1-shot", "10-way 5-shot"))
+    one, five, ten = (
+        published_table("MetaCoCo", setting) for setting in ("5-way 1-shot", "5-way 5-shot", "10-way 5-shot")
+    )
     assert {source.rsplit(", ", 1)[1] for source in one["source"]} == {"Table 2", "Table 3", "Table 6"}
     assert set(ten["source"]) == {"Zhang et al. 2024, Table 7"}
     families = published_families()
-    assert set(one["method"]) | set(ten["method"]) == set(families)
+    assert set(one["method"]) | set(five["method"]) | set(ten["method"]) == set(families)
+    unnamed = five[five["method"].str.startswith("name illegible")]
+    assert (
+        len(unnamed) == 17 and dict(zip(unnamed["method"], unnamed["accuracy"]))["name illegible (ICML 2017)"] == 54.21
+    )
     assert [families[m] for m in ("Baseline++", "CAN", "R2D2", "MTL+IFSL")] == [
         "Fine-tuning", "Metric", "Meta", "Spurious correlation",
     ]  # fmt: skip
