@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
 
 import numpy as np
 
@@ -236,3 +239,31 @@ def _products(rows: np.ndarray) -> np.ndarray:
 
     images = torch.from_numpy(np.ascontiguousarray(rows))
     return torch.bmm(images, images.transpose(1, 2)).numpy()
+
+
+_lock = Lock()
+_inside, _before = 0, 0  # blocks of `threads` that are open, and the threads before the first of them
+
+
+@contextmanager
+def threads(n: int) -> Iterator[None]:
+    """The number of threads torch uses: part of a run's spec, so that its sums are added in the same order again.
+
+    Blocks may lie beside one another in several Python threads, not in one another; what was before the first returns
+    after the last.
+    """
+    import torch
+
+    global _inside, _before
+    with _lock:
+        if _inside == 0:
+            _before = torch.get_num_threads()
+        _inside += 1
+        torch.set_num_threads(n)
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                torch.set_num_threads(_before)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fsviz import numerics
 from fsviz.numerics import clustered_mean, cramers_v, cramers_v_by_chance, holm, mean_and_ci95, pointwise_information
 
 
@@ -79,3 +80,20 @@ def test_pointwise_information_by_hand() -> None:
     bits = pointwise_information(np.array([[4, 0], [2, 2]]))  # expected 3, 1 in both rows
     assert bits[0, 0] == pytest.approx(np.log2(4 / 3)) and np.isnan(bits[0, 1])
     assert bits[1].tolist() == pytest.approx([np.log2(2 / 3), 1.0])
+
+
+def test_blocks_of_threads_beside_one_another_leave_what_was_before() -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        first, second = numerics.threads(1), numerics.threads(1)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert torch.get_num_threads() == 1, "the second is still at work"
+        second.__exit__(None, None, None)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -11,14 +11,14 @@ Dimensions: M classes, d dimensions, S seeds, K targets R, N starts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fsviz.errors import BadInput, NotFinite, UnknownName
+from fsviz.numerics import threads
 from fsviz.splits.minimising import descent, lbfgs
 
 if TYPE_CHECKING:
@@ -160,19 +160,6 @@ def class_points(means: np.ndarray) -> np.ndarray:
     return points * np.sign(points[strongest, np.arange(points.shape[1])])  # the same signs on every machine
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Matrices this small are slower on several cores."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def log_probabilities(points: Tensor, mu: Tensor) -> Tensor:
     """log p (B, 2, M) of the classes under both centroids (B, 2, d)."""
     import torch
@@ -223,7 +210,7 @@ def cluster(
         def of(numbers: Tensor, which: Tensor, asked: Tensor = asked) -> Tensor:
             return objective(places, numbers.view(-1, 2, dims), asked[which], penalty, divergence)
 
-        with _one_thread():
+        with threads(1):  # matrices this small are slower on several cores
             end = (lbfgs if solver == "lbfgs" else descent)(of, torch.as_tensor(begin[at : at + chunk]))
         with torch.no_grad():
             mu = end.view(-1, 2, dims)

@@ -30,12 +30,13 @@ from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.evaluation import resolved_device
 from fsviz.features.device import cores
 from fsviz.methods import METHODS
+from fsviz.numerics import threads
 from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.sampling.draw import most_beside
 from fsviz.settings import N_SHOT, N_WAY, SEED
 from fsviz.studies import chunked, draw, frozen
-from fsviz.studies.threads import half, half_the_cores, threads
+from fsviz.studies.threads import half, half_the_cores
 from fsviz.workspace import atomic_file
 
 VERSION = 1

@@ -18,7 +18,6 @@ import math
 import shlex
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -30,9 +29,10 @@ from fsviz import datasets, evaluation, features, sampling, training
 from fsviz.datasets import saved_splits
 from fsviz.errors import BadInput, NotFinite
 from fsviz.features import trained
-from fsviz.numerics import chunk_seed, finite, mean_and_ci95
+from fsviz.numerics import chunk_seed, finite, mean_and_ci95, threads
 from fsviz.records import PAD, SIDES, Dataset, Predictions, Tasks
 from fsviz.settings import Setting, words
+from fsviz.studies.threads import half
 from fsviz.training import FINETUNE, TITLES, TRAINERS, Trainer
 from fsviz.workspace import atomic_file
 
@@ -80,7 +80,7 @@ def prepare(spec: Mapping[str, Any], folder: Path) -> Spec:
         "split": {**saved_splits.as_facts(dataset, parts, recipe), "name": split},
         "name": name,
         "device": device.choose(str(spec.get("device") or "auto")),
-        "threads": max(1, device.cores() // 2),
+        "threads": half(),
         "fingerprint": features.fingerprint(dataset),
         "n_images": len(used),
         "n_parts": len(pixels.parts_of(used)),
@@ -205,7 +205,7 @@ def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
     stage, place = _at(spec, index)
     if stage == "read":
         return _read(spec, place)
-    with _threads(int(spec["threads"])):
+    with threads(int(spec["threads"])):
         if stage == "epoch":
             return _epoch_chunk(spec, place)
         if stage == "rate":
@@ -562,19 +562,6 @@ def _images_of(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:
 def _stamp(spec: Spec) -> int:
     """Of what is remembered between chunks: other images make it another number."""
     return hash(spec["fingerprint"])
-
-
-@contextmanager
-def _threads(n: int) -> Iterator[None]:
-    """The number of threads torch uses: part of a run's spec, so that its sums are added in the same order again."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(n)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 # --- what came out -----------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ TRAINER = Trainer(
     "Learns first weights from which a few gradient steps on a task's support, through the whole network, solve it.",
     ADAPTING,
 )
-ONLY = ""  # the weights that a task changes, by how their names start
+ONLY = ""  # the weights that a task changes, by how their names start: all
 
 
 def build(settings: Mapping[str, Any], n_classes: int, device: str = "cpu") -> Learner:
@@ -34,17 +34,26 @@ def build(settings: Mapping[str, Any], n_classes: int, device: str = "cpu") -> L
 
 
 def step(
-    learner: Learner, images: Images, batch: tuple[np.ndarray, np.ndarray], settings: Mapping[str, Any]
+    learner: Learner,
+    images: Images,
+    batch: tuple[np.ndarray, np.ndarray],
+    settings: Mapping[str, Any],
+    only: str = ONLY,
 ) -> tuple[float, float]:
     """A step on the loss of the queries after adapting on the support of their task."""
     from fsviz.training.adapting import meta_step
 
-    return meta_step(learner, images, batch, ONLY, settings)
+    return meta_step(learner, images, batch, only, settings)
 
 
 def scores(
-    learner: Learner, images: Images, support: np.ndarray, query: np.ndarray, settings: Mapping[str, Any]
+    learner: Learner,
+    images: Images,
+    support: np.ndarray,
+    query: np.ndarray,
+    settings: Mapping[str, Any],
+    only: str = ONLY,
 ) -> Tensor:
     from fsviz.training.adapting import adapted_scores
 
-    return adapted_scores(learner, images, support, query, ONLY, settings)
+    return adapted_scores(learner, images, support, query, only, settings)
