@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,7 @@ from fsviz.datasets.saved import save_dataset
 from fsviz.studies import confusion as study
 from fsviz.ui.pages.confusion import results
 from tests.studies.toy_dataset import make_toy, save_toy_features
-
-APP = Path(__file__).resolve().parent.parent.parent / "app.py"
+from tests.ui.opening import open_link
 
 
 @pytest.fixture
@@ -30,14 +30,7 @@ def toy(home):
     return save_dataset(replace(toy, splits=splits), overwrite=True)
 
 
-def open_page(dataset: str, fine: bool = True, **query: str) -> AppTest:
-    page = AppTest.from_file(str(APP), default_timeout=600).switch_page("pages/7_Confusion.py")
-    for name, value in {"dataset": dataset, **query}.items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception, [e.message for e in page.exception]
-    assert not fine or not page.error, [e.value for e in page.error]
-    return page
+open_page = partial(open_link, "7_Confusion")
 
 
 def words(page: AppTest) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,7 @@ from fsviz import datasets
 from fsviz.datasets.saved import save_dataset
 from tests.hostile import make_hostile
 from tests.studies.toy_dataset import make_toy, save_toy_features
-
-APP = Path(__file__).resolve().parent.parent.parent / "app.py"
+from tests.ui.opening import open_link
 
 
 @pytest.fixture
@@ -28,14 +28,7 @@ def toy(home):
     return make_toy(backbones=("alpha_net", "beta_net"))
 
 
-def open_page(dataset: str, fine: bool = True, **query: str) -> AppTest:
-    page = AppTest.from_file(str(APP), default_timeout=240).switch_page("pages/10_Splits.py")
-    for name, value in {"dataset": dataset, **query}.items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception, [e.message for e in page.exception]
-    assert not fine or not page.error, [e.value for e in page.error]
-    return page
+open_page = partial(open_link, "10_Splits")
 
 
 def words(page: AppTest) -> str:
@@ -85,9 +78,7 @@ def test_a_split_is_saved_and_chosen_on_another_page(toy) -> None:
     assert "r0.96-starts4_test" in datasets.load("toy").splits
     page.button(key="save_split").click().run()
     assert "already" in page.error[0].value
-    tasks = AppTest.from_file(str(APP), default_timeout=240).switch_page("pages/3_Tasks.py")
-    tasks.query_params["dataset"] = "toy"
-    tasks.run()
+    tasks = open_link("3_Tasks", "toy", fine=False)
     assert "r0.96-starts4_test" in tasks.selectbox(key="split").options
     page = open_page("toy", starts="4")
     page.button(key="delete_r0.96-starts4").click().run()
