@@ -35,6 +35,7 @@ class Entry:
 
 
 _META = "Triantafillou et al. 2020, Meta-Dataset (class splits and counts)"
+_SENSES = "The taxonomy is made of WordNet senses of the class names; each was read beside its gloss."
 _RESEARCH = "images: non-commercial research use; the class table is facts"
 _WORDNET = "taxonomy: WordNet 3.0 licence (Princeton)"
 
@@ -95,6 +96,7 @@ ENTRIES: dict[str, Entry] = {
         f"Maji et al. 2013; {_META}",
         _RESEARCH,
         "https://www.robots.ox.ac.uk/~vgg/data/fgvc-aircraft/",
+        notes=("No taxonomy: classes are models such as A340-300, which no dictionary of meanings tells apart.",),
     ),
     "cu_birds": Entry(
         "CUB-200-2011 (birds)",
@@ -102,6 +104,8 @@ ENTRIES: dict[str, Entry] = {
         f"Wah et al. 2011; {_META}",
         _RESEARCH,
         "https://www.vision.caltech.edu/datasets/cub_200_2011/",
+        taxonomy="wordnet_cu_birds",
+        notes=(_SENSES, "Birds that WordNet does not have stand under their genus or family (warbler, gull)."),
     ),
     "dtd": Entry(
         "Describable Textures",
@@ -109,6 +113,7 @@ ENTRIES: dict[str, Entry] = {
         f"Cimpoi et al. 2014; {_META}",
         _RESEARCH,
         "https://www.robots.ox.ac.uk/~vgg/data/dtd/",
+        notes=("No taxonomy: classes are adjectives for textures (braided, dotted), and is-a trees are of nouns.",),
     ),
     "quickdraw": Entry(
         "Quick, Draw!",
@@ -116,6 +121,11 @@ ENTRIES: dict[str, Entry] = {
         f"Jongejan et al. 2016; {_META}",
         "CC BY 4.0 (Quick, Draw!)",
         "https://quickdraw.withgoogle.com/data",
+        taxonomy="wordnet_quickdraw",
+        notes=(
+            _SENSES,
+            "Where a word is drawn in several ways, one is taken: star is the figure, diamond the gem, bat the animal.",
+        ),
     ),
     "fungi": Entry(
         "FGVCx Fungi",
@@ -134,6 +144,12 @@ ENTRIES: dict[str, Entry] = {
         f"Nilsback & Zisserman 2008; {_META}",
         _RESEARCH,
         "https://www.robots.ox.ac.uk/~vgg/data/flowers/102/",
+        taxonomy="wordnet_vgg_flower",
+        notes=(
+            _SENSES,
+            "Flowers that WordNet does not have stand under a relative (balloon flower under bellflower), or, as "
+            "bromelia and Mexican petunia, under flower.",
+        ),
     ),
     "traffic_sign": Entry(
         "GTSRB (traffic signs)",
@@ -141,6 +157,7 @@ ENTRIES: dict[str, Entry] = {
         f"Houben et al. 2013; {_META}",
         _RESEARCH,
         "https://benchmark.ini.rub.de/",
+        notes=("No taxonomy: classes are signs such as a speed limit of 20, which WordNet does not have.",),
     ),
     "mscoco": Entry(
         "MS COCO (cropped objects)",

@@ -158,6 +158,7 @@ DAG = Setting(
     "choice",
     "shortest_path",
     choices=DAG_MODES,
+    advanced=True,
 )
 
 
@@ -205,7 +206,8 @@ def _log_weights(dag: Dag) -> np.ndarray:
         raise BadInput(
             f"This distance needs at least one image in every class. Got {dag.weights[bad[0]]:g} for {name!r}"
             f"{f' and {len(bad) - 1} more' if len(bad) > 1 else ''}. "
-            "Leave empty classes out of the split, or use the distance path_length."
+            "Pick a split whose classes all have images (of a benchmark with images for some classes: any but 'all'), "
+            "or the distance Path length."
         )
     return np.log(dag.weights)
 

@@ -9,12 +9,23 @@ import numpy as np
 import pandas as pd
 
 from fsviz.errors import UnknownName
-from fsviz.records import PAD, ClassMap, Dataset
+from fsviz.records import PAD, ClassMap, ConceptTree, Dataset
 from fsviz.taxonomy.dag import Dag, collapse, span, split_dag
 from fsviz.taxonomy.distances import lowest_superordinate
+from fsviz.taxonomy.hierarchy import NEARLY_ALL
 from fsviz.taxonomy.layout import class_order, layered, radial
 
-__all__ = ["ClassCard", "class_card", "class_map", "class_order", "concepts", "spanning_graph", "task_map"]
+__all__ = [
+    "ClassCard",
+    "below",
+    "class_card",
+    "class_map",
+    "class_order",
+    "concept_tree",
+    "levels_that_fit",
+    "spanning_graph",
+    "task_map",
+]
 
 
 def spanning_graph(dataset: Dataset, split: str, dag: str = "shortest_path") -> Dag:
@@ -67,17 +78,82 @@ def class_map(graph: Dag, deepest: int | None = None, layout: str = "radial", re
     )
 
 
+def levels_that_fit(graph: Dag, most: int) -> int:
+    """The depth down to which the graph without tunnels can be shown before more than `most` branches end."""
+    graph = collapse(graph)
+    ends = np.zeros(len(graph), dtype=bool)
+    ends[graph.leaves] = True
+    deepest = int(graph.depth.max())
+    so_many = [int(((graph.depth == n) | (ends & (graph.depth < n))).sum()) for n in range(1, deepest + 1)]
+    return max([n for n, ending in enumerate(so_many, 1) if ending <= most], default=1)
+
+
+def below(graph: Dag, node_id: str) -> tuple[Dag, np.ndarray]:
+    """The part of a graph below one of its nodes, and the places in the split of the classes it holds."""
+    root = graph.nodes.index(node_id)
+    positions = np.flatnonzero(graph.below[root])
+    return _part(graph, root, positions), positions
+
+
 def task_map(graph: Dag, positions: Sequence[int]) -> ClassMap:
     """The concepts above a few classes, from the lowest one above all of them down to the classes."""
     positions = [int(p) for p in positions]
-    root = lowest_superordinate(graph, positions)
+    return class_map(_part(graph, lowest_superordinate(graph, positions), positions), layout="layered")
+
+
+def _part(graph: Dag, root: int, positions: Sequence[int] | np.ndarray) -> Dag:
+    """The graph that spans these classes below another root."""
     nodes = np.array(graph.nodes, dtype=object)
     within = ~(graph.below & ~graph.below[root]).any(axis=1)  # nodes whose classes are all below the new root
     edge = within[graph.parents] & within[graph.children] & (graph.children != root)
     edges = pd.DataFrame({"child": nodes[graph.children[edge]], "parent": nodes[graph.parents[edge]]})
     names = dict(zip(graph.nodes, graph.names, strict=True))
     chosen = nodes[graph.class_nodes[positions]].tolist()
-    return class_map(span(edges, chosen, graph.weights[positions], names=names), layout="layered")
+    return span(edges, chosen, graph.weights[positions], names=names)
+
+
+def concept_tree(graph: Dag) -> ConceptTree:
+    """The graph as a tree: a node hangs below its first parent, the largest branches stand first.
+
+    Tunnels are left out, and so is a concept that holds nearly all of its parent ("physical entity" in "entity"), which
+    says nothing: what is below it moves up.
+    """
+    graph = collapse(graph)
+    class_at = np.full(len(graph), PAD, dtype=np.int64)
+    class_at[graph.class_nodes] = np.arange(graph.n_classes)
+    n_classes = np.bincount(graph.class_nodes, minlength=len(graph))  # two classes may share a node
+    for node in range(len(graph) - 1, 0, -1):  # children stand behind their parents
+        n_classes[graph.first_parent[node]] += n_classes[node]
+    above = graph.first_parent.copy()
+    kept = np.ones(len(graph), dtype=bool)
+    for node in range(1, len(graph)):
+        if not kept[above[node]]:
+            above[node] = above[above[node]]
+        kept[node] = class_at[node] != PAD or 0 < n_classes[node] < NEARLY_ALL * n_classes[above[node]]
+    children: dict[int, list[int]] = {}
+    for node in np.flatnonzero(kept)[1:].tolist():
+        children.setdefault(int(above[node]), []).append(node)
+    order, waiting = [], [0]
+    while waiting:
+        node = waiting.pop()
+        order.append(node)
+        waiting.extend(sorted(children.get(node, ()), key=lambda c: (n_classes[c], graph.names[c])))
+    place = {node: i for i, node in enumerate(order)}
+    parents = np.array([-1, *(place[int(above[node])] for node in order[1:])], dtype=np.int64)
+    depth, n_nodes = np.zeros(len(order), dtype=np.int64), np.ones(len(order), dtype=np.int64)
+    for v in range(1, len(order)):
+        depth[v] = depth[parents[v]] + 1
+    for v in range(len(order) - 1, 0, -1):
+        n_nodes[parents[v]] += n_nodes[v]
+    return ConceptTree(
+        ids=tuple(graph.nodes[node] for node in order),
+        names=tuple(graph.names[node] for node in order),
+        parents=parents,
+        depth=depth,
+        n_classes=n_classes[order],
+        n_nodes=n_nodes,
+        class_position=class_at[order],
+    )
 
 
 @dataclass(frozen=True)
@@ -100,17 +176,3 @@ def class_card(graph: Dag, distances: np.ndarray, position: int, n: int = 5) -> 
         tuple((int(i), float(distances[position, i])) for i in order[:n]),
         tuple((int(i), float(distances[position, i])) for i in order[::-1][:n]),
     )
-
-
-def concepts(graph: Dag) -> dict[str, tuple[str, np.ndarray]]:
-    """Concepts with at least two classes below them, the largest first: label -> (name, places of those classes)."""
-    graph = collapse(graph)
-    size = graph.below.sum(axis=1)
-    found: dict[str, tuple[str, np.ndarray]] = {}
-    for node in np.lexsort((np.arange(len(graph)), -size)):
-        if size[node] >= 2:
-            label = f"{graph.names[node]} · {size[node]:,} classes"
-            if label in found:
-                label = f"{label} ({graph.nodes[node]})"
-            found[label] = (graph.names[node], np.flatnonzero(graph.below[node]))
-    return found

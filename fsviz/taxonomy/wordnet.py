@@ -21,6 +21,7 @@ from fsviz.errors import BadInput, Missing
 
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "data" / "wordnet"
 _SYNSET_ID = re.compile(r"n(\d{8})")
+_ID_IN_NAME = re.compile(r"(?<![A-Za-z0-9])[nN]\d{8}(?!\d)")
 # Of the names of the shipped files, each with the digest of its content.
 _SHIPPED_DIGEST = "30b4e87cf562703b2dfe05c72d3210bf177026cf6db2dace5d2bdc1a45ac4bac"
 
@@ -29,7 +30,8 @@ _SHIPPED_DIGEST = "30b4e87cf562703b2dfe05c72d3210bf177026cf6db2dace5d2bdc1a45ac4
 class Sense:
     """One meaning of a noun.
 
-    path  readable names from the root ("entity") down to this sense, along its shortest hypernym path.
+    path   readable names from the root ("entity") down to this sense, along its shortest hypernym path
+    above  ids of every concept above this sense, itself among them
     """
 
     synset_id: str
@@ -37,6 +39,7 @@ class Sense:
     lemmas: tuple[str, ...]
     gloss: str
     path: tuple[str, ...]
+    above: frozenset[str] = frozenset()
 
     @property
     def is_physical(self) -> bool:
@@ -48,8 +51,11 @@ def senses(name: str) -> list[Sense]:
     """The noun senses of a class name, most usual first; empty when WordNet does not know it.
 
     Underscores, hyphens, digits in front ("090.canna lily") and letter case do not matter. When the whole name is
-    unknown, its head (the last word, in English) is looked up instead: "red kitchen chair" gives "chair".
+    unknown, its head (the last word, in English) is looked up instead: "red kitchen chair" gives "chair". A WordNet id
+    in the name ("vessel n04530566") says which sense is meant.
     """
+    if (named := named_sense(name)) is not None:
+        return [named]
     text = re.sub(r"^\d+[.\s_-]+", "", str(name)).replace("_", " ").lower()
     reader = _reader()
     spelt = reader.synsets("_".join(text.split()), pos="n")  # WordNet writes some names with hyphens
@@ -61,6 +67,16 @@ def senses(name: str) -> list[Sense]:
         if found:
             return [_sense(s) for s in found]
     return []
+
+
+def named_sense(name: str) -> Sense | None:
+    """The sense whose id stands in a name, as in "crane (n02012849)"; None where there is no id of WordNet."""
+    for found in _ID_IN_NAME.findall(str(name)):
+        try:
+            return sense(found.lower())
+        except BadInput:
+            continue
+    return None
 
 
 def sense(synset_id: str) -> Sense:
@@ -118,13 +134,15 @@ def _readable(synset: Any) -> str:
 
 
 def _sense(synset: Any) -> Sense:
-    path = min(synset.hypernym_paths(), key=len)
+    paths = synset.hypernym_paths()
+    path = min(paths, key=len)
     return Sense(
         synset_id=_id(synset),
         name=_readable(synset),
         lemmas=tuple(lemma.name().replace("_", " ") for lemma in synset.lemmas()),
         gloss=synset.definition(),
         path=tuple(_readable(s) for s in path),
+        above=frozenset(_id(s) for way in paths for s in way),
     )
 
 
