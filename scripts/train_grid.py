@@ -2,10 +2,13 @@
 
     python scripts/train_grid.py [demo] --home GRID_WORKSPACE [--methods ...] [--targets ...] [--seeds 0 1 2] [--plan]
 
+and every setting of `python -m fsviz train`, such as --epochs 10 --width 16 --order first.
+
 Every method, divergence, side and seed is one run of the study `training` in the workspace --home, so that a stopped
 grid goes on where it was, and --plan only says what is left. The file is written when all runs are finished: rows as
-fsviz.studies.transfer.table gives them, the recipe, the date and the seconds. With the
-defaults that is about forty hours of one core, thirty of them for MAML with second derivatives (0.7 s per task).
+fsviz.studies.transfer.table gives them, the recipe, the date and the seconds. With the defaults that is about forty
+hours of one core, thirty of them for MAML with second derivatives (0.7 s per task). data/README.md says how the grid of
+the demo was made.
 """
 
 from __future__ import annotations
@@ -21,8 +24,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from fsviz import datasets, jobs, workspace  # noqa: E402
-from fsviz.studies import splits, transfer  # noqa: E402
+from fsviz.settings import add_flags, given  # noqa: E402
+from fsviz.studies import splits, training, transfer  # noqa: E402
 from fsviz.training import TRAINERS  # noqa: E402
+
+SETTINGS = [setting for name, setting in training.SETTINGS.items() if name != "seed"]
 
 
 def run_of(spec: dict[str, Any]) -> jobs.Run | None:
@@ -36,6 +42,12 @@ def run_of(spec: dict[str, Any]) -> jobs.Run | None:
     return None
 
 
+def correlations(classes: splits.ClassFeatures, run_id: str) -> list[dict[str, Any]]:
+    """How the divergence of single tasks goes with their accuracy in a run."""
+    found = transfer.divergence_correlations(classes, jobs.spec(run_id), jobs.chunks(run_id))
+    return [{"run": run_id, **row} for row in found.to_dict("records")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset", nargs="?", default="demo")
@@ -45,17 +57,14 @@ def main() -> None:
     parser.add_argument("--targets", nargs="+", type=float, default=list(transfer.TARGETS), help="divergences")
     parser.add_argument("--matched-at", type=float, default=2.0, help="the divergence of the matched comparison")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--width", type=int, default=32)
-    parser.add_argument("--side", type=int, default=32)
-    parser.add_argument("--n-tasks", type=int, default=600)
+    add_flags(parser, SETTINGS)
     parser.add_argument("--out", type=Path, help="the file (default: data/training/DATASET.json)")
     parser.add_argument("--plan", action="store_true", help="say what is left to do, and do nothing")
     arguments = parser.parse_args()
     os.environ["FSVIZ_HOME"] = str(Path(arguments.home).absolute())
     dataset = datasets.load(arguments.dataset)
     classes = splits.class_features(dataset, arguments.backbone)
-    settings = {name: getattr(arguments, name) for name in ("epochs", "width", "side", "n_tasks")}
+    settings = given(arguments, SETTINGS)
     grid = {"methods": arguments.methods, "targets": arguments.targets, "seeds": arguments.seeds}
     specs = transfer.grid(dataset, classes, **grid, matched_at=arguments.matched_at, **settings)
     runs = [run_of(spec) for spec in specs]
@@ -78,6 +87,7 @@ def main() -> None:
         "recipe": {"backbone": arguments.backbone, **grid, "matched_at": arguments.matched_at, **settings},
         "seconds": sum(run.seconds for run in done),
         "rows": table.to_dict("records"),
+        "correlations": [row for run in done for row in correlations(classes, run.id)],
     }
     out = arguments.out or transfer.RECORDED / f"{dataset.name}.json"
     out.parent.mkdir(parents=True, exist_ok=True)

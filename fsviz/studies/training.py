@@ -200,6 +200,24 @@ def n_bytes(spec: Spec) -> float:
     return 3.0 * spec["n_images"] * spec["side"] ** 2 + (_KEPT + 1) * 4 * weights
 
 
+def seconds(spec: Mapping[str, Any], n_train: int) -> float:
+    """About how long a run takes on one core, from what an image cost on one machine: a word for a page, no promise.
+
+    n_train  images of the train classes
+    """
+    image = 1.1e-3 * (spec["width"] / 32) ** 1.5 * (spec["side"] / 32) ** 2
+    image *= 30 if spec["network"] == "resnet12" else 1
+    trainer = training.get(spec["method"])
+    learning, answering = {"nothing": (1.0, 0.35), "head": (1.8, 1.1), "all": (4.3, 3.4)}[trainer.adapts]
+    if spec.get("order") == "second" and trainer.adapts == "all":
+        learning *= 2
+    task = spec["n_way"] * (spec["n_shot"] + spec["n_query"])
+    per_epoch = n_train if trainer.learns_from == "images" else spec["tasks_per_epoch"] * task
+    tests = spec["epochs"] * spec["val_tasks"] + spec["n_tasks"]
+    finetuned = (spec["n_tasks"] + 4 * RATE_TASKS) * 2.7 * task if spec.get("finetune_steps") else 0
+    return image * (spec["epochs"] * per_epoch * learning + tests * task * answering + finetuned)
+
+
 def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
     """Images that were read, or the losses of an epoch and the accuracy of validation tasks, or answers to tasks."""
     stage, place = _at(spec, index)

@@ -22,20 +22,21 @@ import pandas as pd
 
 from fsviz import evaluation
 from fsviz.datasets import saved_splits
-from fsviz.errors import BadInput, Missing
+from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.numerics import finite
 from fsviz.records import ClassSplit, Dataset, Tasks
 from fsviz.splits import assignment, clustering
 from fsviz.studies import splits as splits_study
 from fsviz.studies import training
 from fsviz.studies.splits import ClassFeatures, Found
-from fsviz.training import TITLES
+from fsviz.training import FINETUNE, TITLES, TRAINERS
 from fsviz.workspace import read_json
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "training"  # grids that a script of the project computed
 TARGETS = (0.0, 0.5, 1.0, 2.0, 4.0)
 DIVERGENCE, MATCHED = "divergence", "matched"  # what a run is compared by
 FIRST, SECOND = "first", "second"  # the side that is train by the rule of the split, and the other
+SIDES_SHOWN = (FIRST, SECOND, "both")
 NEAREST, FARTHEST = "nearest", "farthest"
 SHARE = 0.5  # of the remaining classes that `matched` trains on
 
@@ -89,46 +90,49 @@ def grid(
     **settings: Any,
 ) -> list[dict[str, Any]]:
     """The specs of the runs that a comparison needs: every method, divergence, side and seed, and, at the divergence
-    `matched_at`, trained on the nearest and on the farthest classes. `settings` go to every run."""
+    `matched_at`, trained on the nearest and on the farthest classes. `settings` go to the runs whose method has them.
+    """
+    unknown = [name for name in settings if name not in training.SETTINGS]
+    if unknown:
+        raise UnknownName("setting of training", unknown[0], training.SETTINGS)
+    own = {m: {n: v for n, v in settings.items() if n in TRAINERS[m].settings} for m in methods}
     changes = [{"divergence": target} for target in dict.fromkeys([*targets, *([matched_at] if matched_at else [])])]
     found = dict(zip([c["divergence"] for c in changes], splits_study.over(dataset, classes, changes), strict=True))
-    cells: list[tuple[ClassSplit, dict[str, Any]]] = []
-    for target in targets:
-        for side, split in _sides(found[target]).items():
-            cells.append((split, _recipe(found[target], DIVERGENCE, side)))
+    cells = [split_to_train(dataset, classes, found[target], side) for target in targets for side in (FIRST, SECOND)]
     if matched_at is not None:
-        for side, split in _sides(found[matched_at]).items():
-            for which, part in matched(classes, split).items():
-                cells.append((part, _recipe(found[matched_at], MATCHED, side) | {"trained_on": which}))
-    specs = []
-    for seed in seeds:
-        for split, recipe in cells:
-            parts = [
-                f"r{recipe['divergence']:g}",
-                recipe["side"],
-                *([recipe["trained_on"]] if "trained_on" in recipe else []),
-            ]
-            facts = {**saved_splits.as_facts(dataset, split.parts, recipe), "name": "-".join(parts)}
-            specs += [
-                {
-                    "study": "training",
-                    "dataset": dataset.name,
-                    "method": method,
-                    "split": facts,
-                    "seed": seed,
-                    **settings,
-                }
-                for method in methods
-            ]
-    return specs
+        cells += [
+            split_to_train(dataset, classes, found[matched_at], side, half)
+            for side in (FIRST, SECOND)
+            for half in (NEAREST, FARTHEST)
+        ]
+    return [
+        {"study": "training", "dataset": dataset.name, "method": m, "split": facts, "seed": seed, **own[m]}
+        for seed in seeds
+        for facts in cells
+        for m in methods
+    ]
 
 
-def _sides(found: Found) -> dict[str, ClassSplit]:
-    return {FIRST: found.split, SECOND: mirrored(found)}
+def split_to_train(
+    dataset: Dataset, classes: ClassFeatures, found: Found, side: str = FIRST, trained_on: str = ""
+) -> dict[str, Any]:
+    """A split as the spec of a training run takes it, with a recipe by which the run is compared with others.
 
-
-def _recipe(found: Found, comparison: str, side: str) -> dict[str, Any]:
-    return {**splits_study.recipe(found), "comparison": comparison, "side": side}
+    side        "first": the sides as they are; "second": swapped
+    trained_on  "nearest" or "farthest": only that half of the train classes; "": all of them
+    """
+    split = found.split if side == FIRST else mirrored(found)
+    recipe: dict[str, Any] = {**splits_study.recipe(found), "comparison": MATCHED if trained_on else DIVERGENCE}
+    recipe["side"] = side
+    if trained_on:
+        split = matched(classes, split)[trained_on]
+        recipe["trained_on"] = trained_on
+    sought = "divergence" in recipe
+    first = f"r{recipe['divergence']:g}" if sought else splits_study.fitting_name(found)
+    if not sought and not trained_on:
+        del recipe["comparison"]  # it has no divergence to stand at
+    name = "-".join([first, *([side] if sought else []), *([trained_on] if trained_on else [])])
+    return {**saved_splits.as_facts(dataset, split.parts, recipe), "name": name}
 
 
 # --- what came out -----------------------------------------------------------------------------------------------
@@ -143,7 +147,9 @@ COLUMNS = (
     "seed",
     "accuracy",
     "ci95",
+    "ci95_classes",
     "n_tasks",
+    "val_accuracy",
     "run",
 )
 
@@ -166,8 +172,12 @@ def table(runs: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any] | None]
             "run": run,
         }
         for row in (summary or {}).get("results") or []:
-            rows.append({**about, **{name: row[name] for name in ("method", "accuracy", "ci95", "n_tasks")}})
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+            own = {name: row.get(name) for name in ("method", "accuracy", "ci95", "ci95_classes", "n_tasks")}
+            val = (summary or {}).get("val_accuracy") if row["method"] == spec.get("method") else None
+            rows.append({**about, **own, "val_accuracy": val})
+    found = pd.DataFrame(rows, columns=list(COLUMNS))
+    numbers = ["asked", "reached", "accuracy", "ci95", "ci95_classes", "val_accuracy"]
+    return found.astype(dict.fromkeys(numbers, float))
 
 
 @dataclass(frozen=True)
@@ -190,27 +200,69 @@ class Slope:
 def slopes(rows: pd.DataFrame, by: str = "reached") -> list[Slope]:
     """The regression line of accuracy on divergence per method (table 5): of the first side alone, as published, of
     the second, and of both sides' mean. by: the divergence "reached" or "asked"."""
+    found = []
+    for sides in SIDES_SHOWN:
+        points = accuracy_points(rows, sides, by)
+        for method, own in points.groupby("method", sort=False):
+            if len(own) >= 2 and np.ptp(own["x"]) > 0:
+                found.append(_slope(str(method), sides, own["x"], own["accuracy"], int(own["n_runs"].sum())))
+    order = list(TITLES)
+    return sorted(found, key=lambda slope: order.index(slope.method))
+
+
+def accuracy_points(rows: pd.DataFrame, sides: str = "both", by: str = "reached") -> pd.DataFrame:
+    """Accuracy at every divergence (figure 2): method, asked, x (the divergence `by`), accuracy, ci95 (over classes),
+    val_accuracy and n_runs; mean over seeds, then over the two sides where `both` are asked for (a divergence with one
+    side alone is left out).
+
+    The two sides test on different classes, so that their intervals shrink in the mean; those of seeds do not.
+    """
     if by not in ("reached", "asked"):
         raise BadInput(f"A slope is by the divergence reached or asked. Got {by!r}.")
     rows = rows[rows["comparison"] == DIVERGENCE].dropna(subset=[by, "accuracy"])
-    found = []
-    for method in [m for m in TITLES if m in set(rows["method"])]:
-        own = rows[rows["method"] == method]
-        for sides, part in ((FIRST, own[own["side"] == FIRST]), (SECOND, own[own["side"] == SECOND]), ("both", own)):
-            points = _points(part, by, both=sides == "both")
-            if len(points) >= 2 and np.ptp(points["x"]) > 0:
-                found.append(_slope(method, sides, points["x"], points["y"], int(points["n_runs"].sum())))
-    return found
+    if sides != "both":
+        rows = rows[rows["side"] == sides]
+    per_side = (
+        rows.assign(x=rows[by])
+        .groupby(["method", "asked", "side"], as_index=False)
+        .agg(
+            x=("x", "mean"),
+            accuracy=("accuracy", "mean"),
+            ci95=("ci95_classes", "mean"),
+            val_accuracy=("val_accuracy", "mean"),
+            n_runs=("accuracy", "size"),
+        )
+    )
+    if sides == "both":
+        per_side = per_side[per_side.groupby(["method", "asked"])["side"].transform("size") == 2]
+    found = per_side.groupby(["method", "asked"], as_index=False).agg(
+        x=("x", "mean"),
+        accuracy=("accuracy", "mean"),
+        ci95=("ci95", lambda halves: np.sqrt(np.square(halves).sum(skipna=False)) / len(halves)),
+        val_accuracy=("val_accuracy", "mean"),
+        n_runs=("n_runs", "sum"),
+    )
+    order = {method: i for i, method in enumerate(TITLES)}
+    return found.sort_values(["method", "x"], key=lambda c: c.map(order) if c.name == "method" else c).reset_index(
+        drop=True
+    )
 
 
-def _points(rows: pd.DataFrame, by: str, both: bool) -> pd.DataFrame:
-    """Accuracy y at every divergence x, one row per divergence asked for: mean over seeds, then over the two sides
-    where `both` are asked for (a divergence with one side alone is left out)."""
-    sides = rows.assign(x=rows[by]).groupby(["asked", "side"], as_index=False)
-    per_side = sides.agg(x=("x", "mean"), y=("accuracy", "mean"), n_runs=("accuracy", "size"))
-    if both:
-        per_side = per_side[per_side.groupby("asked")["side"].transform("size") == 2]
-    return per_side.groupby("asked", as_index=False).agg(x=("x", "mean"), y=("y", "mean"), n_runs=("n_runs", "sum"))
+ADAPTING = {name for name, trainer in TRAINERS.items() if trainer.adapts == "all"} | {FINETUNE}
+
+
+def family_slope(rows: pd.DataFrame, by: str = "reached") -> Slope | None:
+    """How the lead of methods that adapt their features (MAML, Finetune) over those that keep them changes with the
+    divergence: the slope of mean less mean, both sides together. The same splits stand on both sides of the
+    difference, so that what is common to a split cancels. None where a family or a second divergence is missing."""
+    points = accuracy_points(rows, "both", by)
+    adapts = points["method"].isin(ADAPTING)
+    means = [part.groupby("asked")["accuracy"].mean() for part in (points[adapts], points[~adapts])]
+    lead = (means[0] - means[1]).dropna()
+    x = points.groupby("asked")["x"].mean().reindex(lead.index)
+    if len(lead) < 2 or not np.ptp(x) > 0:
+        return None
+    return _slope("families", "both", x, lead, int(points["n_runs"].sum()))
 
 
 def _slope(method: str, sides: str, x: pd.Series, y: pd.Series, n_runs: int) -> Slope:
@@ -316,6 +368,11 @@ def divergence_correlations(
     return pd.DataFrame(rows)
 
 
+def divergence_title(name: str) -> str:
+    """The readable name of a divergence."""
+    return clustering.DIVERGENCES[name].title if name in clustering.DIVERGENCES else name
+
+
 def _rows_of(classes: ClassFeatures, class_ids: np.ndarray) -> np.ndarray:
     missing = np.setdiff1d(class_ids, classes.class_ids)
     if len(missing):
@@ -327,7 +384,9 @@ def _rows_of(classes: ClassFeatures, class_ids: np.ndarray) -> np.ndarray:
 
 
 def recorded(dataset: str) -> tuple[pd.DataFrame, dict[str, Any]] | None:
-    """The grid that the project computed for a dataset, with its recipe and date; None where there is none."""
+    """The grid that the project computed for a dataset, with its recipe, its date and how the divergence of single
+    tasks goes with their accuracy ("correlations", as `divergence_correlations` gives it, per run); None where there is
+    none."""
     path = RECORDED / f"{dataset}.json"
     if not path.is_file():
         return None

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fsviz import datasets
-from fsviz.errors import BadInput, Missing
+from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.records import Tasks
 from fsviz.studies import splits, transfer
 
@@ -70,6 +70,31 @@ def test_a_table_by_divergence_has_both_sides_only_where_both_are(rows) -> None:
     assert table["both"].isna().tolist() == [True] * 3 + [False] * 4
     with pytest.raises(Missing, match="No finished training run"):
         transfer.by_divergence(rows[:0])
+
+
+def test_points_of_both_sides_have_the_interval_of_their_mean(rows) -> None:
+    rows = rows.assign(ci95_classes=np.where(rows["side"] == "first", 3.0, 4.0))
+    both = transfer.accuracy_points(rows)
+    assert both["method"].unique().tolist() == ["maml"] and both["n_runs"].tolist() == [4] * 4  # two sides, two seeds
+    assert both["ci95"].tolist() == pytest.approx([2.5] * 4)  # sqrt(9 + 16) / 2: seeds make it no smaller
+    assert both["accuracy"].tolist() == pytest.approx([70.5, 67.5, 64.5, 58.5])
+    one = transfer.accuracy_points(rows, "second")
+    assert one["ci95"].tolist() == pytest.approx([4.0] * 4) and one["accuracy"].iloc[-1] == pytest.approx(54.5)
+
+
+def test_the_lead_of_a_family_is_compared_split_by_split() -> None:
+    """Splits differ by 20 points among each other, which cancels: MAML's lead grows by 1 per unit."""
+    luck = {0.0: 0.0, 1.0: 20.0, 2.0: -20.0}
+    runs = []
+    for i, (r, more) in enumerate(luck.items()):
+        for j, side in enumerate(("first", "second")):
+            runs.append(run(10 * i + j, "maml", at(r, side), 50 + more + r))
+            runs.append(run(10 * i + j + 5, "protonet", at(r, side), 50 + more))
+    rows = transfer.table(runs)
+    lead = transfer.family_slope(rows)
+    assert lead is not None and lead.slope == pytest.approx(1) and lead.ci95 == pytest.approx(0, abs=1e-6)
+    assert all(slope.ci95 > 100 for slope in transfer.slopes(rows))
+    assert transfer.family_slope(rows[rows["method"] == "maml"]) is None
 
 
 def test_matched_pairs_by_hand() -> None:
@@ -136,6 +161,35 @@ def test_a_grid_has_a_run_for_every_cell(demo) -> None:
     table = transfer.table((f"run{i}", spec, {"results": []}) for i, spec in enumerate(specs))
     assert table.empty
     assert transfer.recorded("nothing") is None
+    own = transfer.grid(dataset, classes, ["multiclass", "maml"], (0.0,), order="first", batch=32)
+    assert {s["method"]: ("order" in s, "batch" in s) for s in own} == {
+        "multiclass": (False, True),
+        "maml": (True, False),
+    }
+    with pytest.raises(UnknownName, match="epochs"):
+        transfer.grid(dataset, classes, ["maml"], (0.0,), epoch=3)
+
+
+def test_a_split_without_divergence_can_be_trained_on_and_stands_in_no_curve(demo) -> None:
+    dataset, classes = demo
+    found = splits.find(dataset, classes, mode="random", seed=3)
+    facts = transfer.split_to_train(dataset, classes, found)
+    assert facts["name"] == "random-seed3" and "comparison" not in facts["recipe"]
+    half = transfer.split_to_train(dataset, classes, found, trained_on="nearest")
+    assert half["test"] == facts["test"] and set(half["train"]) < set(facts["train"])
+    assert half["recipe"]["comparison"] == "matched"
+
+
+def test_the_recorded_grid_is_whole() -> None:
+    """Every method at every divergence on both sides, matched pairs, and correlations of every run."""
+    rows, facts = transfer.recorded("demo")
+    recipe = facts["recipe"]
+    cells = rows[rows["comparison"] == "divergence"].groupby(["method", "asked", "side", "seed"]).size()
+    methods = [*recipe["methods"], "finetune"]
+    assert len(cells) == len(methods) * len(recipe["targets"]) * 2 * len(recipe["seeds"]) and (cells == 1).all()
+    assert {pair.method for pair in transfer.matched_differences(rows)} == set(methods)
+    assert rows["accuracy"].between(25, 100).all() and (rows["ci95_classes"] > rows["ci95"]).mean() > 0.9
+    assert {row["run"] for row in facts["correlations"]} == set(rows["run"])
 
 
 def test_the_divergence_of_a_task_grows_with_its_distance_from_the_train_classes() -> None:

@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from fsviz import datasets
+from fsviz import datasets, jobs
 from fsviz.datasets.saved import save_dataset
+from fsviz.studies import transfer
+from fsviz.training import TITLES
+from tests.browser.digits_workspace import make_digits_workspace
 from tests.hostile import make_hostile
 from tests.studies.toy_dataset import make_toy, save_toy_features
 from tests.ui.opening import open_link
@@ -118,3 +121,39 @@ def test_hostile_names_are_letters(home, tmp_path: Path) -> None:
         assert "](https" not in words(page).replace("\\]", "").replace("\\[", "")
         for chart in page.get("plotly_chart"):
             assert "<img" not in chart.proto.spec and "<script" not in chart.proto.spec
+
+
+def test_the_recorded_grid_says_what_far_test_classes_cost(home) -> None:
+    page = open_page("demo", show="What it costs")
+    rows, facts = transfer.recorded("demo")
+    assert f"{rows['run'].nunique()} networks trained on {facts['date']}" in words(page).replace("\\", "")
+    chart = json.loads(page.get("plotly_chart")[-2].proto.spec)
+    assert [trace["name"] for trace in chart["data"] if trace.get("showlegend", True)] == list(TITLES.values())
+    slopes = page.dataframe[0].value.set_index("points per unit")
+    both = {s.method: s for s in transfer.slopes(rows) if s.sides == "both"}
+    assert slopes.loc["MAML", "both"] == f"{both['maml'].slope:.2f} ± {both['maml'].ci95:.2f}"
+    assert "as printed, without intervals" in words(page) and "nearest less farthest" in page.dataframe[1].value
+    lead = transfer.family_slope(rows)
+    told = (
+        "cannot be told" if abs(lead.slope) <= lead.ci95 else "features hold up better" if lead.slope > 0 else "faster"
+    )
+    assert told in words(page) and f"{lead.slope:+.2f} ± {lead.ci95:.2f} points" in words(page)
+
+
+def test_a_network_is_trained_on_the_split_and_counts_at_once(home, tmp_path: Path) -> None:
+    make_digits_workspace(tmp_path / "ws")
+    small = {"train_width": "4", "train_side": "16", "train_epochs": "2", "train_n_tasks": "20", "train_n_query": "5"}
+    asked = {"show": "What it costs", "starts": "2", "dims": "2", "train_method": "protonet", **small}
+    page = open_page("digits", **asked)
+    assert "No network has been trained on splits of Handwritten digits" in words(page)
+    assert page.number_input(key="train_n_way").value == 2  # two test classes
+    next(button for button in page.button if button.label == "Train").click().run()
+    (run,) = jobs.list_runs("training")
+    assert jobs.wait(run.id, 240).state == "finished", run
+    page = open_page("digits", **asked)
+    result = jobs.results(run.id)
+    assert page.metric[-1].value.startswith(f"{result['results'][0]['accuracy']:.1f}")
+    assert "2 epochs on 6 train classes" in words(page) and result["backbone"] in words(page)
+    assert "1 runs" not in words(page) and "No two finished runs" in words(page)  # its mirror image is missing
+    other = open_page("digits", **{**asked, "trained_on": "second"})
+    assert [button for button in other.button if button.label == "Train"]

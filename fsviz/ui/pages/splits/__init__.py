@@ -10,14 +10,14 @@ import streamlit as st
 from fsviz.figures import splits as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.studies import splits as study
-from fsviz.ui.pages.splits import certain, keep, mix, published, results, settings, trees
+from fsviz.ui.pages.splits import certain, cost, keep, mix, published, results, settings, train, trees
 from fsviz.ui.parts import hover, shell
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import plain
 
 MAP, PICKED = "split_map", "class"
 SHOWN = 8
-SECTIONS = ("Other divergences", "How certain", "Other splits", "Trees", "Published splits")
+SECTIONS = ("Other divergences", "How certain", "Other splits", "What it costs", "Trees", "Published splits")
 
 
 def show(dataset: Dataset) -> None:
@@ -42,6 +42,9 @@ def show(dataset: Dataset) -> None:
         certain.show(dataset, spec, found)
     elif section == "Other splits":
         _comparisons(dataset, key)
+    elif section == "What it costs":
+        cost.show(dataset)
+        train.show(dataset, classes, found)
     elif section == "Trees":
         trees.show(dataset, found.split)
     else:

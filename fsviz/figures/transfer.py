@@ -1,0 +1,132 @@
+"""Figures of trained networks: accuracy against divergence, matched pairs, learning curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from fsviz.figures.palette import QUIET, SERIES, meaning
+from fsviz.text import drawn
+
+MARGIN = {"l": 0, "r": 10, "t": 8, "b": 0}
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross")
+
+
+def plot_transfer(
+    points: pd.DataFrame, lines: Mapping[str, tuple[float, float]], titles: Mapping[str, str], height: int = 420
+) -> go.Figure:
+    """Accuracy (%) against divergence, a colour and a shape per method, and the line through its points.
+
+    points  method, x, accuracy, ci95, val_accuracy, n_runs
+    lines   by method: accuracy at a divergence of 0, and points per unit
+    titles  of the methods, in their order
+    """
+    figure = go.Figure()
+    room = float(points["x"].max() - points["x"].min()) if len(points) else 1.0
+    shown = [name for name in titles if (points["method"] == name).any()]
+    for name in shown:
+        own = points[points["method"] == name]
+        number = list(titles).index(name)
+        colour = SERIES[number % len(SERIES)]
+        aside = (shown.index(name) - (len(shown) - 1) / 2) * 0.012 * room  # so that intervals stand beside each other
+        figure.add_scatter(
+            x=own["x"] + aside,
+            y=own["accuracy"],
+            mode="markers",
+            name=drawn(titles[name]),
+            legendgroup=name,
+            marker={"color": colour, "symbol": _SYMBOLS[number % len(_SYMBOLS)], "size": 11},
+            error_y={"array": own["ci95"], "color": colour, "thickness": 1, "width": 3},
+            customdata=own[["x", "ci95", "n_runs"]],
+            hovertemplate=f"{drawn(titles[name])}: %{{y:.1f}} ± %{{customdata[1]:.1f}}% at a divergence of "
+            "%{customdata[0]:.2f}, %{customdata[2]} runs<extra></extra>",
+        )
+        if name in lines:
+            start, slope = lines[name]
+            ends = [float(own["x"].min()), float(own["x"].max())]
+            figure.add_scatter(
+                x=ends,
+                y=[start + slope * x for x in ends],
+                mode="lines",
+                legendgroup=name,
+                showlegend=False,
+                line={"color": colour, "width": 2, "dash": "dot"},
+                hoverinfo="skip",
+            )
+    figure.update_xaxes(title_text="divergence reached between train and test classes", rangemode="tozero")
+    figure.update_yaxes(title_text="accuracy on test tasks (%)")
+    figure.update_layout(
+        height=height, margin=MARGIN, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    )
+    return figure
+
+
+def plot_matched(pairs: Sequence[Any], titles: Mapping[str, str], height: int = 300) -> go.Figure:
+    """Per method the accuracy (%) after training on the nearest and on the farthest classes, joined by a line.
+
+    pairs  method, nearest, farthest, difference, ci95
+    """
+    figure = go.Figure()
+    rows = list(range(len(pairs)))
+    for row, pair in zip(rows, pairs, strict=True):
+        figure.add_scatter(
+            x=[pair.farthest, pair.nearest],
+            y=[row, row],
+            mode="lines",
+            line={"color": QUIET, "width": 3},
+            showlegend=False,
+            hoverinfo="skip",
+        )
+    for which, colour, symbol in (("nearest", meaning("easy"), "circle"), ("farthest", meaning("hard"), "diamond")):
+        figure.add_scatter(
+            x=[getattr(pair, which) for pair in pairs],
+            y=rows,
+            mode="markers",
+            name=f"trained on the {which} classes",
+            marker={"color": colour, "symbol": symbol, "size": 13},
+            customdata=[drawn(titles[pair.method]) for pair in pairs],
+            hovertemplate=f"%{{customdata}} after training on the {which} classes: %{{x:.1f}}%<extra></extra>",
+        )
+    names = [drawn(titles[pair.method]) for pair in pairs]
+    figure.update_yaxes(tickvals=rows, ticktext=names, autorange="reversed", automargin=True, zeroline=False)
+    figure.update_xaxes(title_text="accuracy on the same test tasks (%)")
+    figure.update_layout(
+        height=height, margin=MARGIN, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    )
+    return figure
+
+
+def plot_learning(curve: Sequence[Mapping[str, Any]], best_epoch: int | None, height: int = 280) -> go.Figure:
+    """Accuracy (%) over epochs: of the train batches as they were learned from, and of validation tasks.
+
+    curve  epoch, train_accuracy, val_accuracy, val_ci95 of every epoch
+    """
+    epochs = [row["epoch"] for row in curve]
+    figure = go.Figure()
+    figure.add_scatter(
+        x=epochs,
+        y=[row["train_accuracy"] for row in curve],
+        mode="lines",
+        name="train batches",
+        line={"color": meaning("train"), "width": 2},
+        hovertemplate="epoch %{x}: %{y:.1f}% of the train batches<extra></extra>",
+    )
+    figure.add_scatter(
+        x=epochs,
+        y=[row["val_accuracy"] for row in curve],
+        mode="lines+markers",
+        name="validation tasks",
+        line={"color": meaning("val"), "width": 2, "dash": "dash"},
+        marker={"size": [13 if row["epoch"] == best_epoch else 6 for row in curve], "symbol": "diamond"},
+        error_y={"array": [row["val_ci95"] or 0 for row in curve], "thickness": 1, "width": 2},
+        hovertemplate="epoch %{x}: %{y:.1f}% on validation tasks<extra></extra>",
+    )
+    figure.update_xaxes(title_text="epoch", dtick=1 if len(epochs) < 15 else None)
+    figure.update_yaxes(title_text="accuracy (%)")
+    figure.update_layout(
+        height=height, margin=MARGIN, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    )
+    return figure

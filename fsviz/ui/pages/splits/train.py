@@ -1,0 +1,173 @@
+"""Training a network on the split that is shown, as a run in the background: choices, progress, what came out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from fsviz import jobs, training
+from fsviz.figures import transfer as figures
+from fsviz.records import SIDES, Dataset
+from fsviz.settings import Setting
+from fsviz.studies import training as study
+from fsviz.studies import transfer
+from fsviz.studies.splits import ClassFeatures, Found
+from fsviz.text import code
+from fsviz.ui.parts import access, run_panel, shell
+from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.run_panel import duration, half_width
+from fsviz.ui.parts.shell import plain
+
+TRAINED_ON = Setting(
+    "trained_on",
+    "On",
+    "The classes it learns from. The halves leave the test classes as they are, so that only the distance changes.",
+    "choice",
+    "first",
+    choices={
+        "first": "The train side",
+        "second": "The other side (mirror image)",
+        "nearest": "The nearest half of the train side",
+        "farthest": "The farthest half of the train side",
+    },
+)
+# Settings that the page offers, in this order; the rest as declared.
+SHOWN = ("epochs", "width", "side", "n_way", "n_shot", "n_query", "n_tasks", "order", "seed")
+MATCHED_AT = 2.0  # the divergence of the matched comparison
+PREFIX = "train_"  # of their keys in the link: the page has settings of the same name
+
+
+def show(dataset: Dataset, classes: ClassFeatures, found: Found) -> None:
+    st.divider()
+    st.markdown("**Train a network on this split**")
+    if not dataset.has_pixels:
+        st.caption(f"{plain(dataset.title)} has features but no images here, and networks are trained from pixels.")
+        return
+    spec = _pick_spec(dataset, classes, found)
+    run = _run_of(spec)
+    _offer_grid(dataset, classes, found, spec)
+    if run is not None and run.state == "finished":
+        _came_out(jobs.results(run.id))
+        return
+    trainer = training.get(spec["method"])
+    share = len(spec["split"]["train"]) / dataset.n_classes
+    seconds = study.seconds(spec, round(share * (dataset.n_images or 0)))
+    run_panel.offer(
+        spec,
+        run,
+        f"**{plain(trainer.title)}** ({plain(trainer.paper)}): {plain(trainer.what)} On one core about "
+        f"{duration(seconds)}, in the background; the learning curve appears here.",
+        so_far=_curve,
+        start="Train",
+    )
+    name = f"{spec['split']['name']}.json"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.code(study.command(spec, name), language="bash", wrap_lines=True)
+        st.download_button(
+            "Split for the command",
+            json.dumps(spec["split"], indent=1, ensure_ascii=False),
+            file_name=name,
+            key="train_split",
+            on_click="ignore",
+            icon="⬇️",
+        )
+
+
+def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Mapping[str, Any]) -> None:
+    """The method at every divergence, on both sides, and matched: what the figure above is made of."""
+    if found.split.asked is None or not access.may("run"):
+        return
+    trainer = training.get(spec["method"])
+    settings = {name: spec[name] for name in trainer.settings if name != "seed"}
+    n_runs = 2 * len(transfer.TARGETS) + 4
+    if st.button(f"Train {plain(trainer.title)} at every divergence ({n_runs} runs)", icon="🗂️", key="train_grid"):
+        grid = transfer.grid(dataset, classes, [trainer.name], seeds=[spec["seed"]], matched_at=MATCHED_AT, **settings)
+        for one in grid:
+            access.do("run", jobs.submit, one)
+        targets = ", ".join(f"{target:g}" for target in transfer.TARGETS)
+        st.success(
+            f"{len(grid):,} runs are queued: divergences {targets} on both sides, and matched at {MATCHED_AT:g}, of "
+            "mode “stable”. They go on without this page; the page Runs can stop them.",
+            icon="✅",
+        )
+
+
+def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[str, Any]:
+    with st.container(border=True):
+        one, two, *rest = st.columns(4, vertical_alignment="bottom")
+        method = pick(study.METHOD, one, key=f"{PREFIX}method")
+        choices = dict(TRAINED_ON.choices)
+        if found.split.scores is None:
+            del choices["second"]
+        which = pick(TRAINED_ON.but(choices=choices), two)
+        trainer = training.get(method)
+        places = iter([*rest, *(place for _ in range(2) for place in st.columns(4, vertical_alignment="bottom"))])
+        n_held = min(len(found.split.on(side)) for side in ("val", "test"))
+        values: dict[str, Any] = {}
+        for name in (name for name in SHOWN if name in trainer.settings):
+            setting = trainer.settings[name]
+            if name == "n_way":
+                setting = setting.but(high=n_held, default=min(int(setting.default), n_held))
+            values[name] = pick(setting, next(places), key=f"{PREFIX}{name}")
+    side = which if which in (transfer.FIRST, transfer.SECOND) else transfer.FIRST
+    half = which if which in (transfer.NEAREST, transfer.FARTHEST) else ""
+    split = transfer.split_to_train(dataset, classes, found, side, half)
+    return {
+        "study": "training",
+        "dataset": dataset.name,
+        "method": method,
+        "split": split,
+        **trainer.checked(values),
+    }
+
+
+def _run_of(spec: Mapping[str, Any]) -> jobs.Run | None:
+    """The newest run of these settings on the same classes."""
+    settings = {name: value for name, value in spec.items() if name != "split"}
+    for run in jobs.list_runs("training"):
+        split = run.spec.get("split")
+        same = isinstance(split, Mapping) and _classes_of(split) == _classes_of(spec["split"])
+        if same and jobs.asks_the_same(settings, run.spec):
+            return run
+    return None
+
+
+def _classes_of(split: Mapping[str, Any]) -> list[set[str]]:
+    return [set(split.get(side) or ()) for side in SIDES]
+
+
+def _curve(summary: Mapping[str, Any]) -> None:
+    if summary.get("curve"):
+        st.plotly_chart(figures.plot_learning(summary["curve"], summary["best_epoch"]), key="learning_curve")
+
+
+def _came_out(result: Mapping[str, Any]) -> None:
+    left, right = shell.columns_if_wide("trained", [2.2, 1], gap="medium")
+    with left:
+        _curve(result)
+    with right:
+        for row in result["results"]:
+            st.metric(
+                plain(row["label"]),
+                f"{row['accuracy']:.1f}{half_width(row['ci95_classes'])}%",
+                f"guessing gives {result['chance']:.0f}%",
+                delta_color="off",
+                delta_arrow="off",
+                help=f"{row['n_tasks']:,} tasks of {result['n_classes']['test']:,} test classes, 95% interval over "
+                "classes.",
+            )
+    n = result["n_classes"]
+    st.caption(
+        f"{result['n_epochs']:,} epochs on {n['train']:,} train classes; kept is epoch {result['best_epoch']:,}, the "
+        f"best on validation tasks ({result['val_accuracy']:.1f}%). It counts among your training runs above."
+    )
+    if result["skipped"]:
+        st.dataframe(pd.DataFrame(result["skipped"]), hide_index=True, height=120)
+    st.markdown(
+        "The trained network is a backbone like any other. Extract its features and use it on every page: "
+        + code(f"python -m fsviz extract {result['dataset']} --backbone {result['backbone']}")
+    )
