@@ -30,6 +30,16 @@ DEMO_CLIP = "demo_clip"
 FEWSHOT = ("conv64f", "resnet10", "resnet12", "resnet12_basic", "resnet18", "wrn28_10")
 ALIASES = {"cnn4": "conv64f", "conv4": "conv64f", "conv-4": "conv64f", "wrn-28-10": "wrn28_10", "wrn2810": "wrn28_10"}
 EMBEDDED = (DEFAULT, DEMO_CLIP)
+TITLES = {
+    DEFAULT: "EfficientNet-Lite0",
+    DEMO_CLIP: "Demo CLIP",
+    "conv64f": "Conv-4 (64 filters)",
+    "resnet10": "ResNet-10",
+    "resnet12": "ResNet-12",
+    "resnet12_basic": "ResNet-12 (basic blocks)",
+    "resnet18": "ResNet-18",
+    "wrn28_10": "WRN-28-10",
+}
 RANDOM = "random weights: these features know nothing yet; give --checkpoint FILE for trained ones"
 
 
@@ -104,6 +114,21 @@ def load_trainable(name: str = DEFAULT, checkpoint: str | Path | None = None, on
 def names() -> list[str]:
     """The names that need no prefix and no internet."""
     return [*EMBEDDED, *FEWSHOT]
+
+
+def title_of(label: str) -> str:
+    """The readable name of a backbone, given its name or the label of its features; a user's own name stays as it is.
+
+    Like names it may come from a user's file, so it is escaped wherever it is shown.
+    """
+    name, _, weights = label.partition("@")
+    title = TITLES.get(name, name)
+    for prefix, source in ((trained.PREFIX, "trained here"), ("timm:", "timm"), ("open_clip:", "OpenCLIP")):
+        if name.startswith(prefix):
+            model, _, recipe = name.removeprefix(prefix).partition("." if source == "timm" else "/")
+            spoken = model if source == "trained here" else model.replace("_", " ")
+            title = f"{spoken} ({', '.join(filter(None, (recipe.replace('_', ' '), source)))})"
+    return title if not weights else f"{title}, {'random weights' if weights == 'random' else f'weights {weights}'}"
 
 
 def load_backbone(name: str = DEFAULT, checkpoint: str | Path | None = None, on: str = "auto") -> Backbone:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from fsviz import datasets
+from fsviz.datasets import pixel_attributes
 from fsviz.errors import FsvizError, WorkspaceError
 from fsviz.features.preprocessing import Preprocessing
 from fsviz.records import Dataset
@@ -33,19 +34,28 @@ FEW = 96  # below this many images, starting processes costs more than it saves
 
 @dataclass(frozen=True)
 class Decoded:
-    """Some images, preprocessed. pixels (n, height, width, 3) uint8 of image_ids (n,); the others with the reason."""
+    """Some images, preprocessed. pixels (n, height, width, 3) uint8 of image_ids (n,); the others with the reason.
+
+    attributes (n, A): what else their pixels say, in the order of pixel_attributes.NAMES; (n, 0) where not asked for.
+    """
 
     pixels: np.ndarray
     image_ids: np.ndarray
     skipped: tuple[tuple[int, str], ...]
+    attributes: np.ndarray
 
 
-def decode(dataset: Dataset, image_ids: Sequence[int], preprocessing: Preprocessing) -> Decoded:
+def decode(
+    dataset: Dataset, image_ids: Sequence[int], preprocessing: Preprocessing, attributes: bool = False
+) -> Decoded:
     """Opens and preprocesses images; one that cannot be read is left out and named."""
-    pixels, kept, skipped = [], [], []
+    pixels, kept, skipped, told = [], [], [], []
     for image_id in image_ids:
         try:
-            pixels.append(preprocessing.apply(datasets.open_image(dataset, int(image_id))))
+            image = datasets.open_image(dataset, int(image_id))
+            seen, says = preprocessing.apply(image), pixel_attributes.of_image(image) if attributes else []
+            pixels.append(seen)
+            told.append(says)
             kept.append(int(image_id))
         except FsvizError as error:
             skipped.append((int(image_id), str(error)))
@@ -53,7 +63,12 @@ def decode(dataset: Dataset, image_ids: Sequence[int], preprocessing: Preprocess
             why = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             skipped.append((int(image_id), f"The image cannot be decoded ({why}). Replace or remove it."))
     shape = (0, *preprocessing.size, 3)
-    return Decoded(np.stack(pixels) if pixels else np.zeros(shape, np.uint8), np.array(kept, np.int64), tuple(skipped))
+    return Decoded(
+        np.stack(pixels) if pixels else np.zeros(shape, np.uint8),
+        np.array(kept, np.int64),
+        tuple(skipped),
+        np.array(told, np.float32).reshape(len(kept), -1 if kept else 0),
+    )
 
 
 class Decoder:
@@ -111,7 +126,7 @@ class Decoder:
                     ) from error
                 # The processes could not start at all: decode here instead.
         for batch in batches:
-            yield decode(self._dataset, batch, preprocessing)
+            yield decode(self._dataset, batch, preprocessing, True)
 
     def _result(self, future: Future[Decoded]) -> Decoded:
         """What a process decoded.
@@ -165,4 +180,4 @@ def _ready() -> bool:
 
 def _decode_here(image_ids: Sequence[int], preprocessing: Preprocessing) -> Decoded:
     assert _worker_dataset is not None
-    return decode(_worker_dataset, image_ids, preprocessing)
+    return decode(_worker_dataset, image_ids, preprocessing, True)

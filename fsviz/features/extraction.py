@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fsviz import workspace
+from fsviz.datasets import pixel_attributes
 from fsviz.errors import BadInput, Cancelled, Missing
 from fsviz.features import store
 from fsviz.features.backbones import DEFAULT, Backbone, load_backbone
@@ -120,6 +122,7 @@ def store_shards(
 ) -> Path:
     """Stores the features of a whole extraction; `shards` gives its shards in order, each time it is called."""
     _refuse_empty(dataset, shards())
+    _keep_attributes(dataset, shards())
     return store.join(key_of(dataset, backbone), backbone.label, dataset, shards, facts)
 
 
@@ -219,7 +222,7 @@ def _computed(
             values = _forward(backbone, decoded.pixels)
         else:
             values = np.zeros((0, backbone.dims), np.float32)
-        yield store.Shard(values, decoded.image_ids, decoded.skipped)
+        yield store.Shard(values, decoded.image_ids, decoded.skipped, decoded.attributes)
 
 
 def _forward(backbone: Backbone, pixels: np.ndarray) -> np.ndarray:
@@ -284,7 +287,9 @@ def duration(seconds: float) -> str:
 
 def _joined(parts: Sequence[store.Shard]) -> store.Shard:
     values, kept = np.concatenate([p.values for p in parts]), np.concatenate([p.image_ids for p in parts])
-    return store.Shard(values, kept, tuple(pair for part in parts for pair in part.skipped))
+    known = [p.attributes for p in parts if p.attributes.size]
+    attributes = np.concatenate(known) if known else np.zeros((0, 0), np.float32)
+    return store.Shard(values, kept, tuple(pair for part in parts for pair in part.skipped), attributes)
 
 
 def _refuse_empty(dataset: Dataset, shards: Iterable[store.Shard]) -> None:
@@ -295,6 +300,18 @@ def _refuse_empty(dataset: Dataset, shards: Iterable[store.Shard]) -> None:
             return
         skipped += [reason for _, reason in shard.skipped]
     raise BadInput(f"None of the {len(skipped)} images of {dataset.title} can be read. The first one: {skipped[0]}")
+
+
+def _keep_attributes(dataset: Dataset, shards: Iterable[store.Shard]) -> None:
+    """Keeps what the pixels say of the images, where all shards know it (those of an older version do not)."""
+    assert dataset.images is not None
+    table = np.full((len(dataset.images), len(pixel_attributes.NAMES)), np.nan)
+    for shard in shards:
+        if shard.attributes.shape != (len(shard.image_ids), table.shape[1]) and len(shard.image_ids):
+            return
+        table[shard.image_ids] = shard.attributes if len(shard.image_ids) else 0
+    if dataset.origin in pixel_attributes.ORIGINS:
+        pixel_attributes.save(dataset, pd.DataFrame(table, columns=list(pixel_attributes.NAMES)))
 
 
 def _result(about: dict[str, Any], backbone: Backbone, rate: float | None, resumed: int) -> Extracted:

@@ -22,7 +22,7 @@ import weakref
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz import workspace
-from fsviz.errors import BadInput, FsvizError, Missing, WorkspaceError
+from fsviz.errors import BadInput, FsvizError, Missing, UnknownName, WorkspaceError
 from fsviz.features.precision import LOST, share_lost, share_lost_before
 from fsviz.records import Dataset, Features, remake_features
 
@@ -43,11 +43,15 @@ _prints: dict[int, tuple[weakref.ref[Dataset], str]] = {}  # a record never chan
 
 @dataclass(frozen=True)
 class Shard:
-    """Features (n, D) float32 of image_ids (n,), and the images of the shard that could not be read."""
+    """Features (n, D) float32 of image_ids (n,), and the images of the shard that could not be read.
+
+    attributes (n, A) what pixels say of them, (n, 0) where it is not known.
+    """
 
     values: np.ndarray
     image_ids: np.ndarray
     skipped: tuple[tuple[int, str], ...]
+    attributes: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
 
 
 def load(dataset: Dataset, backbone: str) -> Features:
@@ -193,6 +197,18 @@ def remove(key: Mapping[str, Any], label: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def remove_features(dataset_name: str, backbone: str) -> int:
+    """Removes a dataset's features under one backbone from the workspace; how many sets of them there were."""
+    entries = _entries(workspace.checked_name(dataset_name, "dataset name"))
+    paths = [Path(entry["path"]) for entry in entries if _matches(backbone, entry["label"])]
+    if not paths:
+        raise UnknownName(
+            "features", backbone, [entry["label"] for entry in entries], "See 'python -m fsviz features'."
+        )
+    forget(paths)
+    return len(paths)
+
+
 def stored_paths(dataset_name: str) -> list[Path]:
     """The folders of a dataset's stored features."""
     return [Path(entry["path"]) for entry in _entries(dataset_name)]
@@ -228,7 +244,14 @@ def save_shard(key: Mapping[str, Any], label: str, index: int, shard: Shard) -> 
     reasons = np.array([reason for _, reason in shard.skipped], np.str_)
     try:
         with workspace.atomic_file(folder / f"{index:05d}.npz") as temporary, open(temporary, "wb") as file:
-            np.savez(file, values=shard.values, image_ids=shard.image_ids, skipped=ids, reasons=reasons)
+            np.savez(
+                file,
+                values=shard.values,
+                image_ids=shard.image_ids,
+                skipped=ids,
+                reasons=reasons,
+                attributes=shard.attributes,
+            )
     except WorkspaceError:
         _drop_if_empty(folder)
         raise
@@ -242,7 +265,8 @@ def load_shard(key: Mapping[str, Any], label: str, index: int) -> Shard | None:
     try:
         with np.load(path, allow_pickle=False) as kept:
             skipped = tuple(zip(kept["skipped"].tolist(), kept["reasons"].tolist(), strict=True))
-            return Shard(kept["values"], kept["image_ids"], skipped)
+            attributes = kept["attributes"] if "attributes" in kept else np.zeros((0, 0), np.float32)
+            return Shard(kept["values"], kept["image_ids"], skipped, attributes)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
 

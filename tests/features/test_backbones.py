@@ -274,3 +274,27 @@ def test_timm_and_open_clip_towers_load_from_a_file(tmp_path: Path) -> None:
     assert backbone.label == f"timm:test_resnet@{backbone.checkpoint[:8]}"
     with pytest.raises(BadInput, match="does not belong to open_clip:RN50"):
         load_backbone("open_clip:RN50", tmp_path / "t.safetensors", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("label", "title"),
+    [
+        ("efficientnet_lite0", "EfficientNet-Lite0"),
+        ("efficientnet_lite0@0a1b2c3d", "EfficientNet-Lite0, weights 0a1b2c3d"),
+        ("resnet12@random", "ResNet-12, random weights"),
+        ("trained:my_maml", "my_maml (trained here)"),
+        ("timm:vit_small_patch16_224.augreg_in21k", "vit small patch16 224 (augreg in21k, timm)"),
+        ("timm:resnet50", "resnet50 (timm)"),
+        ("open_clip:ViT-B-32/laion2b_s34b_b79k", "ViT-B-32 (laion2b s34b b79k, OpenCLIP)"),
+        ("imported", "imported"),
+        ("my_own [a](b)", "my_own [a](b)"),
+    ],
+)
+def test_a_backbone_has_a_title_for_people(label: str, title: str) -> None:
+    assert backbones.title_of(label) == title
+
+
+def test_every_backbone_that_fsviz_brings_has_its_own_title() -> None:
+    titles = [backbones.title_of(name) for name in backbones.names()]
+    assert len(set(titles)) == len(titles)
+    assert not any("_" in title for title in titles)

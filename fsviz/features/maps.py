@@ -1,0 +1,346 @@
+"""Features in two dimensions: a map on which images that look alike to a backbone lie together.
+
+    features -> unit length -> PCA -> t-SNE (openTSNE, one thread and a seed: the same map every time)
+
+There are two kinds. The fast one takes a second or two: few steps, and of many images only some are laid out, the
+others are put between the ones they are most like. The better one takes all images and many more steps. Both say how
+many of an image's nearest neighbours in all dimensions are still its neighbours on the map.
+
+A map lies beside its features, workspace/features/DATASET/BACKBONE-DIGEST/map.npz; those of the demo ship with it.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fsviz import workspace
+from fsviz.errors import BadInput, WorkspaceError
+from fsviz.features import store
+from fsviz.records import PAD, Dataset, Features, Progress
+
+VERSION = 1
+SHIPPED = Path(__file__).resolve().parents[2] / "data" / "demo" / "maps"
+FAST, BETTER = "fast", "better"
+FEWEST = 10  # images: of fewer, neighbourhoods mean nothing
+NEIGHBOURS = 10  # of an image, by which a map is judged
+_MEASURED = 1000  # images by which it is judged
+_AXES = 50
+_PERPLEXITY = 15  # about how many neighbours are kept together; of 15 and 30 the one that kept more of the demo's
+_LANDMARKS = 6000  # images that a fast map lays out by itself
+_BETWEEN = 3  # of these, the ones that another image is put between
+# (steps, exaggeration, momentum): first groups form, far apart; then they take their shape
+_STEPS = {FAST: ((25, 12.0, 0.5), (50, 1.0, 0.8)), BETTER: ((50, 12.0, 0.5),) * 5 + ((50, 1.0, 0.8),) * 10}
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """A map of the features of a dataset.
+
+    xy (n, 2) of image_ids (n,)
+    key       digest of what the features depend on
+    kind      "fast" or "better"
+    kept      mean share, 0 to 1, of the NEIGHBOURS nearest images in all dimensions (by cosine) that are among as many
+              nearest on the map; `chance` is that of a map at random, `measured` how many images it is a mean over
+    left_out  rows of the features that hold something else than finite numbers
+    """
+
+    dataset: str
+    backbone: str
+    key: str
+    kind: str
+    xy: np.ndarray
+    image_ids: np.ndarray
+    kept: float
+    chance: float
+    measured: int
+    left_out: int = 0
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells a map from any other."""
+        return self.dataset, self.backbone, self.key, self.kind, str(len(self.image_ids))
+
+
+def find(dataset: Dataset, backbone: str, kind: str = "") -> FeatureMap | None:
+    """The stored map of up-to-date features, the better one where there are two kinds; None where there is none.
+
+    kind  only a map that is at least of this kind
+    """
+    stored = store.load(dataset, backbone)
+    for path in (_path(stored), SHIPPED / f"{stored.backbone}.npz") if dataset.origin == "demo" else (_path(stored),):
+        found = _read(path, stored)
+        if found is not None and (kind != BETTER or found.kind == BETTER):
+            return found
+    return None
+
+
+def stamp(dataset: Dataset, backbone: str) -> int:
+    """Changes when another map of these features is stored."""
+    try:
+        return _path(store.load(dataset, backbone)).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def make(dataset: Dataset, backbone: str, kind: str = FAST, progress: Progress | None = None) -> FeatureMap:
+    """The stored map of this kind (or better), else one made now and kept, where the workspace may be written."""
+    found = find(dataset, backbone, kind)
+    if found is not None:
+        return found
+    stored = store.load(dataset, backbone)
+    made = judged(stored, kind, lay_out(stored, kind, progress))
+    with suppress(WorkspaceError):
+        save(stored, made)
+    return made
+
+
+def lay_out(stored: Features, kind: str = FAST, progress: Progress | None = None) -> np.ndarray:
+    """Places (n, 2) of the usable rows of the features; nothing is stored."""
+    steps = n_steps(kind)
+    state = begin(stored, kind)
+    for step in range(steps):
+        if progress is not None:
+            progress(step, steps, "laying the images out")
+        state.advance()
+    if progress is not None:
+        progress(steps, steps, "laid out")
+    return state.places()
+
+
+def n_steps(kind: str) -> int:
+    """The number of times that `Layout.advance` must be called."""
+    return len(_STEPS[kind])
+
+
+def check(stored: Features) -> None:
+    """Refuses features of which no map can be made."""
+    _rows(stored)
+
+
+def begin(stored: Features, kind: str) -> Layout:
+    """A layout before its first step. Refuses features of which no map can be made."""
+    axes = _axes(stored)
+    few = kind == FAST and len(axes) > _LANDMARKS
+    chosen = np.sort(np.random.default_rng(0).permutation(len(axes))[:_LANDMARKS]) if few else np.arange(len(axes))
+    return Layout(axes, chosen, _STEPS[kind])
+
+
+class Layout:
+    """A layout that goes on step by step; `arrays` is all of it that changes, so that it can be kept and resumed."""
+
+    def __init__(self, axes: np.ndarray, chosen: np.ndarray, steps: tuple[tuple[int, float, float], ...]) -> None:
+        from openTSNE import TSNEEmbedding, affinity, initialization, nearest_neighbors
+
+        self.step, self._steps, self._axes, self._chosen = 0, steps, axes, chosen
+        points = axes[chosen]
+        n = len(points)
+        perplexity = min(_PERPLEXITY, (n - 1) / 3)
+        near, far = _nearest(points, min(n - 1, int(3 * perplexity)))
+        known = nearest_neighbors.PrecomputedNeighbors(near, far)
+        likeness = affinity.PerplexityBasedNN(perplexity=perplexity, knn_index=known, n_jobs=1, random_state=0)
+        flat = points[:, :2] if points.shape[1] > 1 else np.column_stack([points[:, 0], np.zeros(n)])
+        start = initialization.rescale(flat.astype(np.float64), target_std=1e-4)
+        start = initialization.jitter(start, inplace=False, random_state=0)  # copies do not lie on each other
+        self._embedding: Any = TSNEEmbedding(
+            start, likeness, negative_gradient_method="fft" if n > 2000 else "bh", n_jobs=1, random_state=0
+        )
+
+        self._likeness = self._embedding.affinities.P.data.copy()
+
+    def advance(self) -> None:
+        # exaggerated and divided again, it would be another by its last bit, and a resumed layout another map
+        self._embedding.affinities.P.data[:] = self._likeness
+        times, exaggeration, momentum = self._steps[self.step]
+        more = {"exaggeration": exaggeration} if exaggeration > 1 else {}
+        self._embedding.optimize(times, momentum=momentum, inplace=True, **more)
+        self.step += 1
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        xy, moving = np.asarray(self._embedding, np.float64), self._embedding.optimizer
+        if not self.step:
+            return {"step": np.array(0), "xy": xy, "gains": np.ones_like(xy), "update": np.zeros_like(xy)}
+        return {"step": np.array(self.step), "xy": xy, "gains": moving.gains, "update": moving.update}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        self.step, moving = int(arrays["step"]), self._embedding.optimizer
+        self._embedding[:] = arrays["xy"]
+        moving.gains, moving.update = arrays["gains"].copy(), arrays["update"].copy()
+
+    def places(self) -> np.ndarray:
+        """Where every image is now (n, 2)."""
+        xy = np.asarray(self._embedding, np.float64)
+        if len(self._chosen) == len(self._axes):
+            return xy.astype(np.float32)
+        whole = np.empty((len(self._axes), 2))
+        whole[self._chosen] = xy
+        others = np.setdiff1d(np.arange(len(self._axes)), self._chosen)
+        near, far = _nearest(self._axes[self._chosen], _BETWEEN, self._axes[others])
+        weights = 1 / np.maximum(far, 1e-9) ** 2
+        whole[others] = np.einsum("nk,nkd->nd", weights / weights.sum(axis=1, keepdims=True), xy[near])
+        return whole.astype(np.float32)
+
+
+def judged(stored: Features, kind: str, xy: np.ndarray) -> FeatureMap:
+    """The map with these places (n, 2) of the usable rows, and how many neighbours it keeps."""
+    usable = _usable(stored)
+    kept, measured = kept_share(np.asarray(stored.values[usable], np.float32), xy)
+    left_out = len(usable) - int(usable.sum())
+    key, image_ids = store.key_digest(stored.key), stored.image_ids[usable]
+    return FeatureMap(
+        *(stored.dataset, stored.backbone, key, kind, xy.astype(np.float32), image_ids),
+        *(kept, _chance(len(image_ids)), measured, left_out),
+    )
+
+
+def save(stored: Features, made: FeatureMap, path: Path | None = None) -> Path:
+    """Keeps a map of these features beside them."""
+    path = path or _path(stored)
+    with workspace.atomic_file(path) as temporary, open(temporary, "wb") as file:
+        np.savez_compressed(
+            file,
+            version=VERSION,
+            key=made.key,
+            kind=made.kind,
+            xy=made.xy,
+            image_ids=made.image_ids,
+            kept=made.kept,
+            measured=made.measured,
+            left_out=made.left_out,
+        )
+    return path
+
+
+def _chance(n: int) -> float:
+    return min(1.0, NEIGHBOURS / max(1, n - 1))
+
+
+def kept_share(values: np.ndarray, xy: np.ndarray, k: int = NEIGHBOURS, most: int = _MEASURED) -> tuple[float, int]:
+    """Mean share of the k nearest rows by cosine that are among the k nearest on the map, and over how many rows.
+
+    At most `most` rows, the same every time, are looked at; their neighbours are sought among all.
+    """
+    values = _unit_length(values)
+    k = min(k, len(values) - 1)
+    rows = np.random.default_rng(0).permutation(len(values))[:most]
+    at = np.arange(len(rows))
+    likeness = values[rows] @ values.T
+    likeness[at, rows] = -np.inf
+    near = np.argpartition(-likeness, k - 1, axis=1)[:, :k]
+    places = xy.astype(np.float64)
+    squares = (places**2).sum(axis=1)
+    distances = squares[rows, None] + squares - 2 * places[rows] @ places.T
+    distances[at, rows] = np.inf
+    on_map = np.argpartition(distances, k - 1, axis=1)[:, :k]
+    marked = np.zeros((len(rows), len(values)), dtype=bool)
+    marked[at[:, None], near] = True
+    return float(marked[at[:, None], on_map].mean()), len(rows)
+
+
+def same_class_share(xy: np.ndarray, class_ids: np.ndarray, k: int = NEIGHBOURS) -> tuple[float, float]:
+    """Mean share of the k nearest images on the map that are of an image's class, and what chance gives."""
+    return shared_share(nearest_on_map(xy, k), class_ids)
+
+
+def nearest_on_map(xy: np.ndarray, k: int = NEIGHBOURS) -> np.ndarray:
+    """The k nearest others (n, k) of every place (n, 2)."""
+    return _nearest(xy.astype(np.float64), min(k, len(xy) - 1))[0]
+
+
+def shared_share(near: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
+    """How often an image and one of its neighbours `near` (n, k) have the same code (n,), and what chance gives.
+
+    Images whose code is PAD are left out, as an image and as a neighbour. NaN where nothing is left.
+    """
+    known = codes != PAD
+    pairs = known[near] & known[:, None]
+    sizes = np.bincount(codes[known]).astype(float)
+    n = sizes.sum()
+    if n < 2 or not pairs.any():
+        return float("nan"), float("nan")
+    same = (codes[near] == codes[:, None]) & pairs
+    return float(same.sum() / pairs.sum()), float((sizes * (sizes - 1)).sum() / (n * (n - 1)))
+
+
+def _axes(stored: Features) -> np.ndarray:
+    """The usable rows (n, d) at unit length along their principal axes, at most _AXES of them."""
+    from sklearn.decomposition import PCA
+
+    values = _rows(stored)
+    n = len(values)
+    sample = values if n <= _LANDMARKS else values[np.sort(np.random.default_rng(1).permutation(n)[:_LANDMARKS])]
+    found = PCA(min(_AXES, *sample.shape), random_state=0).fit(sample)
+    return np.ascontiguousarray(found.transform(values), np.float64)
+
+
+def _rows(stored: Features) -> np.ndarray:
+    """The usable rows (n, D) at unit length, where a map can be made of them."""
+    usable = _usable(stored)
+    n = int(usable.sum())
+    if n < FEWEST:
+        left = len(usable) - n
+        lost = f" ({left:,} more hold values that are not finite numbers)" if left else ""
+        raise BadInput(
+            f"A map needs at least {FEWEST} images with features. {stored.dataset} has {n:,} under "
+            f"{stored.backbone}{lost}. Add more images and extract their features."
+        )
+    values = _unit_length(np.asarray(stored.values[usable], np.float32))
+    if not (np.abs(values - values[0]) > 1e-6).any():
+        raise BadInput(
+            f"All features of {stored.dataset} under {stored.backbone} are the same but for their scale, so no image "
+            "lies nearer to one than to another. Choose another backbone, or check how the features were made."
+        )
+    return values
+
+
+def _usable(stored: Features) -> np.ndarray:
+    return np.asarray(np.isfinite(np.asarray(stored.values, np.float32)).all(axis=1))
+
+
+def _unit_length(values: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(values, axis=1, keepdims=True)
+    return values / np.where(lengths > 0, lengths, 1)
+
+
+def _nearest(points: np.ndarray, k: int, of: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The k nearest points (n, k) and their distances, nearest first; of the points themselves, or of others."""
+    from sklearn.neighbors import NearestNeighbors
+
+    flat = points.shape[1] <= 3
+    search = NearestNeighbors(n_neighbors=k, algorithm="kd_tree" if flat else "brute").fit(points)
+    distances, indices = search.kneighbors(of)  # of the points themselves: without the point itself
+    return indices, distances
+
+
+def _path(stored: Features) -> Path:
+    return store.folder_of(stored.key, stored.backbone) / "map.npz"
+
+
+def _read(path: Path, stored: Features) -> FeatureMap | None:
+    """A stored map of these very features; None where there is none that can be read."""
+    try:
+        with np.load(path, allow_pickle=False) as kept:
+            if int(kept["version"]) != VERSION or str(kept["key"]) != store.key_digest(stored.key):
+                return None
+            xy, image_ids = kept["xy"], kept["image_ids"]
+            if xy.shape != (len(image_ids), 2) or not np.isfinite(xy).all() or (stored.rows_of(image_ids) < 0).any():
+                return None
+            return FeatureMap(
+                stored.dataset,
+                stored.backbone,
+                str(kept["key"]),
+                str(kept["kind"]),
+                xy,
+                image_ids,
+                float(kept["kept"]),
+                _chance(len(image_ids)),
+                int(kept["measured"]),
+                int(kept["left_out"]),
+            )
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None

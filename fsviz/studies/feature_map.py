@@ -1,0 +1,359 @@
+"""The map of a dataset's features: the better one as a run, and what its points can be coloured by.
+
+The spec of a run: {"study": "feature_map", "dataset": name, "backbone": name}
+A chunk is some steps of the layout, which goes on from the last state in the run's folder; one that is not there is
+computed again from the beginning, so a chunk follows from (spec, index) all the same. `finish` stores the map beside
+its features.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+import pandas as pd
+
+from fsviz import datasets, features, text, workspace
+from fsviz.errors import BadInput, Missing
+from fsviz.features import maps, store
+from fsviz.records import PAD, Colouring, Dataset, Features, Progress, Shared, TaskId, Tasks
+from fsviz.sampling import testbeds
+from fsviz.studies import evaluate
+from fsviz.studies.splits import superclasses
+
+TRANSIENT = True  # the map is kept beside its features
+MOST_NAMES = 10  # categories with a colour of their own
+BY_CLASS, BY_SUPERCLASS, BY_SPLIT, BY_CONTEXT, BY_RUN = "class", "superclass", "split", "context", "run"
+ATTRIBUTE = "attribute:"
+LITTLE = 0.05  # beyond chance: below it islands follow nothing that is known
+
+
+class Spec(TypedDict, total=False):
+    """What is asked for; `prepare` adds which features they were, and who executes the run its folder."""
+
+    study: str
+    dataset: str
+    backbone: str
+    digest: str
+    folder: str
+
+
+class Summary(TypedDict, total=False):
+    """How far a run is; how good the map is, is known at its end."""
+
+    dataset: str
+    backbone: str
+    kind: str
+    n_images: int
+    left_out: int
+    neighbours_kept: float
+    chance: float
+
+
+def fast_map(spec: Mapping[str, Any], progress: Progress | None = None) -> maps.FeatureMap:
+    """The map of {"dataset": ..., "backbone": ...} that is stored, or a fast one made now."""
+    dataset = datasets.load(_text(spec, "dataset"))
+    return maps.make(dataset, _text(spec, "backbone"), maps.FAST, progress)
+
+
+# --- the better map as a run ----------------------------------------------------------------------------------------
+
+
+def prepare(spec: Mapping[str, Any], folder: Path) -> Spec:
+    """Checks that there are features of which a map can be made, and that it is not there already."""
+    dataset = datasets.load(_text(spec, "dataset"))
+    backbone = str(spec.get("backbone") or features.required(dataset)[0])
+    stored = features.load(dataset, backbone)
+    if maps.find(dataset, backbone, maps.BETTER) is not None:
+        raise BadInput(f"The better map of {dataset.title} under {stored.backbone} is there already.")
+    maps.check(stored)
+    return {
+        "study": "feature_map",
+        "dataset": dataset.name,
+        "backbone": stored.backbone,
+        "digest": store.key_digest(stored.key),
+    }
+
+
+def plan(spec: Spec) -> int:
+    """One chunk to find every image's neighbours, then one per stage of the layout."""
+    return 1 + maps.n_steps(maps.BETTER)
+
+
+def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
+    """The layout after `index` stages: where the images are."""
+    layout = _layout(spec["dataset"], spec["backbone"], spec["digest"], spec["folder"])
+    if layout.step > index:  # an earlier chunk is asked for again
+        layout = maps.begin(_stored(spec), maps.BETTER)
+    elif layout.step < index and (kept := _kept(spec)) is not None and layout.step < int(kept["step"]) <= index:
+        layout.restore(kept)
+    while layout.step < index:
+        layout.advance()
+    with workspace.atomic_file(_state_file(spec)) as temporary, open(temporary, "wb") as file:
+        np.savez(file, **layout.arrays())  # type: ignore[arg-type]
+    return {"xy": layout.places()}
+
+
+def describe(spec: Spec, index: int) -> str:
+    """A line beside the progress bar."""
+    return "neighbours found" if index == 0 else f"laid out, stage {index} of {maps.n_steps(maps.BETTER)}"
+
+
+def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
+    return {"dataset": spec["dataset"], "backbone": spec["backbone"], "kind": maps.BETTER}
+
+
+def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
+    """The summary, after storing the map."""
+    made = maps.judged(_stored(spec), maps.BETTER, chunks[-1]["xy"])
+    maps.save(_stored(spec), made)
+    return summarise(spec, chunks) | facts(made)
+
+
+def facts(made: maps.FeatureMap) -> Summary:
+    """What there is to say of a map."""
+    return {
+        "dataset": made.dataset,
+        "backbone": made.backbone,
+        "kind": made.kind,
+        "n_images": len(made.image_ids),
+        "left_out": made.left_out,
+        "neighbours_kept": made.kept,
+        "chance": made.chance,
+    }
+
+
+def write_csv(dataset: Dataset, made: maps.FeatureMap, path: str | Path) -> None:
+    """The places of all images as a table."""
+    names = dataset.classes["class_name"].astype(str).to_numpy()[dataset.image_class_ids()[made.image_ids]]
+    table = pd.DataFrame({"image_id": made.image_ids, "class": names, "x": made.xy[:, 0], "y": made.xy[:, 1]})
+    with workspace.atomic_file(Path(path)) as temporary:
+        temporary.write_text(text.csv(table), encoding="utf-8")
+
+
+def _stored(spec: Spec) -> Features:
+    stored = features.load(datasets.load(spec["dataset"]), spec["backbone"])
+    if store.key_digest(stored.key) != spec["digest"]:
+        raise BadInput(f"The features of {spec['dataset']} under {spec['backbone']} changed. Start a new run.")
+    return stored
+
+
+@lru_cache(maxsize=1)
+def _layout(dataset: str, backbone: str, digest: str, folder: str) -> maps.Layout:
+    """The layout of a run lives from chunk to chunk."""
+    return maps.begin(_stored({"dataset": dataset, "backbone": backbone, "digest": digest}), maps.BETTER)
+
+
+def _state_file(spec: Spec) -> Path:
+    return Path(spec["folder"]) / "layout.npz"
+
+
+def _kept(spec: Spec) -> dict[str, np.ndarray] | None:
+    try:
+        with np.load(_state_file(spec), allow_pickle=False) as kept:
+            return {name: kept[name] for name in ("step", "xy", "gains", "update")}
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def _text(spec: Mapping[str, Any], name: str) -> str:
+    value = spec.get(name)
+    if not isinstance(value, str) or not value:
+        raise BadInput(f"A map's spec needs {name!r}, a name. Got {value!r}.")
+    return value
+
+
+# --- colours --------------------------------------------------------------------------------------------------------
+
+
+def colours(dataset: Dataset) -> dict[str, str]:
+    """What points can be coloured by, with titles: what the dataset knows of its images. A run comes on top."""
+    found = {BY_CLASS: "Class"}
+    if dataset.taxonomy is not None:
+        found[BY_SUPERCLASS] = "Group of classes"
+    if len(dataset.splits) > 1:
+        found[BY_SPLIT] = "Split"
+    if dataset.images is not None and "context" in dataset.images:
+        found[BY_CONTEXT] = "Context"
+    if dataset.images is not None:
+        found |= {f"{ATTRIBUTE}{name}": name.replace("_", " ") for name in dataset.attributes if name != "context"}
+    return found
+
+
+def default_colour(dataset: Dataset) -> str:
+    """Classes where they are few enough to tell apart, else groups of them."""
+    few = dataset.n_classes <= MOST_NAMES
+    return BY_CLASS if few or dataset.taxonomy is None else BY_SUPERCLASS
+
+
+def colouring(dataset: Dataset, image_ids: np.ndarray, by: str, class_ids: Sequence[int] = ()) -> Colouring:
+    """What these images (n,) are coloured by.
+
+    class_ids  with colours by class: the classes to tell from the rest; where none is given all, or the largest
+    """
+    of_image = dataset.image_class_ids()[image_ids]
+    if by == BY_CLASS:
+        return _by_class(dataset, of_image, class_ids)
+    if by == BY_SUPERCLASS:
+        groups = _superclasses(dataset)
+        return _named("group of classes", pd.Series(groups).reindex(of_image).to_numpy(dtype=object))
+    if by == BY_SPLIT:
+        return _named("split", dataset.classes["split"].astype(str).to_numpy(dtype=object)[of_image])
+    if by == BY_CONTEXT and dataset.images is not None and "context" in dataset.images:
+        contexts = dataset.image_contexts()[image_ids]
+        return _named("context", np.array([context or None for context in contexts], dtype=object))
+    name = by.removeprefix(ATTRIBUTE)
+    if by == name or name not in dataset.attributes or dataset.images is None:
+        raise BadInput(f"{dataset.title} has nothing called {by!r} to colour images by. Choose another.")
+    column = dataset.images[name].iloc[image_ids]
+    if _is_number(column):
+        return Colouring(name.replace("_", " "), numbers=column.to_numpy(dtype=float, na_value=np.nan))
+    return _named(name.replace("_", " "), column.astype(object).where(column.notna(), None).to_numpy())
+
+
+def _by_class(dataset: Dataset, of_image: np.ndarray, class_ids: Sequence[int]) -> Colouring:
+    shown = list(dict.fromkeys(int(c) for c in class_ids))
+    if not shown:
+        sizes = np.bincount(of_image, minlength=dataset.n_classes)
+        shown = np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMES]).tolist()
+    shown = shown[:MOST_NAMES]
+    place = np.full(dataset.n_classes, PAD, dtype=np.int64)
+    place[shown] = np.arange(len(shown))
+    return Colouring("class", codes=place[of_image], names=tuple(dataset.distinct_names(np.array(shown, dtype=int))))
+
+
+def _superclasses(dataset: Dataset) -> dict[int, str]:
+    """The superclass of every class that has a place in the taxonomy."""
+    placed = np.flatnonzero(dataset.classes["node"].astype(str).to_numpy() != "")
+    if not len(placed):
+        raise Missing(f"No class of {dataset.title} has a place in a taxonomy. Colour by class instead.")
+    return dict(zip(placed.tolist(), superclasses(dataset, placed, n_groups=MOST_NAMES)))
+
+
+def _named(title: str, values: np.ndarray) -> Colouring:
+    """The most usual values by name, the others together."""
+    counts = pd.Series(values, dtype=object).dropna().value_counts(sort=False)
+    order = sorted(counts.index, key=lambda value: (-counts[value], str(value)))[:MOST_NAMES]
+    codes = pd.Index(order, dtype=object).get_indexer(pd.Index(values, dtype=object))
+    return Colouring(title, codes=np.where(codes < 0, PAD, codes), names=tuple(str(v) for v in order))
+
+
+def _is_number(column: pd.Series) -> bool:
+    """Whether an attribute is more or less of something, and not one of two or one of some."""
+    numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    return bool(numeric and column.nunique() > 2)
+
+
+def accuracy_of_images(
+    spec: evaluate.Settled, chunks: Sequence[Mapping[str, np.ndarray]], which: int, n_images: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """How often every image (N,) was named rightly as a query by entry number `which`, from 0 to 1, NaN where it never
+    was one; and how often it was one."""
+    answer = evaluate.predictions(spec, chunks, which)
+    query = evaluate.part_tasks(spec, evaluate.entries(spec)[which], stop=len(answer)).query
+    asked = (answer.predicted != PAD) & (query != PAD)
+    times = np.bincount(query[asked], minlength=n_images)[:n_images]
+    right = np.bincount(query[asked], weights=(answer.rank == 0)[asked], minlength=n_images)[:n_images]
+    with np.errstate(invalid="ignore"):
+        return np.where(times > 0, right / np.maximum(times, 1), np.nan), times
+
+
+# --- what neighbours share ------------------------------------------------------------------------------------------
+
+
+def shared(dataset: Dataset, made: maps.FeatureMap) -> list[Shared]:
+    """How often an image's nearest on the map share what is known of it, the most beyond chance first.
+
+    What all images have in common is left out: nothing can be said of it.
+    """
+    near = maps.nearest_on_map(made.xy)
+    found = []
+    for by, title in colours(dataset).items():
+        try:
+            share, chance = maps.shared_share(near, _codes(dataset, made.image_ids, by))
+        except Missing:  # a taxonomy in which no class has a place
+            continue
+        if chance < 1:
+            found.append(Shared(by, title[:1].lower() + title[1:], share, chance, _in_thirds(dataset, by)))
+    return sorted(found, key=lambda one: -one.beyond)
+
+
+def _codes(dataset: Dataset, image_ids: np.ndarray, by: str) -> np.ndarray:
+    """A number (n,) for what each of these images is, the same for equal ones; PAD where it is not known."""
+    of_image = dataset.image_class_ids()[image_ids]
+    if by == BY_CLASS:
+        return of_image
+    if by == BY_SUPERCLASS:
+        groups = pd.Series(_superclasses(dataset))
+        return pd.factorize(groups.reindex(of_image))[0]
+    if by == BY_SPLIT:
+        return pd.factorize(dataset.classes["split"].astype(str).to_numpy()[of_image])[0]
+    assert dataset.images is not None
+    if by == BY_CONTEXT:
+        return pd.factorize(pd.Series(dataset.image_contexts()[image_ids]).replace("", None))[0]
+    column = dataset.images[by.removeprefix(ATTRIBUTE)].iloc[image_ids]
+    if _in_thirds(dataset, by):
+        return pd.qcut(column.astype(float), 3, labels=False, duplicates="drop").fillna(PAD).to_numpy(dtype=np.int64)
+    return pd.factorize(column)[0]
+
+
+def _in_thirds(dataset: Dataset, by: str) -> bool:
+    name = by.removeprefix(ATTRIBUTE)
+    return by != name and dataset.images is not None and _is_number(dataset.images[name])
+
+
+def what_islands_follow(found: Sequence[Shared]) -> str:
+    """One sentence: what neighbours on the map share most, beside their class."""
+    if not found or found[0].beyond < LITTLE:
+        return "Neighbours on this map share hardly more than chance of anything that is known of the images."
+    first, of_class = found[0], next((one for one in found if one.by == BY_CLASS), None)
+    if of_class is None:
+        return f"The islands follow {first.title}: of {_NEAREST} {_told(first)}."
+    if first is of_class:
+        after = "" if len(found) < 2 else f" Next comes {found[1].title}: {_told(found[1])}."
+        return f"The islands follow class: of {_NEAREST} {_told(first)}.{after}"
+    return f"The islands follow {first.title} more than class: of {_NEAREST} {_told(first)}, {_told(of_class)}."
+
+
+_NEAREST = f"the {maps.NEIGHBOURS} images nearest to an image on the map"
+
+
+def _told(one: Shared) -> str:
+    what = f"are in its third of {one.title}" if one.thirds else f"share its {one.title}"
+    return f"{one.share:.0%} {what} (by chance {percent(one.chance)})"
+
+
+def percent(share: float) -> str:
+    """A share in percent, with a decimal where it is small."""
+    return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"
+
+
+# --- a task on the map ----------------------------------------------------------------------------------------------
+
+
+def task_at(dataset: Dataset, name: str) -> Tasks:
+    """One task of a saved testbed, named TESTBED:POSITION."""
+    task = TaskId.parse(name)
+    tasks = testbeds.load_testbed(task.testbed, dataset).tasks
+    return one_task(tasks, task.position)
+
+
+def one_task(tasks: Tasks, position: int) -> Tasks:
+    """The task at a position, alone."""
+    if not 0 <= position < len(tasks):
+        raise BadInput(f"There are tasks 0 to {len(tasks) - 1:,}. Got {position:,}.")
+    if not tasks.has_images:
+        raise Missing("These tasks are of classes only, without images. Draw them with support and query images.")
+    return tasks.take(slice(position, position + 1))
+
+
+def roles(tasks: Tasks, image_ids: np.ndarray) -> Colouring:
+    """Which of these images (n,) are support and which are queries of one task."""
+    codes = np.full(len(image_ids), PAD, dtype=np.int64)
+    codes[np.isin(image_ids, tasks.query[tasks.query != PAD])] = 1
+    codes[np.isin(image_ids, tasks.support[tasks.support != PAD])] = 0
+    return Colouring("place in the task", codes=codes, names=("support", "query"))

@@ -1,0 +1,40 @@
+"""Lay out the maps that ship with the demo: data/demo/maps/BACKBONE.npz, of the features that ship with it.
+
+    python scripts/demo/build_maps.py [BACKBONE ...]     (default: efficientnet_lite0 demo_clip)
+
+Goes through fsviz.features.maps, so they are what 'python -m fsviz map demo --better' would give.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from fsviz import datasets, features  # noqa: E402
+from fsviz.features import maps  # noqa: E402
+
+
+def ship(backbone: str) -> None:
+    stored = features.load(datasets.load("demo"), backbone)
+
+    def progress(done: int, total: int, message: str) -> None:
+        print(f"\r{backbone}: {message}, {done} of {total}", end="", flush=True)
+
+    made = maps.judged(stored, maps.BETTER, maps.lay_out(stored, maps.BETTER, progress))
+    path = maps.save(stored, made, maps.SHIPPED / f"{backbone}.npz")
+    print(f"\n{backbone}: {made.kept:.1%} of neighbours kept, {path.stat().st_size / 1e3:.0f} KB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("backbones", nargs="*", default=["efficientnet_lite0", "demo_clip"])
+    for backbone in parser.parse_args().backbones:
+        ship(backbone)
+
+
+if __name__ == "__main__":
+    main()

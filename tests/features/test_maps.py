@@ -1,0 +1,199 @@
+"""Maps of features: what is near stays near, the same map every time, and bad features are refused in a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fsviz import datasets, features, jobs
+from fsviz.errors import BadInput
+from fsviz.features import maps, store
+from fsviz.records import PAD, Features, Tasks
+from fsviz.studies import draw
+from fsviz.studies import feature_map as study
+from tests.cli.calling import run_json
+from tests.studies.toy_dataset import make_toy, save_toy_features
+
+
+@pytest.fixture(autouse=True)
+def _workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+
+
+def three_islands(n: int = 40) -> Features:
+    rng = np.random.default_rng(0)
+    values = np.repeat(10 * np.eye(3, 8), n, axis=0) + rng.normal(size=(3 * n, 8))
+    classes = np.repeat(np.arange(3), n)
+    return Features("made", "net", values.astype(np.float32), np.arange(3 * n), classes)
+
+
+def test_islands_stay_islands_and_the_map_is_the_same_every_time() -> None:
+    stored = three_islands()
+    xy = maps.lay_out(stored)
+    assert np.array_equal(xy, maps.lay_out(stored)) and xy.shape == (120, 2)
+    same, chance = maps.same_class_share(xy, stored.class_ids)
+    assert same > 0.98 and chance == pytest.approx(39 / 119)
+
+
+def test_neighbours_kept_by_hand() -> None:
+    angles = np.linspace(0, 1.5, 30)
+    values = np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
+    line = np.column_stack([angles, np.zeros(30)])
+    assert maps.kept_share(values, line, k=2) == (1.0, 30)  # the same order on the line
+    # two of the map's neighbours out of 29 others, at random: 2/29 are right on average
+    rng = np.random.default_rng(0)
+    chance = np.mean([maps.kept_share(values, line[rng.permutation(30)], k=2)[0] for _ in range(200)])
+    assert chance == pytest.approx(2 / 29, abs=0.02)
+
+
+def test_few_images_equal_features_and_rows_that_are_not_numbers() -> None:
+    stored = three_islands()
+    with pytest.raises(BadInput, match="at least 10 images"):
+        maps.lay_out(Features("made", "net", stored.values[:9], np.arange(9), np.zeros(9, int)))
+    with pytest.raises(BadInput, match="are the same"):
+        maps.lay_out(Features("made", "net", np.ones((20, 4), np.float32), np.arange(20), np.zeros(20, int)))
+    values = stored.values.copy()
+    values[[3, 50]] = np.nan
+    made = maps.judged(spoiled := Features("made", "net", values, stored.image_ids, stored.class_ids), maps.FAST,
+                       maps.lay_out(spoiled))  # fmt: skip
+    assert made.left_out == 2 and len(made.xy) == 118 and not {3, 50} & set(made.image_ids.tolist())
+    ten = Features("made", "net", stored.values[:10], np.arange(10), np.zeros(10, int))
+    assert np.isfinite(maps.lay_out(ten)).all()
+    with_copies = Features("made", "net", np.repeat(stored.values[:10], 4, axis=0), np.arange(40), np.zeros(40, int))
+    assert np.isfinite(maps.lay_out(with_copies)).all()
+
+
+def test_of_many_images_some_are_laid_out_and_the_others_lie_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maps, "_LANDMARKS", 60)
+    stored = three_islands()
+    xy = maps.lay_out(stored)
+    assert maps.same_class_share(xy, stored.class_ids)[0] > 0.9
+
+
+def test_a_map_is_kept_beside_its_features_and_goes_with_them() -> None:
+    dataset = make_toy(n_images=6)
+    assert maps.find(dataset, "alpha_net") is None
+    made = maps.make(dataset, "alpha_net")
+    found = maps.find(dataset, "alpha_net")
+    assert found is not None and np.array_equal(found.xy, made.xy) and found.kept == made.kept > 3 * made.chance
+    assert maps.find(dataset, "alpha_net", maps.BETTER) is None
+    for path in store.stored_paths("toy"):
+        assert (path / "map.npz").is_file()
+        (path / "map.npz").write_bytes(b"broken")
+    assert maps.find(dataset, "alpha_net") is None
+    save_toy_features(dataset, "alpha_net", seed=5)  # other features under the same name
+    assert maps.find(dataset, "alpha_net") is None
+
+
+@pytest.mark.parametrize("backbone", ["efficientnet_lite0", "demo_clip"])
+def test_the_demo_ships_with_better_maps(backbone: str) -> None:
+    demo = datasets.load("demo")
+    found = maps.find(demo, backbone)
+    assert found is not None and found.kind == maps.BETTER and len(found.xy) == 5136
+    stored = features.load(demo, backbone)
+    again = maps.kept_share(np.asarray(stored.values, np.float32), found.xy)
+    assert again[0] == pytest.approx(found.kept, abs=1e-3) and found.kept > 100 * found.chance
+
+
+def test_the_better_map_is_a_run_that_can_be_stopped(tmp_path: Path) -> None:
+    make_toy(n_images=4)
+    spec = study.prepare({"study": "feature_map", "dataset": "toy", "backbone": "alpha_net"}, tmp_path)
+    at_once = {**spec, "folder": str(tmp_path / "one")}
+    last = study.plan(spec) - 1
+    whole = study.run_chunk(at_once, last)["xy"]
+    in_parts = {**spec, "folder": str(tmp_path / "two")}
+    for index in range(last + 1):
+        study._layout.cache_clear()  # as if another process went on
+        part = study.run_chunk(in_parts, index)["xy"]
+    assert np.array_equal(part, whole)
+    run = jobs.run_here({"study": "feature_map", "dataset": "toy", "backbone": "alpha_net"})
+    assert run.state == "finished"
+    found = maps.find(datasets.load("toy"), "alpha_net", maps.BETTER)
+    assert found is not None and np.array_equal(found.xy, whole)
+    assert jobs.results(run.id)["neighbours_kept"] == found.kept
+    with pytest.raises(BadInput, match="there already"):
+        study.prepare({"dataset": "toy", "backbone": "alpha_net"}, tmp_path)
+
+
+def test_the_command_makes_a_map_and_writes_it(tmp_path: Path, capsys) -> None:
+    make_toy(n_images=4)
+    out = tmp_path / "map.csv"
+    told = run_json(capsys, "map", "toy", "--backbone", "alpha_net", "--out", str(out))
+    assert told["kind"] == "fast" and told["n_images"] == 64 and 0 < told["neighbours_kept"] <= 1
+    assert told["chance"] == pytest.approx(10 / 63)
+    assert len(out.read_text().splitlines()) == 65
+    assert run_json(capsys, "map", "toy")["neighbours_kept"] == told["neighbours_kept"]
+
+
+def test_colours_by_what_the_dataset_knows() -> None:
+    dataset = make_toy(n_images=4)
+    ids = np.arange(64)[::-1]
+    by_class = study.colouring(dataset, ids, "class", [15, 2])
+    assert (
+        by_class.codes[:4].tolist() == [0] * 4
+        and (by_class.codes == 1).sum() == 4
+        and (by_class.codes == PAD).sum() == 56
+    )
+    groups = study.colouring(dataset, ids, "superclass")
+    assert len(groups.names) == 4 and np.bincount(groups.codes).tolist() == [16] * 4
+    with pytest.raises(BadInput, match="nothing called"):
+        study.colouring(dataset, ids, "attribute:blur")
+
+
+def test_images_of_a_run_are_right_as_often_as_their_queries_were() -> None:
+    make_toy(n_images=12)
+    sampler = {"sampler": "uniform", "n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 30}
+    run = jobs.run_here(
+        {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": [{"name": "protonet"}],
+         "sampler": sampler}
+    )  # fmt: skip
+    spec = jobs.spec(run.id)
+    accuracy, times = study.accuracy_of_images(spec, jobs.chunks(run.id), 0, 192)
+    assert times.sum() == 30 * 12
+    assert np.isnan(accuracy[times == 0]).all()
+    mean = (accuracy * times)[times > 0].sum() / times.sum()
+    assert 100 * mean == pytest.approx(jobs.results(run.id)["results"][0]["accuracy"], abs=1e-6)
+
+
+def test_a_task_on_the_map() -> None:
+    dataset = make_toy(n_images=12)
+    bed = draw.sample(dataset, name="mine", n_way=3, n_shot=2, n_query=4, n_tasks=5)
+    draw.keep(bed)
+    task = study.task_at(dataset, "mine:3")
+    assert np.array_equal(task.support[0], bed.tasks.support[3])
+    roles = study.roles(task, np.arange(192))
+    assert [(roles.codes == code).sum() for code in (0, 1)] == [6, 12]
+    with pytest.raises(BadInput, match="tasks 0 to 4"):
+        study.task_at(dataset, "mine:5")
+    assert isinstance(task, Tasks) and len(task) == 1
+
+
+def test_what_neighbours_share_by_hand() -> None:
+    near = np.array([[1], [0], [3], [2]])
+    assert maps.shared_share(near, np.array([0, 0, 0, 1])) == (0.5, 0.5)  # 3 x 2 equal pairs of 4 x 3
+    assert maps.shared_share(near, np.array([0, 0, 1, PAD])) == (1.0, pytest.approx(1 / 3))
+    assert np.isnan(maps.shared_share(near, np.array([0, PAD, PAD, PAD]))).all()
+
+
+def test_islands_of_one_context_are_told_as_such() -> None:
+    dataset = datasets.load("demo")
+    contexts = pd.factorize(dataset.image_contexts())[0]
+    rng = np.random.default_rng(0)
+    image_ids = np.arange(len(contexts))
+
+    def made(codes: np.ndarray) -> maps.FeatureMap:
+        xy = np.column_stack([codes * 10.0, np.zeros(len(codes))]) + rng.normal(size=(len(codes), 2))
+        return maps.FeatureMap("demo", "net", "", maps.FAST, xy, image_ids, 0.5, 0.1, 10)
+
+    first, *others = study.shared(dataset, made(contexts))
+    assert first.by == study.BY_CONTEXT and first.share > 0.99 and first.beyond > 0.99
+    assert next(one for one in others if one.by == study.BY_CLASS).beyond < 0.05
+    assert "follow context more than class" in study.what_islands_follow([first, *others])
+    by_class = study.shared(dataset, made(dataset.image_class_ids()))
+    assert "hardly more than chance" in study.what_islands_follow(study.shared(dataset, made(np.zeros(len(contexts)))))
+    assert next(one for one in by_class if one.by == study.BY_CLASS).share > 0.99
+    scale = pd.factorize(pd.qcut(dataset.images["scale"], 3))[0]
+    assert study.shared(dataset, made(scale))[0].title == "scale"

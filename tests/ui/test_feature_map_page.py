@@ -1,0 +1,117 @@
+"""The Feature map page without a browser: colours, a task and an image from the link, and features it cannot draw."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fsviz import datasets, jobs
+from fsviz.features import maps
+from fsviz.studies import draw
+from tests.studies.toy_dataset import make_toy, save_toy_features
+from tests.ui.opening import open_link
+from tests.ui.test_gallery_pages import texts
+from tests.ui.test_links import link_of
+
+PAGE = "12_Feature_map"
+
+
+@pytest.fixture(autouse=True)
+def _workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+
+
+def traces(app) -> dict[str, dict]:
+    return {t["name"]: t for t in json.loads(app.get("plotly_chart")[0].proto.spec)["data"]}
+
+
+def numbers(app) -> dict[str, str]:
+    return {m.label: m.value for m in app.metric}
+
+
+def test_the_demo_opens_with_its_better_map_and_says_how_far_to_trust_it() -> None:
+    app = open_link(PAGE, "demo")
+    found = maps.find(datasets.load("demo"), "efficientnet_lite0")
+    assert numbers(app)["Neighbours kept"] == f"{found.kept:.0%}" and numbers(app)["Images on the map"] == "5,136"
+    assert "How far to trust it" in texts(app) and "Make the better map" not in [b.label for b in app.button]
+    assert {t["type"] for t in traces(app).values()} == {"scattergl"}
+    assert len({t["marker"].get("symbol") for t in traces(app).values()}) == len(traces(app))  # never colour alone
+
+
+def test_colours_classes_and_an_image_come_from_the_link() -> None:
+    app = open_link(PAGE, "demo", colour="attribute:blur", image="77")
+    (blur,) = traces(app).keys() - {"chosen"}
+    assert blur.startswith("blur") and "chosen" in traces(app)
+    assert any("image 77" in m.value for m in app.markdown) and not app.toast
+    app = open_link(PAGE, "demo", classes="dog", colour="context")
+    assert set(traces(app)) == {"the rest (5,088)", "dog (48)"}
+    app = open_link(PAGE, "demo", image="99999", colour="clever")
+    (toast,) = app.toast
+    assert "image=99999" in toast.value and "colour=clever" in toast.value
+    assert link_of(app) == {}
+
+
+def test_the_page_says_what_the_islands_follow_and_colours_by_it() -> None:
+    app = open_link(PAGE, "demo")
+    assert "The islands follow context more than class" in texts(app)
+    app.button(key="colour_by_shared").click().run()
+    assert not app.exception and link_of(app) == {"colour": "context"}
+    assert "colour_by_shared" not in [b.key for b in app.button]
+
+
+def test_the_class_of_an_image_is_highlighted_beside_others() -> None:
+    app = open_link(PAGE, "demo", image="77", classes="dog")
+    app.button(key="highlight_class").click().run()
+    assert not app.exception and len(app.multiselect(key="classes").value) == 2
+    assert len(traces(app)) == 4  # the rest, two classes, the ring
+
+
+def test_a_task_by_name_and_one_that_is_drawn_stand_out() -> None:
+    dataset = make_toy(n_images=12)
+    draw.keep(draw.sample(dataset, name="mine", n_way=3, n_shot=2, n_query=4, n_tasks=5))
+    app = open_link(PAGE, "toy", task="mine:3")
+    assert {"support (6)", "query (12)"} <= set(traces(app)) and numbers(app)["The task"].replace(
+        "\\", ""
+    ) == "3-way 2-shot"
+    assert link_of(app) == {"testbed": "mine", "position": "3"}
+    app = open_link(PAGE, "toy", testbed="drawn", n_way="2", n_shot="1", n_query="3")
+    assert {"support (2)", "query (6)"} <= set(traces(app))
+    assert "tasks 0 to 4" in texts(open_link(PAGE, "toy", task="mine:9"))
+
+
+def test_a_dataset_without_pixels_gets_a_fast_map_and_the_offer_of_a_better_one() -> None:
+    dataset = make_toy(n_images=5)
+    app = open_link(PAGE, "toy")
+    assert "This is the fast map" in texts(app) and maps.find(dataset, "alpha_net").kind == maps.FAST
+    next(b for b in app.button if b.label == "Make the better map").click().run()
+    assert not app.exception
+    (run,) = jobs.list_runs("feature_map")
+    assert jobs.wait(run.id).state == "finished"
+    assert "This is the fast map" not in texts(open_link(PAGE, "toy"))
+
+
+def test_images_are_coloured_by_a_run() -> None:
+    make_toy(n_images=12)
+    spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": [{"name": "protonet"}]}
+    sampler = {"sampler": "uniform", "n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 5}
+    jobs.run_here({**spec, "sampler": sampler})
+    app = open_link(PAGE, "toy", colour="run")
+    names = set(traces(app))
+    asked = next(int(n.split("(")[1].rstrip(")")) for n in names if n.startswith("named rightly"))
+    never = next(int(n.split("(")[1].rstrip(")")) for n in names if n.startswith("never a query"))
+    assert asked + never == 192 and 0 < asked <= 60
+
+
+def test_features_that_give_no_map_are_one_sentence() -> None:
+    dataset = make_toy(n_images=2)
+
+    def same(values: np.ndarray) -> None:
+        values[:] = 1.0
+
+    save_toy_features(dataset, "flat", spoil=same)
+    app = open_link(PAGE, "toy", fine=False, backbone="flat")
+    assert "are the same" in app.error[0].value
+    assert any("has no features" in i.value for i in open_link(PAGE, "tiered_imagenet").info)
