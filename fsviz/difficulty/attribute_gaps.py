@@ -194,35 +194,62 @@ def shuffled_gaps(
     support and query were chosen. NaN for an attribute of more than MOST_VALUES values: that is a name, not a trait.
     """
     n_groups = len(tasks) * (1 if by == "task" else tasks.n_way)
-    held = np.flatnonzero(np.isin(image_class_ids, tasks.class_ids))
-    held = held[np.argsort(image_class_ids[held], kind="stable")]
-    class_ids = image_class_ids[held]
-    place = np.full(len(image_class_ids), PAD)
-    place[held] = np.arange(len(held))
-    support, query = (
-        _membership(np.where(ids == PAD, PAD, place[ids]).reshape(n_groups, -1), len(held))
-        for ids in (tasks.support, tasks.query)
-    )
-    rng = np.random.default_rng(seed)
-    block = int(np.clip(_BLOCK // max(n_groups, len(held)), 1, n_shuffles))
+    deals = Deals(tasks.class_ids, image_class_ids, seed)
+    support, query = (deals.membership(ids.reshape(n_groups, -1)) for ids in (tasks.support, tasks.query))
+    block = int(np.clip(_BLOCK // max(n_groups, deals.n_places), 1, n_shuffles))
     means = []
     for start in range(0, n_shuffles, block):
         size = min(block, n_shuffles - start)
-        # sorting by class plus a fraction shuffles inside every class at once
-        dealt = held[np.argsort(class_ids[:, None] + rng.random((len(held), size)), axis=0)]
-        gaps = (_gaps_of(attribute, dealt, support, query) for attribute in attributes)
+        dealt = deals.deal(size)
+        gaps = (gaps_of(attribute, dealt, support, query) for attribute in attributes)
         means.append([_nanmean(_nanmean(gap.reshape(len(tasks), -1, size))[None])[0] for gap in gaps])
     return np.concatenate(means, axis=1)
 
 
-def _gaps_of(attribute: Attribute, images: np.ndarray, support: Any, query: Any) -> np.ndarray:
-    """Gap (G, R) of G groups when place n holds the values of image images[n, r]; support, query (G, places) counts."""
+class Deals:
+    """Deals the images of every class out anew among their places: what chance would make of an attribute."""
+
+    def __init__(self, class_ids: np.ndarray, image_class_ids: np.ndarray, seed: int = 0) -> None:
+        held = np.flatnonzero(np.isin(image_class_ids, class_ids) & (image_class_ids != PAD))
+        self._held = held[np.argsort(image_class_ids[held], kind="stable")]
+        self._class_ids = image_class_ids[self._held]
+        self._place = np.full(len(image_class_ids), PAD)
+        self._place[self._held] = np.arange(len(held))
+        self._rng = np.random.default_rng(seed)
+
+    @property
+    def n_places(self) -> int:
+        return len(self._held)
+
+    def deal(self, n: int) -> np.ndarray:
+        """(places, n) image_ids: n deals."""
+        # sorting by class plus a fraction shuffles inside every class at once
+        return self._held[np.argsort(self._class_ids[:, None] + self._rng.random((self.n_places, n)), axis=0)]
+
+    def membership(self, image_ids: np.ndarray) -> Any:
+        """How often each group (row of image_ids, padded) holds each place: a sparse matrix (G, places)."""
+        from scipy.sparse import csr_array
+
+        places = np.where(image_ids == PAD, PAD, self._place[image_ids])
+        used = places != PAD
+        ones = np.ones(int(used.sum()), dtype=np.float32)
+        return csr_array((ones, (np.nonzero(used)[0], places[used])), shape=(len(places), self.n_places))
+
+
+def gaps_of(
+    attribute: Attribute, images: np.ndarray, support: Any, query: Any, which: np.ndarray | slice = slice(None)
+) -> np.ndarray:
+    """Gap (G, R) of G groups when place n holds the values of image images[n, r].
+
+    support, query  (G, places) counts (see Deals.membership)
+    which           the row of `query` that belongs to each group, where several groups share one
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         if attribute.is_numeric:
             numbers = ((attribute.numbers - np.nanmean(attribute.numbers)) / attribute.deviation)[images]
             known, filled = np.isfinite(numbers).astype(np.float32), np.nan_to_num(numbers).astype(np.float32)
             support_mean, query_mean = ((side @ filled) / (side @ known) for side in (support, query))
-            return np.abs(support_mean - query_mean)
+            return np.abs(support_mean - query_mean[which])
         if len(attribute.values) > MOST_VALUES:
             return np.full((support.shape[0], images.shape[1]), np.nan)
         codes = attribute.codes[images]
@@ -230,17 +257,8 @@ def _gaps_of(attribute: Attribute, images: np.ndarray, support: Any, query: Any)
         gap = np.zeros_like(n_support)
         for value in range(len(attribute.values)):
             has = (codes == value).astype(np.float32)
-            gap += 0.5 * np.abs((support @ has) / n_support - (query @ has) / n_query)
+            gap += 0.5 * np.abs((support @ has) / n_support - ((query @ has) / n_query)[which])
         return gap
-
-
-def _membership(places: np.ndarray, n_places: int) -> Any:
-    """How often each group (row of places, padded) holds each place: a sparse matrix (G, n_places)."""
-    from scipy.sparse import csr_array
-
-    used = places != PAD
-    ones = np.ones(int(used.sum()), dtype=np.float32)
-    return csr_array((ones, (np.nonzero(used)[0], places[used])), shape=(len(places), n_places))
 
 
 def differences(gaps: dict[str, Gap], task: int, most: int | None = None) -> list[Difference]:

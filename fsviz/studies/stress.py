@@ -6,6 +6,7 @@ The spec of a run:
     {"study": "stress", "dataset": name, "sources": [backbones the hard sets are searched with], "backbones": [backbones
      they are classified with], "adaptations": names out of ADAPTATIONS, and the settings of the hard-tasks study,
      "finetuning": {"n_tasks", "n_validation", "n_steps", "size", "augment"} for full finetuning}
+First the hard sets are searched, a chunk being a range of tasks for one source; what is found lies in the run's folder.
 A cell is one set of tasks ("random" or a source) with one backbone and one adaptation; a chunk is a range of its
 tasks. Full finetuning trains all weights of the backbone on every task, from its images; it takes about a minute per
 task on a processor core, so it has its own, smaller number of tasks. After Basu et al. 2023, section 5.
@@ -25,11 +26,12 @@ import numpy as np
 from fsviz import datasets, evaluation, features
 from fsviz.difficulty.full_finetuning import LEARNING_RATES
 from fsviz.errors import BadInput, Missing, NotFinite, UnknownName
+from fsviz.features.backbones import title_of
 from fsviz.numerics import finite, mean_and_ci95
-from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
+from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.settings import SEED, Setting
 from fsviz.studies import chunked, frozen, support_sets
-from fsviz.workspace import read_json, write_json
+from fsviz.workspace import atomic_file, read_json, write_json
 
 __all__ = ["LEARNING_RATES"]
 
@@ -62,6 +64,7 @@ FINETUNING: dict[str, Setting] = {  # of the whole backbone, under the names tha
     ),
 }
 RANDOM = "random"
+VERSION = 2  # runs of the first version searched before they began: their hard sets are frozen like the random tasks
 _CHUNK = 50  # tasks of a cell that are classified together
 _ON_ONE = ("dataset", "backbone", "classifier", "objective", "study", "version", "folder")
 
@@ -86,7 +89,7 @@ class Cell:
     n_chunks: int
 
 
-def run_at_once(spec: Mapping[str, Any]) -> dict[str, Any]:
+def run_at_once(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
     """The whole stress test in this process, nothing recorded; full finetuning is left to runs."""
     import tempfile
 
@@ -94,11 +97,16 @@ def run_at_once(spec: Mapping[str, Any]) -> dict[str, Any]:
         raise BadInput("Full finetuning takes minutes: start it as a run.")
     with tempfile.TemporaryDirectory() as folder:
         settled: Spec = {**prepare(dict(spec), Path(folder)), "folder": folder}
-        return summarise(settled, [run_chunk(settled, index) for index in range(plan(settled))])
+        chunks, total = [], plan(settled)
+        for index in range(total):
+            if progress is not None:
+                progress(index, total, describe(settled, index))
+            chunks.append(run_chunk(settled, index))
+        return summarise(settled, chunks)
 
 
 def prepare(spec: dict[str, Any], folder: Path) -> Spec:
-    """Checks a spec, draws the tasks, searches the hard sets of every source, and freezes them into `folder`."""
+    """Checks a spec, draws the tasks and freezes them into `folder`."""
     settled = checked_spec(spec)
     dataset = datasets.load(settled["dataset"])
     tables = {name: features.load(dataset, name) for name in {*settled["sources"], *settled["backbones"]}}
@@ -107,12 +115,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> Spec:
     base = _base(settled)
     tasks = support_sets.draw_tasks(base, dataset, tables)
     frozen.freeze(folder, Testbed(RANDOM, tasks, support_sets.recipe_of(base, "random")), RANDOM)
-    for source in settled["sources"]:
-        pool = _shared_images(tables[source], tables)
-        hard = support_sets.search(base, tasks, pool, "hard", base["seed"])
-        recipe = support_sets.recipe_of({**base, "backbone": source}, "hard")
-        frozen.freeze(folder, Testbed(f"hard for {source}", hard, recipe), _input(settled, source))
-    return settled
+    return {**settled, "version": VERSION}
 
 
 def _shared_images(table: Features, tables: Mapping[str, Features]) -> Features:
@@ -126,19 +129,24 @@ def _shared_images(table: Features, tables: Mapping[str, Features]) -> Features:
 
 
 def plan(spec: Spec) -> int:
-    return sum(cell.n_chunks for cell in cells(spec))
+    return _n_searches(spec) + sum(cell.n_chunks for cell in cells(spec))
 
 
 def n_bytes(spec: Spec) -> float:
-    """About how large the run's results are: two numbers per task and cell, and a small file per chunk."""
-    return float(sum(16 * cell.n_tasks + 1500 * cell.n_chunks for cell in cells(spec)))
+    """About how large the run's results are: supports, two numbers per task and cell, and a small file per chunk."""
+    searched = 8.0 * frozen.tasks(spec["folder"], RANDOM).support.size * len(spec["sources"])
+    return searched + 1500 * plan(spec) + sum(16 * cell.n_tasks for cell in cells(spec))
 
 
 def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
-    """Accuracy and query loss of one range of tasks of one cell."""
+    """The hard sets of one range of tasks, or accuracy and query loss of one range of tasks of one cell."""
+    if index < _n_searches(spec):
+        source, start, stop = _search_at(spec, index)
+        _hard_supports(spec, spec["sources"][source], start, stop)
+        return {"source": np.array(source), "start": np.array(start)}
     which, start, stop = chunk_at(spec, index)
     cell = cells(spec)[which]
-    tasks = frozen.tasks(spec["folder"], _input(spec, cell.source), start, stop)
+    tasks = hard_tasks(spec, cell.source, start, stop)
     if cell.adaptation == FULL:
         rate = learning_rate(spec, cell.backbone)
         said = _finetuned(spec, cell.backbone, tasks, rate, spec["seed"] + start, first=start)
@@ -154,10 +162,72 @@ def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
 
 
 def describe(spec: Spec, index: int) -> str:
+    if index < _n_searches(spec):
+        source, _, stop = _search_at(spec, index)
+        return f"searching tasks hard for {title_of(spec['sources'][source])}: {stop:,} of {spec['n_tasks']:,}"
     which, _, stop = chunk_at(spec, index)
     cell = cells(spec)[which]
-    what = "random tasks" if cell.source == RANDOM else f"tasks hard for {cell.source}"
-    return f"{what}, {cell.backbone}, {ADAPTATIONS[cell.adaptation]}: {stop:,} of {cell.n_tasks:,}"
+    what = "random tasks" if cell.source == RANDOM else f"tasks hard for {title_of(cell.source)}"
+    return f"{what}, {title_of(cell.backbone)}, {ADAPTATIONS[cell.adaptation]}: {stop:,} of {cell.n_tasks:,}"
+
+
+# --- the hard sets -----------------------------------------------------------------------------------------------
+
+
+def hard_tasks(spec: Spec, source: str, start: int = 0, stop: int | None = None) -> Tasks:
+    """The random tasks from `start` to `stop`, with the hard sets that were searched with a source."""
+    if source == RANDOM or spec.get("version") != VERSION:
+        return frozen.tasks(spec["folder"], _input(spec, source), start, stop)
+    stop = spec["n_tasks"] if stop is None else stop
+    tasks, size = frozen.tasks(spec["folder"], RANDOM), _search_size(spec)
+    parts = [
+        _hard_supports(spec, source, first, min(first + size, spec["n_tasks"]))
+        for first in range(start - start % size, stop, size)
+    ]
+    found = np.concatenate(parts)[start % size :][: stop - start]
+    drawn = tasks.take(slice(start, stop))
+    return Tasks(drawn.class_ids, found, drawn.query, drawn.measures)
+
+
+def _hard_supports(spec: Spec, source: str, start: int, stop: int) -> np.ndarray:
+    """Hard supports (t, W, S) of one range of tasks, searched once per run and kept in its folder."""
+    path = Path(spec["folder"]) / "inputs" / f"{_input(spec, source)}-{start}.npy"
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        pass
+    names = tuple(sorted({*spec["sources"], *spec["backbones"]}))
+    table = _pool_of(spec["dataset"], source, names, chunked.stamp(spec["dataset"]))
+    tasks = frozen.tasks(spec["folder"], RANDOM, start, stop)
+    base = _base(spec)
+    found = support_sets.search(base, tasks, table, "hard", base["seed"]).support
+    with atomic_file(path) as temporary:
+        np.save(temporary, found, allow_pickle=False)
+    return found
+
+
+@lru_cache(maxsize=2)
+def _pool_of(dataset: str, source: str, names: tuple[str, ...], stamp: str) -> Features:
+    return _shared_images(chunked.features_of(dataset, source), {n: chunked.features_of(dataset, n) for n in names})
+
+
+def _search_size(spec: Spec) -> int:
+    return support_sets.CHUNK[spec["search"]]
+
+
+def _n_searches(spec: Spec) -> int:
+    """Chunks in which hard sets are searched; none in a run of the first version."""
+    if spec.get("version") != VERSION:
+        return 0
+    return len(spec["sources"]) * math.ceil(spec["n_tasks"] / _search_size(spec))
+
+
+def _search_at(spec: Spec, index: int) -> tuple[int, int, int]:
+    """Source (its place) and range of tasks of a chunk that searches."""
+    return chunked.chunk_at(((spec["n_tasks"], _search_size(spec)) for _ in spec["sources"]), index)
+
+
+# --- what came out -----------------------------------------------------------------------------------------------
 
 
 def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
@@ -182,7 +252,13 @@ def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[st
         "spearman": _correlations(spec, every, accuracy, loss, class_ids),
         "agreement": _agreement(spec, position, accuracy, loss, class_ids),
         "learning_rates": _known_rates(spec),
+        "understated": _understated(spec),
     }
+
+
+def _understated(spec: Spec) -> str:
+    """A sentence where some classes leave no choice of support; "" where all do."""
+    return support_sets.understated(_base(spec), frozen.tasks(spec["folder"], RANDOM), datasets.load(spec["dataset"]))
 
 
 def _row(source: str, backbone: str, adaptation: str, random: np.ndarray, hard: np.ndarray) -> dict[str, Any]:
@@ -267,8 +343,9 @@ def cells(spec: Spec) -> list[Cell]:
 
 
 def chunk_at(spec: Spec, index: int) -> tuple[int, int, int]:
-    """Cell and range of tasks (start, stop) of a chunk."""
-    return chunked.chunk_at(((cell.n_tasks, math.ceil(cell.n_tasks / cell.n_chunks)) for cell in cells(spec)), index)
+    """Cell and range of tasks (start, stop) of a chunk that classifies."""
+    sizes = ((cell.n_tasks, math.ceil(cell.n_tasks / cell.n_chunks)) for cell in cells(spec))
+    return chunked.chunk_at(sizes, index - _n_searches(spec))
 
 
 def _numbers(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -277,6 +354,8 @@ def _numbers(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> tuple[li
     accuracy = [np.full(cell.n_tasks, np.nan) for cell in every]
     loss = [np.full(cell.n_tasks, np.nan) for cell in every]
     for chunk in chunks:
+        if "cell" not in chunk:  # it searched
+            continue
         part = slice(int(chunk["start"]), int(chunk["start"]) + len(chunk["accuracy"]))
         accuracy[int(chunk["cell"])][part] = chunk["accuracy"]
         loss[int(chunk["cell"])][part] = chunk["loss"]

@@ -21,19 +21,22 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, evaluation, features
-from fsviz.difficulty import attribute_gaps
+from fsviz.difficulty import attribute_gaps, reasons
 from fsviz.difficulty.attribute_gaps import Difference, attribute_names
+from fsviz.difficulty.reasons import Explained, Reason
 from fsviz.errors import BadInput, UnknownName
 from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
-from fsviz.settings import N_SHOT, Setting, Value, brief, words
+from fsviz.sampling import SAMPLERS
+from fsviz.settings import N_SHOT, N_WAY, Setting, Value, brief, words
 from fsviz.studies import chunked, draw, frozen
 from fsviz.studies import evaluate as evaluation_study
 
-__all__ = ["Difference", "SupportSets", "attribute_names"]
+__all__ = ["Difference", "Explained", "Reason", "SupportSets", "attribute_names"]
 
 VERSION = 1
+OLDER = {"skip_small": False}  # what settings count as in runs that are older than them
 NAMES = ("support_sets", "hard_sets")  # what runs of this study call it, the present name first
 SETS = ("hard", "random", "easy")
 LOSSES: dict[str, tuple[str, float | None]] = {  # name -> the search's loss and its scale
@@ -109,8 +112,15 @@ OBJECTIVE = Setting(
     choices={name: name.capitalize() for name in SETS},
 )
 DEVICE = Setting("device", "Device", "Where the search runs: cpu, cuda, cuda:0, ... or auto.", "text", "cpu")
+SKIP_SMALL = Setting(
+    "skip_small",
+    "Leave out small classes",
+    "Draw no class that has fewer images than support and query need together, instead of refusing.",
+    "flag",
+    False,
+)
 SEARCH_SETTINGS: dict[str, Setting] = {
-    s.name: s for s in (SEARCH, LOSS, START, STEP, N_STEPS, N_SWEEPS, CLASSIFIER, OBJECTIVE, DEVICE)
+    s.name: s for s in (SEARCH, LOSS, START, STEP, N_STEPS, N_SWEEPS, CLASSIFIER, OBJECTIVE, DEVICE, SKIP_SMALL)
 }
 TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", "n_shot": 5, "n_query": 10, "n_tasks": 200}
 TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
@@ -118,7 +128,10 @@ DEFAULTS: dict[str, Value] = {
     **{name: value for name, value in draw.checked({}, **TASK_DEFAULTS).items() if name in TASK_SETTINGS},
     **{name: s.default for name, s in SEARCH_SETTINGS.items()},
 }
-_CHUNK = {"fastdiffsel": 25, "refined": 25, "literal": 25, "greedy": 4}  # tasks per chunk: a second or less on one core
+_LARGE = "classes with enough images"  # the split that tasks are drawn from where small classes are left out
+_COST_SECONDS = 3.0  # that random supports may take to be classified for what gaps cost
+_FEWEST_COSTED = 40  # tasks that costs are measured on even where that takes longer
+CHUNK = {"fastdiffsel": 25, "refined": 25, "literal": 25, "greedy": 4}  # tasks per chunk: a second or less on one core
 
 
 class Spec(draw.TaskSpec, total=False):
@@ -136,6 +149,7 @@ class Spec(draw.TaskSpec, total=False):
     classifier: str
     objective: str
     device: str
+    skip_small: bool
     attribute: str
     values: list[str]
 
@@ -180,8 +194,45 @@ def sample_tasks(spec: Spec) -> tuple[Tasks, Features]:
 def draw_tasks(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, Features]) -> Tasks:
     """Random tasks from images that all these features have."""
     sampler = {name: spec[name] for name in (*TASK_SETTINGS, "backbone") if name in spec and name != "seed"}
-    tasks = evaluation_study.sample_testbed(dataset, sampler, spec["seed"], tables).tasks
+    drawn_from = dataset
+    if spec.get("skip_small") and not SAMPLERS[str(sampler["sampler"])].deals:
+        class_ids = dataset.split_class_ids(sampler["split"])
+        sizes = np.min([class_sizes(dataset, table)[class_ids] for table in tables.values()], axis=0)
+        kept = class_ids[sizes >= sampler["n_shot"] + sampler["n_query"]]
+        if len(kept) < sampler["n_way"]:
+            raise BadInput(
+                f"Only {len(kept)} classes of {dataset.title} have n_shot + n_query = "
+                f"{sampler['n_shot'] + sampler['n_query']} images, and a task needs {sampler['n_way']}. Lower n_shot, "
+                "n_query or n_way."
+            )
+        if len(kept) < len(class_ids):
+            drawn_from, sampler["split"] = replace(dataset, splits={**dataset.splits, _LARGE: kept}), _LARGE
+    tasks = evaluation_study.sample_testbed(drawn_from, sampler, spec["seed"], tables).tasks
     return draw.with_coarsity(tasks, dataset)
+
+
+def class_sizes(dataset: Dataset, table: Features) -> np.ndarray:
+    """Images with features (C,) of every class; a group that stays together counts as one."""
+    if table.groups is None:
+        return np.bincount(table.class_ids, minlength=dataset.n_classes)
+    of_class = np.unique(np.stack([table.class_ids, table.groups[table.image_ids]]), axis=1)[0]
+    return np.bincount(of_class, minlength=dataset.n_classes)
+
+
+def feasible(dataset: Dataset, backbone: str, split: str, given: Mapping[str, Any] | None = None) -> dict[str, int]:
+    """Classes per task, shots and queries that the smallest class of a split can give, as near to the defaults and to
+    what is `given` as possible: at most half of its images are queries, and the rest is at least twice the shots, so
+    that there is a choice. Where small classes are left out, the defaults stay."""
+    given = {name: value for name, value in (given or {}).items() if value is not None}
+    class_ids = dataset.split_class_ids(split)
+    n_way = min(int(N_WAY.default), max(2, len(class_ids)))
+    n_shot, n_query = int(TASK_DEFAULTS["n_shot"]), int(TASK_DEFAULTS["n_query"])
+    if not given.get("skip_small") and len(class_ids):
+        smallest = int(class_sizes(dataset, features.load(dataset, backbone))[class_ids].min())
+        most = smallest - 2 * given["n_shot"] if "n_shot" in given else smallest // 2
+        n_query = int(given.get("n_query", max(1, min(n_query, most))))
+        n_shot = max(1, min(n_shot, (smallest - n_query) // 2))
+    return {"n_way": n_way, "n_shot": n_shot, "n_query": n_query}
 
 
 def search(
@@ -257,7 +308,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> Spec:
 
 
 def plan(spec: Spec) -> int:
-    return math.ceil(spec["n_tasks"] / _CHUNK[spec["search"]])
+    return math.ceil(spec["n_tasks"] / CHUNK[spec["search"]])
 
 
 def n_bytes(spec: Spec) -> float:
@@ -268,7 +319,7 @@ def n_bytes(spec: Spec) -> float:
 
 def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
     """Support sets and predictions of one range of tasks."""
-    size = _CHUNK[spec["search"]]
+    size = CHUNK[spec["search"]]
     start = index * size
     tasks = frozen.tasks(spec["folder"], start=start, stop=start + size)
     table = chunked.features_of(spec["dataset"], spec["backbone"])
@@ -281,7 +332,7 @@ def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
 
 
 def describe(spec: Spec, index: int) -> str:
-    done = min(spec["n_tasks"], (index + 1) * _CHUNK[spec["search"]])
+    done = min(spec["n_tasks"], (index + 1) * CHUNK[spec["search"]])
     return f"hard, random and easy support sets: {done:,} of {spec['n_tasks']:,} tasks"
 
 
@@ -302,7 +353,7 @@ def collect(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> SupportSe
     """The finished chunks of a run put together, in the order of the tasks."""
     parts = sorted(chunks, key=lambda chunk: int(chunk["start"]))
     if not parts:
-        raise BadInput("No task of this run is finished yet. Wait for its first chunk.")
+        raise BadInput("No task of this run is finished yet. Wait for its first tasks.")
     every = frozen.tasks(spec["folder"])
     which = np.concatenate([int(c["start"]) + np.arange(len(c["hard_support"])) for c in parts])
     drawn = every.take(which)
@@ -346,6 +397,11 @@ def accuracy_histogram(found: SupportSets, n_bins: int = 20) -> dict[str, Any]:
     return {"edges": edges.tolist(), **counts}
 
 
+def bin_of(found: SupportSets, which: str, edges: np.ndarray) -> np.ndarray:
+    """(T,) the bin of accuracy_histogram that each task falls into; the last one includes its end."""
+    return np.minimum(np.searchsorted(edges, 100 * found.accuracy(which), side="right") - 1, len(edges) - 2)
+
+
 def loss_accuracy_correlation(found: SupportSets) -> evaluation.Correlation | None:
     """Spearman's rank correlation of accuracy with minus the query loss, over hard, random and easy tasks together."""
     loss, accuracy = (np.stack([of(name) for name in SETS], axis=1) for of in (found.loss, found.accuracy))
@@ -380,38 +436,119 @@ def coarsity_table(found: SupportSets, n_bins: int = 4) -> pd.DataFrame | None:
     return pd.concat(parts, ignore_index=True)
 
 
+def tasks_between(found: SupportSets, low: float, high: float) -> np.ndarray:
+    """The tasks whose coarsity is between two values, both included, the hardest first."""
+    coarsity = found.tasks["random"].measures["coarsity"]
+    which = np.flatnonzero((coarsity >= low) & (coarsity <= high))
+    return which[np.argsort(found.accuracy("hard")[which], kind="stable")]
+
+
 def gap_table(found: SupportSets, dataset: Dataset, by: str = "task") -> pd.DataFrame:
     """Mean gap of every attribute between support and query, for every set, against what chance gives
     (see difficulty.attribute_gaps)."""
     return attribute_gaps.gap_table(dataset, dict(found.tasks), by)
 
 
-def task_differences(
-    found: SupportSets, dataset: Dataset, most: int | None = None
-) -> dict[str, list[list[Difference]]]:
-    """For every set and task, the attributes that differ most between support and query, the largest first.
+def explain(found: SupportSets, dataset: Dataset, progress: Progress | None = None) -> Explained | None:
+    """Which attributes explain that the hard supports of every task are hard (see difficulty.reasons).
 
-    Empty lists where the dataset has no attributes.
+    Costs are measured by the study's own classifier on random supports of the first tasks, as many as take a few
+    seconds. None where the dataset has no attributes.
     """
     if not attribute_names(dataset):
-        return {name: [[] for _ in range(len(found))] for name in SETS}
-    result = {}
-    for name, tasks in found.tasks.items():
-        gaps = attribute_gaps.measure_gaps(dataset, tasks)
-        result[name] = [attribute_gaps.differences(gaps, t, most) for t in range(len(tasks))]
-    return result
+        return None
+    spec, tasks = found.spec, found.tasks["hard"]
+    table = searched_features(spec, features.load(dataset, spec["backbone"]))
+    attributes = [attribute_gaps.read_attribute(dataset, name) for name in attribute_names(dataset)]
+    seconds = evaluation_study.guess_seconds(dataset, spec["backbone"], spec["classifier"], {}, tasks) / len(tasks)
+    affordable = int(_COST_SECONDS / max(1e-9, seconds * reasons.N_CLASSIFIED))
+    first = tasks.take(slice(0, max(_FEWEST_COSTED, min(reasons.N_TASKS, affordable))))
+    supports = reasons.random_supports(table, first, reasons.N_CLASSIFIED, spec["seed"])
+    if progress is not None:
+        progress(0, 1, "classifying random supports")
+    said = classify(spec, table, reasons.one_by_one(first, supports), dataset)
+    accuracy = evaluation.task_accuracy(said).reshape(supports.shape[:2])
+    costs = reasons.cost_table(attributes, first, supports, accuracy, dataset.image_class_ids(), progress)
+    return reasons.explain(attributes, tasks, costs, table, spec["seed"], progress)
 
 
-def class_differences(found: SupportSets, dataset: Dataset, task: int, which: str) -> list[list[Difference]]:
-    """For every class of one task, the attributes in which its support and query images differ, the largest first."""
-    if not attribute_names(dataset):
-        return [[] for _ in np.flatnonzero(found.tasks[which].class_ids[task] != PAD)]
-    return attribute_gaps.class_differences(dataset, found.tasks[which], task)
+def points_of(found: SupportSets, explained: Explained, which: str) -> np.ndarray:
+    """(T, A) what the gaps of another set cost beyond those of random supports of the same tasks, in points."""
+    gaps = [attribute_gaps.measure_gap(a, found.tasks[which], by="class").gap for a in explained.attributes]
+    return (np.stack(gaps, axis=1) - explained.by_chance) * explained.costs["cost"].to_numpy(dtype=float)
+
+
+def explained_in_words(found: SupportSets, explained: Explained, task: int) -> str:
+    """How much of what the hard support of a task costs its attributes explain, in a sentence."""
+    lost = 100 * float(found.accuracy("random")[task] - found.accuracy("hard")[task])
+    real = explained.reasons(task)
+    against = f"the {lost:.0f} points that this hard support loses against the random one"
+    if not real:
+        return (
+            "No attribute explains it: none that costs accuracy here differs more between this support and its queries "
+            "than in 95% of random supports of the same task."
+        )
+    if lost <= 0:
+        return "In this task the hard support is no worse than the random one, so there is nothing to explain."
+    if len(real) == 1:
+        return f"That is about {real[0].points:.1f} of {against}."
+    return (
+        f"Together at most {sum(r.points for r in real):.1f} of {against}: attributes that go together count in each "
+        "other's cost."
+    )
+
+
+def class_differences(
+    found: SupportSets, dataset: Dataset, explained: Explained | None, task: int, which: str
+) -> list[Difference | None]:
+    """For every class of one task the difference between its support and query images that costs most beyond what
+    random supports of this class show; None where no attribute with a real cost differs more than these."""
+    tasks = found.tasks[which].take(slice(task, task + 1))
+    used = np.flatnonzero(tasks.class_ids[0] != PAD)
+    if explained is None:
+        return [None] * len(used)
+    costs = explained.costs.set_index("attribute")["cost"].where(explained.costs["significant"].to_numpy())
+    table = searched_features(found.spec, features.load(dataset, found.spec["backbone"]))
+    supports = reasons.random_supports(table, tasks, reasons.N_RANDOM, found.spec["seed"])[0]
+    # every class a task of its own: what its support would be by chance
+    alone = Tasks(tasks.class_ids[0][used, None], tasks.support[0][used, None], tasks.query[0][used, None])
+    by_chance = reasons.gaps_of_supports(explained.attributes, alone, np.moveaxis(supports[:, used], 0, 1)[:, :, None])
+    place = {attribute.name: a for a, attribute in enumerate(explained.attributes)}
+    chosen: list[Difference | None] = []
+    for way, of_class in enumerate(attribute_gaps.class_differences(dataset, tasks, 0)):
+        cost = {d: (d.gap - by_chance[way, :, place[d.attribute]].mean()) * costs[d.attribute] for d in of_class}
+        rare = {d: np.mean(by_chance[way, :, place[d.attribute]] < d.gap - 1e-9) >= 1 - reasons.LEVEL for d in of_class}
+        real = [d for d in of_class if cost[d] > 0 and rare[d]]
+        chosen.append(max(real, key=cost.__getitem__, default=None))
+    return chosen
 
 
 def task_gap(found: SupportSets, dataset: Dataset, attribute: str, which: str = "hard") -> np.ndarray:
     """Gap (T,) of one attribute in every task of a set: what tasks can be filtered by."""
     return attribute_gaps.measure_gap(attribute_gaps.read_attribute(dataset, attribute), found.tasks[which]).gap
+
+
+def without_choice(tasks: Tasks, table: Features, dataset: Dataset) -> tuple[list[str], float]:
+    """Classes whose pool is no larger than their shots in some task, and the share of the tasks' classes for which
+    that is so: every support is the same there, and nothing can be hard or easy."""
+    used = tasks.class_ids != PAD
+    none = used & (reasons.pool_sizes(table, tasks) <= (tasks.support != PAD).sum(axis=2))
+    names = dataset.classes["class_name"].astype(str)
+    return names[np.unique(tasks.class_ids[none])].tolist(), float(none.sum() / used.sum())
+
+
+def understated(spec: Spec, tasks: Tasks, dataset: Dataset) -> str:
+    """A sentence where some classes of the tasks leave no choice of support; "" where all do."""
+    table = searched_features(spec, chunked.features_of(dataset.name, spec["backbone"]))
+    names, share = without_choice(tasks, table, dataset)
+    if not names:
+        return ""
+    few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return (
+        f"The cost of hard supports is understated: {few} leave{'s' if len(names) == 1 else ''} no choice of support, "
+        f"{share:.0%} of all classes of these tasks, because no more images are left beside the queries than support "
+        "images are needed. Lower n_shot or n_query, or add images."
+    )
 
 
 def accuracy_of(spec: Spec, table: Features, tasks: Tasks) -> tuple[float, float]:
@@ -472,6 +609,8 @@ def _search_of(spec: Mapping[str, Any]) -> dict[str, Value]:
     )
     if search in ("fastdiffsel", "refined") and spec["start"] == "ones" and spec["n_steps"] == 1:
         unused += ("step",)
+    if not spec.get("skip_small"):
+        unused += ("skip_small",)  # nothing of a name or a recipe changes
     return {name: spec[name] for name in SEARCH_SETTINGS if name in spec and name not in (*unused, "objective")}
 
 
@@ -494,7 +633,10 @@ def checked_spec(spec: Mapping[str, Any]) -> Spec:
     for name in ("dataset", "backbone"):
         if not spec.get(name):
             raise BadInput(f'The search for hard tasks needs "{name}".')
-    defaults = {**TASK_DEFAULTS, "split": draw.default_split(datasets.load(spec["dataset"]))}
+    dataset = datasets.load(spec["dataset"])
+    defaults = {**TASK_DEFAULTS, "split": draw.default_split(dataset)}
+    if {"n_way", "n_shot", "n_query"} - {name for name, value in spec.items() if value is not None}:
+        defaults |= feasible(dataset, spec["backbone"], str(spec.get("split") or defaults["split"]), spec)
     tasks = draw.checked({k: v for k, v in spec.items() if k in TASK_SETTINGS}, **defaults)
     N_SHOT.check(tasks["n_shot"])
     searched = {name: s.check(spec.get(name, s.default)) for name, s in SEARCH_SETTINGS.items()}
