@@ -11,6 +11,8 @@ from fsviz.text import drawn
 
 ROOT = "#5B6675"  # dark enough for a white label on both themes
 DARK = "#1C2430"  # for labels on quiet grey
+PATH = 24  # height of the bar that leads out of a group
+SMALLEST = 11  # size of a label that can be read
 
 
 def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
@@ -26,23 +28,33 @@ def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
             branchvalues="total",
             maxdepth=-1 if len(hierarchy.ids) < 1200 else 4,  # beyond that the browser takes seconds
             marker={"colors": colours, "line": {"width": 1}},
-            customdata=list(zip(map(drawn, hierarchy.labels), hierarchy.n_classes, map(drawn, hierarchy.split))),
-            hovertemplate="<b>%{customdata[0]}</b> holds %{customdata[1]} classes (split: %{customdata[2]})"
-            "<extra></extra>",
+            customdata=[
+                [f"{drawn(label)}</b>" if n == 1 else f"{drawn(label)}</b> holds {n:,} classes", _of_split(split)]
+                for label, n, split in zip(hierarchy.labels, hierarchy.n_classes, hierarchy.split)
+            ],
+            hovertemplate="<b>%{customdata[0]} (%{customdata[1]})<extra></extra>",
             textfont={"size": 13, "color": [DARK if c == QUIET else "#FFFFFF" for c in colours]},
             tiling={"pad": 1},
-            pathbar={"thickness": 22},
+            pathbar={"thickness": PATH},
         )
     )
     splits = [split for split in dict.fromkeys(hierarchy.split[1:]) if split != "mixed"]
-    key = [f'<span style="color:{meaning(split)}">■</span> {drawn(split)}' for split in splits]
+    key = [f'<span style="color:{meaning(split)}">■</span> split {drawn(split)}' for split in splits]
     if "mixed" in hierarchy.split[1:]:
         key.append(f'<span style="color:{QUIET}">■</span> several splits')
-    if len(key) > 1:
-        place = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
-        figure.add_annotation(text="   ".join(key), showarrow=False, font={"size": 13}, **place)
-    figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 26 if len(key) > 1 else 4, "b": 0})
+    # Below the boxes: above them is the place of the bar that leads out of a group.
+    place = {"x": 0, "y": 0, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -4}
+    figure.add_annotation(text="   ".join(key), showarrow=False, font={"size": 13}, **place)
+    figure.update_layout(
+        height=height,
+        margin={"l": 0, "r": 0, "t": PATH + 4, "b": 28},
+        uniformtext={"minsize": SMALLEST, "mode": "hide"},  # what has no room for its name says it on hover
+    )
     return figure
+
+
+def _of_split(split: str) -> str:
+    return "of several splits" if split == "mixed" else f"split {drawn(split)}"
 
 
 def _short(label: str, most: int = 28) -> str:

@@ -1,27 +1,50 @@
-"""The first page: what the chosen dataset is, and where to go from here."""
+"""The first page: a hard and an easy task of the chosen dataset and what parts them, then what the dataset is."""
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from fsviz.datasets import sizes
+from fsviz.errors import FsvizError
 from fsviz.figures import overview as figures
-from fsviz.records import Dataset, Hierarchy, SizeHistogram
+from fsviz.records import PAD, Dataset, Hierarchy, SizeHistogram
+from fsviz.settings import Setting
+from fsviz.studies import first_look as study
 from fsviz.taxonomy.hierarchy import class_hierarchy
-from fsviz.ui.parts import cached, shell
-from fsviz.ui.parts.image_wall import Tile, gallery
+from fsviz.ui.parts import cached, later, leads, links, shell
+from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
+from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
 N_SAMPLE = 20
+N_QUERIES = 4  # of each class of a task
+TILE, LARGE = 62, 84
+MOST_CAUSES = 3
+SKELETON = 400
+GUESSED = "_guessed"  # task -> which answer was chosen
 
 
 def show(dataset: Dataset) -> None:
+    """Images first: a browser is kept busy by all that follows, and draws no image meanwhile."""
+    _answer(dataset)
+    _below(dataset)
+
+
+@st.fragment
+@shell.sentences()
+def _below(dataset: Dataset) -> None:
+    """Where to go on and what the dataset is, as soon as the images above stand."""
+    if not later.stands():
+        st.skeleton(height=SKELETON)
+        return
+    _doors(dataset)
+    st.subheader(f"The dataset: {plain(dataset.title)}", anchor=False)
     st.markdown(plain(dataset.summary))
     _headline(dataset)
     if dataset.has_pixels:
         _sample(dataset)
     _classes(dataset)
-    _doors(dataset)
     left, right = st.columns(2, gap="large")
     with left:
         _sizes(dataset)
@@ -33,6 +56,253 @@ def show(dataset: Dataset) -> None:
         if words
     ]
     st.caption(" ".join(credit))
+
+
+# --- one hard task, one easy task ---------------------------------------------------------------------------------
+
+
+def _answer(dataset: Dataset) -> None:
+    try:
+        found = cached.look(dataset)
+    except FsvizError as error:
+        st.info(f"**No hard and easy task to show yet.** {plain(shell.in_titles(error))}", icon="🧩")
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            shell.link_to_what_is_missing(dataset, "features")
+            shell.offer_demo(dataset)
+        return
+    if found.accuracy is None:
+        _by_meaning(found)
+        return
+    if shell.classroom():
+        _guess(found)
+    else:
+        links.release("guess")
+    _classified(found)
+
+
+def _classified(found: study.Look) -> None:
+    assert found.accuracy is not None
+    mean, half = found.mean
+    usual = f"{100 * mean:.1f}{half_width(half, 1, 100)}%"
+    clicked = None
+    columns = shell.columns_if_wide("tasks", 2, gap="small")
+    for column, name, task in zip(columns, ("hard", "easy"), (found.hard, found.easy)):
+        with column:
+            right = found.accuracy[task]
+            st.metric(
+                f"{'A' if name == 'hard' else 'An'} {name} task",
+                f"{right:.0%} right",
+                f"mean of all tasks: {usual}",
+                delta_color="off",
+                delta_arrow="off",
+            )
+            clicked = _task(found, task, f"look_{name}", True) or clicked
+    leads.to_gallery(found.dataset, clicked)
+    _causes(found)
+    chance = f"Guessing would get {found.tasks.chance:.0%} right."
+    st.caption(
+        f"{plain(study.rule(found))} They are not typical: all {len(found.tasks):,} tasks have a mean accuracy of "
+        f"**{usual}** (95% interval over tasks of these images). {chance} "
+        f"Each row is a class: the image that the classifier learned from, then some of the "
+        f"{found.tasks.query.shape[2]:,} it had to name; a tick is right, a cross wrong, with what was said instead."
+    )
+
+
+def _task(found: study.Look, task: int, key: str, told: bool) -> int | None:
+    """A task, class by class; `told`: which queries are right. Returns the image that was clicked."""
+    tasks, names = found.tasks, found.names_of(task)
+    assert found.predictions is not None
+    predicted = found.predictions.predicted[task]
+    rows = []
+    for way, name in enumerate(names):
+        support = [Tile(int(i), badge="support") for i in tasks.support[task, way] if i != PAD]
+        query = tasks.query[task, way]
+        fine = predicted[way] == way
+        queries = [
+            Tile(
+                int(i),
+                frame=("right" if fine[q] else "wrong") if told else None,
+                badge=names[predicted[way, q]] if told and not fine[q] else "",
+            )
+            for q, i in enumerate(query[:N_QUERIES])
+            if i != PAD
+        ]
+        note = f"{int(fine[query != PAD].sum())} of {int((query != PAD).sum())} right" if told else ""
+        rows.append(Row(name, [*support, *queries], note))
+    if found.dataset.has_pixels:
+        return task_rows(found.dataset, rows, key, tile_px=LARGE if shell.classroom() else TILE)
+    told_rows = {"class": names, **({"right": [row.note for row in rows]} if told else {})}
+    st.dataframe(told_rows, hide_index=True, key=f"{key}_names")
+    return None
+
+
+def _causes(found: study.Look) -> None:
+    """The strongest cause in one sentence, the others after it, each with the page that shows it."""
+    assert found.accuracy is not None
+    causes = found.explaining()[:MOST_CAUSES]
+    gap = 100 * float(found.accuracy[found.easy] - found.accuracy[found.hard])
+    if not causes:
+        st.markdown(
+            f"**Why? No known cause explains the {gap:.0f} points between the two.** What was measured of all "
+            f"{len(found.tasks):,} tasks (closeness of their classes, how typical support images are, how support and "
+            "queries differ) does not part these two beyond chance."
+        )
+        return
+    words = [study.in_words(found, cause) for cause in causes]
+    st.markdown(f"**Why is the first one harder? Above all, {plain(words[0])}.**")
+    for cause, said in zip(causes, words):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            about = f"about **{found.points(cause):.0f}** of {gap:.0f} points"
+            st.markdown(
+                f"{about}: {plain(said)}." if cause is not causes[0] else f"{about} go with that.", width="content"
+            )
+            _try_it(found, cause)
+    st.caption(
+        f"Points are what a straight line through all {len(found.tasks):,} tasks gives for the difference between "
+        "these two. Causes overlap, so they do not add up; only those that chance would not explain are named "
+        f"(correlation with the accuracy {causes[0].correlation.value:.2f}, 95% interval "
+        f"{causes[0].correlation.low:.2f} to {causes[0].correlation.high:.2f} over "
+        f"{plain(causes[0].correlation.over)} for the first)."
+    )
+
+
+def _try_it(found: study.Look, cause: study.Cause) -> None:
+    """The page that shows a cause, with this very task or its setting."""
+    shape = {name: str(found.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
+    asked: dict[str, object] = {"split": found.recipe.split, "backbone": found.backbone}
+    if cause.kind == "meaning":
+        page, label = "pages/2_Taxonomy.py", "Try it: these classes in the tree of meanings"
+        asked = {"split": found.recipe.split, "classes": found.names_of(found.hard)}
+    elif cause.kind == "looks":
+        a, b = found.closest_of(found.hard)
+        page, label = "pages/7_Confusion.py", f"Try it: {plain(a)} and {plain(b)} as the backbone sees them"
+        asked |= {"classes": [a, b]}
+    elif cause.kind == "support":
+        _this_task(found, "Try it: swap support images of this very task")
+        return
+    elif cause.attribute == "context" and found.dataset.contexts is not None:
+        _this_task(found, "Try it: swap support images of this task for some of other contexts")
+        return
+    else:
+        page, label = "pages/6_Hard_tasks.py", "Try it: how support and query differ in hard tasks"
+        asked |= {"show": "Attributes", **shape}
+    st.page_link(page, label=label, icon="👉", query_params=shell.link(found.dataset, **asked))
+
+
+def _this_task(found: study.Look, label: str) -> None:
+    leads.to_task(found.dataset, found.tasks, found.hard, found.backbone, label, study.METHOD)
+
+
+def _by_meaning(found: study.Look) -> None:
+    """Two tasks in names, where nobody can classify images: fine-grained and coarse."""
+    dataset, coarsity = found.dataset, found.tasks.measures["coarsity"]
+    columns = shell.columns_if_wide("tasks", 2, gap="small")
+    for column, title, task in zip(columns, ("A fine-grained task", "A coarse task"), (found.hard, found.easy)):
+        with column:
+            top, between = found.places_of(task)
+            st.metric(
+                title,
+                f"coarsity {coarsity[task]:.1f}",
+                f"all below “{plain(top)}”",
+                delta_color="off",
+                delta_arrow="off",
+            )
+            names, images = found.names_of(task), found.tasks.support[task]
+            if dataset.has_pixels and images.size:
+                rows = [
+                    Row(name, [Tile(int(i)) for i in images[way]], " › ".join(between[way]))
+                    for way, name in enumerate(names)
+                ]
+                leads.to_gallery(dataset, task_rows(dataset, rows, f"look_{task}", tile_px=TILE))
+            else:
+                for name, path in zip(names, between):
+                    way_down = " › ".join(map(plain, path))
+                    st.markdown(f"**{plain(name)}**" + (f" :gray[{way_down}]" if path else ""))
+            st.page_link(
+                "pages/2_Taxonomy.py",
+                label="Try it: these classes in the tree of meanings",
+                icon="👉",
+                query_params=shell.link(dataset, split=found.recipe.split, classes=names),
+            )
+    st.markdown(
+        "**Which one is harder?** By what its classes mean, the first: the closer they are, the less there is to tell "
+        "them apart by. How far apart they are (coarsity) is known here; how a classifier fares is not."
+    )
+    missing = "features" if dataset.has_pixels else "images"
+    st.caption(
+        f"{plain(study.rule(found))} The median of all is {np.median(coarsity):.1f}. {plain(dataset.title)} has no "
+        f"{missing} here: with them, the two would be a hard and an easy task by accuracy. "
+        f"{shell.how_to_add(dataset, missing)}"
+    )
+
+
+# --- guess before you see -----------------------------------------------------------------------------------------
+
+
+@st.fragment
+@shell.sentences()
+def _guess(found: study.Look) -> None:
+    """A random task in images: how many of its queries are named rightly? First the guess, then the answer."""
+    assert found.accuracy is not None
+    with st.container(border=True):
+        st.subheader("Guess before you see", anchor=False)
+        bands = found.bands()
+        number = Setting("guess", "Task", "Tasks were drawn at random.", "int", 1, 1, len(found.tasks))
+        task = int(links.value_of(number, "guess")) - 1
+        guessed: dict[tuple[str, int], int] = st.session_state.setdefault(GUESSED, {})
+        key = (found.dataset.name, task)
+        st.markdown(
+            f"Random task {task + 1:,}: ProtoNet sees one labelled image per class, then names "
+            f"{int((found.tasks.query[task] != PAD).sum()):,} others. **How many does it get right?**"
+        )
+        _task(found, task, f"guess_{task}", key in guessed)
+        columns = st.columns(4)
+        for which, column in enumerate(columns):
+            is_truth = key in guessed and which == found.band_of(task)
+            column.button(
+                _band(bands, which) + (" ✓" if is_truth else " ✗" if guessed.get(key) == which else ""),
+                key=f"answer_{task}_{which}",
+                width="stretch",
+                type="primary" if guessed.get(key) == which else "secondary",
+                disabled=key in guessed,
+                on_click=_guess_is,
+                args=[key, which],
+            )
+        if key not in guessed:
+            return
+        truth = found.band_of(task)
+        mean, half = found.mean
+        fine = guessed[key] == truth
+        said = "Right!" if fine else "Too high." if guessed[key] > truth else "Too low."
+        st.markdown(
+            f"**{said} It got {found.accuracy[task]:.0%} right**; all tasks average "
+            f"{100 * mean:.1f}{half_width(half, 1, 100)}%. Ticks and crosses above show where."
+        )
+        mine = [right == found.band_of(t) for (name, t), right in guessed.items() if name == found.dataset.name]
+        left, right = st.columns([1, 3], vertical_alignment="center")
+        left.button("Next task", icon="➡️", type="primary", on_click=_next_task, args=[len(found.tasks)], key="next")
+        right.caption(
+            f"{sum(mine):,} of {len(mine):,} guessed rightly so far; by chance it would be about one in four."
+        )
+
+
+def _band(bands: np.ndarray, which: int) -> str:
+    if which == 0:
+        return f"Below {bands[1]:.0%}"
+    if which == 3:
+        return f"{bands[3]:.0%} or more"
+    return f"{bands[which]:.0%} to below {bands[which + 1]:.0%}"
+
+
+def _guess_is(key: tuple[str, int], which: int) -> None:
+    st.session_state[GUESSED][key] = which
+
+
+def _next_task(n_tasks: int) -> None:
+    st.session_state["guess"] = int(st.session_state.get("guess", 1)) % n_tasks + 1
+
+
+# --- the dataset --------------------------------------------------------------------------------------------------
 
 
 def _headline(dataset: Dataset) -> None:
@@ -61,16 +331,7 @@ def _sample(dataset: Dataset) -> None:
     ids = sizes.sample_image_ids(dataset, N_SAMPLE)
     names = dataset.classes["class_name"].to_numpy()[dataset.image_class_ids()[ids]]
     tiles = [Tile(int(i), str(name)) for i, name in zip(ids, names)]
-    clicked = gallery(dataset, tiles, key="overview_sample", tile_px=92)
-    if clicked is not None:
-        st.session_state.pop("seen_dataset", None)  # the link names the image, not the last click there
-        name = names[list(ids).index(clicked)]
-        st.page_link(
-            "pages/1_Gallery.py",
-            label=f"All about this {plain(name)}, its nearest neighbours and its class, in the Gallery",
-            icon="🖼️",
-            query_params=shell.link(dataset, image=str(clicked)),
-        )
+    leads.to_gallery(dataset, gallery(dataset, tiles, key="overview_sample", tile_px=92))
 
 
 def _classes(dataset: Dataset) -> None:
@@ -78,11 +339,12 @@ def _classes(dataset: Dataset) -> None:
         "The classes and how they are related" if dataset.taxonomy is not None else "The classes", anchor=False
     )
     hierarchy = _hierarchy(dataset)
-    st.plotly_chart(figures.plot_hierarchy(hierarchy), key="hierarchy")
+    st.plotly_chart(figures.plot_hierarchy(hierarchy), key="hierarchy", config={"displayModeBar": False})
+    splits = set(hierarchy.split[1:]) - {"mixed"}
     if dataset.taxonomy is not None:
         st.caption(
-            "Each box is a group of classes in the taxonomy, as large as its number of classes; click to go in, click "
-            "the bar above to come out."
+            "Each box is a group of classes in the taxonomy, as large as its number of classes; a name that has no "
+            "room shows when you point at its box. Click to go in; the bar that is then above leads out again."
             + (
                 " Grey groups hold classes of several splits, so a class of one split may have close relatives in "
                 "another there."
@@ -90,8 +352,10 @@ def _classes(dataset: Dataset) -> None:
                 else ""
             )
         )
-    else:
+    elif len(splits) > 1:
         st.caption("No taxonomy is known for these classes; they are grouped by split.")
+    else:
+        st.caption("No taxonomy is known for these classes, and they are all in one split.")
 
 
 def _sizes(dataset: Dataset) -> None:
@@ -122,7 +386,7 @@ def _doors(dataset: Dataset) -> None:
     doors = shell.pages()[1:]
     for start in range(0, len(doors), 4):
         for column, door in zip(shell.columns_if_wide(f"doors_{start}", 4, "pairs"), doors[start : start + 4]):
-            with column.container(border=True, height="stretch"):
+            with column.container(border=True, height="stretch", key=f"card_{door.label.replace(' ', '_')}"):
                 st.page_link(door.file, label=f"**{door.question}**", icon=door.icon, query_params=shell.link(dataset))
                 st.caption(door.answer)
                 missing = [w for w in door.wants if w not in dataset.offers]

@@ -1,0 +1,47 @@
+"""The first screen in a browser: cards that are links, the link that is copied, cells that can be clicked."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import eventually, settle
+
+
+def test_images_come_before_figures_and_a_card_is_a_link_as_a_whole(page, app: str) -> None:
+    page.goto(f"{app}/?classroom=true")
+    page.locator(".frame img").first.wait_for()
+    settle(page)
+    card = page.locator(".st-key-card_Confusion")
+    card.scroll_into_view_if_needed()
+    box = card.bounding_box()
+    page.mouse.click(box["x"] + box["width"] - 12, box["y"] + box["height"] - 12)  # far from the words
+    page.wait_for_url("**/Confusion?**")
+    expect(page).to_have_url(re.compile("classroom=true"))
+
+
+def test_the_link_is_copied_or_shown_to_copy(page, app: str) -> None:
+    page.goto(f"{app}/Taxonomy?dataset=cifar100&split=train")
+    settle(page)
+    page.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")  # as on plain http
+    page.evaluate("() => { document.execCommand = () => false; }")
+    page.get_by_role("button", name="Copy link").click()
+    shown = page.get_by_role("textbox", name="Link of this page")
+    expect(shown).to_be_visible()
+    assert shown.input_value() == page.url and "split=train" in page.url
+    page.evaluate("() => { document.execCommand = () => true; }")
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
+    expect(shown).to_be_hidden()
+
+
+def test_a_cell_of_the_heat_map_leads_to_its_two_classes(page, app: str) -> None:
+    page.goto(f"{app}/Confusion?split=val&likeness=cosine&show=Heat+map")
+    settle(page)
+    chart = page.locator(".st-key-likeness_map .nsewdrag").first
+    chart.scroll_into_view_if_needed()
+    box = eventually(page, chart.bounding_box)
+    page.mouse.click(box["x"] + box["width"] * 0.5 + 3, box["y"] + box["height"] * 0.21)
+    page.wait_for_url(re.compile("classes="))
+    page.get_by_text(re.compile("runs of Louvain's algorithm on")).first.wait_for()

@@ -1,0 +1,163 @@
+"""The first page, classroom mode, and the link that every page copies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from fsviz import datasets
+from fsviz.studies import first_look as study
+from fsviz.ui.parts import later, shell
+from tests.ui.opening import APP, open_link
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+
+
+def opened(dataset: str, stands: bool = True, **query: str) -> AppTest:
+    """`stands`: the browser has drawn what is above the figures."""
+    app = AppTest.from_file(str(APP), default_timeout=600)
+    app.session_state[later.STANDS] = stands
+    for name, value in {"dataset": dataset, **query}.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception, [e.message for e in app.exception]
+    return app
+
+
+def words(app: AppTest) -> str:
+    return "\n".join(element.value for kind in (app.markdown, app.caption, app.info) for element in kind)
+
+
+def in_link(app: AppTest, name: str) -> str:
+    value = app.query_params[name]
+    return value if isinstance(value, str) else value[0]
+
+
+def links_of(app: AppTest) -> list[tuple[str, str]]:
+    return [(link.proto.label, link.proto.query_string) for link in app.main.get("page_link")]
+
+
+def test_a_hard_and_an_easy_task_with_mean_cause_and_the_page_that_shows_it() -> None:
+    found = study.look(datasets.load("demo"))
+    app = opened("demo")
+    assert [m.value for m in app.metric[:2]] == [f"{found.accuracy[t]:.0%} right" for t in (found.hard, found.easy)]
+    mean, half = found.mean
+    assert f"{100 * mean:.1f} ± {100 * half:.1f}%" in app.metric[0].delta
+    assert "1,000 random 5-way 1-shot tasks" in words(app) and "not typical" in words(app)
+    assert "Why is the first one harder?" in words(app)
+    tried = [link for link in links_of(app) if link[0].startswith("Try it")]
+    assert len(tried) == min(3, len(found.explaining()))
+    assert all("dataset=demo" in query and ("split=test" in query or "support=" in query) for _, query in tried)
+
+
+def test_try_it_opens_the_very_pair_of_classes() -> None:
+    found = study.look(datasets.load("demo"))
+    a, b = found.closest_of(found.hard)
+    app = AppTest.from_file(str(APP), default_timeout=600).switch_page("pages/7_Confusion.py")
+    app.query_params.update({"dataset": "demo", "split": "test", "classes": [a, b]})
+    app.run()
+    assert not app.exception and app.multiselect(key="classes").value == [a, b]
+
+
+def test_try_it_opens_the_very_task() -> None:
+    """Its support, its queries, and so the accuracy that the first page tells."""
+    found = study.look(datasets.load("demo"))
+    app = opened("demo")
+    asked = next(query for label, query in links_of(app) if "swap support images" in label)
+    built = open_link("13_Build_a_task", **{name: value[0] for name, value in parse_qs(asked).items()})
+    assert f"{found.accuracy[found.hard]:.0%}" in built.metric[0].value
+    assert in_link(built, "support").replace(".", ",") == ",".join(map(str, found.tasks.support[found.hard].ravel()))
+
+
+def test_what_is_below_the_images_comes_when_they_stand() -> None:
+    """A browser draws images when nothing else is left to do."""
+    first = opened("demo", stands=False)
+    assert len(first.metric) == 2 and not first.get("plotly_chart") and first.get("skeleton")
+    then = opened("demo")
+    assert len(then.get("plotly_chart")) == 2 and len(then.metric) > 2 and not then.get("skeleton")
+    assert set(words(first).splitlines()) <= set(words(then).splitlines())
+
+
+def test_a_class_table_shows_a_fine_and_a_coarse_task_in_names() -> None:
+    app = opened("tiered_imagenet")
+    found = study.look(datasets.load("tiered_imagenet"))
+    assert [m.label for m in app.metric[:2]] == ["A fine-grained task", "A coarse task"]
+    assert all(f"**{name}**" in words(app) for name in found.names_of(found.hard))
+    assert "has no images here" in words(app)
+
+
+def test_without_features_and_taxonomy_the_page_says_what_is_missing() -> None:
+    app = opened("digits")
+    assert "neither features nor a taxonomy" in words(app)
+    assert "Extract features" in [label for label, _ in links_of(app)]
+    assert "they are all in one split" in words(app) and "grouped by split" not in words(app)
+
+
+def test_every_page_is_a_card() -> None:
+    labels = [label for label, _ in links_of(opened("cifar100"))]
+    assert all(f"**{page.question}**" in labels for page in shell.PAGES[1:])
+
+
+# --- classroom mode -----------------------------------------------------------------------------------------------
+
+
+def test_classroom_mode_is_in_the_link_of_this_page_and_of_all_it_leads_to() -> None:
+    app = opened("demo")
+    app.toggle(key="classroom_switch").set_value(True).run()
+    assert in_link(app, "classroom") == "true"
+    assert all("classroom=true" in query for _, query in links_of(app))
+    app.toggle(key="classroom_switch").set_value(False).run()
+    assert "classroom" not in app.query_params
+    assert not any("classroom" in query for _, query in links_of(app))
+
+
+def test_a_class_sees_fewer_controls_but_none_that_the_link_has_changed() -> None:
+    def inputs(**query: str) -> set[str]:
+        app = open_link("8_Prediction", "demo", n_tasks="20", **query)
+        return {element.key for element in (*app.number_input, *app.select_slider)}
+
+    alone, before_a_class = inputs(), inputs(classroom="true")
+    assert "seed" in alone - before_a_class and "n_way" in before_a_class
+    assert "n_tasks" in before_a_class  # 20 is not its default
+    assert "seed" in inputs(classroom="true", seed="3")
+
+
+def test_guess_before_you_see() -> None:
+    found = study.look(datasets.load("demo"))
+    app = opened("demo", classroom="true", guess="3")
+    assert "Random task 3:" in words(app) and "It got" not in words(app)
+    answers = [button for button in app.button if (button.key or "").startswith("answer_")]
+    assert len(answers) == 4
+    truth = found.band_of(2)
+    answers[truth].click().run()
+    assert f"**Right! It got {found.accuracy[2]:.0%} right**" in words(app)
+    app.button(key="next").click().run()
+    assert "Random task 4:" in words(app) and "It got" not in words(app)
+    assert in_link(app, "guess") == "4"
+    wrong = 0 if found.band_of(3) else 3
+    app.button(key=f"answer_3_{wrong}").click().run()
+    assert ("Too low." if wrong < found.band_of(3) else "Too high.") in words(app)
+    assert "1 of 2 guessed rightly" in words(app)
+
+
+# --- what is chosen is in the link --------------------------------------------------------------------------------
+
+
+def test_the_task_of_the_scatter_comes_from_the_link() -> None:
+    app = open_link("8_Prediction", "demo", n_tasks="20", task="7")
+    assert any(heading.value.startswith("Task 7:") for heading in app.subheader)
+    assert in_link(app, "task") == "7"
+    assert not any("efficientnet_lite0" in caption.value for caption in app.caption)
+
+
+def test_the_method_and_the_task_of_a_change_of_context_come_from_the_link() -> None:
+    query = {"show": "What another context costs", "methods": "protonet,simpleshot", "n_tasks": "20"}
+    app = open_link("9_Contexts", "demo", **query, looked="simpleshot", place="3")
+    assert app.selectbox(key="looked").value == "simpleshot" and app.number_input(key="place").value == 3
+    assert (in_link(app, "looked"), in_link(app, "place")) == ("simpleshot", "3")
