@@ -1,0 +1,97 @@
+"""The page Build a task without a browser: the task is in the link, a swap is told, what is missing is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fsviz.sampling.testbeds import list_testbeds
+from tests.studies.toy_dataset import make_toy
+from tests.ui.opening import open_link
+
+PAGE = "13_Build_a_task"
+TASK = {"classes": "#0,#1,#5", "support": "0.1,24.25,120.121", "query": "2.3.4,26.27.28,122.123.124"}
+
+
+@pytest.fixture(autouse=True)
+def _workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    make_toy("built", noise=2.0)
+
+
+def link_of(app) -> dict:
+    return {k: v[-1] if isinstance(v, list) else v for k, v in app.query_params.items() if k != "dataset"}
+
+
+def captions(app) -> str:
+    return "\n".join(c.value for c in app.caption)
+
+
+def test_the_page_begins_with_a_task_and_says_how_many_queries() -> None:
+    app = open_link(PAGE, "built")
+    assert app.metric[0].label == "Accuracy" and app.metric[0].delta.endswith("of 50 queries")
+    assert "exact for these 50, and no mean over tasks" in captions(app)
+    assert not link_of(app) and not app.toast
+    measures = app.dataframe[0].value
+    assert {"Coarsity", "Class confusion", "Similarity", "Query loss"} <= set(measures["measure"])
+    assert "Context overlap" in captions(app) and "no attributes" in captions(app)
+
+
+def test_a_whole_task_is_read_from_the_link_and_stays_there() -> None:
+    app = open_link(PAGE, "built", **TASK)
+    names = {**TASK, "classes": "group 0 <b>kind</b> 0,group 0 <b>kind</b> 1,group 1 <b>kind</b> 1"}
+    assert not app.toast and link_of(app).items() <= names.items() | TASK.items()
+    assert app.metric[0].delta.endswith("of 9 queries")
+    assert "--support 0.1,24.25,120.121" in app.code[0].value
+    app.run()
+    assert link_of(app)["support"] == TASK["support"]
+
+
+def test_a_swap_in_the_link_is_told_and_can_be_undone() -> None:
+    app = open_link(PAGE, "built", **TASK, swap="9.0")
+    assert "Image 0 took the place of image 9" in captions(app)
+    assert [m.label for m in app.metric] == ["Accuracy", "Turned right", "Turned wrong"]
+    measures = app.dataframe[0].value.set_index("measure")
+    assert measures.loc["Coarsity", "by the swap"] == "the same"
+    assert measures.loc["Query loss", "by the swap"].endswith(("harder", "easier"))
+    assert "--swap 9.0" in app.code[0].value and "--support 9.1,24.25" in app.code[0].value
+    next(b for b in app.button if b.label == "Undo the swap").click().run()
+    assert not app.exception and link_of(app)["support"] == "9.1,24.25,120.121" and "swap" not in link_of(app)
+
+
+def test_classes_that_stay_keep_their_images() -> None:
+    app = open_link(PAGE, "built", **TASK)
+    app.multiselect(key="class_picker").set_value([5, 0]).run()
+    assert not app.exception and not app.error
+    assert link_of(app)["support"] == "120.121,0.1" and link_of(app)["query"] == "122.123.124,2.3.4"
+
+
+def test_other_numbers_of_images_deal_anew() -> None:
+    app = open_link(PAGE, "built", **TASK)
+    app.number_input(key="n_query").set_value(5).run()
+    assert not app.exception and app.metric[0].delta.endswith("of 15 queries") and "support" not in link_of(app)
+
+
+def test_nonsense_in_the_link_is_a_sentence_and_a_way_on() -> None:
+    app = open_link(PAGE, "built", fine=False, classes="griffin")
+    assert "griffin" in app.error[0].value and app.metric
+    app = open_link(PAGE, "built", fine=False, classes="#0,#1", support="24,0", query="2,26")
+    assert "is of another class" in app.error[0].value
+    next(b for b in app.button if b.label == "Deal the images anew").click().run()
+    assert not app.error and app.metric
+
+
+def test_the_task_is_saved_and_leads_to_evaluate() -> None:
+    app = open_link(PAGE, "built", **TASK)
+    app.button(key="save_built").click().run()
+    assert list_testbeds() == ["by_hand"] and not app.error
+    (there,) = [
+        link for link in app.main.get("page_link") if "Evaluate" in link.proto.page or "Evaluate" in link.proto.label
+    ]
+    assert "testbeds=by_hand" in there.proto.query_string and "tasks_from=saved" in there.proto.query_string
+
+
+def test_without_features_the_page_says_what_is_missing() -> None:
+    assert "has no features" in open_link(PAGE, "tiered_imagenet").info[0].value
+    assert "fsviz extract digits" in open_link(PAGE, "digits").info[0].value
