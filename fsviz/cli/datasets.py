@@ -1,4 +1,4 @@
-"""Commands about datasets: datasets, show, senses."""
+"""Commands about datasets: datasets, show, look, senses."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from fsviz.records import Dataset
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    add_command(commands, "datasets", list_datasets, show_list, "list every dataset and what it offers")
+    parser = add_command(
+        commands, "datasets", list_datasets, show_list, "list every dataset and what it offers; remove or rename yours"
+    )
+    parser.add_argument("action", nargs="?", choices=("list", "remove", "rename"), default="list")
+    parser.add_argument("name", nargs="?", help="with remove or rename: a dataset that you added")
+    parser.add_argument("title", nargs="?", help="with rename: its new title (its name in commands stays)")
     parser = add_command(commands, "show", show_dataset, show_one, "show one dataset: splits, contexts, attributes")
     drawing.add_dataset(parser)
+    parser = add_command(commands, "look", look, show_look, "a hard and an easy task of a dataset, and what parts them")
+    drawing.add_dataset(parser)
     parser = add_command(commands, "senses", find_senses, show_senses, "WordNet meanings of a class name")
-    parser.add_argument("name", help="a class name such as 'dog' or 'canna lily'")
+    parser.add_argument("name", help="a class name such as 'dog' or 'canna lily', or an id such as n04530566")
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
@@ -32,8 +39,19 @@ def describe(dataset: Dataset) -> dict[str, Any]:
 def list_datasets(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
     from fsviz.cli import progress
-    from fsviz.errors import FsvizError
+    from fsviz.datasets import saved
+    from fsviz.errors import BadInput, FsvizError
 
+    if args.action == "rename":
+        if not args.name or not args.title:
+            raise BadInput("Renaming needs a dataset and its new title: 'python -m fsviz datasets rename NAME TITLE'.")
+        saved.rename_dataset(args.name, args.title)
+        return {"renamed": args.name, "title": datasets.title(args.name)}
+    if args.action == "remove":
+        if not args.name:
+            raise BadInput("Say which dataset to remove: 'python -m fsviz datasets remove NAME'.")
+        saved.remove_dataset(args.name)
+        return {"removed": args.name}
     listed = []
     for name in datasets.names():
         try:
@@ -44,6 +62,10 @@ def list_datasets(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_list(result: dict[str, Any]) -> str:
+    if "renamed" in result:
+        return f"{result['renamed']} is now called {result['title']}."
+    if "removed" in result:
+        return f"Removed {result['removed']} and its features and splits; your own images and finished runs stay."
     rows = [{**d, "splits": " / ".join(f"{name} {n:,}" for name, n in d["splits"].items())} for d in result["datasets"]]
     return aligned(rows, ["name", "title", "n_classes", "n_images", "splits", "offers"])
 
@@ -101,6 +123,31 @@ def show_one(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def look(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets
+    from fsviz.studies import first_look
+
+    return first_look.summary(first_look.look(datasets.load(args.dataset)))
+
+
+def show_look(result: dict[str, Any]) -> str:
+    lines = [result["rule"]]
+    for name in ("hard", "easy"):
+        task = result[name]
+        number = f"{100 * task['accuracy']:.0f}% right" if "accuracy" in task else f"coarsity {task['coarsity']:.1f}"
+        lines.append(f"{name}: {number}: {', '.join(task['classes'])}")
+    if "mean" not in result:
+        return "\n".join(lines)
+    lines.append(f"mean accuracy: {100 * result['mean']:.1f} ± {100 * result['ci95']:.1f}%")
+    known = [cause for cause in result["causes"] if cause["explains"]]
+    if not known:
+        lines.append("No known cause explains what parts the two.")
+    for cause in known:
+        gap = 100 * (result["easy"]["accuracy"] - result["hard"]["accuracy"])
+        lines.append(f"about {cause['points']:.0f} of {gap:.0f} points go with this: {cause['words']}")
+    return "\n".join(lines)
+
+
 def find_senses(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.taxonomy import wordnet
 
@@ -115,7 +162,7 @@ def find_senses(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_senses(result: dict[str, Any]) -> str:
     if not result["senses"]:
-        return f"WordNet does not know {result['name']!r}. Try a more general word."
+        return f"WordNet does not know {result['name']!r}. Try a more general word, or an id such as n02084071 (dog)."
     return "\n".join(
         f"{s['synset']}  {', '.join(s['lemmas'])}: {s['gloss']}\n           {' > '.join(s['path'])}"
         for s in result["senses"]

@@ -1,4 +1,4 @@
-"""extract, features, import-features."""
+"""extract, features, import-features, map, attributes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, progress
+from fsviz.cli import add_command, aligned, drawing, progress, tell
 from fsviz.errors import BadInput
 from fsviz.features import backbones
 
@@ -29,11 +29,11 @@ def register(commands: argparse._SubParsersAction) -> None:
     extract.add_argument("--again", action="store_true", help="start over, also when the features are stored")
 
     features = add_command(
-        commands, "features", run_features, show_features, "list the features at hand, or import some"
+        commands, "features", run_features, show_features, "list the features at hand, import some, or remove some"
     )
-    features.add_argument("action", nargs="?", choices=("list", "import"), default="list")
-    features.add_argument("name", nargs="?", help="with import: the dataset's name")
-    features.add_argument("file", nargs="?", help="with import: the file of features")
+    features.add_argument("action", nargs="?", choices=("list", "import", "remove"), default="list")
+    features.add_argument("name", nargs="?", help="with import or remove: the dataset's name")
+    features.add_argument("file", nargs="?", help="with import: the file of features; with remove: the backbone")
     _import_options(features)
 
     imported = add_command(
@@ -46,6 +46,17 @@ def register(commands: argparse._SubParsersAction) -> None:
     )
     imported.add_argument("file", help="the file of features")
     _import_options(imported)
+
+    laid_out = add_command(commands, "map", run_map, show_map, "a map of features in two dimensions, kept beside them")
+    drawing.add_dataset(laid_out, "a dataset with features (see: features)")
+    drawing.add_backbone(laid_out, "laid out")
+    laid_out.add_argument("--better", action="store_true", help="all images and more steps: minutes instead of seconds")
+    laid_out.add_argument("--out", metavar="FILE", help="also write image_id, class, x and y to this CSV file")
+
+    attributes = add_command(
+        commands, "attributes", run_attributes, show_attributes, "brightness, sharpness and the like, from the pixels"
+    )
+    drawing.add_dataset(attributes, "a dataset with images (see: datasets)")
 
 
 def _import_options(parser: argparse.ArgumentParser) -> None:
@@ -104,6 +115,12 @@ def run_features(args: argparse.Namespace) -> dict[str, Any]:
         if not args.name or not args.file:
             raise BadInput("An import needs a dataset name and a file: 'python -m fsviz features import NAME FILE'.")
         return run_import(args)
+    if args.action == "remove":
+        from fsviz.features import store
+
+        if not args.name or not args.file:
+            raise BadInput("Removing needs a dataset and a backbone: 'python -m fsviz features remove NAME BACKBONE'.")
+        return {"removed": store.remove_features(args.name, args.file), "dataset": args.name, "backbone": args.file}
     if args.name or args.file:
         raise BadInput("'features' lists what there is; to import, write 'python -m fsviz features import NAME FILE'.")
     from fsviz import features
@@ -112,6 +129,8 @@ def run_features(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_features(result: dict[str, Any]) -> str:
+    if "removed" in result:
+        return f"Removed the features of {result['dataset']} under {result['backbone']}."
     if "features" not in result:
         return show_import(result)
     rows = [
@@ -150,6 +169,56 @@ def show_import(result: dict[str, Any]) -> str:
         result["path"],
     ]
     return "\n".join(line for line in lines if line)
+
+
+def run_map(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, jobs
+    from fsviz.features import maps
+    from fsviz.studies import feature_map as study
+
+    dataset, backbone = datasets.load(args.dataset), drawing.backbone(args)
+    found = maps.find(dataset, backbone, maps.BETTER if args.better else maps.FAST)
+    if found is None and args.better:
+        jobs.run_here({"study": "feature_map", "dataset": dataset.name, "backbone": backbone}, tell)
+        found = maps.find(dataset, backbone, maps.BETTER)
+    if found is None:
+        found = study.fast_map({"dataset": dataset.name, "backbone": backbone}, tell)
+    if args.out:
+        study.write_csv(dataset, found, args.out)
+    return {**study.facts(found), "neighbours": maps.NEIGHBOURS, "measured_on": found.measured, "out": args.out}
+
+
+def show_map(result: dict[str, Any]) -> str:
+    lost = f", {result['left_out']:,} left out (not finite)" if result["left_out"] else ""
+    lines = [
+        f"The {result['kind']} map of {result['dataset']} under {result['backbone']}: "
+        f"{result['n_images']:,} images{lost}",
+        f"{result['neighbours_kept']:.1%} of the {result['neighbours']} nearest neighbours of an image are kept; "
+        f"chance keeps {result['chance']:.1%}",
+        *([f"written to {result['out']}"] if result["out"] else []),
+    ]
+    return "\n".join(lines)
+
+
+def run_attributes(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets
+    from fsviz.datasets import pixel_attributes
+
+    dataset = datasets.load(args.dataset)
+    if dataset.origin == "demo":
+        raise BadInput("The demo has attributes of its own, which its images are drawn from. Choose another dataset.")
+    table = pixel_attributes.compute(dataset, _Told())
+    pixel_attributes.save(dataset, table)
+    there = datasets.load(dataset.name).attributes
+    unread = int(table["brightness"].isna().sum())
+    computed = {name: [float(table[name].min()), float(table[name].max())] for name in table if name in there}
+    return {"dataset": dataset.name, "n_images": len(table) - unread, "unreadable": unread, "attributes": computed}
+
+
+def show_attributes(result: dict[str, Any]) -> str:
+    lost = f", {result['unreadable']:,} could not be read" if result["unreadable"] else ""
+    rows = [{"attribute": name, "low": low, "high": high} for name, (low, high) in result["attributes"].items()]
+    return f"{result['n_images']:,} images of {result['dataset']}{lost}\n" + aligned(rows, ["attribute", "low", "high"])
 
 
 class _Told:

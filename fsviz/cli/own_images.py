@@ -8,6 +8,7 @@ from typing import Any
 from fsviz.cli import add_command, aligned, progress
 from fsviz.datasets.folders import FIRST_LEVELS
 from fsviz.datasets.preview import GROUPS
+from fsviz.errors import UnknownName
 from fsviz.features.backbones import DEFAULT
 
 PARTS = ("path", "class", "split", "context", "group")  # what columns of a CSV may be
@@ -52,14 +53,37 @@ def register(commands: argparse._SubParsersAction) -> None:
         action="store_true",
         help="splits as in MetaCoCo: the 64%% of classes with most images train, the next 20%% test, the rest is val",
     )
+    parser.add_argument(
+        "--like",
+        metavar="BENCHMARK",
+        help="the images are those of a benchmark that ships without images (see: datasets): its classes, splits and "
+        "taxonomy are kept. 'add tiered_imagenet PATH' does the same and calls the dataset my_tiered_imagenet",
+    )
     parser.add_argument("--title", default="", help="a readable name")
     parser.add_argument("--no-check", action="store_true", help="do not look into every file for damage")
     parser.add_argument("--replace", action="store_true", help="take the place of a dataset of the same name")
 
 
 def add_images(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz.datasets.catalog import ENTRIES
     from fsviz.studies import own_images
 
+    like = args.like or (args.name if args.name in ENTRIES else None)
+    if like is not None:
+        if like not in ENTRIES:
+            raise UnknownName("benchmark", like, ENTRIES)
+        return own_images.attach(
+            f"my_{like}" if args.name == like else args.name,
+            like,
+            args.path,
+            overwrite=args.replace,
+            title=args.title,
+            images=args.images,
+            first_level=args.first_level,
+            check=not args.no_check,
+            groups=args.groups,
+            progress=_Progress(),
+        )
     columns = {part: getattr(args, f"{part}_column") for part in PARTS}
     return own_images.add(
         args.name,

@@ -6,7 +6,9 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, names, tell
+import numpy as np
+
+from fsviz.cli import add_command, aligned, drawing, names, progress, tell
 from fsviz.settings import Setting, Value, add_flags, given
 from fsviz.studies import draw
 from fsviz.studies import stress as stress_study
@@ -22,6 +24,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     drawing.add_backbone(hard, "searched and classified")
     _add_tasks(hard)
     add_flags(hard, study.SEARCH_SETTINGS.values())
+    hard.add_argument("--reasons", action="store_true", help="also measure which attributes explain it")
 
     stress = add_command(
         commands, "stress", run_stress, show_stress, "classify hard and random tasks with other backbones and methods"
@@ -45,13 +48,22 @@ def asked(args: argparse.Namespace, searched: Iterable[Setting]) -> dict[str, Va
     """The settings of tasks and search that were given; those of tasks without effect are named."""
     from fsviz import datasets
 
-    tasks = drawing.asked(args, study.TASK_SETTINGS)
-    drawing.name_unused(tasks, draw.recipe_for(datasets.load(args.dataset), **{**study.TASK_DEFAULTS, **tasks}))
-    return tasks | given(args, searched)
+    tasks, search = drawing.asked(args, study.TASK_SETTINGS), given(args, searched)
+    dataset = datasets.load(args.dataset)
+    backbone = args.backbone if getattr(args, "backbone", None) else draw.default_backbone(dataset)
+    fits = study.feasible(
+        dataset, backbone, str(tasks.get("split") or draw.default_split(dataset)), {**search, **tasks}
+    )
+    smaller = {name: n for name, n in fits.items() if name not in tasks and n < study.DEFAULTS[name]}
+    if smaller and tasks.get("sampler") != "variable":
+        told = ", ".join(f"{draw.KNOWN[name].flag} {n}" for name, n in smaller.items())
+        progress(f"{dataset.title} has few images or classes, so this takes {told}.")
+    drawing.name_unused(tasks, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **tasks}))
+    return tasks | search
 
 
 def run_hard(args: argparse.Namespace) -> dict[str, Any]:
-    from fsviz import jobs
+    from fsviz import datasets, jobs
 
     spec = {
         "study": "support_sets",
@@ -61,9 +73,30 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
     }
     run = jobs.run_here(spec, tell)
     found = jobs.results(run.id)
+    sets = study.collect(jobs.spec(run.id), jobs.chunks(run.id))
+    dataset = datasets.load(args.dataset)
     names = ["accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95"]
     names += ["spearman_loss_accuracy", "spearman_ci95", "spearman_over"]
-    return {name: found[name] for name in names} | {"run": run.id}
+    result = {name: found[name] for name in names} | {
+        "run": run.id,
+        "understated": study.understated(sets.spec, sets.tasks["random"], dataset),
+    }
+    if args.reasons:
+        result["reasons"] = _reasons(sets, study.explain(sets, dataset, tell))
+    return result
+
+
+def _reasons(sets: study.SupportSets, explained: study.Explained | None) -> dict[str, Any]:
+    """What gaps cost, how many tasks each attribute explains, and the hardest task in words."""
+    if explained is None:
+        return {"costs": [], "hardest": "The images have no attributes, so nothing can be said of what differs."}
+    hardest = int(np.argmin(sets.accuracy("hard")))
+    told = [reason.words for reason in explained.reasons(hardest)]
+    costs = explained.costs.assign(explains=explained.real.mean(axis=0))
+    columns = ["attribute", "kind", "cost", "ci95", "p_holm", "explains"]
+    rows = costs[columns].astype(object).where(costs[columns].notna(), None).to_dict("records")
+    words = " ".join([*told, study.explained_in_words(sets, explained, hardest)])
+    return {"costs": rows, "hardest": f"Task {hardest}: {words}"}
 
 
 def show_hard(result: dict[str, Any]) -> str:
@@ -74,8 +107,23 @@ def show_hard(result: dict[str, Any]) -> str:
     return (
         aligned(rows, ["support set", "accuracy %", "95% interval"])
         + f"\n\nHard support sets cost {result['drop']:.1f} points against random ones ({result['n_tasks']} tasks, the "
-        f"same queries).\nSaved as testbed {result['testbed']}."
+        f"same queries).\n{result['understated']}{chr(10) if result['understated'] else ''}"
+        f"Saved as testbed {result['testbed']}." + (_show_reasons(result["reasons"]) if "reasons" in result else "")
     )
+
+
+def _show_reasons(found: dict[str, Any]) -> str:
+    rows = [
+        {
+            "attribute": row["attribute"],
+            "points for a gap of one": row["cost"],
+            "95% interval": row["ci95"],
+            "p (Holm)": row["p_holm"],
+            "explains % of tasks": 100 * row["explains"],
+        }
+        for row in found["costs"]
+    ]
+    return ("\n\n" + aligned(rows, list(rows[0])) if rows else "") + f"\n\n{found['hardest']}"
 
 
 def run_stress(args: argparse.Namespace) -> dict[str, Any]:
@@ -115,4 +163,4 @@ def show_stress(result: dict[str, Any]) -> str:
                 + study.correlation_in_words(entry["accuracy"], entry["accuracy_ci95"], entry["accuracy_over"])
                 + "."
             )
-    return "\n".join(lines)
+    return "\n".join([*lines, *([result["understated"]] if result.get("understated") else [])])

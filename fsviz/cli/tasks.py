@@ -1,4 +1,4 @@
-"""Commands about tasks: distances between classes, coarsity of tasks, testbeds."""
+"""Commands about tasks: distances between classes, coarsity of tasks, testbeds, one task made by hand."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fsviz.cli import add_command, aligned, drawing, progress
+from fsviz.settings import Setting
 from fsviz.studies import draw
 
 DISTANCE_FLAGS = {name: draw.KNOWN[name] for name in ("split", "distance", "dag", "backbone")}
@@ -17,6 +18,12 @@ N_SHOWN = 10
 
 
 def register(commands: argparse._SubParsersAction) -> None:
+    testbeds = add_command(
+        commands, "testbeds", manage_testbeds, show_testbeds, "list the saved testbeds; show, rename or remove one"
+    )
+    testbeds.add_argument("action", nargs="?", choices=("list", "show", "rename", "remove"), default="list")
+    testbeds.add_argument("name", nargs="?", help="with show, rename or remove: the testbed's name")
+    testbeds.add_argument("new", nargs="?", help="with rename: its new name")
     parser = add_command(
         commands, "distances", measure_distances, show_distances, "distances between the classes of a split"
     )
@@ -43,6 +50,15 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--split-image-ids", action="store_true", help="CSV only: count image_ids through the images of the split"
     )
+
+    parser = add_command(
+        commands, "task", one_task, show_task, "one task made by hand: its answers and causes, before and after a swap"
+    )
+    drawing.add_dataset(parser)
+    drawing.add_backbone(parser, "classified and measured")
+    for setting in _one_task_settings().values():
+        setting.add_flag(parser)
+    parser.add_argument("--out", type=Path, help="write it as a testbed of one task: a .parquet, .csv or .json file")
 
 
 def measure_distances(args: argparse.Namespace) -> dict[str, Any]:
@@ -116,7 +132,16 @@ def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
     recipe = draw.recipe_for(dataset, **{**COARSITY, **asked})
     drawing.name_unused(asked, recipe)
     distances = draw.class_distances(dataset, recipe.split, recipe.distance, recipe.dag, recipe.backbone)
-    return study.summarise(draw.draw(dataset, recipe, distances=distances), dataset)
+    testbed = draw.draw(dataset, recipe, distances=distances)
+    return study.summarise(testbed, dataset) | _repeats(dataset, testbed, distances)
+
+
+def _repeats(dataset: Any, testbed: Any, distances: Any = None) -> dict[str, Any]:
+    """What dropping repeated class sets did, in numbers and words; nothing where none were dropped."""
+    from dataclasses import asdict
+
+    found = draw.repeats_of(dataset, testbed, distances)
+    return {} if found is None else {"repeats": {**asdict(found), "in_words": draw.in_words(found)}}
 
 
 def list_measures(args: argparse.Namespace) -> dict[str, Any]:
@@ -152,6 +177,7 @@ def show_coarsity(result: dict[str, Any]) -> str:
                 for word, q in (("min", "0"), ("25%", "25"), ("median", "50"), ("75%", "75"), ("max", "100"))
             ),
             f"a class is in {counts['min']:,} to {counts['max']:,} tasks",
+            *([result["repeats"]["in_words"]] if result.get("repeats", {}).get("n_repeated") else []),
         ]
     )
 
@@ -188,6 +214,7 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
         path = testbeds.save_testbed(testbed, number=not args.name)
     result = {"name": path.stem, "out": str(path), "recipe": dict(testbed.recipe)}
     result["left_out"] = list(draw.left_out(dataset, recipe).values())
+    result |= _repeats(dataset, testbed)
     if "coarsity" in testbed.tasks.measures:
         return result | study.summarise(testbed, dataset)
     counts = study.class_counts(testbed, dataset)
@@ -208,3 +235,104 @@ def show_sample(result: dict[str, Any]) -> str:
         more = len(result["left_out"]) - 5
         lines += ["left out:", *result["left_out"][:5], *([f"and {more:,} more"] if more > 0 else [])]
     return "\n".join(lines)
+
+
+def manage_testbeds(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz.errors import BadInput
+    from fsviz.sampling import testbeds
+
+    if args.action == "list":
+        return {"testbeds": [{"name": name, **_kept_recipe(name)} for name in testbeds.list_testbeds()]}
+    if not args.name:
+        raise BadInput(f"Say which testbed: 'python -m fsviz testbeds {args.action} NAME'.")
+    if args.action == "remove":
+        testbeds.delete_testbed(args.name)
+        return {"removed": args.name}
+    if args.action == "rename":
+        if not args.new:
+            raise BadInput("Renaming needs a new name: 'python -m fsviz testbeds rename NAME NEW'.")
+        return {"renamed": args.name, "name": testbeds.rename_testbed(args.name, args.new)}
+    return {"name": args.name, "recipe": testbeds.read_recipe(args.name)}
+
+
+def _kept_recipe(name: str) -> dict[str, Any]:
+    """The recipe of a testbed; empty where its file is damaged, which must not hide the others."""
+    from fsviz.errors import FsvizError
+    from fsviz.sampling import testbeds
+
+    try:
+        return {k: v for k, v in testbeds.read_recipe(name).items() if k != "name"}
+    except FsvizError:
+        return {"dataset": "(damaged)"}
+
+
+def show_testbeds(result: dict[str, Any]) -> str:
+    if "removed" in result:
+        return f"Removed the testbed {result['removed']}; finished runs on it stay."
+    if "renamed" in result:
+        return f"The testbed {result['renamed']} is now called {result['name']}."
+    if "recipe" in result:
+        return "\n".join([result["name"], *(f"  {key}: {value}" for key, value in result["recipe"].items())])
+    return aligned(result["testbeds"], ["name", "dataset", "split", "sampler", "n_way", "n_shot", "n_query", "n_tasks"])
+
+
+def _one_task_settings() -> dict[str, Setting]:
+    from fsviz.studies import one_task as study
+
+    return study.SETTINGS
+
+
+def one_task(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, features, workspace
+    from fsviz.errors import BadInput
+    from fsviz.sampling import testbeds
+    from fsviz.studies import one_task as study
+
+    kind = args.out.suffix.lower().lstrip(".") if args.out else "parquet"
+    if kind not in testbeds.FORMATS:
+        raise BadInput(f"--out must end in .parquet, .csv or .json. Got {args.out.name!r}.")
+    asked = {name: s.default if (v := getattr(args, name)) is None else v for name, s in study.SETTINGS.items()}
+    dataset, backbone = datasets.load(args.dataset), drawing.backbone(args)
+    table = features.load(dataset, backbone)
+    class_ids = study.classes_in(dataset, asked["classes"]) if asked["classes"] else study.suggested(dataset)
+    images = [study.images_in(asked[name]) for name in ("support", "query")]
+    tasks = study.build(dataset, table, class_ids, asked["n_shot"], asked["n_query"], asked["seed"], *images)
+    found = study.answer(dataset, backbone, tasks, asked["method"])
+    result: dict[str, Any] = {"dataset": dataset.name, "backbone": backbone, "method": asked["method"]}
+    if swap := study.swap_in(asked["swap"]):
+        before, tasks = found, study.swapped(tasks, *swap)
+        study.check(dataset, table, tasks)
+        found = study.answer(dataset, backbone, tasks, asked["method"])
+        changed = study.change(before, found)
+        result |= {"swap": list(swap), "before": study.in_numbers(dataset, before)}
+        result |= {
+            name: [int(tasks.query[0, w, q]) for w, q in getattr(changed, name)] for name in ("gained", "lost", "moved")
+        }
+    result |= study.in_numbers(dataset, found)
+    if args.out:
+        content = testbeds.export(study.testbed(dataset, tasks, args.out.stem), dataset, kind)
+        with workspace.atomic_file(args.out) as temporary:
+            temporary.write_bytes(content)
+        result["out"] = str(args.out)
+    return result
+
+
+def show_task(result: dict[str, Any]) -> str:
+    def of(found: dict[str, Any]) -> str:
+        return f"{found['right']} of {found['n_queries']} queries right ({100 * found['accuracy']:.0f}%)"
+
+    lines = [f"{', '.join(result['classes'])}: {of(result)}, exact for these queries"]
+    before = result.get("before")
+    if before:
+        lines += [
+            f"before image {result['swap'][1]} took the place of image {result['swap'][0]}: {of(before)}",
+            f"turned right: {', '.join(map(str, result['gained'])) or 'none'}",
+            f"turned wrong: {', '.join(map(str, result['lost'])) or 'none'}",
+        ]
+    for name in ("causes", "gaps"):
+        rows = [
+            {"measure": title, **({"before": before[name][title]} if before else {}), "now": value}
+            for title, value in result[name].items()
+        ]
+        lines += ["", aligned(rows, ["measure", *(["before"] if before else []), "now"])] if rows else []
+    return "\n".join([*lines, *([f"\nwritten to {result['out']}"] if "out" in result else [])])

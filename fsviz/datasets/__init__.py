@@ -36,9 +36,10 @@ def shipped_names() -> list[str]:
 
 def load(name: str) -> Dataset:
     """The dataset of this name, with the splits saved for it; an unknown name is answered with the nearest ones."""
+    from fsviz.datasets import pixel_attributes
     from fsviz.datasets.saved_splits import with_saved_splits
 
-    return with_saved_splits(_load(name))
+    return with_saved_splits(pixel_attributes.joined(_load(name)))
 
 
 def _load(name: str) -> Dataset:
@@ -80,6 +81,8 @@ def stamp(name: str) -> str:
     for kind in ("datasets", "features", "splits"):
         with suppress(OSError):  # not there, or not to be read
             times.append((workspace.folder(kind) / name).stat().st_mtime_ns)
+    with suppress(OSError):
+        times.append((workspace.folder("attributes") / f"{name}.parquet").stat().st_mtime_ns)
     return "-".join(map(str, times))
 
 

@@ -9,12 +9,13 @@ import math
 import os
 import stat
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import ExifTags, Image, ImageOps
 
-from fsviz.errors import BadInput
+from fsviz.errors import BadInput, FsvizError
 from fsviz.records import Dataset
 
 MAX_PIXELS = 64_000_000  # 8,000 x 8,000: more than any camera picture a few-shot dataset holds
@@ -56,6 +57,19 @@ def thumbnail(dataset: Dataset, image_id: int, px: int) -> Image.Image:
         image = datasets.open_image(dataset, image_id)
     image.thumbnail((px, px))
     return image
+
+
+def strip(dataset: Dataset, image_ids: Sequence[int], px: int) -> Image.Image:
+    """Images side by side, px high and as wide each; the place of one that cannot be opened stays grey."""
+    gap = max(1, px // 16)
+    made = Image.new("RGB", (len(image_ids) * (px + gap) - gap, px), "white")
+    for n, image_id in enumerate(image_ids):
+        try:
+            part = thumbnail(dataset, int(image_id), px).convert("RGB")
+        except FsvizError:
+            part = Image.new("RGB", (px, px), "#D5DAE0")
+        made.paste(part, (n * (px + gap) + (px - part.width) // 2, (px - part.height) // 2))
+    return made
 
 
 def identity(dataset: Dataset, image_id: int) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz import workspace
+from fsviz.datasets import pixel_attributes
 from fsviz.datasets.saved_splits import remove_splits
 from fsviz.errors import BadInput, FsvizError, UnknownName, WorkspaceError
 from fsviz.records import Dataset
@@ -97,6 +98,18 @@ def remove_dataset(name: str) -> None:
     for kind in ("features", "pixels"):
         shutil.rmtree(workspace.folder(kind) / name, ignore_errors=True)
     remove_splits(name)
+    pixel_attributes.remove(name)
+
+
+def rename_dataset(name: str, title: str) -> None:
+    """Gives a dataset of the workspace another title. Its name stays, by which links, runs and features know it."""
+    title = " ".join(str(title).split())
+    if not title:
+        raise BadInput("A title is a few words. Got nothing. Give the words by which pages should call the dataset.")
+    load_workspace_dataset(name)  # refuses what is not there
+    folder = workspace.folder("datasets") / name
+    workspace.write_json(folder / "dataset.json", workspace.read_json(folder / "dataset.json") | {"title": title[:200]})
+    os.utime(folder)  # pages read a dataset again when its folder changes
 
 
 def _sizes(root: Path | None, paths: pd.Series) -> list[int]:

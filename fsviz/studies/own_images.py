@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fsviz import datasets
 from fsviz.datasets import folders
+from fsviz.datasets.attaching import attached
 from fsviz.datasets.preview import Preview
-from fsviz.datasets.saved import check_new_name
+from fsviz.datasets.saved import check_new_name, save_dataset
 from fsviz.datasets.sizes import split_by_size
 from fsviz.errors import BadInput
 from fsviz.records import Dataset, Progress
@@ -118,6 +120,52 @@ def add(
         "problems": [{"kind": p.kind, "message": p.message, "items": list(p.items)} for p in preview.problems],
         "guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses],
         "notes": list(dataset.notes),
+    }
+
+
+def attach(
+    name: str,
+    benchmark: str,
+    path: str,
+    overwrite: bool = False,
+    title: str = "",
+    progress: Progress | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Images on disk for a benchmark of the catalog; `options` are those of datasets.folders.inspect."""
+    check_new_name(name, overwrite)
+    return attach_found(name, benchmark, find(path, progress=progress, **options), overwrite, title)
+
+
+def attach_found(
+    name: str, benchmark: str, preview: Preview, overwrite: bool = False, title: str = ""
+) -> dict[str, Any]:
+    """Saves the images of a preview as a copy of a benchmark; what is missing is told."""
+    parent = datasets.load(benchmark)
+    dataset, found = attached(name, parent, preview, title)
+    saved = save_dataset(dataset, overwrite)
+    names = parent.classes["class_name"].astype(str)
+    problems = [{"kind": p.kind, "message": p.message, "items": list(p.items)} for p in preview.problems]
+    if found.unknown:
+        told = f"{len(found.unknown):,} folders are no class of {parent.title} and are left out."
+        problems.insert(0, {"kind": "unknown", "message": told, "items": list(found.unknown)})
+    if found.missing:
+        told = f"{len(found.missing):,} of {parent.n_classes:,} classes of {parent.title} have no images there."
+        problems.insert(0, {"kind": "missing", "message": told, "items": names.iloc[list(found.missing)].tolist()})
+    counts = saved.classes["n_images"].astype(int).to_numpy()
+    return {
+        "name": saved.name,
+        "benchmark": benchmark,
+        "source": preview.source,
+        "root": str(preview.root),
+        "n_classes": len(set(found.class_ids.values())),
+        "n_images": saved.n_images,
+        "splits": {s: {"n_classes": len(i), "n_images": int(counts[i].sum())} for s, i in saved.splits.items()},
+        "missing": names.iloc[list(found.missing)].tolist(),
+        "unknown": list(found.unknown),
+        "problems": problems,
+        "guesses": [],
+        "notes": list(saved.notes),
     }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +18,27 @@ import pandas as pd
 import streamlit as st
 
 from fsviz import datasets, jobs, workspace
-from fsviz.datasets import folders, tables, uploads
+from fsviz.datasets import attaching, folders, saved, tables, uploads
+from fsviz.datasets.catalog import ENTRIES
 from fsviz.datasets.copies import largest_groups
 from fsviz.datasets.preview import Preview
 from fsviz.errors import FsvizError
+from fsviz.features import store
+from fsviz.features.backbones import title_of
 from fsviz.records import Dataset
+from fsviz.sampling import testbeds
+from fsviz.settings import Setting
 from fsviz.studies import extraction, own_images, torchvision_sets
 from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
-from fsviz.ui.parts import access, shell
+from fsviz.ui.parts import access, controls, shell
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
-ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
+ADD, EXTRACT, IMPORT, KEEP = "Add images", "Extract features", "Import features", "Rename or delete"
 FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "A zip file to upload", "A dataset to download"
 WORDNET, NESTED, OWN, NONE = "WordNet", "My folders", "My own taxonomy", "No taxonomy"
+MY_OWN = "no, my own classes"
 NO_SENSE = "(none: far from every other class)"
 N_SAMPLES, N_GROUPS, N_IN_GROUP = 24, 5, 8
 GROUPED = {
@@ -47,7 +54,7 @@ def show(dataset: Dataset) -> None:
         return
     choice = st.segmented_control(
         "What do you want to do?",
-        (ADD, EXTRACT, IMPORT),
+        (ADD, EXTRACT, IMPORT, KEEP),
         default=ADD,
         key="do",
         bind="query-params",
@@ -58,6 +65,8 @@ def show(dataset: Dataset) -> None:
         _extract(dataset)
     elif choice == IMPORT:
         _import()
+    elif choice == KEEP:
+        _keep()
     else:
         _add(dataset)
 
@@ -83,6 +92,13 @@ def _add(dataset: Dataset) -> None:
     else:
         preview, upload = _from_path(), None
     if preview is None:
+        if (like := st.query_params.get("like")) in ENTRIES:
+            st.session_state["like"] = like
+            st.info(
+                f"Give the folder that holds the images of **{ENTRIES[like].title}**, one folder per class, named by "
+                "class or by WordNet id (n01440764, as in ILSVRC's train folder).",
+                icon="🧩",
+            )
         _layouts()
         _mine()
         return
@@ -94,6 +110,9 @@ def _add(dataset: Dataset) -> None:
     )
     preview = own_images.with_splits_by_size(preview) if by_size else preview
     _found(preview)
+    if upload is None and (like := _benchmark(preview)):
+        _attach(preview, like)
+        return
     st.subheader("2 · What do the classes mean?", anchor=False)
     senses, edges, ready = _meanings(preview)
     st.subheader("3 · Save it", anchor=False)
@@ -227,12 +246,12 @@ def _layouts() -> None:
     )
 
 
-def _mine() -> None:
+def _mine(title: str = "Added before") -> None:
     """The datasets that were added before."""
     names = folders.workspace_dataset_names()
     if not names:
         return
-    st.subheader("Added before", anchor=False)
+    st.subheader(title, anchor=False)
     for name in names:
         with st.container(horizontal=True, vertical_alignment="center"):
             try:
@@ -241,20 +260,93 @@ def _mine() -> None:
                 told += ", features" if mine.has_features else ", no features yet"
                 st.markdown(f"**{plain(mine.title)}** · {told}")
                 st.page_link("pages/1_Gallery.py", label="Look", icon="🖼️", query_params=shell.link(mine))
+                if access.may("delete"):
+                    with st.popover("Rename"):
+                        given = st.text_input("Title", mine.title, key=f"title_{name}")
+                        st.caption("Pages show the title; links and commands keep the name.")
+                        st.button("Save the title", key=f"rename_{name}", on_click=_rename, args=(name, given))
             except FsvizError as error:
                 st.markdown(f"**{plain(name)}** · {plain(str(error))}")
-            with st.popover("Remove"):
-                st.caption("The dataset leaves fsviz. Your own image folder is not touched.")
-                st.button(f"Remove {plain(name)}", key=f"remove_{name}", on_click=_remove, args=(name,))
+            if access.may("delete"):
+                with st.popover("Remove"):
+                    st.caption(
+                        "The dataset leaves fsviz with its features and splits. Your own image folder is not touched, "
+                        "and finished runs stay."
+                    )
+                    st.button(f"Remove {plain(name)}", key=f"remove_{name}", on_click=_remove, args=(name,))
+
+
+def _rename(name: str, title: str) -> None:
+    _or_notice("delete", saved.rename_dataset, name, st.session_state.get(f"title_{name}", title))
 
 
 def _remove(name: str) -> None:
-    try:
-        access.do("delete", folders.remove_dataset, name)
-    except FsvizError as error:
-        shell.notice(str(error))
+    _or_notice("delete", folders.remove_dataset, name)
     if st.query_params.get("dataset") == name:
         shell.choose_dataset(shell.DEFAULT_DATASET)
+
+
+def _or_notice(action: str, act: Callable[..., Any], *args: Any) -> None:
+    """Acts on behalf of a click; what cannot be done is said on the next page."""
+    try:
+        access.do(action, act, *args)
+    except FsvizError as error:
+        shell.notice(str(error))
+
+
+def _keep() -> None:
+    """Everything of one's own that can be renamed or deleted: datasets, features, testbeds."""
+    access.deny("delete")
+    _mine("Datasets")
+    rows = [row for row in store.list_features() if row["origin"] == "workspace"]
+    if rows:
+        st.subheader("Features", anchor=False)
+    for row in rows:
+        dataset, backbone = row["dataset"], row["backbone"]
+        told = f"{row['n_images'] or 0:,} images, {row['dims'] or 0:,} numbers each"
+        _one(
+            f"**{plain(title_of(backbone))}** on {plain(shell.dataset_title(dataset))} · {told}",
+            f"features_{row['path']}",
+            "They can be extracted again; finished runs that used them stay.",
+            ("delete", store.remove_features, dataset, backbone),
+        )
+    names = testbeds.list_testbeds()
+    if names:
+        st.subheader("Testbeds", anchor=False)
+    for name in names:
+        _one(
+            f"**{plain(name)}**",
+            f"testbed_{name}",
+            "Finished runs on it stay; new ones need another testbed.",
+            ("delete", testbeds.delete_testbed, name),
+            rename=True,
+        )
+    if not (rows or names or folders.workspace_dataset_names()):
+        st.caption("Nothing of your own is here yet: datasets, features and testbeds that you add appear here.")
+
+
+def _one(told: str, key: str, after: str, removal: tuple[Any, ...], rename: bool = False) -> None:
+    """A line with ways to rename and delete what it names, each after a second click.
+
+    removal  the action, the function and what it is called with
+    """
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(told)
+        if not access.may("delete"):
+            return
+        if rename:
+            name = str(removal[-1])
+            with st.popover("Rename"):
+                st.text_input("Name", name, key=f"new_{key}")
+                st.caption("Runs keep their own copy of the tasks; commands and links need the new name.")
+                st.button("Save the name", key=f"rename_{key}", on_click=_rename_testbed, args=(name, f"new_{key}"))
+        with st.popover("Delete"):
+            st.caption(after)
+            st.button("Delete it", key=f"delete_{key}", on_click=_or_notice, args=removal)
+
+
+def _rename_testbed(name: str, field: str) -> None:
+    _or_notice("delete", testbeds.rename_testbed, name, st.session_state.get(field, name))
 
 
 def _found(preview: Preview) -> None:
@@ -332,7 +424,52 @@ def _sample_ids(dataset: Dataset) -> list[int]:
     return images.sort_values(["again", "turn"], kind="stable").index[:N_SAMPLES].tolist()
 
 
-# 2. What the classes mean
+# 2. A benchmark's images, or what the classes mean
+
+
+def _benchmark(preview: Preview) -> str:
+    """The benchmark whose images these are, "" for classes of one's own."""
+    setting = Setting(
+        "like",
+        "Are these the images of a benchmark?",
+        "Benchmarks come as class tables without images. Folders named by its classes or by WordNet ids become its "
+        "images: its ids, splits and taxonomy are kept.",
+        "choice",
+        MY_OWN,
+        choices={MY_OWN: MY_OWN, **{name: entry.title for name, entry in ENTRIES.items()}},
+    )
+    like = controls.pick(setting)
+    return "" if like == MY_OWN else like
+
+
+def _attach(preview: Preview, like: str) -> None:
+    benchmark = shell.load_dataset(like)
+    found = attaching.match(benchmark, preview.classes["class_name"])
+    n_there = benchmark.n_classes - len(found.missing)
+    st.markdown(
+        f"**{n_there:,} of {benchmark.n_classes:,} classes** of {plain(benchmark.title)} are among these folders."
+    )
+    names = benchmark.classes["class_name"].astype(str)
+    for title, items in (
+        ("classes without images, which will be in no split", names.iloc[list(found.missing)].tolist()),
+        ("folders that are no class of it, which are left out", list(found.unknown)),
+    ):
+        if items:
+            with st.expander(f"{len(items):,} {title}"):
+                st.dataframe(pd.DataFrame({"which": items}), hide_index=True, height=min(200, 36 * len(items) + 40))
+    st.subheader("2 · Save it", anchor=False)
+    one, two = st.columns([3, 1], vertical_alignment="bottom")
+    name = one.text_input("Name", f"my_{like}", key=f"attach_name_{like}").strip()
+    overwrite = False
+    if name in folders.workspace_dataset_names():
+        overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="attach_replace")
+    if two.button("Attach images", type="primary", key="attach", disabled=not n_there, width="stretch"):
+        with st.spinner("Writing the dataset …"):
+            made = access.do("save", own_images.attach_found, name, like, preview, overwrite)
+        _finish(made["name"])
+
+
+# What the classes mean
 
 
 def _meanings(preview: Preview) -> tuple[dict[str, str], pd.DataFrame | str | None, bool]:
@@ -406,36 +543,45 @@ def _sense_table(guesses: list[Guess], preview: Preview) -> dict[str, str]:
         st.caption(f"{len(other.candidates)} meanings of “{plain(word.strip())}” can now be chosen below.")
     labels = {synset: _sense_label(sense) for synset, sense in senses.items()}
     synsets = {label: synset for synset, label in labels.items()}
+    # The editor keeps changes by row: rows stand in the same order as long as the same images are looked at.
+    rows = sorted(guesses, key=lambda guess: not guess.doubt)
+    key = f"senses_{hash(tuple(guess.class_name for guess in guesses))}"
+    changes = (st.session_state.get(key) or {}).get("edited_rows", {})
+    chosen = {int(row): synsets.get(change["meaning"], "") for row, change in changes.items() if "meaning" in change}
+    taken = [chosen.get(row, guess.synset_id) for row, guess in enumerate(rows)]
     table = pd.DataFrame(
         {
-            "class": [guess.class_name for guess in guesses],
-            "meaning": [labels.get(guess.synset_id, NO_SENSE) for guess in guesses],
-            "doubt": [guess.doubt for guess in guesses],
-            "says": [guess.sense.gloss if guess.sense else "" for guess in guesses],
+            "class": [guess.class_name for guess in rows],
+            "meaning": [labels.get(guess.synset_id, NO_SENSE) for guess in rows],
+            "says": [senses[synset].gloss if synset in senses else "" for synset in taken],
+            "doubt": [
+                "you chose this" if row in chosen and chosen[row] != guess.synset_id else guess.doubt
+                for row, guess in enumerate(rows)
+            ],
         }
     )
-    doubtful = int((table["doubt"] != "").sum())
-    # The editor keeps changes by row: rows stand in the same order as long as the same images are looked at.
-    order = table["doubt"].eq("").sort_values(kind="stable").index
     edited = st.data_editor(
-        table.loc[order],
+        table,
         hide_index=True,
         height=min(36 * len(table) + 40, 420),
         disabled=("class", "doubt", "says"),
-        key=f"senses_{hash(tuple(table['class']))}",
+        key=key,
         column_config={
-            "class": st.column_config.TextColumn("Class", width="small"),
+            "class": st.column_config.TextColumn("Class", width=130),
             "meaning": st.column_config.SelectboxColumn(
                 "Meaning (click to change, type to search)",
                 options=[NO_SENSE, *sorted(labels.values())],
                 required=True,
-                width=420,
+                width=340,
             ),
-            "doubt": st.column_config.TextColumn("Worth a look because", width=240),
-            "says": st.column_config.TextColumn("The guess in WordNet's words", width="large"),
+            "says": st.column_config.TextColumn("In WordNet's words", width=300),
+            "doubt": st.column_config.TextColumn("Worth a look because", width=210),
         },
     )
-    st.caption(f"{doubtful:,} of {len(table):,} guesses are worth a look; they stand at the top.")
+    st.caption(
+        f"{sum(bool(guess.doubt) for guess in guesses):,} of {len(table):,} guesses are worth a look; they stand at "
+        "the top. A guess weighs how usual a meaning is and how near it is to what the other classes mean."
+    )
     return {row["class"]: synsets.get(row["meaning"], "") for _, row in edited.iterrows()}
 
 
@@ -460,18 +606,23 @@ def _save(
         overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="replace")
     if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
         with st.spinner("Writing the dataset …"):
-            saved = access.do(
+            made = access.do(
                 "save", own_images.save, name, preview, senses, edges, title, overwrite=overwrite, upload=upload
             )
-        for key in ("preview", "fetched"):
-            st.session_state.pop(key, None)
-        st.session_state["added"] = saved.name
-        st.session_state["add_turn"] = st.session_state.get("add_turn", 0) + 1  # the fields start empty next time
-        shell.choose_dataset(saved.name)
-        st.rerun()
+        _finish(made.name)
     st.caption(
         f"The table is written to {plain(str(workspace.folder('datasets')))}; images are not copied, except uploads."
     )
+
+
+def _finish(name: str) -> None:
+    """Shows what was saved; the fields start empty next time."""
+    for key in ("preview", "fetched"):
+        st.session_state.pop(key, None)
+    st.session_state["added"] = name
+    st.session_state["add_turn"] = st.session_state.get("add_turn", 0) + 1
+    shell.choose_dataset(name)
+    st.rerun()
 
 
 def _saved(dataset: Dataset) -> None:
@@ -500,6 +651,13 @@ def _doors(dataset: Dataset) -> None:
 
 def _extract(dataset: Dataset) -> None:
     st.subheader(f"Let a backbone look at {plain(dataset.title)}", anchor=False)
+    asked = st.session_state.pop("extract_asked", None)
+    if asked is not None:  # said before anything that takes time
+        with st.status(
+            f"Queued: {plain(title_of(asked['backbone']))} on {plain(dataset.title)}. Loading the backbone …"
+        ):
+            access.do("run", jobs.submit, asked)
+        st.rerun()
     if not dataset.has_pixels:
         st.info(
             f"{plain(dataset.title)} has no images here, so features cannot be extracted. Pick another dataset in the "
@@ -509,31 +667,37 @@ def _extract(dataset: Dataset) -> None:
         return
     st.caption(
         "A backbone is a trained image network; its features are the list of numbers it makes of every image. "
-        "Methods and measures work on them."
+        "Methods and measures work on them. Attributes such as brightness are read from the pixels on the way."
     )
     rows = extraction.choices(dataset)
     there = [row["backbone"] for row in rows if row["extracted"]]
     if there:
-        st.success(f"Features are there under {plain(', '.join(there))}.", icon="✅")
+        st.success(f"Features are there under {plain(', '.join(map(title_of, there)))}.", icon="✅")
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     names = [row["backbone"] for row in rows]
     warnings = {row["backbone"]: row["warning"] for row in rows}
     backbone = left.selectbox(
         "Backbone",
         names,
+        format_func=title_of,
         key="extract_with",
         accept_new_options=True,
         help="Or type the name of any timm model or open_clip tower; those are downloaded when there is internet.",
     )
     if warnings.get(backbone):
-        st.caption(f"⚠️ {plain(backbone)}: {plain(warnings[backbone])}.")
+        st.caption(f"⚠️ {plain(title_of(backbone))}: {plain(warnings[backbone])}.")
     run = _latest_run(dataset.name)
     active = run is not None and run.active
-    if right.button("Extract features", key="extract", type="primary", disabled=active, width="stretch"):
-        with st.spinner("Loading the backbone …"):
-            spec: extraction.Spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
-            access.do("run", jobs.submit, spec)
-        st.rerun()
+    spec: extraction.Spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
+    right.button(
+        "Extract features",
+        key="extract",
+        type="primary",
+        disabled=active,
+        width="stretch",
+        on_click=_ask_to_extract,
+        args=(spec,),
+    )
     st.caption(f"Runs on {plain(extraction.device_in_words())}, in the background: you may close this page.")
     if run is not None:
         if run.active:
@@ -541,6 +705,10 @@ def _extract(dataset: Dataset) -> None:
         else:
             _ended(run)
     _doors(dataset)
+
+
+def _ask_to_extract(spec: extraction.Spec) -> None:
+    st.session_state["extract_asked"] = spec
 
 
 def _latest_run(name: str) -> jobs.Run | None:
@@ -559,7 +727,7 @@ def _progress(run_id: str) -> None:
     summary = run.summary or {}
     total, done = int(run.spec.get("n_images") or 0), int(summary.get("n_images") or 0)
     speed = done / run.seconds if run.seconds else None
-    told = f"{plain(run.spec.get('backbone'))}: {done:,} of {total:,} images"
+    told = f"{plain(title_of(str(run.spec.get('backbone'))))}: {done:,} of {total:,} images"
     if speed:
         told += f", {speed:,.1f} per second, about {_duration((total - done) / speed)} left"
     elif run.state == "queued":
@@ -575,7 +743,7 @@ def _progress(run_id: str) -> None:
 
 def _ended(run: jobs.Run) -> None:
     summary = run.summary or {}
-    backbone = plain(run.spec.get("backbone"))
+    backbone = plain(title_of(str(run.spec.get("backbone"))))
     if run.state == "finished":
         skipped = summary.get("skipped") or []
         st.caption(
@@ -615,7 +783,7 @@ def _import() -> None:
     )
     path = st.text_input("File of features", key="features_file", placeholder="/home/you/features.npz").strip()
     access.say_folders()
-    one, two, three = st.columns(3)
+    one, two, three = st.columns(3, vertical_alignment="bottom")
     labels = one.text_input("File of labels, or of paths and labels (for .npy)", key="labels_file").strip()
     likes = ["(none)", *(n for n in datasets.names() if n not in ("demo", "digits"))]
     like = two.selectbox(

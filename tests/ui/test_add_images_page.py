@@ -1,0 +1,87 @@
+"""The page Add images without a browser: attaching, renaming, deleting, and what a click says at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fsviz import datasets
+from fsviz.sampling.testbeds import read_recipe
+from fsviz.studies import own_images
+from tests.cli.calling import fails, run_json
+from tests.datasets.test_attaching import folders
+from tests.ui.test_gallery_pages import run, texts
+
+
+@pytest.fixture
+def pets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    own_images.add("pets", str(folders(tmp_path / "pets", "dog", "cat", n=3)))
+    return "pets"
+
+
+def test_a_dataset_is_renamed_and_removed_from_the_page(pets: str) -> None:
+    app = run("11_Add_images.py", do="Rename or delete")
+    app.text_input(key="title_pets").set_value("My [pets](x)")
+    app.button(key="rename_pets").click().run()
+    assert not app.exception and datasets.title("pets") == "My [pets](x)"
+    app.button(key="remove_pets").click().run()
+    assert not app.exception and "pets" not in datasets.names()
+
+
+def test_datasets_are_renamed_and_removed_from_a_terminal(pets: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_json(capsys, "datasets", "rename", "pets", "Two pets")["title"] == "Two pets"
+    assert datasets.load("pets").title == "Two pets"
+    assert "title" in fails(capsys, "datasets", "rename", "pets", " ")
+    assert run_json(capsys, "datasets", "remove", "pets") == {"removed": "pets"}
+    assert "pets" in fails(capsys, "datasets", "remove", "pets")
+
+
+def test_testbeds_and_features_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    few = ("--n-way", "5", "--n-shot", "1", "--n-query", "2", "--n-tasks", "5", "--name", "t")
+    run_json(capsys, "sample", "demo", *few)
+    assert [t["name"] for t in run_json(capsys, "testbeds")["testbeds"]] == ["t"]
+    assert run_json(capsys, "testbeds", "show", "t")["recipe"]["dataset"] == "demo"
+    app = run("11_Add_images.py", do="Rename or delete")
+    app.text_input(key="new_testbed_t").set_value("u")
+    app.button(key="rename_testbed_t").click().run()
+    assert not app.exception and read_recipe("u")["dataset"] == "demo"
+    assert "needs a new name" in fails(capsys, "testbeds", "rename", "u")
+    assert run_json(capsys, "testbeds", "rename", "u", "t") == {"renamed": "u", "name": "t"}
+    run_json(capsys, "sample", "demo", *few[:-1], "other", "--seed", "1")
+    assert "another one has" in fails(capsys, "testbeds", "rename", "t", "other")
+    run_json(capsys, "testbeds", "remove", "other")
+    app = run("11_Add_images.py", do="Rename or delete")
+    app.button(key="delete_testbed_t").click().run()
+    assert not app.exception and run_json(capsys, "testbeds")["testbeds"] == []
+    assert "There is no testbed" in fails(capsys, "testbeds", "remove", "t")
+    assert "There is no features" in fails(capsys, "features", "remove", "demo", "nothing")
+
+
+def test_a_benchmarks_images_are_attached_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    root = folders(tmp_path / "train", "n01440764", "n01443537", "holiday")
+    app = run("11_Add_images.py", dataset="imagenet1k", like="imagenet1k")
+    assert "ImageNet-1k" in texts(app)
+    app.text_input(key="path_0").set_value(str(root)).run()
+    assert not app.exception and "2 of 1,000 classes" in texts(app)
+    app.button(key="attach").click().run()
+    assert not app.exception
+    assert datasets.load("my_imagenet1k").n_images == 4
+
+
+@pytest.mark.parametrize("page", ["4_Evaluate.py", "6_Hard_tasks.py"])
+def test_a_benchmark_without_images_shows_what_is_published_and_the_command(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    app = run(page, dataset="tiered_imagenet")
+    assert not app.exception
+    assert "python -m fsviz add tiered_imagenet" in "\n".join(box.value for box in app.info)
+    table = app.dataframe[0].value
+    assert {"method", "accuracy"} <= set(table.columns) and len(table) >= 6
+    assert "As printed in Bennequin et al. 2022" in texts(app) and "nothing of this was computed here" in texts(app)
