@@ -420,6 +420,86 @@ class ClassMap:
 
 
 @dataclass(frozen=True)
+class ConceptTree:
+    """The concepts above C classes as a tree of V nodes: every class and concept once, each followed by all below it.
+
+    ids, names      (V,)
+    parents         (V,) -1 for the root, which is the first
+    depth           (V,) steps from the root
+    n_classes       (V,) classes at or below a node
+    n_nodes         (V,) nodes at or below it: node v and what is below it are v .. v + n_nodes[v] - 1
+    class_position  (V,) place in the split of the class a node is, PAD where it is a concept above classes
+    """
+
+    ids: tuple[str, ...]
+    names: tuple[str, ...]
+    parents: np.ndarray
+    depth: np.ndarray
+    n_classes: np.ndarray
+    n_nodes: np.ndarray
+    class_position: np.ndarray
+
+    def path_to(self, node: int) -> list[int]:
+        """Nodes from the root down to this one."""
+        path = [int(node)]
+        while self.parents[path[-1]] >= 0:
+            path.append(int(self.parents[path[-1]]))
+        return path[::-1]
+
+    def part(self, at: int, levels: int) -> np.ndarray:
+        """The nodes at and below one, so many levels down."""
+        inside = np.arange(at, at + int(self.n_nodes[at]))
+        return inside[self.depth[inside] <= self.depth[at] + levels]
+
+    def levels_that_fit(self, at: int, most: int) -> int:
+        """How many levels below a node can be shown before more than `most` branches end; at least one."""
+        depth = self.depth[at : at + int(self.n_nodes[at])] - self.depth[at]
+        leaf = self.n_nodes[at : at + int(self.n_nodes[at])] == 1
+        ends = [int((depth == n).sum() + (leaf & (depth < n)).sum()) for n in range(1, int(depth.max()) + 1)]
+        return max([n for n, so_many in enumerate(ends, 1) if so_many <= most], default=1)
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """What n points of a map are told apart by: `codes` (n,) into `names`, PAD for the rest, or `numbers` (n,).
+
+    title  what the names or numbers are, in words
+    """
+
+    title: str
+    codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    names: tuple[str, ...] = ()
+    numbers: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.numbers.size > 0
+
+
+@dataclass(frozen=True)
+class Shared:
+    """How often neighbours on a map agree in something that is known of images.
+
+    by      what it is, as points are coloured by it
+    title   the same in words
+    share   of pairs of neighbours with the same value, 0 to 1; of numbers: in the same third, low, middle or high
+    chance  what it would be for neighbours at random
+    thirds  whether it is a number
+    """
+
+    by: str
+    title: str
+    share: float
+    chance: float
+    thirds: bool = False
+
+    @property
+    def beyond(self) -> float:
+        """The share beyond chance, 0 for chance and 1 where all neighbours agree."""
+        return (self.share - self.chance) / (1 - self.chance)
+
+
+@dataclass(frozen=True)
 class ContextTable:
     """How many images of every concept (a class) were taken in every context.
 

@@ -29,6 +29,7 @@ class Setting:
     choices    of kind "choice": identifier -> title. Links and commands take either, and write the identifier
     brief      how the value stands in a name ("{}way"); settings without it stand there only when not at their default
     spellings  further flags that mean the same, so that old commands keep working
+    advanced   out of sight on pages that are shown to a class, as long as it is at its default
     """
 
     name: str
@@ -44,6 +45,7 @@ class Setting:
     choices: Mapping[str, str] = field(default_factory=dict)
     brief: str = ""
     spellings: tuple[str, ...] = ()
+    advanced: bool = False
 
     def but(self, **changes: Any) -> Setting:
         """The same setting with another default, title or narrower limits: what a page or command says of it."""
@@ -196,5 +198,8 @@ N_TASKS = Setting(
     1_000_000,
     stops=(20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000),
     brief="{}tasks",
+    advanced=True,
 )
-SEED = Setting("seed", "Seed", "The same seed draws the same tasks.", "int", 0, 0, 2**31 - 1, brief="seed{}")
+SEED = Setting(
+    "seed", "Seed", "The same seed draws the same tasks.", "int", 0, 0, 2**31 - 1, brief="seed{}", advanced=True
+)

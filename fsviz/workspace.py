@@ -24,12 +24,12 @@ from typing import Any
 from fsviz.errors import BadInput, WorkspaceError
 
 AN_HOUR, A_DAY = 3600.0, 24 * 3600.0
-KINDS = ("datasets", "features", "splits", "testbeds", "runs", "trained", "pixels")
+KINDS = ("datasets", "features", "splits", "testbeds", "runs", "trained", "pixels", "attributes")
 # What a kill, a refused upload or an older version leaves behind: kind, pattern, what it is, whether it may be in use
 _LEFT = (
     *((kind, pattern, "unfinished write", True) for kind in KINDS for pattern in (".tmp-*", "*/.tmp-*")),
     ("runs", "*/*/.tmp-*", "unfinished write", True),
-    ("features", "*/.partial-*/.tmp-*", "unfinished write", True),
+    ("features", "*/*/.tmp-*", "unfinished write", True),
     ("pixels", "*/*/.tmp-*", "unfinished write", True),
     ("datasets", ".upload-*", "upload that was never added", True),
     ("runs", ".deleted-*", "deleted run", False),

@@ -36,7 +36,7 @@ DOORS: dict[str, set[str]] = {
     "studies": ENGINE | {"records", "numerics", "workspace"},
     "jobs": {"studies", "records", "workspace"},
     "ui": {"jobs", "studies", "figures", "reports", "records", "workspace", "datasets", "features", "taxonomy"}
-    | {"methods", "sampling", "difficulty", "sharing"},
+    | {"methods", "sampling", "difficulty", "training", "sharing"},
     "cli": ENGINE | {"studies", "jobs", "reports", "records", "numerics", "workspace", "sharing"},
 }
 STREAMLIT_ROOMS = {"ui"}

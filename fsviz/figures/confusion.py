@@ -14,6 +14,7 @@ from fsviz.text import drawn
 
 SYMBOLS = ("circle", "diamond", "triangle", "roundRect", "pin")  # of communities, beside their colour
 MANY = 120  # classes above which labels that touch are left out and small
+MOST_CLICKED = 64  # classes whose cells can be clicked in the heat map: four thousand of them
 LINE = 22  # height of a class in a column
 _LIGHT, _STRONG = (0xC3, 0xC9, 0xD2), (0xB0, 0x1E, 0x0A)
 
@@ -188,6 +189,17 @@ def plot_likeness_map(graph: ClassGraph, order: np.ndarray, communities: np.ndar
             figure.add_scatter(
                 x=x, y=y, mode="lines", line={"color": ACCENT, "width": 1.2}, hoverinfo="skip", showlegend=False
             )
+    if len(order) <= MOST_CLICKED:  # a heat map hands out no clicks: squares that nobody sees lie on its cells
+        at = [(x, y) for y in range(len(order)) for x in range(len(order)) if x != y and not np.isnan(block[y, x])]
+        figure.add_scatter(
+            x=[x for x, _ in at],
+            y=[y for _, y in at],
+            mode="markers",
+            customdata=[[f"{order[y]},{order[x]}", names[y], names[x], f"{block[y, x]:.2f}"] for x, y in at],
+            marker={"symbol": "square", "size": max(4, 480 // len(order)), "color": "rgba(0,0,0,0)"},
+            hovertemplate=f"%{{customdata[1]}} and %{{customdata[2]}}: %{{customdata[3]}} {graph.unit}<extra></extra>",
+            showlegend=False,
+        )
     ticks: dict[str, Any] = {"showticklabels": len(order) <= 60, "automargin": True, "constrain": "domain"}
     ticks |= {"tickvals": list(range(len(order))), "ticktext": [drawn(_short(graph.row_names[i])) for i in order]}
     ticks |= {"showgrid": False, "zeroline": False, "range": [-0.5, len(order) - 0.5]}

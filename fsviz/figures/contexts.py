@@ -114,7 +114,7 @@ def plot_shifted_methods(
 ) -> go.Figure:
     """Accuracy (%) of every method with each support, by name -> title, with 95% intervals; methods by family.
 
-    rows  title, family, accuracy: name -> mean and ci95 (None for no interval)
+    rows  name (what a click hands out), title, family, accuracy: name -> mean and ci95 (None for no interval)
     """
     order = sorted(rows, key=lambda row: (row["family"], -row["accuracy"][next(iter(supports))]["mean"]))
     figure = go.Figure()
@@ -128,6 +128,7 @@ def plot_shifted_methods(
             error_x={"array": [one["ci95"] or 0 for one in found], "thickness": 1.5},
             mode="markers",
             name=drawn(title),
+            customdata=[[row["name"]] for row in order],
             marker={"color": meaning(colour) if name != "spurious" else QUIET, "symbol": symbol, "size": 11},
             hovertemplate=f"%{{y}}, {drawn(title)}: %{{x:.1f}}%<extra></extra>",
         )

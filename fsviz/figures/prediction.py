@@ -76,7 +76,8 @@ def plot_scatter(
 def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: int | None = None) -> go.Figure:
     """A bar per measure: its correlation with the outcome, right where it is in the direction that was expected.
 
-    rows  title, value, low, high (turned so that expected is positive), shown (the correlation as it is), why, best
+    rows  name (what a click hands out), title, value, low, high (turned so that expected is positive), shown (the
+          correlation as it is), why, best
     """
     rows = sorted(rows, key=lambda row: -np.inf if row["value"] is None else row["value"])
     names = [drawn(row["title"]) for row in rows]
@@ -101,8 +102,8 @@ def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: i
                 "thickness": 1.5,
                 "width": 4,
             },
-            customdata=[row["shown"] for row in rows],
-            hovertemplate=f"%{{y}}: %{{customdata}} with the {drawn(outcome)}<extra></extra>",
+            customdata=[[row["name"], row["shown"]] for row in rows],
+            hovertemplate=f"%{{y}}: %{{customdata[1]}} with the {drawn(outcome)}<extra></extra>",
         )
     )
     for row, name, k, v, end in zip(rows, names, known, values, high, strict=True):

@@ -58,12 +58,17 @@ def plot_accuracy_by_measure(
     axis: str = "",
     measure: str = "",
     height: int = 460,
+    banded: str | None = None,
+    at: float | None = None,
 ) -> go.Figure:
     """Accuracy against a measure: a rolling mean and its 95% band per method, labelled at its end.
 
     points     (measure, accuracy in percent) of single tasks, drawn faintly behind
     quartiles  ranges of the measure, marked Q1 to Q4 along the top
     axis       what stands along the measure's axis, and measure what it is called beside a number
+    banded     the one method whose band is drawn, and whose line is wider; unless said, all of up to four
+    at         a value of the measure that is marked
+    Points of a line have its 95% half-width and its name as customdata, so that a click can be followed.
     """
     figure = go.Figure()
     if points is not None:
@@ -75,13 +80,13 @@ def plot_accuracy_by_measure(
             name="single tasks",
             hovertemplate=f"one task: {drawn(measure)} %{{x:.1f}}, %{{y:.0f}}% right<extra></extra>",
         )
-    band = len(curves) <= 4
+    bands = set(curves if len(curves) <= 4 else ()) if banded is None else {banded} & set(curves)
     looks = _looks(list(curves))
     for name, curve in curves.items():
         colour, dash = looks[name]
         x, y, half = (curve[c].to_numpy(dtype=float) for c in ("measure", "accuracy", "ci95"))
         half = np.nan_to_num(half)
-        if band and len(x) > 1:
+        if name in bands and len(x) > 1:
             figure.add_scatter(
                 x=np.concatenate([x, x[::-1]]),
                 y=np.concatenate([y + half, (y - half)[::-1]]),
@@ -95,15 +100,18 @@ def plot_accuracy_by_measure(
         figure.add_scatter(
             x=x,
             y=y,
-            mode="lines" if len(x) > 1 else "markers",
+            mode="lines+markers",
             name=drawn(name),
-            line={"color": colour, "width": 2.5, "dash": dash},
-            marker={"color": colour, "size": 9},
-            customdata=half,
-            hovertemplate=f"{drawn(name)}: %{{y:.1f}} ± %{{customdata:.1f}}% right around {drawn(measure)} %{{x:.1f}}"
-            "<extra></extra>",
+            line={"color": colour, "width": 3.5 if banded == name and len(curves) > 1 else 2, "dash": dash},
+            # markers nobody sees: a line alone cannot be clicked
+            marker={"color": colour, "size": 9, "opacity": 0 if len(x) > 1 else 1},
+            selected={"marker": {"opacity": 0 if len(x) > 1 else 1}},
+            unselected={"marker": {"opacity": 0 if len(x) > 1 else 1}},
+            customdata=[[h, drawn(name)] for h in half],
+            hovertemplate=f"{drawn(name)}: %{{y:.1f}} ± %{{customdata[0]:.1f}}% right around {drawn(measure)} "
+            "%{x:.1f}<extra></extra>",
         )
-    for label, x, y, colour in _spread(curves, band):
+    for label, x, y, colour in _spread(curves, bool(bands)):
         figure.add_annotation(
             x=x, y=y, text=label, font={"color": colour, "size": 13}, xanchor="left", xshift=8, showarrow=False
         )
@@ -123,6 +131,8 @@ def plot_accuracy_by_measure(
         )
         if i:
             figure.add_vline(x=low, line={"dash": "dot", "width": 1, "color": QUIET})
+    if at is not None and first <= at <= last:
+        figure.add_vline(x=at, line={"color": ACCENT, "width": 2})
     longest = max((len(name) for name in curves), default=0)
     if everything:  # names at the ends of lines stand in the margin and must not stretch the axis
         pad = 0.02 * (last - first) or 1.0

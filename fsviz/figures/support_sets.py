@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from fsviz.figures.palette import QUIET, meaning
+from fsviz.figures.palette import ACCENT, QUIET, meaning
 from fsviz.text import drawn
 
 SETS = ("hard", "random", "easy")
@@ -19,15 +19,22 @@ MARGIN = {"l": 0, "r": 10, "t": 30, "b": 0}
 
 
 def plot_distribution(
-    histogram: Mapping[str, Any], mean: Mapping[str, float], ci95: Mapping[str, float | None], height: int = 360
+    histogram: Mapping[str, Any],
+    mean: Mapping[str, float],
+    ci95: Mapping[str, float | None],
+    height: int = 360,
+    chosen: tuple[str, int] | None = None,
 ) -> go.Figure:
-    """How many tasks reach which accuracy, with hard, random and easy supports; means are written at their lines."""
+    """How many tasks reach which accuracy, with hard, random and easy supports; means are written at their lines.
+
+    chosen  a set and the place of one of its bars, marked. Points of the traces "bars of ..." have (set, bar) as
+            customdata.
+    """
     edges = np.asarray(histogram["edges"])
     centre, width = (edges[:-1] + edges[1:]) / 2, edges[1] - edges[0]
     figure = go.Figure()
     top = max(max(histogram[name]) for name in SETS) or 1
     for name in SETS:
-        total = max(sum(histogram[name]), 1)
         figure.add_scatter(
             x=np.concatenate([[edges[0] - width / 2], centre, [edges[-1] + width / 2]]),
             y=[0, *histogram[name], 0],
@@ -36,8 +43,27 @@ def plot_distribution(
             line={"shape": "hvh", "color": meaning(name), "width": 2},
             fill="tozeroy",
             fillcolor=faint(meaning(name), 0.22),
-            customdata=[0, *(100 * np.asarray(histogram[name]) / total), 0],
-            hovertemplate=f"%{{y}} tasks (%{{customdata:.0f}}%) with {name} supports reach about %{{x:.0f}}% accuracy"
+            hoverinfo="skip",
+        )
+    for name in SETS:
+        filled = np.flatnonzero(histogram[name])
+        at = [i for i, bar in enumerate(filled) if chosen == (name, int(bar))]
+        figure.add_scatter(
+            x=centre[filled],
+            y=np.asarray(histogram[name])[filled],
+            name=f"bars of {name}",
+            mode="markers",
+            marker={
+                "size": 9,
+                "color": [ACCENT if i in at else meaning(name) for i in range(len(filled))],
+                "symbol": SYMBOL[name],
+                "line": {"width": [3 if i in at else 0 for i in range(len(filled))], "color": ACCENT},
+            },
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 1}},
+            showlegend=False,
+            customdata=[[name, int(bar)] for bar in filled],
+            hovertemplate=f"%{{y}} tasks with {name} supports reach about %{{x:.0f}}% accuracy; click to see them"
             "<extra></extra>",
         )
     for name, anchor, level in _label_places(mean):
@@ -60,9 +86,10 @@ def plot_distribution(
             yshift=10,
             font={"color": meaning(name), "size": 13},
         )
+    room = 130 if max(mean.values()) > 90 else 70  # for the label at the highest mean
     figure.update_xaxes(title="accuracy of a task (% of its queries right)", range=[-3, 103], ticksuffix="%")
     figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * 1.32])
-    figure.update_layout(height=height, margin=MARGIN | {"t": 10, "r": 70}, showlegend=False, hovermode="closest")
+    figure.update_layout(height=height, margin=MARGIN | {"t": 10, "r": room}, showlegend=False, hovermode="closest")
     return figure
 
 
@@ -103,7 +130,7 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
             filled = rows["significant"] | (name == "random")
             figure.add_scatter(
                 x=rows["gap"],
-                y=[drawn(attribute) for attribute in order],
+                y=[shortened(attribute) for attribute in order],
                 name=name,
                 mode="markers",
                 marker={
@@ -114,9 +141,12 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
                 },
                 error_x={"type": "data", "array": rows["ci95"], "thickness": 1.5, "width": 4},
                 showlegend=False,
-                customdata=rows[["chance", "ci95"]],
-                hovertemplate=f"%{{y}}: gap %{{x:.2f}} with {name} supports; chance gives %{{customdata[0]:.2f}} "
-                "± %{customdata[1]:.2f}<extra></extra>",
+                customdata=[
+                    [chance, half, drawn(attribute)]
+                    for chance, half, attribute in zip(rows["chance"], rows["ci95"], order, strict=True)
+                ],
+                hovertemplate=f"%{{customdata[2]}}: gap %{{x:.2f}} with {name} supports; chance gives "
+                "%{customdata[0]:.2f} ± %{customdata[1]:.2f}<extra></extra>",
                 row=1,
                 col=column,
             )
@@ -124,7 +154,7 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
             values = part[part["attribute"] == attribute]["gap"]
             figure.add_scatter(
                 x=[values.min(), values.max()],
-                y=[drawn(attribute)] * 2,
+                y=[shortened(attribute)] * 2,
                 mode="lines",
                 line={"color": faint(QUIET, 0.6), "width": 2},
                 hoverinfo="skip",
@@ -143,32 +173,42 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
     return figure
 
 
-def plot_differences(rows: Sequence[Mapping[str, Any]], set_name: str = "hard", height: int | None = None) -> go.Figure:
-    """One task: for the categorical attributes that differ most, their share among support and among query images.
+def plot_reasons(rows: Sequence[Mapping[str, Any]], height: int | None = None) -> go.Figure:
+    """One task: what the gap of each attribute costs beyond random supports, in points of accuracy.
 
-    rows have attribute, value, support and query (shares from 0 to 1); the first differs most.
+    rows have attribute, points, ci95 and real of the hard support, and easy: the points of the easy support. Filled
+    where the attribute is a reason, hollow where chance will do.
     """
     rows = list(rows)[::-1]
-    labels = [drawn(f"{r['attribute']}: {r['value']}") for r in rows]
+    labels = [shortened(r["attribute"]) for r in rows]
     figure = go.Figure()
-    for side in ("query", "support"):
-        figure.add_bar(
-            y=labels,
-            x=[100 * r[side] for r in rows],
-            name=f"{set_name} support" if side == "support" else "query",
-            orientation="h",
-            marker_color=meaning(side),
-            text=[f"{100 * r[side]:.0f}%" for r in rows],
-            textposition="outside",
-            cliponaxis=False,
-            hovertemplate=f"%{{x:.0f}}% of the {side} images have %{{y}}<extra></extra>",
+    for name, at in (("easy", "easy"), ("hard", "points")):
+        hard = name == "hard"
+        figure.add_scatter(
+            x=[r[at] for r in rows],
+            y=list(range(len(rows))),
+            mode="markers",
+            name=f"{name} support",
+            showlegend=False,
+            marker={
+                "size": 12 if hard else 9,
+                "color": meaning(name),
+                "symbol": [SYMBOL[name] + ("" if hard and r["real"] else "-open") for r in rows],
+                "line": {"width": 2, "color": meaning(name)},
+            },
+            error_x={"type": "data", "array": [r["ci95"] for r in rows], "thickness": 1.5, "width": 4} if hard else {},
+            customdata=[drawn(r["attribute"]) for r in rows],
+            hovertemplate=f"%{{customdata}}: the gap of the {name} support costs %{{x:.1f}} points beyond random ones"
+            "<extra></extra>",
         )
-    figure.update_xaxes(title="share of images (%)", range=[0, 112])
-    figure.update_yaxes(automargin=True, ticklabelstandoff=6)
+        _add_legend(figure, {f"{name} support": (SYMBOL[name] + ("" if hard else "-open"), meaning(name))})
+    figure.add_vline(x=0, line={"color": meaning("random"), "width": 1.5, "dash": "dot"})
+    figure.update_xaxes(title="points of accuracy that the gap costs<br>beyond random supports of this task")
+    figure.update_yaxes(
+        automargin=True, ticklabelstandoff=6, tickvals=list(range(len(rows))), ticktext=labels, zeroline=False
+    )
     figure.update_layout(
-        height=height or 110 + 54 * len(rows),
-        barmode="group",
-        bargap=0.3,
+        height=height or 120 + 30 * len(rows),
         margin=MARGIN,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "reversed"},
     )
@@ -260,8 +300,9 @@ def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:
             name=name,
             line={"color": meaning(name), "width": 2},
             marker={"symbol": SYMBOL[name], "size": 10},
-            customdata=100 * rows["ci95"],
-            hovertemplate=f"{name} supports reach %{{y:.1f}} ± %{{customdata:.1f}}%<extra></extra>",
+            customdata=[[100 * half, int(b)] for half, b in zip(rows["ci95"], rows["bin"], strict=True)],
+            hovertemplate=f"{name} supports reach %{{y:.1f}} ± %{{customdata[0]:.1f}}%; click to see the tasks"
+            "<extra></extra>",
         )
         below = name == "random"  # close to easy ones: a number above would cover theirs
         figure.add_scatter(
@@ -288,8 +329,17 @@ def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:
     return figure
 
 
-def plot_stress(matrix: Sequence[Mapping[str, Any]], adaptation_names: Mapping[str, str], source: str) -> go.Figure:
-    """Drop from random to hard tasks for every backbone and adaptation; cells say both accuracies."""
+def plot_stress(
+    matrix: Sequence[Mapping[str, Any]],
+    adaptation_names: Mapping[str, str],
+    source: str,
+    titles: Mapping[str, str] | None = None,
+) -> go.Figure:
+    """Drop from random to hard tasks for every backbone and adaptation; cells say both accuracies.
+
+    titles  of backbones, for people; a name without one stands for itself
+    """
+    titles = titles or {}
     rows = [r for r in matrix if r["source"] == source]
     backbones = list(dict.fromkeys(r["backbone"] for r in rows))
     adaptations = list(dict.fromkeys(r["adaptation"] for r in rows))
@@ -302,14 +352,14 @@ def plot_stress(matrix: Sequence[Mapping[str, Any]], adaptation_names: Mapping[s
         half = f" ± {r['drop_ci95']:.1f}" if r["drop_ci95"] is not None else ""
         text[at] = f"<b>{-r['drop']:+.1f}{half}</b><br>{r['random']:.1f} → {r['hard']:.1f}"
         words[at] = drawn(
-            f"{r['backbone']}, {adaptation_names[r['adaptation']]}: {r['random']:.1f}% on random tasks, "
+            f"{_both(r['backbone'], titles)}, {adaptation_names[r['adaptation']]}: {r['random']:.1f}% on random tasks, "
             f"{r['hard']:.1f}% on hard ones ({r['n_tasks']} tasks)"
         )
     figure = go.Figure(
         go.Heatmap(
             z=drop,
             x=[adaptation_names[a] for a in adaptations],
-            y=[drawn(b) + (" (searched with)" if b == source else "") for b in backbones],
+            y=[shortened(titles.get(b, b)) + ("<br>(searched with)" if b == source else "") for b in backbones],
             text=text,
             texttemplate="%{text}",
             textfont={"size": 14},
@@ -341,7 +391,9 @@ def plot_loss_accuracy(
             mode="markers",
             name=name,
             marker={"color": meaning(name), "symbol": SYMBOL[name], "size": 6, "opacity": 0.65},
-            hovertemplate=f"{name}: loss %{{x:.2f}}, %{{y:.0f}}% right<extra></extra>",
+            customdata=np.arange(len(loss[name])),
+            hovertemplate=f"task %{{customdata}}, {name}: loss %{{x:.2f}}, %{{y:.0f}}% right; click to see it"
+            "<extra></extra>",
         )
     figure.update_xaxes(title="query loss (nats, logarithmic)", type="log")
     figure.update_yaxes(title="accuracy (%)", range=[0, 103])
@@ -349,6 +401,17 @@ def plot_loss_accuracy(
         height=height, margin=MARGIN, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
     )
     return figure
+
+
+def _both(name: str, titles: Mapping[str, str]) -> str:
+    """A title with the name behind it, where they differ: what hover says."""
+    return name if titles.get(name, name) == name else f"{titles[name]} ({name})"
+
+
+def shortened(name: Any, most: int = 28) -> str:
+    """A name beside an axis: cut where it would take the room of the figure; hover has the whole."""
+    text = str(name)
+    return drawn(text if len(text) <= most else f"{text[: most - 1]}…")
 
 
 def faint(colour: str, opacity: float) -> str:

@@ -1,25 +1,148 @@
-"""Figures of the taxonomy: the graph of meanings, the heat map of distances, the small tree of one task."""
+"""Figures of the taxonomy: rings or a graph of meanings, the heat map of distances, the small tree of one task."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
-from fsviz.records import PAD, ClassMap
+from fsviz.records import PAD, ClassMap, ConceptTree
 from fsviz.text import drawn
 
-MANY = 700  # above this many nodes a graph is drawn without labels and animation
+MANY = 700  # above this many nodes a graph is drawn without animation
+ENDS = {"radial": 100, "layered": 48}  # ends of branches that have room for their names
+RINGS, SECTORS = 4, 170  # at most so many rings, and so many sectors in the last one
+_DARK = "#1C2430"
+_LETTER = 6.2  # pixels that a letter of a name takes, about
+_HALF = 330  # pixels from the middle to the edge of the rings, about
 
 
-def plot_class_map(graph: ClassMap, selected: Sequence[int] = (), focus: int | None = None) -> dict[str, Any]:
-    """ECharts graph: root green, classes red, concepts grey; first-level concepts in colours of their own.
+def plot_concept_rings(
+    tree: ConceptTree, at: int, levels: int, selected: Sequence[int] = (), pictures: Mapping[int, str] | None = None
+) -> dict[str, Any]:
+    """ECharts sunburst of the part of a tree below one node, which is the disc in the middle.
+
+    The angle of a sector is its number of classes; names are written where there is room. Clicks are answered with
+    places in `tree.part(at, levels)`, counted from one.
 
     selected  places in the split of the classes picked by the user
-    focus     node to fly to
+    pictures  node -> HTML of its pictures, for the box beside the pointer
+    """
+    shown = tree.part(at, levels).tolist()
+    picked = {v for v in range(len(tree.ids)) if tree.class_position[v] in set(selected)} if selected else set()
+    marked = {above for v in picked for above in tree.path_to(v)} - set(tree.path_to(at)[:-1])
+    inside = set(shown)
+    children: dict[int, list[int]] = {}
+    for v in shown[1:]:
+        children.setdefault(int(tree.parents[v]), []).append(v)
+    branch: dict[int, int] = {}
+    for i, first in enumerate(children.get(at, [])):
+        branch[first] = i
+    for v in shown[1:]:
+        branch.setdefault(v, branch.get(int(tree.parents[v]), 0))
+    nodes: dict[int, dict[str, Any]] = {}
+    for v in shown:
+        ring = int(tree.depth[v] - tree.depth[at])
+        colour = ACCENT if v in picked else _tint(SERIES[(branch.get(v, 0) + 1) % len(SERIES)], 0.16 * (ring - 1))
+        style: dict[str, Any] = {"color": colour if v != at else "transparent"}
+        if v in marked and v != at:
+            style |= {"borderColor": ACCENT, "borderWidth": 2.5}
+        folded = tree.n_nodes[v] > 1 and v + 1 not in inside
+        nodes[v] = {
+            "name": tree.names[v] + (" ▸" if folded else ""),
+            "value": int(tree.n_classes[v]),
+            "itemStyle": style,
+            "label": {"color": QUIET if v == at else "#FFFFFF" if v in picked or ring < 3 else _DARK},
+            "tooltip": {"formatter": _about(tree, v, (pictures or {}).get(v, ""))},
+        }
+        if v != at:
+            nodes[int(tree.parents[v])].setdefault("children", []).append(nodes[v])
+    depth = int(tree.depth[shown].max() - tree.depth[at])
+    levels_drawn = _rings(depth)
+    for v in shown[1:]:
+        _turn(nodes[v], levels_drawn[1 + int(tree.depth[v] - tree.depth[at])], int(tree.n_classes[at]))
+    return {
+        "animation": False,
+        "tooltip": {},
+        "series": [
+            {
+                "type": "sunburst",
+                "data": [nodes[at]],
+                "radius": ["0%", "98%"],
+                "sort": None,
+                "nodeClick": False,
+                "selectedMode": "single",
+                "emphasis": {"focus": "none"},
+                "itemStyle": {"borderWidth": 0.6},
+                "label": {"overflow": "truncate", "ellipsis": "…", "fontSize": 11.5, "textBorderWidth": 0},
+                "levels": levels_drawn,
+            }
+        ],
+    }
+
+
+def _about(tree: ConceptTree, v: int, pictures: str) -> str:
+    """What the box beside the pointer says of a sector; {b} is its name, which ECharts escapes."""
+    is_class = tree.class_position[v] != PAD
+    said = "a class" if is_class and tree.n_nodes[v] == 1 else f"{int(tree.n_classes[v]):,} classes"
+    return f"<b>{{b}}</b><br>{said}{pictures}"
+
+
+def _rings(depth: int) -> list[dict[str, Any]]:
+    """Where each ring lies and how wide an angle a name needs in it; the last ring is the widest."""
+    middle = 17.0
+    shares = np.array([*([1.0] * max(depth - 1, 0)), 1.35][:depth])
+    edges = middle + np.concatenate([[0.0], np.cumsum(shares / shares.sum())]) * (98 - middle) if depth else [middle]
+    levels: list[dict[str, Any]] = [
+        {},
+        {"r0": "0%", "r": f"{middle}%", "label": {"rotate": 0, "width": 100, "fontSize": 13, "fontWeight": "bold"}},
+    ]
+    for inner, outer in pairwise(edges):
+        centre = _HALF * (inner + outer) / 200
+        needed = 360 * 13 / (2 * np.pi * centre)
+        levels.append(
+            {
+                "r0": f"{inner:.1f}%",
+                "r": f"{outer:.1f}%",
+                "label": {
+                    "rotate": "radial",
+                    "minAngle": round(needed, 2),
+                    "width": round(_HALF * (outer - inner) / 100 - 8),
+                },
+            }
+        )
+    return levels
+
+
+def _turn(node: dict[str, Any], ring: dict[str, Any], whole: int) -> None:
+    """Writes a name along its ring where it is too long to stand across it and the arc has room for it."""
+    across, long = ring["label"]["width"], _LETTER * len(node["name"])
+    centre = _HALF * (float(ring["r0"][:-1]) + float(ring["r"][:-1])) / 200
+    arc = 2 * np.pi * centre * node["value"] / whole - 12
+    if long > across and arc > across:
+        node["label"] |= {"rotate": "tangential", "width": round(arc)}
+
+
+def _tint(colour: str, share: float) -> str:
+    """A colour mixed with so much white."""
+    parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(part + (255 - part) * min(max(share, 0.0), 0.7)):02X}" for part in parts)
+
+
+def plot_class_map(
+    graph: ClassMap, selected: Sequence[int] = (), pictures: Mapping[int, str] | None = None
+) -> dict[str, Any]:
+    """ECharts graph: root green, classes red, concepts grey; first-level concepts in colours of their own.
+
+    Names are written at the ends of branches where there is room for all of them, else of what is picked and of the
+    first level; the box beside the pointer has every name.
+
+    selected  places in the graph of the classes picked by the user
+    pictures  node -> HTML of its pictures
     """
     picked = {int(graph.shown_at[p]) for p in selected}
     first_level = np.flatnonzero(graph.depth == 1)
@@ -30,10 +153,12 @@ def plot_class_map(graph: ClassMap, selected: Sequence[int] = (), focus: int | N
     ends = np.ones(len(graph.names), dtype=bool)
     ends[graph.parents] = False
     radial = bool((graph.xy[:, 0] < -1e-9).any())
+    room = int(ends.sum()) <= 1.25 * ENDS["radial" if radial else "layered"]
     nodes = []
     for v, name in enumerate(graph.names):
         is_class = graph.class_position[v] != PAD
         kind = 4 if v in picked else 0 if v == 0 else 3 if is_class else 2 if graph.folded[v] else 1
+        label: dict[str, Any] = {"show": bool(ends[v] and room)}
         node: dict[str, Any] = {
             "id": str(v),
             "name": name,
@@ -44,17 +169,16 @@ def plot_class_map(graph: ClassMap, selected: Sequence[int] = (), focus: int | N
         }
         if v == 0 or kind == 4:
             node["symbolSize"] = size * 2
-            node["label"] = {"show": True, "fontWeight": "bold", "fontSize": 13}
+            label = {"show": True, "fontWeight": "bold", "fontSize": 13}
         elif v in branch_colour:
             node["symbolSize"] = size * 1.9
             node["itemStyle"] = {"color": branch_colour[v]}
-            node["label"] = {"show": True, "fontSize": 12}
+            label = {"show": True, "fontSize": 12}
         elif kind == 2:
             node["symbolSize"] = min(size * (1 + float(np.log2(1 + graph.n_classes[v])) / 3), size * 2.6)
-        if ends[v]:
-            node["label"] = node.get("label", {}) | _outward(graph.xy[v], radial)
-        elif crowded and v and v not in branch_colour:
-            node["label"] = {"show": False}
+        node["label"] = label | (_outward(graph.xy[v], radial) if ends[v] else {})
+        if pictures and v in pictures:
+            node["tooltip"] = {"formatter": _HELD + pictures[v]}
         nodes.append(node)
     series: dict[str, Any] = {
         "type": "graph",
@@ -92,13 +216,11 @@ def plot_class_map(graph: ClassMap, selected: Sequence[int] = (), focus: int | N
         "top": "17%" if radial else "9%",
         "bottom": "13%" if radial else "3%",
     }
-    if focus is not None:
-        series["center"] = [nodes[focus]["x"], nodes[focus]["y"]]
-        series["zoom"] = 4 if len(nodes) < 400 else 7
     if crowded:
         series["progressive"] = 400
     return {
-        "tooltip": {"formatter": "<b>{b}</b><br>holds {@[0]} class(es) of the split"},
+        "tooltip": {"formatter": _HELD},
+        "toolbox": {"feature": {"restore": {"title": "Whole picture"}}, "right": 6, "top": 2, "itemSize": 18},
         "legend": {
             "data": [
                 {"name": "root", "icon": "diamond"},
@@ -117,6 +239,9 @@ def plot_class_map(graph: ClassMap, selected: Sequence[int] = (), focus: int | N
         "animationDurationUpdate": 400,
         "series": [series],
     }
+
+
+_HELD = "<b>{b}</b><br>holds {@[0]} class(es) of the split"
 
 
 def _outward(xy: np.ndarray, radial: bool) -> dict[str, Any]:

@@ -9,6 +9,11 @@ from fsviz.methods.declaration import Method, scale
 if TYPE_CHECKING:
     from torch import Tensor
 
+# Cosines lie between -1 and 1, and those of a query with the prototypes of a task often within 0.2 of each other: their
+# softmax as they are gives every query of five classes 21 to 25%. Ten times as sharp it spreads from 37 to 83% (demo,
+# split val), with a loss of 0.64 instead of 1.47 nats. It is applied at the end, so that no prediction changes.
+SHARPNESS = 10.0
+
 METHOD = Method(
     "bd_cspn",
     "BD-CSPN",
@@ -16,12 +21,14 @@ METHOD = Method(
     3,
     "transductive",
     "Moves the prototypes towards the queries that look like them, then picks the prototype of smallest angle.",
-    (scale(1.0),),
-    presets={"paper": {}, "easyfsl": {}},
+    (scale(SHARPNESS),),
+    presets={"paper": {}, "easyfsl": {"scale": 1.0}},
 )
 
 
-def predict(support: Tensor, support_mask: Tensor, query: Tensor, query_mask: Tensor, scale: float = 1.0) -> Tensor:
+def predict(
+    support: Tensor, support_mask: Tensor, query: Tensor, query_mask: Tensor, scale: float = SHARPNESS
+) -> Tensor:
     """Cosines with prototypes that were moved towards the queries that look like them."""
     from fsviz.methods.geometry import blank, cosine, with_ways
 

@@ -5,7 +5,8 @@ Names come from users' datasets: Jinja2 escapes whatever enters a template.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,18 +34,24 @@ DIFFERENCE_TITLES = {
     "verdict": "",
 }
 DIFFERENCE_FORMATS = {"difference": "+.2f", "ci95": ".2f", "wins": ",d", "ties": ",d", "losses": ",d", "p_holm": ".2g"}
-# What a person calls the parts of a recipe; other parts are called by their own names.
-RECIPE_TITLES = {
-    "testbed_name": "testbed",
-    "recipe": "how the tasks were drawn",
-    "n_way": "classes per task",
-    "n_shot": "support images per class",
-    "n_query": "query images per class",
-    "n_tasks": "tasks",
-    "n_distinct": "different sets of classes",
-    "dag": "paths of the taxonomy",
-    "version": "fsviz version",
-}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to run something again: words (pairs of a title and what was chosen), and the command, "" where none can."""
+
+    run: str
+    words: Sequence[tuple[str, str]]
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One task in a report: a heading, its classes, and pictures (title, data URI)."""
+
+    heading: str
+    classes: str
+    pictures: Sequence[tuple[str, str]] = ()
 
 
 def results_table(results: pd.DataFrame, published: pd.DataFrame | None = None) -> Markup:
@@ -102,7 +109,7 @@ def report(
     title: str,
     results: pd.DataFrame,
     figures: Sequence[tuple[str, Any, str]],
-    recipes: Sequence[Mapping[str, Any]],
+    recipes: Sequence[Recipe],
     differences: pd.DataFrame | None = None,
     published: pd.DataFrame | None = None,
     made: str = "",
@@ -111,15 +118,19 @@ def report(
     tested: str = "",
     correlations: pd.DataFrame | None = None,
     correlated: str = "",
+    caveat: str = "",
+    tasks: Sequence[Shown] = (),
 ) -> str:
     """One HTML file with plotly.js inside: opens anywhere, also without a network.
 
     figures  (heading, plotly figure, caption) in the order they are shown
-    recipes  one dictionary per run: what was run, to run it again
+    recipes  one per run: what was run, to run it again
     over     what the intervals of the results are over, in words
     pairs    heading -> semantic beside uniform tasks (see tables.side_by_side)
     tested   what the p of the differences is, in a sentence
     correlations, correlated  rows as CORRELATION_TITLES names them, and a caption
+    caveat   what to know of the published rows
+    tasks    single tasks with their pictures, which must be data URIs: a report asks no network for anything
     """
     from plotly.io import to_html
     from plotly.offline import get_plotlyjs
@@ -143,28 +154,10 @@ def report(
         tested=tested,
         correlations=plain_table(correlations, CORRELATION_TITLES, {}) if correlations is not None else "",
         correlated=correlated,
-        recipes=[[(recipe_title(name), recipe_words(value)) for name, value in recipe.items()] for recipe in recipes],
+        recipes=recipes,
+        caveat=caveat if published is not None and len(published) else "",
+        tasks=[replace(t, pictures=[p for p in t.pictures if p[1].startswith("data:image/")]) for t in tasks],
     )
-
-
-def recipe_title(name: str) -> str:
-    """What a person calls a part of a recipe."""
-    return RECIPE_TITLES.get(name, name.replace("_", " "))
-
-
-def recipe_words(value: Any) -> str:
-    """A part of a recipe as a person writes it: "protonet (distance: cosine, scale: 10)" for a method."""
-    if isinstance(value, Mapping):
-        rest = {name: inner for name, inner in value.items() if name != "name" and inner not in ({}, [], None)}
-        if set(rest) == {"parameters"}:
-            rest = rest["parameters"]
-        told = ", ".join(f"{recipe_title(name)}: {recipe_words(inner)}" for name, inner in rest.items())
-        return f"{value['name']} ({told})" if told and "name" in value else str(value.get("name", told))
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        return "; ".join(map(recipe_words, value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @cache

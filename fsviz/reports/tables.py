@@ -39,9 +39,9 @@ def printed(results: pd.DataFrame, like: pd.DataFrame | None = None) -> pd.DataF
         columns.append("top5")
     rows = []
     for row in results.to_dict("records"):
-        cells = {"Method": name_beside_columns(row), "Backbone": row["backbone"]}
+        cells = {"Method": name_beside_columns(row), "Backbone": row.get("backbone_title") or row["backbone"]}
         if like["testbed"].nunique() > 1:
-            cells["Testbed"] = row["testbed"]
+            cells["Tasks of"] = row.get("testbed_title") or row["testbed"]
         cells["Tasks"] = number(row["n_tasks"], ",.0f")
         for column in columns:
             half = row["ci95"] if column == "accuracy" else np.nan
@@ -131,7 +131,7 @@ def to_records(results: pd.DataFrame) -> list[dict[str, Any]]:
 
 def name_beside_columns(row: Mapping[str, Any]) -> str:
     """A line's name without the backbone and the testbed, for tables that have columns for them."""
-    told = (row.get("backbone"), row.get("testbed"))
+    told = [row.get(name) for name in ("backbone", "backbone_title", "testbed", "testbed_title")]
     first, *rest = str(row["name"]).split(" · ")
     return " · ".join([first, *(part for part in rest if part not in told)])
 

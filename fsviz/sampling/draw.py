@@ -8,8 +8,16 @@ import numpy as np
 
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Tasks
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting
 
+REPEATS = Setting(
+    "repeats",
+    "Keep repeats",
+    "Keeps every task as it is drawn, also those whose classes came before (with other images). As published, twice as "
+    "many are drawn and repeats dropped: the more tasks, the more of the common class sets, the finest ones, are lost.",
+    "flag",
+    False,
+)
 MOST_IMAGES = 200_000_000  # of one testbed, counted with repetitions: 1.6 GB
 
 

@@ -76,6 +76,21 @@ def delete_testbed(name: str) -> None:
     path.unlink()
 
 
+def rename_testbed(name: str, new: str) -> str:
+    """Gives a testbed of the workspace another name, which it returns; runs hold their own copy of the tasks."""
+    old = workspace.folder("testbeds") / f"{workspace.checked_name(name, 'testbed name')}.parquet"
+    if not old.exists():
+        raise UnknownName("testbed", name, list_testbeds())
+    new = workspace.checked_name(new.strip(), "testbed name")
+    if new == name:
+        return name
+    if new in list_testbeds():
+        raise BadInput(f"Every testbed needs a name of its own. Got {new!r}, which another one has. Choose another.")
+    write_testbed(old.with_name(f"{new}.parquet"), replace(read_testbed(old), name=new))
+    old.unlink()
+    return new
+
+
 def load_testbed(name_or_path: str | Path, dataset: Dataset, split: str | None = None, uneven: bool = False) -> Testbed:
     """A testbed of this dataset: a name in the workspace, or a .parquet, .csv or .json file. Checked row by row.
 

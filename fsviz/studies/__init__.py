@@ -12,6 +12,7 @@ RUNNABLE: dict[str, str] = {
     "confusion": "fsviz.studies.confusion",
     "evaluate": "fsviz.studies.evaluate",
     "extraction": "fsviz.studies.extraction",
+    "feature_map": "fsviz.studies.feature_map",
     "support_sets": "fsviz.studies.support_sets",
     "hard_sets": "fsviz.studies.support_sets",  # its earlier name, in the specs of recorded runs
     "stress": "fsviz.studies.stress",

@@ -6,6 +6,7 @@ form a group: only inside a group are numbers compared, task by task. Accuracies
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from fsviz.errors import BadInput
+from fsviz import datasets
+from fsviz.errors import BadInput, FsvizError
 from fsviz.evaluation.intervals import OVER
+from fsviz.features.backbones import title_of
 from fsviz.numerics import holm
-from fsviz.records import Dataset, Predictions, Tasks, Testbed
-from fsviz.studies import evaluate, frozen
+from fsviz.records import PAD, Dataset, Predictions, Tasks, Testbed
+from fsviz.sampling import SAMPLERS
+from fsviz.settings import SEED
+from fsviz.settings import words as flags
+from fsviz.studies import draw, evaluate, frozen
+from fsviz.taxonomy import DAG, DISTANCE
 
 if TYPE_CHECKING:
     from fsviz.evaluation import Estimate
@@ -27,6 +34,7 @@ __all__ = ["OVER"]
 QUARTERS = "coarsity"  # the measure whose quarters tables show, as the paper's do
 QUARTILES = ("Q1", "Q2", "Q3", "Q4")
 CI95 = {"tasks": "ci95", "images": "ci95_images", "classes": "ci95_classes"}  # what an interval is over -> its column
+_SAID = ("n_way", "n_shot", "n_query")  # of a recipe, by what a setting such as "5-way 1-shot" says
 _SIDES = ("semantic", "semantic_ci95", "uniform", "uniform_ci95")
 
 MOST_CORRELATED = 200_000
@@ -142,7 +150,7 @@ def line_of(entry: evaluate.Entry, answer: Predictions, testbed: Testbed, run_id
 def named(lines: Sequence[Line]) -> dict[str, Line]:
     """The lines under names that tell them apart: the backbone and the run are added only where needed."""
     parts = [[line.label] for line in lines]
-    for extra in (lambda line: line.backbone, lambda line: line.testbed, lambda line: f"run {line.run_id}"):
+    for extra in (_backbone, testbed_title, lambda line: f"run {line.run_id}", lambda line: line.testbed):
         names = [" · ".join(p) for p in parts]
         if len(set(names)) == len(names):
             break
@@ -150,6 +158,17 @@ def named(lines: Sequence[Line]) -> dict[str, Line]:
             for part, line in zip(parts, lines, strict=True):
                 part.append(extra(line))
     return {" · ".join(part): line for part, line in zip(parts, lines, strict=True)}
+
+
+def _backbone(line: Line) -> str:
+    return title_of(line.backbone)
+
+
+def testbed_title(line: Line) -> str:
+    """How the tasks of a line were drawn and of what shape, for people; its name where no sampler drew them."""
+    if line.sampler not in SAMPLERS:
+        return line.testbed
+    return f"{SAMPLERS[line.sampler].title}, {line.setting}"
 
 
 def groups(lines: Sequence[Line]) -> dict[str, list[Line]]:
@@ -163,9 +182,10 @@ def groups(lines: Sequence[Line]) -> dict[str, list[Line]]:
 def table(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
     """One row per line, as papers print it: accuracy with intervals, quartiles of the measure, top-5, loss.
 
-    Columns name, method, label, backbone, dataset, testbed, sampler, setting, run, n_tasks, accuracy, ci95 (over tasks
-    of these images), ci95_images, ci95_classes (see evaluation.intervals), Q1 .. Q4 and their ci95 (over tasks),
-    top5, loss, digest; Q1 holds the tasks with the lowest measure. NaN where a number does not exist.
+    Columns name, method, label, backbone, dataset and testbed with their titles for people (backbone_title,
+    testbed_title), sampler, setting, run, n_tasks, accuracy, ci95 (over tasks of these images), ci95_images,
+    ci95_classes (see evaluation.intervals), Q1 .. Q4 and their ci95 (over tasks), top5,
+    loss, digest; Q1 holds the tasks with the lowest measure. NaN where a number does not exist.
     """
     rows = []
     for name, line in named(lines).items():
@@ -174,8 +194,10 @@ def table(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
             "method": line.method,
             "label": line.label,
             "backbone": line.backbone,
+            "backbone_title": _backbone(line),
             "dataset": line.dataset,
             "testbed": line.testbed,
+            "testbed_title": testbed_title(line),
             "sampler": line.sampler,
             "setting": line.setting,
             "run": line.run_id,
@@ -260,7 +282,8 @@ def side_by_side(results: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
             kind = METHODS[row["method"]].kind if row["method"] in METHODS else "inductive"
             unknown = dict.fromkeys([*_SIDES, *QUARTILES], np.nan)
             key = (row["label"], row["backbone"])
-            start = {"method": row["label"], "kind": kind, "backbone": row["backbone"], "n_tasks": row["n_tasks"]}
+            start = {"method": row["label"], "kind": kind, "backbone": title_of(row["backbone"])}
+            start["n_tasks"] = row["n_tasks"]
             cells = rows.setdefault(key, start | unknown)
             if np.isnan(cells[row["sampler"]]):
                 cells |= {row["sampler"]: row["accuracy"], f"{row['sampler']}_ci95": row["ci95"]}
@@ -397,6 +420,99 @@ def correlations(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame
     return pd.DataFrame(rows, columns=["name", "n_tasks", "over", *kinds])
 
 
+# --- single tasks ------------------------------------------------------------------------------------------------
+
+
+def extremes(line: Line, n: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """The hardest and the easiest tasks of a line, as many of each, among those whose images are at hand."""
+    n_known = len(line.tasks) if line.tasks is not None else 0
+    done = np.flatnonzero(np.isfinite(line.accuracy[:n_known]))
+    order = done[np.argsort(line.accuracy[done], kind="stable")]
+    n = min(n, len(order) // 2)
+    return order[:n], order[::-1][:n]
+
+
+def around(line: Line, measure: str, at: float, n: int = 40) -> np.ndarray:
+    """The tasks whose measure is nearest to a value, the hardest first; of those whose images are at hand."""
+    n_known = len(line.tasks) if line.tasks is not None else 0
+    values = line.measures[measure][:n_known]
+    far = np.abs(values - at)
+    known = np.flatnonzero(np.isfinite(far) & np.isfinite(line.accuracy[:n_known]))
+    near = known[np.argsort(far[known], kind="stable")[:n]]
+    return near[np.argsort(line.accuracy[near], kind="stable")]
+
+
+# --- how to run it again -----------------------------------------------------------------------------------------
+
+
+def in_words(spec: evaluate.Settled) -> list[tuple[str, str]]:
+    """What a run evaluated, as a person says it: pairs of a title and words."""
+    told = [("Dataset", _dataset_title(spec["dataset"]))]
+    told.append(
+        ("Backbones" if len(spec["backbones"]) > 1 else "Backbone", ", ".join(map(title_of, spec["backbones"])))
+    )
+    labels = dict.fromkeys(entry.label for entry in evaluate.entries(spec))
+    told.append(("Methods" if len(labels) > 1 else "Method", ", ".join(labels)))
+    for part in evaluate.parts(spec):
+        told.append(("Tasks", _tasks_in_words(part)))
+    told.append(("Device", spec["device"]))
+    return told
+
+
+def _tasks_in_words(part: evaluate.Part) -> str:
+    shape, recipe = part["tasks"], part["recipe"]
+    setting = shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot"
+    words = [f"{shape['n_tasks']:,} of {setting}, {shape['n_query']} query images per class"]
+    sampler = SAMPLERS.get(str(recipe.get("sampler")))
+    if sampler is None:
+        words.append(f"of the testbed {part['testbed_name']}")
+    else:
+        words.append(f"drawn by the sampler {sampler.title}")
+    if recipe.get("split"):
+        words.append(f"from split {recipe['split']}")
+    named = [s for s in (sampler.settings if sampler else ()) if s.name in recipe and s.name not in _SAID]
+    named += [s for s in (DISTANCE, DAG, SEED) if s.name in recipe]
+    words += [
+        f"{s.title[:1].lower()}{s.title[1:]} {s.choices.get(recipe[s.name], s.text(recipe[s.name]))}" for s in named
+    ]
+    return ", ".join(words)
+
+
+def _dataset_title(name: str) -> str:
+    try:
+        return datasets.title(name)
+    except FsvizError:  # it is gone since
+        return name
+
+
+def command(spec: evaluate.Settled) -> str:
+    """The command that runs the same evaluation; "" where its tasks cannot be drawn again (dataset or testbed gone)."""
+    from fsviz.methods import METHODS
+
+    words = ["python", "-m", "fsviz", "evaluate", spec["dataset"], "--backbone", ",".join(spec["backbones"])]
+    words += ["--methods", ",".join(dict.fromkeys(chosen["name"] for chosen in spec["methods"]))]
+    for chosen in spec["methods"]:
+        known = {s.name: s for s in METHODS[chosen["name"]].settings} if chosen["name"] in METHODS else {}
+        for name, value in (chosen.get("parameters") or {}).items():
+            if name in known and value != known[name].default:
+                words += ["--set", f"{chosen['name']}.{name}={known[name].text(value)}"]
+    every = evaluate.parts(spec)
+    try:
+        dataset = datasets.load(spec["dataset"])
+        if spec.get("testbed"):
+            words += ["--testbed", str(spec["testbed"])]
+        else:
+            first = {name: value for name, value in every[0]["recipe"].items() if name in draw.KNOWN}
+            said = draw.recipe_for(dataset, **first).said
+            beside = ("sampler", "n_shot") if len(every) > 1 else ()  # what --side-by-side says
+            words += flags({name: value for name, value in said.items() if name not in beside}, draw.KNOWN)
+            shots = dict.fromkeys(str(part["tasks"]["n_shot"]) for part in every if beside)
+            words += ["--side-by-side", ",".join(shots)] if beside else []
+    except FsvizError:
+        return ""
+    return shlex.join([*words, "--device", spec["device"]])
+
+
 # --- why: the queries that went wrong ----------------------------------------------------------------------------
 
 
@@ -430,6 +546,46 @@ def class_table(answer: Predictions, tasks: Tasks, dataset: Dataset) -> pd.DataF
             "tasks": found["n_tasks"],
         }
     )
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """What the confidence of a method is worth on some tasks.
+
+    low, high  between which 90% of its values lie
+    auroc      how often a right answer has a higher confidence than a wrong one, ties half: 0.5 is chance; NaN where
+               all are right or all wrong
+    """
+
+    low: float
+    high: float
+    auroc: float
+
+    @property
+    def is_told(self) -> bool:
+        """Whether its values differ enough to be shown as percentages."""
+        return self.high - self.low >= 0.05
+
+    @property
+    def orders(self) -> bool:
+        """Whether it tells right from wrong answers clearly better than chance."""
+        return bool(self.auroc >= 0.6)
+
+
+def confidence_of(answer: Predictions) -> Confidence:
+    """How far the confidence of the answers spreads, and how well it tells right from wrong ones."""
+    from scipy.stats import rankdata
+
+    there = answer.predicted != PAD
+    values, right = answer.confidence[there].astype(float), answer.rank[there] == 0
+    if not len(values):
+        return Confidence(float("nan"), float("nan"), float("nan"))
+    low, high = np.quantile(values, [0.05, 0.95])
+    n_right, n_wrong = int(right.sum()), int((~right).sum())
+    auroc = float("nan")
+    if n_right and n_wrong:
+        auroc = float((rankdata(values)[right].sum() - n_right * (n_right + 1) / 2) / (n_right * n_wrong))
+    return Confidence(float(low), float(high), auroc)
 
 
 def misclassified(answer: Predictions, tasks: Tasks, class_id: int, taken_for: int, n: int = 60) -> pd.DataFrame:

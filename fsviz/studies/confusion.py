@@ -25,6 +25,7 @@ from fsviz.difficulty import class_confusion
 from fsviz.difficulty.class_confusion import PairCommunities
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.evaluation.intervals import Correlation, Estimate
+from fsviz.features.backbones import title_of
 from fsviz.records import ClassGraph, Dataset, Features, Progress, Tasks
 from fsviz.settings import Setting, words
 from fsviz.studies import chunked, draw
@@ -639,7 +640,7 @@ def in_words(compared: Comparison, edge: int) -> tuple[str, str]:
         large = above * row["gap"] > 0
         told = likeness.much if large else likeness.never if value <= 0 else likeness.little
         same = compared.first.kind == compared.second.kind
-        said.append(f"{told} by {graph.source}" if same and graph.source else told)
+        said.append(f"{told} by {title_of(graph.source)}" if same and graph.source else told)
     return said[0], said[1]
 
 

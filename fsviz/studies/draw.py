@@ -12,7 +12,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -24,6 +24,7 @@ from fsviz.difficulty import measures
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.records import PAD, Dataset, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS, Pool, testbeds
+from fsviz.sampling.draw import REPEATS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, SEED, Setting, Value, brief, words
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 
@@ -37,6 +38,7 @@ KEEP_GROUPS = Setting(
     "Without effect where the dataset has no groups.",
     "flag",
     True,
+    advanced=True,
 )
 # What every sampler together can be asked for, each setting once.
 OWN: dict[str, Setting] = {s.name: s for sampler in SAMPLERS.values() for s in sampler.settings}
@@ -156,6 +158,8 @@ def recipe_for(dataset: Dataset, **given: object) -> Recipe:
     n_classes = len(dataset.split_class_ids(split))
     dealt = {s.name: s.default for s in sampler.settings if s.name in IMAGES and s.name not in given}
     settings = {s.name: s.check(dealt.get(s.name, values[s.name])) for s in sampler.settings}
+    if not settings.get(REPEATS.name):  # as published: names and recipes are those of before there was a choice
+        settings.pop(REPEATS.name, None)
     if values["n_shot"] and not sampler.deals:
         settings |= {name: values[name] for name in IMAGES}
     if (sampler.deals or values["n_shot"]) and dataset.image_groups() is not None:
@@ -219,7 +223,7 @@ def draw(
     """
     sampler = SAMPLERS[recipe.sampler]
     pool = _pool(dataset, recipe, distances, usable)
-    own = {s.name: recipe.settings[s.name] for s in sampler.settings}
+    own = {s.name: recipe.settings.get(s.name, s.default) for s in sampler.settings}
     tasks = sampler.sample(pool, recipe.n_tasks, recipe.seed, **own)
     record: dict[str, Any] = {"dataset": recipe.dataset, **recipe.values}
     if pool.distances is None:
@@ -233,6 +237,60 @@ def draw(
     elif not sampler.deals:
         del record["n_shot"]
     return Testbed(name or recipe.name, tasks, record)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """What dropping repeated class sets did to a draw.
+
+    n_drawn     tasks that were drawn to choose from
+    n_repeated  of them, those whose classes had come before
+    n_distinct  different sets of classes in the testbed
+    coarsity    median coarsity of the draws as they came, repeats and all, and `kept` that of the testbed; NaN where
+                it is not known
+    """
+
+    n_drawn: int
+    n_repeated: int
+    n_distinct: int
+    coarsity: float
+    kept: float
+
+
+def repeats_of(dataset: Dataset, testbed: Testbed, distances: np.ndarray | None = None) -> Repeats | None:
+    """How many of the draws behind a testbed were repeats; None where none were dropped (another sampler, or kept).
+
+    The draws are made again: those that `repeats` keeps are the first of the same sequence.
+    """
+    if testbed.recipe.get("sampler") not in SAMPLERS:
+        return None
+    recipe = recipe_of(testbed, dataset)
+    drops = any(s.name == REPEATS.name for s in SAMPLERS[recipe.sampler].settings)
+    if not drops or recipe.settings.get(REPEATS.name):
+        return None
+    classes = {name: value for name, value in recipe.settings.items() if name not in {*IMAGES, KEEP_GROUPS.name}}
+    every = replace(recipe, settings={**classes, REPEATS.name: True}, n_tasks=2 * recipe.n_tasks)
+    drawn = draw(dataset, every, distances=distances)
+    medians = [float(np.median(t.tasks.measures.get("coarsity", np.nan))) for t in (drawn, testbed)]
+    n_distinct = int(drawn.recipe["n_distinct"])
+    return Repeats(len(drawn.tasks), len(drawn.tasks) - n_distinct, int(testbed.recipe["n_distinct"]), *medians)
+
+
+def in_words(found: Repeats) -> str:
+    """The same in sentences for a caption."""
+    if not found.n_repeated:
+        return f"{found.n_drawn:,} tasks were drawn to choose from, no two of the same classes."
+    told = (
+        f"{found.n_drawn:,} tasks were drawn to choose from; {found.n_repeated:,} of them "
+        f"({found.n_repeated / found.n_drawn:.0%}) had classes that had come before, and repeats are dropped as far as "
+        "different ones are left, as published."
+    )
+    if np.isfinite(found.coarsity) and found.n_repeated >= 0.01 * found.n_drawn:
+        told += (
+            " That changes how hard the tasks are, and the more so the more tasks there are: median coarsity "
+            f"{found.kept:.1f}, and {found.coarsity:.1f} with all repeats."
+        )
+    return told
 
 
 def pool(dataset: Dataset, recipe: Recipe) -> Pool:
@@ -405,6 +463,22 @@ def safe_name(parts: Sequence[str], settings: Mapping[str, Any], between: str = 
         return name
     digest = hashlib.blake2b(json.dumps(settings, sort_keys=True, default=str).encode(), digest_size=4).hexdigest()
     return f"{plain[: _LONGEST_NAME - 9]}-{digest}"
+
+
+def title_of(name: str, recipe: Mapping[str, Any]) -> str:
+    """A readable title of a testbed whose name was made from its recipe; a name that somebody gave stays.
+
+    Settings that the title does not say differ between two testbeds of one title: whoever lists them tells by name.
+    """
+    sampler = SAMPLERS.get(str(recipe.get("sampler", "")))
+    start = safe_name([str(recipe.get(part, "")) for part in ("dataset", "split", "sampler")], {})
+    if sampler is None or not name.startswith(f"{start}_"):
+        return name
+    ways = [f"{recipe[key]}-{word}" for key, word in (("n_way", "way"), ("n_shot", "shot")) if recipe.get(key)]
+    told = [f"{sampler.title} {' '.join(ways)}".strip(), f"{int(recipe.get('n_tasks', 0)):,} tasks"]
+    told += [f"α {recipe['alpha']:g}"] if "alpha" in recipe else []
+    told += [f"split {recipe['split']}", f"seed {recipe.get('seed', 0)}"]
+    return ", ".join(told)
 
 
 def keep(testbed: Testbed, number: bool = False) -> tuple[str, str]:

@@ -605,6 +605,20 @@ def testbeds(dataset: Dataset) -> list[str]:
     return found
 
 
+def testbed_titles(names: Iterable[str]) -> dict[str, str]:
+    """Readable titles of saved testbeds: what their recipe says where the name was made from it, else the name."""
+    from fsviz.sampling.testbeds import read_recipe
+
+    titles: dict[str, str] = {}
+    for name in names:
+        try:
+            titles[name] = draw.title_of(name, read_recipe(name))
+        except FsvizError:
+            titles[name] = name
+    shared = [title for title in titles.values() if list(titles.values()).count(title) > 1]
+    return {name: name if title in shared else title for name, title in titles.items()}
+
+
 def look_testbed(dataset: Dataset, spec: Spec, n_tasks: int = 200) -> Testbed:
     """A few of the tasks a spec would evaluate: drawn like them, or spread evenly over its testbed."""
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}

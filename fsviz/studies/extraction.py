@@ -127,6 +127,7 @@ def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
         "image_ids": shard.image_ids,
         "skipped": np.array([image_id for image_id, _ in shard.skipped], np.int64),
         "reasons": np.array([reason for _, reason in shard.skipped], np.str_),
+        "attributes": shard.attributes,
     }
 
 
@@ -155,7 +156,9 @@ def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     from fsviz.features.extraction import key_of, store_shards
 
     def shards() -> Iterator[store.Shard]:
-        return (store.Shard(chunk["values"], chunk["image_ids"], _skipped(chunk)) for chunk in chunks)
+        return (
+            store.Shard(chunk["values"], chunk["image_ids"], _skipped(chunk), _attributes(chunk)) for chunk in chunks
+        )
 
     backbone = _backbone(*_backbone_choice(spec))
     store_shards(_dataset(spec), backbone, shards, {"device": in_words(backbone.device)})
@@ -165,6 +168,13 @@ def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
 
 def _skipped(chunk: Mapping[str, np.ndarray]) -> tuple[tuple[int, str], ...]:
     return tuple(zip(chunk["skipped"].tolist(), chunk["reasons"].tolist(), strict=True))
+
+
+def _attributes(chunk: Mapping[str, np.ndarray]) -> np.ndarray:
+    try:
+        return chunk["attributes"]
+    except KeyError:  # a chunk of an older version
+        return np.zeros((0, 0), np.float32)
 
 
 def describe(spec: Spec, index: int) -> str:

@@ -5,8 +5,11 @@ A page test fails on any exception box, on any console error, and on any request
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -98,10 +101,39 @@ def serving(home: Path, *words: str, **more: Any) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """URL of a running app with an empty workspace of its own."""
-    with serving(tmp_path_factory.mktemp("app") / "home") as url:
-        yield url
+def app(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
+    """URL of a running app, its workspace empty at first.
+
+    One server for all processes of the tests: what a page shows first is then computed once. Whoever comes first starts
+    it, whoever is last to end stops it.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "app"
+    folder.mkdir(exist_ok=True)
+    with _told(folder) as told:
+        if not told.get("users"):
+            process, url = start_app(folder / "home", folder / "log.txt")
+            told |= {"users": 0, "pid": process.pid, "url": url}
+        told["users"] += 1
+        url = told["url"]
+    yield url
+    with _told(folder) as told:
+        told["users"] -= 1
+        if not told["users"]:
+            os.kill(told["pid"], signal.SIGTERM)
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[dict[str, Any]]:
+    """What the processes of the tests tell each other, one at a time; kept when the block ends."""
+    with (folder / "told.json").open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        told = json.loads(file.read() or "{}")
+        yield told
+        file.truncate(0)
+        file.write(json.dumps(told))
+        file.flush()
 
 
 @pytest.fixture(scope="session")

@@ -71,7 +71,7 @@ def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, p
     expect(page).to_have_url(re.compile("dataset=browser_pets"))
     page.get_by_role("button", name="Extract features").last.click()
     page.get_by_text("Last extraction: 24 images").wait_for()
-    page.get_by_text("Features are there under efficientnet_lite0").wait_for()
+    page.get_by_text("Features are there under EfficientNet-Lite0").wait_for()
     page.locator('[data-testid="stMainBlockContainer"]').get_by_role("link", name="Gallery").click()
     page.wait_for_url("**/Gallery**")
     settle(page)

@@ -105,5 +105,5 @@ def test_too_many_shots_are_named_and_the_largest_that_fits_is_offered(page, app
 def test_a_dataset_without_features_says_how_to_make_them(page, app: str) -> None:
     page.goto(f"{app}/Evaluate?dataset=tiered_imagenet")
     settle(page)
-    expect(page.get_by_text(re.compile("has no features"))).to_be_visible()
+    expect(page.get_by_text(re.compile("comes without images"))).to_be_visible()
     assert page.get_by_role("button", name="Start the run").count() == 0

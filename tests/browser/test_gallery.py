@@ -119,3 +119,27 @@ def test_a_dataset_without_pixels_lists_its_classes_and_says_what_to_do(page, ap
 def test_digits_are_shown(page, app: str) -> None:
     open_gallery(page, app, "?dataset=digits")
     page.wait_for_function(f"({LOADED})() >= 100")
+
+
+def test_back_goes_back_and_the_panel_starts_at_its_top(page, app: str) -> None:
+    open_gallery(page, app)
+    tiles = page.locator(".wall").first.locator(".tile")
+    first = tiles.nth(9).get_attribute("data-id")
+    tiles.nth(9).click()
+    expect(page).to_have_url(re.compile(f"image={first}(&|$)"))
+    page.get_by_text("Its nearest neighbours in feature space").first.wait_for()
+    settle(page)
+    panel = page.locator('[data-testid="stColumn"]:has(.st-key-gallery_detail)')
+    neighbour = panel.locator(".wall").first.locator(".tile").first
+    other = neighbour.get_attribute("data-id")
+    neighbour.scroll_into_view_if_needed()
+    panel.evaluate("column => { column.scrollTop = 400; }")
+    neighbour.evaluate("tile => tile.click()")
+    expect(page).to_have_url(re.compile(f"image={other}(&|$)"))
+    told = page.locator('[data-testid="stHtml"]').filter(has_text="image")
+    eventually(page, lambda: any(f"image\n{other}" in text for text in told.all_inner_texts()))
+    eventually(page, lambda: panel.evaluate("column => column.scrollTop") == 0)
+    page.go_back()
+    expect(page).to_have_url(re.compile(f"image={first}(&|$)"))
+    eventually(page, lambda: any(f"image\n{first}" in text for text in told.all_inner_texts()))
+    expect(page.locator('[data-testid="stToast"]')).to_have_count(0)

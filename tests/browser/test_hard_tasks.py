@@ -42,7 +42,7 @@ def test_the_demo_shows_a_result_at_once_and_a_task_can_be_read(page, app: str) 
     expect(page.locator(".row.support")).to_have_count(15)  # five classes, three support sets
     expect(page.locator(".row.query")).to_have_count(5)
     expect(page.locator(".row.query .tile.wrong .badge").first).to_be_attached()
-    page.wait_for_selector("text=What differs between hard support and query")
+    page.wait_for_selector("text=What explains that this support is hard?")
 
     settle(page)
     wrong = page.locator(".row.query .tile.wrong")
@@ -56,6 +56,22 @@ def test_the_demo_shows_a_result_at_once_and_a_task_can_be_read(page, app: str) 
     dialog.wait_for()
     expect(dialog).to_contain_text("query of task")
     dialog.locator("img").first.wait_for()
+
+
+def test_a_click_on_the_distribution_lists_its_tasks_and_keeps_the_figure(page, app: str) -> None:
+    open_page(page, app, "?n_tasks=50")
+    page.wait_for_selector("text=The same from a terminal")
+    settle(page)
+    chart = page.locator(".st-key-distribution .js-plotly-plot")
+    points = chart.locator(".scatterlayer .trace .point")  # markers alone: lines have none
+    box = points.nth(2).bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_selector("text=Show all tasks")
+    expect(page).to_have_url(re.compile("bar=hard-"))
+    expect(chart).to_have_count(1)  # while it redraws, the old one stands beside it for a moment
+    expect(chart).to_be_visible()
+    page.get_by_role("button", name="Show all tasks").click()
+    expect(page).not_to_have_url(re.compile("bar="))
 
 
 def test_every_section_opens(page, app: str) -> None:
@@ -103,4 +119,4 @@ def test_every_search_is_compared_by_a_run(page, app: str) -> None:
 def test_a_dataset_without_features_says_the_next_step(page, app: str) -> None:
     page.goto(f"{app}/Hard_tasks?dataset=tiered_imagenet")
     settle(page)
-    page.wait_for_selector("text=has no features")
+    page.wait_for_selector("text=comes without images")

@@ -49,7 +49,7 @@ def test_the_demo_shows_histograms_and_a_task_with_images_at_once(page, app: str
     eventually(page, lambda: metric(page, "Semantic median") < metric(page, "Uniform median"))
     page.locator(".st-key-class_balance canvas").first.wait_for()
     page.locator(".st-key-task_images img").first.wait_for()
-    expect(page.locator(".st-key-task_images .row")).to_have_count(5)
+    expect(page.locator(".st-key-task_images .row")).to_have_count(10)  # support and queries of five classes
     page.locator(".st-key-task_distances .js-plotly-plot").wait_for()
     page.locator(".st-key-task_tree canvas").first.wait_for()
 
@@ -88,7 +88,16 @@ def test_a_bar_opens_its_tasks(page, app: str) -> None:
     found.wait_for()
     low, high = map(float, re.search(r"of ([\d.]+) to ([\d.]+)", found.inner_text()).groups())
     eventually(page, lambda: low <= coarsity(page) <= high)
+    expect(page).to_have_url(re.compile("bar=chosen"))
     settle(page)
+    page.locator(".st-key-task_list .task").nth(3).click()
+    expect(page).to_have_url(re.compile("task=[0-9]+"))
+    settle(page)
+    page.reload()  # the bar and the task are in the link
+    settle(page)
+    expect(page.locator('.st-key-task_list .task[aria-pressed="true"]')).to_have_count(1)
+    expect(page.locator(".st-key-task_list .task").nth(3)).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(HISTOGRAM).first).to_be_attached()
     page.get_by_role("button", name="Back to quantiles").click()
     found.wait_for(state="detached")
 
@@ -106,7 +115,9 @@ def test_two_settings_are_compared(page, app: str) -> None:
     slider(page, "Closeness α (second)").wait_for(state="attached")
     expect(page).to_have_url(re.compile("compare=true"))
     settle(page)
-    page.get_by_role("radio", name="second setting").click()
+    page.locator(".st-key-browse input").click()
+    page.get_by_role("option", name="Second setting").click()
+    expect(page).to_have_url(re.compile("browse=second"))
     settle(page)
     page.get_by_text(re.compile(r"Coarsity [\d.]+ is the mean")).wait_for()
 

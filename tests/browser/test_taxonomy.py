@@ -1,4 +1,4 @@
-"""The Taxonomy page in a real browser: the graph answers clicks, search flies to a class, DF20 stays usable."""
+"""The Taxonomy page in a real browser: rings and graphs answer clicks, and so do cells; DF20 stays usable."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_narrow_window_has_the_heat_map_above_its_table_and_no_label_on_anothe
 
 
 def test_clicks_make_a_task_and_take_classes_out_again(page, app: str) -> None:
-    open_page(page, app, "?dataset=tiered_imagenet")
+    open_page(page, app, "?dataset=tiered_imagenet&layout=radial")
     click_a_class(page, 0.02)
     page.wait_for_url(re.compile("classes="))
     settle(page)
@@ -100,22 +100,34 @@ def test_a_link_restores_a_task_and_its_coarsity(page, app: str) -> None:
     expect(box.locator('[data-testid="stMetricValue"]')).to_have_text("1.92")
 
 
-def test_search_flies_to_a_folded_class(page, app: str) -> None:
-    open_page(page, app, "?dataset=df20&depth=2")
-    before = still(page.locator(GRAPH).first)
-    search = page.locator(".st-key-classes input").first
-    search.click()
-    search.fill("Amanita muscaria")
-    page.get_by_role("option", name=re.compile("Amanita muscaria")).first.click()
-    page.keyboard.press("Escape")
-    page.wait_for_url(re.compile("classes=Amanita"))
-    settle(page)
-    eventually(page, lambda: still(page.locator(GRAPH).first) != before)
-    page.get_by_text(re.compile("Agaricales")).first.wait_for()
+def test_rings_lead_down_and_back_and_a_cell_leads_to_its_two_classes(page, app: str) -> None:
+    open_page(page, app, "?dataset=tiered_imagenet&split=val")
+    box = page.locator(GRAPH).first.bounding_box()
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.click(middle[0] + 90, middle[1] - 8)
+    page.wait_for_url(re.compile("at=n"))
+    back = page.get_by_role("button", name=re.compile("All 97 classes"))
+    back.click()
+    eventually(page, lambda: "at=" not in page.url)
+    back.wait_for(state="detached")
+    chart = page.locator(".st-key-distance_map .js-plotly-plot")
+    expect(chart).to_have_count(1)  # that of the concept below is gone
+    still(chart)
+    chart.scroll_into_view_if_needed()
+    still(chart)
+    box = chart.bounding_box()
+
+    def compared() -> bool:
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
+        page.wait_for_timeout(1000)
+        return len(re.findall("classes=", page.url)) == 2
+
+    eventually(page, compared)
+    page.get_by_text("Your task of 2 classes").wait_for()
 
 
 def test_df20_is_fluent(page, app: str) -> None:
-    open_page(page, app, "?dataset=df20&depth=8")
+    open_page(page, app, "?dataset=df20&layout=radial&depth=8")
     page.get_by_text("1,604").first.wait_for()
     expect_classes(page, 201)
     box = page.locator(GRAPH).first.bounding_box()

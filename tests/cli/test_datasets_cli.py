@@ -36,6 +36,11 @@ def test_senses_prints_the_path(capsys) -> None:
     assert first["path"][0] == "entity"
 
 
+def test_senses_of_an_id(capsys) -> None:
+    (only,) = run_json(capsys, "senses", "n04530566")["senses"]
+    assert only["synset"] == "n04530566" and "vessel" in only["lemmas"]
+
+
 @pytest.mark.parametrize("argv", [["datasets"], ["show", "metacoco"], ["show", "demo"], ["senses", "zzzz"]])
 def test_text_output_is_for_people(capsys, argv: list[str]) -> None:
     assert main(argv) == 0
@@ -83,3 +88,12 @@ def test_a_full_disk_behind_standard_output_is_one_sentence() -> None:
         )
     assert ended.returncode == 2
     assert ended.stderr.startswith("fsviz: the result could not be written") and ended.stderr.count("\n") == 1
+
+
+def test_look_names_a_hard_and_an_easy_task_and_the_cause(capsys) -> None:
+    told = run_json(capsys, "look", "demo")
+    assert told["hard"]["accuracy"] < told["mean"] < told["easy"]["accuracy"] and len(told["hard"]["classes"]) == 5
+    assert main(["look", "demo"]) == 0
+    out = capsys.readouterr().out
+    assert told["rule"] in out and f"mean accuracy: {100 * told['mean']:.1f}" in out
+    assert sum(cause["explains"] for cause in told["causes"]) == out.count("points go with this")

@@ -13,6 +13,7 @@ from fsviz.datasets.saved import save_dataset
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
 from tests.cli.calling import fails, run_json
 from tests.studies.shifted_dataset import make_shifted
+from tests.studies.toy_dataset import make_toy
 
 TASKS = ["--n-way", "4", "--n-shot", "3", "--n-query", "6", "--n-tasks", "30"]
 
@@ -124,3 +125,43 @@ def test_filtered_restricted_and_steps(shifted, capsys) -> None:
     assert [row["n_steps"] for row in answer["steps"]] == list(range(7)) and answer["steps"][0]["selected"] is None
     assert main(["steps", "shifted", *FEW]) == 0
     assert "weighted loss" in capsys.readouterr().out
+
+
+def test_a_plain_folder_of_small_classes_takes_fewer_images_and_says_where_there_is_no_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    small = make_toy(n_images=12)
+    save_dataset(replace(small, splits={}), overwrite=True)
+    few = ["--n-tasks", "10"]
+    answer = run_json(capsys, "hard", "toy", *few)
+    tasks = load_testbed(answer["testbed"], small).tasks
+    assert tasks.support.shape == (10, 5, 3) and tasks.query.shape == (10, 5, 6) and answer["understated"] == ""
+    assert answer["accuracy"]["hard"] < answer["accuracy"]["random"]
+    assert main(["hard", "toy", *few]) == 0
+    assert "takes --n-shot 3, --n-query 6" in capsys.readouterr().err
+    # shots that leave no choice are allowed, and said to understate the cost
+    forced = run_json(capsys, "hard", "toy", "--n-shot", "2", "--n-query", "10", *few)
+    assert forced["drop"] == 0 and "understated" in forced["understated"] and "100%" in forced["understated"]
+    told = run_json(capsys, "stress", "toy", "--n-shot", "2", "--n-query", "10", "--adaptations", "protonet", *few)
+    assert told["understated"] == forced["understated"]
+    assert run_json(capsys, "stress", "toy", "--adaptations", "protonet", *few)["understated"] == ""
+
+
+def test_small_classes_can_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    toy = make_toy(small_class=3)
+    images = ["--n-shot", "5", "--n-query", "10", "--n-tasks", "20"]
+    assert "fewer than n_shot + n_query" in fails(capsys, "hard", "toy", *images)
+    answer = run_json(capsys, "hard", "toy", "--skip-small", *images)
+    assert 3 not in load_testbed(answer["testbed"], toy).tasks.class_ids and answer["understated"] == ""
+    assert "Only 15 classes" in fails(capsys, "hard", "toy", "--skip-small", "--n-way", "16", *images)
+
+
+def test_reasons_are_printed_with_what_gaps_cost(shifted, capsys) -> None:
+    found = run_json(capsys, "hard", "shifted", "--backbone", "first", "--reasons", "--n-tasks", "60")["reasons"]
+    costs = {row["attribute"]: row for row in found["costs"]}
+    assert costs["context"]["p_holm"] < 0.05 < costs["noise"]["p_holm"] and costs["noise"]["explains"] == 0
+    assert found["hardest"].startswith("Task ") and "noise" not in found["hardest"]
+    assert main(["hard", "shifted", "--reasons", "--n-tasks", "20"]) == 0
+    assert "points for a gap of one" in capsys.readouterr().out

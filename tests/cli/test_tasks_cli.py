@@ -45,7 +45,7 @@ def test_coarsity_prints_quantiles_and_class_counts(capsys) -> None:
         "1",
     ]
     result = run(capsys, *words)
-    assert set(result) == {"n_tasks", "quantiles", "class_counts"}
+    assert set(result) == {"n_tasks", "quantiles", "class_counts", "repeats"}
     assert set(result["quantiles"]) == {"0", "25", "50", "75", "100"}
     assert set(result["class_counts"]) == {"min", "max"}
     assert result["n_tasks"] == 2000
@@ -163,3 +163,21 @@ def test_it_runs_as_a_program(tmp_path: Path) -> None:
         cwd=Path(__file__).resolve().parent.parent.parent,
     )
     assert json.loads(done.stdout)["n_tasks"] == 20
+
+
+def test_a_task_made_by_hand_before_and_after_a_swap(capsys, tmp_path: Path) -> None:
+    from tests.studies.toy_dataset import make_toy
+
+    make_toy("hand", noise=2.0)
+    words = ["task", "hand", "--classes", "#0,#5", "--support", "0.1,120.121", "--query", "2.3.4,122.123.124"]
+    plain = run(capsys, *words)
+    assert plain["n_queries"] == 6 and plain["accuracy"] == plain["right"] / 6 and "before" not in plain
+    out = tmp_path / "one.csv"
+    found = run(capsys, *words, "--swap", "0.9", "--out", str(out))
+    assert found["before"]["right"] == plain["right"] and found["support"][0] == [9, 1]
+    assert found["right"] - plain["right"] == len(found["gained"]) - len(found["lost"])
+    assert len(out.read_text().splitlines()) == 1 + 10
+    assert main([*words, "--swap", "0.9"]) == 0
+    assert "took the place of image 0" in capsys.readouterr().out
+    assert "no support image" in refused(capsys, *words, "--swap", "7.9")
+    assert "is of another class" in refused(capsys, *words, "--swap", "0.130")

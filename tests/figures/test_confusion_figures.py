@@ -59,7 +59,11 @@ def test_heat_map_and_scatter_hold_names_as_written() -> None:
     order = np.array([2, 0, 1, 3])
     heat = figures.plot_likeness_map(GRAPH, order, np.array([0, 0, 0, 1]))
     assert heat.data[0].z[1][2] == 0.9 and "<b>" not in heat.data[0].customdata[1][2]
-    assert len(heat.data) == 1 + 2  # one cut, across and down
+    assert len(heat.data) == 1 + 2 + 1  # one cut, across and down, and what can be clicked
+    squares = heat.data[-1]
+    assert len(squares.x) == 12  # every cell but the diagonal
+    first = [row[0] for row in squares.customdata if row[1:3] == [NAMES[1], NAMES[2]]]
+    assert first == ["1,2"] and "<b>" not in str(squares.customdata)
     x, y = np.array([0.9, 0.1, 0.5]), np.array([0.2, 0.3, 0.1])
     pairs = [(NAMES[0], "b"), ("b", "c"), ("c", "d")]
     scatter = figures.plot_comparison(GRAPH, GRAPH, x, y, pairs, named=[0])

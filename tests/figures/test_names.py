@@ -17,6 +17,7 @@ from fsviz import figures
 from fsviz.figures import (
     confusion,
     contexts,
+    feature_map,
     overview,
     prediction,
     runs,
@@ -25,6 +26,7 @@ from fsviz.figures import (
     support_sets,
     tasks,
     taxonomy,
+    transfer,
 )
 from fsviz.records import (
     PAD,
@@ -32,11 +34,15 @@ from fsviz.records import (
     ClassMap,
     ClassSplit,
     ClassTree,
+    Colouring,
+    ConceptTree,
     ContextTable,
     Hierarchy,
+    Shared,
     SizeHistogram,
     Tanglegram,
 )
+from fsviz.studies.transfer import Difference
 from fsviz.text import drawn
 
 EVIL = '<i>x</i><a href="https://evil.example">y</a>%{x}$z$'
@@ -44,6 +50,7 @@ N = (EVIL, f"other {EVIL}")
 SQUARE = np.array([[0.0, 1.0], [1.0, 0.0]])
 SETS = ("hard", "random", "easy")
 CURVE = pd.DataFrame({"measure": [1.0, 2.0], "accuracy": [50.0, 60.0], "ci95": [1.0, 1.0]})
+POINTS = pd.DataFrame({"method": ["x", "x"], "x": [0.0, 1.0], "accuracy": [50.0, 49.0], "ci95": 1.0, "n_runs": 1})
 MAP = ClassMap(
     names=("root", *N),
     xy=np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]),
@@ -59,6 +66,16 @@ MAP = ClassMap(
     n_edges=2,
     n_leaves=2,
     deepest=1,
+)
+
+CONCEPTS = ConceptTree(
+    ids=("r", "a", "b"),
+    names=("root", *N),
+    parents=np.array([-1, 0, 0]),
+    depth=np.array([0, 1, 1]),
+    n_classes=np.array([2, 1, 1]),
+    n_nodes=np.array([3, 1, 1]),
+    class_position=np.array([PAD, 0, 1]),
 )
 
 
@@ -93,7 +110,7 @@ BAR = {"value": 0.5, "low": 0.4, "high": 0.6, "shown": -0.5, "why": "", "best": 
 # Every function that draws names, with hostile ones.
 DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     support_sets.plot_gaps: (_gaps(),),
-    support_sets.plot_differences: ([{"attribute": N[0], "value": N[1], "support": 0.8, "query": 0.1}],),
+    support_sets.plot_reasons: ([{"attribute": n, "points": 4.0, "ci95": 1.0, "real": True, "easy": 0.0} for n in N],),
     support_sets.plot_shift_cost: (
         pd.DataFrame({"attribute": N, "without_shift": 80.0, "with_shift": 70.0, "cost": 10.0, "ci95": 1.0}).assign(
             significant=False
@@ -118,7 +135,10 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
         ),
     ),
     contexts.plot_shifted_methods: (
-        [{"title": n, "family": "Metric", "accuracy": {s: {"mean": 50.0, "ci95": None} for s in SETS}} for n in N],
+        [
+            {"name": "x", "title": n, "family": "", "accuracy": {s: {"mean": 50.0, "ci95": None} for s in SETS}}
+            for n in N
+        ],
         dict.fromkeys(SETS, "support"),
         20.0,
     ),
@@ -133,16 +153,21 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     taxonomy.plot_distance_map: (SQUARE, N, "distance"),
     taxonomy.plot_task_distances: (SQUARE, N, "distance", 1.0),
     taxonomy.plot_class_map: (MAP,),
+    taxonomy.plot_concept_rings: (CONCEPTS, 0, 1),
     taxonomy.plot_task_tree: (MAP,),
     confusion.plot_class_graph: (GRAPH, SQUARE, 1),
     confusion.plot_likeness_map: (GRAPH, np.arange(2), np.arange(2)),
     confusion.plot_comparison: (GRAPH, GRAPH, np.ones(1), np.ones(1), [N], [0]),
-    prediction.plot_correlations: ([BAR | {"title": n} for n in N], "accuracy"),
+    prediction.plot_correlations: ([BAR | {"name": "x", "title": n} for n in N], "accuracy"),
     prediction.plot_curves: ({n: [(1.0, 0.5, 0.4, 0.6), (2.0, 0.5, 0.4, 0.6)] for n in N}, "shots", "correlation"),
     splits.plot_split: (SPLIT, [0, 1], 0),
     splits.plot_small_multiples: ([SPLIT, SPLIT],),
     splits.plot_mix: (pd.DataFrame(1, index=list(N), columns=["train", "val", "test"]),),
     splits.plot_tanglegram: (FACING, ["train", "test"]),
+    transfer.plot_transfer: (POINTS, {"x": (50.0, -1.0)}, {"x": EVIL}),
+    transfer.plot_matched: ([Difference("x", 60.0, 50.0, 10.0, 1.0, 2)], {"x": EVIL}),
+    feature_map.plot_shared: ([Shared("class", EVIL, 0.5, 0.1)],),
+    feature_map.plot_map: (SQUARE, np.arange(2), Colouring("class", np.arange(2), N), N),
     tasks.plot_balance: (N, {"uniform": np.ones(2)}, {"uniform": "#000000"}, 1.0),
 }
 # Every function that draws nothing but words of its own.
@@ -160,6 +185,7 @@ NAMELESS = {
     support_sets.plot_by_coarsity,
     support_sets.plot_loss_accuracy,
     splits.plot_agreement,
+    transfer.plot_learning,
     tasks.plot_coarsity,
 }
 

@@ -51,7 +51,7 @@ def test_stress_matrix_writes_drop_and_both_accuracies() -> None:
     assert np.asarray(heat.z, dtype=float).tolist() == [[35.0], [15.0]]
     assert "-35.0 ± 2.0" in heat.text[0][0]
     assert "80.0 → 45.0" in heat.text[0][0]
-    assert list(heat.y) == ["a (searched with)", "b"]
+    assert list(heat.y) == ["a<br>(searched with)", "b"]
 
 
 def test_gaps_shift_costs_and_differences_are_ordered_by_size() -> None:
@@ -75,7 +75,27 @@ def test_gaps_shift_costs_and_differences_are_ordered_by_size() -> None:
     assert [a.text for a in drawn.layout.annotations] == ["-10.0 ± 1.0 points, may be chance", "-30.0 ± 1.0 points"]
     symbols = {trace.name: trace.marker.symbol for trace in drawn.data if trace.x[0] is not None and trace.name}
     assert symbols["support is like query"] == ("circle-open", "circle")
-    bars = figures.plot_differences(
-        [{"attribute": "context", "value": "night", "support": 0.8, "query": 0.1}], set_name="hard"
-    )
-    assert {trace.name: list(trace.x) for trace in bars.data} == {"query": [10.0], "hard support": [80.0]}
+
+
+def test_reasons_are_points_of_accuracy_filled_where_chance_will_not_do() -> None:
+    rows = [
+        {"attribute": "context", "points": 4.2, "ci95": 1.1, "real": True, "easy": -0.5},
+        {"attribute": "a name of an attribute that is far too long", "points": 0.3, "ci95": 2.0, "real": False}
+        | {"easy": 0.1},
+    ]
+    figure = figures.plot_reasons(rows)
+    easy, hard = (t for t in figure.data if t.x[0] is not None)
+    assert list(hard.x) == [0.3, 4.2] and list(hard.error_x.array) == [2.0, 1.1]  # the first is drawn on top
+    assert list(hard.marker.symbol) == ["triangle-down-open", "triangle-down"] and list(easy.x) == [0.1, -0.5]
+    assert figure.layout.yaxis.ticktext[0].endswith("…") and len(figure.layout.yaxis.ticktext[0]) == 28
+    assert hard.customdata[0] == rows[1]["attribute"]  # hover says it all
+
+
+def test_bars_of_the_distribution_can_be_clicked_and_the_chosen_one_is_marked() -> None:
+    histogram = {"edges": [0, 50, 100], "hard": [3, 1], "random": [0, 4], "easy": [0, 4]}
+    mean = dict.fromkeys(SETS, 50.0)
+    figure = figures.plot_distribution(histogram, mean, dict.fromkeys(SETS), chosen=("hard", 1))
+    points = {t.name: t for t in figure.data if t.name and t.name.startswith("bars of")}
+    assert [tuple(c) for c in points["bars of hard"].customdata] == [("hard", 0), ("hard", 1)]
+    assert [tuple(c) for c in points["bars of random"].customdata] == [("random", 1)]  # no point without a task
+    assert list(points["bars of hard"].marker.line.width) == [0, 3]

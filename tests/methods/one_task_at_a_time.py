@@ -169,7 +169,7 @@ def rectified(support: list[Tensor], query: Tensor) -> Tensor:
     return torch.stack(better)
 
 
-def bd_cspn(support: list[Tensor], query: Tensor, scale: float = 1.0) -> Tensor:
+def bd_cspn(support: list[Tensor], query: Tensor, scale: float = 10.0) -> Tensor:
     return (scale * normalize(query, dim=1) @ normalize(rectified(support, query), dim=1).T).softmax(1)
 
 

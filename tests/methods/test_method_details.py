@@ -245,3 +245,19 @@ def test_one_class_alone_gets_everything() -> None:
 def test_masks_of_a_ragged_batch_are_what_the_tests_think() -> None:
     assert RAGGED.support_mask.sum((1, 2)).tolist() == [11, 20, 6, 4, 9]
     assert RAGGED.query_mask.sum(1).tolist() == [12, 20, 7, 9, 1]
+
+
+def test_a_sharper_softmax_of_bd_cspn_changes_no_prediction_but_spreads_its_confidence() -> None:
+    import torch
+
+    from fsviz.methods.bd_cspn import predict
+
+    random = torch.Generator().manual_seed(0)
+    centres = torch.randn(5, 64, generator=random) + 3.0  # features share a large mean, as those of backbones do
+    support = (centres[:, None] + 0.5 * torch.randn(5, 3, 64, generator=random))[None]
+    query = (centres.repeat_interleave(8, 0) + torch.randn(40, 64, generator=random))[None]
+    masks = torch.ones(1, 5, 3, dtype=torch.bool), torch.ones(1, 40, dtype=torch.bool)
+    plain, sharp = (predict(support, masks[0], query, masks[1], **more) for more in ({"scale": 1.0}, {}))
+    assert torch.equal(plain.argmax(1), sharp.argmax(1))
+    spreads = [float(scores.softmax(1).amax(1).max() - scores.softmax(1).amax(1).min()) for scores in (plain, sharp)]
+    assert spreads[0] < 0.05 < spreads[1]

@@ -52,7 +52,7 @@ def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
     table, differences = comparison.table(both), comparison.differences(both)
     differences["verdict"] = np.where(differences["significant"], "real", "may be chance")
     shown = [("Curves", figures.plot_accuracy_by_measure(comparison.curves(both)), "caption")]
-    recipe = {"dataset": NASTY, "seed": 0, "methods": [{"name": "tim", "parameters": {"lr": 0.001}}]}
+    recipe = report.Recipe(NASTY, [("Dataset", NASTY)], NASTY)
     html = report.report(NASTY, table, shown, [recipe], differences, None, "today")
     own = html.split("</head>", 1)[1]  # plotly.js itself is in the head
     assert "alert(1)</script>" not in own and "<img src=x" not in own
@@ -60,7 +60,6 @@ def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
     assert not re.search(r"""(src|href)=["']https?:""", own)
     assert len(html) > 1_000_000  # the drawing library is inside
     assert own.count("<table") == 3 and "may be chance" in own
-    assert "<th>methods</th><td>tim (lr: 0.001)</td>" in own
 
 
 def test_the_report_says_what_p_is_and_how_closely_accuracy_follows_the_measure() -> None:
@@ -76,11 +75,25 @@ def test_the_report_says_what_p_is_and_how_closely_accuracy_follows_the_measure(
         assert "0.50 (0.30 to 0.70)" in html and "See." in html and "<img src=x" not in html
 
 
-def test_a_recipe_is_told_in_words() -> None:
-    assert report.recipe_words(
-        [{"name": "protonet", "parameters": {}}, {"name": "tim", "parameters": {"steps": 5}}]
-    ) == ("protonet; tim (steps: 5)")
-    assert report.recipe_words({"n_way": 5, "dag": "all_paths", "alpha": 100.0, "unit_length": False}) == (
-        "classes per task: 5, paths of the taxonomy: all_paths, alpha: 100, unit length: no"
+def test_the_report_says_which_benchmark_published_rows_are_of_and_how_to_run_it_again() -> None:
+    table, published = comparison.table(lines()), published_table("better-tieredImageNet", "5-way 1-shot")
+    recipe = report.Recipe("r1", [("Methods", NASTY), ("Tasks", "40 of 5-way 1-shot")], "python -m fsviz evaluate x")
+    with_rows = report.report("x", table, [], [recipe], published=published, caveat="Of another benchmark.")
+    own = with_rows.split("</head>", 1)[1]
+    assert "Of another benchmark." in own and "<pre>python -m fsviz evaluate x</pre>" in own
+    assert "<th>Tasks</th><td>40 of 5-way 1-shot</td>" in own and "{&#39;" not in own and "alert(1)</script>" not in own
+    assert "Of another benchmark." not in report.report("x", table, [], [recipe], caveat="Of another benchmark.")
+    assert "no longer here" in report.report("x", table, [], [report.Recipe("r1", [])])
+
+
+def test_pictures_of_a_report_are_inside_it_and_nothing_is_asked_of_a_network() -> None:
+    shown = report.Shown(
+        NASTY, NASTY, [("support", "data:image/png;base64,AAAA"), ("bad", "https://example.org/a.png")]
     )
-    assert report.recipe_words(["a", "b"]) == "a; b" and report.recipe_title("testbed_name") == "testbed"
+    html = report.report("x", comparison.table(lines()), [], [], tasks=[shown])
+    own = html.split("</head>", 1)[1]
+    assert own.count("<img") == 1 and 'src="data:image/png;base64,AAAA"' in own and "example.org" not in own
+    assert not re.search(
+        r"""(?:src|href)=["'](?!data:)|@import|url\((?!["']?data:)""",
+        re.sub(r"<script>.*?</script>", "", html, flags=re.S),
+    )

@@ -250,3 +250,11 @@ def test_too_few_images_are_named() -> None:
         assign_images(tasks, np.repeat(np.arange(3), 5), 1, 5, 0)
     with pytest.raises(BadInput, match="n_query must be a whole number from 1"):
         assign_images(tasks, np.repeat(np.arange(3), 5), 1, 0, 0)
+
+
+def test_with_repeats_a_draw_is_the_beginning_of_a_longer_one() -> None:
+    few, many = (sample_semantic(LINE, np.arange(4), 2, n, 2.0, 2.0, 7, repeats=True) for n in (10, 200))
+    assert np.array_equal(few.class_ids, many.class_ids[:10])
+    assert count_distinct(many.class_ids) <= 6  # of four classes there are six pairs: repeats are kept
+    few, many = (sample_uniform(MANY, 5, n, 3, repeats=True) for n in (10, 200))
+    assert np.array_equal(few.class_ids, many.class_ids[:10])

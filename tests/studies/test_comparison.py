@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -233,3 +234,61 @@ def test_correlations_of_very_many_tasks_take_every_nth(monkeypatch: pytest.Monk
     part = comparison.correlations([line("A", accuracy, coarsity=accuracy + noise)])
     assert whole["n_tasks"].tolist() == [1000] and part["n_tasks"].tolist() == [250]
     assert part["pearson"][0] == pytest.approx(whole["pearson"][0], abs=0.1)
+
+
+def test_a_run_in_words_and_as_a_command_that_runs_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fsviz.cli import build_parser
+    from fsviz.cli.evaluation import _methods
+
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    make_toy()
+    sampler = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 20, "alpha": 0.5}
+    spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "sampler": sampler, "device": "cpu"}
+    spec |= {"methods": [{"name": "protonet"}, {"name": "tim", "parameters": {"steps": 5}}], "seed": 3}
+    run = jobs.run_here(spec)
+    told = dict(comparison.in_words(run.spec))
+    assert told["Dataset"] == "Toy" and told["Backbone"] == "alpha_net" and "TIM (steps 5)" in told["Methods"]
+    assert told["Tasks"].startswith("20 of 4-way 2-shot, 5 query images per class, drawn by the sampler ")
+    assert "jiang_conrath" not in told["Tasks"] and "seed 3" in told["Tasks"]
+    args = build_parser().parse_args(shlex.split(comparison.command(run.spec))[3:])
+    assert (args.dataset, args.backbone, args.alpha, args.seed, args.n_tasks) == ("toy", "alpha_net", 0.5, 3, 20)
+    assert [m["parameters"].get("steps") for m in _methods(args.methods, args.set)][1] == 5
+    both = {**spec, "sampler": None, "samplers": evaluate.both_samplers({**sampler, "n_shot": 1}, [1, 2])}
+    assert "--side-by-side 1,2" in comparison.command(jobs.run_here({k: v for k, v in both.items() if v}).spec)
+    assert comparison.command({**run.spec, "dataset": "gone"}) == ""
+
+
+def test_extremes_and_tasks_around_a_value() -> None:
+    tasks = Tasks(np.zeros((8, 2), int), np.zeros((8, 2, 1), int), np.zeros((8, 2, 1), int))
+    one = replace(line("A", [0.5, 0.1, 0.9, 0.3, 0.7, 0.2, 0.8, np.nan], coarsity=EIGHT), tasks=tasks)
+    hard, easy = comparison.extremes(one, 2)
+    assert hard.tolist() == [1, 5] and easy.tolist() == [2, 6]
+    near = comparison.around(one, "coarsity", EIGHT[2], 3)
+    assert set(near.tolist()) == {1, 2, 3} and near.tolist() == [1, 3, 2]  # the hardest first
+    assert [len(part) for part in comparison.extremes(replace(one, tasks=None))] == [0, 0]
+
+
+def test_lines_are_named_by_titles_and_stay_apart() -> None:
+    first = line("TIM", [0.5] * 8, coarsity=EIGHT, testbed="a_very_long_name_of_a_testbed_that_nobody_reads_1")
+    lines = [replace(first, backbone="efficientnet_lite0", sampler="uniform"), replace(first, backbone="conv64f")]
+    lines.append(replace(lines[0], testbed="another", digest="other", sampler="semantic"))
+    lines.append(replace(lines[2], testbed="a third"))
+    names = list(comparison.named(lines))
+    assert len(names) == 4 and not any("efficientnet_lite0" in name for name in names)
+    assert comparison.testbed_title(lines[0]).endswith(lines[0].setting)
+    assert comparison.testbed_title(replace(first, sampler="imported")) == first.testbed
+
+
+def test_confidence_is_held_against_right_and_wrong_answers_by_hand() -> None:
+    from fsviz.records import Predictions
+
+    shape = (1, 2, 2)
+    rank = np.array([[[0, 0], [1, 0]]])
+    sure = np.array([[[0.9, 0.4], [0.5, 0.5]]], dtype=np.float32)
+    found = comparison.confidence_of(Predictions(np.zeros(shape, np.int16), rank, sure, sure))
+    assert found.auroc == pytest.approx((1 + 0 + 0.5) / 3) and not found.orders and found.is_told
+    flat = np.full(shape, 0.22, dtype=np.float32)
+    found = comparison.confidence_of(Predictions(np.zeros(shape, np.int16), rank, flat, flat))
+    assert found.auroc == 0.5 and not found.is_told
+    found = comparison.confidence_of(Predictions(np.zeros(shape, np.int16), np.zeros(shape), sure, sure))
+    assert np.isnan(found.auroc) and not found.orders

@@ -7,7 +7,7 @@ import pytest
 
 from fsviz import datasets
 from fsviz.errors import Missing
-from fsviz.records import Features
+from fsviz.records import PAD, Features
 from fsviz.studies import draw
 from fsviz.studies import semantic_sampling as study
 from fsviz.taxonomy import DISTANCES, feature_distances, maps
@@ -149,4 +149,26 @@ def test_a_card_and_a_set_by_hand() -> None:
     small = maps.task_map(graph, [3, 4])
     assert small.names[0] == "object"
     assert set(small.names) == {"object", "cup", "car"}
-    assert next(iter(maps.concepts(graph))) == "thing · 6 classes"
+
+
+def test_the_tree_of_concepts_holds_every_class_once_and_its_levels_fit() -> None:
+    graph = maps.spanning_graph(datasets.load("tiered_imagenet"), "test")
+    tree = maps.concept_tree(graph)
+    classes = tree.class_position[tree.class_position != PAD]
+    assert sorted(classes.tolist()) == list(range(160))
+    assert tree.n_classes[0] == 160 and tree.n_nodes[0] == len(tree.ids)
+    for v in range(1, len(tree.ids)):
+        parent = int(tree.parents[v])
+        assert parent < v < parent + tree.n_nodes[parent] and tree.depth[v] == tree.depth[parent] + 1
+        assert tree.class_position[v] != PAD or tree.n_classes[v] < 0.8 * tree.n_classes[parent]
+    levels = tree.levels_that_fit(0, 40)
+    ends = [v for v in tree.part(0, levels) if tree.depth[v] == levels or tree.n_nodes[v] == 1]
+    assert 1 < len(ends) <= 40
+
+
+def test_the_part_below_a_concept() -> None:
+    graph = maps.spanning_graph(datasets.load("tiered_imagenet"), "test")
+    dogs, positions = maps.below(graph, "n02084071")
+    assert dogs.nodes[0] == "n02084071" and dogs.n_classes == len(positions)
+    assert {graph.names[graph.class_nodes[p]] for p in positions} == {dogs.names[v] for v in dogs.class_nodes}
+    assert maps.levels_that_fit(graph, 10_000) == maps.class_map(graph).deepest

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,10 +59,39 @@ def test_the_search_finds_the_attribute_that_moves_features_and_not_the_other(sh
     table = support_sets.gap_table(found, shifted, by="class").set_index(["attribute", "set"])["gap"]
     assert table["context", "hard"] > table["context", "random"] + 0.1
     assert abs(table["noise", "hard"] - table["noise", "random"]) < 0.25
-    words = support_sets.task_differences(found, shifted)["hard"][0]
-    assert {d.attribute for d in words} == {"context", "noise"}
     gap = support_sets.task_gap(found, shifted, "context")
     assert gap.shape == (60,)
+
+
+def test_the_reason_is_the_attribute_that_costs_accuracy_and_never_the_noise(shifted) -> None:
+    found = support_sets.find_support_sets(SPEC)
+    explained = support_sets.explain(found, shifted)
+    costs = explained.costs.set_index("attribute")
+    assert costs["significant"].to_dict() == {"context": True, "noise": False}
+    assert costs.loc["context", "cost"] > costs.loc["context", "ci95"] > 0
+    named = {reason.attribute for task in range(60) for reason in explained.reasons(task)}
+    assert named == {"context"}
+    assert explained.real[:, 0].mean() > 0.3  # and for random supports, chance will do
+    asked = support_sets.explain(replace(found, tasks={**found.tasks, "hard": found.tasks["random"]}), shifted)
+    assert asked.real[:, 0].mean() < 0.15
+    with_reason, without = (int(np.flatnonzero(explained.real[:, 0] == real)[0]) for real in (True, False))
+    told = support_sets.explained_in_words(found, explained, with_reason)
+    lost = 100 * (found.accuracy("random") - found.accuracy("hard"))[with_reason]
+    assert f"{explained.points[with_reason, 0]:.1f} of the {lost:.0f} points" in told or lost <= 0
+    assert support_sets.explained_in_words(found, explained, without).startswith("No attribute explains it")
+    of_classes = support_sets.class_differences(found, shifted, explained, with_reason, "hard")
+    assert {d.attribute for d in of_classes if d is not None} <= {"context"} and len(of_classes) == 5
+    assert support_sets.points_of(found, explained, "easy").shape == (60, 2)
+
+
+def test_coin_flips_of_real_images_never_become_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty columns of luck over real features: the hardest supports, and no reason for any of them."""
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    noise = make_noise(20)
+    found = support_sets.find_support_sets({"dataset": "noise", "backbone": "real", "n_tasks": 60, "n_query": 5})
+    explained = support_sets.explain(found, noise)
+    assert not explained.real.any() and (found.accuracy("hard") < found.accuracy("random")).any()
+    assert 0 <= (explained.costs["p"] < 0.05).sum() <= 4  # one of twenty, three deviations up
 
 
 def test_a_curated_shift_costs_accuracy_where_the_attribute_matters(shifted) -> None:
@@ -217,6 +247,31 @@ def test_difficulty_carries_over_to_another_backbone_and_other_methods(shifted) 
     assert recorded["matrix"] == result["matrix"]
 
 
+@pytest.mark.parametrize("search", ["fastdiffsel", "greedy"])
+def test_the_stress_test_searches_inside_its_run_the_same_sets_as_all_at_once(shifted, search: str) -> None:
+    spec = {"study": "stress", "dataset": "shifted", "sources": ["first", "second"], "backbones": ["second"]}
+    spec |= {"n_tasks": 6, "n_way": 3, "n_shot": 2, "n_query": 4, "search": search, "adaptations": ["protonet"]}
+    run = jobs.run_here(spec)
+    settled = jobs.spec(run.id)
+    n_searches = 2 * (2 if search == "greedy" else 1)  # greedy four tasks at a time
+    assert run.n_chunks == n_searches + 3  # and random tasks, those of both sources
+    assert stress.describe(settled, 0).startswith("searching tasks hard for first: ")
+    random = stress.hard_tasks(settled, "random")
+    for source in spec["sources"]:
+        base = {**stress._base(settled), "backbone": source}
+        whole = support_sets.search(base, random, features.load(shifted, source), "hard", 0)
+        assert (stress.hard_tasks(settled, source).support == whole.support).all()
+        assert (stress.hard_tasks(settled, source, 3, 5).support == whole.support[3:5]).all()
+    before = jobs.results(run.id)["matrix"]
+    for path in (jobs.folder(run.id) / "inputs").glob("source*.npy"):
+        path.unlink()  # lost, or never written because another machine searched: found again
+    for path in (jobs.folder(run.id) / "chunks").iterdir():
+        path.unlink()
+    assert jobs.results(jobs.resume_here(run.id).id)["matrix"] == before
+    half = stress.summarise(settled, [stress.run_chunk(settled, 0)])
+    assert half["matrix"] == []  # nothing is classified while sets are searched
+
+
 def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     make_shifted("pictures", backbones=("conv64f@random",), root=tmp_path / "images")
@@ -278,7 +333,8 @@ def test_a_dataset_without_attributes_is_still_searched(tmp_path: Path, monkeypa
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     toy = make_toy()
     found = support_sets.find_support_sets({"dataset": "toy", "backbone": "alpha_net", "n_tasks": 10})
-    assert support_sets.task_differences(found, toy)["hard"] == [[]] * 10
+    assert support_sets.explain(found, toy) is None
+    assert support_sets.class_differences(found, toy, None, 0, "hard") == [None] * 5
     with pytest.raises(Missing, match="has no attributes"):
         support_sets.gap_table(found, toy)
 

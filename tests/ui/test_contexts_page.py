@@ -132,7 +132,7 @@ def test_images_and_words(open_page) -> None:
     assert not page.error, [e.value for e in page.error]
     assert [m.label for m in page.metric][4:6] == ["Nearer to their context", "Image and concept"]
     assert len(page.get("plotly_chart")) == 3 and "not comparable" in texts(page)
-    assert "EmojiCoCo (demo) by demo_clip" in str(figure(page, 1)["layout"]["yaxis"]["ticktext"])
+    assert "EmojiCoCo (demo) by Demo CLIP" in str(figure(page, 1)["layout"]["yaxis"]["ticktext"])
     refused = open_page(show="Images and words", concept_prompt="a photo")
     assert "must hold" in refused.error[0].value
     counts = open_page("metacoco", show="Images and words")

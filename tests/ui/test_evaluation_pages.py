@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def test_several_testbeds_become_a_run_each(toy) -> None:
         save_testbed(evaluate.sample_testbed(toy, {"n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 20}, seed))
     names = evaluate.testbeds(toy)
     app = open_page("4_Evaluate")
-    app.segmented_control(key="tasks_from").set_value("saved").run()
+    app.selectbox(key="tasks_from").set_value("saved").run()
     app.multiselect(key="testbeds").set_value(names).run()
     assert not app.error, app.error[0].value
     assert not app.exception and "and 1 more testbed after it" in texts(app)
@@ -196,7 +197,7 @@ def test_runs_open_after_the_dataset_is_gone(toy, tmp_path) -> None:
 
 def test_a_class_table_without_features_is_explained(toy) -> None:
     app = open_page("4_Evaluate", "tiered_imagenet")
-    assert "no features" in texts(app) and not app.metric
+    assert "comes without images" in texts(app) and "fsviz add" in texts(app) and not app.metric
     app = open_page("4_Evaluate", "digits")
     assert any(button.label.startswith("Extract features") for button in app.button)
 
@@ -225,3 +226,111 @@ def test_every_mean_of_the_headlines_has_an_interval_where_there_is_one(toy) -> 
         assert len(told) >= 3 and all("±" in value for value in told)
     assert run_panel.points(1.5, float("nan")) == "+1.5 points"
     assert run_panel.accuracy({"accuracy": 80.0, "ci95": None}) == "80.0%"
+
+
+def test_a_click_on_a_curve_lists_its_tasks_and_the_link_keeps_them(toy) -> None:
+    record()
+    plain_page = open_page("5_Runs")
+    assert "Tasks around" not in texts(plain_page) and "with the 95% band of" in texts(plain_page)
+    curves = json.loads(plain_page.get("plotly_chart")[0].proto.spec)["data"]
+    assert sum(trace.get("fill") == "toself" for trace in curves) == 1  # bands of several methods would blend
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page("pages/5_Runs.py")
+    for name, value in {"dataset": "toy_pages", "at": "4", "band": "Ridge regression (R2D2)", "task": "3"}.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception and not app.error
+    assert "Tasks around coarsity 4" in texts(app) and "Task 3**" in texts(app) and "band of Ridge" in texts(app)
+    assert app.query_params["at"] == "4" and app.query_params["task"] == "3"
+    listed = app.dataframe[0].value
+    assert listed["Ridge regression (R2D2)"].is_monotonic_increasing and len(listed) == 40
+    app.button(key="forget_place").click().run()
+    assert "at" not in app.query_params and "Tasks around" not in texts(app)
+    assert "python -m fsviz evaluate toy_pages" in "\n".join(code.value for code in app.code)
+    assert not app.get("json")  # recipes are words
+
+
+def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fsviz.ui.pages import runs
+    from tests.studies.shifted_dataset import make_shifted
+
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    make_shifted("toy_pages", backbones=("alpha_net",), root=tmp_path / "images")
+    record(sampler={"sampler": "semantic", "n_way": 5, "n_shot": 1, "n_query": 5, "n_tasks": 40})
+    app = open_page("5_Runs")
+    assert "another benchmark" in texts(app)
+    run = jobs.list_runs()[0]
+    lines = runs._lines(run.id, run.n_done, str(jobs.folder(run.id)))
+    table = runs.comparison.with_interval(runs.comparison.table(lines), "tasks")
+    published = runs.published_table("better-tieredImageNet", "5-way 1-shot")
+    different = runs.comparison.differences(lines).assign(verdict="real")
+    caveat = "Published rows are of another benchmark."
+    recipes = [runs._recipe(run)]
+    html = runs._report(table, lines, lines, different, published, recipes, "tasks", {}, runs._Shown(), caveat)
+    own = html.split("</head>", 1)[1]
+    assert own.count('<img src="data:image/') == 2 * 6 and caveat in own  # support and query of three and three tasks
+    assert len(own) < 600_000 and "http" not in own.replace("http://www.w3.org", "")
+    assert "python -m fsviz evaluate toy_pages" in own and "{&#39;" not in own and "n_query" not in own
+
+
+def test_a_confused_pair_follows_its_settings_and_is_in_the_link(toy) -> None:
+    app = open_page("4_Evaluate")
+    box = next(s for s in app.selectbox if s.label.startswith("Most confused pairs"))
+    box.set_value(box.proto.options and list(dict.fromkeys(_pairs(app)))[1]).run()
+    pair = app.session_state["pair"]
+    assert app.query_params["pair"] in (pair, [pair]) and not app.toast
+    for n_way in (3, 8):
+        app.number_input(key="n_way").set_value(n_way).run()
+        assert not app.exception and not app.toast
+        box = next(s for s in app.selectbox if s.label.startswith("Most confused pairs"))
+        shown = box.format_func(box.value) if box.format_func else box.value
+        first, _, second = shown.partition(" (")[0].partition(" → ")
+        said = texts(app).replace("\\", "")
+        assert f"query images of **{first}** for **{second}**" in said
+
+
+def _pairs(app: AppTest) -> list[str]:
+    from fsviz.studies import comparison
+
+    found: list[str] = []
+    keep = comparison.pairs_table
+
+    def spy(*args, **more):
+        table = keep(*args, **more)
+        found[:] = [f"{row.class_id}-{row.taken_for}" for row in table.itertuples(index=False)]
+        return table
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(comparison, "pairs_table", spy)
+        app.run()
+    return found
+
+
+def test_a_link_opens_evaluate_with_a_saved_testbed_and_no_toast(toy) -> None:
+    for seed in (1, 2):
+        save_testbed(evaluate.sample_testbed(toy, {"n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 20}, seed))
+    name = evaluate.testbeds(toy)[1]
+    for source in ("saved", "Saved testbed"):  # older links hold the title
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page("pages/4_Evaluate.py")
+        for key, value in {"dataset": "toy_pages", "tasks_from": source, "testbeds": name}.items():
+            app.query_params[key] = value
+        app.run()
+        assert not app.exception and not app.toast and app.multiselect(key="testbeds").value == [name]
+        assert any("--testbed" in code.value and name in code.value for code in app.code)
+    app.selectbox(key="tasks_from").set_value("draw").run()
+    assert not app.exception and not app.toast and "testbeds" not in app.query_params
+
+
+def test_task_by_task_shows_the_method_that_was_chosen(toy) -> None:
+    app = open_page("4_Evaluate")
+    assert "Task by task, the hardest first" in [s.value for s in app.subheader]
+    app.selectbox(key="whose").set_value("protonet@alpha_net").run()
+    assert not app.exception and "ProtoNet names" in texts(app) and not app.toast
+
+
+def test_a_first_look_does_not_promise_only_narrower_intervals(toy) -> None:
+    app = open_page("4_Evaluate", "demo")
+    assert "of 1,000 tasks the median coarsity is" in texts(app) and "Keep repeats" in texts(app)
+    app.toggle(key="repeats").set_value(True).run()
+    assert not app.exception and "median coarsity is" not in texts(app)

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from fsviz import datasets
 from fsviz.datasets import folders
 from fsviz.errors import WorkspaceError
-from fsviz.ui.parts import image_wall
+from fsviz.ui.parts import image_wall, later
 from tests.datasets.test_folders import folder_of, home  # noqa: F401
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -120,6 +120,7 @@ def test_features_are_imported_from_the_page(tmp_path: Path) -> None:
 
 def overview(**query: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
+    app.session_state[later.STANDS] = True  # its figures are there
     for name, value in query.items():
         app.query_params[name] = value
     app.run()
@@ -161,3 +162,21 @@ def test_a_workspace_that_cannot_be_read_leaves_the_demo(home: Path, monkeypatch
     for app in (overview(), run("1_Gallery.py")):
         assert "cannot be read" in texts(app)
         assert [m.value for m in app.metric if m.label == "Images"] == ["5,136"]
+
+
+def test_an_ordinary_click_is_not_told_as_an_impossible_link() -> None:
+    app = run("1_Gallery.py", image="17")
+    assert app.session_state["followed"] == 17 and not app.toast
+    app.session_state["followed"] = 23  # as a click on a neighbour leaves it
+    app.run()
+    assert not app.toast and "".join(app.query_params["image"]) == "23"
+    app.run()
+    assert not app.toast and "".join(app.query_params["image"]) == "23"
+
+
+def test_what_another_page_left_in_the_link_is_dropped_without_a_word() -> None:
+    app = run("1_Gallery.py", image="17")
+    app.switch_page("pages/4_Evaluate.py")
+    app.query_params["image"] = "17"
+    app.run()
+    assert not app.exception and not app.toast and "image" not in app.query_params

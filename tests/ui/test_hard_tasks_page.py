@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz import jobs
+from fsviz.datasets.saved import save_dataset
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
+from tests.ui.opening import open_link
 
 APP = Path(__file__).resolve().parent.parent.parent / "app.py"
 
@@ -18,17 +22,7 @@ APP = Path(__file__).resolve().parent.parent.parent / "app.py"
 def open_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
 
-    def open_it(dataset: str) -> AppTest:
-        page = AppTest.from_file(str(APP), default_timeout=600)
-        page.query_params["dataset"] = dataset
-        page.run()
-        page.switch_page("pages/6_Hard_tasks.py")
-        page.query_params["dataset"] = dataset
-        page.run()
-        assert_fine(page)
-        return page
-
-    return open_it
+    return partial(open_link, "6_Hard_tasks")
 
 
 def assert_fine(page: AppTest) -> None:
@@ -43,7 +37,7 @@ def n_listed(page: AppTest) -> int:
 def test_tasks_are_filtered_by_class_attribute_and_accuracy(open_page) -> None:
     make_shifted()
     page = open_page("shifted")
-    assert n_listed(page) == 200
+    assert n_listed(page) == 40 and any("200 of 200 tasks" in caption.value for caption in page.caption)
     assert any("tasks, hardest first" in caption.value for caption in page.caption)
     page.selectbox(key="task_order").set_value("drop").run()
     drop = page.dataframe[0].value["hard"] - page.dataframe[0].value["random"]
@@ -52,12 +46,11 @@ def test_tasks_are_filtered_by_class_attribute_and_accuracy(open_page) -> None:
     page.slider(key="between").set_value((0, 40)).run()
     assert_fine(page)
     assert (page.dataframe[0].value["hard"] <= 40).all()
-    few = n_listed(page)
-    assert 0 < few < 200
-    page.selectbox(key="gap_in_shifted").set_value("context").run()
+    page.selectbox(key="explained_by_shifted").set_value("context").run()
     assert_fine(page)
-    assert n_listed(page) < few
-    page.selectbox(key="gap_in_shifted").set_value("any attribute").run()
+    explained = page.dataframe[0].value["explained"]
+    assert len(explained) and explained.str.startswith("context, ").all()
+    page.selectbox(key="explained_by_shifted").set_value("anything").run()
     page.multiselect(key="with_shifted_test").set_value(["kind 0", "kind 1"]).run()
     assert_fine(page)
     assert all("kind 0" in classes and "kind 1" in classes for classes in page.dataframe[0].value["classes"])
@@ -178,3 +171,56 @@ def test_queries_of_chosen_values_are_searched(open_page) -> None:
     page.multiselect(key="query_values_shifted_context").set_value([]).run()
     assert_fine(page)
     assert any("Choose at least one value" in info.value for info in page.info)
+
+
+def link(name: str, **query: str) -> AppTest:
+    return open_link("6_Hard_tasks", name, **query)
+
+
+def texts(page: AppTest) -> str:
+    return "\n".join(e.value for kind in (page.markdown, page.caption, page.subheader, page.warning) for e in kind)
+
+
+def test_the_chosen_task_and_bar_are_in_the_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    make_shifted()
+    page = link("shifted", n_tasks="50", task="7")
+    assert "Task 7: the same queries" in texts(page) and page.query_params["task"] == "7"
+    hard = page.dataframe[0].value["hard"]
+    place = int(hard.iloc[0] // 5)
+    page = link("shifted", n_tasks="50", bar=f"hard-{place}")
+    assert page.dataframe[0].value["hard"].between(5 * place, 5 * place + 5).all()
+    assert f"{5 * place} to {5 * place + 5}%" in texts(page)
+    page.button(key="all_bars").click().run()
+    assert_fine(page)
+    assert "bar" not in page.query_params and len(page.dataframe[0].value) == 40
+    link("shifted", n_tasks="50", task="9000", bar="medium-3")  # impossible: the page opens all the same
+
+
+def test_groups_and_attributes_lead_to_their_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    make_shifted()
+    page = link("shifted", n_tasks="50", show="Closeness in meaning", quarter="1")
+    listed = page.dataframe[0].value["task"].tolist()
+    assert 5 <= len(listed) < 50 and f"Task {listed[0]}: the same queries" in texts(page)
+    page = link("shifted", n_tasks="50", show="Attributes", gap_in="context")
+    assert f"Task {page.dataframe[0].value['task'].iloc[0]}: the same queries" in texts(page)
+    assert "differ most from their queries in context" in texts(page)
+    page = link("shifted", n_tasks="50", show="Stress test", task="3")
+    assert "Task 3: the same queries" in texts(page)
+
+
+def test_small_classes_without_a_split_open_and_say_what_has_no_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    save_dataset(replace(make_toy(n_images=12), splits={}), overwrite=True)
+    page = link("toy", n_tasks="50")
+    assert (page.number_input(key="n_shot").value, page.number_input(key="n_query").value) == (3, 6)
+    assert "understated" not in texts(page)
+    page = link("toy", n_tasks="50", n_shot="2", n_query="10")
+    assert "understated" in texts(page) and "n_shot" not in texts(page)
+    save_dataset(replace(make_toy(small_class=2), splits={}), overwrite=True)
+    page = link("toy", n_tasks="50")
+    assert page.toggle(key="skip_small").value and page.number_input(key="n_shot").value == 5
+    assert not page.dataframe[0].value["classes"].str.contains("group 0 <b>kind</b> 2", regex=False).any()

@@ -176,3 +176,40 @@ def test_saving_never_replaces_another_testbed() -> None:
     app.text_input(key="testbed_name").set_value("").run()
     app.button(key="save_testbed").click().run()
     assert len(list_testbeds()) == 2 and not app.error
+
+
+def test_a_bar_and_a_task_of_it_are_in_the_link() -> None:
+    app = fine(run("3_Tasks.py", dataset="linked", n_tasks="200"))
+    bins, names = app.session_state["_bins"]
+    counts = bins.counts["chosen"]
+    full = int(counts.argmax())
+    middle = f"{(bins.edges[full] + bins.edges[full + 1]) / 2:g}"
+    app = fine(run("3_Tasks.py", dataset="linked", n_tasks="200", bar=f"chosen:{middle}"))
+    assert names == ["uniform", "chosen"] and not app.toast
+    assert any(f"{counts[full]:,} tasks with a coarsity of" in m.value for m in app.markdown)
+    app.session_state["task"] = "no task"
+    fine(app.run())  # one that is not there gives way to the first
+    assert any(s.value.endswith("its own images") or "Task" in s.value for s in app.subheader)
+
+
+def test_tasks_of_all_classes_are_called_alike_instead_of_fine_grained() -> None:
+    app = fine(run("3_Tasks.py", dataset="linked", n_way="16", n_tasks="50"))
+    (metric,) = [m for m in app.metric if m.label == "Fine-grained"]
+    assert metric.value == "–" and metric.delta == "all tasks are equally coarse"
+    assert any("All tasks have the same classes" in c.value for c in app.caption)
+
+
+def test_what_dropping_repeats_did_is_said_and_can_be_turned_off() -> None:
+    app = fine(run("3_Tasks.py", dataset="linked", n_tasks="500"))
+    assert any("had classes that had come before" in c.value for c in app.caption)
+    fine(app.toggle(key="repeats").set_value(True).run())
+    assert link_of(app)["repeats"] == "true" and "--repeats" in app.code[0].value
+    assert not any("had classes that had come before" in c.value for c in app.caption)
+
+
+def test_a_saved_testbed_leads_to_evaluate() -> None:
+    app = fine(run("3_Tasks.py", dataset="linked", n_tasks="50", n_shot="2"))
+    app.text_input(key="testbed_name").set_value("mine").run()
+    app.button(key="save_testbed").click().run()
+    queries = [link.proto.query_string for link in app.main.get("page_link")]
+    assert any("testbeds=mine" in query and "tasks_from=saved" in query for query in queries)

@@ -85,10 +85,7 @@ codes = [
 ]
 seen = {}
 for page, asked in json.loads(sys.argv[1]).items():
-    app = AppTest.from_file("app.py", default_timeout=600)
-    app.query_params["dataset"] = "toy"
-    app.run()
-    app.switch_page(f"pages/{page}")
+    app = AppTest.from_file("app.py", default_timeout=600).switch_page(f"pages/{page}")
     for name, text in {"dataset": "toy", **asked}.items():
         app.query_params[name] = text
     app.run()

@@ -19,9 +19,10 @@ def test_the_sidebar_leads_to_every_page(tmp_path: Path, monkeypatch: pytest.Mon
     assert all((shell.ROOT / page.file).is_file() for page in shell.PAGES)
 
 
-def test_files_are_numbered_in_the_order_of_the_sidebar() -> None:
+def test_every_page_has_a_number_of_its_own_and_the_sidebar_leads_to_each_once() -> None:
     numbers = [int(Path(page.file).name.partition("_")[0]) for page in shell.PAGES[1:]]
-    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(set(numbers)) == len(numbers)
+    assert {page.file for page in shell.PAGES[1:]} == {f"pages/{p.name}" for p in (shell.ROOT / "pages").glob("*.py")}
 
 
 def test_settings_in_errors_have_the_titles_of_the_page() -> None:

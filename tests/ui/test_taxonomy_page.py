@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -19,3 +20,58 @@ def test_unknown_image_counts_are_told_where_the_distance_needs_them(
     app.selectbox(key="distance").set_value("path_length").run()
     assert not app.exception
     assert "each counts as one" not in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "split"),
+    [
+        ("demo", "test"),
+        ("tiered_imagenet", "test"),
+        ("tiered_imagenet", "train"),
+        ("imagenet1k", "all"),
+        ("df20", "test"),
+    ],
+)
+def test_no_picture_opens_with_more_names_than_have_room(
+    dataset: str, split: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    app = run("2_Taxonomy.py", dataset=dataset, split=split)
+    series = json.loads(app.get("echarts_chart")[0].proto.spec)["series"][0]
+    if series["type"] == "graph":
+        assert sum(node["label"]["show"] for node in series["data"]) <= 130
+    else:
+        levels = series["levels"]
+        (root,) = series["data"]
+        assert _ends(root) <= 170
+        assert all(level["label"]["minAngle"] > 0 for level in levels[2:])  # what is too thin for a name has none
+
+
+def _ends(node: dict) -> int:
+    return sum(map(_ends, node["children"])) if node.get("children") else 1
+
+
+def test_a_link_looks_into_a_concept_and_leads_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    app = run("2_Taxonomy.py", dataset="imagenet1k", at="n01503061", classes="pug")
+    assert "**bird** · 52 classes" in texts(app)
+    series = json.loads(app.get("echarts_chart")[0].proto.spec)["series"][0]
+    assert series["type"] == "sunburst" and "center" not in series
+    next(b for b in app.button if b.label == "All 1,000 classes").click().run()
+    assert not app.exception
+    assert "**entity** · 1,000 classes" in texts(app)
+    assert app.multiselect(key="classes").value == ["pug"]
+
+
+def test_an_unknown_concept_in_a_link_is_told_and_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    app = run("2_Taxonomy.py", at="n99999999")
+    assert not app.exception and any("at=n99999999" in toast.value for toast in app.toast)
+
+
+def test_a_row_of_the_closest_pairs_becomes_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    app = run("2_Taxonomy.py", classes="wolf")
+    table = app.dataframe[-1].value
+    assert {"one picture", "other picture"} <= set(table.columns)
+    assert all(str(source).startswith("data:image/") for source in table["one picture"])

@@ -6,7 +6,7 @@ import numpy as np
 
 from fsviz.errors import BadInput
 from fsviz.records import Tasks
-from fsviz.sampling.draw import check_draw, keep_distinct, stream
+from fsviz.sampling.draw import REPEATS, check_draw, keep_distinct, stream
 from fsviz.sampling.sampler import Pool, Sampler
 from fsviz.settings import N_WAY, Setting
 
@@ -46,13 +46,15 @@ def sample_semantic(
     alpha: float,
     beta: float,
     seed: int,
+    repeats: bool = False,
 ) -> Tasks:
     """Tasks whose classes are close, with every class used about equally often (Bennequin et al. 2022, algorithm 1).
 
     distances  (C, C) between the classes of class_ids (C,), any non-negative symmetric matrix
     alpha      weight of closeness: a pair's potential is exp(-alpha distance); 0 ignores the distance
     beta       strength of balance: a class drawn often is weighted by exp(-beta occ / max occ); 0 ignores it
-    Draws 2 x n_tasks in sequence, drops repeated class sets and keeps n_tasks.
+    repeats    keep the first n_tasks as they were drawn: their difficulty does not depend on their number
+    Without, draws 2 x n_tasks in sequence, drops repeated class sets and keeps n_tasks.
     """
     class_ids = np.asarray(class_ids, dtype=np.int64)
     check_draw(len(class_ids), n_way, n_tasks, seed)
@@ -74,13 +76,16 @@ def sample_semantic(
     potential[:, : len(class_ids)] = np.exp(-cost)
     np.fill_diagonal(potential, 0.0)
     state = stream(seed, 1)
-    drawn = kernels.draw_semantic(potential, cost, beta, len(class_ids), n_way, 2 * n_tasks, state)
+    n_drawn = n_tasks if repeats else 2 * n_tasks
+    drawn = kernels.draw_semantic(potential, cost, beta, len(class_ids), n_way, n_drawn, state)
+    if repeats:
+        return Tasks(class_ids[drawn])
     return Tasks(class_ids[keep_distinct(drawn, n_tasks, state)])
 
 
-def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, alpha: float, beta: float) -> Tasks:
+def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, alpha: float, beta: float, repeats: bool = False) -> Tasks:
     assert pool.distances is not None  # it is among the needs
-    return sample_semantic(pool.distances, pool.class_ids, n_way, n_tasks, alpha, beta, seed)
+    return sample_semantic(pool.distances, pool.class_ids, n_way, n_tasks, alpha, beta, seed, repeats)
 
 
 SAMPLER = Sampler(
@@ -89,7 +94,7 @@ SAMPLER = Sampler(
     "Classes close in meaning come together, so tasks range from fine to coarse; every class comes about equally often "
     "(Bennequin et al. 2022).",
     _sample,
-    (ALPHA, BETA, N_WAY),
+    (ALPHA, BETA, N_WAY, REPEATS),
     needs=("distances",),
     place=1,
 )

@@ -12,15 +12,17 @@ import streamlit as st
 from fsviz import features, jobs
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
-from fsviz.features.backbones import DEFAULT
+from fsviz.features.backbones import DEFAULT, title_of
 from fsviz.figures import runs as figures
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Predictions, Testbed
 from fsviz.sampling import SAMPLERS
+from fsviz.sampling.draw import REPEATS
 from fsviz.settings import N_TASKS, SEED, Setting
 from fsviz.settings import words as flags
 from fsviz.studies import comparison, draw, evaluate, extraction
-from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell
+from fsviz.text import drawn
+from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell, task_list, without_images
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain
 
@@ -40,6 +42,14 @@ BESIDE = Setting(
         "both": "Semantic and uniform tasks",
         "tables": "Semantic and uniform, 1 and 5 shots",
     },
+)
+TASKS_FROM = Setting(
+    "tasks_from",
+    "Tasks",
+    "Drawn here, or those of a testbed that was saved before.",
+    "choice",
+    "draw",
+    choices={"draw": "Draw here", "saved": "Saved testbed"},
 )
 BESIDE_SHOTS: dict[str, tuple[int, ...]] = {"both": (), "tables": (1, 5)}  # none: the number chosen
 
@@ -77,6 +87,7 @@ def show(dataset: Dataset) -> None:
 def _no_features(dataset: Dataset) -> None:
     """Says what is missing, and offers to make it."""
     if not dataset.has_pixels:
+        without_images.stop_without(dataset)
         shell.needs(dataset, "features")
         return
     st.info(
@@ -105,12 +116,12 @@ def _no_features(dataset: Dataset) -> None:
 def _settings(dataset: Dataset, known: list[str]) -> Asked | None:
     """The sidebar: what to run. Returns the spec, None when something has to be chosen first."""
     chosen = _methods()
+    links.several_of({name: title_of(name) for name in known}, "backbones", known[:1])
     backbones = st.multiselect(
         "Backbones",
         known,
-        default=known[:1],
         key="backbones",
-        bind="query-params",
+        format_func=title_of,
         wrap=True,
         help="Frozen networks whose features of these images are at hand. More of them: page Add images.",
     )
@@ -143,11 +154,12 @@ def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None) 
         whole["samplers"] = evaluate.both_samplers(spec["sampler"], shots)
     with st.container(border=True):
         text, button, copy = st.columns([4, 1.4, 1.4], vertical_alignment="center")
+        line = text.empty()
         if button.button("Start the run", type="primary", width="stretch", key="start"):
-            with st.spinner("Freezing the tasks and starting the run…"):
-                run_id = access.do("run", jobs.submit, whole)
-                for name in more:
-                    access.do("run", jobs.submit, {**spec, "testbed": name})
+            line.markdown("**▶️ Queued.** Drawing and freezing the tasks, then the run starts by itself…")
+            run_id = access.do("run", jobs.submit, whole)
+            for name in more:
+                access.do("run", jobs.submit, {**spec, "testbed": name})
             st.session_state["watched_run"] = run_id
             st.toast(f"Run {plain(run_id)} is on its way. You may close the browser.", icon="🚀")
             st.rerun(scope="app")
@@ -158,7 +170,6 @@ def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None) 
         tasks += f" and {len(more)} more testbed{'s' if len(more) > 1 else ''} after it" if more else ""
         entries = evaluate.entries(spec)
         what = plain(entries[0].label) if len(entries) == 1 else f"{len(entries)} methods"
-        line = text.empty()
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background. Timing a few tasks…")
         told = _estimate(spec, len(whole.get("samplers", [spec])))
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background: {told}.")
@@ -206,27 +217,27 @@ def _fill(method: Any, preset: str) -> None:
 def _tasks(dataset: Dataset, backbone: str) -> Asked:
     """Where tasks come from: drawn here, or a saved testbed."""
     saved = evaluate.testbeds(dataset)
-    if saved:
-        source = st.segmented_control(
-            "Tasks", ["draw", "saved"], default="draw", key="tasks_from", bind="query-params", format_func=_source_name
-        )
-        if source == "saved":
-            names = st.multiselect(
-                "Testbeds",
-                saved,
-                default=saved[:1],
-                key="testbeds",
-                bind="query-params",
-                wrap=True,
-                help="Saved on the page Tasks, or by 'python -m fsviz sample'. Each one becomes a run of its own; the "
-                "first look is at the first.",
-            )
-            return {"testbed": (names or saved)[0], "more_testbeds": names[1:], "seed": 0}
-    return _sampler(dataset, backbone)
-
-
-def _source_name(source: str) -> str:
-    return {"draw": "Draw here", "saved": "Saved testbed"}[source]
+    if not saved:
+        links.release(TASKS_FROM.name, "testbeds")
+        return _sampler(dataset, backbone)
+    if controls.pick(TASKS_FROM) == "draw":
+        links.release("testbeds")
+        return _sampler(dataset, backbone)
+    titles = evaluate.testbed_titles(saved)
+    links.several_of(dict.fromkeys(saved, ""), "testbeds", saved[:1])
+    names = st.multiselect(
+        "Testbeds",
+        saved,
+        key="testbeds",
+        format_func=titles.__getitem__,
+        wrap=True,
+        help="Saved on the page Tasks, or by 'python -m fsviz sample'. Each one becomes a run of its own; the first "
+        "look is at the first.",
+    )
+    for name in names:
+        if titles[name] != name:
+            st.caption(f"{plain(titles[name])}: {plain(name)}")
+    return {"testbed": (names or saved)[0], "more_testbeds": names[1:], "seed": 0}
 
 
 def _sampler(dataset: Dataset, backbone: str) -> Asked:
@@ -386,23 +397,80 @@ def _first_look(dataset: Dataset, spec: evaluate.Spec) -> bool:
     named = comparison.named(list(lines.values()))
     table = comparison.table(list(lines.values()))
     top = table.loc[table["accuracy"].idxmax()]
-    _headline(table, top, testbed)
+    _headline(dataset, table, top, testbed, spec["sampler"]["n_tasks"] if spec.get("sampler") else 0)
     _figure(named, table, testbed)
     if waiting:
         st.caption(
             f"Not in this first look because they are slower: {', '.join(map(plain, waiting))}. The run has them."
         )
     st.subheader("What gets confused", anchor=False)
-    best = named[top["name"]]
-    mistakes.show_confusions(dataset, answers[best.key], testbed.tasks, str(top["name"]), key="look")
+    whose = _pick_whose(named, str(top["name"]))
+    answer = answers[named[whose].key]
+    mistakes.show_confusions(dataset, answer, testbed.tasks, whose, key="look")
+    _single_tasks(dataset, answer, testbed, whose)
     return True
 
 
-def _headline(table: Any, top: Any, testbed: Testbed) -> None:
+def _places(named: Mapping[str, comparison.Line]) -> dict[str, str]:
+    """What stands in the link for each line: its method and backbone."""
+    return {f"{line.method}@{line.backbone}": name for name, line in named.items()}
+
+
+def _pick_whose(named: Mapping[str, comparison.Line], best: str) -> str:
+    """The line whose mistakes and tasks are shown: the best one, or the one chosen here or in the figure."""
+    names = _places(named)
+    default = next(key for key, name in names.items() if name == best)
+    setting = Setting("whose", "Answers of", "Also by a click on a point of the figure above.", "choice", default)
+    return names[controls.pick(setting.but(choices=names))]
+
+
+def _point_clicked(places: Mapping[str, str]) -> None:
+    """A point of the figure of accuracies chooses whose mistakes and tasks are shown."""
+    points = st.session_state["look_bars"].selection.points
+    if points and points[0].get("y") in places:
+        st.session_state["whose"] = places[points[0]["y"]]
+
+
+def _single_tasks(dataset: Dataset, answer: Predictions, testbed: Testbed, whose: str) -> None:
+    """Every task of the look, the hardest first; the chosen one with its images and answers."""
+    st.subheader("Task by task, the hardest first", anchor=False)
+    tasks = testbed.tasks
+    accuracy = answer.task_mean(answer.rank == 0)
+    coarsity = tasks.measures.get("coarsity")
+    notes = {
+        i: f"{accuracy[i]:.0%} right" + ("" if coarsity is None else f", coarsity {coarsity[i]:.1f}")
+        for i in range(len(tasks))
+    }
+    order = np.argsort(accuracy, kind="stable")
+    left, right = shell.columns_if_wide("single", [5, 6], gap="large")
+    with left:
+        task = task_list.pick_task(dataset, tasks, order, notes, f"{testbed.name} {whose}", "look_tasks")
+    with right:
+        st.markdown(f"**Task {task:,}**: {plain(whose)} names {accuracy[task]:.0%} of its queries rightly")
+        task_list.show_task(dataset, tasks, task, "look_task", answer=answer)
+
+
+def _more_tasks(dataset: Dataset, testbed: Testbed, n_tasks: int) -> str:
+    """What a run of so many tasks has that this look has not: narrower intervals, and perhaps other tasks."""
+    told = "A run of more tasks has narrower intervals."
+    if testbed.recipe.get("sampler") not in SAMPLERS or n_tasks <= len(testbed.tasks):
+        return told
+    median = _median_coarsity(dataset, draw.recipe_of(testbed, dataset), n_tasks)
+    here = float(np.median(testbed.tasks.measures.get("coarsity", np.nan)))
+    if median is None or not np.isfinite(here) or abs(median - here) < 0.02 * here:
+        return told
+    return (
+        f"{told} Its tasks are not quite these: repeated class sets are dropped, and of {n_tasks:,} tasks the median "
+        f"coarsity is {median:.1f}, here {here:.1f}. Keep repeats (More of the sampler) to have the same "
+        "difficulty at any number."
+    )
+
+
+def _headline(dataset: Dataset, table: Any, top: Any, testbed: Testbed, n_tasks: int) -> None:
     tasks = testbed.tasks
     st.caption(
         f"First look: {len(tasks):,} tasks, {plain(tasks.setting)}, {'up to ' if (tasks.query < 0).any() else ''}"
-        f"{tasks.query.shape[2]:,} queries per class. A run of more tasks has narrower intervals."
+        f"{tasks.query.shape[2]:,} queries per class. {plain(_more_tasks(dataset, testbed, n_tasks))}"
     )
     best, second, fine, coarse = st.columns(4)
     run_panel.show_most_accurate(best, top)
@@ -448,13 +516,17 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed) 
             + (", with its 95% band over tasks of these images. " if len(curves) <= 4 else ". ")
             + plain(draw.explain(known.name, testbed.recipe))
         )
+    places = {drawn(name): key for key, name in _places(named).items()}
     st.plotly_chart(
         figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], 100 * testbed.tasks.chance),
         key="look_bars",
+        on_select=lambda: _point_clicked(places),
+        selection_mode="points",
     )
     st.caption(
         f"Mean accuracy over the same {len(testbed.tasks):,} tasks; bars are 95% intervals over tasks of these images. "
-        "What other images would give is a wider one: the page Runs has both."
+        "What other images would give is a wider one: the page Runs has both. A click on a point shows that method's "
+        "mistakes and tasks below."
     )
 
 
@@ -492,6 +564,16 @@ def _look_tasks(sampler: draw.TaskSpec) -> int:
 @remember()
 def _testbed(dataset: Dataset, part: dict[str, Any]) -> Testbed:
     return evaluate.look_testbed(dataset, cast(evaluate.Spec, part), LOOK_TASKS)
+
+
+@remember(most=64)
+def _median_coarsity(dataset: Dataset, recipe: draw.Recipe, n_tasks: int) -> float | None:
+    """Median coarsity of as many tasks of a recipe, where dropped repeats change it; None elsewhere."""
+    drops = any(s.name == REPEATS.name for s in SAMPLERS[recipe.sampler].settings)
+    if not drops or recipe.settings.get(REPEATS.name):
+        return None
+    drawn = draw.draw(dataset, draw.recipe_for(dataset, **{**recipe.values, "n_tasks": n_tasks, "n_shot": 0}))
+    return float(np.median(drawn.tasks.measures["coarsity"])) if "coarsity" in drawn.tasks.measures else None
 
 
 @remember(most=256)

@@ -18,7 +18,7 @@ from fsviz.figures import palette
 from fsviz.records import Dataset
 from fsviz.taxonomy import places
 from fsviz.text import code
-from fsviz.ui.parts import cached, shell
+from fsviz.ui.parts import cached, links, scrolling, shell
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -46,13 +46,16 @@ def show(dataset: Dataset) -> None:
     if not len(image_ids):
         st.info("No image passes all of these filters. Take one of them away in the sidebar.", icon="🔍")
         return
+    chosen = _chosen(dataset)
     left, right = st.columns([11, 7], gap="large")
     with left:
-        clicked, first = _images(dataset, image_ids, order) if view == "Images" else _classes(dataset, image_ids)
-    shown = _selected(dataset, clicked, first)
+        marked = None if chosen == st.session_state["seen_click"] else chosen  # the wall marks its own click
+        walls = _images(dataset, image_ids, order, marked) if view == "Images" else _classes(dataset, image_ids, marked)
+    shown = _selected(*walls)
     with right, st.container(key="gallery_detail"):
         st.html(_STICKY)
-        _detail(dataset, shown, chosen=shown != first)
+        scrolling.to_top("gallery_detail", f"{dataset.name} {shown}")
+        _detail(dataset, shown, chosen=shown != walls[1])
 
 
 # Filters
@@ -138,7 +141,7 @@ def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:
 # The wall
 
 
-def _images(dataset: Dataset, image_ids: np.ndarray, order: str) -> tuple[int | None, int]:
+def _images(dataset: Dataset, image_ids: np.ndarray, order: str, marked: int | None) -> tuple[int | None, int]:
     """The wall; returns the image clicked and the first one shown."""
     page = _page(len(image_ids), PER_PAGE)
     part = image_ids[(page - 1) * PER_PAGE : page * PER_PAGE]
@@ -146,7 +149,10 @@ def _images(dataset: Dataset, image_ids: np.ndarray, order: str) -> tuple[int | 
     assert images is not None
     names = dataset.classes["class_name"].to_numpy()[images["class_id"].to_numpy()[part]]
     badges = _badges(images, part, order) if order in dataset.attributes else [""] * len(part)
-    tiles = [Tile(int(i), str(name), badge=badge) for i, name, badge in zip(part, names, badges)]
+    tiles = [
+        Tile(int(i), str(name), "selected" if i == marked else None, badge)
+        for i, name, badge in zip(part, names, badges)
+    ]
     clicked = gallery(dataset, tiles, key=f"wall_{st.session_state.get('wall_turn', 0)}", tile_px=84)
     start = (page - 1) * PER_PAGE + 1
     st.caption(f"Images {start:,} to {start + len(part) - 1:,} of {len(image_ids):,}. Click one to see all about it.")
@@ -157,7 +163,7 @@ def _badges(images: pd.DataFrame, part: np.ndarray, name: str) -> list[str]:
     return ["–" if pd.isna(v) else f"{v:.3g}" if isinstance(v, float) else str(v) for v in images[name].iloc[part]]
 
 
-def _classes(dataset: Dataset, image_ids: np.ndarray) -> tuple[int | None, int]:
+def _classes(dataset: Dataset, image_ids: np.ndarray, marked: int | None) -> tuple[int | None, int]:
     """A row per class; returns the image clicked and the first one shown."""
     assert dataset.images is not None
     class_ids = dataset.images["class_id"].to_numpy()[image_ids]
@@ -168,7 +174,8 @@ def _classes(dataset: Dataset, image_ids: np.ndarray) -> tuple[int | None, int]:
         members = image_ids[class_ids == class_id]
         about = dataset.classes.iloc[class_id]
         note = f"{about['split']} · {len(members):,} images"
-        rows.append(Row(str(about["class_name"]), [Tile(int(i)) for i in members[:8]], note=note))
+        tiles = [Tile(int(i), frame="selected" if i == marked else None) for i in members[:8]]
+        rows.append(Row(str(about["class_name"]), tiles, note=note))
     clicked = task_rows(dataset, rows, key=f"class_wall_{st.session_state.get('wall_turn', 0)}", tile_px=76)
     st.caption(f"{len(present):,} classes, the first 8 of each one's images. Click an image to see all about it.")
     return clicked, rows[0].tiles[0].image_id
@@ -183,27 +190,31 @@ def _page(n: int, per_page: int) -> int:
     return st.pagination(n_pages, key="page", bind="query-params")
 
 
-def _selected(dataset: Dataset, clicked: int | None, first: int) -> int:
-    """The image to tell about: the last one clicked, on the wall or among the neighbours, kept in the URL as image.
+def _chosen(dataset: Dataset) -> int | None:
+    """The image that was chosen, on the wall, among the neighbours or by the link; None: the first one shown is told.
 
-    Without any it is the first one shown.
+    When the page is opened and when the browser goes back, the link decides; then the walls forget their clicks.
     """
+    asked, state = links.asked_for("image"), st.session_state
+    if asked is not None or state.get("seen_dataset") != dataset.name:
+        state["seen_dataset"], state["followed"] = dataset.name, links.image_id(asked, dataset)
+        _forget_clicks()
+    return state["followed"]
+
+
+def _forget_clicks() -> None:
+    st.session_state["wall_turn"] = st.session_state.get("wall_turn", 0) + 1
+    st.session_state["seen_click"] = None
+
+
+def _selected(clicked: int | None, first: int) -> int:
+    """The image to tell about, kept in the link as image; without any chosen it is the first one shown."""
     state = st.session_state
-    if state.get("seen_dataset") != dataset.name:
-        asked = st.query_params.get("image", "") if "seen_dataset" not in state else ""
-        state["seen_dataset"], state["seen_click"], state["followed"] = dataset.name, None, None
-        if asked.isdecimal() and int(asked) < len(dataset.image_class_ids()):
-            state["followed"] = int(asked)
     if clicked != state["seen_click"]:
-        state["seen_click"], state["followed"] = clicked, None
-    chosen = clicked if state["followed"] is None else state["followed"]
-    state["image"] = chosen
-    if chosen is None:
-        if "image" in st.query_params:
-            del st.query_params["image"]
-        return first
-    st.query_params["image"] = str(chosen)
-    return chosen
+        state["seen_click"] = state["followed"] = clicked
+    chosen = state["followed"]
+    links.keep("image", None if chosen is None else str(chosen))
+    return first if chosen is None else chosen
 
 
 # One image
@@ -315,8 +326,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
     )
     if clicked is not None and clicked != image_id:
         st.session_state["followed"] = clicked
-        st.session_state["wall_turn"] = st.session_state.get("wall_turn", 0) + 1  # the wall forgets its own choice
-        st.session_state["seen_click"] = None
+        _forget_clicks()
         st.rerun()
 
 

@@ -18,20 +18,32 @@ from fsviz import features, jobs
 from fsviz.datasets.published import benchmark_title, published_benchmarks, published_side_by_side, published_table
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
+from fsviz.features.backbones import title_of
 from fsviz.figures import runs as figures
 from fsviz.methods import METHODS
-from fsviz.records import Dataset, Predictions, Tasks
+from fsviz.records import PAD, Dataset, Predictions, Tasks
 from fsviz.reports import html as report
 from fsviz.reports import tables
+from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting
 from fsviz.studies import comparison, draw, evaluate
-from fsviz.text import csv
+from fsviz.text import csv, drawn
 from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell
 from fsviz.ui.parts.cached import remember
+from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
 from fsviz.ui.parts.shell import plain
 
 FIRST_RUN = ("protonet", "simpleshot", "ridge", "bd_cspn", "finetune")
 NONE = "none"
+STUDIES = {  # what a run of a study is called
+    "support_sets": "hard tasks",
+    "hard_sets": "hard tasks",
+    "stress": "stress test",
+    "searches": "searches for hard tasks",
+    "evaluate": "evaluation",
+    "extraction": "features",
+    "contexts": "context shift",
+}
 GROUP = Setting(
     "group",
     "Tasks of the figures",
@@ -49,6 +61,20 @@ WINDOW = Setting(
     1,
     50,
 )
+BAND = Setting(
+    "band",
+    "Method to look at",
+    "Its 95% band is drawn, and the tasks that are listed are ordered by its accuracy. A click on a line chooses too.",
+    "choice",
+    "",
+)
+AT = Setting("at", "Tasks around", "A value of the measure: the tasks nearest to it are listed.", "text", "")
+TASK = Setting("task", "Task", "The task whose images are shown, by its number; -1 is the first listed.", "int", -1, -1)
+CURVES = "curves"
+STRIP_PX = 38
+REPORT_PX = 72
+REPORT_CLASSES = 10  # of a task that stand in a report with an image each
+REPORT_TASKS = 3  # hardest and easiest tasks, as many of each
 MISTAKES_OF = 20_000  # tasks whose queries are looked at one by one
 
 
@@ -149,7 +175,7 @@ def _choose(runs: Sequence[jobs.Run]) -> list[jobs.Run]:
     picked = st.sidebar.multiselect(
         "Runs to compare",
         list(known),
-        format_func=lambda run_id: names.get(run_id, run_id),
+        format_func=lambda run_id: _title(known[run_id]) if run_id in known else run_id,
         key="runs",
         wrap=True,
         placeholder="the newest of one testbed",
@@ -167,6 +193,11 @@ def _short_name(run: jobs.Run) -> str:
     what = ", ".join(dict.fromkeys(entry.title for entry in evaluate.entries(run.spec)))
     moment = time.strftime("%d %b %H:%M", time.localtime(run.created))
     return f"{moment}, {run.spec['dataset']}: {what} ({run.id[-4:]})"
+
+
+def _title(run: jobs.Run) -> str:
+    """The same name with the title of its dataset."""
+    return _short_name(run).replace(f", {run.spec['dataset']}: ", f", {shell.dataset_title(run.spec['dataset'])}: ", 1)
 
 
 def _all_runs(runs: Sequence[jobs.Run]) -> None:
@@ -219,7 +250,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
         what = ", ".join(dict.fromkeys(entry.label for entry in evaluate.entries(run.spec)))
         tasks = "; ".join(_tasks_words(part) for part in evaluate.parts(run.spec))
     else:
-        what, tasks = str(run.spec.get("backbone", "")), ""
+        what, tasks = title_of(str(run.spec.get("backbone", ""))), ""
     return {
         "run": run.id,
         "state": run_panel.STATES[run.state],
@@ -228,8 +259,8 @@ def _row(run: jobs.Run) -> dict[str, Any]:
         "what": what,
         "best accuracy (%)": max(accuracies) if accuracies else None,
         "tasks": tasks,
-        "dataset": str(run.spec.get("dataset", "?")),
-        "study": run.study,
+        "dataset": shell.dataset_title(str(run.spec.get("dataset", "?"))),
+        "study": STUDIES.get(run.study, run.study.replace("_", " ")),
         "started": run_panel.when(run.created),
         "time": run_panel.duration(run.seconds),
         "device": str(run.spec.get("device", "")),
@@ -237,7 +268,8 @@ def _row(run: jobs.Run) -> dict[str, Any]:
 
 
 def _tasks_words(part: Mapping[str, Any]) -> str:
-    shape, sampler = part["tasks"], part["recipe"].get("sampler", "")
+    shape, sampler = part["tasks"], str(part["recipe"].get("sampler", ""))
+    sampler = SAMPLERS[sampler].title if sampler in SAMPLERS else sampler.replace("_", " ")
     setting = shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot"
     return f"{shape['n_tasks']:,} × {setting}{f', {sampler}' if sampler else ''}"
 
@@ -313,7 +345,7 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
     here = comparison.with_interval(_table(main), over)
     _headline(here, differences)
     shown = _big_figure(lines, main, here, _recipe_of(main[0], chosen))
-    published, pairs = _results(table, main[0], over)
+    published, pairs, caveat = _results(table, main[0], over)
     left, right = shell.columns_if_wide("methods", 2, gap="large")
     with left:
         _ranks(main)
@@ -322,7 +354,7 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
     if len(differences):
         _paired_numbers(differences)
     _mistakes(lines)
-    _exports(table, lines, main, differences, published, chosen, over, pairs, shown)
+    _exports(table, lines, main, differences, published, chosen, over, pairs, shown, caveat)
 
 
 def _main_group(groups: Mapping[str, list[comparison.Line]]) -> list[comparison.Line]:
@@ -335,7 +367,7 @@ def _main_group(groups: Mapping[str, list[comparison.Line]]) -> list[comparison.
 
 
 def _group_name(line: comparison.Line) -> str:
-    return ", ".join(part for part in (line.sampler, line.setting, line.testbed) if part)
+    return f"{comparison.testbed_title(line)} ({line.testbed[:40]})"
 
 
 def _pick_interval() -> str:
@@ -399,7 +431,8 @@ def _headline(here: pd.DataFrame, differences: pd.DataFrame) -> None:
         )
     else:
         drop.metric("Quarters", "unknown", help=f"Tasks carry no {plain(measures.title(comparison.QUARTERS).lower())}.")
-    tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=f"Testbed {plain(top['testbed'])}.")
+    told = f"{plain(top['testbed_title'])}. Testbed {plain(top['testbed'])}."
+    tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=told)
 
 
 def _big_figure(
@@ -424,23 +457,149 @@ def _big_figure(
     values = main[0].measures[picked]
     edges = np.quantile(values[np.isfinite(values)], [0, 0.25, 0.5, 0.75, 1])
     points = comparison.single_tasks(main[0], picked) if len(main) == 1 else None
-    figure = figures.plot_accuracy_by_measure(curves, points, list(pairwise(edges)), measures.axis(picked), title)
-    st.plotly_chart(figure, key="curves")
+    band, at = _looked_at(list(curves), main, picked)
+    figure = figures.plot_accuracy_by_measure(
+        curves, points, list(pairwise(edges)), measures.axis(picked), title, banded=band, at=at
+    )
+    st.session_state["_curves"] = {drawn(name): name for name in curves}
+    st.plotly_chart(figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
     others = len(lines) - len(main)
     caption = (
         f"Rolling mean over {window:,} of {len(values):,} tasks sorted by {title}"
-        + (", with its 95% band over tasks of these images" if len(curves) <= 4 else "")
-        + ". Dotted lines cut the tasks into quarters. After figure 5 of Bennequin et al. (2022), which takes 200 of "
+        + f", with the 95% band of {band} over tasks of these images."
+        + " Rest on a line for its interval, click it for the tasks around."
+        + " Dotted lines cut the tasks into quarters. After figure 5 of Bennequin et al. (2022), which takes 200 of "
         "5,000 tasks."
         + (f" {others} more lines are of other tasks and not drawn here." if others else "")
         + f" {draw.explain(picked, recipe)}"
     )
     st.caption(plain(caption))
+    if at is not None:
+        _around(main, picked, at, band)
     correlations = _correlations(main, picked)
     told, correlated = _correlated(correlations, title)
     st.html(report.plain_table(told, report.CORRELATION_TITLES, {}))
     st.caption(plain(correlated))
     return _Shown((heading, figure, caption), correlations, told, correlated)
+
+
+def _looked_at(names: list[str], main: list[comparison.Line], measure: str) -> tuple[str, float | None]:
+    """The method whose band is drawn, and the value of the measure around which tasks are listed, None for none."""
+    about = f"{main[0].digest} {measure}"
+    band = names[0]
+    if len(names) > 1:
+        band = controls.pick(BAND.but(choices={name: name for name in names}, default=band), st.sidebar, about=about)
+    try:
+        at = float(links.value_of(AT, "at", about))
+    except ValueError:
+        return band, None
+    return band, at if np.isfinite(at) else None
+
+
+def _curve_clicked() -> None:
+    points = st.session_state[CURVES].selection.points
+    if not points or "x" not in points[0]:
+        return
+    known: dict[str, str] = st.session_state.get("_curves", {})
+    data = points[0].get("customdata")
+    name = known.get(str(data[1])) if isinstance(data, list | tuple) and len(data) == 2 else None
+    if name is not None and len(known) > 1:
+        st.session_state["band"] = name
+    st.session_state["at"] = f"{float(points[0]['x']):.4g}"
+    st.session_state["task"] = -1
+
+
+def _forget_place() -> None:
+    st.session_state["at"] = ""
+    st.session_state["task"] = -1
+
+
+def _around(main: list[comparison.Line], measure: str, at: float, band: str) -> None:
+    """The tasks around a value of the measure with their images, and one of them in full."""
+    named = comparison.named(main)
+    line = named[band]
+    near = comparison.around(line, measure, at)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**Tasks around {plain(measures.title(measure).lower())} {at:.4g}**")
+        st.button("Close", key="forget_place", on_click=_forget_place)
+    if not len(near) or line.tasks is None:
+        st.caption("Single tasks can be looked at once the run is finished.")
+        return
+    try:
+        dataset = shell.load_dataset(line.dataset)
+    except FsvizError as error:
+        st.caption(f"The images cannot be shown: {plain(str(error))}")
+        return
+    names = dataset.classes["class_name"].astype(str)
+    rows = pd.DataFrame({"task": near, measures.title(measure): line.measures[measure][near]})
+    if dataset.has_pixels:
+        rows["images"] = [strip_uri(dataset, _faces(line.tasks.support[t], 5), STRIP_PX) for t in near]
+    for name, other in list(named.items())[:6]:
+        rows[name] = 100 * other.accuracy[near]
+    rows["classes"] = [", ".join(names.reindex(ids[ids != PAD]).fillna("?")) for ids in line.tasks.class_ids[near]]
+    st.session_state["_listed"] = near.tolist()
+    tall = STRIP_PX + 8 if dataset.has_pixels else 35
+    st.dataframe(
+        rows,
+        key="around_table",
+        on_select=_task_chosen,
+        selection_mode="single-row",
+        hide_index=True,
+        row_height=tall,
+        height=40 + tall * min(5, len(rows)),
+        column_config={
+            "task": st.column_config.NumberColumn("Task", width=60),
+            measures.title(measure): st.column_config.NumberColumn(format="%.1f", width=80),
+            "images": st.column_config.ImageColumn("Support", width=5 * (STRIP_PX + 4)),
+            **{
+                name: st.column_config.ProgressColumn(f"{name} (%)", min_value=0, max_value=100, format="%.0f")
+                for name in list(named)[:6]
+            },
+            "classes": st.column_config.TextColumn("Classes", width=320),
+        },
+    )
+    st.caption(f"The {len(near):,} tasks nearest to it, those that {plain(band)} finds hardest first. Choose one.")
+    task = int(links.value_of(TASK.but(high=len(line.tasks) - 1), "task", line.digest))
+    _one_task(dataset, line, int(near[0]) if task < 0 else task, band)
+
+
+def _task_chosen() -> None:
+    listed: list[int] = st.session_state.get("_listed", [])
+    rows = [row for row in st.session_state["around_table"].selection.rows if row < len(listed)]
+    if rows:
+        st.session_state["task"] = int(listed[rows[0]])
+
+
+def _one_task(dataset: Dataset, line: comparison.Line, task: int, who: str) -> None:
+    """Support and query images of one task, and what a method said of every query."""
+    try:
+        done = int((~np.isnan(line.accuracy)).sum())
+        answer, tasks = _answer(line.run_id, line.entry, done, str(jobs.folder(line.run_id)))
+    except FsvizError as error:
+        st.caption(f"The images cannot be shown: {plain(str(error))}")
+        return
+    if task >= len(tasks):
+        st.caption(f"Only the first {len(tasks):,} tasks can be looked at one by one.")
+        return
+    names = dataset.classes["class_name"].astype(str).reindex(tasks.class_ids[task]).fillna("?").tolist()
+    accuracy = 100 * float(line.accuracy[task])
+    st.markdown(f"**Task {task:,}** · {accuracy:.0f}% of queries right with {plain(who)}")
+    rows = []
+    for way in np.flatnonzero(tasks.class_ids[task] != PAD)[:REPORT_CLASSES]:
+        support, query = tasks.support[task, way], tasks.query[task, way]
+        rows.append(Row(names[way], [Tile(int(i)) for i in support[support != PAD][:20]], kind="support"))
+        tiles = []
+        for image_id, said in zip(query, answer.predicted[task, way]):
+            if image_id != PAD:
+                wrong = int(said) != way
+                tiles.append(Tile(int(image_id), "", "wrong" if wrong else "right", names[said] if wrong else ""))
+        rows.append(Row(names[way], tiles, kind="query"))
+    task_rows(dataset, rows, "run_task", tile_px=60)
+
+
+def _faces(image_ids: np.ndarray, most: int) -> list[int]:
+    """The first image of each class (W, n)."""
+    return [int(ids[ids != PAD][0]) for ids in image_ids if (ids != PAD).any()][:most]
 
 
 def _curve_settings(known: list[str]) -> tuple[str, int]:
@@ -475,12 +634,13 @@ def _correlated(correlations: pd.DataFrame, measure: str) -> tuple[pd.DataFrame,
 
 def _results(
     table: pd.DataFrame, first: comparison.Line, over: str
-) -> tuple[pd.DataFrame | None, dict[tuple[str, str], pd.DataFrame]]:
+) -> tuple[pd.DataFrame | None, dict[tuple[str, str], pd.DataFrame], str]:
     """The table with intervals and bold bests, the published rows below it, and both kinds of tasks side by side."""
     st.subheader("Results", anchor=False)
     pairs = comparison.side_by_side(table)
     for (dataset, setting), pair in pairs.items():
-        st.markdown(f"**Semantic beside uniform tasks: {plain(dataset)}, {plain(setting)}**")
+        title = shell.dataset_title(dataset)
+        st.markdown(f"**Semantic beside uniform tasks: {plain(title)}, {plain(setting)}**")
         st.html(report.side_by_side_table(pair, _over_tasks(published_side_by_side(setting), over)))
     if pairs:
         st.caption(
@@ -496,10 +656,10 @@ def _results(
         f"Accuracy in percent with 95% intervals {comparison.OVER[over]}. **Bold**: best of the column among rows of "
         "the same tasks. Q1 is the quarter of tasks with the lowest coarsity, whose classes are closest, Q4 that with "
         "the highest; the CSV has their intervals too."
-        + note
+        + (f" {plain(note)}" if note else "")
         + (" An interval that is not known yet is left out." if table["ci95"].isna().any() else "")
     )
-    return published, pairs
+    return published, pairs, note
 
 
 def _over_tasks(published: pd.DataFrame | None, over: str) -> pd.DataFrame | None:
@@ -531,10 +691,9 @@ def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
     found = published_table(*pair)
     found = found[found["accuracy"].notna()]
     if tuple(pair) in own:
-        return found, " Published rows are of the same benchmark, with the backbone the paper names."
+        return found, "Published rows are of the same benchmark, with the backbone the paper names."
     return found, (
-        f" Published rows are of **another** benchmark ({plain(benchmark_title(pair[0]))}): compare the pattern, "
-        "not the numbers."
+        f"Published rows are of another benchmark ({benchmark_title(pair[0])}): compare the pattern, not the numbers."
     )
 
 
@@ -583,6 +742,7 @@ def _exports(
     over: str,
     pairs: Mapping[tuple[str, str], pd.DataFrame],
     shown: _Shown,
+    caveat: str,
 ) -> None:
     st.subheader("Take it along", anchor=False)
     stem = f"fsviz-{chosen[0].id}" if len(chosen) == 1 else f"fsviz-{len(chosen)}-runs"
@@ -597,14 +757,14 @@ def _exports(
             "intervals_over": over,
             "correlations": tables.to_records(shown.correlations),
             "side_by_side": {", ".join(key): tables.to_records(pair) for key, pair in pairs.items()},
-            "runs": recipes,
+            "runs": [_record(run) for run in chosen],
         }
         if published is not None:
             body["published"] = tables.to_records(published)
         return json.dumps(body, indent=2)
 
     def as_report() -> str:
-        return _report(table, lines, main, differences, published, recipes, over, pairs, shown)
+        return _report(table, lines, main, differences, published, recipes, over, pairs, shown, caveat)
 
     columns = st.columns(5)
     for column, (label, data, suffix, mime) in zip(
@@ -631,9 +791,13 @@ def _exports(
         column.download_button(
             label, data, f"{stem}.{suffix}", mime, key=f"export_{suffix}", width="stretch", on_click="ignore"
         )
-    st.caption("The report is one file with its figures inside; it opens without a network.")
-    with st.expander("Recipes of the compared runs"):
-        st.json(recipes, expanded=2)
+    st.caption("The report is one file with its figures and pictures inside; it opens without a network.")
+    with st.expander("How to run the compared runs again"):
+        for recipe in recipes:
+            st.markdown(f"**Run {plain(recipe.run)}**")
+            st.markdown("\n".join(f"- {plain(title)}: {plain(words)}" for title, words in recipe.words))
+            if recipe.command:
+                st.code(recipe.command, language="bash", wrap_lines=True)
 
 
 def _report(
@@ -642,10 +806,11 @@ def _report(
     main: list[comparison.Line],
     differences: pd.DataFrame,
     published: pd.DataFrame | None,
-    recipes: list[dict[str, Any]],
+    recipes: list[report.Recipe],
     over: str,
     pairs: Mapping[tuple[str, str], pd.DataFrame],
     shown: _Shown,
+    caveat: str,
 ) -> str:
     found = [shown.figure] if shown.figure else []
     here = table[table["digest"] == main[0].digest]
@@ -669,7 +834,7 @@ def _report(
         found.append(
             ("Paired differences", figures.plot_differences(differences), "Filled: real; hollow: may be chance.")
         )
-    datasets = ", ".join(dict.fromkeys(line.dataset for line in lines))
+    datasets = ", ".join(dict.fromkeys(shell.dataset_title(line.dataset) for line in lines))
     made = f"Made by fsviz on {time.strftime('%d %B %Y, %H:%M')}."
     return report.report(
         f"Few-shot evaluation on {datasets}",
@@ -680,14 +845,42 @@ def _report(
         _over_tasks(published, over),
         made,
         comparison.OVER[over],
-        {", ".join(key): pair for key, pair in pairs.items()},
+        {", ".join((shell.dataset_title(key[0]), key[1])): pair for key, pair in pairs.items()},
         comparison.p_in_words(over),
         shown.told,
         shown.correlated,
+        caveat,
+        _hardest_and_easiest(main[0]),
     )
 
 
-def _recipe(run: jobs.Run) -> dict[str, Any]:
+def _hardest_and_easiest(line: comparison.Line) -> list[report.Shown]:
+    """Some tasks of the most accurate method, with the first support and query image of each class."""
+    try:
+        dataset = shell.load_dataset(line.dataset)
+    except FsvizError:
+        return []
+    names, tasks = dataset.classes["class_name"].astype(str), line.tasks
+    found = []
+    for kind, which in zip(("Hard", "Easy"), comparison.extremes(line, REPORT_TASKS)):
+        for task in which:
+            assert tasks is not None  # it has extremes
+            ids = tasks.class_ids[task]
+            pictures = [
+                (title, strip_uri(dataset, _faces(image_ids[task], REPORT_CLASSES), REPORT_PX))
+                for title, image_ids in (("support, one image per class", tasks.support), ("queries", tasks.query))
+            ]
+            heading = f"{kind}: task {task:,}, {100 * line.accuracy[task]:.0f}% of queries right with {line.label}"
+            found.append(report.Shown(heading, ", ".join(names.reindex(ids[ids != PAD]).fillna("?")), pictures))
+    return found
+
+
+def _recipe(run: jobs.Run) -> report.Recipe:
+    words = [*comparison.in_words(run.spec), ("Took", run_panel.duration(run.seconds))]
+    return report.Recipe(run.id, words, comparison.command(run.spec))
+
+
+def _record(run: jobs.Run) -> dict[str, Any]:
     keep = ("dataset", "backbones", "methods", "testbed_name", "recipe", "samplers", "seed", "device", "threads")
     return {
         "run": run.id,

@@ -20,12 +20,11 @@ from fsviz.studies import draw
 from fsviz.studies import semantic_sampling as study
 from fsviz.studies.draw import SHOTS, Recipe
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
-from fsviz.ui.parts import access, cached, controls, shell
-from fsviz.ui.parts.image_wall import Row, Tile, task_rows
+from fsviz.ui.parts import access, cached, controls, links, shell, task_list
 from fsviz.ui.parts.shell import plain
 
 HISTOGRAM = "coarsity_histogram"
-N_EXAMPLES = 5
+MOST_LISTED = 60  # tasks around a quantile
 MOST_WORK = 1.7e9  # classes x ways x tasks: about five seconds on one core
 MOST_DEALT = 2000  # tasks of a sampler that deals images itself
 MOST_ROWS = 12  # classes of a task shown with images
@@ -39,6 +38,9 @@ QUANTILE = Setting(
     0,
     100,
 )
+BAR = Setting("bar", "Bar", "The bar whose tasks are listed: its testbed and a coarsity in it.", "text", "")
+BROWSE = Setting("browse", "Testbed", "The testbed whose tasks are listed.", "choice", "chosen")
+MOST_DEALT_IMAGES = 5_000_000  # images of a testbed that are dealt while somebody waits
 MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": "application/json"}
 
 
@@ -110,24 +112,23 @@ def _live(classes: Classes) -> None:
     side, charts = st.columns([2, 7], gap="medium")
     with side:
         recipes = _recipes(classes)
+        images = _images(classes, recipes)
     if any(_is_too_much(classes, recipe) for recipe in recipes.values()):
         return
     beds = {name: _testbed(classes, recipe) for name, recipe in recipes.items()}
     titles = {name: _title(classes, recipe, name == "second") for name, recipe in recipes.items()}
+    full = {name: _with_images(classes, recipe, images) for name, recipe in recipes.items()}
     if classes.distance:
         with headline:
             _headline(classes.dataset, beds)
     with charts:
-        if classes.distance:
-            _histograms(beds, titles, classes.n)
-        _balance(classes, beds, titles)
-        _left_out(classes, recipes)
-        if not classes.distance:
-            st.markdown("**The first task of the testbed**")
-            _class_rows(classes, next(iter(beds.values())).tasks.class_ids[0])
-    if classes.distance:
-        _browser(classes, beds, titles)
-    _save(classes, beds, titles, recipes)
+        bar = _histograms(classes, beds, titles) if classes.distance else None
+        listed = _browser(classes, beds, titles, full, bar)
+    if listed is not None:
+        _chosen_task(classes, *listed)
+    _balance(classes, beds, titles)
+    _left_out(classes, recipes)
+    _save(classes, beds, titles, full)
 
 
 def _recipes(classes: Classes) -> dict[str, Recipe]:
@@ -180,23 +181,6 @@ def _is_too_much(classes: Classes, recipe: Recipe) -> bool:
     return True
 
 
-def _class_rows(classes: Classes, class_ids: np.ndarray, notes: list[str] | None = None) -> None:
-    """A few images of each class of a task, or its names where there are none."""
-    class_ids = class_ids[class_ids != PAD]
-    names = _names_of(classes, class_ids)
-    if not classes.dataset.has_pixels:
-        st.markdown(", ".join(plain(name) for name in names))
-        return
-    images = study.example_images(classes.dataset, class_ids[:MOST_ROWS], 5)
-    rows = [
-        Row(names[i], tuple(Tile(int(image)) for image in images[i] if image != PAD), notes[i] if notes else "")
-        for i in range(len(images))
-    ]
-    task_rows(classes.dataset, rows, key="task_images", tile_px=72)
-    if len(class_ids) > MOST_ROWS:
-        st.caption(f"The first {MOST_ROWS} of {len(class_ids)} classes.")
-
-
 def _names_of(classes: Classes, class_ids: np.ndarray) -> list[str]:
     order = classes.dataset.split_class_ids(classes.split)
     place = dict(zip(order.tolist(), classes.names, strict=True))
@@ -222,11 +206,14 @@ def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
             delta=f"{medians[1] - medians[0]:+.{len(_number(medians[1]).partition('.')[2])}f} vs uniform",
             delta_color="off",
         )
+        alike = np.ptp(uniform.tasks.measures["coarsity"]) < 1e-9
         next(columns).metric(
             "Fine-grained",
-            f"{study.share_finer(bed, uniform):.0%}",
+            "–" if alike else f"{study.share_finer(bed, uniform):.0%}",
             help="Share of these tasks that are as fine as the finest 5% of the uniform ones.",
-            delta="5% when uniform",
+            delta="all tasks are equally coarse"
+            if alike
+            else f"{study.share_finer(uniform, uniform):.0%} when uniform",
             delta_color="off",
             delta_arrow="off",
         )
@@ -244,7 +231,8 @@ def _colour(name: str, bed: Testbed) -> str:
     return figures.colour_of(str(bed.recipe["sampler"]), second=name == "second")
 
 
-def _histograms(beds: dict[str, Testbed], titles: dict[str, str], n_classes: int) -> None:
+def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> tuple[str, int] | None:
+    """The figure; returns the testbed and the bin of the bar that is chosen."""
     bins = study.coarsity_bins(beds)
     panels = [
         figures.Panel(
@@ -256,9 +244,11 @@ def _histograms(beds: dict[str, Testbed], titles: dict[str, str], n_classes: int
         )
         for name, bed in beds.items()
     ]
-    st.session_state["_bins"] = bins
+    bar = _chosen_bar(beds, bins)
+    st.session_state["_bins"] = (bins, list(beds))
+    place = None if bar is None else (list(beds).index(bar[0]), bar[1])
     st.echarts_chart(
-        figures.plot_coarsity(bins.edges, panels, _chosen_bar()),
+        figures.plot_coarsity(bins.edges, panels, place),
         key=HISTOGRAM,
         height=330,
         on_select=_bar_clicked,
@@ -267,33 +257,49 @@ def _histograms(beds: dict[str, Testbed], titles: dict[str, str], n_classes: int
     bed = beds.get("chosen", beds["uniform"])
     ways = bed.recipe.get("n_way")
     repeats = ""
-    if bed.recipe["n_distinct"] < len(bed.tasks):
-        possible = comb(n_classes, ways) if ways else 1e6
+    if bed.recipe["n_distinct"] == 1 and len(bed.tasks) > 1:
+        repeats = " All tasks have the same classes and differ in their images only: take fewer classes per task."
+    elif bed.recipe["n_distinct"] < len(bed.tasks):
+        possible = comb(classes.n, ways) if ways else 1e6
         repeats = (
-            f" Only {bed.recipe['n_distinct']:,} different sets of {f'{ways:,} ' if ways else ''}classes came up"
+            f" {bed.recipe['n_distinct']:,} different sets of {f'{ways:,} ' if ways else ''}classes came up"
             f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
         )
-    dropped = " Twice as many are drawn and repeated class sets dropped." if ways else ""
+    dropped = _repeats(classes.dataset, bed, classes.distances)
+    told = "" if dropped is None else f" {plain(draw.in_words(dropped))}"
     st.caption(
-        f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{dropped}{repeats} Click a bar to see "
-        "such tasks below."
+        f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{told}{repeats} "
+        "Click a bar for its tasks."
     )
+    return bar
 
 
 def _bar_clicked() -> None:
+    """Puts the bar that was clicked into the link, by its testbed and the middle of its bin."""
     selected = st.session_state[HISTOGRAM].selection.selected
     picked = [(group["series_index"], i) for group in selected for i in group["data_indices"]]
-    before = st.session_state.get("_bar")
-    new = [p for p in picked if p != before] or picked
-    st.session_state["_bar"] = new[-1] if new else None
+    bins, names = st.session_state["_bins"]
+    texts = [f"{names[panel]}:{(bins.edges[b] + bins.edges[b + 1]) / 2:g}" for panel, b in picked if panel < len(names)]
+    before = st.session_state.get(BAR.name)
+    new = [text for text in texts if text != before] or texts
+    if new:
+        st.session_state[BAR.name] = new[-1]
 
 
-def _chosen_bar() -> tuple[int, int] | None:
-    return st.session_state.get("_bar")
+def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
+    """Testbed and bin of the bar that the link names, None where it names none that is here."""
+    name, _, text = str(links.value_of(BAR, BAR.name)).partition(":")
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    if name not in beds or not 0 <= value <= bins.edges[-1]:
+        return None
+    return name, int(bins.bin_of(np.array([value]))[0])
 
 
 def _forget_bar() -> None:
-    st.session_state["_bar"] = None
+    st.session_state[BAR.name] = ""
 
 
 def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
@@ -331,58 +337,70 @@ def _left_out(classes: Classes, recipes: dict[str, Recipe]) -> None:
         st.caption(f"Left out: {plain(why[0])}" + (f" {len(why) - 1:,} more are left out too." if why[1:] else ""))
 
 
-def _browser(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
-    st.subheader("What do such tasks look like?", anchor=False)
-    bar = _chosen_bar()
-    if bar is not None and bar[0] >= len(beds):
-        bar = None
-    left, middle, right = st.columns([10, 8, 13], gap="medium", vertical_alignment="bottom")
+def _browser(
+    classes: Classes,
+    beds: dict[str, Testbed],
+    titles: dict[str, str],
+    full: dict[str, Recipe],
+    bar: tuple[str, int] | None,
+) -> tuple[Testbed, int] | None:
+    """The tasks of the chosen bar, or around a quantile; returns the testbed and the position of the chosen one."""
+    left, right = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
+    coarsity: np.ndarray | None
     if bar is not None:
-        name = list(beds)[bar[0]]
-        bed = beds[name]
-        bins: study.CoarsityBins = st.session_state["_bins"]
-        edges = bins.edges
-        inside = np.flatnonzero(bins.bin_of(bed.tasks.measures["coarsity"]) == bar[1])
+        name = bar[0]
+        coarsity = beds[name].tasks.measures["coarsity"]
+        bins: study.CoarsityBins = st.session_state["_bins"][0]
+        found = np.flatnonzero(bins.bin_of(coarsity) == bar[1])
+        found = found[np.argsort(coarsity[found], kind="stable")]
         left.markdown(
-            f"**{plain(titles[name])}**: {len(inside):,} tasks with a coarsity of {_number(edges[bar[1]])} to "
-            f"{_number(edges[bar[1] + 1])}"
+            f"**{plain(titles[name])}**: {len(found):,} tasks with a coarsity of {_number(bins.edges[bar[1]])} to "
+            f"{_number(bins.edges[bar[1] + 1])}, the finest first"
         )
-        middle.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
-        examples = inside[:N_EXAMPLES]
-        if not len(examples):
-            st.info("No task lies in this bin with the present setting. Click another bar.", icon="🧩")
-            return
+        right.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
     else:
-        if st.session_state.get("browse") not in beds:
-            st.session_state.pop("browse", None)
-        with left:
-            name = st.segmented_control(
-                "Testbed",
-                list(beds),
-                default="chosen" if "chosen" in beds else "uniform",
-                required=True,
-                wrap=True,
-                format_func=lambda n: "second setting" if n == "second" else plain(titles[n].split(",")[0].lower()),
-                key="browse",
+        named = {n: "Second setting" if n == "second" else titles[n].split(",")[0] for n in beds}
+        start = "chosen" if "chosen" in beds else next(iter(beds))
+        name = str(controls.pick(BROWSE.but(choices=named, default=start, title="Tasks of"), left))
+        coarsity = beds[name].tasks.measures.get("coarsity")
+        found = np.arange(min(len(beds[name].tasks), MOST_LISTED))
+        if coarsity is not None:
+            found = study.tasks_near_quantile(
+                beds[name], controls.pick(QUANTILE, right, as_slider=True) / 100, MOST_LISTED
             )
-        bed = beds[name if name in beds else "uniform"]
-        quantile = controls.pick(QUANTILE, middle, as_slider=True)
-        examples = study.tasks_near_quantile(bed, quantile / 100, N_EXAMPLES)
-    coarsity = bed.tasks.measures["coarsity"]
-    with right:
-        if st.session_state.get("example", 0) not in range(len(examples)):
-            st.session_state["example"] = 0
-        which = st.segmented_control(
-            "Tasks there, by coarsity",
-            range(len(examples)),
-            default=0,
-            required=True,
-            wrap=True,
-            format_func=lambda i: f"{i + 1:d} · {_number(float(coarsity[examples[i]]))}" if i < len(examples) else "",
-            key="example",
-        )
-    task = examples[which if which is not None and which < len(examples) else 0]
-    _task(classes, bed, int(task))
+    if not len(found):
+        st.info("No task lies in this bar with the present setting. Click another one.", icon="🧩")
+        return None
+    bed = _dealt(classes, full[name]) or beds[name]
+    notes = {int(i): "" if coarsity is None else f"coarsity {_number(float(coarsity[i]))}" for i in found}
+    examples = None if bed.tasks.has_images else partial(_example_images, classes, bed)
+    about = f"{beds[name].name} {bar} {st.session_state.get('quantile') if bar is None else ''}"
+    return bed, task_list.pick_task(classes.dataset, bed.tasks, found, notes, about, examples=examples)
+
+
+def _chosen_task(classes: Classes, bed: Testbed, task: int) -> None:
+    st.subheader(f"Task {task:,}: its own images", anchor=False)
+    if classes.distance:
+        _task(classes, bed, task)
+    elif classes.dataset.has_pixels and bed.tasks.has_images:
+        task_list.show_task(classes.dataset, bed.tasks, task, "task_images")
+    else:
+        ids = bed.tasks.class_ids[task]
+        st.markdown(", ".join(plain(n) for n in _names_of(classes, ids[ids != PAD])))
+
+
+def _example_images(classes: Classes, bed: Testbed, task: int) -> np.ndarray:
+    ids = bed.tasks.class_ids[task]
+    return study.example_images(classes.dataset, ids[ids != PAD], 1)[:, 0]
+
+
+def _dealt(classes: Classes, recipe: Recipe) -> Testbed | None:
+    """The testbed with its images; None where it has none, or too many to deal while somebody waits."""
+    if SAMPLERS[recipe.sampler].deals:
+        return _testbed(classes, recipe)
+    if "n_shot" not in recipe.settings or recipe.n_tasks * draw.most_images({**recipe.values}) > MOST_DEALT_IMAGES:
+        return None
+    return _drawn_with_images(classes.dataset, recipe, classes.distances)
 
 
 def _task(classes: Classes, bed: Testbed, task: int) -> None:
@@ -396,8 +414,9 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
     few = len(class_ids) <= 10  # the tree of more needs the whole width
     left, right = shell.columns_if_wide("task", [3, 2], gap="medium")
     with left:
-        if dataset.has_pixels:
-            _class_rows(classes, class_ids, [_mean_note(inside, i) for i in range(len(shown))])
+        if dataset.has_pixels and bed.tasks.has_images:
+            notes = [_mean_note(inside, i) for i in range(len(shown))]
+            task_list.show_task(dataset, bed.tasks, task, "task_images", notes)
         else:
             others = inside.sum(axis=1) / max(len(class_ids) - 1, 1)
             st.dataframe(
@@ -419,7 +438,11 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
                     ),
                 },
             )
-            st.caption(f"{plain(dataset.title)} comes without images here; its classes are named instead.")
+            st.caption(
+                "Images are dealt once there is at least one support image per class."
+                if dataset.has_pixels
+                else f"{plain(dataset.title)} comes without images here; its classes are named instead."
+            )
         if not dataset.has_pixels and few:
             _task_tree(graph, positions)
     with right:
@@ -469,12 +492,9 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     which_column, rest = shell.columns_if_wide("keep", [3, 8], vertical_alignment="bottom")
     start = list(beds).index("chosen") if "chosen" in beds else 0
     which = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
-    deals = SAMPLERS[recipes[which].sampler].deals
-    chosen = recipes.get("chosen", recipes[which])
-    own = {name: value for name, value in chosen.settings.items() if name in draw.IMAGES}
-    *numbers, name_column = rest.columns([1] if deals or own else [2, 2, 4], vertical_alignment="bottom")
-    recipe = _with_images(classes, recipes[which], own, *numbers)
-    name = name_column.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
+    recipe = recipes[which]
+    deals = SAMPLERS[recipe.sampler].deals
+    name = rest.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
     has_images = "n_shot" in recipe.settings or deals
     buttons = st.columns(4)
     access.deny("save")
@@ -482,13 +502,16 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     if access.may("save") and buttons[0].button("Save testbed", **words):
         try:
             testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
-            _, said = access.do("save", draw.keep, testbed, number=name == recipe.name)
-            st.success(f"{plain(said)} {len(testbed.tasks):,} tasks, for the page Evaluate.", icon="✅")
+            saved, said = access.do("save", draw.keep, testbed, number=name == recipe.name)
+            st.success(f"{plain(said)} {len(testbed.tasks):,} tasks.", icon="✅")
+            if testbed.tasks.has_images and classes.dataset.has_features:
+                controls.link_to_evaluate(classes.dataset, saved, "Evaluate methods on this testbed")
         except FsvizError as error:
             st.error(plain(shell.in_titles(error)), icon="⚠️")
     tasks = beds[which].tasks
     per_class = tasks.support.shape[2] + tasks.query.shape[2] if tasks.has_images else 0
-    per_class += sum(recipe.settings.get(setting, 0) for setting in draw.IMAGES)
+    if not tasks.has_images:
+        per_class = sum(recipe.settings.get(setting, 0) for setting in draw.IMAGES)
     n_images = tasks.class_ids.size * per_class
     if n_images > access.limit("exported"):
         st.caption(f"🔒 {n_images:,} images are too many for a file that visitors of this shared server may ask for.")
@@ -513,26 +536,34 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     st.code(recipe.command(f"{name}.parquet"), language="bash", wrap_lines=True)
 
 
-def _with_images(classes: Classes, recipe: Recipe, dealt: dict[str, Value], *columns: Any) -> Recipe:
-    """The recipe with as many images per class as the two columns ask for, of those that the smallest class has.
+def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
+    """Images per class that are dealt to tasks of classes, by name: as many as the smallest class has, {} for none.
 
-    Without columns its sampler deals images itself, or the numbers `dealt` are said by the chosen one that does.
+    A chosen sampler that deals images itself says its own numbers, and they hold for those beside it too.
     """
-    if columns:
+    chosen = recipes.get("chosen", next(iter(recipes.values())))
+    dealt = {name: value for name, value in chosen.settings.items() if name in draw.IMAGES}
+    if SAMPLERS[chosen.sampler].deals:
+        controls.release_images(chosen.sampler)
+    else:
         smallest = study.smallest_class(classes.dataset, classes.split) or 1
         most = min(SHOTS.high, smallest - 1)
         unknown = " How many images its classes have is not known, so only classes can be drawn."
         told = SHOTS.help + ("" if smallest > 1 else unknown)
         setting = SHOTS.but(title="Support per class", high=most, default=min(1, most), help=told)
-        n_shot = controls.pick(setting, columns[0], disabled=most == 0)
+        n_shot = controls.pick(setting, disabled=most == 0)
         room = min(N_QUERY.high, max(smallest - n_shot, 1))
         setting = N_QUERY.but(title="Queries per class", high=room, default=min(N_QUERY.default, room))
-        n_query = controls.pick(setting, columns[1], disabled=n_shot == 0)
+        n_query = controls.pick(setting, disabled=n_shot == 0)
         dealt = {"n_shot": n_shot, "n_query": n_query} if n_shot else {}
-    elif not dealt:
-        controls.release_images(recipe.sampler)
-    groups = controls.pick_groups(classes.dataset) if dealt or SAMPLERS[recipe.sampler].deals else {}
-    return draw.recipe_for(classes.dataset, **{**recipe.values, **dealt, **groups})
+    if dealt or SAMPLERS[chosen.sampler].deals:
+        dealt |= controls.pick_groups(classes.dataset)
+    return dealt
+
+
+def _with_images(classes: Classes, recipe: Recipe, images: dict[str, Value]) -> Recipe:
+    """The recipe with these numbers of images per class."""
+    return draw.recipe_for(classes.dataset, **{**recipe.values, **images})
 
 
 def _file(classes: Classes, recipe: Recipe, name: str, kind: str) -> bytes:
@@ -569,6 +600,16 @@ def _number(value: float) -> str:
 @cached.remember("Drawing tasks", 24)
 def _drawn(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
     return draw.draw(dataset, recipe, distances=_distances)
+
+
+@cached.remember("Dealing images", 6)
+def _drawn_with_images(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
+    return draw.draw(dataset, recipe, distances=_distances)
+
+
+@cached.remember(most=64, hashes={Testbed: lambda bed: bed.name})
+def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> draw.Repeats | None:
+    return draw.repeats_of(dataset, bed, _distances)
 
 
 def _testbed(classes: Classes, recipe: Recipe) -> Testbed:

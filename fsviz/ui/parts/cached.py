@@ -15,8 +15,8 @@ import streamlit as st
 
 from fsviz import datasets
 from fsviz.errors import FsvizError
-from fsviz.records import ClassMap, Dataset
-from fsviz.studies import draw
+from fsviz.records import ClassMap, ConceptTree, Dataset
+from fsviz.studies import draw, first_look
 from fsviz.taxonomy import Dag, maps
 from fsviz.ui.parts.shell import plain
 
@@ -88,10 +88,28 @@ def graph(dataset: Dataset, split: str, dag: str) -> Dag:
 
 
 @remember(most=48)
+def part(dataset: Dataset, split: str, dag: str, at: str) -> tuple[Dag, np.ndarray]:
+    """The graph below a node, and the places of its classes in the split."""
+    whole = graph(dataset, split, dag)
+    return (whole, np.arange(whole.n_classes)) if at == whole.nodes[0] else maps.below(whole, at)
+
+
+@remember(most=48)
 def class_map(
-    dataset: Dataset, split: str, dag: str, deepest: int | None, layout: str, reveal: tuple[int, ...] = ()
+    dataset: Dataset, split: str, dag: str, at: str, deepest: int | None, layout: str, reveal: tuple[int, ...] = ()
 ) -> ClassMap:
-    return maps.class_map(graph(dataset, split, dag), deepest, layout, reveal)
+    """The graph below a node, laid out; `reveal` are places among the classes below it."""
+    return maps.class_map(part(dataset, split, dag, at)[0], deepest, layout, reveal)
+
+
+@remember(most=24)
+def concept_tree(dataset: Dataset, split: str, dag: str) -> ConceptTree:
+    return maps.concept_tree(graph(dataset, split, dag))
+
+
+@remember(most=48)
+def levels_that_fit(dataset: Dataset, split: str, dag: str, at: str, most: int) -> int:
+    return maps.levels_that_fit(part(dataset, split, dag, at)[0], most)
 
 
 @remember(most=24)
@@ -99,6 +117,6 @@ def class_order(dataset: Dataset, split: str, dag: str) -> np.ndarray:
     return maps.class_order(graph(dataset, split, dag))
 
 
-@remember(most=24)
-def concepts(dataset: Dataset, split: str, dag: str) -> dict[str, tuple[str, np.ndarray]]:
-    return maps.concepts(graph(dataset, split, dag))
+@remember("Drawing random tasks and classifying them, to find a hard one and an easy one", 16)
+def look(dataset: Dataset) -> first_look.Look:
+    return first_look.look(dataset)

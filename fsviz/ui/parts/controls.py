@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from fsviz import features
+from fsviz.features.backbones import title_of
 from fsviz.methods import METHODS
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLER, SAMPLERS
@@ -16,7 +17,7 @@ from fsviz.settings import N_QUERY, N_SHOT, Setting, Value
 from fsviz.studies import draw
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 from fsviz.ui.parts import links
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import classroom, link, plain
 
 
 def pick(
@@ -34,9 +35,13 @@ def pick(
     as_slider  a slider instead of a box with a number
     about      what the value belongs to: when that changes, the setting starts over
     told       help in Markdown instead of the setting's own
+
+    Before a class an advanced setting is not drawn, unless the link says another value than its default.
     """
     key = key or setting.name
     value = links.value_of(setting, key, about)
+    if setting.advanced and classroom() and value == setting.default:
+        return setting.check(value)
     common = {"label": plain(setting.title), "key": key, "help": told or plain(setting.help), "disabled": disabled}
     if setting.kind == "choice":
         titles = setting.choices
@@ -90,7 +95,8 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
 
 
 def pick_backbone(known: list[str], help: str) -> str:
-    return pick(draw.BACKBONE.but(kind="choice", choices={name: name for name in known}, default=known[0], help=help))
+    choices = {name: title_of(name) for name in known}
+    return pick(draw.BACKBONE.but(kind="choice", choices=choices, default=known[0], help=help))
 
 
 def pick_methods(default: Sequence[str], help: str | None = None) -> list[str]:
@@ -186,3 +192,9 @@ def pairs() -> Iterator[Any]:
 def class_names(dataset: Dataset, split: str) -> list[str]:
     """Names of a split's classes, made different where two classes share one."""
     return dataset.distinct_names(dataset.split_class_ids(split))
+
+
+def link_to_evaluate(dataset: Dataset, testbed: str, label: str = "Evaluate methods on it") -> None:
+    """Leads to the page Evaluate with this saved testbed chosen."""
+    asked = link(dataset, tasks_from="saved", testbeds=testbed)
+    st.page_link("pages/4_Evaluate.py", label=label, icon="⚖️", query_params=asked)

@@ -70,6 +70,23 @@ def thumbnail_uri(dataset: Dataset, image_id: int, px: int) -> str:
     return _thumbnail(dataset, image_id, px)[0]
 
 
+def strip_uri(dataset: Dataset, image_ids: Sequence[int], px: int) -> str:
+    """Thumbnails side by side in one picture, for a cell of a table or a report; "" where there are no pixels.
+
+    An image that cannot be opened leaves its place empty.
+    """
+    if not dataset.has_pixels or not len(image_ids):
+        return ""
+    name = ("|".join(images.identity(dataset, int(i)) for i in image_ids), -px)
+    with _lock:
+        if name in _kept:
+            _kept.move_to_end(name)
+            return _kept[name][0]
+    made = (_data_uri(images.strip(dataset, image_ids, px), 70), "")
+    _keep(name, made)
+    return made[0]
+
+
 def _wall(dataset: Dataset, rows: list[Row], key: str, tile_px: int, titled: bool) -> int | None:
     groups = [
         {
@@ -122,17 +139,21 @@ def _thumbnail(dataset: Dataset, image_id: int, px: int) -> tuple[str, str]:
         made = (_data_uri(images.thumbnail(dataset, image_id, px)), "")
     except FsvizError as error:
         made = ("", str(error))
+    _keep(name, made)
+    return made
+
+
+def _keep(name: tuple[str, int], made: tuple[str, str]) -> None:
     with _lock:
         _kept[name] = made
         while len(_kept) > _KEEP:
             _kept.popitem(last=False)
-    return made
 
 
-def _data_uri(image: Any) -> str:
+def _data_uri(image: Any, quality: int = 82) -> str:
     buffer = io.BytesIO()
     tiny = max(image.size) <= 64  # JPEG would smear it, PNG is as small
-    image.save(buffer, "PNG" if tiny else "JPEG", **({} if tiny else {"quality": 82}))
+    image.save(buffer, "PNG" if tiny else "JPEG", **({} if tiny else {"quality": quality}))
     return f"data:image/{'png' if tiny else 'jpeg'};base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
@@ -159,7 +180,7 @@ _CSS = (
 .tiles { display: flex; flex-wrap: wrap; gap: 10px; align-items: flex-start; align-content: flex-start; }
 .wall > .tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--px), 1fr)); gap: 8px; }
 .wall > .tiles .tile, .wall > .tiles .frame { width: 100%; }
-@container (max-width: 520px) { .row { grid-template-columns: 1fr; gap: 6px; } }
+@container (max-width: 490px) { .row { grid-template-columns: 1fr; gap: 6px; } }
 .tile { all: unset; box-sizing: border-box; cursor: pointer; width: var(--px); border-radius: 8px; }
 .frame { position: relative; display: block; width: var(--px); aspect-ratio: 1; box-sizing: border-box;
   border-radius: 8px; overflow: hidden; background: var(--st-secondary-background-color);

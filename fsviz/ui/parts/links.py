@@ -17,9 +17,12 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fsviz.errors import FsvizError
+from fsviz.records import Dataset
 from fsviz.settings import Setting, Value
 
+CLASSROOM = "classroom"
 _KEPT = "_settings_shown"
+_OWN = "_kept_by_pages"
 # Keys and values of older links, and what they are called now.
 _OLD_KEY = re.compile(r"(alpha|beta|n_way)_(path_length|wu_palmer|lin|features)(_2)?")
 _OLD_VALUES = {
@@ -117,6 +120,33 @@ def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = ()
     _write(key, None if value == list(default) else ",".join(value))
 
 
+def asked_for(key: str) -> str | None:
+    """What the link says under a key that the page looks after itself (`keep`): when the page is opened, when another
+    link to it is followed, and when the browser goes back or forward. None in between, when the page knows best, and
+    where the link says nothing then: ""."""
+    here = st.query_params.get(key, "")
+    fresh = key not in _kept() or _going_back()
+    return here if fresh or here != st.session_state.get(_OWN, {}).get(key, "") else None
+
+
+def image_id(asked: str | None, dataset: Dataset) -> int | None:
+    """The image that a link asks for, where the dataset has it."""
+    possible = bool(asked) and str(asked).isascii() and str(asked).isdecimal()
+    return int(str(asked)) if possible and int(str(asked)) < len(dataset.image_class_ids()) else None
+
+
+def keep(key: str, text: str | None) -> None:
+    """Puts what a page looks after itself, such as the image that is told about, into the link; None takes it out.
+
+    What the link asked for before that is told as ignored where it was not possible.
+    """
+    before: Shown | None = _kept().get(key)
+    asked = asked_for(key)
+    _kept()[key] = Shown("", "", math.inf, (asked if asked and asked != text else None) if before is None else None)
+    st.session_state.setdefault(_OWN, {})[key] = text or ""
+    _write(key, text)
+
+
 def end_of(key: str) -> float:
     """Where the slider of a setting ends: at its usual end, or at a value beyond that was asked for."""
     return _kept()[key].end
@@ -133,14 +163,16 @@ def ignored(asked: Mapping[str, str]) -> list[str]:
     """The settings of a link that are unknown here or were impossible, which it loses; none where they were told."""
     found = []
     for name, text in asked.items():
-        if name == "dataset" or name.startswith("embed"):
+        if name in ("dataset", CLASSROOM) or name.startswith("embed"):
             continue
         shown: Shown | None = _kept().get(name)
         if shown is not None:
             fine = shown.refused != text
         else:
             fine = name in st.session_state and _same(st.session_state[name], text)
-        if not fine:
+        if not fine and shown is None and name in st.session_state.get(_OWN, {}):
+            _write(name, None)  # the page before wrote it while this one was being opened
+        elif not fine:
             found.append(f"{name}={str(text)[:40]}")
             if name not in st.session_state:
                 _write(name, None)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from fsviz.records import Dataset, Predictions, Tasks
+from fsviz.settings import Setting
 from fsviz.studies import comparison
+from fsviz.ui.parts import links
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
+PAIR = Setting("pair", "Confused pair", "Numbers of a class and of the one that it was taken for: 12-45.", "text", "")
 _SHOWN_PAIRS = 8
 _SHOWN_IMAGES = 12
 
@@ -21,16 +26,9 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
     if pairs.empty:
         st.caption(f"{plain(who)} got every query of these {len(tasks):,} tasks right, so there is no mistake to show.")
         return
-    labels = [f"{row.class_name} → {row.taken_for_name} ({row.rate:.0f}%)" for row in pairs.itertuples(index=False)]
-    chosen = st.selectbox(
-        "Most confused pairs (class → what it was taken for)",
-        range(len(labels)),
-        format_func=lambda i: labels[i],
-        key=f"{key}_pair",
-        help="The share of the first class's query images that were given the second class's name, in tasks that "
-        "hold both.",
-    )
-    row = pairs.iloc[min(chosen or 0, len(pairs) - 1)]
+    chosen = _pick_pair(pairs, key)
+    row = pairs.iloc[chosen]
+    sure = comparison.confidence_of(answer)
     wrong = comparison.misclassified(answer, tasks, int(row["class_id"]), int(row["taken_for"]), _SHOWN_IMAGES)
     if dataset.has_pixels:
         clicked = task_rows(
@@ -39,7 +37,7 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
                 Row(
                     str(row["class_name"]),
                     [
-                        Tile(int(w.image_id), frame="wrong", badge=f"{w.confidence:.0f}% sure")
+                        Tile(int(w.image_id), frame="wrong", badge=f"{w.confidence:.0f}% sure" if sure.is_told else "")
                         for w in wrong.itertuples(index=False)
                     ],
                     note=f"taken for {row['taken_for_name']}",
@@ -51,7 +49,7 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
                     note="for comparison",
                 ),
             ],
-            key=f"{key}_wall_{chosen}",
+            key=f"{key}_wall_{row['class_id']}_{row['taken_for']}",
             tile_px=92,
         )
         if clicked is not None:
@@ -62,7 +60,7 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
     st.caption(
         f"{plain(who)} took {int(row['confused']):,} of {int(row['asked']):,} query images of "
         f"**{plain(row['class_name'])}** for **{plain(row['taken_for_name'])}** in tasks that hold both. "
-        "The most confident mistakes come first; click an image to see every task it went wrong in."
+        f"{plain(_order_in_words(sure))} Click an image to see every task it went wrong in."
     )
     with st.expander("Accuracy of every class"):
         number = st.column_config.NumberColumn(format="%.1f")
@@ -77,6 +75,48 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
             f"{plain(who)} over {len(tasks):,} tasks, the hardest class first; the interval is over the class's tasks "
             "of these images."
         )
+
+
+def _order_in_words(sure: comparison.Confidence) -> str:
+    """What the order of the mistakes is worth."""
+    if not sure.is_told:
+        return (
+            f"The most confident mistakes come first, but without percentages: nine of ten answers are {sure.low:.0%} "
+            f"to {sure.high:.0%} sure, whatever they are worth."
+        )
+    if not sure.orders:
+        return "They come by confidence, which hardly tells right from wrong answers of this method."
+    return f"The most confident mistakes come first; a right answer is the surer one in {sure.auroc:.0%} of pairs."
+
+
+def _pick_pair(pairs: pd.DataFrame, key: str) -> int:
+    """The place of the chosen pair, which is in the link by its classes: another setting puts others in its place.
+
+    The box is a new one for every list, or the browser would go on showing the label that it had.
+    """
+    labels = {
+        f"{row.class_id}-{row.taken_for}": f"{row.class_name} → {row.taken_for_name} ({row.rate:.0f}%)"
+        for row in pairs.itertuples(index=False)
+    }
+    asked = str(links.value_of(PAIR, PAIR.name))
+    chosen = asked if asked in labels else next(iter(labels))
+    widget = f"{key}_pair_{hashlib.blake2b(repr(labels).encode(), digest_size=6).hexdigest()}"
+    st.session_state[widget] = chosen
+    st.selectbox(
+        "Most confused pairs (class → what it was taken for)",
+        list(labels),
+        format_func=lambda pair: labels.get(pair, pair),
+        key=widget,
+        on_change=_pair_picked,
+        args=(widget,),
+        help="The share of the first class's query images that were given the second class's name, in tasks that "
+        "hold both.",
+    )
+    return list(labels).index(chosen)
+
+
+def _pair_picked(widget: str) -> None:
+    st.session_state[PAIR.name] = st.session_state[widget]
 
 
 def _examples(dataset: Dataset, class_id: int) -> np.ndarray:

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +22,7 @@ from streamlit import cli_util, config
 from streamlit.web.server import server_util
 
 from fsviz import sharing
+from fsviz.errors import FsvizError
 from fsviz.ui.parts import access
 
 _FIRST_PAGE_SECONDS = 4
@@ -72,20 +73,32 @@ def _framed_by_itself(send: Any) -> Any:
 async def lifespan(_: Any) -> AsyncIterator[None]:
     """Opens the browser, as Streamlit does for apps without a doorkeeper.
 
-    What takes seconds to import or to compile, and pages need sooner or later, follows when the first page is there.
+    What takes seconds to import or to compile, and pages need sooner or later, comes meanwhile: first what the first
+    page asks for, the rest when that page is there.
     """
     screen = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if screen and not config.get_option("server.headless"):
         address = config.get_option("server.address")
         cli_util.open_browser(server_util.get_url(address if sharing.is_loopback(address) else "localhost"))
-    later = threading.Timer(_FIRST_PAGE_SECONDS, _warm_up)
+    first = threading.Thread(target=_look, daemon=True)
+    first.start()
+    later = threading.Timer(_FIRST_PAGE_SECONDS, _warm_up, [first])
     later.daemon = True
     later.start()
     yield
     later.cancel()
 
 
-def _warm_up() -> None:
+def _look() -> None:
+    """What the first page shows, so that whoever opens it need not wait for it."""
+    from fsviz.ui.parts import cached, shell
+
+    with suppress(FsvizError):  # the page says why
+        cached.look(shell.load_dataset(shell.DEFAULT_DATASET))
+
+
+def _warm_up(first: threading.Thread) -> None:
+    first.join()
     for name in _SLOW:
         importlib.import_module(name)
     from fsviz.studies import confusion, semantic_sampling

@@ -18,10 +18,11 @@ from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
-from fsviz.ui.parts import access, links
+from fsviz.ui.parts import access, copy_link, links
 
 ROOT = Path(__file__).resolve().parents[3]
 DEFAULT_DATASET = "demo"
+CLASSROOM = links.CLASSROOM
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,14 @@ PAGES: tuple[Page, ...] = (
         ("images",),
     ),
     Page(
+        "pages/12_Feature_map.py",
+        "Feature map",
+        "🗺️",
+        "Which images look alike to the backbone?",
+        "All images on a map by their features, coloured by class, context, attribute, or right and wrong in a run.",
+        ("features",),
+    ),
+    Page(
         "pages/2_Taxonomy.py",
         "Taxonomy",
         "🌳",
@@ -66,6 +75,14 @@ PAGES: tuple[Page, ...] = (
         "Are the tasks fine-grained or easy to tell apart?",
         "Draw tasks with sliders, see how far apart their classes are in meaning, save a testbed.",
         ("taxonomy",),
+    ),
+    Page(
+        "pages/13_Build_a_task.py",
+        "Build a task",
+        "🧪",
+        "What does one support image change?",
+        "Choose classes and support images by hand; swap one image and see which queries and causes follow.",
+        ("features",),
     ),
     Page(
         "pages/4_Evaluate.py",
@@ -143,7 +160,8 @@ OFFERS: dict[str, tuple[str, str]] = {
     ),
     "attributes": (
         "attributes: blur, brightness, style and the like for every image",
-        "Give a CSV with one column per attribute when you add images.",
+        "Read them from the pixels with `python -m fsviz attributes NAME`, or give a CSV with one column per attribute "
+        "when you add images.",
     ),
     "images": (
         "images: pixels that can be shown",
@@ -168,16 +186,63 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     access.enter()
     links.arrive(question)
     asked = dict(st.query_params)
+    _arrive_in_class()
     _navigation()
     with sentences():
         dataset = pick_dataset() if picker else load_dataset(DEFAULT_DATASET)
-        st.title(question, anchor=False)
+        _pick_classroom()
+        with st.container(horizontal=True, vertical_alignment="center", key="fsviz_head"):
+            st.title(question, anchor=False)
+            copy_link.button()
         st.caption(how.replace("{dataset}", f"**{plain(dataset.title)}**") + (f" After {paper}." if paper else ""))
         _say_once()
         with access.turn():
             yield dataset
         if ignored := ", ".join(map(plain, links.ignored(asked))):
             st.toast(f"This link's setting {ignored} is not possible here and was left out.", icon="⚠️")
+
+
+def classroom() -> bool:
+    """Whether the page is shown to a class: larger type, and what is advanced stays out of sight."""
+    return bool(st.session_state.get("_classroom", False))
+
+
+def _arrive_in_class() -> None:
+    """The link decides; a link that does not say keeps what was chosen on another page, and says it from now on."""
+    if CLASSROOM in st.query_params:
+        st.session_state["_classroom"] = st.query_params[CLASSROOM].lower() in ("true", "1")
+    _write_classroom()
+
+
+def _pick_classroom() -> None:
+    st.session_state["classroom_switch"] = classroom()
+    st.sidebar.toggle(
+        "Classroom mode",
+        key="classroom_switch",
+        on_change=_switch_classroom,
+        help="For a projector: larger type, fewer controls, and on the page Overview a task to guess the accuracy of.",
+    )
+    if classroom():
+        st.html(_CLASSROOM_STYLE)
+
+
+def _switch_classroom() -> None:
+    st.session_state["_classroom"] = st.session_state["classroom_switch"]
+    _write_classroom()
+
+
+def _write_classroom() -> None:
+    if classroom():
+        st.query_params[CLASSROOM] = "true"
+    elif CLASSROOM in st.query_params:
+        del st.query_params[CLASSROOM]
+
+
+def same_from_terminal(command: str) -> None:
+    """The command that gives the same, to copy; a class has no terminal."""
+    if not classroom():
+        st.markdown("**The same from a terminal**")
+        st.code(command, language="bash", wrap_lines=True)
 
 
 @contextmanager
@@ -310,9 +375,13 @@ def link_to_add_images(label: str = "Add images", query_params: Mapping[str, str
     access.deny("save")
 
 
-def link(dataset: Dataset, **more: str) -> Mapping[str, str]:
-    """Query parameters that keep the dataset on the way to another page."""
-    return {"dataset": dataset.name, **more}
+def link(dataset: Dataset, **more: Any) -> Mapping[str, Any]:
+    """Query parameters that keep the dataset and classroom mode on the way to another page."""
+    return {"dataset": dataset.name, **_in_class(), **more}
+
+
+def _in_class() -> dict[str, str]:
+    return {CLASSROOM: "true"} if classroom() else {}
 
 
 def dataset_title(name: str) -> str:
@@ -368,11 +437,13 @@ def _say_once() -> None:
 
 def _navigation() -> None:
     name = st.query_params.get("dataset") or st.session_state.get("_dataset", DEFAULT_DATASET)
-    chosen = None if name == DEFAULT_DATASET else {"dataset": name}
+    chosen = ({} if name == DEFAULT_DATASET else {"dataset": name}) | _in_class()
     with st.sidebar:
         st.html('<div class="fsviz-brand"><b>fsviz</b><span>why is a few-shot task hard?</span></div>')
         for entry in pages():
-            st.page_link(entry.file, label=entry.label, icon=entry.icon, help=entry.question, query_params=chosen)
+            st.page_link(
+                entry.file, label=entry.label, icon=entry.icon, help=entry.question, query_params=chosen or None
+            )
         access.sign()
         st.divider()
 
@@ -397,7 +468,22 @@ h1 {font-size: 1.9rem !important; padding-bottom: .1rem !important}
   [class*="st-key-pairs_"] > * > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {
     min-width: calc(50% - 1rem)}
 }
+/* The question keeps the room that the button beside it leaves. */
+.st-key-fsviz_head > [data-testid="stElementContainer"]:first-child {flex: 1 1 20rem; min-width: 0}
+/* A card is one link: its own, stretched over all of it. */
+[class*="st-key-card_"] {position: relative}
+[class*="st-key-card_"]:hover {border-color: var(--st-primary-color, #3D6FE0) !important}
+[class*="st-key-card_"] [data-testid="stElementContainer"], [class*="st-key-card_"] [data-testid="stPageLink"],
+[class*="st-key-card_"] [data-testid="stPageLink"] > div, [class*="st-key-card_"] a {position: static !important}
+[class*="st-key-card_"] a::after {content: ""; position: absolute; inset: 0; z-index: 1}
 /* It writes cells as they are, and a spreadsheet runs those that look like formulas; exports of our own do not. */
 [data-testid="stElementToolbarButton"]:has([aria-label="Download as CSV"]) {display: none}
+</style>
+"""
+
+_CLASSROOM_STYLE = """
+<style>
+html {font-size: 20px !important}
+[data-testid="stCaptionContainer"] {font-size: 1rem !important}
 </style>
 """

@@ -13,13 +13,14 @@ from fsviz.records import ClassGraph, Dataset
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
 from fsviz.ui.pages.confusion import base, compare, pair, results, settings
-from fsviz.ui.parts import shell
+from fsviz.ui.parts import leads, links, shell
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
 GRAPH = "class_graph"
 PICKED = "classes"
+TABLE, HEAT_MAP = "class_pairs", "likeness_map"
 NEIGHBOURS = 12
 SECTIONS = ("Images", "Heat map", "Compare", "Base classes")
 
@@ -52,7 +53,11 @@ def show(dataset: Dataset) -> None:
     elif section == "Heat map":
         _heat_map(graph, found)
     more = compare.show(dataset, spec, graph) if section == "Compare" else []
+    if section in ("Heat map", "Compare") and len(st.session_state.get(PICKED, [])) == 2:
+        pair.show(dataset, spec, int(graph.rows[picked[0]]), int(graph.rows[picked[1]]))
     two = base.show(dataset, spec) if section == "Base classes" else None
+    if section != "Base classes":
+        links.release(base.PAIR.name)
     _keep(*(two or (spec, graph)), None if two else found, more)
 
 
@@ -176,8 +181,9 @@ def _neighbours(graph: ClassGraph, place: int) -> int:
     if not len(order):  # it met no other class in a run
         return place
     st.markdown(f"**{plain(graph.row_names[place])}** is most alike to")
-    _bars(graph, [graph.row_names[p] for p in order[:NEIGHBOURS]], row[order[:NEIGHBOURS]])
-    st.caption(f"{min(NEIGHBOURS, len(order)):,} of {len(order):,} classes.")
+    near = [graph.row_names[p] for p in order[:NEIGHBOURS]]
+    _bars(graph, near, row[order[:NEIGHBOURS]], [[graph.row_names[place], name] for name in near])
+    st.caption(f"{min(NEIGHBOURS, len(order)):,} of {len(order):,} classes; click a row for its pair.")
     return int(order[0])
 
 
@@ -194,16 +200,34 @@ def _pair_card(graph: ClassGraph, both: tuple[int, int]) -> None:
         st.markdown(f"{value:.2f} {study.LIKENESS[graph.kind].unit} · number {above + 1:,} of {len(weights):,} pairs")
     n = min(NEIGHBOURS - 2, len(weights))
     st.markdown("**The pairs at the top**")
-    _bars(graph, [f"{graph.row_names[a]} · {graph.row_names[b]}" for a, b in zip(i[:n], j[:n])], weights[:n])
+    pairs = [[graph.row_names[a], graph.row_names[b]] for a, b in zip(i[:n], j[:n])]
+    _bars(graph, [f"{a} · {b}" for a, b in pairs], weights[:n], pairs)
 
 
-def _bars(graph: ClassGraph, names: list[str], values: np.ndarray) -> None:
+def _clicked_row(pairs: list[list[str]]) -> None:
+    row = leads.row_of(TABLE)
+    if row is not None and row < len(pairs):
+        st.session_state[PICKED] = pairs[row]
+
+
+def _clicked_cell() -> None:
+    pair_of = leads.data_of(HEAT_MAP)
+    drawn: tuple[str, ...] = st.session_state.get("_mapped_classes", ())
+    if pair_of is not None:
+        st.session_state[PICKED] = [drawn[int(at)] for at in str(pair_of).split(",") if int(at) < len(drawn)]
+
+
+def _bars(graph: ClassGraph, names: list[str], values: np.ndarray, pairs: list[list[str]]) -> None:
+    """A table with a bar in every row, which leads to a pair of classes."""
     unit = study.LIKENESS[graph.kind].unit or "likeness"
     most = float(np.nanmax(graph.weights))
     st.dataframe(
         {unit: np.round(values, 3), "classes": names},  # the number first: long names push the last column out
         hide_index=True,
         height="content",
+        key=TABLE,
+        on_select=partial(_clicked_row, pairs),
+        selection_mode="single-row",
         column_config={
             "classes": st.column_config.TextColumn(width=170),
             unit: st.column_config.ProgressColumn(
@@ -214,11 +238,14 @@ def _bars(graph: ClassGraph, names: list[str], values: np.ndarray) -> None:
 
 
 def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
-    st.plotly_chart(figures.plot_likeness_map(graph, study.community_order(graph, found), found), key="likeness_map")
+    st.session_state["_mapped_classes"] = graph.row_names
+    figure = figures.plot_likeness_map(graph, study.community_order(graph, found), found)
+    st.plotly_chart(figure, key=HEAT_MAP, on_select=_clicked_cell, selection_mode="points")
     st.caption(
         f"{len(graph.rows):,} classes, community by community (lines part them), and in each the class that is most "
         "alike to its fellows first. Bright squares along the diagonal are groups that are confused among themselves; "
         "bright cells beside them join two groups."
+        + (" Click a cell for the images of its two classes." if len(graph.rows) <= figures.MOST_CLICKED else "")
     )
 
 
@@ -241,5 +268,4 @@ def _keep(spec: study.Asked, graph: ClassGraph, found: np.ndarray | None, more: 
         also = "the communities" if found is not None else "which classes are base and which novel"
         st.caption(f"All {len(graph.edges()[2]):,} pairs; GraphML has {also} too, for Gephi and its like.")
     with right:
-        st.markdown("**The same from a terminal**")
-        st.code(study.command(spec, more), language="bash", wrap_lines=True)
+        shell.same_from_terminal(study.command(spec, more))

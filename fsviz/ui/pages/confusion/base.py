@@ -9,12 +9,15 @@ import streamlit as st
 
 from fsviz.figures import confusion as figures
 from fsviz.records import ClassGraph, Dataset
+from fsviz.settings import Setting
 from fsviz.studies import confusion as study
 from fsviz.ui.pages.confusion import pair, results
+from fsviz.ui.parts import links
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
 GRAPH = "base_graph"
+PAIR = Setting("base_pair", "Pair", "The class_ids of the base class and the novel class looked at.", "text", "")
 MOST_NAMED = 8
 
 
@@ -52,8 +55,9 @@ def show(dataset: Dataset, spec: study.Asked) -> tuple[study.Asked, ClassGraph] 
         _draw(graph, n_edges)
     with side:
         _name_roles(graph, roles)
-    clicked = st.session_state.get("_base_pair")
-    if clicked and clicked[0] in graph.rows and clicked[1] in graph.columns:
+    chosen = str(links.value_of(PAIR, PAIR.name, f"{base} {spec['split']}"))
+    clicked = [int(part) for part in chosen.split("-") if part.isascii() and part.isdecimal()]
+    if len(clicked) == 2 and clicked[0] in graph.rows and clicked[1] in graph.columns:
         pair.show(dataset, asked, clicked[0], clicked[1], "base_pair")
     return asked, graph
 
@@ -82,11 +86,11 @@ def _draw(graph: ClassGraph, n_edges: int) -> None:
 
 def _clicked() -> None:
     ends = st.session_state.get("_base_ends", [])
-    st.session_state.pop("_base_pair", None)
+    st.session_state[PAIR.name] = ""
     for group in st.session_state[GRAPH].selection.selected:
         for index in group["data_indices"]:
             if group["data_type"] == "edge" and 0 <= index < len(ends):
-                st.session_state["_base_pair"] = ends[index]
+                st.session_state[PAIR.name] = f"{ends[index][0]}-{ends[index][1]}"
 
 
 def _name_roles(graph: ClassGraph, roles: study.Roles) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from fsviz import datasets, features
+from fsviz.features.backbones import title_of
 from fsviz.figures import confusion as figures
 from fsviz.records import ClassGraph, Dataset
+from fsviz.settings import Setting
 from fsviz.studies import confusion as study
 from fsviz.ui.pages.confusion import results
 from fsviz.ui.parts import links
@@ -32,8 +35,9 @@ def show(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> list[str]:
     high, low = study.outliers(compared, OUTLIERS)
     with left:
         pairs = list(zip(table["a"], table["b"]))
+        named = [replace(graph, source=title_of(graph.source)) for graph in (first, second)]
         figure = figures.plot_comparison(
-            first, second, table["first"].to_numpy(), table["second"].to_numpy(), pairs, [*high[:3], *low[:3]]
+            named[0], named[1], table["first"].to_numpy(), table["second"].to_numpy(), pairs, [*high[:3], *low[:3]]
         )
         st.session_state["_compared_pairs"] = pairs
         st.plotly_chart(figure, key=CHART, on_select=_clicked, selection_mode="points")
@@ -83,7 +87,9 @@ def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGrap
     kind = pick(setting, told=told)
     if kind == "run":
         links.release("versus_backbone")
-        line = st.selectbox("Run", list(runs), format_func=lambda line: runs.get(line, line), key="versus_run")
+        line = pick(
+            Setting("versus_run", "Run", "Whose mistakes are compared.", "choice", next(iter(runs)), choices=runs)
+        )
         return results.seen_in(str(line), str(spec["split"]), datasets.stamp(dataset.name))
     asked: study.Asked = {**spec, "likeness": kind}
     if study.LIKENESS[kind].needs != "features":
@@ -94,7 +100,7 @@ def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGrap
             name="versus_backbone",
             title="Its backbone",
             kind="choice",
-            choices={name: name for name in known},
+            choices={name: title_of(name) for name in known},
             default=known[0],
             help="The network whose features are compared with.",
         )

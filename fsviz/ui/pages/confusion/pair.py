@@ -9,8 +9,10 @@ import numpy as np
 import streamlit as st
 
 from fsviz import features
+from fsviz.features.backbones import title_of
 from fsviz.records import Dataset
 from fsviz.studies import confusion as study
+from fsviz.ui.parts import leads
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import plain
@@ -44,7 +46,8 @@ def show(dataset: Dataset, spec: Mapping[str, Any], a: int, b: int, key: str = "
     low, high = float(found.bits.min()), float(found.bits.max())
     st.markdown(
         f"**{plain(names[0])}** and **{plain(names[1])}**: {found.bits.mean():.2f} bits, from {low:.2f} to {high:.2f} "
-        f"in {len(found.bits):,} runs of Louvain's algorithm on {len(found.labels):,} images of {plain(backbone)}."
+        f"in {len(found.bits):,} runs of Louvain's algorithm on {len(found.labels):,} images of "
+        f"{plain(title_of(backbone))}."
     )
     _table(names, counts)
     for column, label in zip(st.columns(2, gap="large"), (0, 1)):
@@ -94,7 +97,8 @@ def _wall(dataset: Dataset, names: list[str], found: Any, label: int, run: int, 
             )
             for v in order
         ]
-        gallery(dataset, tiles, key=f"{key}_{label}_{names[0]}_{names[1]}", tile_px=92)
+        wall = f"{key}_{label}_{names[0]}_{names[1]}"
+        leads.to_gallery(dataset, gallery(dataset, tiles, key=wall, tile_px=92))
         return
     st.dataframe(
         {

@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 
 from fsviz import datasets, jobs
+from fsviz.features.backbones import title_of
 from fsviz.records import ClassGraph
 from fsviz.studies import confusion as study
 from fsviz.studies import evaluate
@@ -58,7 +59,9 @@ def evaluations(dataset: str) -> dict[str, str]:
     for run in jobs.list_runs("evaluate"):
         if run.state == "finished" and run.spec.get("dataset") == dataset:
             for which, entry in enumerate(evaluate.entries(jobs.spec(run.id))):
-                found[f"{run.id}/{which}"] = f"{entry.label} on {entry.backbone} · {run_panel.when(run.created)}"
+                found[f"{run.id}/{which}"] = (
+                    f"{entry.label} on {title_of(entry.backbone)} · {run_panel.when(run.created)}"
+                )
     return found
 
 

@@ -27,13 +27,13 @@ def show(dataset: Dataset) -> None:
         shift.show(dataset, split)
         return
     if section == SECTIONS[2]:
-        links.release("order", "cell")
+        links.release("order", "cell", "looked", "place")
         words.show(dataset, split)
         return
+    links.release("looked", "place")
     table.show(dataset, split, counted)
     st.divider()
-    st.markdown("**The same from a terminal**")
-    st.code(study.command(dataset, split), language="bash", wrap_lines=True)
+    shell.same_from_terminal(study.command(dataset, split))
 
 
 def _headline(counted: ContextTable, found: dict[str, float | None]) -> None:

@@ -12,14 +12,15 @@ from plotly.graph_objects import Figure
 
 from fsviz import jobs
 from fsviz.datasets.published import published_families, published_table
+from fsviz.features.backbones import title_of
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_curves
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.sampling.samplers.context import SHIFT
-from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
-from fsviz.ui.parts import access, run_panel, shell
+from fsviz.ui.parts import access, leads, run_panel, shell
 from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -46,8 +47,7 @@ def show(dataset: Dataset, split: str) -> None:
         _compared(found)
     _task(dataset, spec)
     published(spec["n_way"], spec["n_shot"])
-    st.markdown("**The same from a terminal**")
-    st.code(study.command(spec), language="bash", wrap_lines=True)
+    shell.same_from_terminal(study.command(spec))
 
 
 def _settings(dataset: Dataset, split: str, known: list[str]) -> study.Spec:
@@ -96,16 +96,20 @@ def _compared(found: study.Summary) -> None:
     three.metric(
         "Tasks", f"{rows[0]['n_tasks']:,}", help="Each answered with every support: same classes, same queries."
     )
-    if question == "methods":
-        st.plotly_chart(figures.plot_shifted_methods(rows, study.SUPPORTS, found["chance"]), key="shifted")
-    elif question == "backbones":
-        titled = [{**row, "title": f"{row['title']}, {row['value']}"} for row in rows]
-        st.plotly_chart(figures.plot_shifted_methods(titled, study.SUPPORTS, found["chance"]), key="shifted")
+    if question in ("methods", "backbones"):
+        titled = [{**row, "name": row["title"], "title": _who(row)} for row in rows]
+        st.plotly_chart(
+            figures.plot_shifted_methods(titled, study.SUPPORTS, found["chance"]),
+            key="shifted",
+            on_select=_clicked_method,
+            selection_mode="points",
+        )
+        st.caption("Click a point to see the answers of its method below.")
     else:
         st.plotly_chart(_curves(found), key=f"curves_{question}")
     ways = "" if question == "ways" else f"{found['n_way']:,}-way "
     shots = "" if question == "shots" else f"{found['n_shot']:,}-shot "
-    backbone = "" if question == "backbones" else f", features of {plain(found['backbone'])}"
+    backbone = "" if question == "backbones" else f", features of {plain(title_of(found['backbone']))}"
     families = "Families are those of the paper; methods that it does not have stand with what they do. "
     swapped = ", or where other classes are asked (swapped)" if question in ("methods", "backbones") else ""
     of = " Other images or other classes would move them further: the losses above say how far."
@@ -118,6 +122,19 @@ def _compared(found: study.Summary) -> None:
     if found["left_out"]:
         more = f" {len(found['left_out']) - 1:,} more are left out too." if len(found["left_out"]) > 1 else ""
         st.caption(f"Left out: {plain(found['left_out'][0])}{more}")
+
+
+def _who(row: study.Row) -> str:
+    """A method, and what it was varied over: shots, ways or a backbone."""
+    value = title_of(row["value"]) if isinstance(row["value"], str) else row["value"]
+    return f"{row['title']}, {value}" if value != "" else row["title"]
+
+
+def _clicked_method() -> None:
+    title = leads.data_of("shifted")
+    for name, method in METHODS.items():
+        if method.title == title:
+            st.session_state["looked"] = name
 
 
 def _curves(found: study.Summary, at: float | None = None, height: int = 420) -> Figure:
@@ -138,7 +155,7 @@ def _curves(found: study.Summary, at: float | None = None, height: int = 420) ->
 
 def _lost(where: Any, label: str, row: study.Row, last: str) -> None:
     lost: Mapping[str, Any] = row["loss"][last]
-    who = plain(f"{row['title']}, {row['value']}" if row["value"] != "" else row["title"])
+    who = plain(_who(row))
     wider = [
         f"± {lost[name]:.1f} over {over}"
         for name, over in (("ci95_images", "images"), ("ci95_classes", "classes"))
@@ -166,7 +183,8 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
     st.subheader("The same queries, another support", anchor=False)
     one, two, three = st.columns([1, 2, 1])
     chosen = study.methods_of(spec)
-    method = one.selectbox("Method", chosen, format_func=lambda name: METHODS[name].title, key="looked")
+    titles = {each: METHODS[each].title for each in chosen}
+    method = pick(Setting("looked", "Method", "Whose answers are shown.", "choice", chosen[0], choices=titles), one)
     shift = pick(SHIFT.but(default=1.0), two, as_slider=True)
     few: study.Spec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
     asked = json.dumps({**few, "methods": method}, sort_keys=True)
@@ -181,9 +199,8 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
         "at this shift: the share of support images that are in other contexts than the queries of their class."
     )
     worst = np.argsort(-found.loss.sum((1, 2)), kind="stable")
-    at = int(
-        worst[min(int(three.number_input("Task, most lost first", 1, len(worst), 1, key="place")) - 1, len(worst) - 1)]
-    )
+    place = Setting("place", "Task, most lost first", "1 is the task that loses most.", "int", 1, 1, len(worst))
+    at = int(worst[pick(place, three) - 1])
     left, right = st.columns(2, gap="medium")
     with left:
         _half(dataset, "first", "Same contexts (IID)", found.first, found.said_first, at)
@@ -197,7 +214,7 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
 def _half(dataset: Dataset, side: str, title: str, tasks: Tasks, said: Predictions, at: int) -> None:
     st.markdown(f"**{title}**: {100 * study.accuracy(said)[at]:.0f}% right")
     if dataset.has_pixels:
-        task_rows(dataset, _rows(dataset, tasks, said, at), f"task_{side}", tile_px=52)
+        leads.to_gallery(dataset, task_rows(dataset, _rows(dataset, tasks, said, at), f"task_{side}", tile_px=52))
 
 
 def _rows(dataset: Dataset, tasks: Tasks, said: Predictions, at: int) -> list[Row]:
@@ -238,7 +255,7 @@ def _made_of(dataset: Dataset, found: study.Answers) -> None:
         st.markdown("**The most treacherous contexts:** images that are known in their context and lost without it")
         names = dataset.classes["class_name"].astype(str)
         of_image = dataset.image_class_ids()
-        task_rows(
+        clicked = task_rows(
             dataset,
             [
                 Row(
@@ -257,6 +274,7 @@ def _made_of(dataset: Dataset, found: study.Answers) -> None:
             ],
             key="treacherous",
         )
+        leads.to_gallery(dataset, clicked)
         st.caption(
             "Queries that are named rightly with support of their contexts and wrongly at this shift: in how many of "
             "the tasks that ask them, and what they are taken for most often then."

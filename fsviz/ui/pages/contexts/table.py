@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import streamlit as st
 
 from fsviz.figures import contexts as figures
 from fsviz.records import ContextTable, Dataset
 from fsviz.studies import contexts as study
+from fsviz.ui.parts import leads
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import plain
@@ -146,6 +149,7 @@ def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, i
     left, right = st.columns([1, 2], gap="large")
     order = here[np.argsort(-counts[here], kind="stable")]
     with left:
+        key, other = ("contexts_of", CONTEXT) if is_row else ("concepts_of", CONCEPT)
         st.dataframe(
             {
                 "context" if is_row else "concept": [names[k] for k in order],
@@ -153,6 +157,9 @@ def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, i
                 "bits": np.round(told[order], 2),
             },
             hide_index=True,
+            key=key,
+            on_select=partial(_clicked_row, key, other, [names[k] for k in order]),
+            selection_mode="single-row",
             height=36 * min(len(order), LONGEST) + 38,
             column_config={
                 "context" if is_row else "concept": st.column_config.TextColumn(width=110),
@@ -166,6 +173,13 @@ def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, i
         _wall(dataset, class_id, context, f"profile_{is_row}_{at}")
 
 
+def _clicked_row(key: str, other: str, names: list[str]) -> None:
+    """A row of a profile is a cell of the table: its concept and its context."""
+    row = leads.row_of(key)
+    if row is not None and row < len(names):
+        st.session_state[other] = names[row]
+
+
 def _wall(dataset: Dataset, class_id: int | None, context: str | None, key: str) -> None:
     found = study.images_of(dataset, class_id, context)
     if not dataset.has_pixels or not len(found):
@@ -177,6 +191,6 @@ def _wall(dataset: Dataset, class_id: int | None, context: str | None, key: str)
     names = dataset.classes["class_name"]
     said = images["context"] if class_id is not None else images["class_id"].map(names)
     tiles = [Tile(int(i), caption="" if class_id is not None and context is not None else str(said[i])) for i in shown]
-    gallery(dataset, tiles, key=key, tile_px=92)
+    leads.to_gallery(dataset, gallery(dataset, tiles, key=key, tile_px=92))
     if len(found) > len(shown):
         st.caption(f"{len(shown):,} of {len(found):,} images.")

@@ -9,11 +9,12 @@ import streamlit as st
 
 from fsviz import features
 from fsviz.features import image_text
+from fsviz.features.backbones import title_of
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_scatter
 from fsviz.records import Dataset
 from fsviz.studies import similarity as study
-from fsviz.ui.parts import hover, shell
+from fsviz.ui.parts import hover, leads, shell
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
@@ -38,7 +39,9 @@ def show(dataset: Dataset, split: str) -> None:
         _benchmarks(dataset)
         return
     with st.sidebar:
-        model = pick(study.MODEL.but(kind="choice", choices={name: name for name in models}, default=models[0]))
+        model = pick(
+            study.MODEL.but(kind="choice", choices={name: title_of(name) for name in models}, default=models[0])
+        )
     left, right = st.columns(2)
     prompts = {s.name: pick(s, where) for s, where in ((study.CONCEPT_PROMPT, left), (study.CONTEXT_PROMPT, right))}
     spec = study.checked_spec({"dataset": dataset.name, "split": split, "model": model, **prompts})
@@ -48,8 +51,8 @@ def show(dataset: Dataset, split: str) -> None:
     _scatter(dataset, found)
     if model == image_text.DEMO:
         st.caption(
-            "demo_clip is a small model that knows the words for the demo's concepts and contexts and nothing else. It "
-            "was trained to tell both, so its cosines are far higher than CLIP's."
+            f"{plain(title_of(model))} is a small model that knows the words for the demo's concepts and contexts and "
+            "nothing else. It was trained to tell both, so its cosines are far higher than CLIP's."
         )
     one, two = shell.columns_if_wide("words", 2, gap="large")
     with one:
@@ -57,8 +60,7 @@ def show(dataset: Dataset, split: str) -> None:
     with two:
         _benchmarks(dataset, model, float(told["m_concept"]["mean"]))
     _accuracy(dataset, found)
-    st.markdown("**The same from a terminal**")
-    st.code(study.command(spec), language="bash", wrap_lines=True)
+    shell.same_from_terminal(study.command(spec))
 
 
 def _headline(told: dict) -> None:
@@ -134,7 +136,7 @@ def _scatter(dataset: Dataset, found: study.Similarity) -> None:
             Tile(int(i), caption=f"{names[c]}, {k}")
             for i, c, k in zip(kinds.index, kinds["class_id"], kinds["context"])
         ]
-        gallery(dataset, tiles, key="similar", tile_px=84)
+        leads.to_gallery(dataset, gallery(dataset, tiles, key="similar", tile_px=84))
         if len(chosen) > SHOWN:
             st.caption(f"The first {SHOWN:,} are shown.")
 
@@ -162,12 +164,12 @@ def _benchmarks(dataset: Dataset, model: str = "", value: float = 0.0) -> None:
     """The published numbers, and where there is a model, what it says of this dataset among them."""
     st.markdown("**Beside the benchmarks of the paper**" if model else "**The benchmarks of the paper**")
     table = study.benchmarks()
-    here = (dataset.title, model, value) if model else None
+    here = (dataset.title, title_of(model), value) if model else None
     names, values = table["benchmark"].tolist(), table["concept_image_similarity"].tolist()
     st.plotly_chart(figures.plot_benchmarks(names, values, here), key="benchmarks")
     own = (
-        f" Blue: this dataset by {plain(model)}. Numbers of different models are not comparable: read lengths only "
-        "among the same model."
+        f" Blue: this dataset by {plain(title_of(model))}. Numbers of different models are not comparable: read "
+        "lengths only among the same model."
         if model
         else " How near images are on average to the words for their concept: the lower, the more there is beside it."
     )
@@ -192,8 +194,9 @@ def _accuracy(dataset: Dataset, found: study.Similarity) -> None:
     st.plotly_chart(figure, key="closeness")
     st.caption(
         f"{told['n_tasks']:,} uniform {told['n_way']:,}-way {told['n_shot']:,}-shot tasks, ProtoNet on "
-        f"{plain(known[0])}. The accuracy and the mean closeness of queries to the words for their contexts correlate "
-        f"by {told['pearson']:.2f} ({told['low']:.2f} to {told['high']:.2f}, 95% interval over {plain(told['over'])})."
+        f"{plain(title_of(known[0]))}. The accuracy and the mean closeness of queries to the words for their contexts "
+        f"correlate by {told['pearson']:.2f} ({told['low']:.2f} to {told['high']:.2f}, 95% interval over "
+        f"{plain(told['over'])})."
     )
 
 

@@ -6,13 +6,23 @@ from functools import partial
 
 import streamlit as st
 
-from fsviz.figures import support_sets as figures
+from fsviz.features.backbones import title_of
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import attributes, closeness, results, searching, settings, step_size, stress_test, tasks
-from fsviz.ui.parts import access, shell
+from fsviz.ui.pages.hard_tasks import (
+    attributes,
+    bars,
+    closeness,
+    results,
+    searching,
+    settings,
+    step_size,
+    stress_test,
+    tasks,
+)
+from fsviz.ui.parts import access, shell, without_images
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -27,11 +37,14 @@ SECTIONS = {
 
 
 def show(dataset: Dataset) -> None:
+    without_images.stop_without(dataset)
     known = shell.known_backbones(dataset)
     found = results.find(settings.pick(dataset, known))
     if found is None:
         return
     _headline(found)
+    if told := results.understated(found, dataset):
+        st.warning(plain(shell.in_titles(told)), icon="⚠️")
     _distribution(found)
     section = st.segmented_control(
         "Why, and what else?", list(SECTIONS), default="Tasks", key="show", bind="query-params", required=True
@@ -43,7 +56,7 @@ def show(dataset: Dataset) -> None:
 def _headline(found: SupportSets) -> None:
     numbers = results.summary(found)
     accuracy, half = numbers["accuracy"], numbers["ci95"]
-    columns = st.columns(4)
+    columns = shell.columns_if_wide("headline", 4, "pairs")
     columns[0].metric(
         "Hard supports cost",
         f"{numbers['drop']:.1f}{half_width(numbers['drop_ci95'])} points",
@@ -63,9 +76,7 @@ def _headline(found: SupportSets) -> None:
 
 def _distribution(found: SupportSets) -> None:
     numbers = results.summary(found)
-    st.plotly_chart(
-        figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"]), key="distribution"
-    )
+    bars.draw(found, numbers)
     spec = found.spec
     shape = (
         f"sampler {SAMPLERS[spec['sampler']].title}"
@@ -80,9 +91,9 @@ def _distribution(found: SupportSets) -> None:
         )
     st.caption(
         f"{numbers['n_tasks']:,} tasks of split {plain(spec['split'])} ({shape}), features of "
-        f"{plain(spec['backbone'])}, classified by {study.CLASSIFIER.choices[spec['classifier']]}; means with 95% "
-        "intervals over tasks of these images. Only the support images differ between the three curves: queries are "
-        "the same. Hard supports are worse than random ones in "
+        f"{plain(title_of(spec['backbone']))}, classified by {study.CLASSIFIER.choices[spec['classifier']]}; means "
+        "with 95% intervals over tasks of these images. Only the support images differ between the three curves: the "
+        "queries are the same. Click a point of a curve to list its tasks. Hard supports are worse than random ones in "
         f"{numbers['harder_than_random']:.0%} of the tasks."
         + results.correlation(found, " Rank correlation of accuracy with low query loss: ")
     )

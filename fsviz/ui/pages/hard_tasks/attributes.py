@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -15,8 +16,9 @@ from fsviz.settings import Setting
 from fsviz.studies import shifts
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import results
-from fsviz.ui.parts import access, shell
+from fsviz.text import drawn
+from fsviz.ui.pages.hard_tasks import listing, results, tasks
+from fsviz.ui.parts import access, links, shell
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -25,6 +27,9 @@ from fsviz.ui.parts.shell import plain
 QUERY_ATTRIBUTE = Setting(
     "query_attribute", "Queries are alike in", "The attribute that all queries of a task agree in.", "choice", ""
 )
+
+GAP_IN = Setting("gap_in", "Tasks with a gap in", "The attribute whose tasks are listed.", "choice", "")
+GAPS = "gaps"
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
@@ -46,7 +51,9 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         required=True,
         format_func={"task": "over the whole task", "class": "class by class"}.__getitem__,
     )
-    st.plotly_chart(figures.plot_gaps(results.gaps(found, dataset, str(by))), key="gaps")
+    gaps = results.gaps(found, dataset, str(by))
+    st.session_state["_attributes"] = {drawn(name): name for name in gaps["attribute"]}
+    st.plotly_chart(figures.plot_gaps(gaps), key=GAPS, on_select=_clicked, selection_mode="points")
     st.caption(
         f"Mean over {len(found):,} tasks. Left: how much of the mix of values differs between the support and the "
         "query images of a task (0: the same mix, 1: nothing in common). Right: difference of their means, in standard "
@@ -54,8 +61,9 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "queries in that attribute, although it never saw the attributes. Tasks share images, so chance is measured: "
         "the attribute's values are dealt out anew among the images of each class 200 times, and bars show how far "
         "95% of these shuffles stray. Filled: beyond chance (p below 5%, corrected for the number of attributes and "
-        "sets by Holm's method); hollow: chance will do."
+        "sets by Holm's method); hollow: chance will do. Click a point to list the tasks with the largest gaps."
     )
+    _tasks_of(dataset, found)
     st.subheader("What does a shift of one attribute cost?", anchor=False)
     spec = results.plain_spec(found, n_tasks=int(min(len(found), 200, access.limit("sweep"))))
     table = compute_with_bar(shifts.shift_table, spec, "Drawing tasks with and without a shift")
@@ -79,6 +87,29 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     possible = table.loc[table["problem"] == "", "attribute"].tolist()
     if possible:
         _curate(dataset, spec, table.set_index("attribute"), possible)
+
+
+def _tasks_of(dataset: Dataset, found: SupportSets) -> None:
+    """The hard tasks with the largest gaps in the attribute that was clicked."""
+    names = study.attribute_names(dataset)
+    setting = GAP_IN.but(choices={"": "none", **{name: name for name in names}})
+    attribute = str(links.value_of(setting, GAP_IN.name, dataset.name))
+    if not attribute:
+        return
+    gap = study.task_gap(found, dataset, attribute)
+    order = np.argsort(-np.nan_to_num(gap, nan=-1.0), kind="stable")[: listing.PER_PAGE]
+    st.markdown(f"**Tasks whose hard supports differ most from their queries in {plain(attribute)}**")
+    task = listing.show_some(dataset, found, order, "gap_table")
+    if task is not None:
+        tasks.one_task(dataset, found, task, results.explained(found, dataset))
+
+
+def _clicked() -> None:
+    data = listing.point_of(GAPS).get("customdata")
+    known: dict[str, str] = st.session_state.get("_attributes", {})
+    if isinstance(data, list | tuple) and str(data[-1]) in known:
+        st.session_state[GAP_IN.name] = known[str(data[-1])]
+        st.session_state["task"] = -1
 
 
 def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> None:
@@ -138,7 +169,7 @@ def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possibl
         wanted = {**spec, "n_query": int(table.loc[attribute, "n_query"])}
         pair = shifts.curated_tasks(wanted, attribute, None if group == "any one value" else group)
         names = dataset.classes["class_name"].astype(str).to_numpy()
-        for column, tasks, title in zip(
+        for column, half, title in zip(
             st.columns(2, gap="large"),
             (pair.without_shift, pair.with_shift),
             ("Support is like the query", "Support differs from the query"),
@@ -146,10 +177,10 @@ def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possibl
             with column:
                 st.markdown(f"**{title}**")
                 rows = []
-                for way, class_id in enumerate(tasks.class_ids[0]):
+                for way, class_id in enumerate(half.class_ids[0]):
                     name, value = names[class_id], pair.group_names[pair.groups[0, way]]
-                    rows.append(Row(name, [Tile(int(i)) for i in tasks.support[0, way]], kind="support"))
-                    rows.append(Row(name, [Tile(int(i)) for i in tasks.query[0, way]], value, kind="query"))
+                    rows.append(Row(name, [Tile(int(i)) for i in half.support[0, way]], kind="support"))
+                    rows.append(Row(name, [Tile(int(i)) for i in half.query[0, way]], value, kind="query"))
                 task_rows(dataset, rows[:6], f"curated_{title[:12]}", tile_px=44)
         st.caption(f"The first three classes of the first of {len(pair.with_shift):,} pairs of tasks.")
         if access.may("save") and columns[2].button("Save both as testbeds", icon="💾", key="save_curated"):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from fsviz import datasets, jobs
 from fsviz.figures import support_sets as figures
-from fsviz.records import Dataset
+from fsviz.records import Dataset, Progress
 from fsviz.studies import draw
 from fsviz.studies import support_sets as study
-from fsviz.studies.support_sets import SupportSets
+from fsviz.studies.support_sets import Difference, Explained, SupportSets
 from fsviz.ui.parts import access, run_panel
 from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.shell import plain
@@ -36,7 +38,7 @@ def find(spec: study.Spec) -> SupportSets | None:
         return None
     if spec["search"] != "greedy" and spec["n_tasks"] <= at_once:
         return search(spec)
-    run = jobs.newest(spec, *study.NAMES, aside=("objective",))
+    run = jobs.newest(spec, *study.NAMES, aside=("objective",), defaults=study.OLDER)
     if run is not None and run.state == "finished":
         return _of_run(run.id, datasets.stamp(spec["dataset"]))
     preview = {**spec, "search": "fastdiffsel", "n_tasks": min(PREVIEW, spec["n_tasks"])}
@@ -56,6 +58,11 @@ def _so_far(summary: Mapping[str, Any]) -> None:
     histogram, accuracy, ci95 = (summary[name] for name in ("histogram", "accuracy", "ci95"))
     st.plotly_chart(figures.plot_distribution(histogram, accuracy, ci95, 260), key="so_far")
     st.caption(f"The {summary['n_tasks']:,} tasks finished so far.")
+
+
+def about(found: SupportSets) -> str:
+    """What a chosen task or bar belongs to: with other settings it starts over."""
+    return json.dumps(_identity(found))
 
 
 def _identity(found: SupportSets) -> tuple[str, int, str]:
@@ -79,6 +86,11 @@ def summary(found: SupportSets) -> dict[str, Any]:
     return study.summary(found)
 
 
+@remember(hashes={SupportSets: _identity})
+def understated(found: SupportSets, dataset: Dataset) -> str:
+    return study.understated(found.spec, found.tasks["random"], dataset)
+
+
 def correlation(found: SupportSets, before: str) -> str:
     """These words and the rank correlation of accuracy with low query loss; nothing where there is none."""
     numbers = summary(found)
@@ -88,9 +100,32 @@ def correlation(found: SupportSets, before: str) -> str:
     return f"{before}{plain(study.correlation_in_words(*told))}."
 
 
-@remember("Comparing attributes", 12, hashes={SupportSets: _identity})
-def differences(found: SupportSets, dataset: Dataset) -> dict[str, Any]:
-    return study.task_differences(found, dataset, most=6)
+def explained(found: SupportSets, dataset: Dataset) -> Explained | None:
+    """What explains that hard supports are hard, measured once with a bar; None where there are no attributes."""
+    if not study.attribute_names(dataset):
+        return None
+
+    def explain(spec: Mapping[str, Any], progress: Progress) -> Explained | None:
+        return study.explain(found, dataset, progress)
+
+    asked = {**plain_spec(found), "n_tasks": len(found)}
+    return compute_with_bar(explain, asked, "Measuring what gaps between support and query cost")
+
+
+def _by_costs(explained: Explained) -> str:
+    return explained.costs.to_json()
+
+
+@remember(most=64, hashes={SupportSets: _identity, Explained: _by_costs, NoneType: str})
+def class_differences(
+    found: SupportSets, dataset: Dataset, explained: Explained | None, task: int, which: str
+) -> list[Difference | None]:
+    return study.class_differences(found, dataset, explained, task, which)
+
+
+@remember(most=12, hashes={SupportSets: _identity, Explained: _by_costs})
+def easy_points(found: SupportSets, explained: Explained) -> np.ndarray:
+    return study.points_of(found, explained, "easy")
 
 
 @remember("Comparing attributes", 24, hashes={SupportSets: _identity})

@@ -35,7 +35,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
 def _side_by_side(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("Does a slower search find harder sets?", anchor=False)
     wanted = searches.checked_spec(results.plain_spec(found, n_tasks=len(found)))
-    run = jobs.newest(wanted, "searches")
+    run = jobs.newest(wanted, "searches", defaults=study.OLDER)
     if run is not None and run.state == "finished":
         _compared(jobs.results(run.id), wanted, "", f"compared_{run.id}")
         return

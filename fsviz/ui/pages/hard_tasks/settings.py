@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from fsviz import features
 from fsviz.records import Dataset
 from fsviz.settings import N_TASKS, SEED
 from fsviz.studies import support_sets as study
@@ -13,6 +14,8 @@ from fsviz.ui.pages.hard_tasks.results import PREVIEW
 from fsviz.ui.parts import links, shell
 from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_images, pick_sampler, pick_sampler_settings
 from fsviz.ui.parts.controls import pick as pick_setting
+
+SMALLEST = 4  # images of a class below which it is left out at first: two supports to choose from, two queries
 
 
 def pick(dataset: Dataset, known: list[str]) -> study.Spec:
@@ -24,7 +27,13 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
         spec = {"sampler": sampler, **pick_sampler_settings(sampler, n_classes, where=lambda name: next(places))}
-        spec |= pick_images(sampler, places)
+        sizes = study.class_sizes(dataset, features.load(dataset, backbone))[dataset.split_class_ids(split)]
+        skip = False
+        if len(set(sizes.tolist())) > 1:
+            skip = pick_setting(study.SKIP_SMALL.but(default=bool(sizes.min() < SMALLEST)))
+            spec["skip_small"] = skip
+        fits = study.feasible(dataset, backbone, split, {"skip_small": skip})
+        spec |= pick_images(sampler, places, n_shot=fits["n_shot"], n_query=fits["n_query"])
         spec["seed"] = pick_setting(SEED, next(places))
         spec["n_tasks"] = pick_setting(N_TASKS.but(default=PREVIEW))
         spec |= pick_groups(dataset)

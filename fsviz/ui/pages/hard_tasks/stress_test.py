@@ -6,19 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
+from plotly.graph_objects import Figure
 
 from fsviz import features, jobs
+from fsviz.features.backbones import title_of
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
 from fsviz.studies import stress
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.text import code
-from fsviz.ui.pages.hard_tasks import results
+from fsviz.ui.pages.hard_tasks import listing, results, tasks
 from fsviz.ui.parts import access, controls, run_panel
-from fsviz.ui.parts.cached import remember
+from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.shell import plain, sentences
 
+SCATTER = "loss_accuracy"
 AT_FIRST = {"n_tasks": 5, "n_steps": 20, "size": 96}  # of full finetuning: a few minutes on a processor
 
 
@@ -32,6 +35,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             known,
             default=known[:4],
             key=f"stress_{dataset.name}",
+            format_func=title_of,
             wrap=True,
             help="Only backbones that have features.",
         )
@@ -59,7 +63,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             default=backbones[0],
             key=f"stress_source_{len(backbones)}_{dataset.name}",
             required=True,
-            format_func=plain,
+            format_func=_backbone,
         )
     spec = {
         **base,
@@ -69,33 +73,43 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "backbones": backbones,
         "adaptations": adaptations,
     }
-    result = _at_once(spec, dataset)
-    _matrix(result, str(source), spec["n_tasks"])
+    _results(spec, str(source))
     if len(known) == 1:
         st.caption(
-            f"Only {plain(known[0])} has features of {plain(dataset.title)}. For a second row extract another "
+            f"Only {_backbone(known[0])} has features of {plain(dataset.title)}. For a second row extract another "
             f"backbone, for example with {code(f'python -m fsviz extract {dataset.name} --backbone conv64f')}."
         )
     with st.expander("Does the query loss tell how hard a task is?"):
         sets = {name: found.loss(name) for name in study.SETS}
         accuracies = {name: found.accuracy(name) for name in study.SETS}
-        st.plotly_chart(figures.plot_loss_accuracy(sets, accuracies), key="loss_accuracy")
+        st.plotly_chart(
+            figures.plot_loss_accuracy(sets, accuracies), key=SCATTER, on_select=_clicked, selection_mode="points"
+        )
         st.caption(
-            "The search raises the query loss, not the error itself. Each point is a task."
+            "The search raises the query loss, not the error itself. Each point is a task: click one to see it below."
             + results.correlation(found, " Rank correlation of accuracy with low loss (1 is perfect): ")
         )
+    if (task := listing.chosen_task(found)) is not None:
+        tasks.one_task(dataset, found, task, results.explained(found, dataset))
     if dataset.has_pixels:
         _full_finetuning(spec)
 
 
+def _clicked() -> None:
+    task = listing.point_of(SCATTER).get("customdata")
+    task = task[0] if isinstance(task, list | tuple) and task else task
+    if isinstance(task, int):
+        listing.choose(task)
+
+
 def _matrix(result: Mapping[str, Any], source: str, n_tasks: int) -> None:
-    st.plotly_chart(figures.plot_stress(result["matrix"], stress.ADAPTATIONS, source), key=f"stress_{source}")
+    st.plotly_chart(_figure(result["matrix"], source), key=f"stress_{source}")
     others = [e for e in result["agreement"] if e["source"] == source and e["accuracy"] is not None]
     words = " ".join(
-        f"Over random and hard tasks, the accuracies of {plain(e['backbone'])} follow those of {plain(source)} "
+        f"Over random and hard tasks, the accuracies of {_backbone(e['backbone'])} follow those of {_backbone(source)} "
         f"with a rank correlation of {_told(e, 'accuracy')}"
         + (
-            f"; its accuracy follows {plain(source)}'s query loss with {_told(e, 'loss')}"
+            f"; its accuracy follows {_backbone(source)}'s query loss with {_told(e, 'loss')}"
             if e["loss"] is not None
             else ""
         )
@@ -103,19 +117,48 @@ def _matrix(result: Mapping[str, Any], source: str, n_tasks: int) -> None:
         for e in others
     )
     st.caption(
-        f"Points lost from random to hard support sets that were searched with {plain(source)} and prototypes, and "
+        f"Points lost from random to hard support sets that were searched with {_backbone(source)} and prototypes, and "
         f"both accuracies in percent; {n_tasks:,} tasks, paired 95% intervals over tasks of these images. A loss in "
         f"the other rows and columns means that the difficulty is in the images, not only in one classifier. {words}"
     )
+
+
+def _backbone(name: str) -> str:
+    return plain(title_of(name))
 
 
 def _told(entry: Mapping[str, Any], name: str) -> str:
     return plain(study.correlation_in_words(entry[name], entry[f"{name}_ci95"], entry[f"{name}_over"]))
 
 
-@remember("Classifying hard and random tasks with every backbone and adaptation", 8)
-def _at_once(spec: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    return stress.run_at_once(spec)
+def _results(spec: dict[str, Any], source: str) -> None:
+    """The matrix, computed while the page waits; greedy search takes minutes, so with it this is a run."""
+    if spec["search"] != "greedy":
+        result = compute_with_bar(stress.run_at_once, spec, "Stress test")
+        _matrix(result, source, spec["n_tasks"])
+        return
+    wanted = stress.checked_spec(spec)
+    run = jobs.newest(wanted, "stress", defaults=study.OLDER)
+    if run is not None and run.state == "finished":
+        _matrix(jobs.results(run.id), source, spec["n_tasks"])
+        return
+
+    def so_far(summary: Mapping[str, Any]) -> None:
+        if summary.get("matrix"):
+            st.plotly_chart(_figure(summary["matrix"], source), key="stress_so_far")
+
+    words = (
+        f"**Greedy search for the hard sets of {spec['n_tasks']:,} tasks takes minutes: it runs in the background.** "
+        "Below is a preview with FastDiffSel."
+    )
+    run_panel.offer(wanted, run, words, so_far, start="Start the stress test")
+    preview = {**spec, "search": "fastdiffsel"}
+    _matrix(compute_with_bar(stress.run_at_once, preview, "Stress test"), source, spec["n_tasks"])
+
+
+def _figure(matrix: list[dict[str, Any]], source: str) -> Figure:
+    titles = {name: title_of(name) for row in matrix for name in (row["backbone"], row["source"])}
+    return figures.plot_stress(matrix, stress.ADAPTATIONS, source, titles)
 
 
 def _full_finetuning(spec: Mapping[str, Any]) -> None:
@@ -131,7 +174,7 @@ def _full_finetuning(spec: Mapping[str, Any]) -> None:
         if not trainable:
             st.info("None of the chosen backbones can be loaded by its name alone, which full finetuning needs.")
             return
-        backbone = columns[0].selectbox("Backbone", trainable, key="full_backbone")
+        backbone = columns[0].selectbox("Backbone", trainable, key="full_backbone", format_func=title_of)
         finetuning = {
             name: controls.pick(stress.FINETUNING[name].but(default=default), column)
             for (name, default), column in zip(AT_FIRST.items(), columns[1:], strict=True)
@@ -145,7 +188,7 @@ def _full_finetuning(spec: Mapping[str, Any]) -> None:
                 "finetuning": finetuning,
             }
         )
-        run = jobs.newest(wanted, "stress")
+        run = jobs.newest(wanted, "stress", defaults=study.OLDER)
         if run is None:
             access.deny("run")
             if access.may("run") and st.button("Start", icon="▶️", type="primary"):
@@ -174,9 +217,9 @@ def _live_stress(run_id: str, source: str) -> None:
 
 
 def _matrix_of_run(result: Mapping[str, Any], source: str, run_id: str) -> None:
-    st.plotly_chart(figures.plot_stress(result["matrix"], stress.ADAPTATIONS, source), key=f"full_{run_id}")
+    st.plotly_chart(_figure(result["matrix"], source), key=f"full_{run_id}")
     rates = result.get("learning_rates", {})
-    chosen = "; ".join(f"{plain(name)}: {entry['chosen']:g}" for name, entry in rates.items())
+    chosen = "; ".join(f"{_backbone(name)}: {entry['chosen']:g}" for name, entry in rates.items())
     st.caption(
         f"Learning rate chosen on validation tasks: {chosen or 'not yet'}. The finished part of the tasks counts."
     )

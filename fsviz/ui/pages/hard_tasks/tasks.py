@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,63 +12,36 @@ from fsviz import datasets
 from fsviz.figures import support_sets as figures
 from fsviz.records import PAD, Dataset
 from fsviz.studies import support_sets as study
-from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import results
+from fsviz.studies.support_sets import Explained, SupportSets
+from fsviz.ui.pages.hard_tasks import bars, listing, results
+from fsviz.ui.parts import shell
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain, sentences
 
 MOST_CLASSES = 10  # classes of one task that are drawn before the user asks for all
 MOST_TILES = 40  # support images of one class that are drawn
+MOST_REASONS = 4
+MOST_BARS = 8
+ANY = "anything"
 SET_WORDS = {"hard": "Hard support", "random": "Random support", "easy": "Easy support"}
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
-    differences = results.differences(found, dataset)
-    table = _task_table(dataset, found, differences)
-    shown, order = _filtered(dataset, found, table)
+    explained = results.explained(found, dataset)
+    shown, order = _filtered(dataset, found, listing.table(dataset, found, explained), explained)
     if not len(shown):
         st.info("No task passes all of these filters. Take one of them away.", icon="🔍")
         return
-    chosen = st.dataframe(
-        shown,
-        key="task_table",
-        on_select="rerun",
-        selection_mode="single-row",
-        height=min(38 + 35 * len(shown), 214),
-        hide_index=True,
-        column_config={
-            "task": st.column_config.NumberColumn("Task", width=50),
-            **{
-                name: st.column_config.ProgressColumn(
-                    f"{name.capitalize()} %", min_value=0, max_value=100, format="%.0f", width=90
-                )
-                for name in study.SETS
-            },
-            "classes": st.column_config.TextColumn("Classes", width=260),
-            "difference": st.column_config.TextColumn("What differs most with the hard support", width="large"),
-        },
-    )
-    rows = chosen.selection.rows if chosen and chosen.selection.rows else [0]
-    task = int(shown["task"].iloc[min(rows[0], len(shown) - 1)])
+    task = listing.show(dataset, found, shown, "task_table")
     st.caption(f"{len(shown):,} of {len(found):,} tasks, {plain(order)}. Choose one by the box at its left.")
-    _one_task(dataset, found, task, differences)
+    one_task(dataset, found, task, explained)
 
 
-def _task_table(dataset: Dataset, found: SupportSets, differences: Mapping[str, Any]) -> pd.DataFrame:
-    names = dataset.classes["class_name"].astype(str).to_numpy()
-    class_ids = found.tasks["random"].class_ids
-    table = pd.DataFrame({"task": np.arange(len(found))})
-    for name in study.SETS:
-        table[name] = 100 * found.accuracy(name)
-    table["classes"] = [", ".join(names[row[row != PAD]]) for row in class_ids]
-    if any(differences["hard"]):
-        table["difference"] = [d[0].words if d else "" for d in differences["hard"]]
-    return table
-
-
-def _filtered(dataset: Dataset, found: SupportSets, table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def _filtered(
+    dataset: Dataset, found: SupportSets, table: pd.DataFrame, explained: Explained | None
+) -> tuple[pd.DataFrame, str]:
     """The tasks that pass the filters, and the order they are in, in words."""
-    columns = st.columns([3, 2, 2, 2], vertical_alignment="bottom")
+    columns = shell.columns_if_wide("filters", [3, 2, 2, 2], "pairs", vertical_alignment="bottom")
     class_ids = found.tasks["random"].class_ids
     names = dataset.classes["class_name"].astype(str)
     in_tasks = sorted(names[np.unique(class_ids[class_ids != PAD])])
@@ -77,24 +49,23 @@ def _filtered(dataset: Dataset, found: SupportSets, table: pd.DataFrame) -> tupl
         "With the classes", in_tasks, key=f"with_{dataset.name}_{found.spec['split']}", placeholder="any class"
     )
     low, high = columns[1].slider("Accuracy with hard support", 0, 100, (0, 100), key="between", format="%d %%")
-    attributes = study.attribute_names(dataset)
     keep = table["hard"].between(low, high).to_numpy(copy=True)
     for name in wanted:
         keep &= (class_ids == int(names[names == name].index[0])).any(axis=1)
-    if attributes:
-        by = columns[2].selectbox("With a gap in", ["any attribute", *attributes], key=f"gap_in_{dataset.name}")
-        if by != "any attribute":
-            gap = study.task_gap(found, dataset, by)
-            most = float(np.nanmax(gap)) if np.isfinite(gap).any() else 1.0
-            least = columns[3].slider(
-                "of at least", 0.0, max(0.1, round(most, 1)), round(most / 2, 1), 0.1, key=f"gap_{by}_{most:.1f}"
-            )
-            keep &= np.nan_to_num(gap, nan=-1.0) >= least
+    if explained is not None:
+        first = explained.costliest()
+        there = [a.name for i, a in enumerate(explained.attributes) if explained.real[:, i].any()]
+        options = [ANY, *there, *([listing.NO_ATTRIBUTE] if (first == PAD).any() else [])]
+        by = columns[2].selectbox("Explained by", options, key=f"explained_by_{dataset.name}", format_func=str)
+        if by == listing.NO_ATTRIBUTE:
+            keep &= first == PAD
+        elif by in there:
+            keep &= explained.real[:, [a.name for a in explained.attributes].index(by)]
     orders = {"hard": "hardest first", "drop": "largest drop first", "easy": "most helped by easy supports first"}
-    if not attributes or st.session_state.get(f"gap_in_{dataset.name}", "any attribute") == "any attribute":
-        order = columns[3].selectbox("Order", list(orders), key="task_order", format_func=orders.__getitem__)
-    else:
-        order = "hard"
+    order = columns[2 if explained is None else 3].selectbox(
+        "Order", list(orders), key="task_order", format_func=orders.__getitem__
+    )
+    keep &= bars.keep(found)
     kept = table[keep]
     sorting = {
         "hard": kept["hard"],
@@ -104,7 +75,8 @@ def _filtered(dataset: Dataset, found: SupportSets, table: pd.DataFrame) -> tupl
     return kept.loc[sorting.sort_values(kind="stable").index], orders[order]
 
 
-def _one_task(dataset: Dataset, found: SupportSets, task: int, differences: Mapping[str, Any]) -> None:
+def one_task(dataset: Dataset, found: SupportSets, task: int, explained: Explained | None) -> None:
+    """The images of one task with all three supports, what explains the hard one, and every query's answer."""
     st.subheader(f"Task {task:,}: the same queries, three support sets", anchor=False)
     clicked: dict[str, int | None] = {}
     if not dataset.has_pixels:
@@ -114,14 +86,14 @@ def _one_task(dataset: Dataset, found: SupportSets, task: int, differences: Mapp
     for column, name in zip(columns, study.SETS):
         with column:
             st.markdown(f"**{SET_WORDS[name]}** · {100 * found.accuracy(name)[task]:.0f}% of queries right")
-            rows = _support_rows(dataset, found, task, name, ways)
+            rows = _support_rows(dataset, found, explained, task, name, ways)
             clicked[name] = task_rows(dataset, rows, f"support_{name}", tile_px=48)
-    if study.attribute_names(dataset):
+    if explained is not None:
         st.caption(
-            "Below each class: the attribute in which its support differs most from its queries. A few images "
-            "differ by chance too, as the random column shows."
+            "Below a class: the attribute with a measured cost in which its support differs more from its queries than "
+            "95% of random supports of that class do. Nothing where chance will do."
         )
-    _reasons(differences, task)
+    _reasons(found, explained, task)
     view = st.segmented_control(
         "Queries, as classified with the",
         study.SETS,
@@ -149,15 +121,18 @@ def _ways_shown(found: SupportSets, task: int) -> list[int]:
     return sorted(used[np.argsort(-wrong, kind="stable")[:MOST_CLASSES]].tolist())
 
 
-def _support_rows(dataset: Dataset, found: SupportSets, task: int, name: str, ways: list[int]) -> list[Row]:
+def _support_rows(
+    dataset: Dataset, found: SupportSets, explained: Explained | None, task: int, name: str, ways: list[int]
+) -> list[Row]:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     tasks = found.tasks[name]
     used = np.flatnonzero(tasks.class_ids[task] != PAD)
-    differs = dict(zip(used.tolist(), study.class_differences(found, dataset, task, name)))
+    differs = dict(zip(used.tolist(), results.class_differences(found, dataset, explained, task, name)))
     rows = []
     for way in ways:
         support = tasks.support[task, way][tasks.support[task, way] != PAD]
-        note = differs[way][0].short if differs[way] else ""
+        differing = differs[way]
+        note = differing.short if differing is not None else ""
         if len(support) > MOST_TILES:
             note = f"first {MOST_TILES} of {len(support)} images. {note}"
         tiles = [Tile(int(i)) for i in support[:MOST_TILES]]
@@ -188,25 +163,35 @@ def _query_rows(dataset: Dataset, found: SupportSets, task: int, view: str, ways
     return rows
 
 
-def _reasons(differences: Mapping[str, Any], task: int) -> None:
-    """Words and bars on what differs between the hard support and the queries of one task."""
-    hard, easy = differences["hard"][task], differences["easy"][task]
-    if not hard:
+def _reasons(found: SupportSets, explained: Explained | None, task: int) -> None:
+    """What explains that the hard support of one task is hard, in words and as points of accuracy."""
+    if explained is None:
         st.caption(
             "This dataset has no attributes, so the reason must be found by eye. Add columns such as blur, style "
-            "or context to the CSV you import (path,class,blur,...) and this place says in words what differs."
+            "or context to the CSV you import (path,class,blur,...) and this place says in words what explains it."
         )
         return
-    left, right = st.columns([5, 6], gap="large")
-    with left:
-        st.markdown("**What differs between hard support and query, over all classes**")
-        st.markdown("\n".join(f"- {plain(d.words)}" for d in hard[:4]))
-        if easy:
-            st.caption(f"With the easy support the largest difference is: {plain(easy[0].words)}.")
-    bars = [vars(d) for d in hard if d.value][:4]
-    if bars:
-        with right:
-            st.plotly_chart(figures.plot_differences(bars), key="task_bars")
+    real = explained.reasons(task)
+    st.markdown("**What explains that this support is hard?**")
+    if real:
+        st.markdown("\n".join(f"- {plain(reason.words)}" for reason in real[:MOST_REASONS]))
+    st.markdown(plain(study.explained_in_words(found, explained, task)))
+    every = explained.of_task(task)
+    if every:
+        easy = results.easy_points(found, explained)[task]
+        place = {attribute.name: a for a, attribute in enumerate(explained.attributes)}
+        shown = every[:MOST_BARS]
+        rows = [vars(reason) | {"easy": float(easy[place[reason.attribute]])} for reason in shown]
+        st.plotly_chart(figures.plot_reasons(rows), key="task_reasons")
+    n_tasks = int(explained.costs["n_tasks"].max())
+    st.caption(
+        "Points are how much larger a gap is than with random supports of this task, times what a gap costs. Costs "
+        f"are measured on random supports of {n_tasks:,} tasks of these settings: how much accuracy falls where the "
+        "gap between support and query is larger, inside each task. Bars: 95% interval of that cost, from dealing "
+        "the attribute's values out anew among the images of each class 200 times. Filled: a reason, its cost beyond "
+        "chance (p below 5%, corrected for the number of attributes by Holm's method) and its gap larger than in 95% "
+        "of random supports of this task. Hollow: chance will do."
+    )
 
 
 def _enlarge(dataset: Dataset, found: SupportSets, task: int, clicked: Mapping[str, int | None]) -> None:

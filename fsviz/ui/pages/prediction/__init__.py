@@ -6,13 +6,14 @@ import numpy as np
 import streamlit as st
 
 from fsviz.difficulty.measures import axis, title
+from fsviz.features.backbones import title_of
 from fsviz.figures import prediction as figures
 from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
 from fsviz.ui.pages.prediction import explained, hard_or_easy, labelling, results, settings, spread, task, varied
-from fsviz.ui.parts import controls, shell
+from fsviz.ui.parts import controls, leads, links, shell
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -46,8 +47,7 @@ def show(dataset: Dataset) -> None:
     else:
         asked = {"Shots, ways, queries": varied, "Spread by cause": spread}.get(str(section), labelling).show(spec)
     st.divider()
-    st.markdown("**The same from a terminal**")
-    st.code(study.command(asked), language="bash", wrap_lines=True)
+    shell.same_from_terminal(study.command(asked))
 
 
 def _headline(found: Measured) -> None:
@@ -113,10 +113,8 @@ def _scatter(found: Measured) -> tuple[int, str]:
     name = controls.pick(picker, about=str(found.spec["setting"]))
     values = 100 * found.expected if name == expected else found.measures[name]
     hardest = int(np.argmin(found.outcome))
-    event = st.session_state.get("scatter")
-    points = event.selection.points if event else []
-    clicked = int(points[0]["customdata"]) if points and "customdata" in points[0] else hardest
-    clicked = clicked if clicked < len(found) else hardest
+    looked_at = Setting("task", "Task", "The task that is looked at.", "int", hardest, 0, len(found) - 1)
+    clicked = int(links.value_of(looked_at, "task", results.identity(found)[0]))
     shown = np.flatnonzero(np.isfinite(values))
     if not len(shown):
         st.info(
@@ -137,10 +135,22 @@ def _scatter(found: Measured) -> tuple[int, str]:
             diagonal=name == expected,
         ),
         key="scatter",
-        on_select="rerun",
+        on_select=_clicked_task,
         selection_mode="points",
     )
     return clicked, name
+
+
+def _clicked_task() -> None:
+    task = leads.data_of("scatter")
+    if task is not None:
+        st.session_state["task"] = int(task)
+
+
+def _clicked_measure() -> None:
+    name = leads.data_of("correlations")
+    if name is not None:
+        st.session_state["measure"] = name
 
 
 def _bars(found: Measured) -> None:
@@ -151,6 +161,7 @@ def _bars(found: Measured) -> None:
         value, low, high = study.as_expected(name, row)
         rows.append(
             {
+                "name": name,
                 "title": title(name),
                 "value": value,
                 "low": low,
@@ -161,7 +172,10 @@ def _bars(found: Measured) -> None:
             }
         )
     st.markdown(f"**Correlation of every measure with the {what}** (to the right: as expected)")
-    st.plotly_chart(figures.plot_correlations(rows, what), key="correlations")
+    st.plotly_chart(
+        figures.plot_correlations(rows, what), key="correlations", on_select=_clicked_measure, selection_mode="points"
+    )
+    st.caption("Click a bar to see its measure at the left.")
 
 
 def _caption(found: Measured, name: str) -> None:
@@ -178,8 +192,8 @@ def _caption(found: Measured, name: str) -> None:
     }[spec["setting"]]
     st.caption(
         f"{len(found):,} {plain(found.tasks.setting)} tasks of split {plain(spec['split'])}, features of "
-        f"{plain(spec['backbone'])}. {seen} Every point is a task: click one to see it below. Pearson's correlations "
-        "with 95% intervals over tasks of these images."
+        f"{plain(title_of(spec['backbone']))}. {seen} Every point is a task: click one to see it below. Pearson's "
+        "correlations with 95% intervals over tasks of these images."
         + (
             f" {plain(title(name))}: {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f}"
             + (f"; for other classes {classes[0]:.2f} to {classes[1]:.2f}" if classes[0] is not None else "")

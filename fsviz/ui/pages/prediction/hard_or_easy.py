@@ -13,6 +13,7 @@ from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
 from fsviz.ui.pages.prediction import results
+from fsviz.ui.parts import leads
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -100,5 +101,6 @@ def _called(dataset: Dataset, found: Measured, name: str, hard_below: float, thr
         verdict = "rightly: it is hard" if hard else "wrongly: it is easy"
         rows.append(Row(f"{100 * found.outcome[t]:.0f}% accuracy", tiles, f"called hard {verdict}"))
     st.markdown(f"**Called hard: {len(called):,} tasks of the other half, the surest first**")
-    task_rows(dataset, rows, "called_hard", tile_px=72)
+    clicked = task_rows(dataset, rows, "called_hard", tile_px=72)
+    leads.to_gallery(dataset, clicked if dataset.has_pixels else None)
     st.caption("One support image of every class of a task.")

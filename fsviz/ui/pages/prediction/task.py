@@ -11,6 +11,7 @@ from fsviz.records import PAD, Dataset
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
 from fsviz.ui.pages.prediction import results
+from fsviz.ui.parts import leads
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -25,7 +26,8 @@ def show(dataset: Dataset, found: Measured, task: int) -> None:
         st.caption(f"{plain(dataset.title)} has no pixels here: images are named by their number.")
     left, right = columns_if_wide("task", [7, 3], gap="large")
     with left:
-        task_rows(dataset, _rows(dataset, found, task, said), "prediction_task", tile_px=56)
+        clicked = task_rows(dataset, _rows(dataset, found, task, said), "prediction_task", tile_px=56)
+        leads.to_gallery(dataset, clicked if dataset.has_pixels else None)
         if found.spec["setting"] == "unsupervised":
             st.caption(
                 "Every cluster has the name of the class that most of its images are of, each class used once. A "

@@ -1,0 +1,67 @@
+"""The distribution of accuracies: a click on one of its points lists the tasks behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz.figures import support_sets as figures
+from fsviz.settings import Setting
+from fsviz.studies import support_sets as study
+from fsviz.studies.support_sets import SupportSets
+from fsviz.ui.pages.hard_tasks import results
+from fsviz.ui.parts import links
+from fsviz.ui.parts.shell import plain
+
+CHART = "distribution"
+BAR = Setting("bar", "Bar", "The bar whose tasks are listed, by its set and its place.", "choice", "")
+N_BINS = 20
+
+
+def draw(found: SupportSets, numbers: Mapping[str, Any]) -> None:
+    bar = chosen(found)
+    st.plotly_chart(
+        figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"], chosen=bar),
+        key=CHART,
+        on_select=_clicked,
+        selection_mode="points",
+    )
+
+
+def chosen(found: SupportSets) -> tuple[str, int] | None:
+    """The set and the place of the bar that was clicked, or that the link names."""
+    every = {f"{name}-{i}": f"{name}-{i}" for name in study.SETS for i in range(N_BINS)}
+    value = str(links.value_of(BAR.but(choices={"": "all tasks", **every}), "bar", results.about(found)))
+    name, _, place = value.partition("-")
+    return (name, int(place)) if value else None
+
+
+def keep(found: SupportSets) -> np.ndarray:
+    """(T,) the tasks of the chosen bar, all where none is; says which, with a way back."""
+    bar = chosen(found)
+    if bar is None:
+        return np.ones(len(found), dtype=bool)
+    edges = np.asarray(results.summary(found)["histogram"]["edges"])
+    name, place = bar
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"Tasks that reach {edges[place]:.0f} to {edges[place + 1]:.0f}% with **{plain(name)}** supports.")
+        st.button("Show all tasks", key="all_bars", on_click=_forget)
+    return study.bin_of(found, name, edges) == place
+
+
+def _forget() -> None:
+    st.session_state["bar"] = ""
+
+
+def _clicked() -> None:
+    points = st.session_state[CHART].selection.points
+    picked = next((p["customdata"] for p in points if isinstance(p.get("customdata"), list | tuple)), None)
+    if picked is None:
+        return
+    value = f"{picked[0]}-{picked[1]}"
+    st.session_state["bar"] = "" if st.session_state.get("bar") == value else value
+    st.session_state["task"] = -1
+    st.session_state["show"] = "Tasks"

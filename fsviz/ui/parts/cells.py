@@ -1,0 +1,130 @@
+"""Heat maps whose cells answer: pictures of row and column beside the pointer, and what a click on a cell does.
+
+Streamlit reports no clicks on Plotly's heat maps. The component listens to the figure itself, in a fragment of its own,
+so that pointing at a cell draws nothing else again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import streamlit as st
+
+from fsviz.records import Dataset
+from fsviz.ui.parts.image_wall import thumbnail_uri
+from fsviz.ui.parts.shell import sentences
+
+_PX = 88
+
+
+@st.fragment
+@sentences()
+def answer_cells(
+    dataset: Dataset, chart: str, images: Sequence[int] | None, clicked: Callable[[int, int], None], n_rows: int
+) -> None:
+    """Makes the square heat map with this key answer.
+
+    images   image_id of every row, None where there are no pictures
+    clicked  is called with row and column; the page is then drawn again
+    """
+    key = f"{chart}_cells"
+    state = dict(st.session_state.get(key) or {})
+    asked = [i for i in state.get("hovered") or [] if isinstance(i, int) and 0 <= i < n_rows]
+    sources = (
+        {} if images is None else {str(i): thumbnail_uri(dataset, int(images[i]), round(_PX * 1.5)) for i in asked}
+    )
+    result = _component()(
+        key=key,
+        data={
+            "chart": chart,
+            "of": f"{dataset.name} {hash(tuple(images or ()))}",
+            "sources": sources,
+            "px": _PX,
+            "pictures": images is not None,
+        },
+        default={"hovered": None},
+        on_hovered_change=lambda: None,
+        on_clicked_change=lambda: None,
+    )
+    cell = result.clicked
+    if cell and len(cell) == 2 and all(isinstance(i, int) and 0 <= i < n_rows for i in cell):
+        clicked(*cell)
+        st.rerun(scope="app")
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    return st.components.v2.component("fsviz_cells", html='<div class="beside" hidden></div>', css=_CSS, js=_JS)
+
+
+_CSS = """
+.beside { position: fixed; z-index: 1000; pointer-events: none; border-radius: 8px; overflow: hidden; display: flex;
+  gap: 2px; border: 1px solid var(--st-border-color); background: var(--st-background-color);
+  box-shadow: 0 2px 10px #0004; }
+.beside[hidden] { display: none; }
+.beside img { display: block; object-fit: cover; }
+"""
+
+_JS = """
+const kept = new Map();
+const REST = 80;  // milliseconds that the pointer rests before pictures are asked for
+
+const place = (point) => {
+  const at = point?.pointNumber ?? point?.pointIndex;
+  return Array.isArray(at) ? [at[0], at[1]] : null;
+};
+
+const show = (box) => {
+  const wanted = box.wanted ?? [];
+  const sources = [...new Set(wanted)].map((i) => kept.get(box.dataset.of + " " + i));
+  box.hidden = !sources.length || sources.some((source) => !source);
+  if (box.hidden) return;
+  const { px } = box;
+  box.replaceChildren(...sources.map((source) => {
+    const image = document.createElement("img");
+    image.alt = "";
+    image.src = source;
+    image.style.width = image.style.height = px + "px";
+    return image;
+  }));
+  const wide = sources.length * (px + 2);
+  box.style.left = (box.x + 18 + wide > window.innerWidth ? box.x - 18 - wide : box.x + 18) + "px";
+  box.style.top = Math.max(4, Math.min(box.y - px - 44, window.innerHeight - px - 4)) + "px";
+};
+
+const listen = (box, chart) => {
+  chart.on("plotly_hover", ({ points, event }) => {
+    const cell = place(points[0]);
+    if (!cell || !box.pictures) return;
+    Object.assign(box, { wanted: cell, x: event.clientX, y: event.clientY });
+    show(box);
+    clearTimeout(box.waiting);
+    if (cell.some((i) => !kept.has(box.dataset.of + " " + i))) box.waiting = setTimeout(() => box.ask(cell), REST);
+  });
+  chart.on("plotly_unhover", () => { clearTimeout(box.waiting); box.wanted = null; show(box); });
+  chart.on("plotly_click", ({ points }) => { const cell = place(points[0]); if (cell) box.report(cell); });
+};
+
+export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
+  const box = parentElement.querySelector(".beside");
+  box.px = data.px;
+  box.pictures = data.pictures;
+  box.dataset.of = data.of;
+  box.ask = (cell) => setStateValue("hovered", cell);
+  box.report = (cell) => setTriggerValue("clicked", cell);
+  for (const [i, source] of Object.entries(data.sources)) kept.set(data.of + " " + i, source);
+  while (kept.size > 2000) kept.delete(kept.keys().next().value);
+  show(box);
+  // the figure may come later than this, and be made anew
+  const look = () => {
+    const chart = document.querySelector(`.st-key-${data.chart} .js-plotly-plot`);
+    if (chart?.on && chart !== box.chart) { box.chart = chart; listen(box, chart); }
+  };
+  look();
+  clearInterval(box.looking);
+  box.looking = setInterval(look, 400);
+  return () => { clearInterval(box.looking); clearTimeout(box.waiting); };
+}
+"""

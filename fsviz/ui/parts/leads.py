@@ -1,0 +1,60 @@
+"""From what is shown to what is behind it: an image leads to the Gallery, a task to where it is built, a row of a table
+to its thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from fsviz.records import PAD, Dataset, Tasks
+from fsviz.studies import one_task
+from fsviz.ui.parts import shell
+from fsviz.ui.parts.shell import plain
+
+
+def to_gallery(dataset: Dataset, clicked: int | None) -> None:
+    """The way to an image that was clicked on a wall; nothing where none was."""
+    if clicked is None:
+        return
+    st.session_state.pop("seen_dataset", None)  # the link names the image, not the last click there
+    name = dataset.classes["class_name"][dataset.image_class_ids()[clicked]]
+    st.page_link(
+        "pages/1_Gallery.py",
+        label=f"All about this {plain(name)}, its nearest neighbours and its class, in the Gallery",
+        icon="🖼️",
+        query_params=shell.link(dataset, image=str(clicked)),
+    )
+
+
+def to_task(dataset: Dataset, tasks: Tasks, at: int, backbone: str, label: str, method: str = "protonet") -> None:
+    """The way to the very task, where its support images can be swapped and every cause of it is told."""
+    class_ids, support, query = tasks.class_ids[at], tasks.support[at], tasks.query[at]
+    there = class_ids != PAD
+    if there.sum() > one_task.MOST_CLASSES:
+        return
+    asked = {
+        "classes": one_task.classes_text(dataset, class_ids[there].tolist()),
+        "support": one_task.images_text(support[there]),
+        "query": one_task.images_text(query[there]),
+        "n_shot": str(support.shape[1]),
+        "n_query": str(query.shape[1]),
+        "backbone": backbone,
+        "method": method,
+    }
+    st.page_link("pages/13_Build_a_task.py", label=label, icon="🧪", query_params=shell.link(dataset, **asked))
+
+
+def row_of(key: str) -> int | None:
+    """The row that was clicked in the table under this key."""
+    event: Any = st.session_state.get(key)
+    rows = event.selection.rows if event else []
+    return int(rows[0]) if rows else None
+
+
+def data_of(key: str) -> Any:
+    """What the point, bar or cell carries that was clicked in the figure under this key; None where none was."""
+    event: Any = st.session_state.get(key)
+    points = event.selection.points if event else []
+    found = points[0].get("customdata") if points else None
+    return found[0] if isinstance(found, list) else found

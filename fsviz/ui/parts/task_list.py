@@ -1,0 +1,208 @@
+"""Tasks to choose from, a line each with a picture per class, and the images of the chosen one.
+
+Like the walls of images, the list is one message to the browser; names enter it as text, never as HTML. The chosen task
+is in the link.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz.figures import palette
+from fsviz.records import PAD, Dataset, Predictions, Tasks
+from fsviz.settings import Setting
+from fsviz.ui.parts import links
+from fsviz.ui.parts.image_wall import Frame, Row, Tile, task_rows, thumbnail_uri
+
+TASK = Setting("task", "Task", "The task that is shown, by its number in the testbed.", "text", "")
+PAGE = Setting("task_page", "Page of the list of tasks", "Which page of the list of tasks is shown.", "text", "")
+PER_PAGE = 6
+MOST_TILES = 10  # classes of a line, images of a row
+MOST_ROWS = 12  # classes of a task shown with images
+_PX = 42
+
+
+def pick_task(
+    dataset: Dataset,
+    tasks: Tasks,
+    positions: np.ndarray,
+    notes: Mapping[int, str],
+    about: str,
+    key: str = "task_list",
+    examples: Callable[[int], np.ndarray] | None = None,
+) -> int:
+    """A list of the tasks at these positions, in this order, some per page; returns the position of the chosen one.
+
+    notes     what a line says of its task, by position: called for the lines that are shown
+    about     which list this is: in another one, the choice starts over at its first task
+    examples  pictures to show for a task without images of its own
+    """
+    order = [int(p) for p in positions]
+    text = str(links.value_of(TASK, "task", about))
+    chosen = int(text) if text.isascii() and text.isdecimal() and int(text) in order else order[0]
+    n_pages = -(-len(order) // PER_PAGE)
+    asked = str(links.value_of(PAGE, "task_page", about))
+    page = int(asked) if asked.isascii() and asked.isdecimal() and 1 <= int(asked) <= n_pages else 0
+    page = page or 1 + order.index(chosen) // PER_PAGE
+    shown = order[(page - 1) * PER_PAGE : page * PER_PAGE]
+    names = dataset.classes["class_name"].astype(str).to_numpy()
+    rows = [_row(dataset, tasks, names, position, notes[position], examples) for position in shown]
+    _component()(
+        key=key,
+        data={"rows": rows, "chosen": chosen, "px": _PX},
+        on_picked_change=lambda: _picked(key),
+    )
+    if n_pages > 1:
+        widget = f"{key}_page_{hashlib.blake2b(f'{about} {n_pages}'.encode(), digest_size=6).hexdigest()}"
+        st.pagination(n_pages, default=page, key=widget, on_change=_paged, args=(widget,))
+    return chosen
+
+
+def _picked(key: str) -> None:
+    picked = dict(st.session_state.get(key) or {}).get("picked")
+    if isinstance(picked, int):
+        st.session_state["task"] = str(picked)
+
+
+def _paged(widget: str) -> None:
+    st.session_state["task_page"] = str(st.session_state[widget])
+
+
+def _row(
+    dataset: Dataset,
+    tasks: Tasks,
+    names: np.ndarray,
+    position: int,
+    note: str,
+    examples: Callable[[int], np.ndarray] | None,
+) -> dict[str, Any]:
+    """One line: the first support image of every class, or its name alone where there is none."""
+    class_ids = tasks.class_ids[position]
+    class_ids = class_ids[class_ids != PAD]
+    images = np.full(len(class_ids), PAD)
+    if dataset.has_pixels:
+        images = tasks.support[position, : len(class_ids), 0] if tasks.has_images else images
+        images = examples(position) if examples is not None and not tasks.has_images else images
+    tiles = [
+        {
+            "name": str(names[class_id]),
+            "source": thumbnail_uri(dataset, int(image), round(1.5 * _PX)) if image != PAD else "",
+        }
+        for class_id, image in zip(class_ids[:MOST_TILES], images[:MOST_TILES], strict=False)
+    ]
+    more = f"and {len(class_ids) - MOST_TILES:,} more" if len(class_ids) > MOST_TILES else ""
+    return {"id": position, "title": f"Task {position:,}", "note": note, "tiles": tiles, "more": more}
+
+
+def show_task(
+    dataset: Dataset,
+    tasks: Tasks,
+    position: int,
+    key: str,
+    notes: Sequence[str] = (),
+    answer: Predictions | None = None,
+    tile_px: int = 52,
+) -> None:
+    """The support and query images of one task, class by class; with answers, queries are framed right or wrong."""
+    names = dataset.classes["class_name"].astype(str).to_numpy()
+    class_ids = tasks.class_ids[position]
+    ways = np.flatnonzero(class_ids != PAD)
+    rows = []
+    for way in ways[:MOST_ROWS]:
+        name, note = str(names[class_ids[way]]), notes[way] if notes else ""
+        support, query = (side[position, way] for side in (tasks.support, tasks.query))
+        tiles = [Tile(int(i)) for i in support[support != PAD][:MOST_TILES]]
+        rows.append(Row(name, tiles, note, kind="support"))
+        tiles = []
+        for place in np.flatnonzero(query != PAD)[: 2 * MOST_TILES]:
+            said = way if answer is None else int(answer.predicted[position, way, place])
+            frame: Frame | None = None if answer is None else "right" if said == way else "wrong"
+            tiles.append(Tile(int(query[place]), "" if said == way else str(names[class_ids[said]]), frame))
+        rows.append(Row("", tiles, _right_of(answer, position, int(way)), kind="query"))
+    task_rows(dataset, rows, key=key, tile_px=tile_px)
+    if len(ways) > MOST_ROWS:
+        st.caption(f"The first {MOST_ROWS} of {len(ways):,} classes.")
+
+
+def _right_of(answer: Predictions | None, position: int, way: int) -> str:
+    if answer is None:
+        return ""
+    rank = answer.rank[position, way][answer.predicted[position, way] != PAD]
+    return f"{int((rank == 0).sum())} of {len(rank)} right"
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    return st.components.v2.component("fsviz_tasks", html='<div class="tasks"></div>', css=_CSS, js=_JS)
+
+
+_CSS = """
+.tasks { font-family: var(--st-font); color: var(--st-text-color); container-type: inline-size; padding: 2px; }
+.task { all: unset; box-sizing: border-box; cursor: pointer; display: grid; width: 100%; gap: 12px; padding: 6px 8px;
+  grid-template-columns: minmax(84px, 118px) 1fr; border-left: 4px solid transparent; border-radius: 6px;
+  border-bottom: 1px solid var(--st-border-color); }
+.task:hover { background: var(--st-secondary-background-color); }
+.task:focus-visible { outline: 2px solid ACCENT; }
+.task[aria-pressed="true"] { border-left-color: ACCENT; background: var(--st-secondary-background-color); }
+.title { font-size: 0.875rem; font-weight: 600; }
+.note { font-size: 0.78rem; opacity: 0.75; overflow-wrap: anywhere; }
+.tiles { display: flex; flex-wrap: wrap; gap: 6px; align-items: flex-start; }
+.tile { max-width: 120px; font-size: 0.72rem; line-height: 1.25; overflow-wrap: anywhere; opacity: 0.9; }
+.tile.pictured { width: calc(var(--px) + 14px); text-align: center; }
+.tile img { display: block; margin: 0 auto 2px; width: var(--px); height: var(--px); object-fit: cover;
+  border-radius: 6px; }
+.name { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
+@container (max-width: 420px) { .task { grid-template-columns: 1fr; gap: 4px; } }
+""".replace("ACCENT", palette.ACCENT)
+
+_JS = """
+const text = (tag, kind, words) => {
+  const element = document.createElement(tag);
+  element.className = kind;
+  if (words) element.textContent = words;
+  return element;
+};
+
+const line = (row, chosen) => {
+  const task = text("button", "task");
+  task.type = "button";
+  task.dataset.id = row.id;
+  task.setAttribute("aria-pressed", String(row.id === chosen));
+  const head = text("span", "head");
+  head.append(text("div", "title", row.title), text("div", "note", row.note));
+  const tiles = text("span", "tiles");
+  for (const tile of row.tiles) {
+    const element = text("span", "tile" + (tile.source ? " pictured" : ""));
+    element.title = tile.name;
+    if (tile.source) {
+      const image = document.createElement("img");
+      image.alt = "";
+      image.src = tile.source;
+      element.append(image);
+    }
+    element.append(text("span", "name", tile.name));
+    tiles.append(element);
+  }
+  if (row.more) tiles.append(text("span", "tile", row.more));
+  task.append(head, tiles);
+  return task;
+};
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const list = parentElement.querySelector(".tasks");
+  list.style.setProperty("--px", data.px + "px");
+  list.replaceChildren(...data.rows.map((row) => line(row, data.chosen)));
+  list.onclick = (event) => {
+    const task = event.target.closest(".task");
+    if (!task) return;
+    for (const other of list.querySelectorAll(".task")) other.setAttribute("aria-pressed", String(other === task));
+    setTriggerValue("picked", Number(task.dataset.id));
+  };
+}
+"""
