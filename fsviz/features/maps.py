@@ -88,15 +88,18 @@ def stamp(dataset: Dataset, backbone: str) -> int:
         return 0
 
 
-def make(dataset: Dataset, backbone: str, kind: str = FAST, progress: Progress | None = None) -> FeatureMap:
-    """The stored map of this kind (or better), else one made now and kept, where the workspace may be written."""
+def make(
+    dataset: Dataset, backbone: str, kind: str = FAST, progress: Progress | None = None, keep: bool = True
+) -> FeatureMap:
+    """The stored map of this kind (or better), else one made now; kept where wanted and possible."""
     found = find(dataset, backbone, kind)
     if found is not None:
         return found
     stored = store.load(dataset, backbone)
     made = judged(stored, kind, lay_out(stored, kind, progress))
-    with suppress(WorkspaceError):
-        save(stored, made)
+    if keep:
+        with suppress(WorkspaceError):
+            save(stored, made)
     return made
 
 

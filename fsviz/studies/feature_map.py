@@ -55,9 +55,9 @@ class Summary(TypedDict, total=False):
 
 
 def fast_map(spec: Mapping[str, Any], progress: Progress | None = None) -> maps.FeatureMap:
-    """The map of {"dataset": ..., "backbone": ...} that is stored, or a fast one made now."""
+    """The map of {"dataset": ..., "backbone": ...} that is stored, or a fast one; kept unless "keep" is False."""
     dataset = datasets.load(_text(spec, "dataset"))
-    return maps.make(dataset, _text(spec, "backbone"), maps.FAST, progress)
+    return maps.make(dataset, _text(spec, "backbone"), maps.FAST, progress, bool(spec.get("keep", True)))
 
 
 # --- the better map as a run ----------------------------------------------------------------------------------------

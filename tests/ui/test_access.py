@@ -39,12 +39,15 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("7_Confusion", {"dataset": "toy"}),
     ("8_Prediction", {"dataset": "toy", "n_tasks": "50"}),
     ("8_Prediction", {"dataset": "toy", "n_tasks": "50", "show": "Shots, ways, queries"}),
+    ("9_Contexts", {"dataset": "toy"}),
     ("10_Splits", {"dataset": "toy", "starts": "2"}),
     ("10_Splits", {"dataset": "cifar100"}),
     ("11_Add_images", {"dataset": "pets"}),
     ("11_Add_images", {"dataset": "pets", "do": "Extract features"}),
     ("11_Add_images", {"dataset": "pets", "do": "Import features"}),
     ("11_Add_images", {"dataset": "pets", "do": "Rename or delete"}),
+    ("12_Feature_map", {"dataset": "toy"}),
+    ("13_Build_a_task", {"dataset": "toy"}),
 )
 # What a visitor must not find; the walk without sharing finds each of them, so none is a name of the past.
 FORBIDDEN = {
@@ -118,6 +121,10 @@ def controls(app: AppTest) -> set[str]:
 
 def contents(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(p): (p.stat().st_size, p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file()}
+
+
+def test_the_walk_leads_over_every_page() -> None:
+    assert {page for page, _ in WALK} == {"", *(path.stem for path in (ROOT / "pages").glob("*.py"))}
 
 
 def test_the_walk_finds_every_control_on_a_server_of_ones_own(furnished: Path) -> None:

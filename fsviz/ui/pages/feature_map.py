@@ -64,7 +64,7 @@ def _map(dataset: Dataset, backbone: str) -> maps.FeatureMap:
     found = _stored_map(dataset, backbone, maps.stamp(dataset, backbone))
     if found is not None:
         return found
-    spec = {"dataset": dataset.name, "backbone": backbone}
+    spec = {"dataset": dataset.name, "backbone": backbone, "keep": access.may("save")}
     return cached.compute_with_bar(study.fast_map, spec, "Laying the images out")
 
 
