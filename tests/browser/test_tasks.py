@@ -37,7 +37,10 @@ def coarsity(page) -> float:
 def expect_command(page, words: str) -> None:
     """In the command that does the same from a terminal."""
     pattern = re.compile(re.escape(words).replace(r"\ ", r"\s+") + r"(\s|$)")
+    page.get_by_role("button", name="The same tasks from a terminal").click()
     expect(page.locator('[data-testid="stCode"]')).to_have_text(pattern, use_inner_text=True)
+    page.keyboard.press("Escape")
+    expect(page.locator('[data-testid="stCode"]')).to_have_count(0)
 
 
 def slider(page, label: str):
@@ -167,4 +170,4 @@ def test_a_dataset_without_taxonomy_draws_uniform_tasks(page, app: str) -> None:
 def test_draws_that_would_hold_the_page_up_are_left_to_a_terminal(page, app: str) -> None:
     page.goto(f"{app}/Tasks?dataset=df20&n_way=100&n_tasks=20000")
     page.get_by_text("take too long to follow a slider").wait_for()
-    expect_command(page, "--n-way 100")
+    expect(page.locator('[data-testid="stCode"]')).to_contain_text("--n-way 100")  # it stands below the advice

@@ -370,9 +370,8 @@ def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tupl
             icon="⬇️",
             width="stretch",
         )
-    st.markdown("The same from a terminal:")
     told = (study.swapped(tasks, swap[1], swap[0]), swap) if swap else (tasks, None)
-    st.code(study.command(dataset, backbone, told[0], method, told[1]), language="bash", wrap_lines=True)
+    shell.same_from_terminal(study.command(dataset, backbone, told[0], method, told[1]))
 
 
 def _file(dataset: Dataset, tasks: Tasks, name: str, kind: str) -> bytes:

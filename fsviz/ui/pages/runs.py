@@ -792,7 +792,7 @@ def _exports(
             label, data, f"{stem}.{suffix}", mime, key=f"export_{suffix}", width="stretch", on_click="ignore"
         )
     st.caption("The report is one file with its figures and pictures inside; it opens without a network.")
-    with st.expander("How to run the compared runs again"):
+    with st.popover("How to run the compared runs again", width="content"):
         for recipe in recipes:
             st.markdown(f"**Run {plain(recipe.run)}**")
             st.markdown("\n".join(f"- {plain(title)}: {plain(words)}" for title, words in recipe.words))

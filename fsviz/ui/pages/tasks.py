@@ -532,8 +532,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
                 "json": "Paths of the support and query images of each task; needs images.",
             }[kind],
         )
-    st.markdown("The same tasks from a terminal:")
-    st.code(recipe.command(f"{name}.parquet"), language="bash", wrap_lines=True)
+    shell.same_from_terminal(recipe.command(f"{name}.parquet"), "The same tasks from a terminal")
 
 
 def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:

@@ -238,11 +238,14 @@ def _write_classroom() -> None:
         del st.query_params[CLASSROOM]
 
 
-def same_from_terminal(command: str) -> None:
-    """The command that gives the same, to copy; a class has no terminal."""
+def same_from_terminal(command: str, label: str = "The same from a terminal") -> None:
+    """The command that gives the same, to copy; a class has no terminal.
+
+    What a popover holds is drawn when it is opened: a page with a block of code loads a highlighter of 1.5 MB.
+    """
     if not classroom():
-        st.markdown("**The same from a terminal**")
-        st.code(command, language="bash", wrap_lines=True)
+        with st.popover(label):
+            st.code(command, language="bash", wrap_lines=True)
 
 
 @contextmanager

@@ -101,25 +101,21 @@ def _distribution(found: SupportSets) -> None:
 
 def _keep(found: SupportSets) -> None:
     st.divider()
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.markdown("**Keep these tasks**")
-        which = st.segmented_control("Set", study.SETS, default="hard", key="keep_set", required=True)
-        testbed = study.to_testbed(found, str(which))
-        with st.container(horizontal=True):
-            words = "Into the workspace, for the page Evaluate."
-            if access.may("save") and st.button("Save testbed", icon="💾", type="primary", help=words):
-                st.toast(plain(access.do("save", study.save_sets, found, str(which))[1]), icon="💾")
-            for kind in ("parquet", "csv", "json"):
-                st.download_button(
-                    "Parquet" if kind == "parquet" else kind.upper(),
-                    data=partial(study.export_sets, found, str(which), kind),
-                    file_name=f"{testbed.name}.{kind}",
-                    key=f"download_{kind}",
-                    on_click="ignore",
-                    icon="⬇️",
-                )
-        access.deny("save")
-    with right:
-        st.markdown("**The same from a terminal**")
-        st.code(study.command(found.spec), language="bash", wrap_lines=True)
+    st.markdown("**Keep these tasks**")
+    which = st.segmented_control("Set", study.SETS, default="hard", key="keep_set", required=True)
+    testbed = study.to_testbed(found, str(which))
+    with st.container(horizontal=True):
+        words = "Into the workspace, for the page Evaluate."
+        if access.may("save") and st.button("Save testbed", icon="💾", type="primary", help=words):
+            st.toast(plain(access.do("save", study.save_sets, found, str(which))[1]), icon="💾")
+        for kind in ("parquet", "csv", "json"):
+            st.download_button(
+                "Parquet" if kind == "parquet" else kind.upper(),
+                data=partial(study.export_sets, found, str(which), kind),
+                file_name=f"{testbed.name}.{kind}",
+                key=f"download_{kind}",
+                on_click="ignore",
+                icon="⬇️",
+            )
+        shell.same_from_terminal(study.command(found.spec))
+    access.deny("save")

@@ -156,7 +156,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
         "appendix L of the paper."
     )
     own = ["--attribute", attribute, *(word for value in values for word in ("--value", value))]
-    st.code(study.command({**spec, "search": search}, "restricted", own), language="bash", wrap_lines=True)
+    shell.same_from_terminal(study.command({**spec, "search": search}, "restricted", own))
 
 
 def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possible: list[str]) -> None:

@@ -14,7 +14,7 @@ from fsviz.studies import draw, evaluate, searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
-from fsviz.ui.parts import access, run_panel
+from fsviz.ui.parts import access, run_panel, shell
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import plain
@@ -66,7 +66,7 @@ def _compared(result: Mapping[str, Any], spec: Mapping[str, Any], more: str, key
         f"{plain(searches.compared_in_words(result['rows']))}{more} The paper (figures 2 and 6) finds sets about as "
         "hard as greedy's, at least 20 times as fast."
     )
-    st.code(study.command(spec, "searches"), language="bash", wrap_lines=True)
+    shell.same_from_terminal(study.command(spec, "searches"))
 
 
 # --- no search at all --------------------------------------------------------------------------------------------
@@ -97,4 +97,4 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
         f"tasks of these images. {plain(searches.filtered_in_words(answer))}"
     )
     own = searches.N_RANDOM.words(n_random)
-    st.code(study.command(spec, "filtered", own), language="bash", wrap_lines=True)
+    shell.same_from_terminal(study.command(spec, "filtered", own))

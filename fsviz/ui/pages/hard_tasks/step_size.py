@@ -10,7 +10,7 @@ from fsviz.studies import searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
-from fsviz.ui.parts import access
+from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
@@ -67,4 +67,4 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         f"of their own. {plain(searches.steps_in_words(several))} The paper finds the hardest tasks after one step, "
         "and gives as the reason that the weights are sparse once projected."
     )
-    st.code(study.command({**spec, "search": "fastdiffsel"}, "steps"), language="bash", wrap_lines=True)
+    shell.same_from_terminal(study.command({**spec, "search": "fastdiffsel"}, "steps"))

@@ -12,7 +12,7 @@ from fsviz.datasets import saved_splits
 from fsviz.errors import FsvizError
 from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.studies import splits as study
-from fsviz.ui.parts import access
+from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.shell import load_dataset, plain
 
 
@@ -26,26 +26,22 @@ def show(dataset: Dataset, found: study.Found) -> None:
 
 def offer(dataset: Dataset, split: ClassSplit, recipe: Mapping[str, Any], name: str, command: str, key: str) -> None:
     """Save, JSON, CSV and the command of one split."""
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.markdown("**Keep this split**")
-        access.deny("save")
-        if access.may("save"):
-            given = st.text_input("Name", value=name, key=f"{key}_name_{name}", help="Letters, digits and . _ + = -")
-            with st.container(horizontal=True, vertical_alignment="bottom"):
-                if st.button("Save split", type="primary", icon="💾", key=f"save_{key}"):
-                    _save(dataset, split, given, recipe)
-                _files(dataset, split, recipe, name, key)
-        else:
-            with st.container(horizontal=True):
-                _files(dataset, split, recipe, name, key)
-        st.caption(
-            "Saved, it is a split of the dataset wherever one is chosen (Tasks, Evaluate, Hard tasks, the terminal): "
-            "NAME followed by _train, _val and _test."
+    st.markdown("**Keep this split**")
+    access.deny("save")
+    given = name
+    if access.may("save"):
+        given = st.text_input(
+            "Name", value=name, key=f"{key}_name_{name}", help="Letters, digits and . _ + = -", width=420
         )
-    with right:
-        st.markdown("**The same from a terminal**")
-        st.code(f"{command} --save {name}", language="bash", wrap_lines=True)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if access.may("save") and st.button("Save split", type="primary", icon="💾", key=f"save_{key}"):
+            _save(dataset, split, given, recipe)
+        _files(dataset, split, recipe, name, key)
+        shell.same_from_terminal(f"{command} --save {name}")
+    st.caption(
+        "Saved, it is a split of the dataset wherever one is chosen (Tasks, Evaluate, Hard tasks, the terminal): "
+        "NAME followed by _train, _val and _test."
+    )
 
 
 def _files(dataset: Dataset, split: ClassSplit, recipe: Mapping[str, Any], name: str, key: str) -> None:

@@ -66,7 +66,7 @@ def show(dataset: Dataset, classes: ClassFeatures, found: Found) -> None:
     )
     name = f"{spec['split']['name']}.json"
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.code(study.command(spec, name), language="bash", wrap_lines=True)
+        shell.same_from_terminal(study.command(spec, name))
         st.download_button(
             "Split for the command",
             json.dumps(spec["split"], indent=1, ensure_ascii=False),
