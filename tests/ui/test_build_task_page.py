@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -95,3 +96,48 @@ def test_the_task_is_saved_and_leads_to_evaluate() -> None:
 def test_without_features_the_page_says_what_is_missing() -> None:
     assert "has no features" in open_link(PAGE, "tiered_imagenet").info[0].value
     assert "fsviz extract digits" in open_link(PAGE, "digits").info[0].value
+
+
+def to_build(app) -> list[str]:
+    return [link.proto.query_string for link in app.main.get("page_link") if "Build_a_task" in link.proto.page]
+
+
+def test_classes_are_picked_by_clicks_in_the_gallery_and_lead_here() -> None:
+    app = open_link("1_Gallery", "demo", image="3803")
+    assert not to_build(app)
+    app.button(key="pick_class").click().run()
+    assert link_of(app)["task_of"] == "tiger" and not to_build(app)
+    app = open_link("1_Gallery", "demo", task_of="tiger", image="0")
+    app.button(key="pick_class").click().run()
+    assert not app.toast
+    (query,) = to_build(app)
+    asked = {key: values[0] for key, values in parse_qs(query).items()}
+    assert asked["classes"] == link_of(app)["task_of"] and asked["classes"].startswith("tiger,")
+    built = open_link(PAGE, "demo", classes=asked["classes"])
+    assert len(built.multiselect(key="class_picker").value) == 2
+
+
+def test_classes_of_the_taxonomy_and_of_confusion_lead_here() -> None:
+    names = ["tiger", "wolf", "pear"]
+    app = open_link("2_Taxonomy", "demo", classes=names)
+    assert any(parse_qs(query)["classes"] == ["tiger,wolf,pear"] for query in to_build(app))
+    app = open_link("7_Confusion", "demo", classes=names[:2])
+    assert any(parse_qs(query)["classes"] == ["tiger,wolf"] for query in to_build(app))
+    app = open_link("7_Confusion", "demo", classes=names[:1])
+    (query,) = to_build(app)
+    classes = parse_qs(query)["classes"][0].split(",")
+    assert classes[0] == "tiger" and len(set(classes)) == 5
+
+
+def test_a_task_leads_to_the_map_where_it_stands_out() -> None:
+    app = open_link(PAGE, "built", **TASK)
+    (there,) = [link for link in app.main.get("page_link") if "Feature_map" in link.proto.page]
+    asked = {key: values[0] for key, values in parse_qs(there.proto.query_string).items()}
+    assert asked["support"] == TASK["support"] and asked["query"] == TASK["query"]
+    app = open_link("12_Feature_map", **asked)
+    assert not app.toast and link_of(app)["support"] == TASK["support"]
+    assert next(m for m in app.metric if m.label == "The task").delta == "6 support, 9 query"
+    (query,) = to_build(app)
+    assert parse_qs(query)["support"] == [TASK["support"]]
+    app = open_link("12_Feature_map", **{**asked, "support": "0.1,24.25,99999.3"})
+    assert "Got image 99999" in app.warning[0].value

@@ -18,7 +18,7 @@ from fsviz.settings import SEED, Setting
 from fsviz.studies import draw
 from fsviz.studies import one_task as study
 from fsviz.studies.one_task import Answered, Change
-from fsviz.ui.parts import access, cached, controls, links, shell
+from fsviz.ui.parts import access, cached, controls, leads, links, shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -351,6 +351,7 @@ def _gaps(now: Answered, before: Answered | None) -> None:
 def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tuple[int, int] | None) -> None:
     st.subheader("Keep this task", anchor=False)
     st.caption("The link of this page holds the whole task. As a testbed of one task, every method can be run on it.")
+    leads.to_map(dataset, tasks, 0, backbone)
     name_column, *columns = st.columns([4, 3, 2, 2, 2], vertical_alignment="bottom")
     name = name_column.text_input("Name", placeholder="by_hand", key="built_name").strip() or "by_hand"
     access.deny("save")

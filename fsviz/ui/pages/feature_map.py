@@ -15,15 +15,16 @@ from fsviz.figures import feature_map as figures
 from fsviz.records import PAD, Colouring, Dataset, Shared, Tasks
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_TASKS, SEED, Setting
-from fsviz.studies import draw, evaluate
+from fsviz.studies import draw, evaluate, one_task
 from fsviz.studies import feature_map as study
-from fsviz.ui.parts import access, cached, controls, hover, links, run_panel, shell
+from fsviz.ui.parts import access, cached, controls, hover, leads, links, run_panel, shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
 CHART = "feature_map"
 MOST_TILES = 90
 MOST_BARS = 10
+N_BUILT = 5  # classes of a task that is built of what was drawn around
 DRAWN = "drawn"
 COLOUR = Setting("colour", "Colour by", "What tells the points apart.", "choice", study.BY_CLASS)
 RUN = Setting("run", "Run", "A finished evaluation: how often each image was named rightly as a query.", "choice", "")
@@ -285,12 +286,20 @@ def _pick_task(dataset: Dataset, found: maps.FeatureMap) -> Tasks | None:
         testbed, _, number = named.rpartition(":")
         st.query_params["testbed"], st.query_params["position"] = testbed or named, number or "0"
         st.rerun()
+    images = [str(links.value_of(s, s.name, dataset.name)) for s in (one_task.SUPPORT, one_task.QUERY)]
     choices = {"": "none", DRAWN: "one drawn by settings", **{name: name for name in evaluate.testbeds(dataset)}}
+    choices |= {one_task.LINKED: "the one in the link"} if all(images) else {}
     source = str(controls.pick(TESTBED.but(choices=choices), about=dataset.name))
+    if source != one_task.LINKED:
+        links.release(one_task.SUPPORT.name, one_task.QUERY.name)
     if not source:
         links.release(POSITION.name, *draw.KNOWN)
         return None
     try:
+        if source == one_task.LINKED:
+            links.release(POSITION.name, *draw.KNOWN)
+            support, query = map(one_task.images_in, images)
+            return one_task.of_images(dataset, features.load(dataset, found.backbone), support, query)
         if source != DRAWN:
             links.release(*draw.KNOWN)
             position = int(controls.pick(POSITION, about=source))
@@ -352,6 +361,7 @@ def _side(dataset: Dataset, found: maps.FeatureMap, selected: list[int], task: T
         clicked = _wall(dataset, selected)
     elif task is not None:
         clicked = _task(dataset, task)
+        leads.to_task(dataset, task, 0, found.backbone, "Swap its support images")
     elif chosen is None:
         st.info("Draw around some points, or click one: their images show here.", icon="✏️")
         _what_is_shared(dataset, found)
@@ -390,6 +400,8 @@ def _wall(dataset: Dataset, selected: list[int]) -> int | None:
     )
     if len(few) < len(selected):
         st.caption(f"{len(few):,} of them, spread evenly over all.")
+    together = [int(c) for c in np.argsort(-counts, kind="stable")[:N_BUILT] if counts[c]]
+    leads.to_classes(dataset, together, "Build a task of the classes that meet here")
     return clicked
 
 
