@@ -92,11 +92,19 @@ def test_a_class_table_shows_a_fine_and_a_coarse_task_in_names() -> None:
     assert "has no images here" in words(app)
 
 
-def test_without_features_and_taxonomy_the_page_says_what_is_missing() -> None:
+def test_without_features_and_taxonomy_the_page_shows_what_pixels_tell() -> None:
     app = opened("digits")
-    assert "neither features nor a taxonomy" in words(app)
-    assert "Extract features" in [label for label, _ in links_of(app)]
+    assert [m.label for m in app.metric[:2]] == ["A hard task", "An easy task"]
+    assert "on bare pixels" in words(app) and "No backbone has seen these images yet" in words(app)
+    labels = dict(links_of(app))
+    assert "Extract features" in labels and "order=class" in labels["Try it: look at images of these classes"]
     assert "they are all in one split" in words(app) and "grouped by split" not in words(app)
+
+
+def test_without_pixels_too_the_page_says_what_is_missing_and_how_to_attach_it() -> None:
+    app = opened("dtd")
+    assert "neither features nor a taxonomy" in words(app) and "python -m fsviz add dtd ~/dtd" in words(app)
+    assert "is-a trees are of nouns" in words(app)
 
 
 def test_every_page_is_a_card() -> None:

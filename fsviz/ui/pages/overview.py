@@ -19,7 +19,7 @@ from fsviz.ui.parts.shell import plain
 
 N_SAMPLE = 20
 N_QUERIES = 4  # of each class of a task
-TILE, LARGE = 62, 84
+TILE, LARGE = 64, 72
 MOST_CAUSES = 3
 SKELETON = 400
 GUESSED = "_guessed"  # task -> which answer was chosen
@@ -99,6 +99,10 @@ def _classified(found: study.Look) -> None:
             clicked = _task(found, task, f"look_{name}", True) or clicked
     leads.to_gallery(found.dataset, clicked)
     _causes(found)
+    if not found.backbone:
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            st.markdown("No backbone has seen these images yet; one that has sees more than pixels.", width="content")
+            shell.link_to_what_is_missing(found.dataset, "features")
     chance = f"Guessing would get {found.tasks.chance:.0%} right."
     st.caption(
         f"{plain(study.rule(found))} They are not typical: all {len(found.tasks):,} tasks have a mean accuracy of "
@@ -170,7 +174,10 @@ def _try_it(found: study.Look, cause: study.Cause) -> None:
     """The page that shows a cause, with this very task or its setting."""
     shape = {name: str(found.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
     asked: dict[str, object] = {"split": found.recipe.split, "backbone": found.backbone}
-    if cause.kind == "meaning":
+    if not found.backbone:
+        page, label = "pages/1_Gallery.py", "Try it: look at images of these classes"
+        asked = {"split": found.recipe.split, "classes": found.names_of(found.hard), "order": "class"}
+    elif cause.kind == "meaning":
         page, label = "pages/2_Taxonomy.py", "Try it: these classes in the tree of meanings"
         asked = {"split": found.recipe.split, "classes": found.names_of(found.hard)}
     elif cause.kind == "looks":
@@ -364,7 +371,8 @@ def _sizes(dataset: Dataset) -> None:
     if histogram is None:
         st.caption("The number of images of each class is not known; classes count the same.")
         return
-    st.plotly_chart(figures.plot_class_sizes(histogram), key="sizes")
+    if len(histogram.edges) > 2 or len(histogram.bars) > 1:  # one bar would say no more than the sentence
+        st.plotly_chart(figures.plot_class_sizes(histogram), key="sizes")
     many = f"{histogram.median:,.0f} images"
     half = f"{many} each" if len(histogram.edges) == 2 else f"half of them with at least {many}"
     st.caption(f"{dataset.n_classes:,} classes, {half}.")
