@@ -84,7 +84,7 @@ def plot_map(
     figure.update_layout(
         height=height,
         margin={"l": 0, "r": 0, "t": 8, "b": 0},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "itemsizing": "constant"},
+        legend={"orientation": "h", "y": 0.0, "yanchor": "top", "x": 0, "itemsizing": "constant"},
         clickmode="event+select",
         dragmode="lasso",
         hovermode="closest",
@@ -105,8 +105,9 @@ def plot_shared(found: Sequence[Shared]) -> go.Figure:
         marker={"color": [ACCENT, *[QUIET] * (len(found) - 1)]},
         text=[f"{one.share:.0%}" for one in found],
         textposition="auto",
-        customdata=[one.chance for one in found],
-        hovertemplate="%{x:.0%} of neighbours share it, %{customdata:.1%} by chance<extra>%{y}</extra>",
+        customdata=[[one.by, one.chance] for one in found],
+        hovertemplate="%{x:.0%} of neighbours share it, %{customdata[1]:.1%} by chance; click to colour by it"
+        "<extra>%{y}</extra>",
     )
     figure.add_scatter(
         x=[one.chance for one in found],
@@ -136,7 +137,8 @@ def _add_named(
     rest = np.flatnonzero(colouring.codes == PAD)
     alone = not colouring.names
     grey = {"color": QUIET, "size": size, "opacity": 0.25 if quiet else 0.55 if alone else 0.35}
-    _add(figure, xy, image_ids, rest, told, f"{'images' if alone else 'the rest'} ({len(rest):,})", grey)
+    name = f"{'images' if alone else 'the rest'} ({len(rest):,})"
+    _add(figure, xy, image_ids, rest, told, name, grey, listed=not quiet)
     for code, name in enumerate(colouring.names):
         here = np.flatnonzero(colouring.codes == code)
         if not len(here):
@@ -149,7 +151,7 @@ def _add_named(
             "opacity": 0.2 if quiet else 0.85,
         }
         about = f"{drawn(colouring.title)}: {drawn(name)}"
-        _add(figure, xy, image_ids, here, told, f"{drawn(name)} ({len(here):,})", marker, about)
+        _add(figure, xy, image_ids, here, told, f"{drawn(name)} ({len(here):,})", marker, about, not quiet)
         if colouring.title == "class" and not quiet:
             x, y = np.median(xy[here], axis=0).tolist()
             _write(figure, x, y, name, 13)
@@ -197,8 +199,12 @@ def _add(
     name: str,
     marker: Mapping[str, Any],
     about: str = "",
+    listed: bool = True,
 ) -> None:
-    """One trace of images, on the graphics card; chosen ones are told by what they are, not by colour."""
+    """One trace of images, on the graphics card; chosen ones are told by what they are, not by colour.
+
+    listed  whether the key below the map names it
+    """
     if not len(here):
         return
     words = "%{hovertext}" if told is not None else "image %{customdata}"
@@ -209,6 +215,7 @@ def _add(
         mode="markers",
         name=name,
         marker=dict(marker),
+        showlegend=listed,
         customdata=image_ids[here].astype(np.int32),
         hovertext=None if told is None else told[here],
         hovertemplate=f"{words}{', ' if about else ''}{about}<extra></extra>",
@@ -219,5 +226,11 @@ def _add(
 
 def _write(figure: go.Figure, x: float, y: float, name: str, size: int) -> None:
     figure.add_annotation(
-        x=x, y=y, text=f"<b>{drawn(name)}</b>", showarrow=False, font={"size": size}, bgcolor="rgba(128,128,128,0.25)"
+        x=x,
+        y=y,
+        text=f"<b>{drawn(name)}</b>",
+        showarrow=False,
+        font={"size": size, "color": "#FFFFFF"},
+        bgcolor="rgba(28,36,48,0.72)",
+        borderpad=2,
     )

@@ -136,6 +136,16 @@ def test_a_class_sees_fewer_controls_but_none_that_the_link_has_changed() -> Non
     assert "seed" in inputs(classroom="true", seed="3")
 
 
+@pytest.mark.parametrize("page", ["3_Tasks", "7_Confusion", "10_Splits", "13_Build_a_task"])
+def test_a_class_sees_the_question_and_not_how_it_is_computed_or_kept(page: str) -> None:
+    def inputs(**query: str) -> list[object]:
+        app = open_link(page, "demo", **query)
+        return [*app.number_input, *app.slider, *app.select_slider, *app.selectbox, *app.text_input, *app.toggle]
+
+    alone, before_a_class = inputs(), inputs(classroom="true")
+    assert len(before_a_class) <= 0.75 * len(alone)
+
+
 def test_guess_before_you_see() -> None:
     found = study.look(datasets.load("demo"))
     app = opened("demo", classroom="true", guess="3")

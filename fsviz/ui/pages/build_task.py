@@ -349,9 +349,11 @@ def _gaps(now: Answered, before: Answered | None) -> None:
 
 
 def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tuple[int, int] | None) -> None:
+    leads.to_map(dataset, tasks, 0, backbone)
+    if shell.classroom():
+        return
     st.subheader("Keep this task", anchor=False)
     st.caption("The link of this page holds the whole task. As a testbed of one task, every method can be run on it.")
-    leads.to_map(dataset, tasks, 0, backbone)
     name_column, *columns = st.columns([4, 3, 2, 2, 2], vertical_alignment="bottom")
     name = name_column.text_input("Name", placeholder="by_hand", key="built_name").strip() or "by_hand"
     access.deny("save")

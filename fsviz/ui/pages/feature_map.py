@@ -21,7 +21,7 @@ from fsviz.ui.parts import access, cached, controls, hover, leads, links, run_pa
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
-CHART = "feature_map"
+CHART, SHARED = "feature_map", "map_shared"
 MOST_TILES = 90
 MOST_BARS = 10
 N_BUILT = 5  # classes of a task that is built of what was drawn around
@@ -378,13 +378,26 @@ def _what_is_shared(dataset: Dataset, found: maps.FeatureMap) -> None:
     if not shared:
         return
     st.markdown("**What neighbours on the map share**")
-    st.plotly_chart(figures.plot_shared(shared[:MOST_BARS]), key="map_shared", config={"displayModeBar": False})
+    st.plotly_chart(
+        figures.plot_shared(shared[:MOST_BARS]),
+        key=SHARED,
+        config={"displayModeBar": False},
+        on_select=_bar_clicked,
+        selection_mode="points",
+    )
     thirds = " Of numbers: whether both are in the same third of all images, low, middle or high."
     some = f" {len(shared) - MOST_BARS} more are nearer to chance." if len(shared) > MOST_BARS else ""
     st.caption(
         f"Of an image and its {maps.NEIGHBOURS} nearest on the map, how many agree; by how much of the way from chance "
-        f"to all, the first the most.{some}{thirds if any(one.thirds for one in shared) else ''}"
+        f"to all, the first the most.{some}{thirds if any(one.thirds for one in shared) else ''} Click a bar to colour "
+        "the map by it."
     )
+
+
+def _bar_clicked() -> None:
+    by = leads.data_of(SHARED)
+    if by is not None:
+        _colour(str(by))
 
 
 def _wall(dataset: Dataset, selected: list[int]) -> int | None:

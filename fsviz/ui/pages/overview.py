@@ -156,7 +156,7 @@ def _causes(found: study.Look) -> None:
     st.markdown(f"**Why is the first one harder? Above all, {plain(words[0])}.**")
     for cause, said in zip(causes, words):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            about = f"about **{found.points(cause):.0f}** of {gap:.0f} points"
+            about = f"About **{found.points(cause):.0f}** of {gap:.0f} points"
             st.markdown(
                 f"{about}: {plain(said)}." if cause is not causes[0] else f"{about} go with that.", width="content"
             )

@@ -96,7 +96,7 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
 
 def pick_backbone(known: list[str], help: str) -> str:
     choices = {name: title_of(name) for name in known}
-    return pick(draw.BACKBONE.but(kind="choice", choices=choices, default=known[0], help=help))
+    return pick(draw.BACKBONE.but(kind="choice", choices=choices, default=known[0], help=help, advanced=True))
 
 
 def pick_methods(default: Sequence[str], help: str | None = None) -> list[str]:

@@ -256,6 +256,8 @@ def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
 
 
 def _keep(spec: study.Asked, graph: ClassGraph, found: np.ndarray | None, more: list[str]) -> None:
+    if shell.classroom():
+        return
     st.divider()
     left, right = st.columns(2, gap="large")
     between = f"{spec['base']}-{spec['split']}" if graph.is_bipartite else spec["split"]
