@@ -11,6 +11,7 @@ from fsviz import datasets, features, jobs
 from fsviz.datasets import filtering
 from fsviz.errors import FsvizError
 from fsviz.features import maps
+from fsviz.features.backbones import title_of
 from fsviz.figures import feature_map as figures
 from fsviz.records import PAD, Colouring, Dataset, Shared, Tasks
 from fsviz.sampling import SAMPLERS
@@ -226,7 +227,8 @@ def _runs(dataset: Dataset) -> dict[str, str]:
             for which, entry in enumerate(evaluate.entries(run.spec)):
                 when = run_panel.when(run.created)
                 part = evaluate.parts(run.spec)[entry.part]
-                found[f"{run.id}/{which}"] = f"{entry.label}, {part['testbed_name']}, {when}"
+                seen = "" if len(run.spec["backbones"]) == 1 else f" on {title_of(entry.backbone)}"
+                found[f"{run.id}/{which}"] = f"{entry.label}{seen}, {part['testbed_name']}, {when}"
     return dict(list(found.items())[:60])
 
 
