@@ -36,7 +36,7 @@ def plot_map(
     colouring: Colouring,
     words: Sequence[str] | None = None,
     roles: Colouring | None = None,
-    role_names: Mapping[str, tuple[float, float]] | None = None,
+    role_names: Sequence[tuple[str, float, float]] = (),
     chosen: int | None = None,
     as_accuracy: bool = False,
     view: str = "",
@@ -46,7 +46,7 @@ def plot_map(
 
     words       what an image is, for the hover box (n,)
     roles       which images are support and query of a task: they stand out, all others step back
-    role_names  class name -> place where it is written beside a task
+    role_names  class names and the places of support images above which they are written
     chosen      image_id with a ring around it
     as_accuracy the numbers are accuracies: from wrong to right
     view        zoom and place are kept as long as this stays the same
@@ -71,8 +71,8 @@ def plot_map(
             }
             marker["line"] = {"color": "white", "width": 1}
             _add(figure, xy, image_ids, here, told, f"{name} ({len(here):,})", marker, f"{name} of the task")
-    for name, (x, y) in (role_names or {}).items():
-        _write(figure, x, y, name, 14)
+    for name, x, y in role_names:
+        _write(figure, x, y, name, 11, above=15)
     at = np.flatnonzero(image_ids == (PAD if chosen is None else chosen))
     if len(at):
         ring = {"size": 22, "color": "rgba(0,0,0,0)", "line": {"color": ACCENT, "width": 3}}
@@ -143,12 +143,18 @@ def _add_named(
         here = np.flatnonzero(colouring.codes == code)
         if not len(here):
             continue
-        colour = MEANING[name] if colouring.title == "split" and name in MEANING else SERIES[code % len(SERIES)]
+        colour = (
+            QUIET
+            if quiet
+            else MEANING[name]
+            if colouring.title == "split" and name in MEANING
+            else SERIES[code % len(SERIES)]
+        )
         marker = {
-            "color": colour,
+            "color": QUIET if quiet else colour,
             "symbol": SYMBOLS[code % len(SYMBOLS)],
             "size": size + (2 if len(rest) else 1),
-            "opacity": 0.2 if quiet else 0.85,
+            "opacity": 0.25 if quiet else 0.85,
         }
         about = f"{drawn(colouring.title)}: {drawn(name)}"
         _add(figure, xy, image_ids, here, told, f"{drawn(name)} ({len(here):,})", marker, about, not quiet)
@@ -224,7 +230,7 @@ def _add(
     )
 
 
-def _write(figure: go.Figure, x: float, y: float, name: str, size: int) -> None:
+def _write(figure: go.Figure, x: float, y: float, name: str, size: int, above: int = 0) -> None:
     figure.add_annotation(
         x=x,
         y=y,
@@ -232,5 +238,6 @@ def _write(figure: go.Figure, x: float, y: float, name: str, size: int) -> None:
         showarrow=False,
         font={"size": size, "color": "#FFFFFF"},
         bgcolor="rgba(28,36,48,0.72)",
-        borderpad=2,
+        borderpad=1 if above else 2,
+        yshift=above,
     )

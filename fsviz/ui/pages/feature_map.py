@@ -25,6 +25,7 @@ from fsviz.ui.parts.shell import plain
 CHART, SHARED = "feature_map", "map_shared"
 MOST_TILES = 90
 MOST_BARS = 10
+MOST_NAMED = 30  # support images with their class written above
 N_BUILT = 5  # classes of a task that is built of what was drawn around
 DRAWN = "drawn"
 COLOUR = Setting("colour", "Colour by", "What tells the points apart.", "choice", study.BY_CLASS)
@@ -111,9 +112,13 @@ def _headline(dataset: Dataset, found: maps.FeatureMap, task: Tasks | None) -> N
 def _islands(dataset: Dataset, found: maps.FeatureMap, by: str) -> None:
     """What lies together on the map, in a sentence, and the way to see it."""
     shared = _shared(dataset, found)
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="feature_map_islands"):
-        st.markdown(f"**{plain(study.what_islands_follow(shared))}**")
-        if shared and shared[0].beyond >= study.LITTLE and shared[0].by != by:
+    told = f"**{plain(study.what_islands_follow(shared))}**"
+    if not (shared and shared[0].beyond >= study.LITTLE and shared[0].by != by):
+        st.markdown(told)
+    else:
+        words, way = shell.columns_if_wide("feature_map_islands", [9, 2], vertical_alignment="center")
+        words.markdown(told)
+        with way:
             st.button(
                 plain(f"Colour by {shared[0].title}"),
                 icon="🎨",
@@ -141,9 +146,7 @@ def _figure(
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()[found.image_ids]
     words = names[of_image].tolist() if len(of_image) <= figures.MOST_WORDS else None
-    roles, places = (
-        (None, None) if task is None else (study.roles(task, found.image_ids), _places(dataset, found, task))
-    )
+    roles, places = (None, []) if task is None else (study.roles(task, found.image_ids), _places(dataset, found, task))
     figure = figures.plot_map(
         found.xy,
         found.image_ids,
@@ -173,14 +176,15 @@ def _ids(found: maps.FeatureMap) -> frozenset[int]:
     return frozenset(found.image_ids.tolist())
 
 
-def _places(dataset: Dataset, found: maps.FeatureMap, task: Tasks) -> dict[str, tuple[float, float]]:
-    """Where the classes of a task are named: amid their support images."""
-    places = {}
+def _places(dataset: Dataset, found: maps.FeatureMap, task: Tasks) -> list[tuple[str, float, float]]:
+    """The support images with the names of their classes; of many, the first of each class."""
+    names, place = dataset.classes["class_name"].astype(str), {int(i): k for k, i in enumerate(found.image_ids)}
+    most = max(1, MOST_NAMED // task.class_ids.shape[1])
+    places = []
     for class_id, support in zip(task.class_ids[0], task.support[0]):
-        here = np.isin(found.image_ids, support[support != PAD])
-        if class_id != PAD and here.any():
-            x, y = np.median(found.xy[here], axis=0)
-            places[str(dataset.classes["class_name"].iat[class_id])] = (float(x), float(y))
+        for image_id in [int(i) for i in support if int(i) in place][:most]:
+            x, y = found.xy[place[image_id]].tolist()
+            places.append((str(names.iat[class_id]), x, y))
     return places
 
 
