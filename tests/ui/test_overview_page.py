@@ -9,7 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz import datasets
+from fsviz.datasets import sizes
 from fsviz.studies import first_look as study
+from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.ui.parts import later, shell
 from tests.ui.opening import APP, open_link
 
@@ -105,6 +107,32 @@ def test_without_pixels_too_the_page_says_what_is_missing_and_how_to_attach_it()
     app = opened("dtd")
     assert "neither features nor a taxonomy" in words(app) and "python -m fsviz add dtd ~/dtd" in words(app)
     assert "is-a trees are of nouns" in words(app)
+
+
+def test_boxes_and_bars_of_the_fact_sheet_lead_on_and_are_in_the_link() -> None:
+    demo = datasets.load("demo")
+    tree = class_hierarchy(demo)
+    leaf, group = tree.ids[tree.labels.index("tiger")], tree.ids[tree.labels.index("feline")]
+    app = opened("demo", box=leaf, bar="2 0")
+    assert not app.toast and in_link(app, "box") == leaf
+    labels = dict(links_of(app))
+    assert "classes=tiger" in labels["Look at it in the Gallery"]
+    assert "classes=tiger" in labels["Its place among meanings"]
+    assert "**30 classes:**" in words(app) and "and 18 more" in words(app)
+    assert labels["Look at the first 12 in the Gallery"].count("classes=") == 12
+    told = dict(links_of(opened("demo", box=group)))["Its part of the tree of meanings"]
+    assert f"at={group}" in told
+    assert not open_link("2_Taxonomy", "demo", at=group, split="all").toast
+    assert not opened("demo", box="nonsense", bar="x").exception
+
+
+def test_bars_count_the_classes_that_they_lead_to() -> None:
+    for name in ("tiered_imagenet", "demo", "digits"):
+        dataset = datasets.load(name)
+        histogram = sizes.class_sizes(dataset)
+        for split, counts in histogram.bars.items():
+            found = [len(sizes.classes_of_bar(dataset, histogram, split, at)) for at in range(len(counts))]
+            assert found == counts.tolist()
 
 
 def test_every_page_is_a_card() -> None:

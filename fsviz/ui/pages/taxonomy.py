@@ -351,6 +351,14 @@ def _details(
                 ),
                 key="task_distances",
             )
+            images = _images_of(dataset, split) if dataset.has_pixels else None
+            answer_cells(
+                dataset,
+                "task_distances",
+                None if images is None else [int(images[p][0]) if len(images[p]) else -1 for p in picked],
+                lambda row, column: _pick([names[picked[row]], names[picked[column]]]),
+                len(picked),
+            )
     _card(dataset, split, graph, distances, names, picked[-1])
 
 
