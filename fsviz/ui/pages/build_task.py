@@ -78,7 +78,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
     n_shot = controls.pick(study.SHOTS.but(title="Support per class"), shots)
     n_query = controls.pick(study.QUERIES.but(title="Queries per class"), queries)
     dealt = controls.pick(SEED.but(help="Another seed deals other images of the same classes."), seed)
-    text = str(links.value_of(study.CLASSES, "classes", dataset.name))
+    text = str(links.value_of(study.CLASSES, study.LINK_KEY, dataset.name))
     about = f"{dataset.name} {n_shot} {n_query} {dealt}"
     rows = [str(links.value_of(s, s.name, about)) for s in (study.SUPPORT, study.QUERY, study.SWAP)]
     try:
@@ -118,7 +118,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
 def _classes_picked(dataset: Dataset, before: Sequence[int], support: str, query: str) -> None:
     """Writes the classes that were picked into the link; images of those that stay are kept."""
     picked = [int(c) for c in st.session_state["class_picker"]]
-    st.session_state["classes"] = study.classes_text(dataset, picked)
+    st.session_state[study.LINK_KEY] = study.classes_text(dataset, picked)
     kept = [before.index(c) if c in before else PAD for c in picked]
     for name, text in (("support", support), ("query", query)):
         rows = study.images_in(text)
@@ -129,7 +129,7 @@ def _classes_picked(dataset: Dataset, before: Sequence[int], support: str, query
 def _other_classes(dataset: Dataset, n_way: int) -> None:
     turn = st.session_state["_other_classes"] = st.session_state.get("_other_classes", 0) + 1
     _forget_images()
-    st.session_state["classes"] = study.classes_text(dataset, study.suggested(dataset, turn, max(n_way, 2)))
+    st.session_state[study.LINK_KEY] = study.classes_text(dataset, study.suggested(dataset, turn, max(n_way, 2)))
 
 
 def _forget_images() -> None:
@@ -139,7 +139,7 @@ def _forget_images() -> None:
 
 def _set_task(dataset: Dataset, tasks: Tasks, swap: str, picked: int) -> None:
     """Writes a whole task into the link."""
-    st.session_state["classes"] = study.classes_text(dataset, tasks.class_ids[0].tolist())
+    st.session_state[study.LINK_KEY] = study.classes_text(dataset, tasks.class_ids[0].tolist())
     st.session_state["support"] = study.images_text(tasks.support[0])
     st.session_state["query"] = study.images_text(tasks.query[0])
     st.session_state["swap"], st.session_state["image"] = swap, str(picked)

@@ -34,7 +34,7 @@ _STICKY = """<style>
 }
 </style>"""
 N_NEIGHBOURS = 12
-PICKED = Setting("task_of", "Classes for a task", "Classes that were picked to build a task of.", "text", "")
+PICKED = Setting(one_task.LINK_KEY, "Classes for a task", "Classes that were picked to build a task of.", "text", "")
 
 
 def show(dataset: Dataset) -> None:

@@ -1,4 +1,4 @@
-"""Heat maps whose cells answer: pictures of row and column beside the pointer, and what a click on a cell does. The boxes
+"""Heat maps whose cells answer: pictures of row and column beside the pointer, and what a click on a cell does. Boxes
 of tree maps answer clicks, too.
 
 Streamlit reports no clicks on Plotly's heat maps and tree maps. The component listens to the figure itself, in a

@@ -103,7 +103,7 @@ def _cell_clicked(row: int, column: int) -> None:
 
 
 def _called(dataset: Dataset, found: Measured, name: str, hard_below: float, threshold: float) -> None:
-    """Tasks of the other half in the chosen cell, else all called hard; the surest first, one support image per class."""
+    """Tasks of the other half in the chosen cell, else all called hard; the surest first, one image per class."""
     cell = str(links.value_of(CELL, CELL.name))
     truly, _, called = cell.rpartition("_called_")
     wanted = study.called_hard(found, name, threshold) == (called != "easy")
