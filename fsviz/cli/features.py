@@ -29,11 +29,12 @@ def register(commands: argparse._SubParsersAction) -> None:
     extract.add_argument("--again", action="store_true", help="start over, also when the features are stored")
 
     features = add_command(
-        commands, "features", run_features, show_features, "list the features at hand, import some, or remove some"
+        commands, "features", run_features, show_features, "list the features at hand; import, rename or remove some"
     )
-    features.add_argument("action", nargs="?", choices=("list", "import", "remove"), default="list")
-    features.add_argument("name", nargs="?", help="with import or remove: the dataset's name")
-    features.add_argument("file", nargs="?", help="with import: the file of features; with remove: the backbone")
+    features.add_argument("action", nargs="?", choices=("list", "import", "rename", "remove"), default="list")
+    features.add_argument("name", nargs="?", help="with import, rename or remove: the dataset's name")
+    features.add_argument("file", nargs="?", help="with import: the file of features; else: the backbone")
+    features.add_argument("new", nargs="?", help="with rename: the new name of imported features")
     _import_options(features)
 
     imported = add_command(
@@ -115,6 +116,13 @@ def run_features(args: argparse.Namespace) -> dict[str, Any]:
         if not args.name or not args.file:
             raise BadInput("An import needs a dataset name and a file: 'python -m fsviz features import NAME FILE'.")
         return run_import(args)
+    if args.action == "rename":
+        from fsviz.features import store
+
+        if not args.name or not args.file or not args.new:
+            raise BadInput("Renaming needs three names: 'python -m fsviz features rename DATASET BACKBONE NEW'.")
+        new = store.rename_features(args.name, args.file, args.new)
+        return {"renamed": new, "dataset": args.name, "backbone": args.file}
     if args.action == "remove":
         from fsviz.features import store
 
@@ -129,6 +137,8 @@ def run_features(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def show_features(result: dict[str, Any]) -> str:
+    if "renamed" in result:
+        return f"The features of {result['dataset']} under {result['backbone']} are called {result['renamed']} now."
     if "removed" in result:
         return f"Removed the features of {result['dataset']} under {result['backbone']}."
     if "features" not in result:

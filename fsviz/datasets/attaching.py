@@ -7,6 +7,7 @@ Meta-Dataset's converted folders are, or by the number in front of a class name 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ import pandas as pd
 from fsviz.datasets.preview import Preview
 from fsviz.errors import BadInput
 from fsviz.records import Dataset
+
+_FOLDERS = dict.fromkeys(("tiered_imagenet", "mini_imagenet", "imagenet1k", "ilsvrc_2012"), "~/imagenet/train")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,11 @@ class Match:
     class_ids: dict[str, int]
     missing: tuple[int, ...]
     unknown: tuple[str, ...]
+
+
+def command(benchmark: str) -> str:
+    """The command that attaches a user's images to a benchmark."""
+    return f"python -m fsviz add {shlex.quote(benchmark)} {_FOLDERS.get(benchmark, f'~/{benchmark}')}"
 
 
 def match(benchmark: Dataset, folders: Iterable[str]) -> Match:

@@ -28,6 +28,13 @@ def class_sizes(dataset: Dataset, n_bins: int = 24) -> SizeHistogram | None:
     return SizeHistogram(edges, bars, float(np.median(sizes)), wide)
 
 
+def classes_of_bar(dataset: Dataset, histogram: SizeHistogram, split: str, at: int) -> np.ndarray:
+    """The class_ids that a bar of `class_sizes` counts: those of a split, in the bin with this number."""
+    sizes = dataset.classes["n_images"].to_numpy(dtype=float)
+    bins = np.clip(np.searchsorted(histogram.edges, sizes, side="right") - 1, 0, len(histogram.edges) - 2)
+    return np.flatnonzero((dataset.classes["split"].to_numpy() == split) & (bins == at))
+
+
 def split_by_size(n_images: Sequence[int] | np.ndarray) -> np.ndarray:
     """The split (C,) of every class by its number of images, as MetaCoCo does it (Zhang et al. 2024): the largest 64%
     train, the next 20% test, the smallest are val. Of classes as large as each other the first comes first."""

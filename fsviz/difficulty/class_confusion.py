@@ -32,6 +32,7 @@ PREPROCESS = Setting(
     "choice",
     "plain",
     choices={"plain": "Plain", "sqrt_center": "Centred roots"},
+    advanced=True,
 )
 K = Setting(
     "k",
@@ -44,6 +45,7 @@ K = Setting(
     1000,
     usual=50,
     brief="k{}",
+    advanced=True,
 )
 N_RUNS = Setting(
     "n_runs",
@@ -54,6 +56,7 @@ N_RUNS = Setting(
     1,
     100,
     usual=20,
+    advanced=True,
 )
 BACKEND = Setting(
     "backend",

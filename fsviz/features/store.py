@@ -209,6 +209,36 @@ def remove_features(dataset_name: str, backbone: str) -> int:
     return len(paths)
 
 
+def rename_features(dataset_name: str, backbone: str, new: str) -> str:
+    """Gives imported features another name, which it returns. Those that a backbone made are called what it is called:
+    by that name they are extracted again."""
+    entries = _entries(workspace.checked_name(dataset_name, "dataset name"))
+    labels = [entry["label"] for entry in entries]
+    found = [entry for entry in entries if entry["label"] == backbone]
+    if not found:
+        raise UnknownName("features", backbone, labels, "See 'python -m fsviz features'.")
+    if not all(is_imported(entry["key"]) for entry in found):
+        raise BadInput(
+            f"Features that were extracted are called what their backbone is called. Got {backbone!r}, of which a "
+            "backbone made some. Only imported features can be renamed."
+        )
+    new = workspace.checked_name(new.strip(), "backbone name")
+    if new == backbone:
+        return new
+    if new in labels:
+        raise BadInput(f"Features need names of their own. Got {new!r}, which others have. Choose another.")
+    for entry in found:  # the key stays: it says what the values depend on, which a name does not change
+        path = Path(entry.pop("path"))
+        workspace.write_json(path / "about.json", {**entry, "label": new})
+        path.rename(folder_of(entry["key"], new))
+    return new
+
+
+def is_imported(key: Mapping[str, Any]) -> bool:
+    """Whether features with this key were made elsewhere."""
+    return bool(key.get("imported"))
+
+
 def stored_paths(dataset_name: str) -> list[Path]:
     """The folders of a dataset's stored features."""
     return [Path(entry["path"]) for entry in _entries(dataset_name)]
@@ -480,6 +510,7 @@ def _row(about: Mapping[str, Any], path: Path, origin: str) -> dict[str, Any]:
         "precision": about.get("precision", ""),
         "origin": origin,
         "warning": key.get("warning", ""),
+        "imported": is_imported(key),
         "damaged": origin == "workspace" and not _is_whole({**about, "path": str(path)}),
         "path": str(path),
     }

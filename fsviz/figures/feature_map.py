@@ -36,7 +36,7 @@ def plot_map(
     colouring: Colouring,
     words: Sequence[str] | None = None,
     roles: Colouring | None = None,
-    role_names: Mapping[str, tuple[float, float]] | None = None,
+    role_names: Sequence[tuple[str, float, float]] = (),
     chosen: int | None = None,
     as_accuracy: bool = False,
     view: str = "",
@@ -46,7 +46,7 @@ def plot_map(
 
     words       what an image is, for the hover box (n,)
     roles       which images are support and query of a task: they stand out, all others step back
-    role_names  class name -> place where it is written beside a task
+    role_names  class names and the places of support images above which they are written
     chosen      image_id with a ring around it
     as_accuracy the numbers are accuracies: from wrong to right
     view        zoom and place are kept as long as this stays the same
@@ -71,8 +71,8 @@ def plot_map(
             }
             marker["line"] = {"color": "white", "width": 1}
             _add(figure, xy, image_ids, here, told, f"{name} ({len(here):,})", marker, f"{name} of the task")
-    for name, (x, y) in (role_names or {}).items():
-        _write(figure, x, y, name, 14)
+    for name, x, y in role_names:
+        _write(figure, x, y, name, 11, above=15)
     at = np.flatnonzero(image_ids == (PAD if chosen is None else chosen))
     if len(at):
         ring = {"size": 22, "color": "rgba(0,0,0,0)", "line": {"color": ACCENT, "width": 3}}
@@ -84,7 +84,7 @@ def plot_map(
     figure.update_layout(
         height=height,
         margin={"l": 0, "r": 0, "t": 8, "b": 0},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "itemsizing": "constant"},
+        legend={"orientation": "h", "y": 0.0, "yanchor": "top", "x": 0, "itemsizing": "constant"},
         clickmode="event+select",
         dragmode="lasso",
         hovermode="closest",
@@ -105,8 +105,9 @@ def plot_shared(found: Sequence[Shared]) -> go.Figure:
         marker={"color": [ACCENT, *[QUIET] * (len(found) - 1)]},
         text=[f"{one.share:.0%}" for one in found],
         textposition="auto",
-        customdata=[one.chance for one in found],
-        hovertemplate="%{x:.0%} of neighbours share it, %{customdata:.1%} by chance<extra>%{y}</extra>",
+        customdata=[[one.by, one.chance] for one in found],
+        hovertemplate="%{x:.0%} of neighbours share it, %{customdata[1]:.1%} by chance; click to colour by it"
+        "<extra>%{y}</extra>",
     )
     figure.add_scatter(
         x=[one.chance for one in found],
@@ -136,20 +137,27 @@ def _add_named(
     rest = np.flatnonzero(colouring.codes == PAD)
     alone = not colouring.names
     grey = {"color": QUIET, "size": size, "opacity": 0.25 if quiet else 0.55 if alone else 0.35}
-    _add(figure, xy, image_ids, rest, told, f"{'images' if alone else 'the rest'} ({len(rest):,})", grey)
+    name = f"{'images' if alone else 'the rest'} ({len(rest):,})"
+    _add(figure, xy, image_ids, rest, told, name, grey, listed=not quiet)
     for code, name in enumerate(colouring.names):
         here = np.flatnonzero(colouring.codes == code)
         if not len(here):
             continue
-        colour = MEANING[name] if colouring.title == "split" and name in MEANING else SERIES[code % len(SERIES)]
+        colour = (
+            QUIET
+            if quiet
+            else MEANING[name]
+            if colouring.title == "split" and name in MEANING
+            else SERIES[code % len(SERIES)]
+        )
         marker = {
-            "color": colour,
+            "color": QUIET if quiet else colour,
             "symbol": SYMBOLS[code % len(SYMBOLS)],
             "size": size + (2 if len(rest) else 1),
-            "opacity": 0.2 if quiet else 0.85,
+            "opacity": 0.25 if quiet else 0.85,
         }
         about = f"{drawn(colouring.title)}: {drawn(name)}"
-        _add(figure, xy, image_ids, here, told, f"{drawn(name)} ({len(here):,})", marker, about)
+        _add(figure, xy, image_ids, here, told, f"{drawn(name)} ({len(here):,})", marker, about, not quiet)
         if colouring.title == "class" and not quiet:
             x, y = np.median(xy[here], axis=0).tolist()
             _write(figure, x, y, name, 13)
@@ -197,8 +205,12 @@ def _add(
     name: str,
     marker: Mapping[str, Any],
     about: str = "",
+    listed: bool = True,
 ) -> None:
-    """One trace of images, on the graphics card; chosen ones are told by what they are, not by colour."""
+    """One trace of images, on the graphics card; chosen ones are told by what they are, not by colour.
+
+    listed  whether the key below the map names it
+    """
     if not len(here):
         return
     words = "%{hovertext}" if told is not None else "image %{customdata}"
@@ -209,6 +221,7 @@ def _add(
         mode="markers",
         name=name,
         marker=dict(marker),
+        showlegend=listed,
         customdata=image_ids[here].astype(np.int32),
         hovertext=None if told is None else told[here],
         hovertemplate=f"{words}{', ' if about else ''}{about}<extra></extra>",
@@ -217,7 +230,14 @@ def _add(
     )
 
 
-def _write(figure: go.Figure, x: float, y: float, name: str, size: int) -> None:
+def _write(figure: go.Figure, x: float, y: float, name: str, size: int, above: int = 0) -> None:
     figure.add_annotation(
-        x=x, y=y, text=f"<b>{drawn(name)}</b>", showarrow=False, font={"size": size}, bgcolor="rgba(128,128,128,0.25)"
+        x=x,
+        y=y,
+        text=f"<b>{drawn(name)}</b>",
+        showarrow=False,
+        font={"size": size, "color": "#FFFFFF"},
+        bgcolor="rgba(28,36,48,0.72)",
+        borderpad=1 if above else 2,
+        yshift=above,
     )

@@ -62,7 +62,7 @@ def _short(label: str, most: int = 28) -> str:
 
 
 def plot_class_sizes(histogram: SizeHistogram, height: int = 300) -> go.Figure:
-    """Stacked bars: how many classes have how many images."""
+    """Stacked bars: how many classes have how many images. A bar carries the number of its split and of its bin."""
     figure = go.Figure()
     if len(histogram.edges) == 2:  # every class has the same number of images: bars by split say more
         figure.add_bar(
@@ -70,6 +70,7 @@ def plot_class_sizes(histogram: SizeHistogram, height: int = 300) -> go.Figure:
             y=[int(n.sum()) for n in histogram.bars.values()],
             marker_color=[meaning(s) for s in histogram.bars],
             text=[int(n.sum()) for n in histogram.bars.values()],
+            customdata=[[f"{i} 0"] for i in range(len(histogram.bars))],
             hovertemplate="split %{x}: %{y} classes<extra></extra>",
         )
         figure.update_xaxes(title=f"split (every class has {histogram.median:,.0f} images)")
@@ -77,16 +78,16 @@ def plot_class_sizes(histogram: SizeHistogram, height: int = 300) -> go.Figure:
     else:
         left, right = histogram.edges[:-1], histogram.edges[1:]
         centre = (left * right) ** 0.5 if histogram.logarithmic else (left + right) / 2
-        for split, n in histogram.bars.items():
+        for i, (split, n) in enumerate(histogram.bars.items()):
             figure.add_bar(
                 x=centre,
                 y=n,
                 width=(right - left) * 0.94,
                 name=drawn(split),
                 marker_color=meaning(split),
-                customdata=list(zip(left, right)),
-                hovertemplate=f"%{{y}} classes of split {drawn(split)} have %{{customdata[0]:,.0f}} to "
-                "%{customdata[1]:,.0f} images<extra></extra>",
+                customdata=[[f"{i} {at}", *ends] for at, ends in enumerate(zip(left, right))],
+                hovertemplate=f"%{{y}} classes of split {drawn(split)} have %{{customdata[1]:,.0f}} to "
+                "%{customdata[2]:,.0f} images<extra></extra>",
             )
         figure.update_xaxes(title="images per class", type="log" if histogram.logarithmic else "linear")
         figure.update_layout(showlegend=len(histogram.bars) > 1)

@@ -227,7 +227,7 @@ def plot_confusion_table(table: np.ndarray, height: int = 300) -> go.Figure:
             showscale=False,
             xgap=4,
             ygap=4,
-            hoverinfo="skip",
+            hoverinfo="none",  # "skip" would skip clicks, too
         )
     )
     figure.update_xaxes(side="top", showgrid=False)

@@ -17,6 +17,7 @@ REPEATS = Setting(
     "many are drawn and repeats dropped: the more tasks, the more of the common class sets, the finest ones, are lost.",
     "flag",
     False,
+    advanced=True,
 )
 MOST_IMAGES = 200_000_000  # of one testbed, counted with repetitions: 1.6 GB
 

@@ -49,6 +49,7 @@ DIVERGENCE_BY = Setting(
     "choice",
     "symmetric_kl",
     choices={name: divergence.title for name, divergence in DIVERGENCES.items()},
+    advanced=True,
 )
 PENALTY = Setting(
     "penalty",
@@ -60,6 +61,7 @@ PENALTY = Setting(
     1000,
     step=0.1,
     usual=10,
+    advanced=True,
 )
 DIMS = Setting(
     "dims",
@@ -71,9 +73,18 @@ DIMS = Setting(
     1,
     2048,
     usual=64,
+    advanced=True,
 )
 STARTS = Setting(
-    "starts", "Random starts", "The best of so many is kept. Of mode stable.", "int", 32, 1, 512, usual=128
+    "starts",
+    "Random starts",
+    "The best of so many is kept. Of mode stable.",
+    "int",
+    32,
+    1,
+    512,
+    usual=128,
+    advanced=True,
 )
 SOLVER = Setting(
     "solver",
@@ -83,6 +94,7 @@ SOLVER = Setting(
     "choice",
     "lbfgs",
     choices=SOLVERS,
+    advanced=True,
 )
 SETTINGS: dict[str, Setting] = {
     s.name: s

@@ -6,6 +6,8 @@
 A cause is one number per task, the higher the harder. Its effect is measured over all tasks drawn: the correlation
 with the accuracy, and the slope of a straight line through them. Causes that chance would explain as well (Holm's
 correction over all of them) are not named, so there may be none.
+
+Where no backbone has seen the images, and no taxonomy tells what classes mean, ProtoNet compares bare pixels.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import numpy as np
 from fsviz import evaluation, features, taxonomy
 from fsviz.difficulty import attribute_gaps
 from fsviz.errors import BadInput, Missing
+from fsviz.features import pixels
 from fsviz.features.backbones import title_of
 from fsviz.numerics import holm, mean_and_ci95
 from fsviz.records import Dataset, Features, Predictions, Tasks
@@ -32,6 +35,7 @@ N_WAY, N_SHOT, N_QUERY = 5, 1, 10
 AT = 0.05  # the middle of the outermost tenth
 BY_PIXELS = 3  # images per class that show a task whose queries nobody classifies
 MOST_PER_CLASS = 200  # images that say where the middle of a class is
+MOST_OPENED = 2400  # images that a look at bare pixels may open
 LEVEL = 0.05
 
 
@@ -61,7 +65,7 @@ class Look:
 
     accuracy     (T,) of the tasks; None where no features are known, and the tasks are ordered by coarsity instead
     hard, easy   positions of the two tasks among them
-    backbone     "" where there are no features
+    backbone     "" where there are no features: then tasks are classified by their bare pixels, or not at all
     distances    (C, C) between the split's classes, by features where there are some, else by meaning
     """
 
@@ -75,6 +79,11 @@ class Look:
     accuracy: np.ndarray | None = None
     predictions: Predictions | None = None
     causes: tuple[Cause, ...] = ()
+
+    @property
+    def sees(self) -> str:
+        """What the classifier compares, in words."""
+        return f"features of {title_of(self.backbone)}" if self.backbone else "bare pixels, shrunk to 8 x 8"
 
     @cached_property
     def mean(self) -> tuple[float, float]:
@@ -141,9 +150,11 @@ class Look:
 def look(dataset: Dataset) -> Look:
     """The same for the same dataset. Without features tasks differ by meaning only; without either there is none."""
     if dataset.has_features:
-        return _classified(dataset)
+        return _classified(dataset, draw.default_backbone(dataset))
     if dataset.taxonomy is not None:
         return _by_meaning(dataset)
+    if dataset.has_pixels:
+        return _classified(dataset)
     raise Missing(
         f"{dataset.title} has neither features nor a taxonomy, so nothing is known here of which of its tasks are hard."
     )
@@ -158,7 +169,7 @@ def rule(found: Look) -> str:
             "finest and the coarsest."
         )
     return (
-        f"Of {tasks} of split {split}, classified by ProtoNet on features of {title_of(found.backbone)}: the tasks in "
+        f"Of {tasks} of split {split}, classified by ProtoNet on {found.sees}: the tasks in "
         "the middle of the hardest and of the easiest tenth."
     )
 
@@ -172,8 +183,8 @@ def in_words(found: Look, cause: Cause, task: int | None = None, other: int | No
     if cause.kind == "looks":
         a, b = found.closest_of(task)
         return (
-            f"its classes look more alike to {title_of(found.backbone)}, {a} and {b} most of all (mean squared "
-            f"distance {-here:.2f} against {-there:.2f})"
+            f"its classes look more alike {f'to {title_of(found.backbone)}' if found.backbone else 'in their pixels'}, "
+            f"{a} and {b} most of all (mean squared distance {-here:.2f} against {-there:.2f})"
         )
     if cause.kind == "support":
         return (
@@ -222,28 +233,40 @@ def summary(found: Look) -> dict[str, Any]:
 # Steps -----------------------------------------------------------------------------------------------------------
 
 
-def _classified(dataset: Dataset) -> Look:
-    backbone = draw.default_backbone(dataset)
-    table = features.load(dataset, backbone)
+def _classified(dataset: Dataset, backbone: str = "") -> Look:
+    """`backbone`: whose features are compared; "" for bare pixels."""
     split = draw.default_split(dataset)
     class_ids = dataset.split_class_ids(split)
+    table = features.load(dataset, backbone) if backbone else pixels.of_images(dataset, _some(dataset, class_ids))
     sizes = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
     n_way = _ways(dataset, class_ids)
     if sizes.min() < 1 + N_SHOT:
         name = dataset.classes["class_name"][class_ids[sizes.argmin()]]
         raise BadInput(
-            f"A task needs two images per class, and class {name!r} of {dataset.title} has {sizes.min()} with features."
+            f"A task needs two images per class, and class {name!r} of {dataset.title} has {sizes.min()} "
+            f"{'with features' if backbone else 'that can be opened'}."
         )
     shape = {"n_way": n_way, "n_shot": N_SHOT, "n_query": int(min(N_QUERY, sizes.min() - N_SHOT))}
     recipe = draw.recipe_for(dataset, split=split, sampler="uniform", n_tasks=N_TASKS, seed=0, **shape)
     tasks = draw.draw(dataset, recipe, usable=table.image_ids).tasks
     answer = evaluation.evaluate(table, tasks, METHOD)
     accuracy = evaluation.task_accuracy(answer)
-    distances = draw.class_distances(dataset, split, "features", backbone=backbone)
+    distances = taxonomy.DISTANCES["features"].measure(table, class_ids)
     measured = _measured(dataset, table, tasks, class_ids, distances)
     hard, easy = _ends(accuracy)
     causes = _causes(measured, accuracy, tasks)
     return Look(dataset, recipe, tasks, hard, easy, distances, backbone, accuracy, answer, causes)
+
+
+def _some(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:
+    """The first images of every class, few enough to be opened while somebody waits."""
+    most = MOST_OPENED // len(class_ids)
+    if most < 2:
+        raise Missing(
+            f"{dataset.title} has no features yet, and too many classes for a look at bare pixels. Extract features."
+        )
+    of_image = dataset.image_class_ids()
+    return np.concatenate([np.flatnonzero(of_image == c)[:most] for c in class_ids])
 
 
 def _by_meaning(dataset: Dataset) -> Look:

@@ -64,6 +64,10 @@ METHOD = Setting(
 )
 SETTINGS: dict[str, Setting] = {s.name: s for s in (CLASSES, SUPPORT, QUERY, SWAP, METHOD, SHOTS, QUERIES, SEED)}
 MOST_CLASSES = 20
+# What links call its classes. Other pages let Streamlit keep "classes" in the link, and that takes it out of every link
+# that leads away from them.
+LINK_KEY = "task_of"
+LINKED = "linked"  # what the map calls the task whose images its link names
 OVERLAP = "context_overlap"
 _PAIR_IMAGES = 1500  # of two classes together: more take too long to compare along the way
 _PAIR_CLASSES = 10
@@ -264,6 +268,17 @@ def build(
     tasks = Tasks(np.array([class_ids], dtype=np.int64), _padded(sides[0]), _padded(sides[1]))
     check(dataset, table, tasks)
     return tasks
+
+
+def of_images(
+    dataset: Dataset, table: Features, support: Sequence[Sequence[int]], query: Sequence[Sequence[int]]
+) -> Tasks:
+    """The task whose images are named, class by class; its classes are theirs."""
+    of_image = dataset.image_class_ids()
+    unknown = [i for row in (*support, *query) for i in row if i >= len(of_image)]
+    if unknown:
+        raise BadInput(f"{dataset.title} has {len(of_image):,} images, numbered from 0. Got image {unknown[0]}.")
+    return build(dataset, table, [int(of_image[row[0]]) for row in support], support=support, query=query)
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> np.ndarray:

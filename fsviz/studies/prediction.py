@@ -49,7 +49,14 @@ SETTING = Setting(
     choices={"supervised": "Supervised", "semi": "Semi-supervised", "unsupervised": "Unsupervised"},
 )
 NEIGHBOURS = Setting(
-    "neighbours", "Neighbours", "Neighbours that an image keeps in the graph of similar images.", "int", 15, 1, 500
+    "neighbours",
+    "Neighbours",
+    "Neighbours that an image keeps in the graph of similar images.",
+    "int",
+    15,
+    1,
+    500,
+    advanced=True,
 )
 QUESTION = Setting(
     "question",

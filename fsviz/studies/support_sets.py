@@ -61,6 +61,7 @@ SEARCH = Setting(
         "greedy": "Greedy",
     },
     spellings=("--method",),
+    advanced=True,
 )
 LOSS = Setting(
     "loss",
@@ -72,6 +73,7 @@ LOSS = Setting(
     "choice",
     "euclidean",
     choices={name: name.capitalize() for name in LOSSES},
+    advanced=True,
 )
 START = Setting(
     "start",
@@ -80,6 +82,7 @@ START = Setting(
     "choice",
     "ones",
     choices={"ones": "Equal", "random": "Random"},
+    advanced=True,
 )
 STEP = Setting(
     "step",
@@ -92,7 +95,15 @@ STEP = Setting(
     stops=STEP_SIZES,
 )
 N_STEPS = Setting(
-    "n_steps", "Gradient steps", "Gradient steps of FastDiffSel.", "int", 1, 1, 100, spellings=("--steps",)
+    "n_steps",
+    "Gradient steps",
+    "Gradient steps of FastDiffSel.",
+    "int",
+    1,
+    1,
+    100,
+    spellings=("--steps",),
+    advanced=True,
 )
 N_SWEEPS = Setting("n_sweeps", "Sweeps", "Sweeps of greedy search.", "int", 1, 1, 20, spellings=("--sweeps",))
 CLASSIFIER = Setting(
@@ -111,7 +122,9 @@ OBJECTIVE = Setting(
     "hard",
     choices={name: name.capitalize() for name in SETS},
 )
-DEVICE = Setting("device", "Device", "Where the search runs: cpu, cuda, cuda:0, ... or auto.", "text", "cpu")
+DEVICE = Setting(
+    "device", "Device", "Where the search runs: cpu, cuda, cuda:0, ... or auto.", "text", "cpu", advanced=True
+)
 SKIP_SMALL = Setting(
     "skip_small",
     "Leave out small classes",

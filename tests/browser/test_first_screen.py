@@ -45,3 +45,8 @@ def test_a_cell_of_the_heat_map_leads_to_its_two_classes(page, app: str) -> None
     page.mouse.click(box["x"] + box["width"] * 0.5 + 3, box["y"] + box["height"] * 0.21)
     page.wait_for_url(re.compile("classes="))
     page.get_by_text(re.compile("runs of Louvain's algorithm on")).first.wait_for()
+    page.get_by_role("link", name=re.compile("^Build a task of")).or_(page.get_by_text("Build a task of")).first.click()
+    page.wait_for_url(re.compile(r"Build_a_task\?.*task_of=[^&]+%2C"))
+    settle(page)
+    expect(page.get_by_text("queries are named rightly")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"task_of=[^&]+%2C"))  # pages that keep classes in their link take nothing away

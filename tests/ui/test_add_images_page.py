@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from fsviz import datasets
+from fsviz import datasets, features
+from fsviz.features import maps
 from fsviz.sampling.testbeds import read_recipe
 from fsviz.studies import own_images
 from tests.cli.calling import fails, run_json
@@ -60,6 +62,29 @@ def test_testbeds_and_features_are_removed(
     assert not app.exception and run_json(capsys, "testbeds")["testbeds"] == []
     assert "There is no testbed" in fails(capsys, "testbeds", "remove", "t")
     assert "There is no features" in fails(capsys, "features", "remove", "demo", "nothing")
+
+
+def test_imported_features_are_renamed_with_their_map_and_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    values = np.random.default_rng(0).normal(size=(40, 8)).astype(np.float32)
+    np.savez(tmp_path / "f.npz", features=values, labels=np.arange(40) % 4)
+    path = Path(run_json(capsys, "import-features", "mine", str(tmp_path / "f.npz"))["path"])
+    maps.make(datasets.load("mine"), "imported")
+    app = run("11_Add_images.py", do="Rename or delete")
+    app.text_input(key=f"new_features_{path}").set_value("dino")
+    app.button(key=f"rename_features_{path}").click().run()
+    assert not app.exception and features.available(datasets.load("mine")) == ["dino"]
+    assert np.allclose(features.load(datasets.load("mine"), "dino").values, values, atol=0.01)
+    assert maps.find(datasets.load("mine"), "dino") is not None
+    assert run_json(capsys, "features", "rename", "mine", "dino", "again")["renamed"] == "again"
+    assert "There is no features" in fails(capsys, "features", "rename", "mine", "dino", "x")
+    assert "three names" in fails(capsys, "features", "rename", "mine", "again")
+    (row,) = [r for r in features.list_features() if r["dataset"] == "mine"]
+    app = run("11_Add_images.py", do="Rename or delete")
+    app.button(key=f"delete_features_{row['path']}").click().run()
+    assert not app.exception and features.available(datasets.load("mine")) == []
 
 
 def test_a_benchmarks_images_are_attached_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

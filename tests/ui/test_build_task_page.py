@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import open_link
 
 PAGE = "13_Build_a_task"
-TASK = {"classes": "#0,#1,#5", "support": "0.1,24.25,120.121", "query": "2.3.4,26.27.28,122.123.124"}
+TASK = {"task_of": "#0,#1,#5", "support": "0.1,24.25,120.121", "query": "2.3.4,26.27.28,122.123.124"}
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +41,7 @@ def test_the_page_begins_with_a_task_and_says_how_many_queries() -> None:
 
 def test_a_whole_task_is_read_from_the_link_and_stays_there() -> None:
     app = open_link(PAGE, "built", **TASK)
-    names = {**TASK, "classes": "group 0 <b>kind</b> 0,group 0 <b>kind</b> 1,group 1 <b>kind</b> 1"}
+    names = {**TASK, "task_of": "group 0 <b>kind</b> 0,group 0 <b>kind</b> 1,group 1 <b>kind</b> 1"}
     assert not app.toast and link_of(app).items() <= names.items() | TASK.items()
     assert app.metric[0].delta.endswith("of 9 queries")
     assert "--support 0.1,24.25,120.121" in app.code[0].value
@@ -74,9 +75,9 @@ def test_other_numbers_of_images_deal_anew() -> None:
 
 
 def test_nonsense_in_the_link_is_a_sentence_and_a_way_on() -> None:
-    app = open_link(PAGE, "built", fine=False, classes="griffin")
+    app = open_link(PAGE, "built", fine=False, task_of="griffin")
     assert "griffin" in app.error[0].value and app.metric
-    app = open_link(PAGE, "built", fine=False, classes="#0,#1", support="24,0", query="2,26")
+    app = open_link(PAGE, "built", fine=False, task_of="#0,#1", support="24,0", query="2,26")
     assert "is of another class" in app.error[0].value
     next(b for b in app.button if b.label == "Deal the images anew").click().run()
     assert not app.error and app.metric
@@ -95,3 +96,48 @@ def test_the_task_is_saved_and_leads_to_evaluate() -> None:
 def test_without_features_the_page_says_what_is_missing() -> None:
     assert "has no features" in open_link(PAGE, "tiered_imagenet").info[0].value
     assert "fsviz extract digits" in open_link(PAGE, "digits").info[0].value
+
+
+def to_build(app) -> list[str]:
+    return [link.proto.query_string for link in app.main.get("page_link") if "Build_a_task" in link.proto.page]
+
+
+def test_classes_are_picked_by_clicks_in_the_gallery_and_lead_here() -> None:
+    app = open_link("1_Gallery", "demo", image="3803")
+    assert not to_build(app)
+    app.button(key="pick_class").click().run()
+    assert link_of(app)["task_of"] == "tiger" and not to_build(app)
+    app = open_link("1_Gallery", "demo", task_of="tiger", image="0")
+    app.button(key="pick_class").click().run()
+    assert not app.toast
+    (query,) = to_build(app)
+    asked = {key: values[0] for key, values in parse_qs(query).items()}
+    assert asked["task_of"] == link_of(app)["task_of"] and asked["task_of"].startswith("tiger,")
+    built = open_link(PAGE, "demo", task_of=asked["task_of"])
+    assert len(built.multiselect(key="class_picker").value) == 2
+
+
+def test_classes_of_the_taxonomy_and_of_confusion_lead_here() -> None:
+    names = ["tiger", "wolf", "pear"]
+    app = open_link("2_Taxonomy", "demo", classes=names)
+    assert any(parse_qs(query)["task_of"] == ["tiger,wolf,pear"] for query in to_build(app))
+    app = open_link("7_Confusion", "demo", classes=names[:2])
+    assert any(parse_qs(query)["task_of"] == ["tiger,wolf"] for query in to_build(app))
+    app = open_link("7_Confusion", "demo", classes=names[:1])
+    (query,) = to_build(app)
+    classes = parse_qs(query)["task_of"][0].split(",")
+    assert classes[0] == "tiger" and len(set(classes)) == 5
+
+
+def test_a_task_leads_to_the_map_where_it_stands_out() -> None:
+    app = open_link(PAGE, "built", **TASK)
+    (there,) = [link for link in app.main.get("page_link") if "Feature_map" in link.proto.page]
+    asked = {key: values[0] for key, values in parse_qs(there.proto.query_string).items()}
+    assert asked["support"] == TASK["support"] and asked["query"] == TASK["query"]
+    app = open_link("12_Feature_map", **asked)
+    assert not app.toast and link_of(app)["support"] == TASK["support"]
+    assert next(m for m in app.metric if m.label == "The task").delta == "6 support, 9 query"
+    (query,) = to_build(app)
+    assert parse_qs(query)["support"] == [TASK["support"]]
+    app = open_link("12_Feature_map", **{**asked, "support": "0.1,24.25,99999.3"})
+    assert "Got image 99999" in app.warning[0].value

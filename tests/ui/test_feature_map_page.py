@@ -105,6 +105,18 @@ def test_images_are_coloured_by_a_run() -> None:
     assert asked + never == 192 and 0 < asked <= 60
 
 
+def test_the_runs_of_two_backbones_are_told_apart() -> None:
+    make_toy(n_images=12, backbones=("alpha_net", "beta_net"))
+    spec = {"study": "evaluate", "dataset": "toy", "methods": [{"name": "protonet"}]}
+    sampler = {"sampler": "uniform", "n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 5}
+    for backbones in (["alpha_net", "beta_net"], ["alpha_net"], ["alpha_net"]):
+        jobs.run_here({**spec, "backbones": backbones, "sampler": sampler})
+    app = open_link(PAGE, "toy", colour="run")
+    offered = app.selectbox(key="run").options
+    assert len(set(offered)) == len(offered) == 4
+    assert sum("on beta_net" in words for words in offered) == 1
+
+
 def test_features_that_give_no_map_are_one_sentence() -> None:
     dataset = make_toy(n_images=2)
 

@@ -9,7 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz import datasets
+from fsviz.datasets import sizes
 from fsviz.studies import first_look as study
+from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.ui.parts import later, shell
 from tests.ui.opening import APP, open_link
 
@@ -92,11 +94,45 @@ def test_a_class_table_shows_a_fine_and_a_coarse_task_in_names() -> None:
     assert "has no images here" in words(app)
 
 
-def test_without_features_and_taxonomy_the_page_says_what_is_missing() -> None:
+def test_without_features_and_taxonomy_the_page_shows_what_pixels_tell() -> None:
     app = opened("digits")
-    assert "neither features nor a taxonomy" in words(app)
-    assert "Extract features" in [label for label, _ in links_of(app)]
+    assert [m.label for m in app.metric[:2]] == ["A hard task", "An easy task"]
+    assert "on bare pixels" in words(app) and "No backbone has seen these images yet" in words(app)
+    labels = dict(links_of(app))
+    assert "Extract features" in labels and "order=class" in labels["Try it: look at images of these classes"]
     assert "they are all in one split" in words(app) and "grouped by split" not in words(app)
+
+
+def test_without_pixels_too_the_page_says_what_is_missing_and_how_to_attach_it() -> None:
+    app = opened("dtd")
+    assert "neither features nor a taxonomy" in words(app) and "python -m fsviz add dtd ~/dtd" in words(app)
+    assert "is-a trees are of nouns" in words(app)
+
+
+def test_boxes_and_bars_of_the_fact_sheet_lead_on_and_are_in_the_link() -> None:
+    demo = datasets.load("demo")
+    tree = class_hierarchy(demo)
+    leaf, group = tree.ids[tree.labels.index("tiger")], tree.ids[tree.labels.index("feline")]
+    app = opened("demo", box=leaf, bar="2 0")
+    assert not app.toast and in_link(app, "box") == leaf
+    labels = dict(links_of(app))
+    assert "classes=tiger" in labels["Look at it in the Gallery"]
+    assert "classes=tiger" in labels["Its place among meanings"]
+    assert "**30 classes:**" in words(app) and "and 18 more" in words(app)
+    assert labels["Look at the first 12 in the Gallery"].count("classes=") == 12
+    told = dict(links_of(opened("demo", box=group)))["Its part of the tree of meanings"]
+    assert f"at={group}" in told
+    assert not open_link("2_Taxonomy", "demo", at=group, split="all").toast
+    assert not opened("demo", box="nonsense", bar="x").exception
+
+
+def test_bars_count_the_classes_that_they_lead_to() -> None:
+    for name in ("tiered_imagenet", "demo", "digits"):
+        dataset = datasets.load(name)
+        histogram = sizes.class_sizes(dataset)
+        for split, counts in histogram.bars.items():
+            found = [len(sizes.classes_of_bar(dataset, histogram, split, at)) for at in range(len(counts))]
+            assert found == counts.tolist()
 
 
 def test_every_page_is_a_card() -> None:
@@ -126,6 +162,16 @@ def test_a_class_sees_fewer_controls_but_none_that_the_link_has_changed() -> Non
     assert "seed" in alone - before_a_class and "n_way" in before_a_class
     assert "n_tasks" in before_a_class  # 20 is not its default
     assert "seed" in inputs(classroom="true", seed="3")
+
+
+@pytest.mark.parametrize("page", ["3_Tasks", "7_Confusion", "10_Splits", "13_Build_a_task"])
+def test_a_class_sees_the_question_and_not_how_it_is_computed_or_kept(page: str) -> None:
+    def inputs(**query: str) -> list[object]:
+        app = open_link(page, "demo", **query)
+        return [*app.number_input, *app.slider, *app.select_slider, *app.selectbox, *app.text_input, *app.toggle]
+
+    alone, before_a_class = inputs(), inputs(classroom="true")
+    assert len(before_a_class) <= 0.75 * len(alone)
 
 
 def test_guess_before_you_see() -> None:

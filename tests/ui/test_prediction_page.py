@@ -72,6 +72,9 @@ def test_every_section_opens_and_explains(open_page) -> None:
     page = open_page(**asked, show="Hard or easy")
     assert not page.error, [e.value for e in page.error]
     assert "The halves share no class." in texts(page) and "Called hard" in texts(page)
+    for truth, called in (("hard", "easy"), ("easy", "easy"), ("hard", "hard"), ("easy", "hard")):
+        page = open_page(**asked, show="Hard or easy", cell=f"{truth}_called_{called}")
+        assert f"{truth.capitalize()} and called {called}: " in texts(page) and not page.toast
     page.slider(key="found").set_value(100).run()
     assert not page.exception and page.query_params["found"] == "100"
     assert "--question hard" in page.code[0].value and "--found 100" in page.code[0].value

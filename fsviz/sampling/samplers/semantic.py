@@ -35,6 +35,7 @@ BETA = Setting(
     step=1.0,
     usual=200.0,
     brief="b{}",
+    advanced=True,
 )
 
 

@@ -307,8 +307,10 @@ def _keep() -> None:
         _one(
             f"**{plain(title_of(backbone))}** on {plain(shell.dataset_title(dataset))} · {told}",
             f"features_{row['path']}",
-            "They can be extracted again; finished runs that used them stay.",
+            f"They can be {'imported' if row['imported'] else 'extracted'} again; finished runs that used them stay.",
             ("delete", store.remove_features, dataset, backbone),
+            (store.rename_features, dataset, backbone) if row["imported"] else (),
+            "Finished runs keep the old name; commands and links need the new one.",
         )
     names = testbeds.list_testbeds()
     if names:
@@ -319,34 +321,38 @@ def _keep() -> None:
             f"testbed_{name}",
             "Finished runs on it stay; new ones need another testbed.",
             ("delete", testbeds.delete_testbed, name),
-            rename=True,
+            (testbeds.rename_testbed, name),
+            "Runs keep their own copy of the tasks; commands and links need the new name.",
         )
     if not (rows or names or folders.workspace_dataset_names()):
         st.caption("Nothing of your own is here yet: datasets, features and testbeds that you add appear here.")
 
 
-def _one(told: str, key: str, after: str, removal: tuple[Any, ...], rename: bool = False) -> None:
+def _one(
+    told: str, key: str, after: str, removal: tuple[Any, ...], renaming: tuple[Any, ...] = (), renamed: str = ""
+) -> None:
     """A line with ways to rename and delete what it names, each after a second click.
 
-    removal  the action, the function and what it is called with
+    removal   the action, the function and what it is called with
+    renaming  the function and what it is called with before the new name, the last of it the old name; () for none
+    renamed   what another name changes
     """
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(told)
         if not access.may("delete"):
             return
-        if rename:
-            name = str(removal[-1])
+        if renaming:
             with st.popover("Rename"):
-                st.text_input("Name", name, key=f"new_{key}")
-                st.caption("Runs keep their own copy of the tasks; commands and links need the new name.")
-                st.button("Save the name", key=f"rename_{key}", on_click=_rename_testbed, args=(name, f"new_{key}"))
+                st.text_input("Name", str(renaming[-1]), key=f"new_{key}")
+                st.caption(renamed)
+                st.button("Save the name", key=f"rename_{key}", on_click=_rename_one, args=(renaming, f"new_{key}"))
         with st.popover("Delete"):
             st.caption(after)
             st.button("Delete it", key=f"delete_{key}", on_click=_or_notice, args=removal)
 
 
-def _rename_testbed(name: str, field: str) -> None:
-    _or_notice("delete", testbeds.rename_testbed, name, st.session_state.get(field, name))
+def _rename_one(renaming: tuple[Any, ...], field: str) -> None:
+    _or_notice("delete", *renaming, st.session_state.get(field, renaming[-1]))
 
 
 def _found(preview: Preview) -> None:

@@ -18,7 +18,7 @@ from fsviz.settings import SEED, Setting
 from fsviz.studies import draw
 from fsviz.studies import one_task as study
 from fsviz.studies.one_task import Answered, Change
-from fsviz.ui.parts import access, cached, controls, links, shell
+from fsviz.ui.parts import access, cached, controls, leads, links, shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -78,7 +78,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
     n_shot = controls.pick(study.SHOTS.but(title="Support per class"), shots)
     n_query = controls.pick(study.QUERIES.but(title="Queries per class"), queries)
     dealt = controls.pick(SEED.but(help="Another seed deals other images of the same classes."), seed)
-    text = str(links.value_of(study.CLASSES, "classes", dataset.name))
+    text = str(links.value_of(study.CLASSES, study.LINK_KEY, dataset.name))
     about = f"{dataset.name} {n_shot} {n_query} {dealt}"
     rows = [str(links.value_of(s, s.name, about)) for s in (study.SUPPORT, study.QUERY, study.SWAP)]
     try:
@@ -118,7 +118,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
 def _classes_picked(dataset: Dataset, before: Sequence[int], support: str, query: str) -> None:
     """Writes the classes that were picked into the link; images of those that stay are kept."""
     picked = [int(c) for c in st.session_state["class_picker"]]
-    st.session_state["classes"] = study.classes_text(dataset, picked)
+    st.session_state[study.LINK_KEY] = study.classes_text(dataset, picked)
     kept = [before.index(c) if c in before else PAD for c in picked]
     for name, text in (("support", support), ("query", query)):
         rows = study.images_in(text)
@@ -129,7 +129,7 @@ def _classes_picked(dataset: Dataset, before: Sequence[int], support: str, query
 def _other_classes(dataset: Dataset, n_way: int) -> None:
     turn = st.session_state["_other_classes"] = st.session_state.get("_other_classes", 0) + 1
     _forget_images()
-    st.session_state["classes"] = study.classes_text(dataset, study.suggested(dataset, turn, max(n_way, 2)))
+    st.session_state[study.LINK_KEY] = study.classes_text(dataset, study.suggested(dataset, turn, max(n_way, 2)))
 
 
 def _forget_images() -> None:
@@ -139,7 +139,7 @@ def _forget_images() -> None:
 
 def _set_task(dataset: Dataset, tasks: Tasks, swap: str, picked: int) -> None:
     """Writes a whole task into the link."""
-    st.session_state["classes"] = study.classes_text(dataset, tasks.class_ids[0].tolist())
+    st.session_state[study.LINK_KEY] = study.classes_text(dataset, tasks.class_ids[0].tolist())
     st.session_state["support"] = study.images_text(tasks.support[0])
     st.session_state["query"] = study.images_text(tasks.query[0])
     st.session_state["swap"], st.session_state["image"] = swap, str(picked)
@@ -349,6 +349,9 @@ def _gaps(now: Answered, before: Answered | None) -> None:
 
 
 def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tuple[int, int] | None) -> None:
+    leads.to_map(dataset, tasks, 0, backbone)
+    if shell.classroom():
+        return
     st.subheader("Keep this task", anchor=False)
     st.caption("The link of this page holds the whole task. As a testbed of one task, every method can be run on it.")
     name_column, *columns = st.columns([4, 3, 2, 2, 2], vertical_alignment="bottom")

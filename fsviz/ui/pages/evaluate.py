@@ -42,6 +42,7 @@ BESIDE = Setting(
         "both": "Semantic and uniform tasks",
         "tables": "Semantic and uniform, 1 and 5 shots",
     },
+    advanced=True,
 )
 TASKS_FROM = Setting(
     "tasks_from",

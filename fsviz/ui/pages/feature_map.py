@@ -11,19 +11,22 @@ from fsviz import datasets, features, jobs
 from fsviz.datasets import filtering
 from fsviz.errors import FsvizError
 from fsviz.features import maps
+from fsviz.features.backbones import title_of
 from fsviz.figures import feature_map as figures
 from fsviz.records import PAD, Colouring, Dataset, Shared, Tasks
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_TASKS, SEED, Setting
-from fsviz.studies import draw, evaluate
+from fsviz.studies import draw, evaluate, one_task
 from fsviz.studies import feature_map as study
-from fsviz.ui.parts import access, cached, controls, hover, links, run_panel, shell
+from fsviz.ui.parts import access, cached, controls, hover, leads, links, run_panel, shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
-CHART = "feature_map"
+CHART, SHARED = "feature_map", "map_shared"
 MOST_TILES = 90
 MOST_BARS = 10
+MOST_NAMED = 30  # support images with their class written above
+N_BUILT = 5  # classes of a task that is built of what was drawn around
 DRAWN = "drawn"
 COLOUR = Setting("colour", "Colour by", "What tells the points apart.", "choice", study.BY_CLASS)
 RUN = Setting("run", "Run", "A finished evaluation: how often each image was named rightly as a query.", "choice", "")
@@ -109,9 +112,13 @@ def _headline(dataset: Dataset, found: maps.FeatureMap, task: Tasks | None) -> N
 def _islands(dataset: Dataset, found: maps.FeatureMap, by: str) -> None:
     """What lies together on the map, in a sentence, and the way to see it."""
     shared = _shared(dataset, found)
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="feature_map_islands"):
-        st.markdown(f"**{plain(study.what_islands_follow(shared))}**")
-        if shared and shared[0].beyond >= study.LITTLE and shared[0].by != by:
+    told = f"**{plain(study.what_islands_follow(shared))}**"
+    if not (shared and shared[0].beyond >= study.LITTLE and shared[0].by != by):
+        st.markdown(told)
+    else:
+        words, way = shell.columns_if_wide("feature_map_islands", [9, 2], vertical_alignment="center")
+        words.markdown(told)
+        with way:
             st.button(
                 plain(f"Colour by {shared[0].title}"),
                 icon="🎨",
@@ -139,9 +146,7 @@ def _figure(
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()[found.image_ids]
     words = names[of_image].tolist() if len(of_image) <= figures.MOST_WORDS else None
-    roles, places = (
-        (None, None) if task is None else (study.roles(task, found.image_ids), _places(dataset, found, task))
-    )
+    roles, places = (None, []) if task is None else (study.roles(task, found.image_ids), _places(dataset, found, task))
     figure = figures.plot_map(
         found.xy,
         found.image_ids,
@@ -171,14 +176,15 @@ def _ids(found: maps.FeatureMap) -> frozenset[int]:
     return frozenset(found.image_ids.tolist())
 
 
-def _places(dataset: Dataset, found: maps.FeatureMap, task: Tasks) -> dict[str, tuple[float, float]]:
-    """Where the classes of a task are named: amid their support images."""
-    places = {}
+def _places(dataset: Dataset, found: maps.FeatureMap, task: Tasks) -> list[tuple[str, float, float]]:
+    """The support images with the names of their classes; of many, the first of each class."""
+    names, place = dataset.classes["class_name"].astype(str), {int(i): k for k, i in enumerate(found.image_ids)}
+    most = max(1, MOST_NAMED // task.class_ids.shape[1])
+    places = []
     for class_id, support in zip(task.class_ids[0], task.support[0]):
-        here = np.isin(found.image_ids, support[support != PAD])
-        if class_id != PAD and here.any():
-            x, y = np.median(found.xy[here], axis=0)
-            places[str(dataset.classes["class_name"].iat[class_id])] = (float(x), float(y))
+        for image_id in [int(i) for i in support if int(i) in place][:most]:
+            x, y = found.xy[place[image_id]].tolist()
+            places.append((str(names.iat[class_id]), x, y))
     return places
 
 
@@ -225,7 +231,8 @@ def _runs(dataset: Dataset) -> dict[str, str]:
             for which, entry in enumerate(evaluate.entries(run.spec)):
                 when = run_panel.when(run.created)
                 part = evaluate.parts(run.spec)[entry.part]
-                found[f"{run.id}/{which}"] = f"{entry.label}, {part['testbed_name']}, {when}"
+                seen = "" if len(run.spec["backbones"]) == 1 else f" on {title_of(entry.backbone)}"
+                found[f"{run.id}/{which}"] = f"{entry.label}{seen}, {part['testbed_name']}, {when}"
     return dict(list(found.items())[:60])
 
 
@@ -285,12 +292,20 @@ def _pick_task(dataset: Dataset, found: maps.FeatureMap) -> Tasks | None:
         testbed, _, number = named.rpartition(":")
         st.query_params["testbed"], st.query_params["position"] = testbed or named, number or "0"
         st.rerun()
+    images = [str(links.value_of(s, s.name, dataset.name)) for s in (one_task.SUPPORT, one_task.QUERY)]
     choices = {"": "none", DRAWN: "one drawn by settings", **{name: name for name in evaluate.testbeds(dataset)}}
+    choices |= {one_task.LINKED: "the one in the link"} if all(images) else {}
     source = str(controls.pick(TESTBED.but(choices=choices), about=dataset.name))
+    if source != one_task.LINKED:
+        links.release(one_task.SUPPORT.name, one_task.QUERY.name)
     if not source:
         links.release(POSITION.name, *draw.KNOWN)
         return None
     try:
+        if source == one_task.LINKED:
+            links.release(POSITION.name, *draw.KNOWN)
+            support, query = map(one_task.images_in, images)
+            return one_task.of_images(dataset, features.load(dataset, found.backbone), support, query)
         if source != DRAWN:
             links.release(*draw.KNOWN)
             position = int(controls.pick(POSITION, about=source))
@@ -352,6 +367,7 @@ def _side(dataset: Dataset, found: maps.FeatureMap, selected: list[int], task: T
         clicked = _wall(dataset, selected)
     elif task is not None:
         clicked = _task(dataset, task)
+        leads.to_task(dataset, task, 0, found.backbone, "Swap its support images")
     elif chosen is None:
         st.info("Draw around some points, or click one: their images show here.", icon="✏️")
         _what_is_shared(dataset, found)
@@ -368,13 +384,26 @@ def _what_is_shared(dataset: Dataset, found: maps.FeatureMap) -> None:
     if not shared:
         return
     st.markdown("**What neighbours on the map share**")
-    st.plotly_chart(figures.plot_shared(shared[:MOST_BARS]), key="map_shared", config={"displayModeBar": False})
+    st.plotly_chart(
+        figures.plot_shared(shared[:MOST_BARS]),
+        key=SHARED,
+        config={"displayModeBar": False},
+        on_select=_bar_clicked,
+        selection_mode="points",
+    )
     thirds = " Of numbers: whether both are in the same third of all images, low, middle or high."
     some = f" {len(shared) - MOST_BARS} more are nearer to chance." if len(shared) > MOST_BARS else ""
     st.caption(
         f"Of an image and its {maps.NEIGHBOURS} nearest on the map, how many agree; by how much of the way from chance "
-        f"to all, the first the most.{some}{thirds if any(one.thirds for one in shared) else ''}"
+        f"to all, the first the most.{some}{thirds if any(one.thirds for one in shared) else ''} Click a bar to colour "
+        "the map by it."
     )
+
+
+def _bar_clicked() -> None:
+    by = leads.data_of(SHARED)
+    if by is not None:
+        _colour(str(by))
 
 
 def _wall(dataset: Dataset, selected: list[int]) -> int | None:
@@ -390,6 +419,8 @@ def _wall(dataset: Dataset, selected: list[int]) -> int | None:
     )
     if len(few) < len(selected):
         st.caption(f"{len(few):,} of them, spread evenly over all.")
+    together = [int(c) for c in np.argsort(-counts, kind="stable")[:N_BUILT] if counts[c]]
+    leads.to_classes(dataset, together, "Build a task of the classes that meet here")
     return clicked
 
 

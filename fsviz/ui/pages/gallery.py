@@ -16,9 +16,11 @@ from fsviz.errors import FsvizError, Missing
 from fsviz.features import neighbours
 from fsviz.figures import palette
 from fsviz.records import Dataset
+from fsviz.settings import Setting
+from fsviz.studies import one_task
 from fsviz.taxonomy import places
 from fsviz.text import code
-from fsviz.ui.parts import cached, links, scrolling, shell
+from fsviz.ui.parts import cached, leads, links, scrolling, shell
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -32,6 +34,7 @@ _STICKY = """<style>
 }
 </style>"""
 N_NEIGHBOURS = 12
+PICKED = Setting(one_task.LINK_KEY, "Classes for a task", "Classes that were picked to build a task of.", "text", "")
 
 
 def show(dataset: Dataset) -> None:
@@ -43,6 +46,7 @@ def show(dataset: Dataset) -> None:
     wanted, order, view = _settings(dataset)
     image_ids = filtering.select_images(dataset, wanted, order, seed=4)
     _headline(dataset, image_ids)
+    picked = _picked(dataset)
     if not len(image_ids):
         st.info("No image passes all of these filters. Take one of them away in the sidebar.", icon="🔍")
         return
@@ -55,7 +59,7 @@ def show(dataset: Dataset) -> None:
     with right, st.container(key="gallery_detail"):
         st.html(_STICKY)
         scrolling.to_top("gallery_detail", f"{dataset.name} {shown}")
-        _detail(dataset, shown, chosen=shown != walls[1])
+        _detail(dataset, shown, shown != walls[1], picked)
 
 
 # Filters
@@ -136,6 +140,34 @@ def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:
         else f"{sizes.min():,} to {sizes.max():,}"
     )
     four.metric("Images per class", told, help="Among the images that pass the filters.")
+
+
+# Classes for a task
+
+
+def _picked(dataset: Dataset) -> list[int]:
+    """The classes that were picked for a task, in the link, with the way to it."""
+    if not dataset.has_features:
+        return []
+    text = str(links.value_of(PICKED, PICKED.name, dataset.name))
+    try:
+        picked = one_task.classes_in(dataset, text)
+    except FsvizError as error:
+        shell.notice(str(error))
+        picked = []
+    if not picked:
+        return []
+    names = dataset.distinct_names(np.array(picked))
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="picked_classes"):
+        more = " Pick one more class." if len(picked) == 1 else ""
+        st.markdown(f"**Your task:** {', '.join(map(plain, names))}.{more}", width="content")
+        leads.to_classes(dataset, picked, "Build it")
+        st.button("Start over", icon="✖️", key="pick_anew", on_click=_pick, args=(dataset, []))
+    return picked
+
+
+def _pick(dataset: Dataset, class_ids: list[int]) -> None:
+    st.session_state[PICKED.name] = one_task.classes_text(dataset, class_ids)
 
 
 # The wall
@@ -220,7 +252,7 @@ def _selected(clicked: int | None, first: int) -> int:
 # One image
 
 
-def _detail(dataset: Dataset, image_id: int, chosen: bool) -> None:
+def _detail(dataset: Dataset, image_id: int, chosen: bool, picked: list[int]) -> None:
     row = filtering.image_row(dataset, image_id)
     st.subheader(plain(str(row["class"])), anchor=False)
     if not chosen:
@@ -228,6 +260,9 @@ def _detail(dataset: Dataset, image_id: int, chosen: bool) -> None:
     _picture(dataset, image_id)
     st.html(_facts({k: v for k, v in row.items() if k != "class" and v is not None}))
     class_id = int(dataset.image_class_ids()[image_id])
+    if dataset.has_features and class_id not in picked and len(picked) < one_task.MOST_CLASSES:
+        label = f"Pick {plain(str(row['class']))} for a task"
+        st.button(label, icon="🧪", key="pick_class", on_click=_pick, args=(dataset, [*picked, class_id]))
     _place(dataset, class_id)
     _neighbours(dataset, image_id)
     _contexts(dataset, class_id, str(row.get("context", "")))

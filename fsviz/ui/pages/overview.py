@@ -13,15 +13,19 @@ from fsviz.settings import Setting
 from fsviz.studies import first_look as study
 from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.ui.parts import cached, later, leads, links, shell
+from fsviz.ui.parts.cells import answer_boxes
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
 N_SAMPLE = 20
 N_QUERIES = 4  # of each class of a task
-TILE, LARGE = 62, 84
+TILE, LARGE = 64, 72
 MOST_CAUSES = 3
 SKELETON = 400
+MOST_LISTED = 12
+BOX = Setting("box", "Box", "The box of the tree map that was clicked.", "text", "")
+BAR = Setting("bar", "Bar", "The bar of class sizes that was clicked: numbers of its split and its bin.", "text", "")
 GUESSED = "_guessed"  # task -> which answer was chosen
 
 
@@ -99,6 +103,10 @@ def _classified(found: study.Look) -> None:
             clicked = _task(found, task, f"look_{name}", True) or clicked
     leads.to_gallery(found.dataset, clicked)
     _causes(found)
+    if not found.backbone:
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            st.markdown("No backbone has seen these images yet; one that has sees more than pixels.", width="content")
+            shell.link_to_what_is_missing(found.dataset, "features")
     chance = f"Guessing would get {found.tasks.chance:.0%} right."
     st.caption(
         f"{plain(study.rule(found))} They are not typical: all {len(found.tasks):,} tasks have a mean accuracy of "
@@ -152,7 +160,7 @@ def _causes(found: study.Look) -> None:
     st.markdown(f"**Why is the first one harder? Above all, {plain(words[0])}.**")
     for cause, said in zip(causes, words):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            about = f"about **{found.points(cause):.0f}** of {gap:.0f} points"
+            about = f"About **{found.points(cause):.0f}** of {gap:.0f} points"
             st.markdown(
                 f"{about}: {plain(said)}." if cause is not causes[0] else f"{about} go with that.", width="content"
             )
@@ -170,7 +178,10 @@ def _try_it(found: study.Look, cause: study.Cause) -> None:
     """The page that shows a cause, with this very task or its setting."""
     shape = {name: str(found.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
     asked: dict[str, object] = {"split": found.recipe.split, "backbone": found.backbone}
-    if cause.kind == "meaning":
+    if not found.backbone:
+        page, label = "pages/1_Gallery.py", "Try it: look at images of these classes"
+        asked = {"split": found.recipe.split, "classes": found.names_of(found.hard), "order": "class"}
+    elif cause.kind == "meaning":
         page, label = "pages/2_Taxonomy.py", "Try it: these classes in the tree of meanings"
         asked = {"split": found.recipe.split, "classes": found.names_of(found.hard)}
     elif cause.kind == "looks":
@@ -344,7 +355,8 @@ def _classes(dataset: Dataset) -> None:
     if dataset.taxonomy is not None:
         st.caption(
             "Each box is a group of classes in the taxonomy, as large as its number of classes; a name that has no "
-            "room shows when you point at its box. Click to go in; the bar that is then above leads out again."
+            "room shows when you point at its box. Click to go in, or to reach a class; the bar that is then above "
+            "leads out again."
             + (
                 " Grey groups hold classes of several splits, so a class of one split may have close relatives in "
                 "another there."
@@ -356,6 +368,33 @@ def _classes(dataset: Dataset) -> None:
         st.caption("No taxonomy is known for these classes; they are grouped by split.")
     else:
         st.caption("No taxonomy is known for these classes, and they are all in one split.")
+    answer_boxes(dataset, "hierarchy", lambda box: _box_clicked(hierarchy.ids[box]), len(hierarchy.ids))
+    _box(dataset, hierarchy)
+
+
+def _box_clicked(node: str) -> None:
+    st.session_state[BOX.name] = node
+
+
+def _box(dataset: Dataset, hierarchy: Hierarchy) -> None:
+    """Where the box leads that was clicked, which is in the link: a class to its images, a group to its part of the
+    tree of meanings."""
+    node = str(links.value_of(BOX, BOX.name, dataset.name))
+    if node not in hierarchy.ids[1:]:
+        return
+    at = hierarchy.ids.index(node)
+    inner = node in hierarchy.parents
+    told = f"{hierarchy.n_classes[at]:,} classes" if inner else f"a class of split {hierarchy.split[at]}"
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.markdown(f"**{plain(hierarchy.labels[at])}**: {plain(told)}", width="content")
+        if not inner:
+            link = shell.link(dataset, classes=hierarchy.labels[at])
+            st.page_link("pages/1_Gallery.py", label="Look at it in the Gallery", icon="🖼️", query_params=link)
+        if dataset.taxonomy is not None:
+            asked = {"at": node} if inner else {"classes": hierarchy.labels[at]}
+            label = "Its part of the tree of meanings" if inner else "Its place among meanings"
+            link = shell.link(dataset, split="all", **asked)
+            st.page_link("pages/2_Taxonomy.py", label=label, icon="🌳", query_params=link)
 
 
 def _sizes(dataset: Dataset) -> None:
@@ -364,10 +403,38 @@ def _sizes(dataset: Dataset) -> None:
     if histogram is None:
         st.caption("The number of images of each class is not known; classes count the same.")
         return
-    st.plotly_chart(figures.plot_class_sizes(histogram), key="sizes")
+    if len(histogram.edges) > 2 or len(histogram.bars) > 1:  # one bar would say no more than the sentence
+        figure = figures.plot_class_sizes(histogram)
+        st.plotly_chart(figure, key="sizes", on_select=_bar_clicked, selection_mode="points")
     many = f"{histogram.median:,.0f} images"
     half = f"{many} each" if len(histogram.edges) == 2 else f"half of them with at least {many}"
     st.caption(f"{dataset.n_classes:,} classes, {half}.")
+    _bar(dataset, histogram)
+
+
+def _bar_clicked() -> None:
+    st.session_state[BAR.name] = str(leads.data_of("sizes") or "")
+
+
+def _bar(dataset: Dataset, histogram: SizeHistogram) -> None:
+    """The classes of the bar that was clicked, which is in the link."""
+    parts = str(links.value_of(BAR, BAR.name, dataset.name)).split(" ")
+    splits = list(histogram.bars)
+    numbers = [int(part) for part in parts if part.isascii() and part.isdecimal()]
+    if len(numbers) != 2 or len(parts) != 2 or numbers[0] >= len(splits):
+        return
+    found = sizes.classes_of_bar(dataset, histogram, splits[numbers[0]], numbers[1])
+    if not len(found):
+        return
+    names = dataset.classes["class_name"].astype(str).iloc[found].tolist()
+    more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
+    st.markdown(f"**{len(names):,} classes:** {', '.join(map(plain, names[:MOST_LISTED]))}{more}.")
+    st.page_link(
+        "pages/1_Gallery.py",
+        label="Look at them in the Gallery" if not more else f"Look at the first {MOST_LISTED} in the Gallery",
+        icon="🖼️",
+        query_params=shell.link(dataset, classes=names[:MOST_LISTED]),
+    )
 
 
 def _offers(dataset: Dataset) -> None:

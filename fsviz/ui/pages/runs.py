@@ -28,7 +28,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting
 from fsviz.studies import comparison, draw, evaluate
 from fsviz.text import csv, drawn
-from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell
+from fsviz.ui.parts import access, controls, leads, links, mistakes, run_panel, shell
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
 from fsviz.ui.parts.shell import plain
@@ -594,7 +594,8 @@ def _one_task(dataset: Dataset, line: comparison.Line, task: int, who: str) -> N
                 wrong = int(said) != way
                 tiles.append(Tile(int(image_id), "", "wrong" if wrong else "right", names[said] if wrong else ""))
         rows.append(Row(names[way], tiles, kind="query"))
-    task_rows(dataset, rows, "run_task", tile_px=60)
+    leads.to_gallery(dataset, task_rows(dataset, rows, "run_task", tile_px=60) if dataset.has_pixels else None)
+    leads.from_task(dataset, tasks, task, line.backbone, line.method)
 
 
 def _faces(image_ids: np.ndarray, most: int) -> list[int]:

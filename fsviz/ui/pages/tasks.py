@@ -100,7 +100,7 @@ def show(dataset: Dataset) -> None:
         )
     _live(classes)
     access.deny("upload")
-    if access.may("upload"):
+    if access.may("upload") and not shell.classroom():
         _bring_testbed(dataset, split)
 
 
@@ -128,7 +128,8 @@ def _live(classes: Classes) -> None:
         _chosen_task(classes, *listed)
     _balance(classes, beds, titles)
     _left_out(classes, recipes)
-    _save(classes, beds, titles, full)
+    if not shell.classroom():
+        _save(classes, beds, titles, full)
 
 
 def _recipes(classes: Classes) -> dict[str, Recipe]:

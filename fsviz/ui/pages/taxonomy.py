@@ -16,7 +16,7 @@ from fsviz.records import PAD, ClassMap, ConceptTree, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import semantic_sampling as study
 from fsviz.taxonomy import DISTANCES, Dag, maps
-from fsviz.ui.parts import cached, controls, links, shell
+from fsviz.ui.parts import cached, controls, leads, links, shell
 from fsviz.ui.parts.cells import answer_cells
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows, thumbnail_uri
 from fsviz.ui.parts.shell import plain
@@ -25,6 +25,7 @@ GRAPH = "taxonomy_graph"
 PICKED = "classes"
 FEW = 60  # classes whose whole graph can be read; more open as rings
 HEAT_MOST = 180  # rows of the heat map; more classes are averaged in blocks
+N_BUILT = 5  # classes of a task that is built around one
 N_CARD, N_ROW, N_BESIDE = 6, 5, 3  # pictures on a class's card, of a class of the task, beside the pointer
 _PX = 60
 PICTURES = {
@@ -329,6 +330,9 @@ def _details(
                 f"Lowest concept above all of them: **{plain(result.superordinate)}** "
                 f"({result.superordinate_classes:,} of {len(names):,} classes)."
             )
+            leads.to_classes(
+                dataset, dataset.split_class_ids(split)[picked].tolist(), "Build this task: its images and answers"
+            )
             with st.container(horizontal=True):
                 st.button("Start over", key="forget", icon="✖️", on_click=_pick, args=((),))
                 st.page_link(
@@ -346,6 +350,14 @@ def _details(
                     float(distances.max()),
                 ),
                 key="task_distances",
+            )
+            images = _images_of(dataset, split) if dataset.has_pixels else None
+            answer_cells(
+                dataset,
+                "task_distances",
+                None if images is None else [int(images[p][0]) if len(images[p]) else -1 for p in picked],
+                lambda row, column: _pick([names[picked[row]], names[picked[column]]]),
+                len(picked),
             )
     _card(dataset, split, graph, distances, names, picked[-1])
 
@@ -412,6 +424,9 @@ def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names
                 selection_mode="single-row",
             )
         st.caption("Click a row to compare the two.")
+        near = [position, *(i for i, _ in card.nearest[: N_BUILT - 1])]
+        label = f"Build a task of {plain(names[position])} and its nearest"
+        leads.to_classes(dataset, dataset.split_class_ids(split)[near].tolist(), label)
 
 
 def _pictures_of(dataset: Dataset, split: str, positions: Iterable[int]) -> list[str]:

@@ -1,7 +1,8 @@
-"""Heat maps whose cells answer: pictures of row and column beside the pointer, and what a click on a cell does.
+"""Heat maps whose cells answer: pictures of row and column beside the pointer, and what a click on a cell does. Boxes
+of tree maps answer clicks, too.
 
-Streamlit reports no clicks on Plotly's heat maps. The component listens to the figure itself, in a fragment of its own,
-so that pointing at a cell draws nothing else again.
+Streamlit reports no clicks on Plotly's heat maps and tree maps. The component listens to the figure itself, in a
+fragment of its own, so that pointing at a cell draws nothing else again.
 """
 
 from __future__ import annotations
@@ -52,6 +53,11 @@ def answer_cells(
     if cell and len(cell) == 2 and all(isinstance(i, int) and 0 <= i < n_rows for i in cell):
         clicked(*cell)
         st.rerun(scope="app")
+
+
+def answer_boxes(dataset: Dataset, chart: str, clicked: Callable[[int], None], n_boxes: int) -> None:
+    """Makes the tree map with this key answer: `clicked` is called with the number of a box, then the page is drawn."""
+    answer_cells(dataset, chart, None, lambda box, _: clicked(box), n_boxes)
 
 
 @cache
@@ -105,6 +111,10 @@ const listen = (box, chart) => {
   });
   chart.on("plotly_unhover", () => { clearTimeout(box.waiting); box.wanted = null; show(box); });
   chart.on("plotly_click", ({ points }) => { const cell = place(points[0]); if (cell) box.report(cell); });
+  chart.on("plotly_treemapclick", ({ points }) => {
+    const at = points?.[0]?.pointNumber;
+    if (Number.isInteger(at)) box.report([at, at]);
+  });
 };
 
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -44,7 +45,7 @@ def pick(
         return setting.check(value)
     common = {"label": plain(setting.title), "key": key, "help": told or plain(setting.help), "disabled": disabled}
     if setting.kind == "choice":
-        titles = setting.choices
+        titles = _told_apart(setting.choices)
         picked = where.selectbox(**common, options=list(titles), format_func=lambda name: titles.get(name, name))
     elif setting.kind == "flag":
         picked = where.toggle(**common)
@@ -57,6 +58,13 @@ def pick(
     else:
         picked = _number(setting, where, common, as_slider, links.end_of(key))
     return setting.check(picked)
+
+
+def _told_apart(titles: Mapping[str, str]) -> dict[str, str]:
+    """Titles with their names where two are alike: a box that offers the same words twice does not know which was
+    chosen."""
+    seen = Counter(titles.values())
+    return {name: title if seen[title] == 1 else f"{title} ({name})" for name, title in titles.items()}
 
 
 def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: bool, end: float) -> int | float:
@@ -96,7 +104,7 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
 
 def pick_backbone(known: list[str], help: str) -> str:
     choices = {name: title_of(name) for name in known}
-    return pick(draw.BACKBONE.but(kind="choice", choices=choices, default=known[0], help=help))
+    return pick(draw.BACKBONE.but(kind="choice", choices=choices, default=known[0], help=help, advanced=True))
 
 
 def pick_methods(default: Sequence[str], help: str | None = None) -> list[str]:

@@ -180,6 +180,8 @@ _CSS = (
 .tiles { display: flex; flex-wrap: wrap; gap: 10px; align-items: flex-start; align-content: flex-start; }
 .wall > .tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--px), 1fr)); gap: 8px; }
 .wall > .tiles .tile, .wall > .tiles .frame { width: 100%; }
+@container (max-width: 560px) { .row { grid-template-columns: minmax(84px, 108px) 1fr; gap: 10px; }
+  .row .tiles { gap: 6px; } }
 @container (max-width: 490px) { .row { grid-template-columns: 1fr; gap: 6px; } }
 .tile { all: unset; box-sizing: border-box; cursor: pointer; width: var(--px); border-radius: 8px; }
 .frame { position: relative; display: block; width: var(--px); aspect-ratio: 1; box-sizing: border-box;

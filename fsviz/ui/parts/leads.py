@@ -1,14 +1,15 @@
-"""From what is shown to what is behind it: an image leads to the Gallery, a task to where it is built, a row of a table
-to its thing."""
+"""From what is shown to what is behind it: an image leads to the Gallery, a task to the map and to where it is built,
+classes to a task of them, a row of a table to its thing."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from fsviz.records import PAD, Dataset, Tasks
-from fsviz.studies import one_task
+from fsviz.studies import draw, one_task
 from fsviz.ui.parts import shell
 from fsviz.ui.parts.shell import plain
 
@@ -34,7 +35,7 @@ def to_task(dataset: Dataset, tasks: Tasks, at: int, backbone: str, label: str, 
     if there.sum() > one_task.MOST_CLASSES:
         return
     asked = {
-        "classes": one_task.classes_text(dataset, class_ids[there].tolist()),
+        one_task.LINK_KEY: one_task.classes_text(dataset, class_ids[there].tolist()),
         "support": one_task.images_text(support[there]),
         "query": one_task.images_text(query[there]),
         "n_shot": str(support.shape[1]),
@@ -43,6 +44,42 @@ def to_task(dataset: Dataset, tasks: Tasks, at: int, backbone: str, label: str, 
         "method": method,
     }
     st.page_link("pages/13_Build_a_task.py", label=label, icon="🧪", query_params=shell.link(dataset, **asked))
+
+
+def from_task(
+    dataset: Dataset, tasks: Tasks, at: int, backbone: str = "", method: str = "protonet", support: str = "its"
+) -> None:
+    """Where a task that is shown leads: to where its support images can be swapped, and to its place on the map.
+
+    support  whose support images, where several are shown
+    """
+    if not dataset.has_features or not tasks.has_images or (tasks.class_ids[at] != PAD).sum() > one_task.MOST_CLASSES:
+        return
+    backbone = backbone or draw.default_backbone(dataset)
+    with st.container(horizontal=True, gap="medium"):
+        to_task(dataset, tasks, at, backbone, f"Swap {support} support images", method)
+        to_map(dataset, tasks, at, backbone)
+
+
+def to_map(dataset: Dataset, tasks: Tasks, at: int, backbone: str) -> None:
+    """The way to the feature map with the very task on it."""
+    there = tasks.class_ids[at] != PAD
+    asked = {
+        "testbed": one_task.LINKED,
+        "support": one_task.images_text(tasks.support[at][there]),
+        "query": one_task.images_text(tasks.query[at][there]),
+        "backbone": backbone,
+    }
+    st.page_link(
+        "pages/12_Feature_map.py", label="See it on the map", icon="🗺️", query_params=shell.link(dataset, **asked)
+    )
+
+
+def to_classes(dataset: Dataset, class_ids: Sequence[int], label: str) -> None:
+    """The way to a task of these classes, to be put together by hand; nothing where no method could answer it."""
+    if dataset.has_features and 2 <= len(class_ids) <= one_task.MOST_CLASSES:
+        asked = {one_task.LINK_KEY: one_task.classes_text(dataset, [int(c) for c in class_ids])}
+        st.page_link("pages/13_Build_a_task.py", label=label, icon="🧪", query_params=shell.link(dataset, **asked))
 
 
 def row_of(key: str) -> int | None:

@@ -13,6 +13,8 @@ from typing import Any
 import streamlit as st
 
 from fsviz import datasets, features, text
+from fsviz.datasets import attaching
+from fsviz.datasets.catalog import ENTRIES
 from fsviz.errors import FsvizError, UnknownName
 from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
@@ -368,6 +370,12 @@ def how_to_add(dataset: Dataset, offer: str) -> str:
     if offer == "features" and dataset.has_pixels:
         command = f"python -m fsviz extract {shlex.quote(dataset.name)} --backbone {DEFAULT}"
         return f"Extract them on the page Add images, or with {text.code(command)}."
+    if offer in ("images", "features") and dataset.name in ENTRIES:
+        told = text.code(attaching.command(dataset.name))
+        return f"It comes without pixels: attach your own copy on the page Add images, or with {told}."
+    if offer == "attributes" and dataset.has_pixels:
+        command = f"python -m fsviz attributes {shlex.quote(dataset.name)}"
+        return f"Read them from the pixels with {text.code(command)}, or give a CSV when you add images."
     return OFFERS[offer][1]
 
 

@@ -17,7 +17,7 @@ import streamlit as st
 from fsviz.figures import palette
 from fsviz.records import PAD, Dataset, Predictions, Tasks
 from fsviz.settings import Setting
-from fsviz.ui.parts import links
+from fsviz.ui.parts import leads, links
 from fsviz.ui.parts.image_wall import Frame, Row, Tile, task_rows, thumbnail_uri
 
 TASK = Setting("task", "Task", "The task that is shown, by its number in the testbed.", "text", "")
@@ -125,9 +125,11 @@ def show_task(
             frame: Frame | None = None if answer is None else "right" if said == way else "wrong"
             tiles.append(Tile(int(query[place]), "" if said == way else str(names[class_ids[said]]), frame))
         rows.append(Row("", tiles, _right_of(answer, position, int(way)), kind="query"))
-    task_rows(dataset, rows, key=key, tile_px=tile_px)
+    clicked = task_rows(dataset, rows, key=key, tile_px=tile_px)
     if len(ways) > MOST_ROWS:
         st.caption(f"The first {MOST_ROWS} of {len(ways):,} classes.")
+    leads.to_gallery(dataset, clicked)
+    leads.from_task(dataset, tasks, position)
 
 
 def _right_of(answer: Predictions | None, position: int, way: int) -> str:

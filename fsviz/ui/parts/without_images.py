@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-
 import streamlit as st
 
 from fsviz import text
-from fsviz.datasets import saved
+from fsviz.datasets import attaching, saved
 from fsviz.datasets.catalog import ENTRIES
 from fsviz.datasets.published import benchmark_title, published_benchmarks, published_table
 from fsviz.errors import FsvizError
@@ -15,19 +13,15 @@ from fsviz.records import Dataset
 from fsviz.ui.parts import shell
 from fsviz.ui.parts.shell import plain
 
-_FOLDERS = {
-    **dict.fromkeys(("tiered_imagenet", "mini_imagenet", "imagenet1k", "ilsvrc_2012"), "~/imagenet/train"),
-}
-
 
 def stop_without(dataset: Dataset) -> None:
     """Stops the page for a benchmark without images or features, with what is published and what to do next."""
     if dataset.name not in ENTRIES or dataset.has_pixels or dataset.has_features:
         return
-    command = f"python -m fsviz add {shlex.quote(dataset.name)} {_FOLDERS.get(dataset.name, f'~/{dataset.name}')}"
+    command = text.code(attaching.command(dataset.name))
     st.info(
         f"**{plain(dataset.title)} comes without images**, so nothing can be computed on it here yet. With images on "
-        f"your disk, in folders named by class or by WordNet id, {text.code(command)} attaches them: classes, splits "
+        f"your disk, in folders named by class or by WordNet id, {command} attaches them: classes, splits "
         "and taxonomy stay the benchmark's, and what is missing is listed.",
         icon="🧩",
     )

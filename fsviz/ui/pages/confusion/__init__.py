@@ -22,6 +22,7 @@ GRAPH = "class_graph"
 PICKED = "classes"
 TABLE, HEAT_MAP = "class_pairs", "likeness_map"
 NEIGHBOURS = 12
+N_BUILT = 5  # classes of a task that is built around one
 SECTIONS = ("Images", "Heat map", "Compare", "Base classes")
 
 
@@ -44,7 +45,7 @@ def show(dataset: Dataset) -> None:
     graph = measured or study.class_graph(spec)
     found = results.communities(graph)
     _headline(graph, found)
-    picked = _graph_and_side(graph, found)
+    picked = _graph_and_side(dataset, graph, found)
     section = st.segmented_control(
         "What is behind it?", SECTIONS, default="Images", key="show", bind="query-params", required=True
     )
@@ -95,7 +96,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
     )
 
 
-def _graph_and_side(graph: ClassGraph, found: np.ndarray) -> tuple[int, int]:
+def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> tuple[int, int]:
     """The graph and what is picked in it; returns the places of the two classes whose images are shown."""
     left, side = shell.columns_if_wide("graph", [2.2, 1], gap="medium")
     n_pairs = len(graph.edges()[2])
@@ -113,11 +114,16 @@ def _graph_and_side(graph: ClassGraph, found: np.ndarray) -> tuple[int, int]:
     with side:
         if len(picked) == 1:
             near = _neighbours(graph, picked[0])
+            order = np.argsort(-np.nan_to_num(graph.weights[picked[0]], nan=-np.inf), kind="stable")[: N_BUILT - 1]
+            ids = [int(graph.rows[p]) for p in (picked[0], *order) if p == picked[0] or graph.weights[picked[0], p] > 0]
+            leads.to_classes(dataset, ids, f"Build a task of {plain(names[picked[0]])} and what it is confused with")
             return picked[0], near
         both = (picked[0], picked[1]) if len(picked) == 2 else default
         if not picked:
             st.caption("Nothing is picked yet, so this is the pair at the top. Click an edge or a class in the graph.")
         _pair_card(graph, both)
+        label = f"Build a task of {plain(names[both[0]])} and {plain(names[both[1]])}"
+        leads.to_classes(dataset, [int(graph.rows[p]) for p in both], label)
     return both
 
 
@@ -250,6 +256,8 @@ def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
 
 
 def _keep(spec: study.Asked, graph: ClassGraph, found: np.ndarray | None, more: list[str]) -> None:
+    if shell.classroom():
+        return
     st.divider()
     left, right = st.columns(2, gap="large")
     between = f"{spec['base']}-{spec['split']}" if graph.is_bipartite else spec["split"]

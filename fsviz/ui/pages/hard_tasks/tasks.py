@@ -14,7 +14,7 @@ from fsviz.records import PAD, Dataset
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import Explained, SupportSets
 from fsviz.ui.pages.hard_tasks import bars, listing, results
-from fsviz.ui.parts import shell
+from fsviz.ui.parts import leads, shell
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain, sentences
 
@@ -93,6 +93,7 @@ def one_task(dataset: Dataset, found: SupportSets, task: int, explained: Explain
             "Below a class: the attribute with a measured cost in which its support differs more from its queries than "
             "95% of random supports of that class do. Nothing where chance will do."
         )
+    leads.from_task(dataset, found.tasks["hard"], task, str(found.spec["backbone"]), support="the hard")
     _reasons(found, explained, task)
     view = st.segmented_control(
         "Queries, as classified with the",

@@ -38,6 +38,8 @@ def show(dataset: Dataset) -> None:
         "Why, and what else?", SECTIONS, default="Task", key="show", bind="query-params", required=True
     )
     asked = spec
+    if section != "Hard or easy":
+        links.release(hard_or_easy.CELL.name)
     if section == "Task":
         task.show(dataset, found, chosen)
     elif section == "Measures":

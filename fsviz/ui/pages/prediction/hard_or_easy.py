@@ -13,13 +13,23 @@ from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
 from fsviz.ui.pages.prediction import results
-from fsviz.ui.parts import leads
+from fsviz.ui.parts import leads, links
 from fsviz.ui.parts.cached import compute_with_bar
+from fsviz.ui.parts.cells import answer_cells
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
 SHOWN_TASKS = 8
+CELL = Setting(
+    "cell",
+    "Tasks shown",
+    "The cell of the table whose tasks are shown.",
+    "choice",
+    "",
+    choices={"": "called hard"}
+    | {f"{a}_called_{b}": f"{a} and called {b}" for a in ("hard", "easy") for b in ("hard", "easy")},
+)
 
 
 def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
@@ -55,12 +65,14 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     with right:
         st.markdown("**The same threshold on the other half**")
         st.plotly_chart(figures.plot_confusion_table(table), key="confusion_table")
+        answer_cells(dataset, "confusion_table", None, _cell_clicked, 2)
         st.caption(
             f"Called hard is a task whose {plain(title(name)).lower()} is "
             f"{'at least' if study.harder_above(name) else 'at most'} {curve.value:.3g}. Area under the curve "
             f"{curve.area:.2f} ({curve.low:.2f} to {curve.high:.2f}, over tasks of these images; 0.5 is chance); "
             f"{len(first):,} tasks of each half, {np.mean(first.outcome < hard_below):.0%} and "
-            f"{np.mean(second.outcome < hard_below):.0%} of them hard. The halves share no class."
+            f"{np.mean(second.outcome < hard_below):.0%} of them hard. The halves share no class. Click a cell "
+            "for its tasks."
             + (
                 " The accuracy is that of a logistic regression that sees the labels of the support, which the "
                 "measures do not."
@@ -85,22 +97,34 @@ def _halves(spec: study.Spec) -> list[Measured] | None:
     return compute_with_bar(study.cells_at_once, few, "Measuring tasks of both halves")
 
 
+def _cell_clicked(row: int, column: int) -> None:
+    """Rows are drawn from below: easy tasks, then hard ones."""
+    st.session_state[CELL.name] = f"{('easy', 'hard')[row]}_called_{('hard', 'easy')[column]}"
+
+
 def _called(dataset: Dataset, found: Measured, name: str, hard_below: float, threshold: float) -> None:
-    """The tasks of the other half that are called hard, the surest first: one support image per class."""
-    called = np.flatnonzero(study.called_hard(found, name, threshold))
-    if not len(called):
-        st.caption("No task of the other half is called hard at this threshold.")
+    """Tasks of the other half in the chosen cell, else all called hard; the surest first, one image per class."""
+    cell = str(links.value_of(CELL, CELL.name))
+    truly, _, called = cell.rpartition("_called_")
+    wanted = study.called_hard(found, name, threshold) == (called != "easy")
+    if truly:
+        wanted &= (found.outcome < hard_below) == (truly == "hard")
+    of = f"{truly.capitalize()} and called {called}" if truly else "Called hard"
+    if not wanted.any():
+        st.caption(f"{of}: no task of the other half at this threshold.")
         return
-    order = called[np.argsort(-study.ease_rank(found, name)[called], kind="stable")][:SHOWN_TASKS]
+    sure = study.ease_rank(found, name) * (-1 if called != "easy" else 1)
+    order = np.flatnonzero(wanted)
+    order = order[np.argsort(sure[order], kind="stable")][:SHOWN_TASKS]
     names = dataset.classes["class_name"].astype(str).to_numpy()
     rows = []
     for t in order:
-        hard = bool(found.outcome[t] < hard_below)
+        right = (found.outcome[t] < hard_below) == (called != "easy")
         ways = np.flatnonzero(found.tasks.class_ids[t] != PAD)
         tiles = [Tile(int(found.tasks.support[t, w, 0]), str(names[found.tasks.class_ids[t, w]])) for w in ways]
-        verdict = "rightly: it is hard" if hard else "wrongly: it is easy"
-        rows.append(Row(f"{100 * found.outcome[t]:.0f}% accuracy", tiles, f"called hard {verdict}"))
-    st.markdown(f"**Called hard: {len(called):,} tasks of the other half, the surest first**")
+        verdict = f"{'rightly' if right else 'wrongly'}: it is {'hard' if found.outcome[t] < hard_below else 'easy'}"
+        rows.append(Row(f"{100 * found.outcome[t]:.0f}% accuracy", tiles, f"called {called or 'hard'} {verdict}"))
+    st.markdown(f"**{of}: {int(wanted.sum()):,} tasks of the other half, the surest first**")
     clicked = task_rows(dataset, rows, "called_hard", tile_px=72)
     leads.to_gallery(dataset, clicked if dataset.has_pixels else None)
     st.caption("One support image of every class of a task.")

@@ -28,6 +28,7 @@ def show(dataset: Dataset, found: Measured, task: int) -> None:
     with left:
         clicked = task_rows(dataset, _rows(dataset, found, task, said), "prediction_task", tile_px=56)
         leads.to_gallery(dataset, clicked if dataset.has_pixels else None)
+        leads.from_task(dataset, found.tasks, task, str(found.spec["backbone"]))
         if found.spec["setting"] == "unsupervised":
             st.caption(
                 "Every cluster has the name of the class that most of its images are of, each class used once. A "
