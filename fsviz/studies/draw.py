@@ -285,11 +285,11 @@ def in_words(found: Repeats) -> str:
         f"({found.n_repeated / found.n_drawn:.0%}) had classes that had come before, and repeats are dropped as far as "
         "different ones are left, as published."
     )
-    if np.isfinite(found.coarsity) and found.n_repeated >= 0.01 * found.n_drawn:
-        told += (
-            " That changes how hard the tasks are, and the more so the more tasks there are: median coarsity "
-            f"{found.kept:.1f}, and {found.coarsity:.1f} with all repeats."
-        )
+    medians = f"median coarsity {found.kept:.1f}, and {found.coarsity:.1f} with all repeats."
+    if abs(found.kept - found.coarsity) >= 0.02 * found.coarsity:
+        told += f" That changes how hard the tasks are, and the more so the more tasks there are: {medians}"
+    elif np.isfinite(found.coarsity):
+        told += f" Here that hardly changes how hard the tasks are: {medians}"
     return told
 
 

@@ -14,11 +14,12 @@ from fsviz.datasets import filtering
 from fsviz.datasets.saved import moved_sentence
 from fsviz.errors import FsvizError, Missing
 from fsviz.features import neighbours
+from fsviz.features.backbones import title_of
 from fsviz.figures import palette
 from fsviz.records import Dataset
 from fsviz.taxonomy import places
 from fsviz.text import code
-from fsviz.ui.parts import cached, links, scrolling, shell
+from fsviz.ui.parts import cached, controls, links, scrolling, shell
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -302,9 +303,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
         return
     backbone = known[0]
     if len(known) > 1:
-        if st.session_state.get("backbone") not in known:
-            st.session_state.pop("backbone", None)
-        backbone = st.selectbox("Backbone", known, key="backbone", bind="query-params")
+        backbone = controls.pick_backbone(known, help="The frozen network whose features say which images are near.")
     try:
         near, cosines = _nearest(dataset, backbone, image_id)
     except Missing as error:
@@ -321,8 +320,8 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
     grouped = "" if dataset.image_groups() is None else " Images of its own group (copies, frames) are left out."
     st.caption(
         f"{int(same.sum())} of {len(near)} neighbours are of the same class (✓). The number is the cosine of the two "
-        f"images' features under {plain(backbone)}: 1 means the backbone sees the same thing.{grouped} Click one to go "
-        "there."
+        f"images' features under {plain(title_of(backbone))}: 1 means the backbone sees the same thing.{grouped} "
+        "Click one to go there."
     )
     if clicked is not None and clicked != image_id:
         st.session_state["followed"] = clicked

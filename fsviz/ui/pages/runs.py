@@ -592,9 +592,9 @@ def _one_task(dataset: Dataset, line: comparison.Line, task: int, who: str) -> N
         for image_id, said in zip(query, answer.predicted[task, way]):
             if image_id != PAD:
                 wrong = int(said) != way
-                tiles.append(Tile(int(image_id), "", "wrong" if wrong else "right", names[said] if wrong else ""))
+                tiles.append(Tile(int(image_id), names[said] if wrong else "", "wrong" if wrong else "right"))
         rows.append(Row(names[way], tiles, kind="query"))
-    task_rows(dataset, rows, "run_task", tile_px=60)
+    task_rows(dataset, rows, "run_task", tile_px=64)
 
 
 def _faces(image_ids: np.ndarray, most: int) -> list[int]:

@@ -265,7 +265,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
             f" {bed.recipe['n_distinct']:,} different sets of {f'{ways:,} ' if ways else ''}classes came up"
             f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
         )
-    dropped = _repeats(classes.dataset, bed, classes.distances)
+    dropped = None if bed.recipe["n_distinct"] == 1 else _repeats(classes.dataset, bed, classes.distances)
     told = "" if dropped is None else f" {plain(draw.in_words(dropped))}"
     st.caption(
         f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{told}{repeats} "
