@@ -15,6 +15,7 @@ from fsviz.text import drawn, short
 SYMBOLS = ("circle", "diamond", "triangle", "roundRect", "pin")  # of communities, beside their colour
 MANY = 120  # classes above which labels that touch are left out and small
 MOST_CLICKED = 64  # classes whose cells can be clicked in the heat map: four thousand of them
+MOST_PLACED = 300  # classes whose names are placed one by one
 LINE = 22  # height of a class in a column
 _LETTER, _HIGH, _REACH = 11.0, 22.0, 14.0  # of a name in units of the drawing: a letter, a line, from the node to it
 _MARGIN = (150.0, 60.0)  # room for names beyond the outermost nodes
@@ -54,7 +55,7 @@ def plot_class_graph(
     number = {place: n for n, place in enumerate(nodes_at)}
     largest, size = max(float(strength.max(initial=0.0)), 1e-9), 8 if crowded else 16
     kinds = _sides() if two else _communities(communities)
-    beside = {} if two or crowded else _free_sides(xy, names, nodes_at, ends)
+    beside = {} if two or len(nodes_at) > MOST_PLACED else _free_sides(xy, names, nodes_at, ends)
     nodes = []
     for place in nodes_at:
         kind = (0 if place < n_rows else 1) if two else int(communities[place]) if communities is not None else 0

@@ -19,7 +19,7 @@ from fsviz.figures import palette
 from fsviz.records import Dataset
 from fsviz.taxonomy import places
 from fsviz.text import code
-from fsviz.ui.parts import cached, controls, links, scrolling, shell
+from fsviz.ui.parts import cached, controls, links, scrolling, shell, without_images
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -88,7 +88,8 @@ def _multiselect(label: str, options: list[str], key: str, placeholder: str) -> 
     """A multiselect kept in the URL; what the dataset does not have is forgotten."""
     if key in st.session_state:
         st.session_state[key] = [v for v in st.session_state[key] if v in options]
-    return st.multiselect(label, options, key=key, bind="query-params", placeholder=placeholder)
+    typed = controls.BY_TYPING
+    return st.multiselect(label, options, key=key, bind="query-params", placeholder=placeholder, **typed)
 
 
 def _selectbox(label: str, options: list[str], key: str) -> str:
@@ -351,10 +352,9 @@ def _class_list(dataset: Dataset) -> None:
     two.metric("Images", f"{int(table['n_images'].sum()):,}" if known else "unknown")
     three.metric("Splits", f"{len(dataset.splits):,}", help=plain(", ".join(dataset.splits)))
     why = "its features were imported without images" if dataset.origin == "features" else "it comes as a class table"
-    command = f"python -m fsviz add my_{dataset.name} PATH"
     st.info(
         f"**{plain(dataset.title)} has no pixels here: {why}.** Below are its classes. To look at images, get your own "
-        f"copy of them and add the folder on the page Add images, or run: {code(command)}",
+        f"copy of them and add the folder on the page Add images, or run: {code(without_images.command(dataset))}",
         icon="🖼️",
     )
     shell.link_to_add_images()

@@ -218,6 +218,7 @@ def _all_runs(runs: Sequence[jobs.Run]) -> None:
             "progress": st.column_config.ProgressColumn("progress", min_value=0.0, max_value=1.0, format="percent"),
             "best accuracy (%)": st.column_config.NumberColumn(format="%.2f"),
             "note": st.column_config.TextColumn(width="medium"),
+            "what": st.column_config.TextColumn(width=190),
         },
     )
     marked = [runs[i] for i in event.selection.rows if i < len(runs)]
@@ -252,18 +253,18 @@ def _row(run: jobs.Run) -> dict[str, Any]:
     else:
         what, tasks = title_of(str(run.spec.get("backbone", ""))), ""
     return {
-        "run": run.id,
+        "started": run_panel.when(run.created),
+        "study": STUDIES.get(run.study, run.study.replace("_", " ")),
+        "what": what,
         "state": run_panel.STATES[run.state],
         "note": access.without_paths(run.error or ("" if run.state == "finished" else run.message)),
         "progress": run.share_done,
-        "what": what,
         "best accuracy (%)": max(accuracies) if accuracies else None,
         "tasks": tasks,
         "dataset": shell.dataset_title(str(run.spec.get("dataset", "?"))),
-        "study": STUDIES.get(run.study, run.study.replace("_", " ")),
-        "started": run_panel.when(run.created),
         "time": run_panel.duration(run.seconds),
         "device": str(run.spec.get("device", "")),
+        "run": run.id,
     }
 
 

@@ -24,11 +24,10 @@ def stop_without(dataset: Dataset) -> None:
     """Stops the page for a benchmark without images or features, with what is published and what to do next."""
     if dataset.name not in ENTRIES or dataset.has_pixels or dataset.has_features:
         return
-    command = f"python -m fsviz add {shlex.quote(dataset.name)} {_FOLDERS.get(dataset.name, f'~/{dataset.name}')}"
     st.info(
         f"**{plain(dataset.title)} comes without images**, so nothing can be computed on it here yet. With images on "
-        f"your disk, in folders named by class or by WordNet id, {text.code(command)} attaches them: classes, splits "
-        "and taxonomy stay the benchmark's, and what is missing is listed.",
+        f"your disk, in folders named by class or by WordNet id, {text.code(command(dataset))} attaches them: classes, "
+        "splits and taxonomy stay the benchmark's, and what is missing is listed.",
         icon="🧩",
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
@@ -39,6 +38,13 @@ def stop_without(dataset: Dataset) -> None:
         shell.offer_demo(dataset)
     _published(dataset)
     st.stop()
+
+
+def command(dataset: Dataset) -> str:
+    """What attaches images to a benchmark that comes without; any other dataset is added anew, under another name."""
+    if dataset.name not in ENTRIES:
+        return f"python -m fsviz add my_{shlex.quote(dataset.name)} PATH"
+    return f"python -m fsviz add {shlex.quote(dataset.name)} {_FOLDERS.get(dataset.name, f'~/{dataset.name}')}"
 
 
 def _copies(dataset: Dataset) -> list[str]:

@@ -15,7 +15,7 @@ from fsviz.studies import confusion as study
 from fsviz.text import short
 from fsviz.ui.pages.confusion import base, compare, pair, results, settings
 from fsviz.ui.parts import leads, links, shell
-from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.controls import BY_TYPING, pick
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -23,6 +23,7 @@ GRAPH = "class_graph"
 PICKED = "classes"
 TABLE, HEAT_MAP = "class_pairs", "likeness_map"
 NEIGHBOURS = 12
+MOST_JOINED = 240  # pairs at first: of a thousand classes more would be one knot
 SECTIONS = ("Images", "Heat map", "Compare", "Base classes")
 
 
@@ -101,7 +102,7 @@ def _graph_and_side(graph: ClassGraph, found: np.ndarray) -> tuple[int, int]:
     left, side = shell.columns_if_wide("graph", [2.2, 1], gap="medium")
     n_pairs = len(graph.edges()[2])
     with side:
-        usual = max(1, min(n_pairs, round(1.5 * len(graph.rows))))
+        usual = max(1, min(n_pairs, round(1.5 * len(graph.rows)), MOST_JOINED))
         shown = study.N_EDGES.but(high=n_pairs, default=usual, usual=min(n_pairs, max(4 * usual, 10)))
         here = f"{graph.kind} {len(graph.rows)}"
         n_edges = pick(shown, as_slider=True, about=here) if n_pairs > 1 else 1
@@ -135,6 +136,7 @@ def _pick_classes(names: tuple[str, ...]) -> list[int]:
         bind="query-params",
         max_selections=2,
         placeholder="Type a class name",
+        **BY_TYPING,
         help="One class: what it is alike to. Two classes: their images and the communities they fell into.",
     )
     return [place[name] for name in picked]
