@@ -287,8 +287,8 @@ def in_words(found: Repeats) -> str:
     share = found.n_repeated / found.n_drawn
     told = (
         f"{found.n_drawn:,} tasks were drawn to choose from; {found.n_repeated:,} of them "
-        f"({f'{share:.0%}' if share >= 0.01 else 'less than 1%'}) had classes that had come before, and repeats are dropped as far as "
-        "different ones are left, as published."
+        f"({'less than 1%' if share < 0.01 else f'{share:.0%}'}) had classes that had come before, and repeats are "
+        "dropped as far as different ones are left, as published."
     )
     medians = f"median coarsity {found.kept:.1f}, and {found.coarsity:.1f} with all repeats."
     if abs(found.kept - found.coarsity) > found.stray:
