@@ -64,6 +64,11 @@ def drawn(value: Any) -> str:
     return str(value).translate(_PLOTLY)
 
 
+def short(name: str, most: int = 22) -> str:
+    """A name where its whole length has no room; whoever cuts it says the whole nearby or on hover."""
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
 def latex(value: str) -> str:
     """What pandas leaves of a LaTeX cell that it has escaped."""
     return value.translate(_LATEX)

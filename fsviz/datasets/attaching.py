@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from fsviz.datasets.catalog import ENTRIES
 from fsviz.datasets.preview import Preview
 from fsviz.errors import BadInput
 from fsviz.records import Dataset
@@ -36,7 +37,9 @@ class Match:
 
 
 def command(benchmark: str) -> str:
-    """The command that attaches a user's images to a benchmark."""
+    """The command that attaches a user's images to a benchmark; any other dataset is added anew, under another name."""
+    if benchmark not in ENTRIES:
+        return f"python -m fsviz add my_{shlex.quote(benchmark)} PATH"
     return f"python -m fsviz add {shlex.quote(benchmark)} {_FOLDERS.get(benchmark, f'~/{benchmark}')}"
 
 

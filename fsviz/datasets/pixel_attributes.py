@@ -70,15 +70,15 @@ def grey(pixels: np.ndarray) -> np.ndarray:
     return pixels.astype(np.float64) @ (np.array([0.299, 0.587, 0.114]) / 255)
 
 
-# What pixels say, by name; aspect_ratio and resolution come from the size of the image as it is.
+# What pixels say, by the name that pages show; aspect ratio and resolution come from the size of the image as it is.
 OF_PIXELS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "brightness": brightness,
     "contrast": contrast,
     "sharpness": sharpness,
     "colourfulness": colourfulness,
-    "edge_density": edge_density,
+    "edge density": edge_density,
 }
-NAMES = (*OF_PIXELS, "aspect_ratio", "resolution")
+NAMES = (*OF_PIXELS, "aspect ratio", "resolution")
 
 
 def compute(dataset: Dataset, progress: Progress | None = None) -> pd.DataFrame:
@@ -126,11 +126,12 @@ def joined(dataset: Dataset) -> Dataset:
     if dataset.origin not in ORIGINS or dataset.images is None:
         return dataset
     try:
-        kept = pd.read_parquet(_path(dataset.name))
+        kept = pd.read_parquet(_path(dataset.name)).rename(columns=_in_words)
         fits = kept["path"].tolist() == _paths(dataset)
     except (OSError, ValueError, KeyError):  # none, or not to be read
         return dataset
-    new = [name for name in NAMES if name in kept and name not in dataset.images]
+    given = set(map(_in_words, dataset.images))
+    new = [name for name in NAMES if name in kept and name not in given]
     if not fits or not new:
         return dataset
     images = dataset.images.assign(**{name: kept[name].to_numpy(np.float64) for name in new})
@@ -143,6 +144,11 @@ def remove(name: str) -> None:
         _path(name).unlink(missing_ok=True)
     except OSError as error:
         raise WorkspaceError(f"{_path(name)} cannot be removed ({error.strerror or error}).") from error
+
+
+def _in_words(column: object) -> str:
+    """The name of a column without underscores: a user's edge_density is the same attribute."""
+    return str(column).replace("_", " ")
 
 
 def _paths(dataset: Dataset) -> list[str]:

@@ -76,12 +76,12 @@ class Difference:
 
 
 def attribute_names(dataset: Dataset) -> list[str]:
-    """Attributes that images of a dataset have, its context first."""
+    """Attributes in which images of a dataset differ, its context first: one that is the same in all tells nothing."""
     if dataset.images is None:
         return []
     has_context = "context" in dataset.images.columns
     names = (["context"] if has_context else []) + [a for a in dataset.attributes if a != "context"]
-    return [n for n in names if n in dataset.images.columns]
+    return [n for n in names if n in dataset.images.columns and dataset.images[n].nunique() > 1]
 
 
 def require_attributes(dataset: Dataset) -> list[str]:

@@ -10,12 +10,15 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
 from fsviz.records import ClassGraph
-from fsviz.text import drawn
+from fsviz.text import drawn, short
 
 SYMBOLS = ("circle", "diamond", "triangle", "roundRect", "pin")  # of communities, beside their colour
 MANY = 120  # classes above which labels that touch are left out and small
 MOST_CLICKED = 64  # classes whose cells can be clicked in the heat map: four thousand of them
+MOST_PLACED = 300  # classes whose names are placed one by one
 LINE = 22  # height of a class in a column
+_LETTER, _HIGH, _REACH = 11.0, 22.0, 14.0  # of a name in units of the drawing: a letter, a line, from the node to it
+_MARGIN = (150.0, 60.0)  # room for names beyond the outermost nodes
 _LIGHT, _STRONG = (0xC3, 0xC9, 0xD2), (0xB0, 0x1E, 0x0A)
 
 
@@ -52,6 +55,7 @@ def plot_class_graph(
     number = {place: n for n, place in enumerate(nodes_at)}
     largest, size = max(float(strength.max(initial=0.0)), 1e-9), 8 if crowded else 16
     kinds = _sides() if two else _communities(communities)
+    beside = {} if two or len(nodes_at) > MOST_PLACED else _free_sides(xy, names, nodes_at, ends)
     nodes = []
     for place in nodes_at:
         kind = (0 if place < n_rows else 1) if two else int(communities[place]) if communities is not None else 0
@@ -65,6 +69,8 @@ def plot_class_graph(
         }
         if two:
             node["label"] = {"position": "left" if place < n_rows else "right"}
+        elif place in beside:
+            node["label"] = {"position": beside[place]}
         if place in selected:
             node["itemStyle"] = {"borderColor": ACCENT, "borderWidth": 4}
             node["label"] = node.get("label", {}) | {"fontWeight": "bold", "fontSize": 14}
@@ -110,8 +116,8 @@ def plot_class_graph(
         "select": {"itemStyle": {"borderColor": ACCENT, "borderWidth": 4}, "lineStyle": {"color": ACCENT}},
         "emphasis": {"focus": "adjacency", "lineStyle": {"width": 7}},
         "blur": {"itemStyle": {"opacity": 0.35}, "lineStyle": {"opacity": 0.12}, "label": {"opacity": 0.35}},
-        "left": "22%" if two else "8%",
-        "right": "22%" if two else "14%",
+        "left": "22%" if two else "12%",
+        "right": "22%" if two else "12%",
         "top": 44,
         "bottom": 24,
     }
@@ -129,6 +135,41 @@ def plot_class_graph(
         "series": [series],
     }
     return chart, nodes_at, ends
+
+
+def _free_sides(
+    xy: np.ndarray, names: Sequence[str], places: Sequence[int], ends: Sequence[tuple[int, int]]
+) -> dict[int, str]:
+    """On which side of its node every name stands: where it lies on the fewest edges, nodes and other names."""
+    along = np.linspace(0, 1, 25)[:, None]
+    low, high = xy[places].min(axis=0) - _MARGIN, xy[places].max(axis=0) + _MARGIN
+    on_edges = np.concatenate([np.zeros((0, 2)), *(xy[a] + along * (xy[b] - xy[a]) for a, b in ends)])
+    written = np.zeros((0, 4))  # left, top, right, bottom
+    sides = {}
+    for place in sorted(places, key=lambda p: -sum(p in pair for pair in ends)):
+        x, y = xy[place]
+        wide = _LETTER * min(len(names[place]), 20)
+        boxes = {
+            "right": (x + _REACH, y - _HIGH / 2, x + _REACH + wide, y + _HIGH / 2),
+            "left": (x - _REACH - wide, y - _HIGH / 2, x - _REACH, y + _HIGH / 2),
+            "top": (x - wide / 2, y - _REACH - _HIGH, x + wide / 2, y - _REACH),
+            "bottom": (x - wide / 2, y + _REACH, x + wide / 2, y + _REACH + _HIGH),
+        }
+        costs = {
+            side: _covered(np.array(box), on_edges, xy[places], written)
+            + 30 * bool((box[:2] < low).any() or (box[2:] > high).any())  # it would be cut
+            for side, box in boxes.items()
+        }
+        sides[place] = min(costs, key=lambda side: costs[side])  # the first of equals
+        written = np.concatenate([written, [boxes[sides[place]]]])
+    return sides
+
+
+def _covered(box: np.ndarray, on_edges: np.ndarray, nodes: np.ndarray, written: np.ndarray) -> float:
+    """How much a name in a box would cover: bits of edges, and what is worse, nodes and names."""
+    edges, over = (((of > box[:2]) & (of < box[2:])).all(axis=1).sum() for of in (on_edges, nodes))
+    names = ((written[:, :2] < box[2:]) & (written[:, 2:] > box[:2])).all(axis=1).sum()
+    return float(edges + 10 * over + 10 * names)
 
 
 def _communities(communities: np.ndarray | None) -> list[dict[str, Any]]:
@@ -201,7 +242,7 @@ def plot_likeness_map(graph: ClassGraph, order: np.ndarray, communities: np.ndar
             showlegend=False,
         )
     ticks: dict[str, Any] = {"showticklabels": len(order) <= 60, "automargin": True, "constrain": "domain"}
-    ticks |= {"tickvals": list(range(len(order))), "ticktext": [drawn(_short(graph.row_names[i])) for i in order]}
+    ticks |= {"tickvals": list(range(len(order))), "ticktext": [drawn(short(graph.row_names[i])) for i in order]}
     ticks |= {"showgrid": False, "zeroline": False, "range": [-0.5, len(order) - 0.5]}
     figure.update_xaxes(**ticks, tickangle=-60)
     figure.update_yaxes(**ticks | {"range": [len(order) - 0.5, -0.5]}, scaleanchor="x")
@@ -231,7 +272,7 @@ def plot_comparison(
             y=y[which],
             mode="markers" if style else "markers+text",
             marker=style or {"color": ACCENT, "size": 10, "symbol": "diamond"},
-            text=None if style else _apart([_short(" and ".join(pairs[e]), 34) for e in which], x, y, which),
+            text=None if style else _apart([short(" and ".join(pairs[e]), 34) for e in which], x, y, which),
             textposition=None if style else _beside(x[which], x),
             customdata=[[int(e), told[e]] for e in which],
             hovertemplate="%{customdata[1]}<extra></extra>",
@@ -266,7 +307,3 @@ def _beside(x: np.ndarray, all_x: np.ndarray) -> list[str]:
     """Labels read towards the middle, so that none leaves the figure."""
     middle = (float(all_x.min()) + float(all_x.max())) / 2
     return ["middle right" if value < middle else "middle left" for value in x]
-
-
-def _short(name: str, most: int = 22) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"

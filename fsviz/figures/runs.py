@@ -66,7 +66,7 @@ def plot_accuracy_by_measure(
     points     (measure, accuracy in percent) of single tasks, drawn faintly behind
     quartiles  ranges of the measure, marked Q1 to Q4 along the top
     axis       what stands along the measure's axis, and measure what it is called beside a number
-    banded     the one method whose band is drawn, and whose line is wider; unless said, all of up to four
+    banded     the one method whose band is drawn, and whose line is wider; unless said, both of two: more bands blend
     at         a value of the measure that is marked
     Points of a line have its 95% half-width and its name as customdata, so that a click can be followed.
     """
@@ -80,7 +80,7 @@ def plot_accuracy_by_measure(
             name="single tasks",
             hovertemplate=f"one task: {drawn(measure)} %{{x:.1f}}, %{{y:.0f}}% right<extra></extra>",
         )
-    bands = set(curves if len(curves) <= 4 else ()) if banded is None else {banded} & set(curves)
+    bands = set(curves if len(curves) <= 2 else ()) if banded is None else {banded} & set(curves)
     looks = _looks(list(curves))
     for name, curve in curves.items():
         colour, dash = looks[name]

@@ -287,9 +287,10 @@ def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:
         lifts |= {"easy": 8, "random": -8} if last["easy"] >= last["random"] else {"easy": -8, "random": 8}
     for name in SETS:
         rows = table[table["set"] == name].sort_values("bin")
+        digits = 0 if rows["high"].max() - rows["low"].min() > 12 else 1  # else two ends may read the same
         names = [
             f"{'closest' if b == 1 else 'farthest' if b == rows['bin'].max() else f'group {b}'}<br>"
-            f"<span style='font-size:11px'>coarsity {low:.0f} to {high:.0f}</span>"
+            f"<span style='font-size:11px'>coarsity {low:.{digits}f} to {high:.{digits}f}</span>"
             for b, low, high in zip(rows["bin"], rows["low"], rows["high"], strict=True)
         ]
         figure.add_scatter(

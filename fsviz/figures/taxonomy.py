@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
 from fsviz.records import PAD, ClassMap, ConceptTree
-from fsviz.text import drawn
+from fsviz.text import drawn, short
 
 MANY = 700  # above this many nodes a graph is drawn without animation
 ENDS = {"radial": 100, "layered": 48}  # ends of branches that have room for their names
@@ -203,7 +203,7 @@ def plot_class_map(
             "position": "right",
             "fontSize": 10.5,
             "distance": 4,
-            "width": 118,
+            "width": 104,  # in a figure of 600 pixels the margins at its sides have so much room
             "overflow": "truncate",
         },
         "labelLayout": {"hideOverlap": True},
@@ -272,7 +272,7 @@ def plot_distance_map(
         )
     )
     ticks = {"type": "category", "automargin": True, "constrain": "domain", "showticklabels": len(names) <= 30}
-    ticks |= {"tickvals": shown, "ticktext": [drawn(_short(name, 24)) for name in names]}
+    ticks |= {"tickvals": shown, "ticktext": [drawn(short(name, 24)) for name in names]}
     figure.update_xaxes(**ticks, tickangle=-45)
     figure.update_yaxes(**ticks, autorange="reversed", scaleanchor="x")
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})
@@ -284,7 +284,7 @@ def plot_task_distances(
 ) -> go.Figure:
     """Heat map of one task's pairwise distances with the numbers written in, for up to about ten classes."""
     few = len(names) <= 10
-    shown = [_short(name, 18) for name in names]
+    shown = [short(name, 18) for name in names]
     figure = go.Figure(
         go.Heatmap(
             z=distances,
@@ -357,7 +357,3 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
             }
         ],
     }
-
-
-def _short(name: str, most: int) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"

@@ -248,6 +248,7 @@ class Repeats:
     n_distinct  different sets of classes in the testbed
     coarsity    median coarsity of the draws as they came, repeats and all, and `kept` that of the testbed; NaN where
                 it is not known
+    stray       how far the testbed's median may be from that of another of its size by chance alone (95%)
     """
 
     n_drawn: int
@@ -255,6 +256,7 @@ class Repeats:
     n_distinct: int
     coarsity: float
     kept: float
+    stray: float
 
 
 def repeats_of(dataset: Dataset, testbed: Testbed, distances: np.ndarray | None = None) -> Repeats | None:
@@ -273,23 +275,26 @@ def repeats_of(dataset: Dataset, testbed: Testbed, distances: np.ndarray | None 
     drawn = draw(dataset, every, distances=distances)
     medians = [float(np.median(t.tasks.measures.get("coarsity", np.nan))) for t in (drawn, testbed)]
     n_distinct = int(drawn.recipe["n_distinct"])
-    return Repeats(len(drawn.tasks), len(drawn.tasks) - n_distinct, int(testbed.recipe["n_distinct"]), *medians)
+    spread = float(np.std(testbed.tasks.measures.get("coarsity", np.nan)))
+    stray = 1.96 * 1.2533 * spread / len(testbed.tasks) ** 0.5  # the standard error of a median, about
+    return Repeats(len(drawn.tasks), len(drawn.tasks) - n_distinct, int(testbed.recipe["n_distinct"]), *medians, stray)
 
 
 def in_words(found: Repeats) -> str:
     """The same in sentences for a caption."""
     if not found.n_repeated:
         return f"{found.n_drawn:,} tasks were drawn to choose from, no two of the same classes."
+    share = found.n_repeated / found.n_drawn
     told = (
         f"{found.n_drawn:,} tasks were drawn to choose from; {found.n_repeated:,} of them "
-        f"({found.n_repeated / found.n_drawn:.0%}) had classes that had come before, and repeats are dropped as far as "
-        "different ones are left, as published."
+        f"({'less than 1%' if share < 0.01 else f'{share:.0%}'}) had classes that had come before, and repeats are "
+        "dropped as far as different ones are left, as published."
     )
-    if np.isfinite(found.coarsity) and found.n_repeated >= 0.01 * found.n_drawn:
-        told += (
-            " That changes how hard the tasks are, and the more so the more tasks there are: median coarsity "
-            f"{found.kept:.1f}, and {found.coarsity:.1f} with all repeats."
-        )
+    medians = f"median coarsity {found.kept:.1f}, and {found.coarsity:.1f} with all repeats."
+    if abs(found.kept - found.coarsity) > found.stray:
+        told += f" That changes how hard the tasks are, and the more so the more tasks there are: {medians}"
+    elif np.isfinite(found.coarsity):
+        told += f" With so few repeats that changes how hard the tasks are no more than chance does: {medians}"
     return told
 
 

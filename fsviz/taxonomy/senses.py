@@ -28,6 +28,7 @@ _PLANT, _PERSON, _FOOD = "n00017222", "n00007846", {"n00021265", "n07555863"}
 _STATES = frozenset(
     ("ok", "okay", "good", "bad", "new", "old", "left", "right", "front", "back", "top", "bottom", "small", "large")
 )
+_BEHIND = re.compile(r" (?:of|in|on|at|with|without|from|near|under) ")  # what follows is no longer the thing itself
 # Weights of a sense, as logarithms of odds. They were set on class names of ImageNet and the demo, to one digit.
 _RANK = 0.8  # of a sense's place in WordNet's order, which is by how often it is meant
 _BORROWED = 2.0  # against a sense whose first word is another: "slug" for a bullet
@@ -183,19 +184,19 @@ def _candidates(name: str) -> tuple[str, tuple[Sense, ...]]:
     found = wordnet.senses(words) if len(words) > 1 else []
     if " " in words and not _says(found, words):
         joined = wordnet.senses(re.sub(r"[ -]", "", words))  # "gold fish" is the goldfish, not any fish
-        found = joined or _of_the_thing(words) or found
+        found = joined or _of_the_thing(_BEHIND.split(words)[0]) or found
     return words, tuple(sorted(found, key=_unlikely))
 
 
 def _of_the_thing(words: str) -> list[Sense]:
     """The senses of the part of a name that names a thing: "screw ok" and "screw bad" are screws.
 
-    The end of a name is what it is ("red kitchen chair"), unless the end is no thing but a state of one.
+    The end of a name is what it is ("red kitchen chair"), unless the end is no thing but a state of one, or a letter.
     """
     parts = words.split()
     while len(parts) > 1:
         found = wordnet.senses(" ".join(parts))
-        if parts[-1] not in _STATES and any(s.is_physical and not _is_odd(s)[0] for s in found):
+        if len(parts[-1]) > 1 and parts[-1] not in _STATES and any(s.is_physical and not _is_odd(s)[0] for s in found):
             return found
         parts.pop()
     return wordnet.senses(parts[0]) if len(parts[0]) > 1 else []

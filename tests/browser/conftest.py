@@ -171,9 +171,7 @@ def page(browser, app: str) -> Iterator[object]:
     outside: list[str] = []
 
     def on_console(message) -> None:
-        # On a cold deep link Streamlit's own front end looks for its server below the page's path first.
-        probing = "/_stcore/" in (message.location or {}).get("url", "")
-        if message.type == "error" and not probing:
+        if message.type == "error":
             errors.append(f"{message.text} {(message.location or {}).get('url', '')}")
 
     def on_request(request) -> None:

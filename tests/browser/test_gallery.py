@@ -112,7 +112,7 @@ def test_a_dataset_without_pixels_lists_its_classes_and_says_what_to_do(page, ap
     page.goto(f"{app}/Gallery?dataset=tiered_imagenet")
     settle(page)
     page.get_by_text("has no pixels here").wait_for()
-    page.get_by_text("python -m fsviz add my_tiered_imagenet PATH").wait_for()
+    page.get_by_text("python -m fsviz add tiered_imagenet ~/imagenet/train").wait_for()
     page.get_by_text("Its place among meanings").first.wait_for()
 
 

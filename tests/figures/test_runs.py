@@ -36,7 +36,7 @@ def test_every_curve_is_named_at_its_end_without_overlap() -> None:
 
 def test_bands_are_drawn_for_few_lines_only() -> None:
     few = figures.plot_accuracy_by_measure({"A": curve(50), "B": curve(60)})
-    many = figures.plot_accuracy_by_measure({str(i): curve(50 + i) for i in range(8)})
+    many = figures.plot_accuracy_by_measure({str(i): curve(50 + i) for i in range(3)})
     assert sum(trace.fill == "toself" for trace in few.data) == 2
     assert sum(trace.fill == "toself" for trace in many.data) == 0
     twelve = figures.plot_accuracy_by_measure({str(i): curve(50 + i) for i in range(12)})

@@ -334,6 +334,8 @@ def test_what_dropping_repeats_did_is_counted_in_the_draws_themselves() -> None:
                 again = draw.sample(demo, sampler="semantic", **{**asked, "n_tasks": 2 * n_tasks, "repeats": True})
                 assert (found.n_drawn, found.n_repeated) == (2 * n_tasks, 2 * n_tasks - again.recipe["n_distinct"])
                 assert f"{found.n_repeated:,}" in draw.in_words(found)
+                changed = "That changes how hard the tasks are" in draw.in_words(found)
+                assert changed == (n_tasks == 5000)  # 4 repeats of 200 change nothing that can be told from chance
     assert shares[False, 5000] > shares[False, 100] + 2  # coarser, because the finest sets came before
     assert abs(shares[True, 5000] - shares[True, 100]) < 2
 

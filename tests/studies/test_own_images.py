@@ -101,6 +101,9 @@ def test_siblings_decide_between_senses() -> None:
         ("N02012849_crane", "n02012849"),
         ("screw_ok", "n04154340"),
         ("screw_bad", "n04154340"),
+        ("wolf of the northern valleys", "n02114100"),
+        ("guitar on a red chair", "n03467517"),
+        ("screw h", "n04154340"),
     ],
 )
 def test_ids_and_states_in_names(name: str, synset_id: str) -> None:

@@ -399,13 +399,15 @@ def _first_look(dataset: Dataset, spec: evaluate.Spec) -> bool:
     table = comparison.table(list(lines.values()))
     top = table.loc[table["accuracy"].idxmax()]
     _headline(dataset, table, top, testbed, spec["sampler"]["n_tasks"] if spec.get("sampler") else 0)
-    _figure(named, table, testbed)
+    figure = st.container()  # filled when it is known whose answers are looked at: they have the band
     if waiting:
         st.caption(
             f"Not in this first look because they are slower: {', '.join(map(plain, waiting))}. The run has them."
         )
     st.subheader("What gets confused", anchor=False)
     whose = _pick_whose(named, str(top["name"]))
+    with figure:
+        _figure(named, table, testbed, whose)
     answer = answers[named[whose].key]
     mistakes.show_confusions(dataset, answer, testbed.tasks, whose, key="look")
     _single_tasks(dataset, answer, testbed, whose)
@@ -503,18 +505,20 @@ def _headline(dataset: Dataset, table: Any, top: Any, testbed: Testbed, n_tasks:
         coarse.metric("Tasks", f"{len(tasks):,}")
 
 
-def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed) -> None:
+def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed, whose: str) -> None:
     lines = list(named.values())
     n_tasks = len(testbed.tasks)
     window = min(max(20, n_tasks // 5), n_tasks)
     curves = comparison.curves(lines, window=window)
     if curves:
         known = measures.get(comparison.QUARTERS)
-        figure = figures.plot_accuracy_by_measure(curves, axis=known.axis, measure=known.title.lower(), height=380)
+        figure = figures.plot_accuracy_by_measure(
+            curves, axis=known.axis, measure=known.title.lower(), height=380, banded=whose
+        )
         st.plotly_chart(figure, key="look_curves")
         st.caption(
             f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.axis)}"
-            + (", with its 95% band over tasks of these images. " if len(curves) <= 4 else ". ")
+            + f", with the 95% band of {plain(whose)} over tasks of these images; point at another line for its own. "
             + plain(draw.explain(known.name, testbed.recipe))
         )
     places = {drawn(name): key for key, name in _places(named).items()}

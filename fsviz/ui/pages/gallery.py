@@ -10,17 +10,18 @@ import streamlit as st
 from markupsafe import Markup
 
 from fsviz import datasets, features
-from fsviz.datasets import filtering
+from fsviz.datasets import attaching, filtering
 from fsviz.datasets.saved import moved_sentence
 from fsviz.errors import FsvizError, Missing
 from fsviz.features import neighbours
+from fsviz.features.backbones import title_of
 from fsviz.figures import palette
 from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import one_task
 from fsviz.taxonomy import places
 from fsviz.text import code
-from fsviz.ui.parts import cached, leads, links, scrolling, shell
+from fsviz.ui.parts import cached, controls, leads, links, scrolling, shell
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -91,7 +92,8 @@ def _multiselect(label: str, options: list[str], key: str, placeholder: str) -> 
     """A multiselect kept in the URL; what the dataset does not have is forgotten."""
     if key in st.session_state:
         st.session_state[key] = [v for v in st.session_state[key] if v in options]
-    return st.multiselect(label, options, key=key, bind="query-params", placeholder=placeholder)
+    typed = controls.BY_TYPING
+    return st.multiselect(label, options, key=key, bind="query-params", placeholder=placeholder, **typed)
 
 
 def _selectbox(label: str, options: list[str], key: str) -> str:
@@ -337,9 +339,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
         return
     backbone = known[0]
     if len(known) > 1:
-        if st.session_state.get("backbone") not in known:
-            st.session_state.pop("backbone", None)
-        backbone = st.selectbox("Backbone", known, key="backbone", bind="query-params")
+        backbone = controls.pick_backbone(known, help="The frozen network whose features say which images are near.")
     try:
         near, cosines = _nearest(dataset, backbone, image_id)
     except Missing as error:
@@ -356,8 +356,8 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
     grouped = "" if dataset.image_groups() is None else " Images of its own group (copies, frames) are left out."
     st.caption(
         f"{int(same.sum())} of {len(near)} neighbours are of the same class (✓). The number is the cosine of the two "
-        f"images' features under {plain(backbone)}: 1 means the backbone sees the same thing.{grouped} Click one to go "
-        "there."
+        f"images' features under {plain(title_of(backbone))}: 1 means the backbone sees the same thing.{grouped} "
+        "Click one to go there."
     )
     if clicked is not None and clicked != image_id:
         st.session_state["followed"] = clicked
@@ -387,10 +387,9 @@ def _class_list(dataset: Dataset) -> None:
     two.metric("Images", f"{int(table['n_images'].sum()):,}" if known else "unknown")
     three.metric("Splits", f"{len(dataset.splits):,}", help=plain(", ".join(dataset.splits)))
     why = "its features were imported without images" if dataset.origin == "features" else "it comes as a class table"
-    command = f"python -m fsviz add my_{dataset.name} PATH"
     st.info(
         f"**{plain(dataset.title)} has no pixels here: {why}.** Below are its classes. To look at images, get your own "
-        f"copy of them and add the folder on the page Add images, or run: {code(command)}",
+        f"copy of them and add the folder on the page Add images, or run: {code(attaching.command(dataset.name))}",
         icon="🖼️",
     )
     shell.link_to_add_images()

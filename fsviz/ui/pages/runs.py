@@ -218,6 +218,7 @@ def _all_runs(runs: Sequence[jobs.Run]) -> None:
             "progress": st.column_config.ProgressColumn("progress", min_value=0.0, max_value=1.0, format="percent"),
             "best accuracy (%)": st.column_config.NumberColumn(format="%.2f"),
             "note": st.column_config.TextColumn(width="medium"),
+            "what": st.column_config.TextColumn(width=190),
         },
     )
     marked = [runs[i] for i in event.selection.rows if i < len(runs)]
@@ -252,18 +253,18 @@ def _row(run: jobs.Run) -> dict[str, Any]:
     else:
         what, tasks = title_of(str(run.spec.get("backbone", ""))), ""
     return {
-        "run": run.id,
+        "started": run_panel.when(run.created),
+        "study": STUDIES.get(run.study, run.study.replace("_", " ")),
+        "what": what,
         "state": run_panel.STATES[run.state],
         "note": access.without_paths(run.error or ("" if run.state == "finished" else run.message)),
         "progress": run.share_done,
-        "what": what,
         "best accuracy (%)": max(accuracies) if accuracies else None,
         "tasks": tasks,
         "dataset": shell.dataset_title(str(run.spec.get("dataset", "?"))),
-        "study": STUDIES.get(run.study, run.study.replace("_", " ")),
-        "started": run_panel.when(run.created),
         "time": run_panel.duration(run.seconds),
         "device": str(run.spec.get("device", "")),
+        "run": run.id,
     }
 
 
@@ -592,9 +593,9 @@ def _one_task(dataset: Dataset, line: comparison.Line, task: int, who: str) -> N
         for image_id, said in zip(query, answer.predicted[task, way]):
             if image_id != PAD:
                 wrong = int(said) != way
-                tiles.append(Tile(int(image_id), "", "wrong" if wrong else "right", names[said] if wrong else ""))
+                tiles.append(Tile(int(image_id), names[said] if wrong else "", "wrong" if wrong else "right"))
         rows.append(Row(names[way], tiles, kind="query"))
-    leads.to_gallery(dataset, task_rows(dataset, rows, "run_task", tile_px=60) if dataset.has_pixels else None)
+    leads.to_gallery(dataset, task_rows(dataset, rows, "run_task", tile_px=64) if dataset.has_pixels else None)
     leads.from_task(dataset, tasks, task, line.backbone, line.method)
 
 

@@ -200,12 +200,14 @@ def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
         help="Median coarsity of uniform sampling. Half of the uniformly drawn tasks have a smaller coarsity.",
     )
     if bed is not uniform:
+        same, decimals = _number(medians[0]) == _number(medians[1]), len(_number(medians[1]).partition(".")[2])
         next(columns).metric(
             f"{title} median",
             _number(medians[1]),
             help="Median coarsity of the tasks drawn with these settings.",
-            delta=f"{medians[1] - medians[0]:+.{len(_number(medians[1]).partition('.')[2])}f} vs uniform",
+            delta="as uniform" if same else f"{medians[1] - medians[0]:+.{decimals}f} vs uniform",
             delta_color="off",
+            delta_arrow="off" if same else "auto",
         )
         alike = np.ptp(uniform.tasks.measures["coarsity"]) < 1e-9
         next(columns).metric(
@@ -266,7 +268,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
             f" {bed.recipe['n_distinct']:,} different sets of {f'{ways:,} ' if ways else ''}classes came up"
             f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
         )
-    dropped = _repeats(classes.dataset, bed, classes.distances)
+    dropped = None if bed.recipe["n_distinct"] == 1 else _repeats(classes.dataset, bed, classes.distances)
     told = "" if dropped is None else f" {plain(draw.in_words(dropped))}"
     st.caption(
         f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{told}{repeats} "
@@ -380,10 +382,11 @@ def _browser(
 
 
 def _chosen_task(classes: Classes, bed: Testbed, task: int) -> None:
-    st.subheader(f"Task {task:,}: its own images", anchor=False)
+    pictured = classes.dataset.has_pixels and bed.tasks.has_images
+    st.subheader(f"Task {task:,}: its own images" if pictured else f"Task {task:,}: its classes", anchor=False)
     if classes.distance:
         _task(classes, bed, task)
-    elif classes.dataset.has_pixels and bed.tasks.has_images:
+    elif pictured:
         task_list.show_task(classes.dataset, bed.tasks, task, "task_images")
     else:
         ids = bed.tasks.class_ids[task]
@@ -424,7 +427,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
                 {
                     "class": shown,
                     "its place in the taxonomy": [
-                        " › ".join(maps.class_card(graph, distances, int(p)).path[-4:-1]) if graph else ""
+                        " › ".join(maps.class_card(graph, distances, int(p)).path[-3:-1]) if graph else ""
                         for p in positions
                     ],
                     "mean distance to the others": [round(float(v), 2) for v in others],
@@ -435,7 +438,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
                     "class": st.column_config.TextColumn(width=190),
                     "its place in the taxonomy": st.column_config.TextColumn(width=230),
                     "mean distance to the others": st.column_config.ProgressColumn(
-                        format="%.2f", min_value=0.0, max_value=float(distances.max())
+                        "mean distance", format="%.2f", min_value=0.0, max_value=float(distances.max()), width=90
                     ),
                 },
             )

@@ -108,6 +108,7 @@ def _pick_classes(names: list[str]) -> list[int]:
         key=PICKED,
         bind="query-params",
         placeholder="Type a class name",
+        **controls.BY_TYPING,
         help="One class: its path, and its nearest and farthest classes. Several: a task with its coarsity.",
     )
     return [place[name] for name in picked]

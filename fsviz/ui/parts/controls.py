@@ -107,6 +107,10 @@ def pick_backbone(known: list[str], help: str) -> str:
     return pick(draw.BACKBONE.but(kind="choice", choices=choices, default=known[0], help=help, advanced=True))
 
 
+# Of a box in which names are found by typing: Enter takes the first match, not all of them, and every choice is shown.
+BY_TYPING: dict[str, Any] = {"filter_mode": "contains", "select_all": False, "wrap": True}
+
+
 def pick_methods(default: Sequence[str], help: str | None = None) -> list[str]:
     """Names of few-shot methods, several of them."""
     titles = {name: method.title for name, method in METHODS.items()}

@@ -11,6 +11,7 @@ import streamlit as st
 from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.settings import Setting
 from fsviz.studies import comparison
+from fsviz.text import short
 from fsviz.ui.parts import links
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
@@ -95,7 +96,8 @@ def _pick_pair(pairs: pd.DataFrame, key: str) -> int:
     The box is a new one for every list, or the browser would go on showing the label that it had.
     """
     labels = {
-        f"{row.class_id}-{row.taken_for}": f"{row.class_name} → {row.taken_for_name} ({row.rate:.0f}%)"
+        f"{row.class_id}-{row.taken_for}": f"{short(row.class_name, 30)} → {short(row.taken_for_name, 30)} "
+        f"({row.rate:.0f}%)"
         for row in pairs.itertuples(index=False)
     }
     asked = str(links.value_of(PAIR, PAIR.name))

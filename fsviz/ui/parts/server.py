@@ -1,7 +1,8 @@
-"""The server around the pages: what it refuses before any page runs.
+"""The server around the pages: what it refuses before any page runs, and where a page finds it.
 
 Streamlit decides by itself whether another web page may connect, and asks an outside address for its own before it
-says no; it also takes files for any session, whether or not a page asked for them.
+says no; it also takes files for any session, whether or not a page asked for them. And a page that is opened by its own
+address looks for the server below that address first, which fails twice in the console.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
-from streamlit import cli_util, config
+from starlette.responses import HTMLResponse, PlainTextResponse
+from streamlit import cli_util, config, file_util
 from streamlit.web.server import server_util
 
 from fsviz import sharing
@@ -28,6 +31,9 @@ from fsviz.ui.parts import access
 _FIRST_PAGE_SECONDS = 4
 _SLOW = ("scipy.stats", "sklearn.metrics.pairwise")  # intervals, nearest images
 _UPLOADS = "/_stcore/upload_file/"
+_PAGES = {path.stem.partition("_")[2] for path in Path(__file__).parents[3].glob("pages/*.py")}
+# The folder of the page's address, whatever stands before it on the way through a proxy.
+_WHERE = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL("./", location.href).href}</script>'
 
 
 class Doorkeeper:
@@ -51,12 +57,28 @@ class Doorkeeper:
                 await PlainTextResponse("This visitor may not upload files.", 403)(scope, receive, send)
                 return
             send = _framed_by_itself(send)
+            if scope["method"] == "GET" and _is_page(scope["path"]):
+                await HTMLResponse(_page(), headers={"cache-control": "no-cache"})(scope, receive, send)
+                return
         await self.app(scope, receive, send)
 
 
 def _is_own_page(origin: str | None, host: str | None) -> bool:
     """Whether a connection comes from a page of the app; what is not a browser names no origin."""
     return origin is None or not config.get_option("server.enableCORS") or urlsplit(origin).netloc == host
+
+
+def _is_page(path: str) -> bool:
+    """Whether an address is that of a page other than the first, which finds the server by itself."""
+    base = str(config.get_option("server.baseUrlPath")).strip("/")
+    return path.removeprefix(f"/{base}" if base else "").removeprefix("/") in _PAGES
+
+
+@cache
+def _page() -> str:
+    """Streamlit's page, told where its server is."""
+    page = (Path(file_util.get_static_dir()) / "index.html").read_text(encoding="utf-8")
+    return page.replace("<head>", f"<head>{_WHERE}", 1)
 
 
 def _framed_by_itself(send: Any) -> Any:

@@ -472,7 +472,8 @@ h1 {font-size: 1.9rem !important; padding-bottom: .1rem !important}
 [data-testid="stMetricValue"] {font-size: 1.6rem}
 [data-testid="stMetricLabel"] *, [data-testid="stMetricValue"] *, [data-testid="stMetricDelta"] * {
   white-space: normal !important; overflow: visible; text-overflow: clip; overflow-wrap: anywhere}
-[data-testid="stMetricDelta"] {flex-shrink: 1 !important}
+[data-testid="stMetricDelta"] {flex-shrink: 1 !important; border-radius: .7rem !important}
+[data-testid="stCheckbox"] [data-testid="stWidgetLabel"] * {white-space: normal; overflow: visible; line-height: 1.25}
 /* Below this width a figure has no room beside its table, nor four cards beside each other. */
 @media (max-width: 1100px) {
   [class*="st-key-stack_"] > * > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {min-width: 100%}

@@ -107,7 +107,7 @@ def show_task(
     key: str,
     notes: Sequence[str] = (),
     answer: Predictions | None = None,
-    tile_px: int = 52,
+    tile_px: int = 64,
 ) -> None:
     """The support and query images of one task, class by class; with answers, queries are framed right or wrong."""
     names = dataset.classes["class_name"].astype(str).to_numpy()

@@ -12,9 +12,10 @@ from fsviz.figures import confusion as figures
 from fsviz.records import ClassGraph, Dataset
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
+from fsviz.text import short
 from fsviz.ui.pages.confusion import base, compare, pair, results, settings
 from fsviz.ui.parts import leads, links, shell
-from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.controls import BY_TYPING, pick
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -23,6 +24,7 @@ PICKED = "classes"
 TABLE, HEAT_MAP = "class_pairs", "likeness_map"
 NEIGHBOURS = 12
 N_BUILT = 5  # classes of a task that is built around one
+MOST_JOINED = 240  # pairs at first: of a thousand classes more would be one knot
 SECTIONS = ("Images", "Heat map", "Compare", "Base classes")
 
 
@@ -83,7 +85,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
     most.metric(
         "Most confused" if graph.kind == "confusion" else "Most alike",
         f"{weights[0]:.2f} {likeness.unit}",
-        f"{plain(a)} and {plain(b)}",
+        f"{plain(short(a))} and {plain(short(b))}",
         delta_color="off",
         delta_arrow="off",
     )
@@ -101,7 +103,7 @@ def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> t
     left, side = shell.columns_if_wide("graph", [2.2, 1], gap="medium")
     n_pairs = len(graph.edges()[2])
     with side:
-        usual = max(1, min(n_pairs, round(1.5 * len(graph.rows))))
+        usual = max(1, min(n_pairs, round(1.5 * len(graph.rows)), MOST_JOINED))
         shown = study.N_EDGES.but(high=n_pairs, default=usual, usual=min(n_pairs, max(4 * usual, 10)))
         here = f"{graph.kind} {len(graph.rows)}"
         n_edges = pick(shown, as_slider=True, about=here) if n_pairs > 1 else 1
@@ -140,6 +142,7 @@ def _pick_classes(names: tuple[str, ...]) -> list[int]:
         bind="query-params",
         max_selections=2,
         placeholder="Type a class name",
+        **BY_TYPING,
         help="One class: what it is alike to. Two classes: their images and the communities they fell into.",
     )
     return [place[name] for name in picked]
@@ -188,7 +191,7 @@ def _neighbours(graph: ClassGraph, place: int) -> int:
         return place
     st.markdown(f"**{plain(graph.row_names[place])}** is most alike to")
     near = [graph.row_names[p] for p in order[:NEIGHBOURS]]
-    _bars(graph, near, row[order[:NEIGHBOURS]], [[graph.row_names[place], name] for name in near])
+    _bars(graph, {"class": near}, row[order[:NEIGHBOURS]], [[graph.row_names[place], name] for name in near])
     st.caption(f"{min(NEIGHBOURS, len(order)):,} of {len(order):,} classes; click a row for its pair.")
     return int(order[0])
 
@@ -207,7 +210,7 @@ def _pair_card(graph: ClassGraph, both: tuple[int, int]) -> None:
     n = min(NEIGHBOURS - 2, len(weights))
     st.markdown("**The pairs at the top**")
     pairs = [[graph.row_names[a], graph.row_names[b]] for a, b in zip(i[:n], j[:n])]
-    _bars(graph, [f"{a} · {b}" for a, b in pairs], weights[:n], pairs)
+    _bars(graph, {"one": [a for a, _ in pairs], "other": [b for _, b in pairs]}, weights[:n], pairs)
 
 
 def _clicked_row(pairs: list[list[str]]) -> None:
@@ -223,21 +226,21 @@ def _clicked_cell() -> None:
         st.session_state[PICKED] = [drawn[int(at)] for at in str(pair_of).split(",") if int(at) < len(drawn)]
 
 
-def _bars(graph: ClassGraph, names: list[str], values: np.ndarray, pairs: list[list[str]]) -> None:
-    """A table with a bar in every row, which leads to a pair of classes."""
+def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pairs: list[list[str]]) -> None:
+    """A table with a bar in every row, which leads to a pair of classes; columns of their names come after it."""
     unit = study.LIKENESS[graph.kind].unit or "likeness"
     most = float(np.nanmax(graph.weights))
     st.dataframe(
-        {unit: np.round(values, 3), "classes": names},  # the number first: long names push the last column out
+        {unit: np.round(values, 3), **names},  # the number first: long names push the last column out
         hide_index=True,
         height="content",
         key=TABLE,
         on_select=partial(_clicked_row, pairs),
         selection_mode="single-row",
         column_config={
-            "classes": st.column_config.TextColumn(width=170),
+            **{column: st.column_config.TextColumn(width=200 // len(names)) for column in names},
             unit: st.column_config.ProgressColumn(
-                unit, format="%.2f", min_value=min(0.0, float(values.min())), max_value=max(most, 1e-9), width=90
+                unit, format="%.2f", min_value=min(0.0, float(values.min())), max_value=max(most, 1e-9), width=75
             ),
         },
     )

@@ -81,8 +81,10 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             + (f" Fewer queries per class where images are few: {asked}." if asked else "")
         )
     problems = table[table["problem"] != ""]
-    for _, row in problems.iterrows():
-        st.caption(f"⬜ {plain(row['attribute'])}: {plain(shell.in_titles(row['problem']))}")
+    if len(problems):
+        with st.expander(f"Too few images for a shift of {plain(', '.join(problems['attribute']))}"):
+            for problem in problems["problem"]:
+                st.caption(plain(shell.in_titles(problem)))
     _restrict(dataset, spec, table.sort_values("cost", ascending=False)["attribute"].tolist())
     possible = table.loc[table["problem"] == "", "attribute"].tolist()
     if possible:

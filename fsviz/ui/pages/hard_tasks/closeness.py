@@ -39,7 +39,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     quarter = int(links.value_of(QUARTER.but(high=int(table["bin"].max())), QUARTER.name, results.about(found)))
     if quarter:
         row = table[(table["bin"] == quarter) & (table["set"] == "hard")].iloc[0]
-        st.markdown(f"**Tasks with a coarsity of {row['low']:.0f} to {row['high']:.0f}, hardest first**")
+        st.markdown(f"**Tasks with a coarsity of {row['low']:.1f} to {row['high']:.1f}, hardest first**")
         task = listing.show_some(dataset, found, study.tasks_between(found, row["low"], row["high"]), "quarter_table")
         if task is not None:
             tasks.one_task(dataset, found, task, results.explained(found, dataset))

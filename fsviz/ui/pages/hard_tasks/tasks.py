@@ -15,6 +15,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import Explained, SupportSets
 from fsviz.ui.pages.hard_tasks import bars, listing, results
 from fsviz.ui.parts import leads, shell
+from fsviz.ui.parts.controls import BY_TYPING
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain, sentences
 
@@ -46,7 +47,11 @@ def _filtered(
     names = dataset.classes["class_name"].astype(str)
     in_tasks = sorted(names[np.unique(class_ids[class_ids != PAD])])
     wanted = columns[0].multiselect(
-        "With the classes", in_tasks, key=f"with_{dataset.name}_{found.spec['split']}", placeholder="any class"
+        "With the classes",
+        in_tasks,
+        key=f"with_{dataset.name}_{found.spec['split']}",
+        placeholder="any class",
+        **BY_TYPING,
     )
     low, high = columns[1].slider("Accuracy with hard support", 0, 100, (0, 100), key="between", format="%d %%")
     keep = table["hard"].between(low, high).to_numpy(copy=True)

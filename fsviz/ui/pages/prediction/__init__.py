@@ -177,7 +177,7 @@ def _bars(found: Measured) -> None:
     st.plotly_chart(
         figures.plot_correlations(rows, what), key="correlations", on_select=_clicked_measure, selection_mode="points"
     )
-    st.caption("Click a bar to see its measure at the left.")
+    st.caption(f"Click a bar to see its measure against the {what}.")
 
 
 def _caption(found: Measured, name: str) -> None:

@@ -26,7 +26,7 @@ def show(dataset: Dataset, found: Measured, task: int) -> None:
         st.caption(f"{plain(dataset.title)} has no pixels here: images are named by their number.")
     left, right = columns_if_wide("task", [7, 3], gap="large")
     with left:
-        clicked = task_rows(dataset, _rows(dataset, found, task, said), "prediction_task", tile_px=56)
+        clicked = task_rows(dataset, _rows(dataset, found, task, said), "prediction_task", tile_px=64)
         leads.to_gallery(dataset, clicked if dataset.has_pixels else None)
         leads.from_task(dataset, found.tasks, task, str(found.spec["backbone"]))
         if found.spec["setting"] == "unsupervised":
@@ -66,8 +66,8 @@ def _rows(dataset: Dataset, found: Measured, task: int, said: dict[str, np.ndarr
         tiles = [
             Tile(
                 int(queries[i]),
-                frame="wrong" if predicted[i] != way else "right",
-                badge=str(names[class_ids[predicted[i]]]) if predicted[i] != way else "",
+                str(names[class_ids[predicted[i]]]) if predicted[i] != way else "",
+                "wrong" if predicted[i] != way else "right",
             )
             for i in there[np.argsort(~wrong, kind="stable")][:MOST_TILES]
         ]
