@@ -166,6 +166,7 @@ def _result(run: Any) -> dict[str, Any]:
         "results": summary.pop("results", []),
         **({"side_by_side": {", ".join(key): to_records(pairs) for key, pairs in beside.items()}} if beside else {}),
         **{k: v for k, v in summary.items() if k not in ("run", "state")},
+        "notes": list((run.spec.get("recipe") or {}).get("notes", ())),
         "seconds": round(run.seconds, 3),
     }
 
@@ -184,6 +185,7 @@ def show_results(result: dict[str, Any]) -> str:
         lines += _correlations(result["results"])
         lines += _side_by_side(result.get("side_by_side", {}))
         lines += scale_notes({"name": r["method"], "parameters": r["parameters"]} for r in result["results"])
+        lines += result["notes"]
     return "\n".join(lines)
 
 

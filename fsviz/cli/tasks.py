@@ -127,6 +127,8 @@ def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
     asked = drawing.asked(args, CLASS_FLAGS)
     if args.testbed:
         testbed = testbeds.load_testbed(args.testbed, dataset, args.split)
+        for note in testbed.recipe.get("notes", ()):
+            progress(note)
         how = {name: asked[name] for name in ("distance", "dag", "backbone") if name in asked}
         return study.summarise(study.testbed_coarsity(testbed, dataset, **how), dataset)
     recipe = draw.recipe_for(dataset, **{**COARSITY, **asked})

@@ -575,7 +575,8 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
     with st.expander("Bring a testbed of your own (CSV, JSON or Parquet)"):
         st.caption(
             "CSV with the columns task, variance, labels, image_id, support; JSON with Support and Query image paths; "
-            "or a Parquet file saved here. Labels count through the classes of split "
+            "or a Parquet file saved here. Files of Bennequin et al. hold support rows only: queries are then drawn. "
+            "Labels count through the classes of split "
             f"{plain(repr(split))}. Every row is checked."
         )
         uneven = st.checkbox("Allow tasks of different shapes (ways, shots)", key="uneven")
@@ -587,6 +588,8 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
         st.success(
             f"{len(bed.tasks):,} tasks of {bed.tasks.n_way:,} classes, {images}: every row is in order.", icon="✅"
         )
+        for note in bed.recipe.get("notes", ()):
+            st.info(plain(note), icon="🎲")
         name = st.text_input("Keep it as", bed.name, key="bring_name")
         if st.button("Save in the workspace", key="save_brought", icon="💾"):
             path = access.do("save", testbeds.save_testbed, Testbed(name.strip(), bed.tasks, bed.recipe))
