@@ -141,13 +141,13 @@ def show_features(result: dict[str, Any]) -> str:
 
 
 def run_import(args: argparse.Namespace) -> dict[str, Any]:
-    from fsviz import datasets, features
-    from fsviz.features.importing import describe
+    from fsviz import datasets
+    from fsviz.studies import own_images
 
     like = datasets.load(args.like) if args.like else None
     if args.split and like is None:
         raise BadInput("--split says which classes numeric labels mean, so it needs --like DATASET.")
-    imported = features.import_features(
+    return own_images.import_features(
         args.name,
         args.file,
         labels=args.labels,
@@ -156,7 +156,6 @@ def run_import(args: argparse.Namespace) -> dict[str, Any]:
         backbone=args.backbone,
         replace=args.replace,
     )
-    return describe(imported)
 
 
 def show_import(result: dict[str, Any]) -> str:
@@ -168,6 +167,12 @@ def show_import(result: dict[str, Any]) -> str:
         *result["notes"],
         result["path"],
     ]
+    if result["guesses"]:
+        known = sum(bool(guess["synset"]) for guess in result["guesses"])
+        lines.append(
+            f"{known:,} of {result['n_classes']:,} class names were found in WordNet: 'python -m fsviz senses "
+            f"--dataset {result['dataset']}' lists what they are taken to mean, and --correct FILE changes it."
+        )
     return "\n".join(line for line in lines if line)
 
 

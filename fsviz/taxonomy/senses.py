@@ -21,6 +21,7 @@ from fsviz.taxonomy import dag, wordnet
 from fsviz.taxonomy.wordnet import Sense
 
 FOLDERS = "folders"  # instead of a file: the folders above the classes are the taxonomy
+WORDNET, NONE = "wordnet", "none"  # WordNet's, and none at all
 _TOP = "all classes"
 ROOT = "n00001740"  # WordNet's "entity", above every noun
 _SYNSET_ID = re.compile(r"n\d{8}")
@@ -66,8 +67,20 @@ def guess_senses(class_names: Iterable[str], progress: Progress | None = None) -
         found.append(_candidates(name))
         if progress:
             progress(i + 1, len(class_names), "looking class names up in WordNet")
+    found = _without_counters(class_names, found)
     weights = _weigh([senses for _, senses in found], [words for words, _ in found])
     return [_guess(name, *look, weight) for name, look, weight in zip(class_names, found, weights, strict=True)]
+
+
+def _without_counters(
+    class_names: list[str], found: list[tuple[str, tuple[Sense, ...]]]
+) -> list[tuple[str, tuple[Sense, ...]]]:
+    """No senses for names that are one word counted through (character01, character02, ...): they would all mean the
+    same, and what the classes are is not in the word."""
+    unnamed = [senses and wordnet.named_sense(name) is None for name, (_, senses) in zip(class_names, found)]
+    counts = Counter(words for (words, _), open_ in zip(found, unnamed) if open_)
+    counted = {words for words, n in counts.items() if n > 2 and 2 * n > len(class_names)}
+    return [(words, () if words in counted else senses) for words, senses in found]
 
 
 def class_titles(class_names: Iterable[str]) -> dict[str, str]:
@@ -225,7 +238,10 @@ def clean(name: str) -> str:
 
 def _guess(name: str, words: str, candidates: tuple[Sense, ...], weights: np.ndarray) -> Guess:
     if not candidates:
-        return Guess(name, "", (), "WordNet does not know this name")
+        counted = bool(words) and bool(wordnet.senses(words))
+        return Guess(
+            name, "", (), "one word counted through says nothing" if counted else "WordNet does not know this name"
+        )
     seen = [sense for sense in candidates if sense.is_physical]
     taken = candidates[int(weights.argmax())]
     if wordnet.named_sense(name) is not None:

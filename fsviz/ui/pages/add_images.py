@@ -11,13 +11,14 @@ import re
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from fsviz import datasets, jobs, workspace
+from fsviz import datasets, jobs, text, workspace
 from fsviz.datasets import attaching, folders, saved, tables, uploads
 from fsviz.datasets.catalog import ENTRIES
 from fsviz.datasets.copies import largest_groups
@@ -29,23 +30,34 @@ from fsviz.records import Dataset
 from fsviz.sampling import testbeds
 from fsviz.settings import Setting
 from fsviz.studies import extraction, own_images, torchvision_sets
+from fsviz.taxonomy import wordnet
 from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
 from fsviz.ui.parts import access, controls, shell
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
-ADD, EXTRACT, IMPORT, KEEP = "Add images", "Extract features", "Import features", "Rename or delete"
+ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
+MEANING, KEEP = "What classes mean", "Rename or delete"
 FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "A zip file to upload", "A dataset to download"
 WORDNET, NESTED, OWN, NONE = "WordNet", "My folders", "My own taxonomy", "No taxonomy"
 MY_OWN = "no, my own classes"
 NO_SENSE = "(none: far from every other class)"
 N_SAMPLES, N_GROUPS, N_IN_GROUP = 24, 5, 8
+LEVELS = {0: "the folder an image lies in", 1: "the first folder", 2: "the second folder", 3: "the third folder"}
 GROUPED = {
     "auto": "copies of a picture",
     "folder": "copies, and images of one folder (videos)",
     "none": "none: do not look",
 }
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Senses by class name, and which of them a person has just chosen."""
+
+    senses: dict[str, str] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
 
 
 def show(dataset: Dataset) -> None:
@@ -54,7 +66,7 @@ def show(dataset: Dataset) -> None:
         return
     choice = st.segmented_control(
         "What do you want to do?",
-        (ADD, EXTRACT, IMPORT, KEEP),
+        (ADD, EXTRACT, IMPORT, MEANING, KEEP),
         default=ADD,
         key="do",
         bind="query-params",
@@ -65,6 +77,8 @@ def show(dataset: Dataset) -> None:
         _extract(dataset)
     elif choice == IMPORT:
         _import()
+    elif choice == MEANING:
+        _meaning(dataset)
     elif choice == KEEP:
         _keep()
     else:
@@ -131,6 +145,13 @@ def _from_path() -> Preview | None:
         one, two, three = st.columns(3)
         images = one.text_input("Images folder (where the paths of a table start)", key="images_folder")
         first = two.selectbox("The first folders are", folders.FIRST_LEVELS, key="first_level")
+        level = two.selectbox(
+            "A class is",
+            tuple(LEVELS),
+            format_func=LEVELS.__getitem__,
+            key="class_level",
+            help="Below the root, or below the splits. Images of folders further inside belong to the class.",
+        )
         with three:
             groups = _groups_choice()
         parts = {}
@@ -142,6 +163,7 @@ def _from_path() -> Preview | None:
         "images": access.path(images.strip()) if images.strip() else None,
         "first_level": first,
         "groups": groups,
+        "class_level": level,
         "columns": {part: name for part, name in parts.items() if name},
     }
     return _look("paths", access.path(path.strip()), **options)
@@ -472,7 +494,7 @@ def _attach(preview: Preview, like: str) -> None:
 # What the classes mean
 
 
-def _meanings(preview: Preview) -> tuple[dict[str, str], pd.DataFrame | str | None, bool]:
+def _meanings(preview: Preview) -> tuple[Chosen, pd.DataFrame | str | None, bool]:
     """The chosen senses, or a taxonomy of the user's own; and whether saving makes sense."""
     names = preview.classes["class_name"].tolist()
     st.caption(
@@ -484,37 +506,37 @@ def _meanings(preview: Preview) -> tuple[dict[str, str], pd.DataFrame | str | No
     how = st.segmented_control(
         "Taxonomy",
         choices,
-        default=NESTED if nested == len(names) else WORDNET,
+        default=NESTED if own_images.is_nested(preview) else WORDNET,
         key="taxonomy_from",
         required=True,
         label_visibility="collapsed",
     )
     if how == NONE:
         st.caption("Without a taxonomy, tasks can still be drawn uniformly or by distances between features.")
-        return {}, None, True
+        return Chosen(), None, True
     if how == NESTED:
         st.caption("Classes in the same folder are related, and closer the further down they part.")
-        return {}, FOLDERS, True
+        return Chosen(), FOLDERS, True
     if how == OWN:
-        return _own_taxonomy(names)
+        return Chosen(), *_own_taxonomy(names)
     with st.spinner("Looking the class names up in WordNet …"):
         guesses = _guesses(tuple(names))
-    return _sense_table(guesses, preview), None, True
+    return _sense_table(guesses), None, True
 
 
-def _own_taxonomy(names: list[str]) -> tuple[dict[str, str], pd.DataFrame | None, bool]:
+def _own_taxonomy(names: list[str]) -> tuple[pd.DataFrame | None, bool]:
     st.caption("A CSV with the columns child and parent. Every class must be in it, and everything below one root.")
     file = st.file_uploader("Taxonomy CSV", type="csv", key="taxonomy_csv")
     if file is None:
-        return {}, None, False
+        return None, False
     try:
         edges = _edges(file.getvalue())
         taxonomy_from_edges(edges, names)
     except FsvizError as error:
         st.error(plain(str(error)), icon="⚠️")
-        return {}, None, False
+        return None, False
     st.success(f"{len(edges):,} links read; every class has its place.", icon="🌳")
-    return {}, edges, True
+    return edges, True
 
 
 def _edges(content: bytes) -> pd.DataFrame:
@@ -529,9 +551,18 @@ def _guesses(names: tuple[str, ...]) -> list[Guess]:
     return guess_senses(names)
 
 
-def _sense_table(guesses: list[Guess], preview: Preview) -> dict[str, str]:
-    """A table with one meaning per class, to be corrected by choosing another one."""
+def _sense_table(guesses: list[Guess], now: pd.DataFrame | None = None) -> Chosen:
+    """A table with one meaning per class, to be corrected by choosing another one.
+
+    now  what the classes of a dataset mean so far (class, synset, by), a row per guess; else the guesses stand
+    """
     senses = {sense.synset_id: sense for guess in guesses for sense in guess.candidates}
+    start = {guess.class_name: guess.synset_id for guess in guesses}
+    yours = set()
+    if now is not None:
+        start = dict(zip(now["class"], now["synset"], strict=True))
+        senses |= {synset: wordnet.sense(synset) for synset in start.values() if synset and synset not in senses}
+        yours = set(now["class"][now["by"] == "you"])
     word = st.text_input(
         "Look for another meaning",
         key="other_word",
@@ -545,17 +576,19 @@ def _sense_table(guesses: list[Guess], preview: Preview) -> dict[str, str]:
     synsets = {label: synset for synset, label in labels.items()}
     # The editor keeps changes by row: rows stand in the same order as long as the same images are looked at.
     rows = sorted(guesses, key=lambda guess: not guess.doubt)
-    key = f"senses_{hash(tuple(guess.class_name for guess in guesses))}"
+    key = f"senses_{hash(tuple(start.items()))}"
     changes = (st.session_state.get(key) or {}).get("edited_rows", {})
     chosen = {int(row): synsets.get(change["meaning"], "") for row, change in changes.items() if "meaning" in change}
-    taken = [chosen.get(row, guess.synset_id) for row, guess in enumerate(rows)]
+    taken = [chosen.get(row, start[guess.class_name]) for row, guess in enumerate(rows)]
     table = pd.DataFrame(
         {
             "class": [guess.class_name for guess in rows],
-            "meaning": [labels.get(guess.synset_id, NO_SENSE) for guess in rows],
+            "meaning": [labels.get(start[guess.class_name], NO_SENSE) for guess in rows],
             "says": [senses[synset].gloss if synset in senses else "" for synset in taken],
             "doubt": [
-                "you chose this" if row in chosen and chosen[row] != guess.synset_id else guess.doubt
+                "you chose this"
+                if guess.class_name in yours or chosen.get(row, start[guess.class_name]) != start[guess.class_name]
+                else guess.doubt
                 for row, guess in enumerate(rows)
             ],
         }
@@ -582,7 +615,12 @@ def _sense_table(guesses: list[Guess], preview: Preview) -> dict[str, str]:
         f"{sum(bool(guess.doubt) for guess in guesses):,} of {len(table):,} guesses are worth a look; they stand at "
         "the top. A guess weighs how usual a meaning is and how near it is to what the other classes mean."
     )
-    return {row["class"]: synsets.get(row["meaning"], "") for _, row in edited.iterrows()}
+    found = {row["class"]: synsets.get(row["meaning"], "") for _, row in edited.iterrows()}
+    changed = {name for name, synset in found.items() if synset != start[name]}
+    listed = pd.DataFrame({"class": list(start), "synset": [found[name] for name in start]})
+    listed["meaning"] = [senses[synset].gloss if synset in senses else "" for synset in listed["synset"]]
+    st.download_button("Download as CSV", text.csv(listed), "senses.csv", "text/csv", key="senses_csv", icon="⬇️")
+    return Chosen({name: found[name] for name in start}, changed)
 
 
 def _sense_label(sense: Any) -> str:
@@ -592,9 +630,32 @@ def _sense_label(sense: Any) -> str:
 # 3. Save
 
 
-def _save(
-    preview: Preview, senses: dict[str, str], edges: pd.DataFrame | str | None, upload: Path | None, ready: bool
-) -> None:
+def _meaning(dataset: Dataset) -> None:
+    """What the classes of a dataset of one's own mean, to be corrected after it was saved."""
+    st.subheader(f"What do the classes of {plain(dataset.title)} mean?", anchor=False)
+    if dataset.name not in folders.workspace_dataset_names():
+        st.info("Meanings can be changed for datasets of your own. Pick one in the sidebar.", icon="🧩")
+        return
+    access.deny("save")
+    now = own_images.meanings(dataset)
+    guesses = _guesses(tuple(now["class"]))
+    if not (now["synset"] != "").any():
+        now = None
+        if dataset.taxonomy is not None:
+            st.info(
+                "The taxonomy comes from your folders or file. Saving meanings here puts WordNet's in its place.",
+                icon="🌳",
+            )
+    chosen = _sense_table(guesses, now)
+    if st.button("Save meanings", type="primary", key="save_meanings", disabled=now is not None and not chosen.changed):
+        given = {name: chosen.senses[name] for name in chosen.changed}
+        access.do("save", own_images.correct, dataset.name, given)
+        shell.notice(f"Saved. {len(given):,} meanings changed; images, features and runs stay.")
+        st.rerun()
+    st.caption("Runs that were made before keep the taxonomy of their time.")
+
+
+def _save(preview: Preview, senses: Chosen, edges: pd.DataFrame | str | None, upload: Path | None, ready: bool) -> None:
     one, two, three = st.columns([2, 2, 1], vertical_alignment="bottom")
     suggested = re.sub(r"[^A-Za-z0-9_.+=-]+", "_", preview.root.name).strip("._-") or "my_images"
     if upload is not None and preview.root == upload:
@@ -604,10 +665,21 @@ def _save(
     overwrite = False
     if name in folders.workspace_dataset_names():
         overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="replace")
+        if edges is None and (kept := own_images.corrections(name, preview.classes["class_name"].tolist())):
+            st.caption(f"Meanings that you chose for it before stay, where you choose none here: {len(kept):,}.")
     if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
         with st.spinner("Writing the dataset …"):
             made = access.do(
-                "save", own_images.save, name, preview, senses, edges, title, overwrite=overwrite, upload=upload
+                "save",
+                own_images.save,
+                name,
+                preview,
+                senses.senses,
+                edges,
+                title,
+                overwrite=overwrite,
+                upload=upload,
+                corrected=senses.changed,
             )
         _finish(made.name)
     st.caption(
