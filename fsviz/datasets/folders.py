@@ -16,7 +16,7 @@ import pandas as pd
 
 from fsviz.datasets import tables
 from fsviz.datasets.catalog import splits_of
-from fsviz.datasets.images import SUFFIXES, inside
+from fsviz.datasets.images import inside, is_image
 from fsviz.datasets.preview import Preview, Problem, checked, left_out_by_suffix, many, raw_table
 from fsviz.datasets.saved import load_workspace_dataset, remove_dataset, save_dataset, workspace_dataset_names
 from fsviz.errors import BadInput
@@ -186,7 +186,7 @@ def _has_class_folders(root: Path) -> bool:
         folders = [e for e in os.scandir(root) if e.is_dir(follow_symlinks=False) and e.name.lower() != "images"]
     except OSError:
         return False
-    return any(Path(f.name).suffix.lower() in SUFFIXES for folder in folders for _, _, f in _walk(folder.path))
+    return any(is_image(f.path) for folder in folders for _, _, f in _walk(folder.path))
 
 
 def _walk(root: str | os.PathLike[str], closed: list[str] | None = None):
@@ -233,7 +233,7 @@ def _inspect_folder(
             unreadable.append(f"{entry.path.encode('utf-8', 'replace').decode()}: its name is not valid UTF-8")
         elif entry.is_symlink() and _is_folder(entry):
             links.append(_about_link(entry.path, root))
-        elif Path(entry.name).suffix.lower() not in SUFFIXES:
+        elif not is_image(entry.path):
             others.append(entry.name)
         elif not parts:
             loose.append(entry.name)
@@ -360,7 +360,7 @@ def _only_folder_inside(root: Path) -> Path:
             inner = [e for e in os.scandir(entries[0].path) if not e.name.startswith(".")]
         except OSError:
             return root
-        if not inner or any(Path(e.name).suffix.lower() in SUFFIXES for e in inner):
+        if not inner or any(is_image(e.path) for e in inner if not e.is_dir(follow_symlinks=False)):
             return root
         root = Path(entries[0].path)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fsviz.datasets.images import SUFFIXES, inside
+from fsviz.datasets.images import inside, is_image
 from fsviz.datasets.preview import Preview, Problem, checked, many, raw_table
 from fsviz.errors import BadInput
 from fsviz.records import Progress
@@ -138,7 +138,7 @@ def _inspect_specs(
     rows, outside = [], []
     for split, name, folder in folders:
         for file in sorted(os.scandir(folder), key=lambda e: e.name):
-            if Path(file.name).suffix.lower() in SUFFIXES and not file.name.startswith("."):
+            if not file.name.startswith(".") and is_image(file.path):
                 try:
                     inside(file.path, root)
                     rows.append({"path": os.path.relpath(file.path, root), "class_name": name, "split": split})

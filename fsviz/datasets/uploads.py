@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from fsviz import workspace
-from fsviz.datasets.images import SUFFIXES
+from fsviz.datasets.images import HEADER, begins_as_image, has_no_ending, is_named_image
 from fsviz.errors import BadInput, FsvizError
 
 MAX_BYTES = 2_000_000_000
@@ -85,16 +85,20 @@ def _checked_members(opened: zipfile.ZipFile, max_bytes: int) -> list[zipfile.Zi
             raise BadInput(f"The archive holds a symbolic link ({name[:100]!r}). Pack the files themselves.")
         if member.flag_bits & 0x1:
             raise BadInput("The archive is encrypted. Pack the folder again without a password.")
-    wanted = [m for m in members if _is_wanted(m.filename)]
+    wanted = [m for m in members if _is_wanted(opened, m)]
     if not wanted:
         raise BadInput("The archive holds no images. Pack a folder with one folder of images per class.")
     return wanted
 
 
-def _is_wanted(name: str) -> bool:
-    path = PurePosixPath(name)
-    hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
-    return not hidden and path.suffix.lower() in SUFFIXES | _LISTS
+def _is_wanted(opened: zipfile.ZipFile, member: zipfile.ZipInfo) -> bool:
+    path = PurePosixPath(member.filename)
+    if any(part.startswith(".") or part == "__MACOSX" for part in path.parts):
+        return False
+    if not has_no_ending(path.name):
+        return is_named_image(path.name) or path.suffix.lower() in _LISTS
+    with opened.open(member) as file:
+        return begins_as_image(file.read(HEADER))
 
 
 def _fingerprint(archive: BinaryIO) -> str:

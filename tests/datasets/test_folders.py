@@ -533,6 +533,17 @@ def test_archives_that_leave_their_folder_are_refused_whole(name: str, png: byte
     assert not list(home.rglob("*.png")) and not list((home / "datasets").iterdir())
 
 
+def test_files_without_ending_are_images_by_how_they_begin(png: bytes, tmp_path: Path) -> None:
+    content = {"dog/1": png, "dog/LICENSE": b"no image", "dog/2.0003": png, "cat/1": png}
+    upload = uploads.unpack(archive_of(content))
+    for name, data in content.items():
+        (tmp_path / "zoo" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "zoo" / name).write_bytes(data)
+    for root in (upload, tmp_path / "zoo"):
+        found = folders.inspect(root, groups="none")
+        assert sorted(found.images["path"]) == ["cat/1", "dog/1", "dog/2.0003"]
+
+
 def test_links_bombs_and_other_archives(png: bytes, home: Path) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
