@@ -31,7 +31,9 @@ def register(commands: argparse._SubParsersAction) -> None:
     features = add_command(
         commands, "features", run_features, show_features, "list the features at hand, import some, or remove some"
     )
-    features.add_argument("action", nargs="?", choices=("list", "import", "remove"), default="list")
+    features.add_argument(
+        "action", nargs="?", choices=("list", "import", "remove"), default="list", help="list unless said otherwise"
+    )
     features.add_argument("name", nargs="?", help="with import or remove: the dataset's name")
     features.add_argument("file", nargs="?", help="with import: the file of features; with remove: the backbone")
     _import_options(features)
@@ -92,6 +94,22 @@ def run_extract(args: argparse.Namespace) -> dict[str, Any]:
     if result["warning"]:
         progress(f"Careful: {args.backbone} has {result['warning']}.")
     return result
+
+
+def extraction_of(run: Any) -> dict[str, Any]:
+    """What the command gives for a finished run of the page."""
+    from fsviz import jobs
+
+    unknown = {"dims": 0, "images_per_second": None, "precision": "", "path": str(jobs.folder(run.id)), "skipped": []}
+    return {**unknown, **jobs.results(run.id), "run": run.id}
+
+
+def map_of(run: Any) -> dict[str, Any]:
+    """What the command map gives for a finished run."""
+    from fsviz import jobs
+    from fsviz.features import maps
+
+    return {**jobs.results(run.id), "neighbours": maps.NEIGHBOURS, "out": None, "run": run.id}
 
 
 def show_extract(result: dict[str, Any]) -> str:

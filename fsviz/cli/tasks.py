@@ -21,7 +21,13 @@ def register(commands: argparse._SubParsersAction) -> None:
     testbeds = add_command(
         commands, "testbeds", manage_testbeds, show_testbeds, "list the saved testbeds; show, rename or remove one"
     )
-    testbeds.add_argument("action", nargs="?", choices=("list", "show", "rename", "remove"), default="list")
+    testbeds.add_argument(
+        "action",
+        nargs="?",
+        choices=("list", "show", "rename", "remove"),
+        default="list",
+        help="list unless said otherwise",
+    )
     testbeds.add_argument("name", nargs="?", help="with show, rename or remove: the testbed's name")
     testbeds.add_argument("new", nargs="?", help="with rename: its new name")
     parser = add_command(
