@@ -138,7 +138,8 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
     """
     distance = classes.distance or str(DISTANCE.default)
     sampler = controls.pick_sampler(classes.dataset, "semantic", distance)
-    own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True)
+    drawn_from = (classes.dataset, classes.split)
+    own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, of=drawn_from)
     n_tasks = controls.pick(N_TASKS.but(default=1000 if SAMPLERS[sampler].deals else 5000))
     shared = {"n_tasks": n_tasks, "seed": controls.pick(SEED)}
     chosen = classes.recipe(sampler=sampler, **own, **shared)
