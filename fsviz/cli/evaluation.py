@@ -10,7 +10,7 @@ from typing import Any, cast
 from fsviz.cli import add_command, aligned, drawing, names, progress
 from fsviz.errors import BadInput, UnknownName
 from fsviz.studies import draw
-from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS, Chosen, Result, Spec
+from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS, Chosen, Result, Spec, no_prediction
 
 _METHODS = "methods, each with a preset where wished (tim:easyfsl, or :paper), or 'all'"
 
@@ -191,7 +191,13 @@ def _correlations(results: list[Result]) -> list[str]:
     if not rows:
         return []
     columns = [*_who(results), "measure", "Pearson", "Spearman", "interval over"]
-    return ["", "How a measure of the tasks and accuracy go together, with 95% intervals:", aligned(rows, columns)]
+    told = ["", "How a measure of the tasks and accuracy go together, with 95% intervals:", aligned(rows, columns)]
+    by_name = {_row(result)["method"]: result for result in results if "coarsity" in (result.get("correlations") or {})}
+    little = no_prediction(
+        {name: result["correlations"]["coarsity"]["spearman"] for name, result in by_name.items()},
+        {name: result.get("quartiles") or [] for name, result in by_name.items()},
+    )
+    return [*told, *([little] if little else [])]
 
 
 def _side_by_side(beside: dict[str, list[dict[str, Any]]]) -> list[str]:
