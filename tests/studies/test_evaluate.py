@@ -439,7 +439,9 @@ def test_coarsity_that_tells_nothing_is_called_so() -> None:
     none = {"value": 0.01, "ci95": [-0.1, 0.12]}
     tells = {"value": 0.4, "ci95": [0.2, 0.55]}
     told = evaluate.no_prediction({"ProtoNet": none}, {"ProtoNet": [78.9, 77.5, 78.5, 77.7]})
-    assert told.startswith("That coarsity tells how hard a task is does not show here") and "0.01 (-0.10 to 0.12)" in told
+    assert (
+        told.startswith("That coarsity tells how hard a task is does not show here") and "0.01 (-0.10 to 0.12)" in told
+    )
     assert "78.9, 77.5, 78.5, 77.7%" in told and "--distance features" in told
     assert evaluate.no_prediction({"ProtoNet": tells}) == evaluate.no_prediction({}) == ""
     assert evaluate.no_prediction({"ProtoNet": none, "TIM": tells}) == "", "one method that follows it is enough"
