@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets
-from fsviz.datasets import folders
+from fsviz.datasets import folders, packed
 from fsviz.datasets.attaching import attached
 from fsviz.datasets.preview import Preview
 from fsviz.datasets.saved import (
@@ -25,6 +25,7 @@ from fsviz.datasets.saved import (
     workspace_dataset_names,
 )
 from fsviz.datasets.sizes import split_by_size
+from fsviz.datasets.uploads import kept_if_usable
 from fsviz.errors import BadInput
 from fsviz.records import Dataset, Progress
 from fsviz.taxonomy import wordnet
@@ -115,7 +116,7 @@ def add(
     from fsviz.datasets import tables
 
     check_new_name(name, overwrite)  # before minutes are spent on looking
-    preview = find(path, progress=progress, **options)
+    preview, upload = look_into(path, progress=progress, **options)
     if by_size:
         preview = with_splits_by_size(preview)
     class_names = preview.classes["class_name"].tolist()
@@ -127,11 +128,11 @@ def add(
     kept = corrections(name, class_names) if overwrite and guesses else {}
     given = _checked_senses(tables.read_senses(senses_file), class_names) if senses_file and taken == WORDNET else {}
     chosen = {guess.class_name: guess.synset_id for guess in guesses} | kept | given
-    dataset = save(name, preview, chosen, edges, title=title, overwrite=overwrite, corrected=given)
+    dataset = save(name, preview, chosen, edges, title, overwrite=overwrite, upload=upload, corrected=given)
     return {
         "name": dataset.name,
         "source": preview.source,
-        "root": str(preview.root),
+        "root": str(dataset.root),
         "n_classes": dataset.n_classes,
         "n_images": dataset.n_images,
         "splits": preview.split_counts,
@@ -232,35 +233,46 @@ def attach(
 ) -> dict[str, Any]:
     """Images on disk for a benchmark of the catalog; `options` are those of datasets.folders.inspect."""
     check_new_name(name, overwrite)
-    return attach_found(name, benchmark, find(path, progress=progress, **options), overwrite, title)
+    preview, upload = look_into(path, progress=progress, **options)
+    return attach_found(name, benchmark, preview, overwrite, title, upload)
 
 
 def attach_found(
-    name: str, benchmark: str, preview: Preview, overwrite: bool = False, title: str = ""
+    name: str,
+    benchmark: str,
+    preview: Preview,
+    overwrite: bool = False,
+    title: str = "",
+    upload: Path | None = None,
 ) -> dict[str, Any]:
-    """Saves the images of a preview as a copy of a benchmark; what is missing is told."""
+    """Saves the images of a preview as a copy of a benchmark; what is missing is told.
+
+    upload  the workspace folder that images were written to; they move into the dataset
+    """
     parent = datasets.load(benchmark)
-    dataset, found = attached(name, parent, preview, title)
-    saved = save_dataset(dataset, overwrite)
+    dataset, matched = attached(name, parent, preview, title)
+    saved = save_dataset(dataset, overwrite, preview.root if upload is not None else None)
+    if upload is not None:
+        shutil.rmtree(upload, ignore_errors=True)
     names = parent.classes["class_name"].astype(str)
     problems = [{"kind": p.kind, "message": p.message, "items": list(p.items)} for p in preview.problems]
-    if found.unknown:
-        told = f"{len(found.unknown):,} folders are no class of {parent.title} and are left out."
-        problems.insert(0, {"kind": "unknown", "message": told, "items": list(found.unknown)})
-    if found.missing:
-        told = f"{len(found.missing):,} of {parent.n_classes:,} classes of {parent.title} have no images there."
-        problems.insert(0, {"kind": "missing", "message": told, "items": names.iloc[list(found.missing)].tolist()})
+    if matched.unknown:
+        told = f"{len(matched.unknown):,} folders are no class of {parent.title} and are left out."
+        problems.insert(0, {"kind": "unknown", "message": told, "items": list(matched.unknown)})
+    if matched.missing:
+        told = f"{len(matched.missing):,} of {parent.n_classes:,} classes of {parent.title} have no images there."
+        problems.insert(0, {"kind": "missing", "message": told, "items": names.iloc[list(matched.missing)].tolist()})
     counts = saved.classes["n_images"].astype(int).to_numpy()
     return {
         "name": saved.name,
         "benchmark": benchmark,
         "source": preview.source,
-        "root": str(preview.root),
-        "n_classes": len(set(found.class_ids.values())),
+        "root": str(saved.root),
+        "n_classes": len(set(matched.class_ids.values())),
         "n_images": saved.n_images,
         "splits": {s: {"n_classes": len(i), "n_images": int(counts[i].sum())} for s, i in saved.splits.items()},
-        "missing": names.iloc[list(found.missing)].tolist(),
-        "unknown": list(found.unknown),
+        "missing": names.iloc[list(matched.missing)].tolist(),
+        "unknown": list(matched.unknown),
         "problems": problems,
         "guesses": [],
         "notes": list(saved.notes),
@@ -280,6 +292,15 @@ def _groups(dataset: Dataset) -> dict[str, int]:
     sizes = np.array([], int) if groups is None else np.bincount(groups)
     sizes = sizes[sizes > 1]
     return {"n_groups": len(sizes), "n_images": int(sizes.sum()), "largest": int(sizes.max(initial=0))}
+
+
+def look_into(path: str, progress: Progress | None = None, **options: Any) -> tuple[Preview, Path | None]:
+    """A preview of a path and, where images lie in pickles or TFRecords, the workspace folder they were written to."""
+    if not packed.is_packed(path):
+        return find(path, progress, **options), None
+    folder = packed.unpack(path, progress)
+    with kept_if_usable(folder):
+        return folders.inspect(folder, progress=progress, **options), folder
 
 
 def find(path: str, progress: Progress | None = None, **options: Any) -> Preview:

@@ -19,7 +19,7 @@ import pandas as pd
 import streamlit as st
 
 from fsviz import datasets, jobs, text, workspace
-from fsviz.datasets import attaching, folders, saved, tables, uploads
+from fsviz.datasets import attaching, folders, packed, saved, tables, uploads
 from fsviz.datasets.catalog import ENTRIES
 from fsviz.datasets.copies import largest_groups
 from fsviz.datasets.preview import Preview
@@ -104,7 +104,7 @@ def _add(dataset: Dataset) -> None:
     elif where == DOWNLOAD:
         preview, upload = _from_download(), None
     else:
-        preview, upload = _from_path(), None
+        preview, upload = _from_path()
     if preview is None:
         if (like := st.query_params.get("like")) in ENTRIES:
             st.session_state["like"] = like
@@ -124,8 +124,8 @@ def _add(dataset: Dataset) -> None:
     )
     preview = own_images.with_splits_by_size(preview) if by_size else preview
     _found(preview)
-    if upload is None and (like := _benchmark(preview)):
-        _attach(preview, like)
+    if like := _benchmark(preview):
+        _attach(preview, like, upload)
         return
     st.subheader("2 · What do the classes mean?", anchor=False)
     senses, edges, ready = _meanings(preview)
@@ -133,7 +133,7 @@ def _add(dataset: Dataset) -> None:
     _save(preview, senses, edges, upload, ready)
 
 
-def _from_path() -> Preview | None:
+def _from_path() -> tuple[Preview | None, Path | None]:
     path = st.text_input(
         "Path of a folder, a CSV table or an easyfsl JSON spec",
         key=f"path_{st.session_state.get('add_turn', 0)}",
@@ -158,15 +158,21 @@ def _from_path() -> Preview | None:
         for column, part in zip(st.columns(5), ("path", "class", "split", "context", "group")):
             parts[part] = column.text_input(f"Column of the {plain(part)}", key=f"column_{part}", placeholder="auto")
     if not path.strip():
-        return None
-    options = {
+        return None, None
+    options: dict[str, Any] = {
         "images": access.path(images.strip()) if images.strip() else None,
         "first_level": first,
         "groups": groups,
         "class_level": level,
         "columns": {part: name for part, name in parts.items() if name},
     }
-    return _look("paths", access.path(path.strip()), **options)
+    allowed = access.path(path.strip())
+    if packed.is_packed(allowed):  # pickles of a benchmark, or TFRecords: images are written out first
+        with st.spinner("Writing the images out …"):
+            folder = access.do("upload", packed.unpack, allowed)
+        with uploads.kept_if_usable(folder):
+            return _look("upload", str(folder), groups=groups), folder
+    return _look("paths", allowed, **options), None
 
 
 def _groups_choice() -> str:
@@ -464,7 +470,7 @@ def _benchmark(preview: Preview) -> str:
     return "" if like == MY_OWN else like
 
 
-def _attach(preview: Preview, like: str) -> None:
+def _attach(preview: Preview, like: str, upload: Path | None) -> None:
     benchmark = shell.load_dataset(like)
     found = attaching.match(benchmark, preview.classes["class_name"])
     n_there = benchmark.n_classes - len(found.missing)
@@ -487,7 +493,7 @@ def _attach(preview: Preview, like: str) -> None:
         overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="attach_replace")
     if two.button("Attach images", type="primary", key="attach", disabled=not n_there, width="stretch"):
         with st.spinner("Writing the dataset …"):
-            made = access.do("save", own_images.attach_found, name, like, preview, overwrite)
+            made = access.do("save", own_images.attach_found, name, like, preview, overwrite, "", upload)
         _finish(made["name"])
 
 
