@@ -191,13 +191,13 @@ def _correlations(results: list[Result]) -> list[str]:
     if not rows:
         return []
     columns = [*_who(results), "measure", "Pearson", "Spearman", "interval over"]
-    told = ["", "How a measure of the tasks and accuracy go together, with 95% intervals:", aligned(rows, columns)]
+    table = ["", "How a measure of the tasks and accuracy go together, with 95% intervals:", aligned(rows, columns)]
     by_name = {_row(result)["method"]: result for result in results if "coarsity" in (result.get("correlations") or {})}
     little = no_prediction(
         {name: result["correlations"]["coarsity"]["spearman"] for name, result in by_name.items()},
         {name: result.get("quartiles") or [] for name, result in by_name.items()},
     )
-    return [*told, *([little] if little else [])]
+    return [*table, *([little] if little else [])]
 
 
 def _side_by_side(beside: dict[str, list[dict[str, Any]]]) -> list[str]:

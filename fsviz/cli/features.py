@@ -100,7 +100,13 @@ def extraction_of(run: Any) -> dict[str, Any]:
     """What the command gives for a finished run of the page."""
     from fsviz import jobs
 
-    unknown = {"dims": 0, "images_per_second": None, "precision": "", "path": str(jobs.folder(run.id)), "skipped": []}
+    unknown: dict[str, Any] = {
+        "dims": 0,
+        "images_per_second": None,
+        "precision": "",
+        "path": str(jobs.folder(run.id)),
+        "skipped": [],
+    }
     return {**unknown, **jobs.results(run.id), "run": run.id}
 
 

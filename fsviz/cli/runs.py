@@ -177,7 +177,7 @@ def show_runs(result: dict[str, Any]) -> str:
         lines.append(result["error"])
     if result["study"] != "evaluate":
         lines.append(f"Run {result['run']}: {result['state']}")
-    told = STUDIES.get(result["study"])
-    if told and (result["study"] == "evaluate" or result["state"] == "finished"):
-        lines.append(told.show(result))
+    study = STUDIES.get(result["study"])
+    if study and (result["study"] == "evaluate" or result["state"] == "finished"):
+        lines.append(study.show(result))
     return "\n".join(lines)

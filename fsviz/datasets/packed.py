@@ -137,8 +137,9 @@ class _Array:
         if isinstance(self.data, list):
             return self.data
         data = self.data.encode("latin1") if isinstance(self.data, str) else bytes(self.data)
-        order = "F" if self.fortran else "C"
-        made = np.frombuffer(data, self.dtype.numpy()).reshape(self.shape, order=order)
+        made: np.ndarray = np.frombuffer(data, self.dtype.numpy()).reshape(
+            self.shape, order="F" if self.fortran else "C"
+        )
         return np.char.decode(made, "latin1") if made.dtype.kind == "S" else made
 
 
@@ -221,7 +222,7 @@ def _of_pickles(files: Iterable[Path]) -> Iterator[Packed]:
         beside = [p for p in labels if _stem(p) == _stem(path)]
         if path.suffix.lower() == ".npz" and not beside:
             continue
-        content = _arrays(path) if path.suffix.lower() == ".npz" else read_pickle(path)
+        content: Any = _arrays(path) if path.suffix.lower() == ".npz" else read_pickle(path)
         if beside:
             yield from _beside_labels(path, content, read_pickle(beside[0]))
         elif isinstance(content, dict) and {"image_data", "class_dict"} <= set(content):

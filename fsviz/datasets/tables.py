@@ -42,6 +42,17 @@ def list_files(folder: Path) -> dict[str, Path]:
     return {"": lone[0]} if len(lone) == 1 else found
 
 
+def lists_images(path: Path) -> bool:
+    """Whether a CSV says paths and classes, and half of the paths or more are there."""
+    try:
+        table = _named(_read_csv(path), path, {})[0]
+    except BadInput:
+        return False
+    paths = table["path"].map(lambda p: _with_slashes(p, path.parent))
+    prefix = _prefix(path.parent, paths) if len(paths) else ""
+    return len(paths) > 0 and 2 * sum(_is_file(path.parent / prefix / p) for p in paths) >= len(paths)
+
+
 def inspect_files(
     files: Mapping[str, Path],
     images: Path | None,

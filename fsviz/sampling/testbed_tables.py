@@ -121,7 +121,8 @@ def from_csv(
             f"split {split!r} of {dataset.title}. Got {label[outside[0]]}. Pick the dataset and split the testbed was "
             "made from."
         )
-    class_id, image, notes = order[label], None, []
+    class_id, image = order[label], None
+    notes: list[str] = []
     support = _truth_column(frame, "support")
     if (frame["image_id"] != "").any():
         image, fits = _dataset_images(dataset, order, _whole_column(frame, "image_id"), class_id)
@@ -140,7 +141,7 @@ def from_csv(
         image,
         support,
         lambda i: f"Row {i + 2}",
-        lambda i: f"image {frame['image_id'].iloc[i]}" if i < n_given else f"image {rows.image_id[i]}",
+        lambda i: f"image {frame['image_id'].iloc[i] if i < n_given or image is None else image[i]}",
     )
     tasks = _tasks_of(rows, dataset, uneven)
     if "variance" in frame.columns and (frame["variance"] != "").any():
@@ -400,7 +401,7 @@ def _with_queries(
     order = np.lexsort((label, task))
     ends = np.flatnonzero(np.append((np.diff(task[order]) != 0) | (np.diff(label[order]) != 0), True)) + 1
     members = np.split(order, ends[:-1])
-    shots = {}
+    shots: dict[int, int] = {}
     for rows in members:
         shots[int(class_id[rows[0]])] = max(len(rows), shots.get(int(class_id[rows[0]]), 0))
     left = {c: len(np.unique(groups[images_of[c]])) - n for c, n in shots.items()}
@@ -416,7 +417,7 @@ def _with_queries(
     for at, rows in enumerate(members):
         dealt = rng.permutation(images_of[int(class_id[rows[0]])])
         taken = set(groups[image[rows[fits[rows]]]].tolist())
-        drawn = []
+        drawn: list[int] = []
         for one in dealt:
             if len(drawn) == n_query + int((~fits[rows]).sum()):
                 break
@@ -435,9 +436,9 @@ def _with_queries(
             f"{int((~fits).sum()):,} of its {len(fits):,} image ids are of another class in this copy of "
             f"{dataset.title} and were set aside: the class labels decide, and other images of the class stand there."
         )
-    rows = (np.concatenate([column, column[first]]) for column in (task, label, class_id))
+    task, label, class_id = (np.concatenate([column, column[first]]) for column in (task, label, class_id))
     support = np.arange(len(image) + len(first)) < len(image)
-    return (*rows, np.concatenate([image, queries.ravel()]), support, notes)  # type: ignore[return-value]
+    return task, label, class_id, np.concatenate([image, queries.ravel()]), support, notes
 
 
 def _rank_in_split(dataset: Dataset, order: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ from fsviz import datasets, jobs, text, workspace
 from fsviz.datasets import attaching, folders, packed, saved, tables, uploads
 from fsviz.datasets.catalog import ENTRIES
 from fsviz.datasets.copies import largest_groups
+from fsviz.datasets.images import SUFFIXES
 from fsviz.datasets.preview import Preview
 from fsviz.errors import FsvizError
 from fsviz.features import store
@@ -39,7 +40,7 @@ from fsviz.ui.parts.shell import plain
 
 ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
 MEANING, KEEP = "What classes mean", "Rename or delete"
-FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "A zip file to upload", "A dataset to download"
+FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "Files to upload", "A dataset to download"
 WORDNET, NESTED, OWN, NONE = "WordNet", "My folders", "My own taxonomy", "No taxonomy"
 MY_OWN = "no, my own classes"
 NO_SENSE = "(none: far from every other class)"
@@ -187,18 +188,32 @@ def _groups_choice() -> str:
 
 
 def _from_upload() -> tuple[Preview | None, Path | None]:
-    archive = st.file_uploader(
-        "A zip of one folder per class (or of splits with class folders)",
-        type="zip",
+    files = st.file_uploader(
+        "A zip of one folder per class (or of splits with class folders); or images, zipped or not, with a CSV that "
+        "says their classes",
+        type=["zip", "csv", *sorted(ending[1:] for ending in SUFFIXES)],
+        accept_multiple_files=True,
         key=f"zip_{st.session_state.get('add_turn', 0)}",
     )
-    if archive is None:
+    _say_limit("a folder")
+    if not files:
         return None, None
     groups = _groups_choice()
-    with st.spinner("Checking and unpacking the archive …"):
-        folder = access.do("upload", uploads.unpack, archive)
+    with st.spinner("Checking and unpacking the upload …"):
+        folder, table = access.do("upload", uploads.collect, files)
     with uploads.kept_if_usable(folder):
+        if table is not None:
+            return _look("upload", str(table), groups=groups, images=str(table.parent)), folder
         return _look("upload", str(folder), groups=groups), folder
+
+
+def _say_limit(what: str) -> None:
+    """How much a browser may send, and what to do with more."""
+    most = f"A file may have up to {st.get_option('server.maxUploadSize'):,} MB."
+    if access.may("paths"):
+        st.caption(f"{most} With more, give the path of {what} on this computer instead: nothing is copied then.")
+    else:
+        st.caption(f"{most} With more, ask whoever runs this server to add it, or pack smaller images.")
 
 
 def _from_download() -> Preview | None:
@@ -767,6 +782,8 @@ def _extract(dataset: Dataset) -> None:
     run = _latest_run(dataset.name)
     active = run is not None and run.active
     spec: extraction.Spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
+    if weights := _checkpoint():
+        spec["checkpoint"] = weights
     right.button(
         "Extract features",
         key="extract",
@@ -783,6 +800,22 @@ def _extract(dataset: Dataset) -> None:
         else:
             _ended(run)
     _doors(dataset)
+
+
+def _checkpoint() -> str:
+    """Weights of one's own for the backbone, "" where none are given."""
+    if not access.may("upload"):
+        return ""
+    with st.expander("Weights of your own (a checkpoint)"):
+        st.caption("Tensors only: safetensors, or a torch file of a state dict. The backbone must be of the same kind.")
+        file = st.file_uploader("Checkpoint file", [ending[1:] for ending in uploads.WEIGHTS], key="checkpoint_file")
+        _say_limit("the file")
+        path = ""
+        if access.may("paths"):
+            path = st.text_input("or its path", key="checkpoint_path", placeholder="/home/you/resnet12.pth").strip()
+        if file is not None:
+            return str(access.do("upload", uploads.keep_weights, file))
+        return access.path(path) if path else ""
 
 
 def _ask_to_extract(spec: extraction.Spec) -> None:
