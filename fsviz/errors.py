@@ -18,7 +18,7 @@ class UnknownName(FsvizError):
 
     def __init__(self, kind: str, name: object, known: Iterable[str], hint: str = "") -> None:
         known = [str(k) for k in known]
-        near = get_close_matches(str(name), known, n=3, cutoff=0.5)
+        near = near_names(str(name), known)
         listed = ", ".join(known[:20]) + (f" and {len(known) - 20:,} more" if len(known) > 20 else "")
         if near:
             advice = f"Did you mean {' or '.join(repr(n) for n in near)}?"
@@ -28,6 +28,14 @@ class UnknownName(FsvizError):
             advice = "There are none yet."
         super().__init__(f"There is no {kind} named {str(name)!r}. {advice}{' ' + hint if hint else ''}")
         self.kind, self.name, self.near = kind, str(name), near
+
+
+def near_names(name: str, known: list[str], n: int = 3) -> list[str]:
+    """The names that may have been meant: misspelt ones, then those that hold the text (lite in efficientnet_lite0)."""
+    text = name.lower()
+    typos = get_close_matches(name, known, n, cutoff=0.8)
+    holding = [k for k in known if len(text) > 2 and text in k.lower()]
+    return list(dict.fromkeys([*typos, *holding, *get_close_matches(name, known, n, cutoff=0.5)]))[:n]
 
 
 class BadInput(FsvizError):

@@ -24,7 +24,7 @@ from typing import Any
 from fsviz.errors import BadInput, WorkspaceError
 
 AN_HOUR, A_DAY = 3600.0, 24 * 3600.0
-KINDS = ("datasets", "features", "splits", "testbeds", "runs", "trained", "pixels", "attributes")
+KINDS = ("datasets", "features", "splits", "testbeds", "runs", "trained", "pixels", "attributes", "checkpoints")
 # What a kill, a refused upload or an older version leaves behind: kind, pattern, what it is, whether it may be in use
 _LEFT = (
     *((kind, pattern, "unfinished write", True) for kind in KINDS for pattern in (".tmp-*", "*/.tmp-*")),

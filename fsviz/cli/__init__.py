@@ -16,13 +16,14 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from fsviz.errors import FsvizError
+import fsviz
+from fsviz.errors import FsvizError, near_names
 from fsviz.workspace import plain_json
 
 GROUPS = (
     *("app", "datasets", "own_images", "features", "tasks", "evaluation"),
     *("support_sets", "confusion", "searches", "prediction", "contexts", "similarity", "splits", "training"),
-    "workspace",
+    *("runs", "workspace", "completion"),
 )
 
 
@@ -85,11 +86,21 @@ class Parser(argparse.ArgumentParser):
     """A parser that refuses wrong arguments in one sentence, without the whole usage before it."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"fsviz: {message.rstrip('.')}. See '{self.prog} --help'.\n")
+        self.exit(2, f"fsviz: {message.rstrip('.?')}. See '{self.prog} --help'.\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """A word that is none of the choices is refused with those that it may be meant for."""
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            near = near_names(str(value), known)
+            told = f"did you mean {' or '.join(near)}" if near else f"choose from {', '.join(known)}"
+            raise argparse.ArgumentError(action, f"there is no {value!r} ({told})")
 
 
 def build_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m fsviz", description="Why is a few-shot image-classification task hard?")
+    told = f"fsviz {fsviz.__version__}"
+    parser.add_argument("--version", action="version", version=told, help="print the version and stop")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for group in GROUPS:
         importlib.import_module(f"fsviz.cli.{group}").register(commands)

@@ -59,6 +59,13 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
+def result_of(run: Any) -> dict[str, Any]:
+    """What the command gives for a finished run of the page, which measures confusion in bits."""
+    from fsviz import jobs
+
+    return {"likeness": "confusion", "unit": "bits", **jobs.results(run.id), "run": run.id}
+
+
 def _tell(done: int, total: int, message: str) -> None:
     if done % 1024 == 0:
         progress(f"{message}: {done:,} of {total:,}")

@@ -13,15 +13,22 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
         commands, "datasets", list_datasets, show_list, "list every dataset and what it offers; remove or rename yours"
     )
-    parser.add_argument("action", nargs="?", choices=("list", "remove", "rename"), default="list")
+    parser.add_argument(
+        "action", nargs="?", choices=("list", "remove", "rename"), default="list", help="list unless said otherwise"
+    )
     parser.add_argument("name", nargs="?", help="with remove or rename: a dataset that you added")
     parser.add_argument("title", nargs="?", help="with rename: its new title (its name in commands stays)")
     parser = add_command(commands, "show", show_dataset, show_one, "show one dataset: splits, contexts, attributes")
     drawing.add_dataset(parser)
     parser = add_command(commands, "look", look, show_look, "a hard and an easy task of a dataset, and what parts them")
     drawing.add_dataset(parser)
-    parser = add_command(commands, "senses", find_senses, show_senses, "WordNet meanings of a class name")
-    parser.add_argument("name", help="a class name such as 'dog' or 'canna lily', or an id such as n04530566")
+    parser = add_command(
+        commands, "senses", find_senses, show_senses, "WordNet meanings of a name, or of the classes of your dataset"
+    )
+    parser.add_argument("name", nargs="?", help="a name such as 'dog' or 'canna lily', or an id such as n04530566")
+    parser.add_argument("--dataset", metavar="DATASET", help="what its classes are taken to mean")
+    parser.add_argument("--out", metavar="FILE", help="with --dataset: write it as a CSV class,synset to be edited")
+    parser.add_argument("--correct", metavar="FILE", help="with --dataset: take the meanings of such a CSV")
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
@@ -149,8 +156,15 @@ def show_look(result: dict[str, Any]) -> str:
 
 
 def find_senses(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz.errors import BadInput
     from fsviz.taxonomy import wordnet
 
+    if args.dataset:
+        if args.name:
+            raise BadInput(f"Give either a name or --dataset. Got {args.name!r} and {args.dataset!r}.")
+        return _senses_of(args)
+    if not args.name or args.out or args.correct:
+        raise BadInput("Say what to look up: 'python -m fsviz senses NAME', or 'senses --dataset DATASET'.")
     return {
         "name": args.name,
         "senses": [
@@ -160,7 +174,49 @@ def find_senses(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _senses_of(args: argparse.Namespace) -> dict[str, Any]:
+    """What the classes of a dataset mean; corrected first, and written, where that is asked for."""
+    from pathlib import Path
+
+    from fsviz import datasets, text, workspace
+    from fsviz.datasets import tables
+    from fsviz.studies import own_images
+    from fsviz.taxonomy import wordnet
+
+    changed = None
+    if args.correct:
+        dataset = datasets.load(args.dataset)
+        before = own_images.meanings(dataset)
+        given = tables.read_senses(args.correct)
+        was = dict(zip(before["class"], before["synset"], strict=True))
+        changed = {name: synset for name, synset in given.items() if was.get(name) != synset}
+        own_images.correct(args.dataset, changed)
+    dataset = datasets.load(args.dataset)
+    table = own_images.meanings(dataset)
+    known = {synset: wordnet.sense(synset) for synset in set(table["synset"]) if synset}
+    rows = [
+        {
+            "class": row["class"],
+            "synset": row["synset"] or None,
+            "by": row["by"],
+            "path": list(known[row["synset"]].path) if row["synset"] else [],
+            "gloss": known[row["synset"]].gloss if row["synset"] else "",
+        }
+        for row in table.to_dict("records")
+    ]
+    if args.out:
+        gloss = [row["gloss"] for row in rows]
+        with workspace.atomic_file(Path(args.out)) as temporary:
+            temporary.write_text(text.csv(table.assign(meaning=gloss)), encoding="utf-8", newline="")
+    return {"dataset": dataset.name, "classes": rows, "out": args.out, "changed": changed and len(changed)}
+
+
 def show_senses(result: dict[str, Any]) -> str:
+    if "classes" in result:
+        rows = [{**row, "path": " > ".join(row["path"][-3:])} for row in result["classes"]]
+        lines = [aligned(rows, ["class", "synset", "path", "by"])]
+        lines += [f"{result['changed']:,} meanings changed."] if result["changed"] is not None else []
+        return "\n".join([*lines, *([f"written to {result['out']}"] if result["out"] else [])])
     if not result["senses"]:
         return f"WordNet does not know {result['name']!r}. Try a more general word, or an id such as n02084071 (dog)."
     return "\n".join(

@@ -34,7 +34,21 @@ def asked(args: argparse.Namespace, settings: Mapping[str, Setting] = draw.KNOWN
 
 
 def name_unused(values: Iterable[str], recipe: draw.Recipe) -> None:
-    """Says which of the given settings have no effect with the recipe's sampler."""
+    """Says which of the given settings have no effect with the recipe's sampler, and which alpha was chosen."""
+    values = list(values)
+    if "alpha" in recipe.settings and "alpha" not in values:
+        from fsviz import datasets
+
+        found = draw.fitted_alpha(
+            datasets.load(recipe.dataset),
+            recipe.split,
+            recipe.distance,
+            recipe.dag,
+            recipe.backbone,
+            recipe.settings["n_way"],
+        )
+        if found is not None and found.alpha != found.usual_alpha:
+            progress(found.in_words())
     unused = [name for name in values if name in {**draw.OWN, **draw.IMAGES} and name not in recipe.values]
     if unused:
         flags = ", ".join(draw.KNOWN[name].flag for name in unused)

@@ -1,4 +1,4 @@
-"""evaluate and runs: the methods on the tasks, recorded as runs that can be listed, resumed and cancelled."""
+"""evaluate: the methods on the tasks, recorded as a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, cast
 from fsviz.cli import add_command, aligned, drawing, names, progress
 from fsviz.errors import BadInput, UnknownName
 from fsviz.studies import draw
-from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS, Chosen, Result, Spec
+from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS, Chosen, Result, Spec, no_prediction
 
 _METHODS = "methods, each with a preset where wished (tim:easyfsl, or :paper), or 'all'"
 
@@ -53,17 +53,6 @@ def register(commands: argparse._SubParsersAction) -> None:
         "--background", action="store_true", help="queue the run for a worker process and return at once"
     )
 
-    parser = add_command(
-        commands, "runs", run_runs, show_runs, "List runs; 'runs show|resume|cancel|delete ID' for one of them."
-    )
-    parser.add_argument("action", nargs="?", default="list", choices=("list", "show", "resume", "cancel", "delete"))
-    parser.add_argument("id", nargs="?", default=None, metavar="ID")
-    parser.add_argument("--background", action="store_true", help="resume: leave the work to a worker process")
-    parser.add_argument("--workers", type=int, default=None, help="how many queued runs may go at the same time")
-
-
-# --- evaluate ----------------------------------------------------------------------------------------------------
-
 
 def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs
@@ -72,15 +61,15 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     if args.background:
         run_id = jobs.submit(spec)
         progress(f"Run {run_id} is queued. 'python -m fsviz runs show {run_id}' says how far it is.")
-        return _result(jobs.status(run_id))
+        return result_of(jobs.status(run_id))
     run = jobs.run_here(
         spec,
-        _bar(),
+        bar(),
         started=lambda run: progress(
             f"Run {run.id}: if it is stopped, 'python -m fsviz runs resume {run.id}' goes on."
         ),
     )
-    return _result(run)
+    return result_of(run)
 
 
 def _spec(args: argparse.Namespace) -> Spec:
@@ -140,7 +129,7 @@ def _methods(text: str, settings: list[str]) -> list[Chosen]:
     return [{"name": m.name, "parameters": m.checked(changed[m.name], preset)} for m, preset in chosen]
 
 
-def _bar():
+def bar():
     """Progress on standard error: rewritten in place on a terminal, a line now and then elsewhere."""
     last = [0.0]
 
@@ -154,7 +143,7 @@ def _bar():
     return tell
 
 
-def _result(run: Any) -> dict[str, Any]:
+def result_of(run: Any) -> dict[str, Any]:
     from fsviz.reports.tables import to_records
     from fsviz.studies import comparison
 
@@ -166,6 +155,7 @@ def _result(run: Any) -> dict[str, Any]:
         "results": summary.pop("results", []),
         **({"side_by_side": {", ".join(key): to_records(pairs) for key, pairs in beside.items()}} if beside else {}),
         **{k: v for k, v in summary.items() if k not in ("run", "state")},
+        "notes": list((run.spec.get("recipe") or {}).get("notes", ())),
         "seconds": round(run.seconds, 3),
     }
 
@@ -184,6 +174,7 @@ def show_results(result: dict[str, Any]) -> str:
         lines += _correlations(result["results"])
         lines += _side_by_side(result.get("side_by_side", {}))
         lines += scale_notes({"name": r["method"], "parameters": r["parameters"]} for r in result["results"])
+        lines += result["notes"]
     return "\n".join(lines)
 
 
@@ -200,7 +191,13 @@ def _correlations(results: list[Result]) -> list[str]:
     if not rows:
         return []
     columns = [*_who(results), "measure", "Pearson", "Spearman", "interval over"]
-    return ["", "How a measure of the tasks and accuracy go together, with 95% intervals:", aligned(rows, columns)]
+    table = ["", "How a measure of the tasks and accuracy go together, with 95% intervals:", aligned(rows, columns)]
+    by_name = {_row(result)["method"]: result for result in results if "coarsity" in (result.get("correlations") or {})}
+    little = no_prediction(
+        {name: result["correlations"]["coarsity"]["spearman"] for name, result in by_name.items()},
+        {name: result.get("quartiles") or [] for name, result in by_name.items()},
+    )
+    return [*table, *([little] if little else [])]
 
 
 def _side_by_side(beside: dict[str, list[dict[str, Any]]]) -> list[str]:
@@ -243,59 +240,3 @@ def _who(results: list[Result]) -> list[str]:
     """The columns that tell results apart: how tasks were drawn only where a run has several kinds."""
     several = len({(r.get("sampler"), r.get("setting")) for r in results}) > 1
     return ["method", "backbone", *(["drawn", "setting"] if several else [])]
-
-
-# --- runs --------------------------------------------------------------------------------------------------------
-
-
-def run_runs(args: argparse.Namespace) -> dict[str, Any]:
-    from fsviz import jobs
-
-    if args.workers is not None:
-        jobs.set_workers(args.workers)
-    if args.action == "list":
-        if args.id is not None:
-            raise BadInput(f"'runs list' takes no id. 'python -m fsviz runs show {args.id}' shows one run.")
-        return {"runs": [_listed(run) for run in jobs.list_runs()], "workers": jobs.n_workers()}
-    if args.id is None:
-        raise BadInput(f"'runs {args.action}' needs the ID of a run. 'python -m fsviz runs' lists them.")
-    if args.action == "delete":
-        jobs.delete(args.id)
-        return {"run": args.id, "state": "deleted"}
-    if args.action == "cancel":
-        run = jobs.cancel(args.id)
-    elif args.action == "resume":
-        run = jobs.resume(args.id) if args.background else jobs.resume_here(args.id, _bar())
-    else:
-        run = jobs.status(args.id)
-    return {**_listed(run), **_result(run), "spec": dict(run.spec), "message": run.message, "error": run.error}
-
-
-def _listed(run: Any) -> dict[str, Any]:
-    return {
-        "run": run.id,
-        "study": run.study,
-        "state": run.state,
-        "dataset": run.spec.get("dataset"),
-        "created": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(run.created)),
-        "n_done": run.n_done,
-        "n_chunks": run.n_chunks,
-        "seconds": round(run.seconds, 3),
-        "error": run.error,
-    }
-
-
-def show_runs(result: dict[str, Any]) -> str:
-    if "runs" in result:
-        if not result["runs"]:
-            return "There are no runs yet. 'python -m fsviz evaluate demo' makes one."
-        rows = [{**run, "chunks": f"{run['n_done']}/{run['n_chunks']}"} for run in result["runs"]]
-        return aligned(rows, ["run", "study", "state", "dataset", "chunks", "seconds", "error"])
-    if "n_chunks" not in result:
-        return f"Run {result['run']}: {result['state']}"
-    lines = [f"{result['study']} on {result.get('dataset')}, {result['n_done']} of {result['n_chunks']} chunks done"]
-    if result["error"]:
-        lines.append(result["error"])
-    if result["study"] == "evaluate":
-        return "\n".join([*lines, show_results(result)])
-    return "\n".join([*lines, f"Run {result['run']}: {result['state']}"])

@@ -31,7 +31,13 @@ def register(commands: argparse._SubParsersAction) -> None:
     features = add_command(
         commands, "features", run_features, show_features, "list the features at hand; import, rename or remove some"
     )
-    features.add_argument("action", nargs="?", choices=("list", "import", "rename", "remove"), default="list")
+    features.add_argument(
+        "action",
+        nargs="?",
+        choices=("list", "import", "rename", "remove"),
+        default="list",
+        help="list unless said otherwise",
+    )
     features.add_argument("name", nargs="?", help="with import, rename or remove: the dataset's name")
     features.add_argument("file", nargs="?", help="with import: the file of features; else: the backbone")
     features.add_argument("new", nargs="?", help="with rename: the new name of imported features")
@@ -95,6 +101,28 @@ def run_extract(args: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
+def extraction_of(run: Any) -> dict[str, Any]:
+    """What the command gives for a finished run of the page."""
+    from fsviz import jobs
+
+    unknown: dict[str, Any] = {
+        "dims": 0,
+        "images_per_second": None,
+        "precision": "",
+        "path": str(jobs.folder(run.id)),
+        "skipped": [],
+    }
+    return {**unknown, **jobs.results(run.id), "run": run.id}
+
+
+def map_of(run: Any) -> dict[str, Any]:
+    """What the command map gives for a finished run."""
+    from fsviz import jobs
+    from fsviz.features import maps
+
+    return {**jobs.results(run.id), "neighbours": maps.NEIGHBOURS, "out": None, "run": run.id}
+
+
 def show_extract(result: dict[str, Any]) -> str:
     rate = result["images_per_second"]
     how = f"{rate:.1f} images/s on {result['device']}" if rate else "stored before"
@@ -151,13 +179,13 @@ def show_features(result: dict[str, Any]) -> str:
 
 
 def run_import(args: argparse.Namespace) -> dict[str, Any]:
-    from fsviz import datasets, features
-    from fsviz.features.importing import describe
+    from fsviz import datasets
+    from fsviz.studies import own_images
 
     like = datasets.load(args.like) if args.like else None
     if args.split and like is None:
         raise BadInput("--split says which classes numeric labels mean, so it needs --like DATASET.")
-    imported = features.import_features(
+    return own_images.import_features(
         args.name,
         args.file,
         labels=args.labels,
@@ -166,7 +194,6 @@ def run_import(args: argparse.Namespace) -> dict[str, Any]:
         backbone=args.backbone,
         replace=args.replace,
     )
-    return describe(imported)
 
 
 def show_import(result: dict[str, Any]) -> str:
@@ -178,6 +205,12 @@ def show_import(result: dict[str, Any]) -> str:
         *result["notes"],
         result["path"],
     ]
+    if result["guesses"]:
+        known = sum(bool(guess["synset"]) for guess in result["guesses"])
+        lines.append(
+            f"{known:,} of {result['n_classes']:,} class names were found in WordNet: 'python -m fsviz senses "
+            f"--dataset {result['dataset']}' lists what they are taken to mean, and --correct FILE changes it."
+        )
     return "\n".join(line for line in lines if line)
 
 

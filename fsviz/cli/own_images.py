@@ -23,15 +23,29 @@ def register(commands: argparse._SubParsersAction) -> None:
         "path",
         help="a folder root/class/image, root/split/class/image or root/concept/context/image (MetaCoCo, NICO), a CSV "
         "(path, class, optionally split, context and attributes), an easyfsl JSON spec, "
-        "a folder with train.csv/val.csv/test.csv and images/, or torchvision:NAME "
+        "a folder with train.csv/val.csv/test.csv and images/, the pickles of miniImageNet or tieredImageNet, "
+        "Meta-Dataset's TFRecords of a source, or torchvision:NAME "
         "(cifar100, omniglot, flowers102, dtd, aircraft, gtsrb)",
     )
     parser.add_argument(
         "--taxonomy",
         metavar="FILE",
-        help="a CSV child,parent to use instead of WordNet, or the word folders: nested folders as the taxonomy",
+        help="what the classes mean: a CSV child,parent, or one of the words folders (the folders above the classes; "
+        "the default where every class is a folder in a folder), wordnet (the default otherwise) and none",
     )
-    parser.add_argument("--senses", metavar="FILE", help="a CSV class,synset that corrects the guessed WordNet senses")
+    parser.add_argument(
+        "--senses",
+        metavar="FILE",
+        help="a CSV class,synset that corrects the guessed WordNet senses; corrections stay when a dataset is replaced",
+    )
+    parser.add_argument(
+        "--class-level",
+        type=int,
+        default=0,
+        metavar="N",
+        help="how many folders down a class is, below the root or split: 1 takes root/alphabet/character as the class "
+        "alphabet (default: the folder that an image lies in)",
+    )
     parser.add_argument("--images", metavar="FOLDER", help="where the paths of a CSV or spec start")
     for part in PARTS:
         parser.add_argument(f"--{part}-column", metavar="NAME", help=f"the column of a CSV that holds the {part}")
@@ -82,6 +96,7 @@ def add_images(args: argparse.Namespace) -> dict[str, Any]:
             first_level=args.first_level,
             check=not args.no_check,
             groups=args.groups,
+            class_level=args.class_level,
             progress=_Progress(),
         )
     columns = {part: getattr(args, f"{part}_column") for part in PARTS}
@@ -98,6 +113,7 @@ def add_images(args: argparse.Namespace) -> dict[str, Any]:
         first_level=args.first_level,
         check=not args.no_check,
         groups=args.groups,
+        class_level=args.class_level,
         progress=_Progress(),
     )
 
@@ -123,10 +139,18 @@ def show_added(result: dict[str, Any]) -> str:
             {"class": g["class_name"], "synset": g["synset"], "path": " > ".join(g["path"][-3:]), "check": g["doubt"]}
             for g in result["guesses"]
         ]
-        lines += ["", "What the classes mean (correct with --senses FILE --replace):"]
+        kept = result.get("kept")
+        told = f"; {many(kept, 'meaning')} that you chose before {'stays' if kept == 1 else 'stay'}" if kept else ""
+        lines += ["", f"What the classes mean{told}:"]
         lines += [aligned(rows[:40], ["class", "synset", "path", "check"])]
         if len(rows) > 40:
             lines.append(f"... and {len(rows) - 40:,} more (--json lists all)")
+        lines.append(
+            f"To correct it: 'python -m fsviz senses --dataset {result['name']} --out senses.csv', edit, then "
+            "--correct senses.csv."
+        )
+    elif result.get("taxonomy") == "folders":
+        lines += ["", "The folders above the classes are the taxonomy (--taxonomy wordnet goes by the names instead)."]
     lines += ["", f"Next: python -m fsviz extract {result['name']} --backbone {DEFAULT}"]
     return "\n".join(lines)
 

@@ -60,7 +60,13 @@ def run_searches(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs
 
     spec = {"study": "searches", **_spec(args), "searches": names(args.searches)}
-    run = jobs.run_here(spec, tell)
+    return result_of(jobs.run_here(spec, tell))
+
+
+def result_of(run: Any) -> dict[str, Any]:
+    """What the command gives for a finished run."""
+    from fsviz import jobs
+
     found = jobs.results(run.id)
     return found | {"words": searches.compared_in_words(found["rows"]), "run": run.id}
 

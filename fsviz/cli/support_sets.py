@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fsviz.cli import add_command, aligned, drawing, names, progress, tell
+from fsviz.errors import FsvizError
 from fsviz.settings import Setting, Value, add_flags, given
 from fsviz.studies import draw
 from fsviz.studies import stress as stress_study
@@ -72,18 +73,26 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
         **asked(args, study.SEARCH_SETTINGS.values()),
     }
     run = jobs.run_here(spec, tell)
+    result = result_of(run)
+    if args.reasons:
+        sets = study.collect(jobs.spec(run.id), jobs.chunks(run.id))
+        result["reasons"] = _reasons(sets, study.explain(sets, datasets.load(args.dataset), tell))
+    return result
+
+
+def result_of(run: Any) -> dict[str, Any]:
+    """What the command gives for a finished run."""
+    from fsviz import datasets, jobs
+
     found = jobs.results(run.id)
-    sets = study.collect(jobs.spec(run.id), jobs.chunks(run.id))
-    dataset = datasets.load(args.dataset)
     names = ["accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95"]
     names += ["spearman_loss_accuracy", "spearman_ci95", "spearman_over"]
-    result = {name: found[name] for name in names} | {
-        "run": run.id,
-        "understated": study.understated(sets.spec, sets.tasks["random"], dataset),
-    }
-    if args.reasons:
-        result["reasons"] = _reasons(sets, study.explain(sets, dataset, tell))
-    return result
+    try:
+        sets = study.collect(jobs.spec(run.id), jobs.chunks(run.id))
+        understated = study.understated(sets.spec, sets.tasks["random"], datasets.load(sets.spec["dataset"]))
+    except FsvizError:  # the dataset or its features may be gone since
+        understated = ""
+    return {name: found.get(name) for name in names} | {"run": run.id, "understated": understated}
 
 
 def _reasons(sets: study.SupportSets, explained: study.Explained | None) -> dict[str, Any]:

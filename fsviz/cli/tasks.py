@@ -21,7 +21,13 @@ def register(commands: argparse._SubParsersAction) -> None:
     testbeds = add_command(
         commands, "testbeds", manage_testbeds, show_testbeds, "list the saved testbeds; show, rename or remove one"
     )
-    testbeds.add_argument("action", nargs="?", choices=("list", "show", "rename", "remove"), default="list")
+    testbeds.add_argument(
+        "action",
+        nargs="?",
+        choices=("list", "show", "rename", "remove"),
+        default="list",
+        help="list unless said otherwise",
+    )
     testbeds.add_argument("name", nargs="?", help="with show, rename or remove: the testbed's name")
     testbeds.add_argument("new", nargs="?", help="with rename: its new name")
     parser = add_command(
@@ -127,6 +133,8 @@ def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
     asked = drawing.asked(args, CLASS_FLAGS)
     if args.testbed:
         testbed = testbeds.load_testbed(args.testbed, dataset, args.split)
+        for note in testbed.recipe.get("notes", ()):
+            progress(note)
         how = {name: asked[name] for name in ("distance", "dag", "backbone") if name in asked}
         return study.summarise(study.testbed_coarsity(testbed, dataset, **how), dataset)
     recipe = draw.recipe_for(dataset, **{**COARSITY, **asked})

@@ -16,7 +16,7 @@ import pandas as pd
 
 from fsviz.datasets import tables
 from fsviz.datasets.catalog import splits_of
-from fsviz.datasets.images import SUFFIXES, inside
+from fsviz.datasets.images import inside, is_image
 from fsviz.datasets.preview import Preview, Problem, checked, left_out_by_suffix, many, raw_table
 from fsviz.datasets.saved import load_workspace_dataset, remove_dataset, save_dataset, workspace_dataset_names
 from fsviz.errors import BadInput
@@ -51,6 +51,7 @@ def inspect(
     progress: Progress | None = None,
     groups: str = "auto",
     confined: bool = False,
+    class_level: int = 0,
 ) -> Preview:
     """Looks at a folder, a CSV table or a JSON spec and reports what it holds; writes nothing.
 
@@ -58,6 +59,8 @@ def inspect(
     columns      which column of a CSV plays which part: keys path, class, split, context, group
     first_level  what the first folders below the root are: "split", "class", or "concept" with folders of contexts
                  inside (concept/context/image, as MetaCoCo and NICO have them); "auto" goes by their names
+    class_level  how many folders down, below the root or split, a class is: 1 is the first, and the images of folders
+                 inside belong to it; 0 is the folder that an image lies in
     check        look into every file (else broken ones show up later)
     groups       which images stay on one side of a task: "auto" (a table's column group, else copies of a picture),
                  "folder" (also the images of one folder: root/class/video/frame) or "none"
@@ -74,8 +77,10 @@ def inspect(
         listed = tables.list_files(path)
         if listed and not _has_class_folders(path):
             return tables.inspect_files(listed, images, columns, check, progress, groups)
-        return _inspect_folder(path, first_level, check, progress, groups)
+        return _inspect_folder(path, first_level, check, progress, groups, class_level)
     images = path.parent if confined and images is None else images
+    if class_level:
+        raise BadInput(f"class_level says which folders are classes, and {path.name} is a file. Leave it out.")
     if path.suffix.lower() in (".csv", ".tsv", ".txt", ".json"):
         return tables.inspect_files({"": path}, images, columns, check, progress, groups)
     raise BadInput(
@@ -95,14 +100,16 @@ def register(
     notes: tuple[str, ...] = (),
     overwrite: bool = False,
     move_images: Path | None = None,
+    senses: pd.DataFrame | None = None,
 ) -> Dataset:
     """Saves a preview as a dataset of the workspace, whole or not at all.
 
     nodes       class_name -> its node in the taxonomy; taxonomy holds the is-a edges (child, parent)
     move_images the preview's root is a temporary folder of the workspace: keep its images with the dataset
+    senses      the table of senses behind the taxonomy (see fsviz.datasets.saved)
     """
     dataset = preview_dataset(name, preview, nodes, taxonomy, node_names, title, licence, notes)
-    return save_dataset(dataset, overwrite, move_images)
+    return save_dataset(dataset, overwrite, move_images, senses)
 
 
 def preview_dataset(
@@ -179,7 +186,7 @@ def _has_class_folders(root: Path) -> bool:
         folders = [e for e in os.scandir(root) if e.is_dir(follow_symlinks=False) and e.name.lower() != "images"]
     except OSError:
         return False
-    return any(Path(f.name).suffix.lower() in SUFFIXES for folder in folders for _, _, f in _walk(folder.path))
+    return any(is_image(f.path) for folder in folders for _, _, f in _walk(folder.path))
 
 
 def _walk(root: str | os.PathLike[str], closed: list[str] | None = None):
@@ -208,9 +215,16 @@ def _walk(root: str | os.PathLike[str], closed: list[str] | None = None):
         waiting += reversed(below)
 
 
-def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progress | None, groups: str) -> Preview:
+def _inspect_folder(
+    root: Path, first_level: str, check: bool, progress: Progress | None, groups: str, class_level: int
+) -> Preview:
     if first_level not in FIRST_LEVELS:
         raise BadInput(f"first_level must be one of {', '.join(FIRST_LEVELS)}. Got {first_level!r}.")
+    if class_level < 0:
+        raise BadInput(
+            f"class_level must be 0 (the folder an image lies in) or 1, 2, ... for the first, second, ... folder. "
+            f"Got {class_level}."
+        )
     found: list[tuple[tuple[str, ...], str]] = []
     others, links, unreadable, loose = [], [], [], []
     closed: list[str] = []
@@ -219,7 +233,7 @@ def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progres
             unreadable.append(f"{entry.path.encode('utf-8', 'replace').decode()}: its name is not valid UTF-8")
         elif entry.is_symlink() and _is_folder(entry):
             links.append(_about_link(entry.path, root))
-        elif Path(entry.name).suffix.lower() not in SUFFIXES:
+        elif not is_image(entry.path):
             others.append(entry.name)
         elif not parts:
             loose.append(entry.name)
@@ -240,7 +254,14 @@ def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progres
             f"There are no folders inside the class folders of {root}, so they cannot be contexts. Expected is "
             "root/concept/context/image; choose first_level class otherwise."
         )
-    in_contexts = first_level == "concept" or (first_level != "class" and groups == "auto" and _are_contexts(inner))
+    if class_level > max((len(folder) for folder in inner), default=class_level):
+        raise BadInput(
+            f"class_level must be at most {max(len(folder) for folder in inner)}, the depth of the folders in {root}. "
+            f"Got {class_level}."
+        )
+    in_contexts = first_level == "concept" or (
+        first_level != "class" and groups == "auto" and not class_level and _are_contexts(inner)
+    )
     rows = []
     for parts, name in found:
         row = {"path": "/".join((*parts, name)), "split": parts[0] if by_split else "all"}
@@ -249,8 +270,10 @@ def _inspect_folder(root: Path, first_level: str, check: bool, progress: Progres
             row["context"] = "/".join(above[1:])
             above = above[:1]
         elif groups == "folder":
-            row["group"] = "/".join(parts) if len(above) > 1 else ""
-            above = above[:-1] or above
+            level = class_level or max(1, len(above) - 1)
+            row["group"] = "/".join(parts) if len(above) > level else ""
+            above = above[:level]
+        above = above[:class_level] if class_level else above
         rows.append(row | {"class_name": "/".join(above)})
     if groups == "folder" and not any(row["group"] for row in rows):
         raise BadInput(
@@ -337,7 +360,7 @@ def _only_folder_inside(root: Path) -> Path:
             inner = [e for e in os.scandir(entries[0].path) if not e.name.startswith(".")]
         except OSError:
             return root
-        if not inner or any(Path(e.name).suffix.lower() in SUFFIXES for e in inner):
+        if not inner or any(is_image(e.path) for e in inner if not e.is_dir(follow_symlinks=False)):
             return root
         root = Path(entries[0].path)
 

@@ -10,6 +10,7 @@ import os
 import stat
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,15 +20,58 @@ from fsviz.errors import BadInput, FsvizError
 from fsviz.records import Dataset
 
 MAX_PIXELS = 64_000_000  # 8,000 x 8,000: more than any camera picture a few-shot dataset holds
-FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "AVIF", "JPEG2000", "HEIF")
+READ = "JPEG, PNG, WebP, AVIF, HEIC, JPEG 2000, TIFF, BMP, GIF or PPM"
+_DEPTHS = (8, 10, 12, 14)  # bits of cameras whose grey values are kept in 16
 _STRIP = 2_000_000  # pixels converted at a time
 _GLIMPSE = 9_000_000  # pixels decoded for a glimpse; a JPEG that is not progressive gives one without its full size
 SUFFIXES = frozenset(
-    (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
+    (
+        *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm"),
+        *(".avif", ".heic", ".heif", ".hif", ".jp2", ".j2k", ".j2c", ".jpf", ".jpx"),
+    )
 )
+# How files of these formats begin; of AVIF and HEIC the brand stands after the length of the first box.
+_BEGIN = (
+    *(b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", b"BM", b"II*\0", b"MM\0*"),
+    *(b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51", b"P4", b"P5", b"P6"),
+)
+_BRANDS = (b"avif", b"avis", b"heic", b"heix", b"heim", b"heis", b"mif1", b"msf1")
+HEADER = 32  # bytes that tell what a file is
 
 Image.MAX_IMAGE_PIXELS = MAX_PIXELS
 warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
+
+
+def is_named_image(name: str) -> bool:
+    """Whether a file's name has the ending of an image."""
+    return os.path.splitext(name)[1].lower() in SUFFIXES
+
+
+def has_no_ending(name: str) -> bool:
+    """Whether a name says nothing of what a file is: no dot, or only digits behind it (photo.0001)."""
+    ending = os.path.splitext(name)[1][1:]
+    return not ending or ending.isdecimal()
+
+
+def begins_as_image(header: bytes) -> bool:
+    """Whether these first HEADER bytes are those of an image file."""
+    boxed = header[4:8] == b"ftyp" and header[8:12] in _BRANDS
+    return header.startswith(_BEGIN) or boxed or (header[:4] == b"RIFF" and header[8:12] == b"WEBP")
+
+
+def is_image(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is an image by its name or, where the name has no ending, by how it begins."""
+    name = os.path.basename(os.fspath(path))
+    if not has_no_ending(name):
+        return is_named_image(name)
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
+        with open(path, "rb") as file:
+            return begins_as_image(file.read(HEADER))
+    except (OSError, ValueError):
+        return False
 
 
 def open_file(
@@ -156,22 +200,30 @@ def _opened(path: Path) -> Image.Image:
     if status.st_size == 0:
         raise BadInput(f"{_shown(path)} is empty (0 bytes). Replace or remove it.")
     try:
-        Image.init()  # registers every format; only the first call does work
+        _register()
         image = Image.open(path, formats=FORMATS)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise _too_large(path) from None
     except PermissionError:
         raise BadInput(f"{_shown(path)} may not be read. Change its permissions.") from None
     except Exception:  # decoders raise whatever broken bytes lead them to
-        raise BadInput(
-            f"{_shown(path)} is not an image that can be read (JPEG, PNG, WebP, BMP, GIF, TIFF or PPM). "
-            "Replace or remove it."
-        ) from None
+        raise BadInput(f"{_shown(path)} is not an image that can be read ({READ}). Replace or remove it.") from None
     if image.width * image.height > MAX_PIXELS:
         size = f"{image.width:,} x {image.height:,}"
         image.close()
         raise _too_large(path, size)
     return image
+
+
+@cache
+def _register() -> None:
+    """Registers every format; HEIC comes with pillow-heif."""
+    Image.init()
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError:  # an older environment: HEIC files are then named as what cannot be read
+        return
+    register_heif_opener(thumbnails=False)
 
 
 def _loaded(image: Image.Image, path: Path) -> None:
@@ -209,7 +261,8 @@ def _rgb(image: Image.Image, factor: int = 1) -> Image.Image:
     """The image as RGB, strip by strip, `factor` times smaller: each pixel is the mean of a square of pixels."""
     if image.mode == "RGB":
         return image if factor == 1 else image.reduce(factor)
-    scale_and_shift = _grey_range(image) if image.mode in ("I", "F") else (1.0, 0.0)
+    grey = image.mode in ("I", "F") or image.mode.startswith("I;16")
+    scale_and_shift = _grey_range(image) if grey else (1.0, 0.0)
     result = Image.new("RGB", (-(-image.width // factor), -(-image.height // factor)))
     height = factor * max(1, _STRIP // (factor * image.width))
     for top in range(0, image.height, height):
@@ -221,7 +274,7 @@ def _rgb(image: Image.Image, factor: int = 1) -> Image.Image:
 
 def _strip_rgb(image: Image.Image, scale: float, shift: float) -> Image.Image:
     if image.mode.startswith("I;16"):  # 16-bit grey would be clipped to white
-        return image.convert("I").point(lambda value: value * (1 / 256)).convert("L").convert("RGB")
+        return image.convert("I").point(lambda value: value * scale + shift).convert("L").convert("RGB")
     if image.mode in ("I", "F"):
         return image.convert("F").point(lambda value: value * scale + shift).convert("L").convert("RGB")
     if image.has_transparency_data:
@@ -232,21 +285,27 @@ def _strip_rgb(image: Image.Image, scale: float, shift: float) -> Image.Image:
 
 
 def _grey_range(image: Image.Image) -> tuple[float, float]:
-    """Scale and shift to 8 bits of grey of 32 bits: values up to 1, 255 or 65,535 keep their meaning, others are
-    stretched."""
+    """Scale and shift to 8 bits of grey of 16 or 32 bits: values up to 1, 255 or 65,535 keep their meaning, others are
+    stretched. Whole numbers that fit in 10, 12 or 14 bits are those of a camera of so many."""
     low, high = np.asarray(image.getextrema(), dtype=float).tolist()
     if low >= 0 and high <= 1 and image.mode == "F":
         scale, shift = 255.0, 0.0
     elif low >= 0 and high <= 255:
         scale, shift = 1.0, 0.0
-    elif low >= 0 and high <= 65_535 and image.mode == "I":
-        scale, shift = 1 / 256, 0.0
+    elif low >= 0 and high <= 65_535 and image.mode != "F":
+        scale, shift = 1 / 2 ** (_depth(image, high) - 8), 0.0
     else:
         scale = 255 / (high - low) if high > low else 0.0
         shift = -low * scale
     if not (math.isfinite(scale) and math.isfinite(shift)):
         raise ValueError("the grey values are not finite")
     return scale, shift
+
+
+def _depth(image: Image.Image, high: float) -> int:
+    """Bits of grey values up to `high` in 16: what a TIFF says of itself, else the fewest that hold them."""
+    said = getattr(image, "tag_v2", {}).get(ExifTags.Base.BitsPerSample, (16,))[0]
+    return int(said) if said in _DEPTHS else next((bits for bits in _DEPTHS if high < 2**bits), 16)
 
 
 def _ends_well(path: Path, form: str) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz.datasets import copies
-from fsviz.datasets.images import glimpse, problem_of
+from fsviz.datasets.images import READ, glimpse, problem_of
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Progress
 
@@ -105,8 +105,7 @@ def checked(
     if images.empty:
         told = f" {problems[0].message}" if problems else ""
         raise BadInput(
-            f"No usable image was found in {root}.{told} Expected are folders of JPEG, PNG or WebP files, "
-            "one per class."
+            f"No usable image was found in {root}.{told} Expected are folders of image files, one per class ({READ})."
         )
     images, found = _grouped(root, images.reset_index(drop=True), glimpses, groups)
     problems += [*found, *_about_classes(images)]

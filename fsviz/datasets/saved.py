@@ -1,5 +1,8 @@
 """Datasets in the workspace: a folder each, with dataset.json, classes.parquet, images.parquet and taxonomy.csv.
 
+Where classes have senses, senses.csv says which, a row per class in the order of their ids (class, synset, by): by
+"you" what a person chose, which stays when the dataset is replaced, and by "guess" the rest.
+
 Images stay where the user keeps them and are found through the root in dataset.json; only uploads are kept inside.
 """
 
@@ -21,6 +24,7 @@ from fsviz.errors import BadInput, FsvizError, UnknownName, WorkspaceError
 from fsviz.records import Dataset
 
 VERSION = 1
+SENSES = "senses.csv"
 _TEXTS = ("title", "summary", "source", "licence", "homepage", "origin")
 
 
@@ -29,9 +33,12 @@ def workspace_dataset_names() -> list[str]:
     return [path.name for path in workspace.entries("datasets") if os.path.isfile(path / "dataset.json")]
 
 
-def save_dataset(dataset: Dataset, overwrite: bool = False, move_images: Path | None = None) -> Dataset:
+def save_dataset(
+    dataset: Dataset, overwrite: bool = False, move_images: Path | None = None, senses: pd.DataFrame | None = None
+) -> Dataset:
     """Writes a dataset into the workspace, whole or not at all, and returns it as it reads back.
 
+    senses       the table of senses.csv
     move_images  a folder whose content becomes the dataset's own copy of its images (uploads); it must lie in the
                  workspace and takes the place of dataset.root.
     """
@@ -46,6 +53,8 @@ def save_dataset(dataset: Dataset, overwrite: bool = False, move_images: Path | 
             images.to_parquet(temporary / "images.parquet")
         if dataset.taxonomy is not None:
             dataset.taxonomy.to_csv(temporary / "taxonomy.csv", index=False)
+        if senses is not None:
+            senses.to_csv(temporary / SENSES, index=False)
         if dataset.contexts is not None:
             dataset.contexts.to_parquet(temporary / "contexts.parquet")
         root = None if dataset.root is None else str(dataset.root)
@@ -62,6 +71,37 @@ def save_dataset(dataset: Dataset, overwrite: bool = False, move_images: Path | 
             "notes": list(dataset.notes),
         }
         workspace.write_json(temporary / "dataset.json", facts)
+    return load_workspace_dataset(dataset.name)
+
+
+def read_senses(name: str) -> pd.DataFrame | None:
+    """The table of senses.csv of a dataset; None where it has none."""
+    path = workspace.folder("datasets") / workspace.checked_name(name, "dataset name") / SENSES
+    try:
+        return pd.read_csv(path, dtype=str, keep_default_na=False)[["class", "synset", "by"]]
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def save_senses(dataset: Dataset, senses: pd.DataFrame) -> Dataset:
+    """Writes another taxonomy of a dataset that is in the workspace: its nodes, edges and notes, and the senses behind
+    them. Images, their ids and what was computed from them stay."""
+    folder = workspace.folder("datasets") / dataset.name
+    facts = workspace.read_json(folder / "dataset.json")
+    for file, write in (
+        (SENSES, lambda path: senses.to_csv(path, index=False)),
+        ("classes.parquet", lambda path: dataset.classes.reset_index(drop=True).to_parquet(path)),
+    ):
+        with workspace.atomic_file(folder / file) as temporary:
+            write(temporary)
+    if dataset.taxonomy is None:
+        (folder / "taxonomy.csv").unlink(missing_ok=True)
+    else:
+        with workspace.atomic_file(folder / "taxonomy.csv") as temporary:
+            dataset.taxonomy.to_csv(temporary, index=False)
+    changed = {"node_names": dict(dataset.node_names), "notes": list(dataset.notes)}
+    workspace.write_json(folder / "dataset.json", facts | changed)
+    os.utime(folder)  # pages read a dataset again when its folder changes
     return load_workspace_dataset(dataset.name)
 
 

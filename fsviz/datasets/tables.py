@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fsviz.datasets.images import SUFFIXES, inside
+from fsviz.datasets.images import inside, is_image
 from fsviz.datasets.preview import Preview, Problem, checked, many, raw_table
 from fsviz.errors import BadInput
 from fsviz.records import Progress
@@ -40,6 +40,17 @@ def list_files(folder: Path) -> dict[str, Path]:
                     found[split] = folder / f"{stem}{suffix}"
     lone = [] if found else sorted(folder.glob("*.csv"))
     return {"": lone[0]} if len(lone) == 1 else found
+
+
+def lists_images(path: Path) -> bool:
+    """Whether a CSV says paths and classes, and half of the paths or more are there."""
+    try:
+        table = _named(_read_csv(path), path, {})[0]
+    except BadInput:
+        return False
+    paths = table["path"].map(lambda p: _with_slashes(p, path.parent))
+    prefix = _prefix(path.parent, paths) if len(paths) else ""
+    return len(paths) > 0 and 2 * sum(_is_file(path.parent / prefix / p) for p in paths) >= len(paths)
 
 
 def inspect_files(
@@ -138,7 +149,7 @@ def _inspect_specs(
     rows, outside = [], []
     for split, name, folder in folders:
         for file in sorted(os.scandir(folder), key=lambda e: e.name):
-            if Path(file.name).suffix.lower() in SUFFIXES and not file.name.startswith("."):
+            if not file.name.startswith(".") and is_image(file.path):
                 try:
                     inside(file.path, root)
                     rows.append({"path": os.path.relpath(file.path, root), "class_name": name, "split": split})

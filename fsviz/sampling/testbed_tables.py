@@ -2,7 +2,10 @@
 
 CSV   one row per image, columns task,variance,labels,image_id,support: variance is the coarsity, labels the place of
       the class in its split, image_id the image's row in the dataset. A file whose image_ids count through the split's
-      images instead is recognised when only that reading puts every image in its class.
+      images instead is recognised when only that reading puts every image in its class. The authors' own files hold
+      support rows only: queries are drawn from the other images of the classes. An image_id that is of another class in
+      this copy of the dataset is set aside there, because the labels decide, and another image is drawn. The recipe's
+      "notes" say both.
 JSON  [{"Support": [[path, ...], ...], "Query": [[path, ...], ...]}, ...], one inner list a class.
 Both are read into the same table, one row per image, which is checked once; what is wrong is named by its place in the
 file.
@@ -22,9 +25,11 @@ import pandas as pd
 import fsviz
 from fsviz.errors import BadInput, Missing
 from fsviz.records import PAD, Dataset, Tasks, Testbed
+from fsviz.settings import N_QUERY
 from fsviz.text import csv
 
 CSV_COLUMNS = ("task", "variance", "labels", "image_id", "support")
+QUERY_SEED = 0  # of the queries that are drawn for a file without any
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ def to_csv(testbed: Testbed, dataset: Dataset, split_image_ids: bool = False) ->
     split_image_ids  count image_ids through the images of the split, as a program that loads only that split does
     """
     split = str(testbed.recipe.get("split", "all"))
-    order = dataset.split_class_ids(split)
+    order = _labelled(dataset, split)
     place = np.full(dataset.n_classes, PAD, dtype=np.int64)
     place[order] = np.arange(len(order))
     tasks = testbed.tasks
@@ -93,7 +98,7 @@ def from_csv(
 ) -> Testbed:
     """Reads and checks the CSV of the module's docstring. Rows are named as in a spreadsheet: the header is row 1."""
     split = _default_split(dataset, split)
-    order = dataset.split_class_ids(split)
+    order = _labelled(dataset, split)
     try:
         text = content.decode("utf-8-sig") if isinstance(content, bytes) else content
         frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, skipinitialspace=True)
@@ -117,21 +122,32 @@ def from_csv(
             "made from."
         )
     class_id, image = order[label], None
+    notes: list[str] = []
+    support = _truth_column(frame, "support")
     if (frame["image_id"] != "").any():
-        image = _dataset_images(dataset, order, _whole_column(frame, "image_id"), class_id)
+        image, fits = _dataset_images(dataset, order, _whole_column(frame, "image_id"), class_id)
+        if support.all():
+            there, dropped = _with_images(dataset, task, class_id)
+            frame = frame[there]
+            task, label, class_id, image, support, notes = _with_queries(
+                dataset, task[there], label[there], class_id[there], image[there], fits[there]
+            )
+            notes += dropped
+    n_given = len(frame)
     rows = _Rows(
         task,
         label,
         class_id,
         image,
-        _truth_column(frame, "support"),
+        support,
         lambda i: f"Row {i + 2}",
-        lambda i: f"image {frame['image_id'].iloc[i]}",
+        lambda i: f"image {frame['image_id'].iloc[i] if i < n_given or image is None else image[i]}",
     )
     tasks = _tasks_of(rows, dataset, uneven)
     if "variance" in frame.columns and (frame["variance"] != "").any():
-        tasks = tasks.with_measure("coarsity", _variance(frame, task))
-    return Testbed(name, tasks, _imported_recipe(dataset, split, tasks, "csv"))
+        tasks = tasks.with_measure("coarsity", _variance(frame, task[:n_given]))
+    recipe = _imported_recipe(dataset, split, tasks, "csv")
+    return Testbed(name, tasks, recipe | ({"query_seed": QUERY_SEED, "notes": notes} if notes else {}))
 
 
 # JSON ------------------------------------------------------------------------------------------------------------
@@ -323,16 +339,106 @@ def check_tasks(tasks: Tasks, dataset: Dataset, rows: _Rows | None = None, lines
         )
 
 
-def _dataset_images(dataset: Dataset, order: np.ndarray, image: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
-    """image_ids of the dataset, whether the file counts through the dataset or through the split."""
+def _dataset_images(
+    dataset: Dataset, order: np.ndarray, image: np.ndarray, class_ids: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """image_ids of the dataset, whether the file counts through the dataset or through the split, and which are of the
+    class that their row names. Where neither reading fits all rows, the first one stands: what is wrong can be named
+    in the file's own numbers. The reading through the split stands where it fits more rows."""
     of_image = dataset.image_class_ids()
     in_split = np.argsort(_rank_in_split(dataset, order), kind="stable")[-int(np.isin(of_image, order).sum()) :]
+    readings = []
     for ids in (np.arange(len(of_image)), in_split):
         known = (image >= 0) & (image < len(ids))
         found = ids[np.where(known, image, 0)]
-        if (known & (of_image[found] == class_ids)).all():
-            return found
-    return np.where(image < 0, len(of_image), image)  # read as the first way, and refused where it is wrong
+        readings.append((found, known & (of_image[found] == class_ids)))
+    (found, fits), through_split = readings
+    if fits.all():
+        return found, fits
+    if through_split[1].sum() > fits.sum():
+        found, fits = through_split
+    return np.where(fits, found, np.where(image < 0, len(of_image), image)), fits
+
+
+def _labelled(dataset: Dataset, split: str) -> np.ndarray:
+    """The classes that labels count through: those of the split, and in a user's copy of a benchmark also the ones
+    that have no images there and are in no split."""
+    order = dataset.split_class_ids(split)
+    listed = np.flatnonzero(dataset.classes["split"].astype(str).to_numpy() == split)
+    absent = np.setdiff1d(listed, order)
+    whole = np.isin(order, listed).all() and bool(len(absent)) and (dataset.classes["n_images"].iloc[absent] == 0).all()
+    return listed if whole else order
+
+
+def _with_images(dataset: Dataset, task: np.ndarray, class_id: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Which rows are of tasks whose classes all have images here, and a sentence where some are not."""
+    counts = np.bincount(dataset.image_class_ids(), minlength=dataset.n_classes)
+    gone = np.unique(task[counts[class_id] == 0])
+    if not len(gone):
+        return np.ones(len(task), dtype=bool), []
+    total = len(np.unique(task))
+    if len(gone) == total:
+        raise BadInput(
+            f"Every task of the testbed holds a class that has no images in {dataset.title}. Add the images of the "
+            "missing classes."
+        )
+    told = f"{len(gone):,} of {total:,} tasks hold a class that has no images in {dataset.title} and were left out."
+    return ~np.isin(task, gone), [told]
+
+
+def _with_queries(
+    dataset: Dataset, task: np.ndarray, label: np.ndarray, class_id: np.ndarray, image: np.ndarray, fits: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str]]:
+    """The rows of a file of supports with rows of queries after them, and what was done in sentences.
+
+    Queries, and supports in place of those that do not fit, are other images of the row's class; a group of images
+    (copies of a picture) stays on one side.
+    """
+    of_image, groups = dataset.image_class_ids(), dataset.image_groups()
+    groups = np.arange(len(of_image)) if groups is None else groups
+    images_of = {int(c): np.flatnonzero(of_image == c) for c in np.unique(class_id)}
+    image = image.copy()
+    order = np.lexsort((label, task))
+    ends = np.flatnonzero(np.append((np.diff(task[order]) != 0) | (np.diff(label[order]) != 0), True)) + 1
+    members = np.split(order, ends[:-1])
+    shots: dict[int, int] = {}
+    for rows in members:
+        shots[int(class_id[rows[0]])] = max(len(rows), shots.get(int(class_id[rows[0]]), 0))
+    left = {c: len(np.unique(groups[images_of[c]])) - n for c, n in shots.items()}
+    n_query = min(int(N_QUERY.default), *left.values())
+    if n_query < 1:
+        smallest = min(left, key=left.__getitem__)
+        raise BadInput(
+            f"The file holds support images only, and class {dataset.classes['class_name'][smallest]!r} of "
+            f"{dataset.title} has no image left for a query. Add images of it, or give a file with queries."
+        )
+    rng = np.random.default_rng(QUERY_SEED)
+    queries = np.empty((len(members), n_query), dtype=np.int64)
+    for at, rows in enumerate(members):
+        dealt = rng.permutation(images_of[int(class_id[rows[0]])])
+        taken = set(groups[image[rows[fits[rows]]]].tolist())
+        drawn: list[int] = []
+        for one in dealt:
+            if len(drawn) == n_query + int((~fits[rows]).sum()):
+                break
+            if groups[one] not in taken:
+                taken.add(groups[one])
+                drawn.append(one)
+        image[rows[~fits[rows]]] = drawn[n_query:]
+        queries[at] = drawn[:n_query]
+    first = np.repeat([rows[0] for rows in members], n_query)
+    notes = [
+        f"The file holds support images only: {n_query} queries per class were drawn from its other images, with seed "
+        f"{QUERY_SEED}."
+    ]
+    if not fits.all():
+        notes.append(
+            f"{int((~fits).sum()):,} of its {len(fits):,} image ids are of another class in this copy of "
+            f"{dataset.title} and were set aside: the class labels decide, and other images of the class stand there."
+        )
+    task, label, class_id = (np.concatenate([column, column[first]]) for column in (task, label, class_id))
+    support = np.arange(len(image) + len(first)) < len(image)
+    return task, label, class_id, np.concatenate([image, queries.ravel()]), support, notes
 
 
 def _rank_in_split(dataset: Dataset, order: np.ndarray) -> np.ndarray:

@@ -152,7 +152,7 @@ def recipe_for(dataset: Dataset, **given: object) -> Recipe:
     Settings of other samplers may be among them and have no effect. Without n_shot, tasks are of classes only.
     """
     given = {name: value for name, value in given.items() if value is not None}
-    values = checked(given)
+    values = checked(given, **alpha_for(dataset, given))
     sampler = SAMPLERS[str(values["sampler"])]
     split = str(values["split"] or default_split(dataset))
     n_classes = len(dataset.split_class_ids(split))
@@ -190,6 +190,113 @@ def recipe_of(testbed: Testbed, dataset: Dataset) -> Recipe:
     if testbed.recipe.get("sampler") not in SAMPLERS:
         raise Missing(f"The testbed {testbed.name!r} was not drawn by a sampler, so its settings cannot draw it again.")
     return recipe_for(dataset, **{name: value for name, value in testbed.recipe.items() if name in KNOWN})
+
+
+# How near classes should be --------------------------------------------------------------------------------------
+
+FALL = 1 / 3  # by this much the median coarsity of tieredImageNet's test tasks falls at the paper's alpha
+SMALL = 100  # classes; from so many on the paper's alpha serves
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """An alpha that was chosen for a split of few classes.
+
+    fall   share by which the median coarsity is below that of uniform tasks, and `usual` the same at the usual alpha
+    """
+
+    alpha: float
+    fall: float
+    usual_alpha: float
+    usual: float
+
+    def in_words(self) -> str:
+        return (
+            f"alpha {self.alpha:g} was chosen, because the split has few classes: the median coarsity is "
+            f"{self.fall:.0%} below that of uniform tasks ({FALL:.0%} on tieredImageNet in the paper). The usual "
+            f"{self.usual_alpha:g} would give {self.usual:.0%} here."
+        )
+
+
+def alpha_for(dataset: Dataset, given: Mapping[str, object]) -> dict[str, Value]:
+    """{"alpha": ...} where tasks of these settings should have another than the usual one; see `fitted_alpha`."""
+    sampler = str(SAMPLER.check(given.get("sampler") or SAMPLER.default))
+    if given.get("alpha") is not None or not any(s.name == "alpha" for s in SAMPLERS[sampler].settings):
+        return {}
+    names = ("split", "distance", "dag", "backbone", "n_way")
+    found = fitted_alpha(dataset, **{name: given[name] for name in names if given.get(name)})
+    return {} if found is None else {"alpha": found.alpha}
+
+
+def fitted_alpha(
+    dataset: Dataset,
+    split: object = "",
+    distance: object = DISTANCE.default,
+    dag: object = DAG.default,
+    backbone: object = "",
+    n_way: object = OWN["n_way"].default,
+) -> Fitted | None:
+    """The alpha at which the median coarsity falls by FALL against uniform tasks, or as far as it can.
+
+    For splits of fewer than SMALL classes of datasets that the user added; None elsewhere: what ships is drawn with the
+    paper's alpha, so that numbers can be compared.
+    """
+    from fsviz.datasets import shipped_names, stamp
+
+    split, distance = str(split or default_split(dataset)), str(DISTANCE.check(distance))
+    n_way = int(OWN["n_way"].check(n_way))
+    few = n_way < len(dataset.split_class_ids(split)) < SMALL
+    if dataset.name in shipped_names() or not few:
+        return None
+    key = (dataset.name, stamp(dataset.name), split, distance, str(dag), str(backbone), n_way)
+    if key not in _FITTED:
+        try:
+            distances = class_distances(dataset, split, distance, str(dag), str(backbone) or None)
+            found = fit_alpha(distances, n_way, DISTANCES[distance].alpha)
+        except FsvizError:  # no taxonomy, or no features: whoever draws says so
+            found = None
+        if len(_FITTED) > 100:
+            _FITTED.clear()
+        _FITTED[key] = found
+    return _FITTED[key]
+
+
+_FITTED: dict[tuple[Any, ...], Fitted | None] = {}
+
+
+def fit_alpha(distances: np.ndarray, n_way: int, usual: float, n_tasks: int = 1000) -> Fitted:
+    """The alpha for these distances between classes: the usual one where it is enough, else one found by halving, of
+    two digits. Where no alpha lowers the median coarsity by FALL, the smallest that lowers it as far as any."""
+    class_ids = np.arange(len(distances))
+
+    def median(tasks: Tasks) -> float:
+        return float(np.median(measure_coarsity(tasks, class_ids, distances).measures["coarsity"]))
+
+    uniform = median(sampling.sample_uniform(class_ids, n_way, n_tasks, 0))
+
+    def fall(alpha: float) -> float:
+        drawn = sampling.sample_semantic(distances, class_ids, n_way, n_tasks, alpha, float(OWN["beta"].default), 0)
+        return 1 - median(drawn) / uniform if uniform else 0.0
+
+    at_usual = fall(usual)
+    if at_usual >= FALL or uniform == 0:
+        return Fitted(usual, at_usual, usual, at_usual)
+    tried = {usual: at_usual}
+    alpha = usual
+    while alpha < 32 * usual and tried[alpha] < FALL:
+        alpha *= 2
+        tried[alpha] = fall(alpha)
+    if tried[alpha] >= FALL:
+        low, high = alpha / 2, alpha
+        for _ in range(5):
+            middle = (low + high) / 2
+            low, high = (low, middle) if fall(middle) >= FALL else (middle, high)
+        digit = 10.0 ** (np.floor(np.log10(high)) - 1)
+        alpha = float(f"{np.ceil(high / digit - 1e-9) * digit:.2g}")
+    else:
+        most = max(tried.values())
+        alpha = float(f"{min(a for a, found in tried.items() if found >= most - 0.01):.3g}")
+    return Fitted(alpha, fall(alpha), usual, at_usual)
 
 
 # Drawing ---------------------------------------------------------------------------------------------------------

@@ -662,6 +662,28 @@ def centre_for(
     return features_mean(table, train if apart else None, unit_length)
 
 
+def no_prediction(found: Mapping[str, Mapping[str, Any]], quarters: Mapping[str, Sequence[float]] | None = None) -> str:
+    """A sentence where coarsity does not tell the accuracy of these tasks; "" where it does, or is not known.
+
+    found     name -> its rank correlation of coarsity with accuracy: "value" and "ci95"
+    quarters  name -> its accuracy on the tasks from the finest to the coarsest quarter
+    It tells nothing where the whole interval is not above 0: tasks whose classes are far apart should be easier.
+    """
+    known = {name: one for name, one in found.items() if one["ci95"][0] is not None and np.isfinite(one["ci95"][0])}
+    without = {name: one for name, one in known.items() if one["ci95"][0] <= 0}
+    if not without or len(without) < len(known):
+        return ""
+    name, one = next(iter(without.items()))
+    low, high = one["ci95"]
+    cut = (quarters or {}).get(name) or ()
+    shown = f", and quarters from the finest to the coarsest are {', '.join(f'{q:.1f}' for q in cut)}%" if cut else ""
+    return (
+        f"That coarsity tells how hard a task is does not show here: its rank correlation with the accuracy of {name} "
+        f"is {one['value']:.2f} ({low:.2f} to {high:.2f}){shown}. Among broad classes, how alike they look often says "
+        "more than what they mean: draw and measure by the distance of features (--distance features)."
+    )
+
+
 def scale_notes(chosen: Iterable[Chosen]) -> list[str]:
     """What to know of the methods (name, parameters) whose predictions change with the scale of the features."""
     titles: dict[str, list[str]] = {}  # by reason

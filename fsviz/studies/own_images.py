@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,27 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets
-from fsviz.datasets import folders
+from fsviz.datasets import folders, packed
 from fsviz.datasets.attaching import attached
 from fsviz.datasets.preview import Preview
-from fsviz.datasets.saved import check_new_name, save_dataset
+from fsviz.datasets.saved import (
+    check_new_name,
+    load_workspace_dataset,
+    read_senses,
+    save_dataset,
+    save_senses,
+    workspace_dataset_names,
+)
 from fsviz.datasets.sizes import split_by_size
+from fsviz.datasets.uploads import kept_if_usable
 from fsviz.errors import BadInput
 from fsviz.records import Dataset, Progress
 from fsviz.taxonomy import wordnet
 from fsviz.taxonomy.senses import (
     FOLDERS,
+    NONE,
+    ROOT,
+    WORDNET,
     Taxonomy,
     class_titles,
     describe,
@@ -30,6 +42,7 @@ from fsviz.taxonomy.senses import (
     taxonomy_from_folders,
     taxonomy_from_senses,
 )
+from fsviz.text import from_csv
 
 
 def save(
@@ -41,20 +54,29 @@ def save(
     licence: str = "",
     overwrite: bool = False,
     upload: Path | None = None,
+    corrected: Collection[str] = (),
 ) -> Dataset:
     """Writes the dataset into the workspace.
 
-    senses  class_name -> WordNet id; edges  a taxonomy of the user's own instead, or FOLDERS
+    senses     class_name -> WordNet id; edges  a taxonomy of the user's own instead, or FOLDERS
+    corrected  classes whose sense a person chose. What was chosen for a dataset that this one replaces stays, unless
+               it is chosen anew
     upload  the workspace folder that an uploaded archive was unpacked to; its images move into the dataset
     """
     class_names = preview.classes["class_name"].tolist()
     taxonomy: Taxonomy | None
+    table: pd.DataFrame | None = None
     if isinstance(edges, str):
         taxonomy = taxonomy_from_folders(class_names)
     elif edges is not None:
         taxonomy = taxonomy_from_edges(edges, class_names)
     else:
-        taxonomy = taxonomy_from_senses({c: (senses or {}).get(c, "") for c in class_names})
+        senses = senses or {}
+        if senses or corrected:
+            kept = corrections(name, class_names) if overwrite else {}
+            senses = {**senses, **{c: s for c, s in kept.items() if c not in corrected}}
+            table = _table(class_names, senses, {*kept, *corrected})
+        taxonomy = taxonomy_from_senses({c: senses.get(c, "") for c in class_names})
     preview = replace(preview, class_titles={**class_titles(class_names), **preview.class_titles})
     dataset = folders.register(
         name,
@@ -67,6 +89,7 @@ def save(
         notes=taxonomy.notes if taxonomy else (),
         overwrite=overwrite,
         move_images=preview.root if upload is not None else None,
+        senses=table,
     )
     if upload is not None:
         shutil.rmtree(upload, ignore_errors=True)  # what is left of it: wrapper folders and tables
@@ -86,27 +109,30 @@ def add(
 ) -> dict[str, Any]:
     """All of it in one go, for the command line; `options` are those of datasets.folders.inspect.
 
+    taxonomy_file  a CSV child,parent, or one of the words FOLDERS, WORDNET and NONE; where nothing is said, nested
+                   folders are their own taxonomy, as on the page
     by_size  splits follow the number of images of a class, as in MetaCoCo, whatever the folders say
     """
     from fsviz.datasets import tables
 
     check_new_name(name, overwrite)  # before minutes are spent on looking
-    preview = find(path, progress=progress, **options)
+    preview, upload = look_into(path, progress=progress, **options)
     if by_size:
         preview = with_splits_by_size(preview)
     class_names = preview.classes["class_name"].tolist()
+    taken = taxonomy_file or (FOLDERS if is_nested(preview) and not senses_file else WORDNET)
     edges: pd.DataFrame | str | None = None
-    if taxonomy_file:
-        edges = FOLDERS if taxonomy_file == FOLDERS else tables.read_edges(taxonomy_file)
-    guesses = [] if edges is not None else guess_senses(class_names, progress)
-    chosen = {guess.class_name: guess.synset_id for guess in guesses}
-    if senses_file and edges is None:
-        chosen |= _checked_senses(tables.read_senses(senses_file), class_names)
-    dataset = save(name, preview, chosen, edges, title=title, overwrite=overwrite)
+    if taken not in (WORDNET, NONE):
+        edges = FOLDERS if taken == FOLDERS else tables.read_edges(taken)
+    guesses = guess_senses(class_names, progress) if taken == WORDNET else []
+    kept = corrections(name, class_names) if overwrite and guesses else {}
+    given = _checked_senses(tables.read_senses(senses_file), class_names) if senses_file and taken == WORDNET else {}
+    chosen = {guess.class_name: guess.synset_id for guess in guesses} | kept | given
+    dataset = save(name, preview, chosen, edges, title, overwrite=overwrite, upload=upload, corrected=given)
     return {
         "name": dataset.name,
         "source": preview.source,
-        "root": str(preview.root),
+        "root": str(dataset.root),
         "n_classes": dataset.n_classes,
         "n_images": dataset.n_images,
         "splits": preview.split_counts,
@@ -118,9 +144,82 @@ def add(
             for row in dataset.classes.itertuples()
         ],
         "problems": [{"kind": p.kind, "message": p.message, "items": list(p.items)} for p in preview.problems],
+        "taxonomy": taken if taken in (WORDNET, FOLDERS, NONE) else "file",
+        "kept": len(set(kept) - set(given)),
         "guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses],
         "notes": list(dataset.notes),
     }
+
+
+def is_nested(preview: Preview) -> bool:
+    """Whether every class is a folder in a folder, so that the folders above can be the taxonomy."""
+    return preview.source.startswith("folder") and bool(preview.classes["class_name"].str.contains("/").all())
+
+
+# What the classes of a dataset mean, later -----------------------------------------------------------------------
+
+
+def meanings(dataset: Dataset) -> pd.DataFrame:
+    """What every class of a dataset means, by class_id: class (as in its folder), synset, by ("you", "guess" or "")."""
+    table = read_senses(dataset.name) if dataset.name in workspace_dataset_names() else None
+    if table is not None and len(table) == dataset.n_classes:
+        return table
+    edges = [] if dataset.taxonomy is None else zip(dataset.taxonomy["child"], dataset.taxonomy["parent"])
+    parents = {child: parent for child, parent in edges if str(child).startswith("class: ")}
+    nodes = [str(parents.get(node, node)) for node in dataset.classes["node"]]
+    synsets = [node if re.fullmatch(r"n\d{8}", node) and node != ROOT else "" for node in nodes]
+    return pd.DataFrame({"class": dataset.classes["class_name"].astype(str), "synset": synsets, "by": ""})
+
+
+def correct(name: str, given: Mapping[str, str]) -> Dataset:
+    """Gives classes of a dataset in the workspace another sense (class -> WordNet id, "" for none).
+
+    A dataset that has no senses yet gets a guess for all other classes; a taxonomy of folders or from a file makes way.
+    """
+    dataset = load_workspace_dataset(name)
+    table = meanings(dataset)
+    titles = dict(zip(dataset.classes["class_name"].astype(str), table["class"], strict=True))
+    given = {c if c in set(table["class"]) else titles.get(c, c): s for c, s in given.items()}
+    given = _checked_senses(given, table["class"].tolist())
+    if not (table["synset"] != "").any():
+        guesses = guess_senses(table["class"])
+        table = table.assign(synset=[guess.synset_id for guess in guesses], by="guess")
+    chosen = dict(zip(table["class"], table["synset"], strict=True)) | given
+    by_you = {*given, *table["class"][table["by"] == "you"]}
+    return _with_senses(dataset, chosen, by_you)
+
+
+def corrections(name: str, class_names: Collection[str] | None = None) -> dict[str, str]:
+    """The senses that a person chose for classes of a dataset in the workspace, of all or those that are named."""
+    table = read_senses(name) if name in workspace_dataset_names() else None
+    if table is None:
+        return {}
+    mine = table[table["by"] == "you"]
+    mine = mine if class_names is None else mine[mine["class"].isin(list(class_names))]
+    return dict(zip(mine["class"], mine["synset"], strict=True))
+
+
+def _with_senses(dataset: Dataset, chosen: Mapping[str, str], by_you: Collection[str]) -> Dataset:
+    """The dataset in the workspace with the taxonomy of these senses (one per class, in their order)."""
+    taxonomy = taxonomy_from_senses(chosen)
+    notes = tuple(note for note in dataset.notes if "WordNet sense" not in note)
+    changed = replace(
+        dataset,
+        classes=dataset.classes.assign(node=[taxonomy.nodes[c] if taxonomy else "" for c in chosen]),
+        taxonomy=taxonomy.edges if taxonomy else None,
+        node_names=dict(taxonomy.names) if taxonomy else {},
+        notes=(*notes, *(taxonomy.notes if taxonomy else ())),
+    )
+    return save_senses(changed, _table(list(chosen), chosen, by_you))
+
+
+def _table(class_names: Collection[str], senses: Mapping[str, str], by_you: Collection[str]) -> pd.DataFrame:
+    """The table of senses.csv."""
+    by = ["you" if c in by_you else "guess" for c in class_names]
+    return pd.DataFrame({"class": list(class_names), "synset": [senses.get(c, "") for c in class_names], "by": by})
+
+
+# A benchmark's images --------------------------------------------------------------------------------------------
 
 
 def attach(
@@ -134,35 +233,46 @@ def attach(
 ) -> dict[str, Any]:
     """Images on disk for a benchmark of the catalog; `options` are those of datasets.folders.inspect."""
     check_new_name(name, overwrite)
-    return attach_found(name, benchmark, find(path, progress=progress, **options), overwrite, title)
+    preview, upload = look_into(path, progress=progress, **options)
+    return attach_found(name, benchmark, preview, overwrite, title, upload)
 
 
 def attach_found(
-    name: str, benchmark: str, preview: Preview, overwrite: bool = False, title: str = ""
+    name: str,
+    benchmark: str,
+    preview: Preview,
+    overwrite: bool = False,
+    title: str = "",
+    upload: Path | None = None,
 ) -> dict[str, Any]:
-    """Saves the images of a preview as a copy of a benchmark; what is missing is told."""
+    """Saves the images of a preview as a copy of a benchmark; what is missing is told.
+
+    upload  the workspace folder that images were written to; they move into the dataset
+    """
     parent = datasets.load(benchmark)
-    dataset, found = attached(name, parent, preview, title)
-    saved = save_dataset(dataset, overwrite)
+    dataset, matched = attached(name, parent, preview, title)
+    saved = save_dataset(dataset, overwrite, preview.root if upload is not None else None)
+    if upload is not None:
+        shutil.rmtree(upload, ignore_errors=True)
     names = parent.classes["class_name"].astype(str)
     problems = [{"kind": p.kind, "message": p.message, "items": list(p.items)} for p in preview.problems]
-    if found.unknown:
-        told = f"{len(found.unknown):,} folders are no class of {parent.title} and are left out."
-        problems.insert(0, {"kind": "unknown", "message": told, "items": list(found.unknown)})
-    if found.missing:
-        told = f"{len(found.missing):,} of {parent.n_classes:,} classes of {parent.title} have no images there."
-        problems.insert(0, {"kind": "missing", "message": told, "items": names.iloc[list(found.missing)].tolist()})
+    if matched.unknown:
+        told = f"{len(matched.unknown):,} folders are no class of {parent.title} and are left out."
+        problems.insert(0, {"kind": "unknown", "message": told, "items": list(matched.unknown)})
+    if matched.missing:
+        told = f"{len(matched.missing):,} of {parent.n_classes:,} classes of {parent.title} have no images there."
+        problems.insert(0, {"kind": "missing", "message": told, "items": names.iloc[list(matched.missing)].tolist()})
     counts = saved.classes["n_images"].astype(int).to_numpy()
     return {
         "name": saved.name,
         "benchmark": benchmark,
         "source": preview.source,
-        "root": str(preview.root),
-        "n_classes": len(set(found.class_ids.values())),
+        "root": str(saved.root),
+        "n_classes": len(set(matched.class_ids.values())),
         "n_images": saved.n_images,
         "splits": {s: {"n_classes": len(i), "n_images": int(counts[i].sum())} for s, i in saved.splits.items()},
-        "missing": names.iloc[list(found.missing)].tolist(),
-        "unknown": list(found.unknown),
+        "missing": names.iloc[list(matched.missing)].tolist(),
+        "unknown": list(matched.unknown),
         "problems": problems,
         "guesses": [],
         "notes": list(saved.notes),
@@ -184,6 +294,15 @@ def _groups(dataset: Dataset) -> dict[str, int]:
     return {"n_groups": len(sizes), "n_images": int(sizes.sum()), "largest": int(sizes.max(initial=0))}
 
 
+def look_into(path: str, progress: Progress | None = None, **options: Any) -> tuple[Preview, Path | None]:
+    """A preview of a path and, where images lie in pickles or TFRecords, the workspace folder they were written to."""
+    if not packed.is_packed(path):
+        return find(path, progress, **options), None
+    folder = packed.unpack(path, progress)
+    with kept_if_usable(folder):
+        return folders.inspect(folder, progress=progress, **options), folder
+
+
 def find(path: str, progress: Progress | None = None, **options: Any) -> Preview:
     """A preview of a path, or of a torchvision dataset named as torchvision:NAME."""
     from fsviz.studies import torchvision_sets
@@ -194,7 +313,9 @@ def find(path: str, progress: Progress | None = None, **options: Any) -> Preview
 
 
 def _checked_senses(given: Mapping[str, str], class_names: list[str]) -> dict[str, str]:
-    unknown = [name for name in given if name not in set(class_names)]
+    known = set(class_names)
+    given = {name if name in known else from_csv(name): synset for name, synset in given.items()}
+    unknown = [name for name in given if name not in known]
     if unknown:
         raise BadInput(
             f"The table of senses names {unknown[0]!r}, which is no class of these images. "
@@ -207,8 +328,22 @@ def _checked_senses(given: Mapping[str, str], class_names: list[str]) -> dict[st
 
 
 def import_features(name: str, path: str, **options: Any) -> dict[str, Any]:
-    """Features that were made elsewhere, as a dataset; `options` are those of features.import_features."""
+    """Features that were made elsewhere, as a dataset; `options` are those of features.import_features.
+
+    The class names of a new dataset are guessed as those of images are; with `like` they mean what they mean there.
+    """
     from fsviz import features
     from fsviz.features import importing
 
-    return importing.describe(features.import_features(name, path, **options))
+    before = corrections(name)
+    imported = features.import_features(name, path, **options)
+    result = importing.describe(imported)
+    guesses = []
+    if imported.joined is None and options.get("like") is None:
+        guesses = guess_senses(imported.dataset.classes["class_name"])
+    if any(guess.synset_id for guess in guesses):
+        kept = {guess.class_name: before[guess.class_name] for guess in guesses if guess.class_name in before}
+        chosen = {guess.class_name: guess.synset_id for guess in guesses} | kept
+        _with_senses(imported.dataset, chosen, kept)
+        return result | {"guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses]}
+    return result | {"guesses": []}

@@ -823,6 +823,7 @@ def checked_spec(spec: Mapping[str, Any]) -> Spec:
     dataset = datasets.load(spec["dataset"])
     split = str(spec.get("split") or draw.default_split(dataset))
     defaults = {**TASK_DEFAULTS, "split": split, **fitting(dataset, split)}
+    defaults |= draw.alpha_for(dataset, {**defaults, **spec})
     tasks = draw.checked({k: v for k, v in spec.items() if k in TASK_SETTINGS}, **defaults)
     N_SHOT.check(tasks["n_shot"])
     own = {name: s.check(spec.get(name, s.default)) for name, s in OWN_SETTINGS.items()}

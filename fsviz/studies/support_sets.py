@@ -650,6 +650,7 @@ def checked_spec(spec: Mapping[str, Any]) -> Spec:
     defaults = {**TASK_DEFAULTS, "split": draw.default_split(dataset)}
     if {"n_way", "n_shot", "n_query"} - {name for name, value in spec.items() if value is not None}:
         defaults |= feasible(dataset, spec["backbone"], str(spec.get("split") or defaults["split"]), spec)
+    defaults |= draw.alpha_for(dataset, {**defaults, **spec})
     tasks = draw.checked({k: v for k, v in spec.items() if k in TASK_SETTINGS}, **defaults)
     N_SHOT.check(tasks["n_shot"])
     searched = {name: s.check(spec.get(name, s.default)) for name, s in SEARCH_SETTINGS.items()}

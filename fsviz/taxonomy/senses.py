@@ -21,6 +21,7 @@ from fsviz.taxonomy import dag, wordnet
 from fsviz.taxonomy.wordnet import Sense
 
 FOLDERS = "folders"  # instead of a file: the folders above the classes are the taxonomy
+WORDNET, NONE = "wordnet", "none"  # WordNet's, and none at all
 _TOP = "all classes"
 ROOT = "n00001740"  # WordNet's "entity", above every noun
 _SYNSET_ID = re.compile(r"n\d{8}")
@@ -31,10 +32,12 @@ _STATES = frozenset(
 _BEHIND = re.compile(r" (?:of|in|on|at|with|without|from|near|under) ")  # what follows is no longer the thing itself
 # Weights of a sense, as logarithms of odds. They were set on class names of ImageNet and the demo, to one digit.
 _RANK = 0.8  # of a sense's place in WordNet's order, which is by how often it is meant
+_UNMET = 4.0  # against a sense that was not met in texts where another one of the name was; where company is small
 _BORROWED = 2.0  # against a sense whose first word is another: "slug" for a bullet
 _TREE = 4.0  # against the plant where the food has the same name: pictures show bananas, not banana plants
 _ODD = 4.0  # against proper names (Crane the writer) and people (half the animals are also a kind of person)
-_KIN = 12.0  # of the similarity to the nearest other classes
+_KIN = 13.0  # of the similarity to the nearest other classes, in large company
+_FEW = 3  # classes beside which company counts half: that many may be of any kind, and how usual a sense is counts more
 _NEAREST = 3  # how many other classes a sense is held against, at most
 _COMPANY = 400  # how many other classes are asked
 _TURNS = 4  # of weighing senses against the senses that the other classes then have
@@ -67,8 +70,20 @@ def guess_senses(class_names: Iterable[str], progress: Progress | None = None) -
         found.append(_candidates(name))
         if progress:
             progress(i + 1, len(class_names), "looking class names up in WordNet")
+    found = _without_counters(class_names, found)
     weights = _weigh([senses for _, senses in found], [words for words, _ in found])
     return [_guess(name, *look, weight) for name, look, weight in zip(class_names, found, weights, strict=True)]
+
+
+def _without_counters(
+    class_names: list[str], found: list[tuple[str, tuple[Sense, ...]]]
+) -> list[tuple[str, tuple[Sense, ...]]]:
+    """No senses for names that are one word counted through (character01, character02, ...): they would all mean the
+    same, and what the classes are is not in the word."""
+    unnamed = [senses and wordnet.named_sense(name) is None for name, (_, senses) in zip(class_names, found)]
+    counts = Counter(words for (words, _), open_ in zip(found, unnamed) if open_)
+    counted = {words for words, n in counts.items() if n > 2 and 2 * n > len(class_names)}
+    return [(words, () if words in counted else senses) for words, senses in found]
 
 
 def class_titles(class_names: Iterable[str]) -> dict[str, str]:
@@ -226,7 +241,10 @@ def clean(name: str) -> str:
 
 def _guess(name: str, words: str, candidates: tuple[Sense, ...], weights: np.ndarray) -> Guess:
     if not candidates:
-        return Guess(name, "", (), "WordNet does not know this name")
+        counted = bool(words) and bool(wordnet.senses(words))
+        return Guess(
+            name, "", (), "one word counted through says nothing" if counted else "WordNet does not know this name"
+        )
     seen = [sense for sense in candidates if sense.is_physical]
     taken = candidates[int(weights.argmax())]
     if wordnet.named_sense(name) is not None:
@@ -260,8 +278,9 @@ def _weigh(candidates: Sequence[tuple[Sense, ...]], words: Sequence[str]) -> lis
         return [np.zeros(0) for _ in candidates]
     sizes = np.array([len(several) for several in candidates])
     owner = np.repeat(np.arange(len(candidates)), sizes)
-    usual = np.concatenate([_usual(several, said) for several, said in zip(candidates, words, strict=True)])
     classes = np.flatnonzero(sizes)
+    trust = len(classes) / (len(classes) + _FEW)
+    usual = np.concatenate([_usual(*one, 1 - trust) for one in zip(candidates, words, strict=True)])
     asked = classes[:: -(-len(classes) // _COMPANY)]
     if len(asked) < 2:
         return np.split(usual, np.cumsum(sizes)[:-1])
@@ -278,16 +297,17 @@ def _weigh(candidates: Sequence[tuple[Sense, ...]], words: Sequence[str]) -> lis
         kin = np.add.reduceat(alike * likely[theirs], starts, axis=1)  # (senses, asked classes)
         kin[own] = -1.0
         best = -np.partition(-kin, nearest - 1, axis=1)[:, :nearest]
-        weights = usual + _KIN * np.maximum(best, 0.0).mean(axis=1)
+        weights = usual + trust * _KIN * np.maximum(best, 0.0).mean(axis=1)
     return np.split(weights, np.cumsum(sizes)[:-1])
 
 
-def _usual(senses: tuple[Sense, ...], words: str) -> np.ndarray:
-    """How likely each sense of a class is by itself, as a logarithm of odds."""
+def _usual(senses: tuple[Sense, ...], words: str, alone: float) -> np.ndarray:
+    """How likely each sense of a class is by itself, as a logarithm of odds; `alone` is 1 where it has no company."""
     ids = {i for sense in senses if sense.is_physical for i in sense.above}
+    some_met = any(sense.met for sense in senses if sense.is_physical)
     weights = []
     for rank, sense in enumerate(senses):
-        weight = -_RANK * np.log1p(rank)
+        weight = -_RANK * np.log1p(rank) - alone * _UNMET * (some_met and not sense.met)
         weight -= 1000.0 * (not sense.is_physical)  # only where nothing else goes by this name
         weight -= _ODD * sum(_is_odd(sense))
         weight -= _BORROWED * (_letters(sense.name) != _letters(words))

@@ -9,8 +9,9 @@ import hashlib
 import re
 import tempfile
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ class Sense:
 
     path   readable names from the root ("entity") down to this sense, along its shortest hypernym path
     above  ids of every concept above this sense, itself among them
+    met    the sense was met in the texts that WordNet's makers read word by word (Brown and others), under the name
+           that was looked up: their order of senses is by how often, and says nothing of those that were not met
     """
 
     synset_id: str
@@ -40,6 +43,7 @@ class Sense:
     gloss: str
     path: tuple[str, ...]
     above: frozenset[str] = frozenset()
+    met: bool = False
 
     @property
     def is_physical(self) -> bool:
@@ -57,16 +61,44 @@ def senses(name: str) -> list[Sense]:
     if (named := named_sense(name)) is not None:
         return [named]
     text = re.sub(r"^\d+[.\s_-]+", "", str(name)).replace("_", " ").lower()
-    reader = _reader()
-    spelt = reader.synsets("_".join(text.split()), pos="n")  # WordNet writes some names with hyphens
+    spelt = _named(SHIPPED, "_".join(text.split()))  # WordNet writes some names with hyphens
     if spelt:
-        return [_sense(s) for s in spelt]
+        return list(spelt)
     words = text.replace("-", " ").split()
     for start in range(len(words)):
-        found = reader.synsets("_".join(words[start:]), pos="n")
+        found = _named(SHIPPED, "_".join(words[start:]))
         if found:
-            return [_sense(s) for s in found]
+            return list(found)
     return []
+
+
+@lru_cache(maxsize=8192)
+def _named(shipped: Path, lemma: str) -> tuple[Sense, ...]:
+    """The senses of a name as WordNet spells it, or of its singular."""
+    found = _reader().synsets(lemma, pos="n")
+    if not found:
+        return ()
+    met = set().union(*(_met(shipped, form) for form in {lemma, _reader().morphy(lemma, "n") or lemma}))
+    return tuple(replace(_sense(s), met=s.offset() in met) for s in found)
+
+
+def _met(shipped: Path, lemma: str) -> set[int]:
+    """Offsets of the senses of a lemma that were met in texts.
+
+    A line of the index: lemma n SENSES POINTERS pointer... SENSES MET offset...; the first MET offsets are those.
+    """
+    lines = _index(shipped)
+    at = bisect_left(lines, f"{lemma} ".encode())
+    if at == len(lines) or not lines[at].startswith(f"{lemma} ".encode()):
+        return set()
+    parts = lines[at].split()
+    first = 6 + int(parts[3])
+    return {int(offset) for offset in parts[first : first + int(parts[first - 1])]}
+
+
+@lru_cache(maxsize=1)
+def _index(shipped: Path) -> list[bytes]:
+    return sorted((shipped / "corpora" / "wordnet" / "index.noun").read_bytes().splitlines())
 
 
 def named_sense(name: str) -> Sense | None:

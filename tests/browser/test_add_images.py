@@ -126,7 +126,7 @@ def test_a_zip_is_unpacked_and_saved_with_its_images(page, app: str, tmp_path: P
             for i in range(3):
                 archive.writestr(f"birds/{name}/{i}.png", picture_bytes.getvalue())
     open_page(page, app)
-    page.get_by_role("radio", name="A zip file to upload").click()
+    page.get_by_role("radio", name="Files to upload").click()
     page.locator('input[type="file"]').set_input_files(str(tmp_path / "birds.zip"))
     page.get_by_role("button", name="Save dataset").wait_for()
     settle(page)
@@ -164,7 +164,7 @@ def test_bad_archives_and_paths_are_one_sentence(page, app: str, tmp_path: Path)
     with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
         archive.writestr("../evil.png", b"x")
     open_page(page, app)
-    page.get_by_role("radio", name="A zip file to upload").click()
+    page.get_by_role("radio", name="Files to upload").click()
     page.locator('input[type="file"]').set_input_files(str(tmp_path / "evil.zip"))
     page.get_by_text("names a file outside its own folder").wait_for()
     page.get_by_role("radio", name="A folder or table on this computer").click()

@@ -117,7 +117,7 @@ def test_who_logs_in_with_an_admitted_address_gets_full_use(url: str, provider: 
     tab.get_by_text("Full use: you are logged in").wait_for()
     settle(tab)
     tab.get_by_role("link", name="Add images").click()
-    tab.get_by_text("A zip file to upload").first.wait_for()
+    tab.get_by_text("Files to upload").first.wait_for()
     tab.get_by_role("button", name="Log out").click()
     tab.get_by_text("Shared for looking").wait_for()
     tab.close()

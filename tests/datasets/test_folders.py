@@ -533,6 +533,65 @@ def test_archives_that_leave_their_folder_are_refused_whole(name: str, png: byte
     assert not list(home.rglob("*.png")) and not list((home / "datasets").iterdir())
 
 
+def test_files_without_ending_are_images_by_how_they_begin(png: bytes, tmp_path: Path) -> None:
+    content = {"dog/1": png, "dog/LICENSE": b"no image", "dog/2.0003": png, "cat/1": png}
+    upload = uploads.unpack(archive_of(content))
+    for name, data in content.items():
+        (tmp_path / "zoo" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "zoo" / name).write_bytes(data)
+    for root in (upload, tmp_path / "zoo"):
+        found = folders.inspect(root, groups="none")
+        assert sorted(found.images["path"]) == ["cat/1", "dog/1", "dog/2.0003"]
+
+
+def named(name: str, content: bytes) -> io.BytesIO:
+    file = io.BytesIO(content)
+    file.name = name
+    return file
+
+
+def test_files_of_an_upload_take_their_classes_from_a_table(png: bytes, home: Path) -> None:
+    table = named("my list.csv", b"path,class\n1.png,dog\nsub/2.png,cat\n")
+    archive = named("all.zip", archive_of({"1.png": png, "sub/2.png": png, "list.csv": table.getvalue()}).getvalue())
+    folder, listed = uploads.collect([archive])
+    assert listed == folder / "list.csv", "the table of an archive says more than its folders"
+    assert set(folders.inspect(listed, images=folder, confined=True).classes["class_name"]) == {"dog", "cat"}
+    other = archive_of({"a/1.png": png, "b/2.png": png, "notes.csv": b"path,class\nelsewhere.png,dog\n"})
+    assert uploads.collect([named("other.zip", other.getvalue())])[1] is None
+    bare = named("all.zip", archive_of({"1.png": png, "sub/2.png": png}).getvalue())
+    folder, listed = uploads.collect([bare, table])
+    found = folders.inspect(listed, images=folder, confined=True)
+    dataset = folders.register("zipped", found, move_images=found.root)
+    assert sorted(dataset.classes["class_name"]) == ["cat", "dog"] and datasets.open_image(dataset, 1).size == (8, 8)
+    flat = named("list.csv", b"path,class\n1.png,dog\n2.png,cat\n")
+    folder, listed = uploads.collect([named("C:\\pictures\\1.png", png), flat, named("../2.png", png)])
+    assert sorted(p.name for p in folder.iterdir()) == ["1.png", "2.png", "list.csv"]
+    assert len(folders.inspect(listed, images=folder, confined=True).images) == 2
+    assert uploads.collect([named("1.png", png), flat, named("2.png", png)])[0] == folder, (
+        "the same upload is kept once"
+    )
+
+
+def test_uploads_that_say_too_little_are_refused(png: bytes, home: Path) -> None:
+    archive = archive_of({"a/1.png": png}).getvalue()
+    for files, told in (
+        ([named("1.png", png), named("2.png", png)], "2 files without a table"),
+        ([named("a.zip", archive), named("b.zip", archive)], "Got 2 archives"),
+        ([named("a.zip", archive), named("1.png", png)], "one zip archive"),
+        ([named("x/1.png", png), named("y/1.png", png), named("l.csv", b"path,class\n")], "the same name"),
+    ):
+        with pytest.raises(BadInput, match=told):
+            uploads.collect(files)
+    assert not list((home / "datasets").glob(".upload-*")) if (home / "datasets").exists() else True
+
+
+def test_a_checkpoint_of_an_upload_is_kept_once(home: Path) -> None:
+    first = uploads.keep_weights(named("a/net.pth", b"weights"))
+    assert first.read_bytes() == b"weights" and first == uploads.keep_weights(named("other.pth", b"weights"))
+    with pytest.raises(BadInput, match=r"ends in \.safetensors"):
+        uploads.keep_weights(named("net.exe", b"x"))
+
+
 def test_links_bombs_and_other_archives(png: bytes, home: Path) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -112,6 +113,77 @@ def test_a_csv_with_an_index_column_and_split_image_ids_is_understood() -> None:
     read = testbeds.from_csv(shuffled, dataset)
     for t in range(len(bed.tasks)):
         assert task_as_sets(read.tasks, t) == task_as_sets(bed.tasks, t)
+
+
+def supports_only(bed: Testbed, dataset, **change) -> str:
+    """The file as the authors have it: pandas' index in front, no rows of queries, ids that count through the split."""
+    frame = pd.read_csv(pd.io.common.StringIO(testbeds.to_csv(bed, dataset, split_image_ids=True)))
+    return frame[frame["support"]].assign(**change).to_csv()
+
+
+@pytest.mark.parametrize("table", [True, False])
+def test_queries_are_drawn_for_a_file_of_supports_only(table: bool) -> None:
+    bed, dataset = make(table, n_shot=2)
+    text = supports_only(bed, dataset)
+    read = testbeds.from_csv(text, dataset)
+    assert [set(row) for row in read.tasks.support.reshape(-1, 2)] == [
+        set(bed.tasks.support[t, w])
+        for t in range(len(bed.tasks))
+        for w in np.argsort(bed.tasks.class_ids[t], kind="stable")
+    ]
+    assert read.tasks.query.shape == (6, 3, 10)  # 12 images per class, 2 of them shots
+    of_image = dataset.image_class_ids()
+    both = np.concatenate([read.tasks.support, read.tasks.query], axis=2)
+    assert np.array_equal(of_image[both], np.broadcast_to(read.tasks.class_ids[..., None], both.shape))
+    assert all(len(set(row)) == 12 for row in both.reshape(-1, 12))
+    assert np.allclose(read.tasks.measures["coarsity"], bed.tasks.measures["coarsity"])
+    assert read.recipe["notes"] == [
+        "The file holds support images only: 10 queries per class were drawn from its other images, with seed 0."
+    ]
+    again = testbeds.from_csv(text, dataset)
+    same(read.tasks, again.tasks)
+    same(testbeds.from_parquet(testbeds.to_parquet(read), dataset).tasks, read.tasks)
+
+
+def test_ids_of_another_copy_are_set_aside_and_the_labels_decide() -> None:
+    bed, dataset = make(table=False)
+    frame = pd.read_csv(pd.io.common.StringIO(supports_only(bed, dataset)), index_col=0)
+    beyond = [10**6, *frame["image_id"].iloc[1:]]
+    read = testbeds.from_csv(supports_only(bed, dataset, image_id=beyond), dataset)
+    whole = testbeds.from_csv(supports_only(bed, dataset), dataset)
+    assert np.array_equal(np.sort(read.tasks.class_ids), np.sort(bed.tasks.class_ids))
+    assert (read.tasks.support != whole.tasks.support).sum() == 1
+    assert read.recipe["notes"][1].startswith("1 of its 18 image ids are of another class in this copy of Small")
+    every = testbeds.from_csv(supports_only(bed, dataset, image_id=10**6), dataset)
+    assert every.recipe["notes"][1].startswith("18 of its 18")
+    of_image = dataset.image_class_ids()
+    assert np.array_equal(of_image[every.tasks.support[:, :, 0]], every.tasks.class_ids)
+
+
+def test_labels_count_through_the_benchmark_where_a_copy_lacks_classes() -> None:
+    bed, dataset = make(table=False, n_tasks=8)
+    text = supports_only(bed, dataset)
+    gone = 3  # the second class of the split has no images in this copy
+    classes = dataset.classes.assign(n_images=pd.array([12, 12, 12, 0, 12, 12], dtype="Int64"))
+    copy = replace(dataset, classes=classes, splits={**dataset.splits, "test": np.array([2, 4, 5])})
+    with_it = (bed.tasks.class_ids == gone).any(axis=1)
+    assert 0 < with_it.sum() < 8
+    read = testbeds.from_csv(text, copy)
+    assert np.array_equal(read.tasks.class_ids, np.sort(bed.tasks.class_ids[~with_it], axis=1))
+    assert (
+        f"{with_it.sum()} of 8 tasks hold a class that has no images in Small and were left out."
+        in (read.recipe["notes"])
+    )
+    assert np.array_equal(
+        np.sort(testbeds.from_csv(testbeds.to_csv(read, copy), copy).tasks.class_ids), read.tasks.class_ids
+    )
+
+
+def test_a_file_of_supports_without_an_image_left_is_refused() -> None:
+    bed, dataset = make(table=False, n_shot=9)
+    few = replace(dataset, classes=dataset.classes.assign(n_images=pd.array([9] * 6, dtype="Int64")))
+    with pytest.raises(BadInput, match="has no image left for a query"):
+        testbeds.from_csv(supports_only(bed, dataset), few)
 
 
 def edited(change) -> tuple[str, object]:

@@ -348,3 +348,47 @@ def test_a_recipe_as_published_is_written_as_before_there_was_a_choice() -> None
     assert "repeats" not in plain.values and "repeats" not in plain.command() and "repeats" not in plain.name
     kept = draw.recipe_for(demo, sampler="semantic", n_tasks=50, repeats=True)
     assert "--repeats" in kept.command() and kept.link["repeats"] == "true" and "repeats" in kept.name
+
+
+# Alpha for few classes
+
+
+def _families(n_families: int, size: int) -> np.ndarray:
+    """Distances of classes in families: 1 to relatives, 8 to others."""
+    family = np.repeat(np.arange(n_families), size)
+    distances = np.where(family[:, None] == family, 1.0, 8.0)
+    np.fill_diagonal(distances, 0.0)
+    return distances
+
+
+def test_alpha_is_raised_until_the_median_coarsity_has_fallen() -> None:
+    found = draw.fit_alpha(_families(4, 5), 3, 0.05)
+    assert found.alpha > 0.05 and found.usual < draw.FALL <= found.fall + 0.05
+    smaller = draw.fit_alpha(_families(4, 5), 3, found.alpha)
+    assert smaller.alpha == found.alpha, "where the usual one is enough, it stays"
+    assert f"alpha {found.alpha:g} was chosen" in found.in_words() and f"{found.fall:.0%}" in found.in_words()
+
+
+def test_where_no_alpha_helps_the_usual_one_stays() -> None:
+    alike = np.ones((6, 6)) - np.eye(6)
+    assert draw.fit_alpha(alike, 3, 0.4).alpha == 0.4
+    assert draw.fit_alpha(np.zeros((6, 6)), 3, 0.4).alpha == 0.4
+
+
+def test_only_small_datasets_of_the_user_get_an_alpha_of_their_own(tmp_path, monkeypatch) -> None:
+    from fsviz.datasets.saved import save_dataset
+
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
+    usual = draw.DISTANCES["jiang_conrath"].alpha
+    for name in ("demo", "mini_imagenet", "tiered_imagenet"):
+        assert draw.fitted_alpha(datasets.load(name)) is None
+        assert draw.recipe_for(datasets.load(name), sampler="semantic").settings["alpha"] == usual
+    small = replace(small_dataset(name="mine"), splits={})
+    mine = save_dataset(replace(small, origin="features"))
+    found = draw.fitted_alpha(mine, n_way=3)
+    assert found is not None
+    recipe = draw.recipe_for(mine, sampler="semantic", n_way=3)
+    assert recipe.settings["alpha"] == found.alpha
+    assert draw.recipe_for(mine, sampler="semantic", n_way=3, alpha=0.1).settings["alpha"] == 0.1
+    assert "alpha" not in draw.recipe_for(mine, sampler="uniform", n_way=3).settings
+    assert f"--alpha {found.alpha:g}" in recipe.command()

@@ -12,11 +12,12 @@ import pytest
 from PIL import Image
 
 from fsviz import cli, datasets
+from fsviz.datasets import folders
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.features import neighbours
 from fsviz.records import PAD, Features
-from fsviz.studies import torchvision_sets
-from fsviz.taxonomy import places, senses
+from fsviz.studies import own_images, torchvision_sets
+from fsviz.taxonomy import places, senses, wordnet
 from fsviz.taxonomy.dag import split_dag
 from tests.datasets.test_folders import ODD_NAMES, folder_of, home, picture  # noqa: F401
 
@@ -73,7 +74,9 @@ def test_doubts_are_told() -> None:
     assert "only" not in doubts["mice"]
 
 
-@pytest.mark.parametrize(("name", "least"), [("imagenet1k", 935), ("demo", 101)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("imagenet1k", 945), ("tiered_imagenet", 598), ("mini_imagenet", 96), ("demo", 103)]
+)
 def test_most_classes_are_guessed_right(name: str, least: int) -> None:
     """The catalog and the demo know the sense of every class: an oracle for the guess."""
     classes = datasets.load(name).classes
@@ -83,7 +86,31 @@ def test_most_classes_are_guessed_right(name: str, least: int) -> None:
     assert sum(g.synset_id != n and not g.doubt for g, n in zip(guesses, classes["node"], strict=True)) <= 2
 
 
+def test_most_classes_of_small_folders_are_guessed_right() -> None:
+    """4 to 12 classes at random, as a user's folder has: how usual a sense is then counts more than company (it was
+    87.2% when only the order of senses and company counted)."""
+    rng, right = np.random.default_rng(0), []
+    for name in ("demo", "imagenet1k", "quickdraw"):
+        classes = datasets.load(name).classes
+        classes = classes[classes["node"].str.fullmatch(r"n\d{8}")]
+        for _ in range(60):
+            part = classes.iloc[rng.choice(len(classes), rng.integers(4, 13), replace=False)]
+            right += [
+                g.synset_id == n for g, n in zip(senses.guess_senses(part["class_name"]), part["node"], strict=True)
+            ]
+    assert np.mean(right) > 0.88, np.mean(right)
+
+
+def test_senses_that_were_met_in_texts_are_known() -> None:
+    met = {s.synset_id: s.met for s in wordnet.senses("dog")}
+    assert met["n02084071"] and not met["n02710044"]  # the animal, and the andiron
+    assert sum(s.met for s in wordnet.senses("seal")) == 2  # of nine, as the index has it
+    assert [s.met for s in wordnet.senses("vessels")] == [s.met for s in wordnet.senses("vessel")]
+
+
 def test_siblings_decide_between_senses() -> None:
+    mixed = meaning(["fruit", "apple", "chair", "vessels", "dog"])
+    assert mixed["dog"] == "domestic animal dog" and mixed["vessels"] == "craft vessel"
     animals = meaning(["seal", "bat", "mouse", "jaguar"])
     assert animals["seal"] == "pinniped mammal seal" and animals["mouse"] == "rodent mouse"
     assert meaning(["mouse", "keyboard", "printer"])["mouse"] == "electronic device mouse"
@@ -210,11 +237,94 @@ def test_senses_and_taxonomy_files(tmp_path: Path, capsys: pytest.CaptureFixture
     assert json.loads(out)["guesses"] == [] and datasets.load("two").classes["node"].tolist() == ["crane", "wolf"]
 
 
-def test_folders_as_taxonomy_from_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nested_folders_are_the_taxonomy_where_nothing_else_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     root = folder_of(tmp_path / "signs", {"Greek/alpha": 2, "Greek/beta": 2, "Latin/a": 2})
-    assert run(capsys, "add", "signs", str(root), "--taxonomy", "folders")[0] == 0
+    code, out, _ = run(capsys, "add", "signs", str(root), "--json")
+    assert code == 0 and json.loads(out)["taxonomy"] == "folders" and json.loads(out)["guesses"] == []
     dag = split_dag(datasets.load("signs"), "all")
     assert dag.n_classes == 3 and len(dag) == 6
+    for word, n_guesses in (("folders", 0), ("wordnet", 3), ("none", 0)):
+        code, out, _ = run(capsys, "add", word, str(root), "--taxonomy", word, "--json")
+        assert json.loads(out)["taxonomy"] == word and len(json.loads(out)["guesses"]) == n_guesses
+    assert datasets.load("none").taxonomy is None
+    flat = folder_of(tmp_path / "flat", {"dog": 2, "cat": 2})
+    assert json.loads(run(capsys, "add", "flat", str(flat), "--json")[1])["taxonomy"] == "wordnet"
+
+
+def test_the_level_of_the_class_can_be_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = folder_of(tmp_path / "signs", {"Greek/old/alpha": 2, "Greek/new/beta": 3, "Latin/new/a": 2})
+    for level, names in ((1, ["Greek", "Latin"]), (2, ["Greek/new", "Greek/old", "Latin/new"])):
+        code, out, _ = run(capsys, "add", f"level{level}", str(root), "--class-level", str(level), "--json")
+        assert code == 0 and [c["class_name"] for c in json.loads(out)["classes"]] == names
+    assert datasets.load("level1").classes["n_images"].tolist() == [5, 2]
+    found = folders.inspect(root, class_level=1, groups="folder")  # the folders inside a class are its groups
+    assert found.images["class_name"].nunique() == 2 and found.images["group"].nunique() == 3
+    code, _, err = run(capsys, "add", "deep", str(root), "--class-level", "4")
+    assert code == 2 and "class_level must be at most 3" in err
+
+
+def test_a_word_that_is_counted_through_is_no_meaning() -> None:
+    counted = senses.guess_senses([f"character{i:02d}" for i in range(5)])
+    assert {g.synset_id for g in counted} == {""} and counted[0].doubt == "one word counted through says nothing"
+    mixed = senses.guess_senses(["dog1", "dog2", "cat", "wolf", "bus"])
+    assert all(g.synset_id for g in mixed)
+
+
+def test_corrections_stay_when_a_dataset_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = folder_of(tmp_path / "zoo", {"crane": 2, "wolf": 2, "=sum": 2})
+    run(capsys, "add", "zoo", str(root))
+    out = tmp_path / "senses.csv"
+    code, told, _ = run(capsys, "senses", "--dataset", "zoo", "--out", str(out), "--json")
+    assert code == 0 and [row["by"] for row in json.loads(told)["classes"]] == ["guess"] * 3
+    table = pd.read_csv(out, dtype=str, keep_default_na=False)
+    at = table["class"].tolist().index("crane")
+    other = "n03126707" if table["synset"][at] == "n02012849" else "n02012849"  # the machine, or the bird
+    table.loc[at, "synset"] = other
+    table.loc[table["class"].str.endswith("=sum"), "synset"] = "n02084071"
+    table.to_csv(out, index=False)
+    code, told, _ = run(capsys, "senses", "--dataset", "zoo", "--correct", str(out), "--json")
+    assert code == 0 and json.loads(told)["changed"] == 2
+
+    def now() -> dict[str, str]:
+        dataset = datasets.load("zoo")
+        assert split_dag(dataset, "all").n_classes == 3
+        return dict(zip(dataset.classes["class_name"], dataset.classes["node"], strict=True))
+
+    changed = now()
+    assert changed["crane"] == other and changed["=sum"] == "n02084071"
+    folder_of(tmp_path / "zoo", {"bus": 2})
+    code, told, _ = run(capsys, "add", "zoo", str(root), "--replace", "--json")
+    assert code == 0 and json.loads(told)["kept"] == 2
+    dataset = datasets.load("zoo")
+    assert dict(zip(dataset.classes["class_name"], dataset.classes["node"]))["crane"] == other
+    out.write_text("class,synset\ncrane,\n")
+    run(capsys, "add", "zoo", str(root), "--replace", "--senses", str(out))
+    table = own_images.meanings(datasets.load("zoo")).set_index("class")
+    assert table["synset"]["crane"] == "" and table["by"]["crane"] == "you" and table["by"]["bus"] == "guess"
+
+
+def test_senses_of_a_dataset_that_cannot_be_changed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "senses.csv").write_text("class,synset\nwolf,n02084071\n")
+    assert run(capsys, "senses", "--dataset", "demo")[0] == 0
+    assert run(capsys, "senses", "--dataset", "demo", "--correct", str(tmp_path / "senses.csv"))[0] == 2
+    assert run(capsys, "senses")[0] == run(capsys, "senses", "dog", "--dataset", "demo")[0] == 2
+
+
+def test_class_names_of_imported_features_get_senses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
+    np.savez(tmp_path / "f.npz", features=values, labels=np.repeat(["dog", "wolf", "bus", "zxqv"], 2))
+    code, out, _ = run(capsys, "import-features", "mine", str(tmp_path / "f.npz"), "--json")
+    assert code == 0 and len(json.loads(out)["guesses"]) == 4
+    dataset = datasets.load("mine")
+    assert split_dag(dataset, "all").n_classes == 4 and dataset.has_features
+    own_images.correct("mine", {"bus": "n02084071"})
+    run(capsys, "import-features", "mine", str(tmp_path / "f.npz"), "--replace")
+    assert own_images.meanings(datasets.load("mine")).set_index("class")["synset"]["bus"] == "n02084071"
+    np.savez(tmp_path / "n.npz", features=values, labels=np.repeat(np.arange(4), 2))
+    run(capsys, "import-features", "numbers", str(tmp_path / "n.npz"))
+    assert datasets.load("numbers").taxonomy is None
 
 
 def test_odd_names_go_all_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

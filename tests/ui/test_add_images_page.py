@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fsviz import datasets, features
+from fsviz import datasets, features, jobs
 from fsviz.features import maps
 from fsviz.sampling.testbeds import read_recipe
 from fsviz.studies import own_images
@@ -97,6 +97,29 @@ def test_a_benchmarks_images_are_attached_on_the_page(tmp_path: Path, monkeypatc
     app.button(key="attach").click().run()
     assert not app.exception
     assert datasets.load("my_imagenet1k").n_images == 4
+
+
+def test_meanings_are_changed_after_saving(pets: str) -> None:
+    app = run("11_Add_images.py", dataset="pets", do="What classes mean")
+    assert app.button(key="save_meanings").disabled  # nothing was changed yet
+    table = own_images.meanings(datasets.load("pets")).set_index("class")
+    assert table["synset"]["dog"] == "n02084071"
+    own_images.correct("pets", {"dog": "n02110341"})
+    app = run("11_Add_images.py", dataset="pets", do="What classes mean")
+    shown = app.dataframe[0].value.set_index("class")
+    assert shown["doubt"]["dog"] == "you chose this" and "n02110341" in shown["meaning"]["dog"]
+    assert "own" in texts(run("11_Add_images.py", dataset="demo", do="What classes mean"))
+
+
+def test_a_checkpoint_goes_into_the_run(pets: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict] = []
+    monkeypatch.setattr(jobs, "submit", lambda spec: asked.append(dict(spec)) or "run")
+    app = run("11_Add_images.py", dataset="pets", do="Extract features")
+    assert "path of the file" in texts(app), "what to do with a file that is too large"
+    app.text_input(key="checkpoint_path").set_value(str(tmp_path / "net.pth")).run()
+    app.button(key="extract").click().run()
+    assert not app.exception
+    assert [spec["checkpoint"] for spec in asked] == [str(tmp_path / "net.pth")]
 
 
 @pytest.mark.parametrize("page", ["4_Evaluate.py", "6_Hard_tasks.py"])

@@ -11,16 +11,18 @@ import re
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from fsviz import datasets, jobs, workspace
-from fsviz.datasets import attaching, folders, saved, tables, uploads
+from fsviz import datasets, jobs, text, workspace
+from fsviz.datasets import attaching, folders, packed, saved, tables, uploads
 from fsviz.datasets.catalog import ENTRIES
 from fsviz.datasets.copies import largest_groups
+from fsviz.datasets.images import SUFFIXES
 from fsviz.datasets.preview import Preview
 from fsviz.errors import FsvizError
 from fsviz.features import store
@@ -29,23 +31,34 @@ from fsviz.records import Dataset
 from fsviz.sampling import testbeds
 from fsviz.settings import Setting
 from fsviz.studies import extraction, own_images, torchvision_sets
+from fsviz.taxonomy import wordnet
 from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
 from fsviz.ui.parts import access, controls, shell
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
-ADD, EXTRACT, IMPORT, KEEP = "Add images", "Extract features", "Import features", "Rename or delete"
-FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "A zip file to upload", "A dataset to download"
+ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
+MEANING, KEEP = "What classes mean", "Rename or delete"
+FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "Files to upload", "A dataset to download"
 WORDNET, NESTED, OWN, NONE = "WordNet", "My folders", "My own taxonomy", "No taxonomy"
 MY_OWN = "no, my own classes"
 NO_SENSE = "(none: far from every other class)"
 N_SAMPLES, N_GROUPS, N_IN_GROUP = 24, 5, 8
+LEVELS = {0: "the folder an image lies in", 1: "the first folder", 2: "the second folder", 3: "the third folder"}
 GROUPED = {
     "auto": "copies of a picture",
     "folder": "copies, and images of one folder (videos)",
     "none": "none: do not look",
 }
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Senses by class name, and which of them a person has just chosen."""
+
+    senses: dict[str, str] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
 
 
 def show(dataset: Dataset) -> None:
@@ -54,7 +67,7 @@ def show(dataset: Dataset) -> None:
         return
     choice = st.segmented_control(
         "What do you want to do?",
-        (ADD, EXTRACT, IMPORT, KEEP),
+        (ADD, EXTRACT, IMPORT, MEANING, KEEP),
         default=ADD,
         key="do",
         bind="query-params",
@@ -65,6 +78,8 @@ def show(dataset: Dataset) -> None:
         _extract(dataset)
     elif choice == IMPORT:
         _import()
+    elif choice == MEANING:
+        _meaning(dataset)
     elif choice == KEEP:
         _keep()
     else:
@@ -90,7 +105,7 @@ def _add(dataset: Dataset) -> None:
     elif where == DOWNLOAD:
         preview, upload = _from_download(), None
     else:
-        preview, upload = _from_path(), None
+        preview, upload = _from_path()
     if preview is None:
         if (like := st.query_params.get("like")) in ENTRIES:
             st.session_state["like"] = like
@@ -110,8 +125,8 @@ def _add(dataset: Dataset) -> None:
     )
     preview = own_images.with_splits_by_size(preview) if by_size else preview
     _found(preview)
-    if upload is None and (like := _benchmark(preview)):
-        _attach(preview, like)
+    if like := _benchmark(preview):
+        _attach(preview, like, upload)
         return
     st.subheader("2 · What do the classes mean?", anchor=False)
     senses, edges, ready = _meanings(preview)
@@ -119,7 +134,7 @@ def _add(dataset: Dataset) -> None:
     _save(preview, senses, edges, upload, ready)
 
 
-def _from_path() -> Preview | None:
+def _from_path() -> tuple[Preview | None, Path | None]:
     path = st.text_input(
         "Path of a folder, a CSV table or an easyfsl JSON spec",
         key=f"path_{st.session_state.get('add_turn', 0)}",
@@ -131,20 +146,34 @@ def _from_path() -> Preview | None:
         one, two, three = st.columns(3)
         images = one.text_input("Images folder (where the paths of a table start)", key="images_folder")
         first = two.selectbox("The first folders are", folders.FIRST_LEVELS, key="first_level")
+        level = two.selectbox(
+            "A class is",
+            tuple(LEVELS),
+            format_func=LEVELS.__getitem__,
+            key="class_level",
+            help="Below the root, or below the splits. Images of folders further inside belong to the class.",
+        )
         with three:
             groups = _groups_choice()
         parts = {}
         for column, part in zip(st.columns(5), ("path", "class", "split", "context", "group")):
             parts[part] = column.text_input(f"Column of the {plain(part)}", key=f"column_{part}", placeholder="auto")
     if not path.strip():
-        return None
-    options = {
+        return None, None
+    options: dict[str, Any] = {
         "images": access.path(images.strip()) if images.strip() else None,
         "first_level": first,
         "groups": groups,
+        "class_level": level,
         "columns": {part: name for part, name in parts.items() if name},
     }
-    return _look("paths", access.path(path.strip()), **options)
+    allowed = access.path(path.strip())
+    if packed.is_packed(allowed):  # pickles of a benchmark, or TFRecords: images are written out first
+        with st.spinner("Writing the images out …"):
+            folder = access.do("upload", packed.unpack, allowed)
+        with uploads.kept_if_usable(folder):
+            return _look("upload", str(folder), groups=groups), folder
+    return _look("paths", allowed, **options), None
 
 
 def _groups_choice() -> str:
@@ -159,18 +188,32 @@ def _groups_choice() -> str:
 
 
 def _from_upload() -> tuple[Preview | None, Path | None]:
-    archive = st.file_uploader(
-        "A zip of one folder per class (or of splits with class folders)",
-        type="zip",
+    files = st.file_uploader(
+        "A zip of one folder per class (or of splits with class folders); or images, zipped or not, with a CSV that "
+        "says their classes",
+        type=["zip", "csv", *sorted(ending[1:] for ending in SUFFIXES)],
+        accept_multiple_files=True,
         key=f"zip_{st.session_state.get('add_turn', 0)}",
     )
-    if archive is None:
+    _say_limit("a folder")
+    if not files:
         return None, None
     groups = _groups_choice()
-    with st.spinner("Checking and unpacking the archive …"):
-        folder = access.do("upload", uploads.unpack, archive)
+    with st.spinner("Checking and unpacking the upload …"):
+        folder, table = access.do("upload", uploads.collect, files)
     with uploads.kept_if_usable(folder):
+        if table is not None:
+            return _look("upload", str(table), groups=groups, images=str(table.parent)), folder
         return _look("upload", str(folder), groups=groups), folder
+
+
+def _say_limit(what: str) -> None:
+    """How much a browser may send, and what to do with more."""
+    most = f"A file may have up to {st.get_option('server.maxUploadSize'):,} MB."
+    if access.may("paths"):
+        st.caption(f"{most} With more, give the path of {what} on this computer instead: nothing is copied then.")
+    else:
+        st.caption(f"{most} With more, ask whoever runs this server to add it, or pack smaller images.")
 
 
 def _from_download() -> Preview | None:
@@ -448,7 +491,7 @@ def _benchmark(preview: Preview) -> str:
     return "" if like == MY_OWN else like
 
 
-def _attach(preview: Preview, like: str) -> None:
+def _attach(preview: Preview, like: str, upload: Path | None) -> None:
     benchmark = shell.load_dataset(like)
     found = attaching.match(benchmark, preview.classes["class_name"])
     n_there = benchmark.n_classes - len(found.missing)
@@ -471,14 +514,14 @@ def _attach(preview: Preview, like: str) -> None:
         overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="attach_replace")
     if two.button("Attach images", type="primary", key="attach", disabled=not n_there, width="stretch"):
         with st.spinner("Writing the dataset …"):
-            made = access.do("save", own_images.attach_found, name, like, preview, overwrite)
+            made = access.do("save", own_images.attach_found, name, like, preview, overwrite, "", upload)
         _finish(made["name"])
 
 
 # What the classes mean
 
 
-def _meanings(preview: Preview) -> tuple[dict[str, str], pd.DataFrame | str | None, bool]:
+def _meanings(preview: Preview) -> tuple[Chosen, pd.DataFrame | str | None, bool]:
     """The chosen senses, or a taxonomy of the user's own; and whether saving makes sense."""
     names = preview.classes["class_name"].tolist()
     st.caption(
@@ -490,37 +533,37 @@ def _meanings(preview: Preview) -> tuple[dict[str, str], pd.DataFrame | str | No
     how = st.segmented_control(
         "Taxonomy",
         choices,
-        default=NESTED if nested == len(names) else WORDNET,
+        default=NESTED if own_images.is_nested(preview) else WORDNET,
         key="taxonomy_from",
         required=True,
         label_visibility="collapsed",
     )
     if how == NONE:
         st.caption("Without a taxonomy, tasks can still be drawn uniformly or by distances between features.")
-        return {}, None, True
+        return Chosen(), None, True
     if how == NESTED:
         st.caption("Classes in the same folder are related, and closer the further down they part.")
-        return {}, FOLDERS, True
+        return Chosen(), FOLDERS, True
     if how == OWN:
-        return _own_taxonomy(names)
+        return Chosen(), *_own_taxonomy(names)
     with st.spinner("Looking the class names up in WordNet …"):
         guesses = _guesses(tuple(names))
-    return _sense_table(guesses, preview), None, True
+    return _sense_table(guesses), None, True
 
 
-def _own_taxonomy(names: list[str]) -> tuple[dict[str, str], pd.DataFrame | None, bool]:
+def _own_taxonomy(names: list[str]) -> tuple[pd.DataFrame | None, bool]:
     st.caption("A CSV with the columns child and parent. Every class must be in it, and everything below one root.")
     file = st.file_uploader("Taxonomy CSV", type="csv", key="taxonomy_csv")
     if file is None:
-        return {}, None, False
+        return None, False
     try:
         edges = _edges(file.getvalue())
         taxonomy_from_edges(edges, names)
     except FsvizError as error:
         st.error(plain(str(error)), icon="⚠️")
-        return {}, None, False
+        return None, False
     st.success(f"{len(edges):,} links read; every class has its place.", icon="🌳")
-    return {}, edges, True
+    return edges, True
 
 
 def _edges(content: bytes) -> pd.DataFrame:
@@ -535,9 +578,18 @@ def _guesses(names: tuple[str, ...]) -> list[Guess]:
     return guess_senses(names)
 
 
-def _sense_table(guesses: list[Guess], preview: Preview) -> dict[str, str]:
-    """A table with one meaning per class, to be corrected by choosing another one."""
+def _sense_table(guesses: list[Guess], now: pd.DataFrame | None = None) -> Chosen:
+    """A table with one meaning per class, to be corrected by choosing another one.
+
+    now  what the classes of a dataset mean so far (class, synset, by), a row per guess; else the guesses stand
+    """
     senses = {sense.synset_id: sense for guess in guesses for sense in guess.candidates}
+    start = {guess.class_name: guess.synset_id for guess in guesses}
+    yours = set()
+    if now is not None:
+        start = dict(zip(now["class"], now["synset"], strict=True))
+        senses |= {synset: wordnet.sense(synset) for synset in start.values() if synset and synset not in senses}
+        yours = set(now["class"][now["by"] == "you"])
     word = st.text_input(
         "Look for another meaning",
         key="other_word",
@@ -551,17 +603,19 @@ def _sense_table(guesses: list[Guess], preview: Preview) -> dict[str, str]:
     synsets = {label: synset for synset, label in labels.items()}
     # The editor keeps changes by row: rows stand in the same order as long as the same images are looked at.
     rows = sorted(guesses, key=lambda guess: not guess.doubt)
-    key = f"senses_{hash(tuple(guess.class_name for guess in guesses))}"
+    key = f"senses_{hash(tuple(start.items()))}"
     changes = (st.session_state.get(key) or {}).get("edited_rows", {})
     chosen = {int(row): synsets.get(change["meaning"], "") for row, change in changes.items() if "meaning" in change}
-    taken = [chosen.get(row, guess.synset_id) for row, guess in enumerate(rows)]
+    taken = [chosen.get(row, start[guess.class_name]) for row, guess in enumerate(rows)]
     table = pd.DataFrame(
         {
             "class": [guess.class_name for guess in rows],
-            "meaning": [labels.get(guess.synset_id, NO_SENSE) for guess in rows],
+            "meaning": [labels.get(start[guess.class_name], NO_SENSE) for guess in rows],
             "says": [senses[synset].gloss if synset in senses else "" for synset in taken],
             "doubt": [
-                "you chose this" if row in chosen and chosen[row] != guess.synset_id else guess.doubt
+                "you chose this"
+                if guess.class_name in yours or chosen.get(row, start[guess.class_name]) != start[guess.class_name]
+                else guess.doubt
                 for row, guess in enumerate(rows)
             ],
         }
@@ -588,7 +642,12 @@ def _sense_table(guesses: list[Guess], preview: Preview) -> dict[str, str]:
         f"{sum(bool(guess.doubt) for guess in guesses):,} of {len(table):,} guesses are worth a look; they stand at "
         "the top. A guess weighs how usual a meaning is and how near it is to what the other classes mean."
     )
-    return {row["class"]: synsets.get(row["meaning"], "") for _, row in edited.iterrows()}
+    found = {row["class"]: synsets.get(row["meaning"], "") for _, row in edited.iterrows()}
+    changed = {name for name, synset in found.items() if synset != start[name]}
+    listed = pd.DataFrame({"class": list(start), "synset": [found[name] for name in start]})
+    listed["meaning"] = [senses[synset].gloss if synset in senses else "" for synset in listed["synset"]]
+    st.download_button("Download as CSV", text.csv(listed), "senses.csv", "text/csv", key="senses_csv", icon="⬇️")
+    return Chosen({name: found[name] for name in start}, changed)
 
 
 def _sense_label(sense: Any) -> str:
@@ -598,9 +657,32 @@ def _sense_label(sense: Any) -> str:
 # 3. Save
 
 
-def _save(
-    preview: Preview, senses: dict[str, str], edges: pd.DataFrame | str | None, upload: Path | None, ready: bool
-) -> None:
+def _meaning(dataset: Dataset) -> None:
+    """What the classes of a dataset of one's own mean, to be corrected after it was saved."""
+    st.subheader(f"What do the classes of {plain(dataset.title)} mean?", anchor=False)
+    if dataset.name not in folders.workspace_dataset_names():
+        st.info("Meanings can be changed for datasets of your own. Pick one in the sidebar.", icon="🧩")
+        return
+    access.deny("save")
+    now = own_images.meanings(dataset)
+    guesses = _guesses(tuple(now["class"]))
+    if not (now["synset"] != "").any():
+        now = None
+        if dataset.taxonomy is not None:
+            st.info(
+                "The taxonomy comes from your folders or file. Saving meanings here puts WordNet's in its place.",
+                icon="🌳",
+            )
+    chosen = _sense_table(guesses, now)
+    if st.button("Save meanings", type="primary", key="save_meanings", disabled=now is not None and not chosen.changed):
+        given = {name: chosen.senses[name] for name in chosen.changed}
+        access.do("save", own_images.correct, dataset.name, given)
+        shell.notice(f"Saved. {len(given):,} meanings changed; images, features and runs stay.")
+        st.rerun()
+    st.caption("Runs that were made before keep the taxonomy of their time.")
+
+
+def _save(preview: Preview, senses: Chosen, edges: pd.DataFrame | str | None, upload: Path | None, ready: bool) -> None:
     one, two, three = st.columns([2, 2, 1], vertical_alignment="bottom")
     suggested = re.sub(r"[^A-Za-z0-9_.+=-]+", "_", preview.root.name).strip("._-") or "my_images"
     if upload is not None and preview.root == upload:
@@ -610,10 +692,21 @@ def _save(
     overwrite = False
     if name in folders.workspace_dataset_names():
         overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="replace")
+        if edges is None and (kept := own_images.corrections(name, preview.classes["class_name"].tolist())):
+            st.caption(f"Meanings that you chose for it before stay, where you choose none here: {len(kept):,}.")
     if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
         with st.spinner("Writing the dataset …"):
             made = access.do(
-                "save", own_images.save, name, preview, senses, edges, title, overwrite=overwrite, upload=upload
+                "save",
+                own_images.save,
+                name,
+                preview,
+                senses.senses,
+                edges,
+                title,
+                overwrite=overwrite,
+                upload=upload,
+                corrected=senses.changed,
             )
         _finish(made.name)
     st.caption(
@@ -695,6 +788,8 @@ def _extract(dataset: Dataset) -> None:
     run = _latest_run(dataset.name)
     active = run is not None and run.active
     spec: extraction.Spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
+    if weights := _checkpoint():
+        spec["checkpoint"] = weights
     right.button(
         "Extract features",
         key="extract",
@@ -711,6 +806,22 @@ def _extract(dataset: Dataset) -> None:
         else:
             _ended(run)
     _doors(dataset)
+
+
+def _checkpoint() -> str:
+    """Weights of one's own for the backbone, "" where none are given."""
+    if not access.may("upload"):
+        return ""
+    with st.expander("Weights of your own (a checkpoint)"):
+        st.caption("Tensors only: safetensors, or a torch file of a state dict. The backbone must be of the same kind.")
+        file = st.file_uploader("Checkpoint file", [ending[1:] for ending in uploads.WEIGHTS], key="checkpoint_file")
+        _say_limit("the file")
+        path = ""
+        if access.may("paths"):
+            path = st.text_input("or its path", key="checkpoint_path", placeholder="/home/you/resnet12.pth").strip()
+        if file is not None:
+            return str(access.do("upload", uploads.keep_weights, file))
+        return access.path(path) if path else ""
 
 
 def _ask_to_extract(spec: extraction.Spec) -> None:

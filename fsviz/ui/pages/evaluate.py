@@ -256,6 +256,7 @@ def _sampler(dataset: Dataset, backbone: str) -> Asked:
             sampler,
             len(dataset.split_class_ids(split)),
             where=lambda name: next(places) if name == "n_way" else more,
+            of=(dataset, split),
             **images,
             n_way=start["n_way"],
         )

@@ -320,7 +320,7 @@ def _draw(dataset: Dataset, found: maps.FeatureMap) -> Tasks:
     split = shell.pick_split(dataset)
     n_classes = len(dataset.split_class_ids(split))
     sampler = controls.pick_sampler(dataset, "uniform")
-    settings: dict[str, Any] = controls.pick_sampler_settings(sampler, n_classes)
+    settings: dict[str, Any] = controls.pick_sampler_settings(sampler, n_classes, of=(dataset, split))
     if not SAMPLERS[sampler].deals:
         smallest = int(np.bincount(dataset.image_class_ids()[found.image_ids]).max(initial=2))
         settings |= controls.pick_images(sampler, controls.pairs(), n_query=min(10, max(1, smallest - 5)))

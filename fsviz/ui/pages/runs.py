@@ -481,6 +481,12 @@ def _big_figure(
     told, correlated = _correlated(correlations, title)
     st.html(report.plain_table(told, report.CORRELATION_TITLES, {}))
     st.caption(plain(correlated))
+    if picked == comparison.QUARTERS and recipe.get("distance") != "features":
+        ends = correlations[["name", "spearman", "spearman_low", "spearman_high"]].itertuples(index=False)
+        found = {name: {"value": value, "ci95": (low, high)} for name, value, low, high in ends}
+        if little := evaluate.no_prediction(found):
+            st.info(plain(little), icon="🧭")
+            correlated = f"{correlated} {little}"
     return _Shown((heading, figure, caption), correlations, told, correlated)
 
 

@@ -139,7 +139,8 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
     """
     distance = classes.distance or str(DISTANCE.default)
     sampler = controls.pick_sampler(classes.dataset, "semantic", distance)
-    own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True)
+    drawn_from = (classes.dataset, classes.split)
+    own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, of=drawn_from)
     n_tasks = controls.pick(N_TASKS.but(default=1000 if SAMPLERS[sampler].deals else 5000))
     shared = {"n_tasks": n_tasks, "seed": controls.pick(SEED)}
     chosen = classes.recipe(sampler=sampler, **own, **shared)
@@ -578,7 +579,8 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
     with st.expander("Bring a testbed of your own (CSV, JSON or Parquet)"):
         st.caption(
             "CSV with the columns task, variance, labels, image_id, support; JSON with Support and Query image paths; "
-            "or a Parquet file saved here. Labels count through the classes of split "
+            "or a Parquet file saved here. Files of Bennequin et al. hold support rows only: queries are then drawn. "
+            "Labels count through the classes of split "
             f"{plain(repr(split))}. Every row is checked."
         )
         uneven = st.checkbox("Allow tasks of different shapes (ways, shots)", key="uneven")
@@ -590,6 +592,8 @@ def _bring_testbed(dataset: Dataset, split: str) -> None:
         st.success(
             f"{len(bed.tasks):,} tasks of {bed.tasks.n_way:,} classes, {images}: every row is in order.", icon="✅"
         )
+        for note in bed.recipe.get("notes", ()):
+            st.info(plain(note), icon="🎲")
         name = st.text_input("Keep it as", bed.name, key="bring_name")
         if st.button("Save in the workspace", key="save_brought", icon="💾"):
             path = access.do("save", testbeds.save_testbed, Testbed(name.strip(), bed.tasks, bed.recipe))

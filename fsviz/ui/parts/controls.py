@@ -17,7 +17,7 @@ from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, Setting, Value
 from fsviz.studies import draw
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
-from fsviz.ui.parts import links
+from fsviz.ui.parts import cached, links
 from fsviz.ui.parts.shell import classroom, link, plain
 
 
@@ -149,10 +149,14 @@ def pick_sampler_settings(
     sliders: bool = False,
     suffix: str = "",
     more: str = "",
+    of: tuple[Dataset, str] | None = None,
     **defaults: Value,
 ) -> dict[str, Value]:
-    """The sampler's own settings, by name; those of other samplers leave the link. `where` places them by name."""
-    values = {}
+    """The sampler's own settings, by name; those of other samplers leave the link. `where` places them by name.
+
+    of  the dataset and split that are drawn from: alpha then suits their number of classes
+    """
+    values: dict[str, Value] = {}
     for setting in SAMPLERS[sampler].settings:
         about = ""
         if setting.name in ("n_way", "min_way"):
@@ -162,7 +166,9 @@ def pick_sampler_settings(
         if setting.name == "alpha":
             kind, about = DISTANCES[distance], distance
             step = 0.001 if kind.alpha_most <= 2 else 0.1
-            setting = setting.but(default=kind.alpha, usual=kind.alpha_most, step=step)
+            fitted = _fitted(*of, distance, values.get("n_way")) if of else None
+            start = fitted.alpha if fitted else kind.alpha
+            setting = setting.but(default=start, usual=max(kind.alpha_most, 2 * start), step=step)
         setting = setting.but(title=f"{setting.title}{more}", default=defaults.get(setting.name, setting.default))
         values[setting.name] = pick(
             setting,
@@ -171,8 +177,15 @@ def pick_sampler_settings(
             as_slider=sliders,
             about=about,
         )
+        if setting.name == "alpha" and fitted and values["alpha"] == fitted.alpha != fitted.usual_alpha:
+            where(setting.name).caption(fitted.in_words())
     links.release(*(f"{name}{suffix}" for name in draw.OWN if name not in values and name not in draw.IMAGES))
     return values
+
+
+@cached.remember(most=64)
+def _fitted(dataset: Dataset, split: str, distance: str, n_way: int | None) -> draw.Fitted | None:
+    return draw.fitted_alpha(dataset, split, distance, **({"n_way": n_way} if n_way else {}))
 
 
 def pick_images(sampler: str, places: Iterator[Any], **defaults: Value) -> dict[str, Value]:

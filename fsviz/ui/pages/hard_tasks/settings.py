@@ -26,7 +26,8 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
         sampler = pick_sampler(dataset, "uniform")
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
-        spec = {"sampler": sampler, **pick_sampler_settings(sampler, n_classes, where=lambda name: next(places))}
+        own = pick_sampler_settings(sampler, n_classes, where=lambda name: next(places), of=(dataset, split))
+        spec = {"sampler": sampler, **own}
         sizes = study.class_sizes(dataset, features.load(dataset, backbone))[dataset.split_class_ids(split)]
         skip = False
         if len(set(sizes.tolist())) > 1:

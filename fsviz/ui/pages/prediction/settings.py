@@ -22,7 +22,8 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
         sampler = pick_sampler(dataset, "uniform")
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
-        spec = {"sampler": sampler, **pick_sampler_settings(sampler, n_classes, where=lambda name: next(places))}
+        own = pick_sampler_settings(sampler, n_classes, where=lambda name: next(places), of=(dataset, split))
+        spec = {"sampler": sampler, **own}
         spec |= pick_images(sampler, places, **study.fitting(dataset, split))
         spec["n_tasks"] = pick_setting(N_TASKS.but(default=PREVIEW))
         spec |= pick_groups(dataset)

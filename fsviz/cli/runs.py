@@ -1,0 +1,183 @@
+"""runs: what was run, listed with its method, backbone, sampler and accuracy; shown, resumed, cancelled, deleted."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from fsviz.cli import (
+    add_command,
+    aligned,
+    confusion,
+    contexts,
+    evaluation,
+    features,
+    prediction,
+    searches,
+    support_sets,
+    training,
+)
+from fsviz.errors import BadInput
+
+ACTIONS = ("list", "show", "resume", "cancel", "delete")
+
+
+class Told(NamedTuple):
+    """How the runs of a study are told: what a command would have given for a finished one, and its lines."""
+
+    result: Callable[[Any], dict[str, Any]]
+    show: Callable[[dict[str, Any]], str]
+
+
+def _summary(run: Any) -> dict[str, Any]:
+    return {**(run.summary or {}), "run": run.id, "seconds": run.seconds, "state": run.state}
+
+
+STUDIES: dict[str, Told] = {
+    "evaluate": Told(evaluation.result_of, evaluation.show_results),
+    **dict.fromkeys(("support_sets", "hard_sets"), Told(support_sets.result_of, support_sets.show_hard)),
+    "stress": Told(_summary, support_sets.show_stress),
+    "confusion": Told(confusion.result_of, confusion.show),
+    "searches": Told(searches.result_of, searches.show_searches),
+    "prediction": Told(_summary, prediction.show_predict),
+    "contexts": Told(_summary, contexts.show_contexts),
+    "training": Told(_summary, training.show_train),
+    "extraction": Told(features.extraction_of, features.show_extract),
+    "feature_map": Told(features.map_of, features.show_map),
+}
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    parser = add_command(
+        commands, "runs", run_runs, show_runs, "List runs; 'runs show|resume|cancel|delete ID [ID ...]' for some."
+    )
+    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="list unless said otherwise")
+    parser.add_argument(
+        "ids", nargs="*", default=[], metavar="ID", help="the runs that are meant, as the list has them"
+    )
+    parser.add_argument("--background", action="store_true", help="resume: leave the work to a worker process")
+    parser.add_argument("--workers", type=int, default=None, help="how many queued runs may go at the same time")
+
+
+def run_runs(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import jobs
+
+    if args.workers is not None:
+        jobs.set_workers(args.workers)
+    if args.action == "list":
+        if args.ids:
+            raise BadInput(f"'runs list' takes no id. 'python -m fsviz runs show {args.ids[0]}' shows one run.")
+        return {"runs": [listed(run) for run in jobs.list_runs()], "workers": jobs.n_workers()}
+    if not args.ids:
+        raise BadInput(f"'runs {args.action}' needs the ID of a run. 'python -m fsviz runs' lists them.")
+    ids = list(dict.fromkeys(args.ids))
+    for run_id in ids:
+        jobs.status(run_id)  # a wrong id is named before anything is done
+    done = [_act(args, run_id) for run_id in ids]
+    return done[0] if len(done) == 1 else {"several": done}
+
+
+def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
+    from fsviz import jobs
+
+    if args.action == "delete":
+        jobs.delete(run_id)
+        return {"run": run_id, "state": "deleted"}
+    if args.action == "cancel":
+        run = jobs.cancel(run_id)
+    elif args.action == "resume":
+        run = jobs.resume(run_id) if args.background else jobs.resume_here(run_id, evaluation.bar())
+    else:
+        run = jobs.status(run_id)
+    told = STUDIES.get(run.study) if run.study == "evaluate" or run.state == "finished" else None
+    found = told.result(run) if told else _summary(run)
+    spec = {"spec": dict(run.spec), "message": run.message, "error": run.error}
+    return {**listed(run), **found, **spec, "seconds": round(run.seconds, 3)}
+
+
+def listed(run: Any) -> dict[str, Any]:
+    """One run as the list has it."""
+    return {
+        "run": run.id,
+        "study": run.study,
+        "state": run.state,
+        "dataset": run.spec.get("dataset"),
+        **_headline(run.spec, run.summary or {}),
+        "created": time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(run.created)),
+        "n_done": run.n_done,
+        "n_chunks": run.n_chunks,
+        "seconds": round(run.seconds, 3),
+        "error": run.error,
+    }
+
+
+def _headline(spec: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Methods, backbones, sampler and accuracies (name -> percent) of a run, as far as its study has such."""
+    methods = spec.get("methods") or spec.get("adaptations") or [spec.get("method") or spec.get("classifier")]
+    methods = [m.get("name") if isinstance(m, Mapping) else m for m in methods]
+    recipe, sampler = spec.get("recipe"), spec.get("sampler")
+    sampler = recipe.get("sampler") if isinstance(recipe, Mapping) else sampler
+    return {
+        "methods": _texts(methods),
+        "backbones": _texts(spec.get("backbones") or [summary.get("backbone") or spec.get("backbone")]),
+        "sampler": sampler if isinstance(sampler, str) else None,
+        "accuracy": _accuracies(summary),
+    }
+
+
+def _texts(values: Iterable[Any]) -> list[str]:
+    return list(dict.fromkeys(str(value) for value in values if value))
+
+
+def _accuracies(summary: Mapping[str, Any]) -> dict[str, float]:
+    found = summary.get("accuracy")
+    if isinstance(found, Mapping):  # hard, random and easy support sets
+        return {name: value for name, value in found.items() if isinstance(value, int | float)}
+    rows = summary.get("results") or []
+    named = [(str(row.get("label") or row.get("method")), row.get("accuracy")) for row in rows]
+    cells = [
+        (f"{row['adaptation']} {kind}", row[kind]) for row in summary.get("matrix") or [] for kind in ("random", "hard")
+    ]
+    return {name: value for name, value in (*named, *cells) if isinstance(value, int | float)}
+
+
+def _in_short(accuracies: Mapping[str, float]) -> str:
+    """One accuracy, a few with their names, or the range of many."""
+    if len(accuracies) > 3:
+        return f"{min(accuracies.values()):.1f} to {max(accuracies.values()):.1f}"
+    if len(accuracies) == 1:
+        return f"{next(iter(accuracies.values())):.1f}"
+    return ", ".join(f"{name} {value:.1f}" for name, value in accuracies.items()) or "-"
+
+
+def show_runs(result: dict[str, Any]) -> str:
+    if "runs" in result:
+        if not result["runs"]:
+            return "There are no runs yet. 'python -m fsviz evaluate demo' makes one."
+        rows = [
+            {
+                **run,
+                "method": run["methods"],
+                "backbone": run["backbones"],
+                "accuracy %": _in_short(run["accuracy"]),
+                "chunks": f"{run['n_done']}/{run['n_chunks']}",
+            }
+            for run in result["runs"]
+        ]
+        told = ["run", "study", "state", "dataset", "method", "backbone", "sampler", "accuracy %", "chunks", "seconds"]
+        return aligned(rows, [*told, *(["error"] if any(run["error"] for run in rows) else [])])
+    if "several" in result:
+        return "\n\n".join(show_runs(one) for one in result["several"])
+    if "n_chunks" not in result:
+        return f"Run {result['run']}: {result['state']}"
+    lines = [f"{result['study']} on {result.get('dataset')}, {result['n_done']} of {result['n_chunks']} chunks done"]
+    if result["error"]:
+        lines.append(result["error"])
+    if result["study"] != "evaluate":
+        lines.append(f"Run {result['run']}: {result['state']}")
+    study = STUDIES.get(result["study"])
+    if study and (result["study"] == "evaluate" or result["state"] == "finished"):
+        lines.append(study.show(result))
+    return "\n".join(lines)

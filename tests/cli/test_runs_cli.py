@@ -1,0 +1,125 @@
+"""The list of runs and each study's table, the version, completion, and words that were nearly right."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fsviz import __version__, jobs, studies
+from fsviz.cli import build_parser, main, runs
+from fsviz.errors import UnknownName
+from tests.cli.calling import fails, run_json
+from tests.studies.shifted_dataset import make_shifted
+
+TASKS = ["--n-way", "4", "--n-shot", "3", "--n-query", "6", "--n-tasks", "12"]
+
+
+@pytest.fixture
+def shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    return make_shifted()
+
+
+def test_every_study_prints_the_table_of_its_command(shifted, capsys) -> None:
+    asked = {
+        "support_sets": ["hard", "shifted", "--backbone", "first", *TASKS],
+        "stress": ["stress", "shifted", "--backbones", "first", "--adaptations", "protonet", *TASKS],
+        "searches": ["searches", "shifted", "--backbone", "first", "--searches", "fastdiffsel", *TASKS],
+        "prediction": ["predict", "shifted", "--backbone", "first", *TASKS],
+        "evaluate": ["evaluate", "shifted", "--backbone", "first", "--sampler", "uniform", *TASKS],
+    }
+    printed = {}
+    for study, words in asked.items():
+        assert main(words) == 0, study
+        printed[study] = capsys.readouterr().out.strip()
+    listed = {row["study"]: row for row in run_json(capsys, "runs")["runs"]}
+    assert set(listed) == set(asked)
+    for study, row in listed.items():
+        assert main(["runs", "show", row["run"]]) == 0
+        shown = capsys.readouterr().out
+        assert printed[study] in shown, study
+        assert row["backbones"] == ["first"] and row["sampler"] == "uniform"
+    evaluated = listed["evaluate"]
+    assert evaluated["methods"] == ["protonet"]
+    assert set(listed["support_sets"]["accuracy"]) == {"hard", "random", "easy"}
+    assert main(["runs"]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if evaluated["run"] in line)
+    assert f"{next(iter(evaluated['accuracy'].values())):.1f}" in line and "protonet" in line and "uniform" in line
+
+
+def test_several_runs_at_once(shifted, capsys) -> None:
+    first, second = (
+        run_json(capsys, "hard", "shifted", "--backbone", "first", *TASKS, "--seed", seed)["run"] for seed in "01"
+    )
+    assert [one["run"] for one in run_json(capsys, "runs", "show", first, second)["several"]] == [first, second]
+    assert "no run named 'nothing'" in fails(capsys, "runs", "delete", first, "nothing")
+    assert len(jobs.list_runs()) == 2, "a wrong id is named before anything is deleted"
+    assert main(["runs", "delete", first, second, first]) == 0
+    assert jobs.list_runs() == []
+
+
+def test_every_runnable_study_is_told() -> None:
+    assert {name for name, module in studies.RUNNABLE.items() if module.startswith("fsviz.")} == set(runs.STUDIES)
+
+
+def test_the_version(capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0 and capsys.readouterr().out == f"fsviz {__version__}\n"
+
+
+def test_names_that_hold_what_was_typed_are_meant() -> None:
+    models = [*(f"coat_{i}" for i in range(50)), "efficientnet_lite0", "tf_efficientnet_lite1"]
+    assert UnknownName("backbone", "lite", models).near == ["efficientnet_lite0", "tf_efficientnet_lite1"]
+    assert UnknownName("method", "protonett", ["protonet", "tim"]).near == ["protonet"]
+    assert UnknownName("method", "zz", ["buzzzzzer", "tim"]).near == []
+
+
+def test_a_command_that_is_nearly_right(capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["datasts"])
+    told = capsys.readouterr().err
+    assert ended.value.code == 2 and "did you mean datasets" in told and len(told.splitlines()) == 1
+
+
+def test_every_flag_and_word_is_explained() -> None:
+    def unexplained(parser: argparse.ArgumentParser, path: str) -> list[str]:
+        found = []
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                found += [one for name, inner in action.choices.items() for one in unexplained(inner, f"{path} {name}")]
+            elif not action.help:
+                found.append(f"{path} {'/'.join(action.option_strings) or action.dest}")
+        return found
+
+    assert unexplained(build_parser(), "fsviz") == []
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the script is for bash")
+def test_the_shell_completes_commands_flags_choices_and_datasets(
+    capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "datasets" / "holiday_photos").mkdir(parents=True)
+    script = run_json(capsys, "completion", "bash")["script"]
+    assert "bashcompinit" in run_json(capsys, "completion", "zsh")["script"]
+    lines = ["fsviz evalu", "fsviz add x --groups fol", "fsviz sample demo --sampler sem", "fsviz runs sho"]
+    lines += ["fsviz hard holi", "fsviz show tiered_", "fsviz hard demo --reas"]
+    asks = "\n".join(
+        f'COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _fsviz; echo "${{COMPREPLY[*]}}"'
+        for line in lines
+    )
+    done = subprocess.run(
+        ["bash", "-c", f"{script}\n{asks}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"FSVIZ_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        *("evaluate", "folder", "semantic", "show", "holiday_photos", "tiered_imagenet", "--reasons"),
+    ]
