@@ -29,6 +29,7 @@ TRANSIENT = True  # the map is kept beside its features
 MOST_NAMES = 10  # categories with a colour of their own
 BY_CLASS, BY_SUPERCLASS, BY_SPLIT, BY_CONTEXT, BY_RUN = "class", "superclass", "split", "context", "run"
 ATTRIBUTE = "attribute:"
+_ONE_SPOT = 0.12  # of the width of the map
 LITTLE = 0.05  # beyond chance: below it islands follow nothing that is known
 
 
@@ -349,6 +350,21 @@ def one_task(tasks: Tasks, position: int) -> Tasks:
     if not tasks.has_images:
         raise Missing("These tasks are of classes only, without images. Draw them with support and query images.")
     return tasks.take(slice(position, position + 1))
+
+
+def names_beside(dataset: Dataset, found: maps.FeatureMap, task: Tasks) -> list[tuple[str, float, float]]:
+    """Class names and the places of support images above which they are written: each class as often as its images lie
+    apart, but not twice in one spot."""
+    names, place = dataset.classes["class_name"].astype(str), {int(i): k for k, i in enumerate(found.image_ids)}
+    near = _ONE_SPOT * np.ptp(found.xy, axis=0).max()
+    places: list[tuple[str, float, float]] = []
+    for class_id, support in zip(task.class_ids[0], task.support[0]):
+        written: list[np.ndarray] = []
+        for xy in (found.xy[place[int(i)]] for i in support if int(i) in place):
+            if all(np.linalg.norm(xy - other) > near for other in written):
+                written.append(xy)
+                places.append((str(names.iat[class_id]), float(xy[0]), float(xy[1])))
+    return places
 
 
 def roles(tasks: Tasks, image_ids: np.ndarray) -> Colouring:

@@ -199,3 +199,15 @@ def test_islands_of_one_context_are_told_as_such() -> None:
     assert next(one for one in by_class if one.by == study.BY_CLASS).share > 0.99
     scale = pd.factorize(pd.qcut(dataset.images["scale"], 3))[0]
     assert study.shared(dataset, made(scale))[0].title == "scale"
+
+
+def test_names_are_written_once_where_support_images_lie_together() -> None:
+    dataset = make_toy()
+    xy = np.zeros((192, 2), np.float32)
+    xy[191] = 100, 0  # how wide the map is
+    xy[1], xy[2] = (5, 0), (60, 0)
+    found = maps.FeatureMap("toy", "alpha_net", "", "fast", xy, np.arange(192), 0.5, 0.1, 10)
+    task = Tasks(np.array([[0, 1]]), np.array([[[0, 1, 2], [24, PAD, PAD]]]), np.array([[[3], [25]]]))
+    names = dataset.classes["class_name"].tolist()
+    told = study.names_beside(dataset, found, task)
+    assert [(name, x) for name, x, _ in told] == [(names[0], 0.0), (names[0], 60.0), (names[1], 0.0)]

@@ -72,9 +72,8 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
     The texts of the link are the truth; widgets write them.
     """
     table = features.load(dataset, backbone)
-    classes, shots, queries, seed, other = shell.columns_if_wide(
-        "task_settings", [10, 3, 3, 3, 4], vertical_alignment="bottom"
-    )
+    classes = st.container()
+    shots, queries, seed, other = st.columns([3, 3, 3, 4], vertical_alignment="bottom")
     n_shot = controls.pick(study.SHOTS.but(title="Support per class"), shots)
     n_query = controls.pick(study.QUERIES.but(title="Queries per class"), queries)
     dealt = controls.pick(SEED.but(help="Another seed deals other images of the same classes."), seed)
@@ -354,7 +353,7 @@ def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tupl
         return
     st.subheader("Keep this task", anchor=False)
     st.caption("The link of this page holds the whole task. As a testbed of one task, every method can be run on it.")
-    name_column, *columns = st.columns([4, 3, 2, 2, 2], vertical_alignment="bottom")
+    name_column, *columns = shell.columns_if_wide("keep", [4, 3, 2, 2, 2], "pairs", vertical_alignment="bottom")
     name = name_column.text_input("Name", placeholder="by_hand", key="built_name").strip() or "by_hand"
     access.deny("save")
     if access.may("save") and columns[0].button("Save as a testbed", icon="💾", width="stretch", key="save_built"):

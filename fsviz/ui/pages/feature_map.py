@@ -25,7 +25,6 @@ from fsviz.ui.parts.shell import plain
 CHART, SHARED = "feature_map", "map_shared"
 MOST_TILES = 90
 MOST_BARS = 10
-MOST_NAMED = 30  # support images with their class written above
 N_BUILT = 5  # classes of a task that is built of what was drawn around
 DRAWN = "drawn"
 COLOUR = Setting("colour", "Colour by", "What tells the points apart.", "choice", study.BY_CLASS)
@@ -146,7 +145,8 @@ def _figure(
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()[found.image_ids]
     words = names[of_image].tolist() if len(of_image) <= figures.MOST_WORDS else None
-    roles, places = (None, []) if task is None else (study.roles(task, found.image_ids), _places(dataset, found, task))
+    roles = None if task is None else study.roles(task, found.image_ids)
+    places = [] if task is None else study.names_beside(dataset, found, task)
     figure = figures.plot_map(
         found.xy,
         found.image_ids,
@@ -174,18 +174,6 @@ def _figure(
 @_of_map()
 def _ids(found: maps.FeatureMap) -> frozenset[int]:
     return frozenset(found.image_ids.tolist())
-
-
-def _places(dataset: Dataset, found: maps.FeatureMap, task: Tasks) -> list[tuple[str, float, float]]:
-    """The support images with the names of their classes; of many, the first of each class."""
-    names, place = dataset.classes["class_name"].astype(str), {int(i): k for k, i in enumerate(found.image_ids)}
-    most = max(1, MOST_NAMED // task.class_ids.shape[1])
-    places = []
-    for class_id, support in zip(task.class_ids[0], task.support[0]):
-        for image_id in [int(i) for i in support if int(i) in place][:most]:
-            x, y = found.xy[place[image_id]].tolist()
-            places.append((str(names.iat[class_id]), x, y))
-    return places
 
 
 def _trust(found: maps.FeatureMap) -> None:
