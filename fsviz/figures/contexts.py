@@ -156,7 +156,7 @@ def plot_losses(names: Sequence[str], losses: Sequence[float], halves: Sequence[
             x=list(losses[:most]),
             y=list(range(len(labels))),
             orientation="h",
-            error_x={"array": list(halves[:most]), "thickness": 1.2},
+            error_x={"array": list(halves[:most]), "thickness": 2, "color": QUIET},
             marker={"color": meaning("hard")},
             text=[drawn(name) for name in names[:most]],
             textposition="none",

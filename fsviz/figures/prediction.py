@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
+from fsviz.figures.palette import ACCENT, INK, QUIET, SERIES, meaning
 from fsviz.text import drawn
 
 MARGIN = {"l": 0, "r": 10, "t": 24, "b": 0}
@@ -93,13 +93,14 @@ def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: i
             y=names,
             orientation="h",
             width=0.55,
-            marker_color=[ACCENT if row["best"] else QUIET for row in rows],
+            marker={"color": [ACCENT if row["best"] else QUIET for row in rows], "opacity": 0.55},
             error_x={
+                "color": INK,
                 "type": "data",
                 "symmetric": False,
                 "array": high - values,
                 "arrayminus": values - low,
-                "thickness": 1.5,
+                "thickness": 2,
                 "width": 4,
             },
             customdata=[[row["name"], row["shown"]] for row in rows],
@@ -221,7 +222,7 @@ def plot_confusion_table(table: np.ndarray, height: int = 300) -> go.Figure:
             text=[[f"{share[i, j]:.0%}<br>{table[i, j]:,} tasks" for j in (0, 1)] for i in (1, 0)],
             texttemplate="%{text}",
             textfont={"size": 15},
-            colorscale=[[0, meaning("wrong")], [0.5, "rgba(154,163,174,0.15)"], [1, meaning("right")]],
+            colorscale=[[0, meaning("wrong")], [0.5, "#E3E7EC"], [1, meaning("right")]],
             zmin=-1,
             zmax=1,
             showscale=False,

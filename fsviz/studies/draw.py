@@ -380,11 +380,12 @@ def repeats_of(dataset: Dataset, testbed: Testbed, distances: np.ndarray | None 
     classes = {name: value for name, value in recipe.settings.items() if name not in {*IMAGES, KEEP_GROUPS.name}}
     every = replace(recipe, settings={**classes, REPEATS.name: True}, n_tasks=2 * recipe.n_tasks)
     drawn = draw(dataset, every, distances=distances)
-    medians = [float(np.median(t.tasks.measures.get("coarsity", np.nan))) for t in (drawn, testbed)]
+    coarsity, kept = (float(np.median(t.tasks.measures.get("coarsity", np.nan))) for t in (drawn, testbed))
     n_distinct = int(drawn.recipe["n_distinct"])
     spread = float(np.std(testbed.tasks.measures.get("coarsity", np.nan)))
     stray = 1.96 * 1.2533 * spread / len(testbed.tasks) ** 0.5  # the standard error of a median, about
-    return Repeats(len(drawn.tasks), len(drawn.tasks) - n_distinct, int(testbed.recipe["n_distinct"]), *medians, stray)
+    n_drawn, n_kept = len(drawn.tasks), int(testbed.recipe["n_distinct"])
+    return Repeats(n_drawn, n_drawn - n_distinct, n_kept, coarsity, kept, stray)
 
 
 def in_words(found: Repeats) -> str:

@@ -112,6 +112,7 @@ def test_a_meaning_can_be_corrected_in_the_table(page, app: str, tmp_path: Path)
     meaning.wait_for(state="detached")
     settle(page)
     still(table)
+    expect(table.locator("td", has_text="lifts and moves heavy objects")).to_have_count(1)  # no longer the bird's gloss
     save_as(page, "browser_cranes")
     page.goto(f"{app}/Gallery?dataset=browser_cranes&order=class")
     settle(page)

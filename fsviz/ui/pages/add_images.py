@@ -424,7 +424,7 @@ def _found(preview: Preview) -> None:
         st.dataframe(
             classes if len(splits) > 1 else classes[["class_name", "n_images"]],
             hide_index=True,
-            height=320,
+            height=min(320, 38 + 35 * len(classes)),
             column_config={
                 "class_name": st.column_config.TextColumn("Class", width=90),
                 "split": st.column_config.TextColumn("Split", width=60),
@@ -625,17 +625,18 @@ def _sense_table(guesses: list[Guess], now: pd.DataFrame | None = None) -> Chose
         hide_index=True,
         height=min(36 * len(table) + 40, 420),
         disabled=("class", "doubt", "says"),
+        column_order=("class", "meaning", "doubt", "says"),  # a narrow window shows the doubt, and scrolls to the gloss
         key=key,
         column_config={
-            "class": st.column_config.TextColumn("Class", width=130),
+            "class": st.column_config.TextColumn("Class", width=110),
             "meaning": st.column_config.SelectboxColumn(
                 "Meaning (click to change, type to search)",
                 options=[NO_SENSE, *sorted(labels.values())],
                 required=True,
-                width=340,
+                width=270,
             ),
             "says": st.column_config.TextColumn("In WordNet's words", width=300),
-            "doubt": st.column_config.TextColumn("Worth a look because", width=210),
+            "doubt": st.column_config.TextColumn("Worth a look because", width=200),
         },
     )
     st.caption(

@@ -214,7 +214,7 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
 def _half(dataset: Dataset, side: str, title: str, tasks: Tasks, said: Predictions, at: int) -> None:
     st.markdown(f"**{title}**: {100 * study.accuracy(said)[at]:.0f}% right")
     if dataset.has_pixels:
-        leads.to_gallery(dataset, task_rows(dataset, _rows(dataset, tasks, said, at), f"task_{side}", tile_px=52))
+        leads.to_gallery(dataset, task_rows(dataset, _rows(dataset, tasks, said, at), f"task_{side}", tile_px=64))
 
 
 def _rows(dataset: Dataset, tasks: Tasks, said: Predictions, at: int) -> list[Row]:

@@ -147,15 +147,17 @@ def _classes(dataset: Dataset, found: study.Similarity) -> None:
     st.dataframe(
         {
             "concept": dataset.classes["class_name"].astype(str).loc[table["class_id"]].tolist(),
-            "nearer to context": table["nearer_to_context"],
-            "image and concept": table["m_concept"].round(3),
-            "image and context": table["m_context"].round(3),
+            "nearer to context": 100 * table["nearer_to_context"],
+            "image and concept": table["m_concept"],
+            "image and context": table["m_context"],
             "images": table["n_images"],
         },
         hide_index=True,
         height=460,
         column_config={
-            "nearer to context": st.column_config.ProgressColumn(format="percent", min_value=0.0, max_value=1.0)
+            "nearer to context": st.column_config.ProgressColumn(format="%.0f%%", min_value=0.0, max_value=100.0),
+            "image and concept": st.column_config.NumberColumn(format="%.3f"),
+            "image and context": st.column_config.NumberColumn(format="%.3f"),
         },
     )
 
