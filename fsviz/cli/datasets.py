@@ -213,9 +213,11 @@ def _senses_of(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_senses(result: dict[str, Any]) -> str:
     if "classes" in result:
+        from fsviz.datasets.preview import many
+
         rows = [{**row, "path": " > ".join(row["path"][-3:])} for row in result["classes"]]
         lines = [aligned(rows, ["class", "synset", "path", "by"])]
-        lines += [f"{result['changed']:,} meanings changed."] if result["changed"] is not None else []
+        lines += [f"{many(result['changed'], 'meaning')} changed."] if result["changed"] is not None else []
         return "\n".join([*lines, *([f"written to {result['out']}"] if result["out"] else [])])
     if not result["senses"]:
         return f"WordNet does not know {result['name']!r}. Try a more general word, or an id such as n02084071 (dog)."

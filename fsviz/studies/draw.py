@@ -212,9 +212,9 @@ class Fitted:
 
     def in_words(self) -> str:
         return (
-            f"alpha {self.alpha:g} was chosen, because the split has few classes: the median coarsity is "
-            f"{self.fall:.0%} below that of uniform tasks ({FALL:.0%} on tieredImageNet in the paper). The usual "
-            f"{self.usual_alpha:g} would give {self.usual:.0%} here."
+            f"α {self.alpha:g} was chosen for so few classes: the median coarsity falls by {self.fall:.0%} against "
+            f"uniform tasks (by {FALL:.0%} on tieredImageNet in the paper); {self.usual_alpha:g} would give "
+            f"{self.usual:.0%}."
         )
 
 

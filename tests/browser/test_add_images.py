@@ -91,14 +91,8 @@ def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, p
     assert page.title() != "owned"
 
 
-def test_a_meaning_can_be_corrected_in_the_table(page, app: str, tmp_path: Path) -> None:
-    for name in ("crane", "robin"):
-        for i in range(2):
-            picture(tmp_path / "birds" / name / f"{i}.png")
-    open_page(page, app)
-    give_path(page, tmp_path / "birds")
-    page.get_by_role("button", name="Save dataset").wait_for()
-    settle(page)
+def correct_first(page, word: str) -> None:
+    """Chooses another meaning for the first class of the table of meanings."""
     table = page.locator('[data-testid="stDataFrame"]').last
     table.scroll_into_view_if_needed()
     still(table)  # it is drawn on a canvas: nothing in the page tells when it is done
@@ -106,17 +100,38 @@ def test_a_meaning_can_be_corrected_in_the_table(page, app: str, tmp_path: Path)
     # the meaning of the first class, below the header
     insist(lambda: table.dblclick(position={"x": 250, "y": 36 + 18}), meaning, "attached")
     expect(meaning).to_be_focused()
-    page.keyboard.type("lifting device")
-    page.get_by_role("option", name="lifting device").wait_for()
+    page.keyboard.type(word)
+    page.get_by_role("option", name=word).wait_for()
     page.keyboard.press("Enter")
     meaning.wait_for(state="detached")
     settle(page)
     still(table)
+
+
+def test_a_meaning_can_be_corrected_in_the_table_and_later(page, app: str, tmp_path: Path) -> None:
+    for name in ("crane", "robin"):
+        for i in range(2):
+            picture(tmp_path / "birds" / name / f"{i}.png")
+    open_page(page, app)
+    give_path(page, tmp_path / "birds")
+    page.get_by_role("button", name="Save dataset").wait_for()
+    settle(page)
+    correct_first(page, "lifting device")
+    table = page.locator('[data-testid="stDataFrame"]').last
     expect(table.locator("td", has_text="lifts and moves heavy objects")).to_have_count(1)  # no longer the bird's gloss
     save_as(page, "browser_cranes")
     page.goto(f"{app}/Gallery?dataset=browser_cranes&order=class")
     settle(page)
     page.get_by_text("lifting device").first.wait_for()
+    page.goto(f"{app}/Add_images?dataset=browser_cranes&do=Meanings")
+    page.get_by_role("button", name="Save meanings").wait_for()
+    settle(page)
+    correct_first(page, "wading bird")
+    page.get_by_role("button", name="Save meanings").click()
+    page.get_by_text("1 meaning changed").first.wait_for()
+    page.goto(f"{app}/Gallery?dataset=browser_cranes&order=class")
+    settle(page)
+    page.get_by_text("wading bird").first.wait_for()
 
 
 def test_a_zip_is_unpacked_and_saved_with_its_images(page, app: str, tmp_path: Path) -> None:

@@ -366,7 +366,7 @@ def test_alpha_is_raised_until_the_median_coarsity_has_fallen() -> None:
     assert found.alpha > 0.05 and found.usual < draw.FALL <= found.fall + 0.05
     smaller = draw.fit_alpha(_families(4, 5), 3, found.alpha)
     assert smaller.alpha == found.alpha, "where the usual one is enough, it stays"
-    assert f"alpha {found.alpha:g} was chosen" in found.in_words() and f"{found.fall:.0%}" in found.in_words()
+    assert f"α {found.alpha:g} was chosen" in found.in_words() and f"{found.fall:.0%}" in found.in_words()
 
 
 def test_where_no_alpha_helps_the_usual_one_stays() -> None:

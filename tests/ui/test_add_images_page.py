@@ -100,15 +100,15 @@ def test_a_benchmarks_images_are_attached_on_the_page(tmp_path: Path, monkeypatc
 
 
 def test_meanings_are_changed_after_saving(pets: str) -> None:
-    app = run("11_Add_images.py", dataset="pets", do="What classes mean")
+    app = run("11_Add_images.py", dataset="pets", do="Meanings")
     assert app.button(key="save_meanings").disabled  # nothing was changed yet
     table = own_images.meanings(datasets.load("pets")).set_index("class")
     assert table["synset"]["dog"] == "n02084071"
     own_images.correct("pets", {"dog": "n02110341"})
-    app = run("11_Add_images.py", dataset="pets", do="What classes mean")
+    app = run("11_Add_images.py", dataset="pets", do="Meanings")
     shown = app.dataframe[0].value.set_index("class")
     assert shown["doubt"]["dog"] == "you chose this" and "n02110341" in shown["meaning"]["dog"]
-    assert "own" in texts(run("11_Add_images.py", dataset="demo", do="What classes mean"))
+    assert "own" in texts(run("11_Add_images.py", dataset="demo", do="Meanings"))
 
 
 def test_a_checkpoint_goes_into_the_run(pets: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

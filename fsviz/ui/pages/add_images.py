@@ -23,7 +23,7 @@ from fsviz.datasets import attaching, folders, packed, saved, tables, uploads
 from fsviz.datasets.catalog import ENTRIES
 from fsviz.datasets.copies import largest_groups
 from fsviz.datasets.images import SUFFIXES
-from fsviz.datasets.preview import Preview
+from fsviz.datasets.preview import Preview, many
 from fsviz.errors import FsvizError
 from fsviz.features import store
 from fsviz.features.backbones import title_of
@@ -39,7 +39,7 @@ from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
 ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
-MEANING, KEEP = "What classes mean", "Rename or delete"
+MEANING, KEEP = "Meanings", "Rename or delete"
 FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "Files to upload", "A dataset to download"
 WORDNET, NESTED, OWN, NONE = "WordNet", "My folders", "My own taxonomy", "No taxonomy"
 MY_OWN = "no, my own classes"
@@ -678,7 +678,7 @@ def _meaning(dataset: Dataset) -> None:
     if st.button("Save meanings", type="primary", key="save_meanings", disabled=now is not None and not chosen.changed):
         given = {name: chosen.senses[name] for name in chosen.changed}
         access.do("save", own_images.correct, dataset.name, given)
-        shell.notice(f"Saved. {len(given):,} meanings changed; images, features and runs stay.")
+        shell.notice(f"Saved. {many(len(given), 'meaning')} changed; images, features and runs stay.")
         st.rerun()
     st.caption("Runs that were made before keep the taxonomy of their time.")
 
