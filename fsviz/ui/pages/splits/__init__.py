@@ -73,7 +73,7 @@ def _headline(found: study.Found) -> Any:
         "Train, val and test classes",
         " / ".join(f"{len(parts[side]):,}" for side in SIDES),
         help="Val and test take one fifth each, rounded down, in turn: the class that is most of the test side goes to "
-        "test, the next to val.",
+        f"test, the next to val. {study.SIDE_RULE}",
     )
     nearest.metric(
         "Nearest training class",

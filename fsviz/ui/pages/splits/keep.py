@@ -13,7 +13,7 @@ from fsviz.errors import FsvizError
 from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.studies import splits as study
 from fsviz.ui.parts import access
-from fsviz.ui.parts.shell import load_dataset, plain
+from fsviz.ui.parts.shell import link, load_dataset, plain
 
 
 def show(dataset: Dataset, found: study.Found) -> None:
@@ -67,6 +67,10 @@ def _save(dataset: Dataset, split: ClassSplit, name: str, recipe: Mapping[str, A
         st.error(plain(error), icon="⚠️")
         return
     st.success(f"Saved: {plain(', '.join(added))} are splits of {plain(dataset.title)} now.", icon="✅")
+    test = link(dataset, split=added[-1])
+    with st.container(horizontal=True):
+        st.page_link("pages/3_Tasks.py", label="Draw tasks from its test classes", icon="🎚️", query_params=test)
+        st.page_link("pages/4_Evaluate.py", label="Evaluate methods on them", icon="⚖️", query_params=test)
 
 
 def _bring(dataset: Dataset) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from fsviz.features.backbones import title_of
 from fsviz.figures import splits as figures
 from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.studies import splits as study
@@ -24,7 +25,7 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
             icon="🧩",
         )
         return
-    titles = {name: "the taxonomy" if name == study.TAXONOMY else name for name in known}
+    titles = {name: "the taxonomy" if name == study.TAXONOMY else title_of(name) for name in known}
     one, two, three = st.columns(3)
     left = pick(study.TREE.but(choices=titles, default=known[0]), one, key="left_tree")
     others = {name: title for name, title in titles.items() if name != left}
