@@ -65,14 +65,22 @@ PENALTY = Setting(
 DIMS = Setting(
     "dims",
     "Dimensions",
-    "Principal axes of the class features that are kept. With as many as there are classes, the objective no longer "
-    "chooses a split. Of mode stable.",
+    "Principal axes of the class features that are kept: one per four classes, 8 at most, unless given. With about "
+    "half as many as there are classes, the objective no longer chooses a split. Of mode stable.",
     "int",
     8,
     1,
     2048,
     usual=64,
 )
+CLASSES_PER_DIM = 4  # of the default; 14 classes on 8 axes are split by the random start, on 3 they choose
+
+
+def fitting_dims(n_classes: int) -> int:
+    """Dimensions in which so many classes still choose their split."""
+    return max(2, min(int(DIMS.default), n_classes // CLASSES_PER_DIM))
+
+
 STARTS = Setting(
     "starts", "Random starts", "The best of so many is kept. Of mode stable.", "int", 32, 1, 512, usual=128
 )

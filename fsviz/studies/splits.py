@@ -176,6 +176,11 @@ def most_dims(dataset: Dataset) -> int:
     return max(1, min(dataset.n_classes - 1, int(splits.DIMS.high)))
 
 
+def default_dims(dataset: Dataset) -> int:
+    """As many as let the classes choose their split."""
+    return min(splits.fitting_dims(dataset.n_classes), most_dims(dataset))
+
+
 def faces(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:
     """The image that stands for each of these classes: its first."""
     of = dataset.image_class_ids()
@@ -201,7 +206,8 @@ def over(
 ) -> list[Found]:
     """A split for each of these changes to the settings; those that differ in seed or divergence alone are found in
     one go."""
-    asked = [checked({**settings, **change}) for change in changes]
+    fitting = {} if settings.get("dims") is not None else {"dims": splits.fitting_dims(len(classes))}
+    asked = [checked({**settings, **fitting, **change}) for change in changes]
     found: dict[int, Found] = {}
     batches: dict[str, list[int]] = {}
     for i, spec in enumerate(asked):
@@ -729,9 +735,8 @@ def fitting_name(found: Found) -> str:
     if spec["mode"] not in SOUGHT:
         return f"{spec['mode']}-seed{spec['seed']}"
     said = {n: v for n, v in spec.items() if n not in ("backbone", "divergence", "mode", "seed")}
-    parts = [
-        f"{name.replace('_', '')}{SETTINGS[name].text(v)}" for name, v in said.items() if v != SETTINGS[name].default
-    ]
+    usual = _usual(len(found.split.names))
+    parts = [f"{name.replace('_', '')}{SETTINGS[name].text(v)}" for name, v in said.items() if v != usual[name]]
     mode = [] if spec["mode"] == "stable" else [spec["mode"]]
     seed = [f"seed{spec['seed']}"] if spec["seed"] or mode else []
     return "-".join([f"r{SETTINGS['divergence'].text(spec['divergence'])}", *mode, *seed, *parts])[:80]
@@ -743,5 +748,11 @@ def command(dataset: Dataset, spec: Mapping[str, Value], more: Sequence[str] = (
     own = [name for name in spec if sought or name in ("mode", "seed", "backbone")]
     own = [name for name in own if spec["mode"] == "stable" or name not in ("dims", "starts")]
     always = ("divergence", "seed")
-    said = {n: spec[n] for n in own if (n in always and sought) or spec[n] != SETTINGS[n].default}
+    usual = _usual(dataset.n_classes)
+    said = {n: spec[n] for n in own if (n in always and sought) or spec[n] != usual[n]}
     return shlex.join(["python", "-m", "fsviz", "split", dataset.name, *words(said, SETTINGS), *more])
+
+
+def _usual(n_classes: int) -> dict[str, Value]:
+    """What every setting is for so many classes where nothing is given."""
+    return {name: setting.default for name, setting in SETTINGS.items()} | {"dims": splits.fitting_dims(n_classes)}

@@ -432,7 +432,7 @@ class Recorded:
         recipe = self.facts["recipe"]
         methods = recipe["methods"]
         who = TITLES[methods[0]] if len(methods) == 1 else f"{len(set(self.rows['method']))} methods"
-        return f"Comes with fsviz: {who}, {recipe['width']} filters, {recipe['epochs']} epochs"
+        return f"{who}, {recipe['width']} filters, {recipe['epochs']} epochs"
 
 
 def recorded(dataset: str) -> list[Recorded]:
@@ -464,7 +464,8 @@ def printed(table: str) -> pd.DataFrame:
 
 def printed_easy_and_hard() -> pd.DataFrame:
     """What was published of methods on easy and hard splits (tables 4 and 1, 5-way 5-shot), in words: columns as of
-    `printed`, "65.2 → 55.7"; where only the hard one is printed, "→ 71.0"."""
+    `printed`, "65.2 → 55.7"; where only the hard one is printed, "→ 71.0". Datasets of which no easy one is printed
+    are left out."""
     four, one = _paper("Table 4"), _paper("Table 1")
     four = four[four["setting"] == "5-way 5-shot"]
     cells: dict[tuple[str, str], dict[str, float]] = {}
@@ -473,6 +474,7 @@ def printed_easy_and_hard() -> pd.DataFrame:
             name, _, which = str(benchmark).rpartition(" ")
             if which.lower() in ("easy", "hard"):
                 cells.setdefault((method, name), {})[which.lower()] = value
+    both = {name for (_, name), cell in cells.items() if "easy" in cell}
     rows = [
         {
             "row": method,
@@ -480,6 +482,7 @@ def printed_easy_and_hard() -> pd.DataFrame:
             "value": f"{cell['easy']:.1f} → {cell['hard']:.1f}" if "easy" in cell else f"→ {cell['hard']:.1f}",
         }
         for (method, name), cell in cells.items()
+        if name in both
     ]
     return pd.DataFrame(rows)
 

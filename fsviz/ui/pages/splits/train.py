@@ -66,6 +66,8 @@ def show(dataset: Dataset, classes: ClassFeatures, found: Found) -> None:
         so_far=_curve,
         start="Train",
     )
+    if run is not None and not run.active:  # it was stopped: what it had learned until then
+        _curve(run.summary or {})
     name = f"{spec['split']['name']}.json"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.code(study.command(spec, name), language="bash", wrap_lines=True)
