@@ -121,7 +121,9 @@ class Found:
 
     @property
     def is_at_floor(self) -> bool:
-        return self.objective is not None and self.objective - self.floor < 1e-4 * self.floor
+        """Whether the random start chose: measured on small and large datasets, splits that seeds agree on stay a
+        hundred thousandth of the floor above it, others get within a ten millionth."""
+        return self.objective is not None and self.objective - self.floor < 1e-6 * self.floor
 
 
 def class_features(dataset: Dataset, backbone: str = "") -> ClassFeatures:

@@ -39,7 +39,6 @@ FIRST, SECOND = "first", "second"  # the side that is train by the rule of the s
 SIDES_SHOWN = (FIRST, SECOND, "both")
 NEAREST, FARTHEST = "nearest", "farthest"
 COMPARED = {"random": "at random", "superclasses": "whole superclasses", training.OWN: "the dataset's own"}
-PRINTED_AS = splits_study.PUBLISHED  # names of datasets that the catalog does not have
 SHARE = 0.5  # of the remaining classes that `matched` trains on
 
 
@@ -456,7 +455,7 @@ def printed(table: str) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "row": [spelled.get(method, method) for method in rows["method"]],
-            "benchmark": [published.benchmark_title(PRINTED_AS.get(b, b)) for b in rows["benchmark"]],
+            "benchmark": [published.benchmark_title(b) for b in rows["benchmark"]],
             "value": rows["value"].to_numpy(),
         }
     )
@@ -478,7 +477,7 @@ def printed_easy_and_hard() -> pd.DataFrame:
     rows = [
         {
             "row": method,
-            "benchmark": published.benchmark_title(PRINTED_AS.get(name, name)),
+            "benchmark": published.benchmark_title(name),
             "value": f"{cell['easy']:.1f} → {cell['hard']:.1f}" if "easy" in cell else f"→ {cell['hard']:.1f}",
         }
         for (method, name), cell in cells.items()

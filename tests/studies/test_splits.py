@@ -56,6 +56,7 @@ def test_few_classes_get_few_dimensions_so_that_seeds_still_agree(toy) -> None:
     assert len(classes) == 16 and study.find(toy, classes, starts=2).settings["dims"] == 4
     assert study.agreement(toy, classes, 4).value == 1.0
     assert study.agreement(toy, classes, 4, dims=12).value < 0.8
+    assert [study.find(toy, classes, dims=dims).is_at_floor for dims in (4, 12)] == [False, True]
     assert "--dims" not in study.command(toy, study.find(toy, classes, starts=2).settings)
     assert "--dims 8" in study.command(toy, study.find(toy, classes, starts=2, dims=8).settings)
     assert [fitting_dims(n) for n in (10, 14, 31, 32, 1604)] == [2, 3, 7, 8, 8]

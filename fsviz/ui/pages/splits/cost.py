@@ -69,13 +69,15 @@ def _how(grid: study.Recorded) -> None:
     """What a recorded grid is made of."""
     recipe, rows = grid.facts["recipe"], grid.rows
     side = recipe.get("side", 32)
+    others = recipe.get("compared") or []
     maml = {"maml", "anil"} & set(recipe["methods"])
     st.caption(
-        f"{len(rows['run'].unique()):,} networks trained on {plain(grid.facts['date'])} in "
+        f"{len(rows['run'].unique()):,} networks trained on {plain(grid.facts['date'])} in at most "
         f"{grid.facts['seconds'] / 60:.0f} minutes of one core: CNN4 with {recipe['width']:,} filters on {side:,} × "
         f"{side:,} pixels, {recipe['epochs']:,} epochs, R = {', '.join(f'{r:g}' for r in recipe['targets'])} on both "
         f"sides and matched at R = {recipe['matched_at']:g}, {len(recipe['seeds']):,} "
         f"seed{'s' * (len(recipe['seeds']) > 1)}, {recipe['n_tasks']:,} test tasks each"
+        + (f", and splits to compare with: {', '.join(study.COMPARED[name] for name in others)}" if others else "")
         + (f", MAML and ANIL of {plain(recipe.get('order', 'second'))} order" if maml else "")
         + ". Small networks, trained briefly: the slopes matter, not the accuracies. "
         + code(f"python scripts/train_grid.py {grid.facts['dataset']} --home FOLDER")

@@ -33,9 +33,10 @@ def offer(dataset: Dataset, split: ClassSplit, recipe: Mapping[str, Any], name: 
         if access.may("save"):
             given = st.text_input("Name", value=name, key=f"{key}_name_{name}", help="Letters, digits and . _ + = -")
             with st.container(horizontal=True, vertical_alignment="bottom"):
-                if st.button("Save split", type="primary", icon="💾", key=f"save_{key}"):
-                    _save(dataset, split, given, recipe)
+                asked = st.button("Save split", type="primary", icon="💾", key=f"save_{key}")
                 _files(dataset, split, recipe, name, key)
+            if asked:
+                _save(dataset, split, given, recipe)
         else:
             with st.container(horizontal=True):
                 _files(dataset, split, recipe, name, key)

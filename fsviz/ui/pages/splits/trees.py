@@ -37,8 +37,8 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
     class_ids = np.intersect1d(asked, study.all_with_features(dataset, (left, right)))
     if len(class_ids) < LEAST or len(class_ids) > MOST:
         st.info(
-            f"These are {len(class_ids):,} classes; two trees can be read side by side with {LEAST} to {MOST:,} of them. "
-            "Choose other classes.",
+            f"These are {len(class_ids):,} classes; two trees can be read side by side with {LEAST} to {MOST:,} of "
+            "them. Choose other classes.",
             icon="🌳",
         )
     else:
