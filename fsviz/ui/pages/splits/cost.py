@@ -122,7 +122,7 @@ def _fall(rows: pd.DataFrame) -> str:
         return "more divergences, on both sides, are needed to tell how accuracy falls."
     best = max(known, key=lambda slope: slope.at_zero)
     told = f"{best.slope:+.2f}{half_width(best.ci95, 2)} points per unit of divergence"
-    sure = "" if abs(best.slope) > best.ci95 else ", which could be chance"
+    sure = "" if abs(best.slope) > (best.ci95 or 0.0) else ", which could be chance"
     return f"{TITLES[best.method]} changes by {told}{sure}."
 
 
