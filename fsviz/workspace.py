@@ -35,6 +35,8 @@ _LEFT = (
     ("runs", ".deleted-*", "deleted run", False),
     ("runs", "runs.sqlite*", "register of an older version", False),
 )
+# What is kept to save time and made again when it is missing: `clean` frees it, sweeping leaves it
+_REMADE = (("pixels", "*/*", "images made small for training, read again when needed", True),)
 _swept: dict[Path, float] = {}  # when this process swept each folder; once an hour is enough
 _MANY = 100  # files of a folder; more are sent to the disk all at once
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+=-]{0,99}")
@@ -81,7 +83,7 @@ class Leftover:
 
 def leftovers() -> list[Leftover]:
     """All that `clean` would remove. What changed within the last hour may still be in use and is left out."""
-    return [left for kind in KINDS for left in _left_in(kind, AN_HOUR)]
+    return [left for kind in KINDS for left in _left_in(kind, AN_HOUR, (*_LEFT, *_REMADE))]
 
 
 def clean() -> list[Leftover]:
@@ -89,10 +91,12 @@ def clean() -> list[Leftover]:
     return [left for left in leftovers() if _remove(left.path)]
 
 
-def _left_in(kind: str, age: float) -> list[Leftover]:
-    found = []
-    for _, pattern, what, may_be_in_use in (row for row in _LEFT if row[0] == kind):
+def _left_in(kind: str, age: float, rows: tuple[tuple[str, str, str, bool], ...] = _LEFT) -> list[Leftover]:
+    found: list[Leftover] = []
+    for _, pattern, what, may_be_in_use in (row for row in rows if row[0] == kind):
         for path in sorted(folder(kind).glob(pattern)):
+            if any(left.path in (path, *path.parents) for left in found):
+                continue
             with suppress(OSError):  # removed meanwhile
                 inside = [path, *(path.rglob("*") if path.is_dir() else ())]
                 stats = [part.lstat() for part in inside]

@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(TRAINERS), choices=list(TRAINERS))
     parser.add_argument("--targets", nargs="+", type=float, default=list(transfer.TARGETS), help="divergences")
     parser.add_argument("--matched-at", type=float, default=2.0, help="the divergence of the matched comparison")
+    parser.add_argument("--compared", nargs="*", default=[], choices=list(transfer.COMPARED), help="other splits too")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     add_flags(parser, SETTINGS)
     parser.add_argument("--out", type=Path, help="the file (default: data/training/DATASET.json)")
@@ -66,7 +67,8 @@ def main() -> None:
     classes = splits.class_features(dataset, arguments.backbone)
     settings = given(arguments, SETTINGS)
     grid = {"methods": arguments.methods, "targets": arguments.targets, "seeds": arguments.seeds}
-    specs = transfer.grid(dataset, classes, **grid, matched_at=arguments.matched_at, **settings)
+    more = {"matched_at": arguments.matched_at, "compared": arguments.compared}
+    specs = transfer.grid(dataset, classes, **grid, **more, **settings)
     runs = [run_of(spec) for spec in specs]
     left = sum(run is None or run.state != "finished" for run in runs)
     print(f"{len(specs)} runs, {left} of them left to do", flush=True)
@@ -84,7 +86,7 @@ def main() -> None:
     facts = {
         "dataset": dataset.name,
         "date": datetime.date.today().isoformat(),
-        "recipe": {"backbone": arguments.backbone, **grid, "matched_at": arguments.matched_at, **settings},
+        "recipe": {"backbone": arguments.backbone, **grid, **more, **settings},
         "seconds": sum(run.seconds for run in done),
         "rows": table.to_dict("records"),
         "correlations": [row for run in done for row in correlations(classes, run.id)],

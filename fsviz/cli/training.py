@@ -35,7 +35,9 @@ def register(commands: argparse._SubParsersAction) -> None:
     )
     drawing.add_dataset(parser)
     parser.add_argument("--by", default="reached", choices=("reached", "asked"), help="the divergence (reached)")
-    parser.add_argument("--recorded", action="store_true", help="of the grid that comes with fsviz, not of your runs")
+    parser.add_argument(
+        "--recorded", nargs="?", const="", metavar="NAME", help="of a grid that comes with fsviz, not of your runs"
+    )
     parser.add_argument(
         "--tasks-of", metavar="RUN", help="also: do the divergences of single tasks go with their accuracy in this run?"
     )
@@ -91,19 +93,22 @@ def show_train(result: dict[str, Any]) -> str:
 
 def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, jobs
-    from fsviz.errors import Missing
+    from fsviz.errors import Missing, UnknownName
     from fsviz.studies import splits, transfer
 
     dataset = datasets.load(args.dataset)
     facts: dict[str, Any] = {}
-    if args.recorded:
-        kept = transfer.recorded(dataset.name)
-        if kept is None:
+    if args.recorded is not None:
+        grids = {grid.name: grid for grid in transfer.recorded(dataset.name)}
+        if not grids:
             raise Missing(
                 f"No grid of training runs comes with fsviz for {dataset.title}. Compute one: "
                 f"python scripts/train_grid.py {dataset.name} --home FOLDER"
             )
-        rows, facts = kept
+        name = args.recorded or next(iter(grids))
+        if name not in grids:
+            raise UnknownName("recorded grid", name, grids)
+        rows, facts = grids[name].rows, dict(grids[name].facts)
     else:
         runs = [run for run in jobs.list_runs("training") if run.state == "finished"]
         rows = transfer.table((r.id, r.spec, r.summary) for r in runs if r.spec["dataset"] == dataset.name)
@@ -112,6 +117,7 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
         "by": args.by,
         **facts,
         "accuracy": transfer.by_divergence(rows).to_dict("records"),
+        "splits": transfer.by_split(rows).to_dict("records"),
         "slopes": [vars(slope) for slope in transfer.slopes(rows, args.by)],
         "matched": [vars(pair) for pair in transfer.matched_differences(rows)],
     }

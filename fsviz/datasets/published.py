@@ -17,6 +17,8 @@ PAPERS = {
     "arnold2021": "Arnold & Sha 2021",
 }
 
+TITLES = {"emnist": "EMNIST", "lfw10": "LFW10"}  # datasets of papers that the catalog does not have
+
 
 def published_results() -> pd.DataFrame:
     """Every published number: paper, table, dataset, benchmark, quartile, setting, backbone, method, fsviz_method,
@@ -36,7 +38,7 @@ def published_benchmarks(dataset: str | None = None) -> list[tuple[str, str]]:
 
 def benchmark_title(benchmark: str) -> str:
     """A benchmark's name for people: datasets in it by their titles."""
-    return " ".join(ENTRIES[word].title if word in ENTRIES else word for word in benchmark.split())
+    return " ".join(ENTRIES[word].title if word in ENTRIES else TITLES.get(word, word) for word in benchmark.split())
 
 
 def published_table(benchmark: str, setting: str) -> pd.DataFrame:

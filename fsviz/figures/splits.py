@@ -175,7 +175,8 @@ def _apart(split: ClassSplit, picked: int | None = None) -> list[str]:
     if split.centroids is not None:
         for x, y in _plane(split.centroids) / reach:
             beyond = max(abs(x), abs(y), 0.96) / 0.96
-            kept.append((x / beyond + (0.16 if x < 0 else -0.16), y / beyond + 0.05, 0.16))
+            above = -0.05 if y / beyond > 0.8 * 0.96 else 0.05  # as _add_centroids writes it
+            kept.append((x / beyond + (0.16 if x < 0 else -0.16), y / beyond + above, 0.16))
     if picked is not None:
         x, y = scaled[picked]
         kept.append((x, y - 0.05, 0.011 * len(split.names[picked]) + 0.01))

@@ -3,6 +3,7 @@
 Takes matrices and groups, gives sides of classes; reads and writes nothing.
 
 clustering   the penalised objective, its divergences, the best of many starts
+gaussians    how far two groups of classes are apart as Gaussians
 minimising   L-BFGS and the authors' gradient descent, many problems at once
 assignment   from scores to train, val and test classes; agreement over seeds; random and superclass-wise splits
 trees        Ward trees, hops between classes, two trees facing each other
@@ -66,8 +67,8 @@ PENALTY = Setting(
 DIMS = Setting(
     "dims",
     "Dimensions",
-    "Principal axes of the class features that are kept. With as many as there are classes, the objective no longer "
-    "chooses a split. Of mode stable.",
+    "Principal axes of the class features that are kept: one per four classes, 8 at most, unless given. With about "
+    "half as many as there are classes, the objective no longer chooses a split. Of mode stable.",
     "int",
     8,
     1,
@@ -75,6 +76,14 @@ DIMS = Setting(
     usual=64,
     advanced=True,
 )
+CLASSES_PER_DIM = 4  # of the default; 14 classes on 8 axes are split by the random start, on 3 they choose
+
+
+def fitting_dims(n_classes: int) -> int:
+    """Dimensions in which so many classes still choose their split."""
+    return max(2, min(int(DIMS.default), n_classes // CLASSES_PER_DIM))
+
+
 STARTS = Setting(
     "starts",
     "Random starts",

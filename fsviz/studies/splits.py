@@ -23,6 +23,7 @@ import pandas as pd
 from fsviz import datasets, features, splits, taxonomy
 from fsviz.datasets import published, saved_splits
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
+from fsviz.features.backbones import title_of
 from fsviz.records import PAD, SIDES, ClassSplit, ClassTree, Dataset, Progress, Tanglegram
 from fsviz.settings import Setting, Value, words
 from fsviz.splits import SOUGHT, assignment, clustering, trees
@@ -45,6 +46,10 @@ DIVERGENCES = clustering.DIVERGENCES
 TARGETS = (0.04, 0.32, 0.64, 0.96, 1.28, 2.56)  # of the small multiples; figure 3 of the paper goes to 1.28
 DIMS = (2, 4, 8, 16, 32, 64)  # looked at beside all
 NEAR = 0.05  # share of the asked divergence that the reached one may be off
+SIDE_RULE = (
+    "Of the two sides, train is the one whose distribution over classes is wider (has the higher entropy), so that "
+    "test classes are the tighter group; where the divergence is not symmetric (Kullback-Leibler), it decides itself."
+)
 TREE = Setting("tree", "Tree on the left", "The classes by features of a backbone, or by meaning.", "choice", "")
 PART = Setting(
     "part",
@@ -116,7 +121,9 @@ class Found:
 
     @property
     def is_at_floor(self) -> bool:
-        return self.objective is not None and self.objective - self.floor < 1e-4 * self.floor
+        """Whether the random start chose: measured on small and large datasets, splits that seeds agree on stay a
+        hundred thousandth of the floor above it, others get within a ten millionth."""
+        return self.objective is not None and self.objective - self.floor < 1e-6 * self.floor
 
 
 def class_features(dataset: Dataset, backbone: str = "") -> ClassFeatures:
@@ -171,6 +178,11 @@ def most_dims(dataset: Dataset) -> int:
     return max(1, min(dataset.n_classes - 1, int(splits.DIMS.high)))
 
 
+def default_dims(dataset: Dataset) -> int:
+    """As many as let the classes choose their split."""
+    return min(splits.fitting_dims(dataset.n_classes), most_dims(dataset))
+
+
 def faces(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:
     """The image that stands for each of these classes: its first."""
     of = dataset.image_class_ids()
@@ -196,7 +208,8 @@ def over(
 ) -> list[Found]:
     """A split for each of these changes to the settings; those that differ in seed or divergence alone are found in
     one go."""
-    asked = [checked({**settings, **change}) for change in changes]
+    fitting = {} if settings.get("dims") is not None else {"dims": splits.fitting_dims(len(classes))}
+    asked = [checked({**settings, **fitting, **change}) for change in changes]
     found: dict[int, Found] = {}
     batches: dict[str, list[int]] = {}
     for i, spec in enumerate(asked):
@@ -391,8 +404,9 @@ def told(found: Found) -> str:
     n_dims = split.points.shape[1]
     nearer = "a larger weight λ" if n_dims >= len(split.names) - 1 else "more dimensions, or a larger weight λ,"
     return (
-        f"A divergence of {split.asked:g} is not reached in {n_dims:,} dimensions: the nearest that describes the "
-        f"classes as well is {split.reached:.2f}. {nearer[:1].upper()}{nearer[1:]} would come nearer."
+        f"A divergence of {split.asked:g} is not reached in {n_dims:,} dimensions: the nearest reached, where the "
+        f"centroids still describe the classes, is {split.reached:.2f}. "
+        f"{nearer[:1].upper()}{nearer[1:]} would come nearer."
     )
 
 
@@ -530,7 +544,7 @@ def class_tree(dataset: Dataset, which: str, class_ids: np.ndarray, classes: Cla
     classes = classes if classes is not None and classes.backbone == which else class_features(dataset, which)
     place = _places(classes, class_ids)
     tree = trees.ward_tree(classes.points[place], [classes.names[p] for p in place])
-    return replace(tree, title=classes.backbone)
+    return replace(tree, title=title_of(classes.backbone))
 
 
 def hops(dataset: Dataset, which: str, class_ids: np.ndarray, classes: ClassFeatures | None = None) -> np.ndarray:
@@ -723,9 +737,8 @@ def fitting_name(found: Found) -> str:
     if spec["mode"] not in SOUGHT:
         return f"{spec['mode']}-seed{spec['seed']}"
     said = {n: v for n, v in spec.items() if n not in ("backbone", "divergence", "mode", "seed")}
-    parts = [
-        f"{name.replace('_', '')}{SETTINGS[name].text(v)}" for name, v in said.items() if v != SETTINGS[name].default
-    ]
+    usual = _usual(len(found.split.names))
+    parts = [f"{name.replace('_', '')}{SETTINGS[name].text(v)}" for name, v in said.items() if v != usual[name]]
     mode = [] if spec["mode"] == "stable" else [spec["mode"]]
     seed = [f"seed{spec['seed']}"] if spec["seed"] or mode else []
     return "-".join([f"r{SETTINGS['divergence'].text(spec['divergence'])}", *mode, *seed, *parts])[:80]
@@ -737,5 +750,11 @@ def command(dataset: Dataset, spec: Mapping[str, Value], more: Sequence[str] = (
     own = [name for name in spec if sought or name in ("mode", "seed", "backbone")]
     own = [name for name in own if spec["mode"] == "stable" or name not in ("dims", "starts")]
     always = ("divergence", "seed")
-    said = {n: spec[n] for n in own if (n in always and sought) or spec[n] != SETTINGS[n].default}
+    usual = _usual(dataset.n_classes)
+    said = {n: spec[n] for n in own if (n in always and sought) or spec[n] != usual[n]}
     return shlex.join(["python", "-m", "fsviz", "split", dataset.name, *words(said, SETTINGS), *more])
+
+
+def _usual(n_classes: int) -> dict[str, Value]:
+    """What every setting is for so many classes where nothing is given."""
+    return {name: setting.default for name, setting in SETTINGS.items()} | {"dims": splits.fitting_dims(n_classes)}

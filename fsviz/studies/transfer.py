@@ -21,11 +21,11 @@ import numpy as np
 import pandas as pd
 
 from fsviz import evaluation
-from fsviz.datasets import saved_splits
+from fsviz.datasets import published, saved_splits
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.numerics import finite
 from fsviz.records import ClassSplit, Dataset, Tasks
-from fsviz.splits import assignment, clustering
+from fsviz.splits import assignment, clustering, gaussians
 from fsviz.studies import splits as splits_study
 from fsviz.studies import training
 from fsviz.studies.splits import ClassFeatures, Found
@@ -38,6 +38,7 @@ DIVERGENCE, MATCHED = "divergence", "matched"  # what a run is compared by
 FIRST, SECOND = "first", "second"  # the side that is train by the rule of the split, and the other
 SIDES_SHOWN = (FIRST, SECOND, "both")
 NEAREST, FARTHEST = "nearest", "farthest"
+COMPARED = {"random": "at random", "superclasses": "whole superclasses", training.OWN: "the dataset's own"}
 SHARE = 0.5  # of the remaining classes that `matched` trains on
 
 
@@ -87,11 +88,16 @@ def grid(
     targets: Sequence[float] = TARGETS,
     seeds: Sequence[int] = (0,),
     matched_at: float | None = None,
+    compared: Sequence[str] = (),
     **settings: Any,
 ) -> list[dict[str, Any]]:
     """The specs of the runs that a comparison needs: every method, divergence, side and seed, and, at the divergence
-    `matched_at`, trained on the nearest and on the farthest classes. `settings` go to the runs whose method has them.
+    `matched_at`, trained on the nearest and on the farthest classes; splits to compare with (names of COMPARED).
+    `settings` go to the runs whose method has them.
     """
+    for name in compared:
+        if name not in COMPARED:
+            raise UnknownName("split to compare with", name, COMPARED)
     unknown = [name for name in settings if name not in training.SETTINGS]
     if unknown:
         raise UnknownName("setting of training", unknown[0], training.SETTINGS)
@@ -105,6 +111,12 @@ def grid(
             for side in (FIRST, SECOND)
             for half in (NEAREST, FARTHEST)
         ]
+    for name in compared:
+        if name == training.OWN:
+            parts, _, recipe = training.split_of(dataset, name)
+            cells.append({**saved_splits.as_facts(dataset, parts, recipe), "name": name})
+        else:
+            cells.append(split_to_train(dataset, classes, splits_study.find(dataset, classes, mode=name)))
     return [
         {"study": "training", "dataset": dataset.name, "method": m, "split": facts, "seed": seed, **own[m]}
         for seed in seeds
@@ -144,6 +156,7 @@ COLUMNS = (
     "reached",
     "side",
     "trained_on",
+    "mode",
     "seed",
     "accuracy",
     "ci95",
@@ -168,6 +181,7 @@ def table(runs: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any] | None]
             "reached": recipe.get("reached"),
             "side": recipe.get("side", FIRST),
             "trained_on": recipe.get("trained_on", ""),
+            "mode": recipe.get("mode", ""),
             "seed": spec.get("seed", 0),
             "run": run,
         }
@@ -327,19 +341,36 @@ def by_divergence(rows: pd.DataFrame) -> pd.DataFrame:
     return wide[["method", "asked", "reached", FIRST, SECOND, "both", "n_runs"]].reset_index(drop=True)
 
 
+def by_split(rows: pd.DataFrame, sides: str = "both") -> pd.DataFrame:
+    """Methods on easy and hard splits, and on those to compare with (tables 1 and 4): method, split in words, asked
+    (NaN where none was), reached, accuracy, ci95 (over classes), n_runs."""
+    points = accuracy_points(rows, sides).rename(columns={"x": "reached"})
+    found = [points.assign(split=[f"R = {asked:g}" for asked in points["asked"]])]
+    others = rows[(rows["comparison"] == "") & rows["mode"].isin(COMPARED)].dropna(subset=["accuracy"])
+    if len(others):
+        means = others.groupby(["mode", "method"], as_index=False).agg(
+            accuracy=("accuracy", "mean"), ci95=("ci95_classes", "mean"), n_runs=("accuracy", "size")
+        )
+        found.append(means.assign(split=means["mode"].map(COMPARED)))
+    columns = ["method", "split", "asked", "reached", "accuracy", "ci95", "n_runs"]
+    return pd.concat(found, ignore_index=True).reindex(columns=columns)
+
+
 # --- divergence of single tasks ----------------------------------------------------------------------------------
 
 
 def task_divergences(classes: ClassFeatures, train: np.ndarray, tasks: Tasks) -> dict[str, np.ndarray]:
     """How far every task (T,) is from the train classes, by every divergence.
 
-    As for table 2 of the paper: one distribution is around the mean of the train classes' features, the other around
-    that of the task's classes, both over these classes, at unit length.
+    As for table 2 of the paper, at unit length, in two ways, because the paper tells both. Section 5.2: one
+    distribution over the classes is around the mean of the train classes' features, the other around that of the
+    task's, as in the objective. Section A.2: Gaussians with the mean and the covariance of either group.
     """
     import torch
 
     base = classes.points[_rows_of(classes, train)]
-    found: dict[str, list[float]] = {name: [] for name in clustering.DIVERGENCES}
+    around = gaussians.Gaussian.around(base)
+    found: dict[str, list[float]] = {name: [] for name in (*clustering.DIVERGENCES, *gaussians.TITLES)}
     for class_ids in tasks.class_ids:
         own = classes.points[_rows_of(classes, class_ids)]
         points = torch.from_numpy(np.concatenate([base, own]))
@@ -347,6 +378,8 @@ def task_divergences(classes: ClassFeatures, train: np.ndarray, tasks: Tasks) ->
         log_p = torch.log_softmax(-(points - mu.transpose(0, 1)).square().sum(-1), dim=-1)[None]
         for name, divergence in clustering.DIVERGENCES.items():
             found[name].append(float(divergence.of(points, mu, log_p)))
+        for name, value in gaussians.divergences(around, gaussians.Gaussian.around(own)).items():
+            found[name].append(value)
     return {name: np.array(values) for name, values in found.items()}
 
 
@@ -370,7 +403,8 @@ def divergence_correlations(
 
 def divergence_title(name: str) -> str:
     """The readable name of a divergence."""
-    return clustering.DIVERGENCES[name].title if name in clustering.DIVERGENCES else name
+    titles = {**{known: divergence.title for known, divergence in clustering.DIVERGENCES.items()}, **gaussians.TITLES}
+    return titles.get(name, name)
 
 
 def _rows_of(classes: ClassFeatures, class_ids: np.ndarray) -> np.ndarray:
@@ -383,12 +417,75 @@ def _rows_of(classes: ClassFeatures, class_ids: np.ndarray) -> np.ndarray:
 # --- what the project computed -----------------------------------------------------------------------------------
 
 
-def recorded(dataset: str) -> tuple[pd.DataFrame, dict[str, Any]] | None:
-    """The grid that the project computed for a dataset, with its recipe, its date and how the divergence of single
-    tasks goes with their accuracy ("correlations", as `divergence_correlations` gives it, per run); None where there is
-    none."""
-    path = RECORDED / f"{dataset}.json"
-    if not path.is_file():
-        return None
-    facts = read_json(path)
-    return pd.DataFrame(facts["rows"], columns=list(COLUMNS)), {k: v for k, v in facts.items() if k != "rows"}
+@dataclass(frozen=True)
+class Recorded:
+    """A grid that the project computed once: its table, and its recipe, date, seconds and `correlations` (how the
+    divergence of single tasks goes with their accuracy, as `divergence_correlations` gives it, per run)."""
+
+    name: str
+    rows: pd.DataFrame
+    facts: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        recipe = self.facts["recipe"]
+        methods = recipe["methods"]
+        who = TITLES[methods[0]] if len(methods) == 1 else f"{len(set(self.rows['method']))} methods"
+        return f"{who}, {recipe['width']} filters, {recipe['epochs']} epochs"
+
+
+def recorded(dataset: str) -> list[Recorded]:
+    """The grids that come with fsviz for a dataset, DATASET.json first, then DATASET-NAME.json; [] where none do."""
+    found = []
+    for path in [RECORDED / f"{dataset}.json", *sorted(RECORDED.glob(f"{dataset}-*.json"))]:
+        if path.is_file():
+            facts = read_json(path)
+            rows = pd.DataFrame(facts["rows"], columns=list(COLUMNS))
+            found.append(Recorded(path.stem, rows, {k: v for k, v in facts.items() if k != "rows"}))
+    return found
+
+
+# --- what the paper printed --------------------------------------------------------------------------------------
+
+
+def printed(table: str) -> pd.DataFrame:
+    """A table of Arnold & Sha 2021: row (a method, or the title of a divergence), benchmark by its title, value."""
+    rows = _paper(table)
+    spelled = {"KL": clustering.DIVERGENCES["kl"].title}
+    return pd.DataFrame(
+        {
+            "row": [spelled.get(method, method) for method in rows["method"]],
+            "benchmark": [published.benchmark_title(b) for b in rows["benchmark"]],
+            "value": rows["value"].to_numpy(),
+        }
+    )
+
+
+def printed_easy_and_hard() -> pd.DataFrame:
+    """What was published of methods on easy and hard splits (tables 4 and 1, 5-way 5-shot), in words: columns as of
+    `printed`, "65.2 → 55.7"; where only the hard one is printed, "→ 71.0". Datasets of which no easy one is printed
+    are left out."""
+    four, one = _paper("Table 4"), _paper("Table 1")
+    four = four[four["setting"] == "5-way 5-shot"]
+    cells: dict[tuple[str, str], dict[str, float]] = {}
+    for part in (four, one):
+        for method, benchmark, value in part[["method", "benchmark", "value"]].itertuples(index=False):
+            name, _, which = str(benchmark).rpartition(" ")
+            if which.lower() in ("easy", "hard"):
+                cells.setdefault((method, name), {})[which.lower()] = value
+    both = {name for (_, name), cell in cells.items() if "easy" in cell}
+    rows = [
+        {
+            "row": method,
+            "benchmark": published.benchmark_title(name),
+            "value": f"{cell['easy']:.1f} → {cell['hard']:.1f}" if "easy" in cell else f"→ {cell['hard']:.1f}",
+        }
+        for (method, name), cell in cells.items()
+        if name in both
+    ]
+    return pd.DataFrame(rows)
+
+
+def _paper(table: str) -> pd.DataFrame:
+    every = published.published_results()
+    return every[(every["paper"] == "arnold2021") & (every["table"] == table)]

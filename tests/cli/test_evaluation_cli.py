@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fsviz import features, jobs
+from fsviz import features, jobs, workspace
 from fsviz.cli import build_parser, main
 from fsviz.evaluation import evaluate as predict
 from fsviz.evaluation import task_accuracy
@@ -222,6 +222,19 @@ def test_clean_says_what_it_would_free_and_frees_it_when_told(toy, capsys, tmp_p
     assert "'python -m fsviz clean --yes' frees 2 MB" in capsys.readouterr().out
     assert left.exists() and run_json(capsys, "clean", "--yes")["freed"]
     assert not left.exists() and [r["run"] for r in run_json(capsys, "runs")["runs"]] == [run_id]
+
+
+def test_clean_frees_small_images_of_training_and_sweeping_leaves_them(toy, capsys, tmp_path) -> None:
+    kept = tmp_path / "ws" / "pixels" / "toy" / "abc" / "000000.npz"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"x" * 1000)
+    assert run_json(capsys, "clean")["leftovers"] == []  # a run may have just read them
+    os.utime(kept, (0, 0))
+    os.utime(kept.parent, (0, 0))
+    workspace.sweep("pixels")
+    assert kept.exists()
+    (found,) = run_json(capsys, "clean", "--yes")["leftovers"]
+    assert found["path"] == str(kept.parent) and "read again" in found["what"] and not kept.parent.exists()
 
 
 def test_a_saved_testbed_is_found_by_its_name_with_dots(toy, capsys) -> None:

@@ -15,6 +15,7 @@ from fsviz.datasets import saved_splits
 from fsviz.datasets.saved import remove_dataset, save_dataset
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.records import SIDES
+from fsviz.splits import fitting_dims
 from fsviz.studies import draw
 from fsviz.studies import splits as study
 from tests.studies.toy_dataset import make_toy, save_toy_features
@@ -48,6 +49,17 @@ def test_the_demos_stable_split_is_the_same_for_ten_seeds_and_says_what_it_reach
     animals = study.mixes(dataset, found.split)[1]
     assert (animals.side, animals.concept, animals.n, animals.of) == ("test", "animal", 21, 21)
     assert study.mix_table(dataset, found.split).loc["artifact"].tolist() == [30, 0, 0]
+
+
+def test_few_classes_get_few_dimensions_so_that_seeds_still_agree(toy) -> None:
+    classes = study.class_features(toy, "alpha_net")
+    assert len(classes) == 16 and study.find(toy, classes, starts=2).settings["dims"] == 4
+    assert study.agreement(toy, classes, 4).value == 1.0
+    assert study.agreement(toy, classes, 4, dims=12).value < 0.8
+    assert [study.find(toy, classes, dims=dims).is_at_floor for dims in (4, 12)] == [False, True]
+    assert "--dims" not in study.command(toy, study.find(toy, classes, starts=2).settings)
+    assert "--dims 8" in study.command(toy, study.find(toy, classes, starts=2, dims=8).settings)
+    assert [fitting_dims(n) for n in (10, 14, 31, 32, 1604)] == [2, 3, 7, 8, 8]
 
 
 def test_the_published_way_reaches_the_floor_and_agrees_by_chance(demo) -> None:

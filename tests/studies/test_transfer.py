@@ -9,6 +9,7 @@ import pytest
 from fsviz import datasets
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.records import Tasks
+from fsviz.splits import clustering, gaussians
 from fsviz.studies import splits, transfer
 
 
@@ -70,6 +71,27 @@ def test_a_table_by_divergence_has_both_sides_only_where_both_are(rows) -> None:
     assert table["both"].isna().tolist() == [True] * 3 + [False] * 4
     with pytest.raises(Missing, match="No finished training run"):
         transfer.by_divergence(rows[:0])
+
+
+def test_methods_on_easy_and_hard_splits_stand_beside_random_ones(rows) -> None:
+    others = [run(200 + i, "maml", {"mode": "random", "seed": i}, a) for i, a in enumerate((71.0, 73.0))]
+    mine = transfer.table([*others, run(210, "maml", {"mode": "own"}, 69.0), run(211, "anil", {"mode": "file"}, 1.0)])
+    found = transfer.by_split(pd.concat([rows, mine]))
+    told = dict(zip(found["split"], found["accuracy"]))
+    assert told == pytest.approx(
+        {"R = 0": 70.5, "R = 1": 67.5, "R = 2": 64.5, "R = 4": 58.5, "at random": 72.0, "the dataset's own": 69.0}
+    )
+    assert set(found["method"]) == {"maml"} and found["asked"].isna().sum() == 2  # a file says nothing of its split
+
+
+def test_published_tables_are_named_as_ours_are() -> None:
+    slopes = transfer.printed("Table 5").set_index(["row", "benchmark"])["value"]
+    assert slopes["MAML", "CIFAR-100"] == -11.53 and slopes["Multiclass", "LFW10"] == -4.91 and len(slopes) == 16
+    tasks = transfer.printed("Table 2")
+    assert set(tasks["row"]) == {transfer.divergence_title(name) for name in clustering.DIVERGENCES}
+    cells = transfer.printed_easy_and_hard().set_index(["row", "benchmark"])["value"]
+    assert cells["ProtoNet", "CIFAR-100"] == "63.7 → 50.5" and cells["Finetune", "miniImageNet"] == "→ 70.5"
+    assert "EMNIST" not in cells.index.get_level_values(1)  # no easy split of it is printed
 
 
 def test_points_of_both_sides_have_the_interval_of_their_mean(rows) -> None:
@@ -160,7 +182,7 @@ def test_a_grid_has_a_run_for_every_cell(demo) -> None:
     assert {"r0-first", "r2-second", "r2-first-nearest", "r2-second-farthest"} <= names and len(names) == 8
     table = transfer.table((f"run{i}", spec, {"results": []}) for i, spec in enumerate(specs))
     assert table.empty
-    assert transfer.recorded("nothing") is None
+    assert transfer.recorded("nothing") == []
     own = transfer.grid(dataset, classes, ["multiclass", "maml"], (0.0,), order="first", batch=32)
     assert {s["method"]: ("order" in s, "batch" in s) for s in own} == {
         "multiclass": (False, True),
@@ -168,6 +190,11 @@ def test_a_grid_has_a_run_for_every_cell(demo) -> None:
     }
     with pytest.raises(UnknownName, match="epochs"):
         transfer.grid(dataset, classes, ["maml"], (0.0,), epoch=3)
+    beside = transfer.grid(dataset, classes, ["anil"], (), compared=["random", "superclasses", "own"])
+    assert [spec["split"]["recipe"]["mode"] for spec in beside] == ["random", "superclasses", "own"]
+    assert len(beside[2]["split"]["test"]) == len(dataset.splits["test"])
+    with pytest.raises(UnknownName, match="superclasses"):
+        transfer.grid(dataset, classes, ["anil"], (), compared=["superclass"])
 
 
 def test_a_split_without_divergence_can_be_trained_on_and_stands_in_no_curve(demo) -> None:
@@ -182,14 +209,19 @@ def test_a_split_without_divergence_can_be_trained_on_and_stands_in_no_curve(dem
 
 def test_the_recorded_grid_is_whole() -> None:
     """Every method at every divergence on both sides, matched pairs, and correlations of every run."""
-    rows, facts = transfer.recorded("demo")
+    (first, *others) = transfer.recorded("demo")
+    rows, facts = first.rows, first.facts
     recipe = facts["recipe"]
     cells = rows[rows["comparison"] == "divergence"].groupby(["method", "asked", "side", "seed"]).size()
     methods = [*recipe["methods"], "finetune"]
     assert len(cells) == len(methods) * len(recipe["targets"]) * 2 * len(recipe["seeds"]) and (cells == 1).all()
     assert {pair.method for pair in transfer.matched_differences(rows)} == set(methods)
     assert rows["accuracy"].between(25, 100).all() and (rows["ci95_classes"] > rows["ci95"]).mean() > 0.9
-    assert {row["run"] for row in facts["correlations"]} == set(rows["run"])
+    for grid in (first, *others):
+        assert {row["run"] for row in grid.facts["correlations"]} == set(grid.rows["run"])
+        slopes = [slope for slope in transfer.slopes(grid.rows) if slope.sides == "both"]
+        assert slopes and all(slope.ci95 is not None for slope in slopes)
+        assert transfer.matched_differences(grid.rows) and len({g.title for g in (first, *others)}) == 1 + len(others)
 
 
 def test_the_divergence_of_a_task_grows_with_its_distance_from_the_train_classes() -> None:
@@ -198,7 +230,7 @@ def test_the_divergence_of_a_task_grows_with_its_distance_from_the_train_classes
     classes = splits.ClassFeatures("toy", "toy", np.arange(6), tuple("abcdef"), means)
     tasks = Tasks(np.array([[0, 2], [3, 3], [4, 4], [5, 5]]))
     found = transfer.task_divergences(classes, np.arange(3), tasks)
-    assert set(found) == {"symmetric_kl", "kl", "wasserstein", "euclidean"}
+    assert set(found) == {*clustering.DIVERGENCES, *gaussians.TITLES}
     for values in found.values():
         assert (np.diff(values) > 0).all()
     centre = np.stack([np.cos(around), np.sin(around)], axis=1)[:3].mean(axis=0)

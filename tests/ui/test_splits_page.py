@@ -78,6 +78,7 @@ def test_a_split_is_saved_and_chosen_on_another_page(toy) -> None:
     page = open_page("toy", starts="4")
     page.button(key="save_split").click().run()
     assert "r0.96-starts4" in page.success[0].value.replace("\\", "")
+    assert any("split=r0.96-starts4_test" in link.proto.query_string for link in page.get("page_link"))
     assert "r0.96-starts4_test" in datasets.load("toy").splits
     page.button(key="save_split").click().run()
     assert "already" in page.error[0].value
@@ -125,14 +126,22 @@ def test_hostile_names_are_letters(home, tmp_path: Path) -> None:
 
 def test_the_recorded_grid_says_what_far_test_classes_cost(home) -> None:
     page = open_page("demo", show="What it costs")
-    rows, facts = transfer.recorded("demo")
+    grid = transfer.recorded("demo")[0]
+    rows, facts = grid.rows, grid.facts
     assert f"{rows['run'].nunique()} networks trained on {facts['date']}" in words(page).replace("\\", "")
     chart = json.loads(page.get("plotly_chart")[-2].proto.spec)
     assert [trace["name"] for trace in chart["data"] if trace.get("showlegend", True)] == list(TITLES.values())
-    slopes = page.dataframe[0].value.set_index("points per unit")
+    slopes, accuracy, pairs, tasks = (page.dataframe[i].value for i in range(4))
     both = {s.method: s for s in transfer.slopes(rows) if s.sides == "both"}
-    assert slopes.loc["MAML", "both"] == f"{both['maml'].slope:.2f} ± {both['maml'].ci95:.2f}"
-    assert "as printed, without intervals" in words(page) and "nearest less farthest" in page.dataframe[1].value
+    maml = slopes.set_index("method").loc["MAML"]
+    assert maml["both sides"] == f"{both['maml'].slope:+.2f} ± {both['maml'].ci95:.2f}"
+    assert maml["published: CIFAR-100"] == "-11.53"  # table 5
+    proto = accuracy.set_index("method").loc["ProtoNet"]
+    at = transfer.accuracy_points(rows).set_index(["method", "asked"]).loc[("protonet", 2.0)]
+    assert proto["R = 2"] == f"{at['accuracy']:.1f} ± {at['ci95']:.1f}"
+    assert proto["published: CIFAR-100"] == "63.7 → 50.5"  # tables 4 and 1
+    assert "nearest less farthest" in pairs and tasks.set_index("divergence").loc["Symmetrised KL", "published: Birds"]
+    assert "as printed, without intervals" in words(page)
     lead = transfer.family_slope(rows)
     told = (
         "cannot be told" if abs(lead.slope) <= lead.ci95 else "features hold up better" if lead.slope > 0 else "faster"
@@ -154,6 +163,8 @@ def test_a_network_is_trained_on_the_split_and_counts_at_once(home, tmp_path: Pa
     result = jobs.results(run.id)
     assert page.metric[-1].value.startswith(f"{result['results'][0]['accuracy']:.1f}")
     assert "2 epochs on 6 train classes" in words(page) and result["backbone"] in words(page)
+    assert not [e for e in page.expander if "single task" in e.label]  # two test classes: every task is equally far
+    assert [button for button in page.button if button.label == "Extract its features"]
     assert "1 runs" not in words(page) and "No two finished runs" in words(page)  # its mirror image is missing
     other = open_page("digits", **{**asked, "trained_on": "second"})
     assert [button for button in other.button if button.label == "Train"]

@@ -124,7 +124,8 @@ def offer(spec: Mapping[str, Any], run: jobs.Run | None, words: str, so_far: SoF
             _watch(run.id, so_far)
             return
         if run is not None:
-            words += f" An earlier run is {plain(run.state)}: {plain((run.error or run.message).rstrip('.'))}."
+            told = (run.error or run.message).rstrip(".").removeprefix(run.state).lstrip("; ")
+            words += f" An earlier run is {plain(run.state)}{': ' * bool(told)}{plain(told)}."
         st.markdown(words)
         access.deny("run")
         if not access.may("run"):

@@ -73,7 +73,7 @@ def _headline(found: study.Found) -> Any:
         "Train, val and test classes",
         " / ".join(f"{len(parts[side]):,}" for side in SIDES),
         help="Val and test take one fifth each, rounded down, in turn: the class that is most of the test side goes to "
-        "test, the next to val.",
+        f"test, the next to val. {study.SIDE_RULE}",
     )
     nearest.metric(
         "Nearest training class",
@@ -150,10 +150,15 @@ def _in_words(dataset: Dataset, found: study.Found) -> None:
     if said:
         st.info(plain(said), icon="🎯")
     if found.is_at_floor:
+        fewer = (
+            "Fewer dimensions, at the left, let"
+            if found.settings["mode"] == "stable"
+            else ("Mode “stable” with few dimensions lets")
+        )
         st.warning(
             f"The objective is at its floor, {found.floor:.3f} (M log M for M = {len(found.split.names):,} classes): "
             "with so many dimensions nearly any split can have the asked divergence, so the random start chose this "
-            "one. Mode “stable” with few dimensions lets the classes choose.",
+            f"one. {fewer} the classes choose.",
             icon="🎲",
         )
 

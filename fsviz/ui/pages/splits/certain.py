@@ -60,5 +60,5 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
     )
     st.caption(
         f"Mode “stable”: for every number of dimensions {n_seeds} seeds, the best of the chosen number of "
-        "starts each. Reached divergence and objective are means over seeds."
+        f"starts each. Reached divergence and objective are means over seeds. {study.SIDE_RULE}"
     )

@@ -13,7 +13,7 @@ from fsviz.errors import FsvizError
 from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.studies import splits as study
 from fsviz.ui.parts import access, shell
-from fsviz.ui.parts.shell import load_dataset, plain
+from fsviz.ui.parts.shell import link, load_dataset, plain
 
 
 def show(dataset: Dataset, found: study.Found) -> None:
@@ -34,10 +34,11 @@ def offer(dataset: Dataset, split: ClassSplit, recipe: Mapping[str, Any], name: 
             "Name", value=name, key=f"{key}_name_{name}", help="Letters, digits and . _ + = -", width=420
         )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if access.may("save") and st.button("Save split", type="primary", icon="💾", key=f"save_{key}"):
-            _save(dataset, split, given, recipe)
+        asked = access.may("save") and st.button("Save split", type="primary", icon="💾", key=f"save_{key}")
         _files(dataset, split, recipe, name, key)
         shell.same_from_terminal(f"{command} --save {name}")
+    if asked:
+        _save(dataset, split, given, recipe)
     st.caption(
         "Saved, it is a split of the dataset wherever one is chosen (Tasks, Evaluate, Hard tasks, the terminal): "
         "NAME followed by _train, _val and _test."
@@ -63,6 +64,10 @@ def _save(dataset: Dataset, split: ClassSplit, name: str, recipe: Mapping[str, A
         st.error(plain(error), icon="⚠️")
         return
     st.success(f"Saved: {plain(', '.join(added))} are splits of {plain(dataset.title)} now.", icon="✅")
+    test = link(dataset, split=added[-1])
+    with st.container(horizontal=True):
+        st.page_link("pages/3_Tasks.py", label="Draw tasks from its test classes", icon="🎚️", query_params=test)
+        st.page_link("pages/4_Evaluate.py", label="Evaluate methods on them", icon="⚖️", query_params=test)
 
 
 def _bring(dataset: Dataset) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from fsviz import jobs, training
+from fsviz import features, jobs, training
 from fsviz.figures import transfer as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.settings import Setting
@@ -17,7 +17,9 @@ from fsviz.studies import training as study
 from fsviz.studies import transfer
 from fsviz.studies.splits import ClassFeatures, Found
 from fsviz.text import code
+from fsviz.ui.pages.splits import cost, results
 from fsviz.ui.parts import access, run_panel, shell
+from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.run_panel import duration, half_width
 from fsviz.ui.parts.shell import plain
@@ -51,7 +53,7 @@ def show(dataset: Dataset, classes: ClassFeatures, found: Found) -> None:
     run = _run_of(spec)
     _offer_grid(dataset, classes, found, spec)
     if run is not None and run.state == "finished":
-        _came_out(jobs.results(run.id))
+        _came_out(dataset, classes, run.id)
         return
     trainer = training.get(spec["method"])
     share = len(spec["split"]["train"]) / dataset.n_classes
@@ -64,6 +66,8 @@ def show(dataset: Dataset, classes: ClassFeatures, found: Found) -> None:
         so_far=_curve,
         start="Train",
     )
+    if run is not None and not run.active:  # it was stopped: what it had learned until then
+        _curve(run.summary or {})
     name = f"{spec['split']['name']}.json"
     with st.container(horizontal=True, vertical_alignment="center"):
         shell.same_from_terminal(study.command(spec, name))
@@ -145,7 +149,8 @@ def _curve(summary: Mapping[str, Any]) -> None:
         st.plotly_chart(figures.plot_learning(summary["curve"], summary["best_epoch"]), key="learning_curve")
 
 
-def _came_out(result: Mapping[str, Any]) -> None:
+def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
+    result = jobs.results(run_id)
     left, right = shell.columns_if_wide("trained", [2.2, 1], gap="medium")
     with left:
         _curve(result)
@@ -163,11 +168,37 @@ def _came_out(result: Mapping[str, Any]) -> None:
     n = result["n_classes"]
     st.caption(
         f"{result['n_epochs']:,} epochs on {n['train']:,} train classes; kept is epoch {result['best_epoch']:,}, the "
-        f"best on validation tasks ({result['val_accuracy']:.1f}%). It counts among your training runs above."
+        f"best on validation tasks ({result['val_accuracy']:.1f}%). It counts among your runs above."
     )
     if result["skipped"]:
         st.dataframe(pd.DataFrame(result["skipped"]), hide_index=True, height=120)
-    st.markdown(
-        "The trained network is a backbone like any other. Extract its features and use it on every page: "
-        + code(f"python -m fsviz extract {result['dataset']} --backbone {result['backbone']}")
+    cost.single_tasks(_correlations(dataset.name, classes.backbone, run_id))
+    _use(dataset, result["backbone"])
+
+
+@remember("Comparing tasks with the train classes", 32)
+def _correlations(dataset: str, backbone: str, run_id: str) -> pd.DataFrame:
+    classes = results.classes(shell.load_dataset(dataset), backbone)
+    return transfer.divergence_correlations(classes, jobs.spec(run_id), jobs.chunks(run_id))
+
+
+def _use(dataset: Dataset, backbone: str) -> None:
+    """The trained network as a backbone: its features, then every page."""
+    if backbone in features.available(dataset):
+        st.page_link(
+            "pages/4_Evaluate.py",
+            label="Evaluate methods on its features",
+            icon="⚖️",
+            query_params=shell.link(dataset, backbone=backbone),
+        )
+        st.caption("Save the split below to draw tasks from its test classes: the network knows the train classes.")
+        return
+    spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
+    runs = [run for run in jobs.list_runs("extraction") if jobs.asks_the_same(spec, run.spec)]
+    run_panel.offer(
+        spec,
+        runs[0] if runs else None,
+        "The trained network is a backbone like any other. With its features it can be chosen on every page; from a "
+        "terminal: " + code(f"python -m fsviz extract {dataset.name} --backbone {backbone}"),
+        start="Extract its features",
     )

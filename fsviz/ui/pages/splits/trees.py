@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from fsviz.features.backbones import title_of
 from fsviz.figures import splits as figures
 from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.studies import splits as study
@@ -12,7 +13,7 @@ from fsviz.ui.pages.splits import results
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import plain
 
-MOST = 250  # classes of a tanglegram that can still be read
+LEAST, MOST = 3, 250  # classes of a tanglegram that can still be read
 
 
 def show(dataset: Dataset, split: ClassSplit) -> None:
@@ -24,19 +25,20 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
             icon="🧩",
         )
         return
-    titles = {name: "the taxonomy" if name == study.TAXONOMY else name for name in known}
+    titles = {name: "the taxonomy" if name == study.TAXONOMY else title_of(name) for name in known}
     one, two, three = st.columns(3)
     left = pick(study.TREE.but(choices=titles, default=known[0]), one, key="left_tree")
     others = {name: title for name, title in titles.items() if name != left}
     default = study.TAXONOMY if study.TAXONOMY in others else next(iter(others))
     right = pick(study.TREE.but(title="Tree on the right", choices=others, default=default), two, key="right_tree")
-    part = pick(study.PART, three)
+    few = len(split.on(str(study.PART.default))) < LEAST <= len(split.names) <= MOST
+    part = pick(study.PART.but(default="all") if few else study.PART, three)
     asked = split.class_ids if part == "all" else split.on(part)
     class_ids = np.intersect1d(asked, study.all_with_features(dataset, (left, right)))
-    if len(class_ids) < 3 or len(class_ids) > MOST:
+    if len(class_ids) < LEAST or len(class_ids) > MOST:
         st.info(
-            f"These are {len(class_ids):,} classes; two trees can be read side by side with 3 to {MOST:,} of them. "
-            "Choose other classes.",
+            f"These are {len(class_ids):,} classes; two trees can be read side by side with {LEAST} to {MOST:,} of "
+            "them. Choose other classes.",
             icon="🌳",
         )
     else:
