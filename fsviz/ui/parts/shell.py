@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -18,9 +17,9 @@ from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
+from fsviz.shipped import ROOT
 from fsviz.ui.parts import access, copy_link, links
 
-ROOT = Path(__file__).resolve().parents[3]
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
 
