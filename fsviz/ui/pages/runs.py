@@ -83,6 +83,8 @@ def show(dataset: Dataset) -> None:
     run_panel.active_runs("runs")
     chosen = _choose(runs)
     lines = _lines_of_all(chosen)
+    for sentence in dict.fromkeys(sentence for run in chosen for sentence in _failed(run)):
+        st.warning(plain(access.without_paths(sentence)), icon="⚠️")
     if lines:
         _compare(lines, chosen)
     elif any(run.study == "evaluate" and run.active for run in runs):
@@ -182,6 +184,12 @@ def _choose(runs: Sequence[jobs.Run]) -> list[jobs.Run]:
         help="Runs of the same tasks are compared task by task. The table at the end of the page has all runs.",
     )
     return [known[run_id] for run_id in picked if run_id in known] or _newest_group(list(known.values()))
+
+
+def _failed(run: jobs.Run) -> list[str]:
+    """Why methods of a user have no results in this run."""
+    told = (run.summary or {}).get("failed") or []
+    return [f"No results of {one['label']}: {one['error']}" for one in told if isinstance(one, dict)]
 
 
 def _comparable(run: jobs.Run) -> bool:
