@@ -40,7 +40,7 @@ DOORS: dict[str, set[str]] = {
     "ui": {"jobs", "studies", "figures", "reports", "records", "workspace", "datasets", "features", "taxonomy"}
     | {"methods", "sampling", "difficulty", "training", "sharing"},
     "verbs": ENGINE | {"studies", "jobs", "figures", "records", "own_code"},
-    "cli": ENGINE | {"studies", "jobs", "reports", "records", "numerics", "workspace", "sharing", "own_code"},
+    "cli": ENGINE | {"studies", "jobs", "reports", "records", "numerics", "workspace", "sharing", "own_code", "verbs"},
 }
 STREAMLIT_ROOMS = {"ui"}
 NO_DISK = {"records", "settings", "numerics", "methods", "splits", "training", "figures"}

@@ -131,7 +131,8 @@ def write_fiftyone(
             progress(done, len(table), "images for FiftyOne")
     classes = dataset.classes["class_name"].astype(str).tolist()
     info = {"title": dataset.title, "classes": classes, "backbone": backbone, "licence": dataset.licence}
-    for name, body in (("metadata.json", {"media_type": "image", "info": info}), ("samples.json", {"samples": samples})):
+    files = {"metadata.json": {"media_type": "image", "info": info}, "samples.json": {"samples": samples}}
+    for name, body in files.items():
         with workspace.atomic_file(folder / name) as temporary:
             temporary.write_text(json.dumps(body, allow_nan=False), encoding="utf-8")
     return {"samples": len(samples), "fields": [name for name in samples[0] if name != "_media_type"]}

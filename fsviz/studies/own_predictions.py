@@ -106,7 +106,8 @@ class _Problems:
 
     def add(self, n: int, words: str, what: str, example: str) -> None:
         if n:
-            self.told.append(f"{words.format(f'{n:,} {what}')} ({example})")
+            told = what if n > 1 else {"rows": "row", "queries": "query"}[what]
+            self.told.append(f"{words.format(f'{n:,} {told}')} ({example})")
 
     def without(self, fine: np.ndarray, words: str, table: pd.DataFrame, rows: Any = None) -> np.ndarray:
         """The positions that are fine; the others are told."""
