@@ -147,10 +147,9 @@ def load_backbone(name: str = DEFAULT, checkpoint: str | Path | None = None, on:
         return _ready(network, canonical, preprocessing, warning, checkpoint is not None, on)
     try:
         ready = _ready(network, canonical, preprocessing, warning, True, on)
-    except Missing:
-        raise
     except (Exception, SystemExit) as error:
-        raise BrokenCode(f"{canonical} fails on a first image: {own_code.in_words(error)}.") from error
+        told = own_code.in_words(error.__cause__ or error)
+        raise BrokenCode(f"{canonical} fails on a first image, images -> features (n, D): {told}.") from error
     return replace(ready, checkpoint=hashlib.sha256(f"{ready.checkpoint} {_version(plain)}".encode()).hexdigest())
 
 

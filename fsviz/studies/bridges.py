@@ -30,6 +30,18 @@ from fsviz.records import PAD, Dataset, Progress
 from fsviz.studies import draw, evaluate, feature_map
 
 THUMBNAIL = 96  # pixels of the longer side of a picture inside a Parquet file
+_OWN = (
+    "x",
+    "y",
+    "image",
+    "features",
+    "ground_truth",
+    "id",
+    "filepath",
+    "tags",
+    "metadata",
+    "media_type",
+)  # of both tools
 Recorded = tuple[str, evaluate.Settled, Sequence[Mapping[str, np.ndarray]]]  # a run's id, its spec and its chunks
 
 
@@ -48,7 +60,8 @@ def images_table(dataset: Dataset, backbone: str = "", runs: Iterable[Recorded] 
     if "context" in dataset.images:
         table["context"] = dataset.image_contexts()
     for name in dataset.attributes:
-        table[name] = dataset.images[name].to_numpy()
+        taken = name in table or name in _OWN
+        table[f"attribute {name}" if taken else name] = dataset.images[name].to_numpy()
     if backbone:
         found = maps.find(dataset, backbone) or feature_map.fast_map({"dataset": dataset.name, "backbone": backbone})
         places = np.full((len(table), 2), np.nan)
@@ -155,6 +168,8 @@ def _sample(dataset: Dataset, folder: Path, row: Mapping[str, Any], vector: np.n
         if plain is None or (isinstance(plain, float) and not math.isfinite(plain)):
             continue
         field = _field(name)
+        while field in sample:  # two names that differ in signs only
+            field += "_"
         sample[field] = _classification(plain) if name.startswith("taken for ") else plain
     if vector is not None:
         sample["features"] = _vector(vector)
