@@ -774,7 +774,11 @@ def _exports(
     def as_report() -> str:
         return _report(table, lines, main, differences, published, recipes, over, pairs, shown, caveat)
 
-    columns = st.columns(5)
+    def as_figures() -> str:
+        found = _figures(table, main, differences, over, shown)
+        return json.dumps({title: json.loads(figure.to_json()) for title, figure, _ in found})
+
+    columns = st.columns(6)
     for column, (label, data, suffix, mime) in zip(
         columns,
         (
@@ -792,6 +796,7 @@ def _exports(
                 "md",
                 "text/markdown",
             ),
+            ("Plotly JSON", as_figures, "plotly.json", "application/json"),
             ("HTML report", as_report, "html", "text/html"),
         ),
         strict=True,
@@ -799,7 +804,10 @@ def _exports(
         column.download_button(
             label, data, f"{stem}.{suffix}", mime, key=f"export_{suffix}", width="stretch", on_click="ignore"
         )
-    st.caption("The report is one file with its figures and pictures inside; it opens without a network.")
+    st.caption(
+        "The report is one file with its figures and pictures inside; it opens without a network. Plotly JSON has the "
+        "figures by their titles, for a notebook or another page."
+    )
     with st.expander("How to run the compared runs again"):
         for recipe in recipes:
             st.markdown(f"**Run {plain(recipe.run)}**")
@@ -808,18 +816,10 @@ def _exports(
                 st.code(recipe.command, language="bash", wrap_lines=True)
 
 
-def _report(
-    table: pd.DataFrame,
-    lines: list[comparison.Line],
-    main: list[comparison.Line],
-    differences: pd.DataFrame,
-    published: pd.DataFrame | None,
-    recipes: list[report.Recipe],
-    over: str,
-    pairs: Mapping[tuple[str, str], pd.DataFrame],
-    shown: _Shown,
-    caveat: str,
-) -> str:
+def _figures(
+    table: pd.DataFrame, main: list[comparison.Line], differences: pd.DataFrame, over: str, shown: _Shown
+) -> list[tuple[str, Figure, str]]:
+    """The figures that are taken along: title, figure, caption."""
     found = [shown.figure] if shown.figure else []
     here = table[table["digest"] == main[0].digest]
     found.append(
@@ -842,6 +842,22 @@ def _report(
         found.append(
             ("Paired differences", figures.plot_differences(differences), "Filled: real; hollow: may be chance.")
         )
+    return found
+
+
+def _report(
+    table: pd.DataFrame,
+    lines: list[comparison.Line],
+    main: list[comparison.Line],
+    differences: pd.DataFrame,
+    published: pd.DataFrame | None,
+    recipes: list[report.Recipe],
+    over: str,
+    pairs: Mapping[tuple[str, str], pd.DataFrame],
+    shown: _Shown,
+    caveat: str,
+) -> str:
+    found = _figures(table, main, differences, over, shown)
     datasets = ", ".join(dict.fromkeys(shell.dataset_title(line.dataset) for line in lines))
     made = f"Made by fsviz on {time.strftime('%d %B %Y, %H:%M')}."
     return report.report(

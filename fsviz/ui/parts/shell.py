@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -254,8 +255,16 @@ def sentences() -> Iterator[None]:
 
 
 def pages() -> list[Page]:
-    """The pages that are of use to the visitor."""
-    return [p for p in PAGES if (ROOT / p.file).exists() and (not p.action or access.may(p.action))]
+    """The pages that are of use to the visitor; a file in pages/ that PAGES does not describe stands last."""
+    here = [p for p in PAGES if (ROOT / p.file).exists() and (not p.action or access.may(p.action))]
+    described = {p.file for p in PAGES}
+    found = sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("[0-9]*_*.py"))
+    return here + [Page(file, _label(file), "📄", "", "") for file in found if file not in described]
+
+
+def _label(file: str) -> str:
+    """14_My_page.py is My page."""
+    return Path(file).stem.partition("_")[2].replace("_", " ")
 
 
 def pick_dataset() -> Dataset:
