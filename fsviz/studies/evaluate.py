@@ -409,13 +409,13 @@ def _summary(spec: Settled, numbers: np.ndarray, failed: Mapping[int, str], righ
             tasks = part_tasks(spec, entry, stop=right.shape[1])
             result |= _intervals(values[0], measures, _unpacked(right[which]), tasks)
         results.append(result)
-    broken = [(entries(spec)[which], error) for which, error in failed.items()]
+    broken = list(spec.get("failed", []))
+    for which, error in failed.items():
+        entry = entries(spec)[which]
+        broken.append({"method": entry.method, "label": entry.label, "backbone": entry.backbone, "error": error})
     return {
         "results": results,
-        "failed": [
-            *spec.get("failed", []),
-            *({"method": e.method, "label": e.label, "backbone": e.backbone, "error": error} for e, error in broken),
-        ],
+        "failed": broken,
         "dataset": spec["dataset"],
         "testbed": spec["testbed_name"],
         "n_tasks": spec["tasks"]["n_tasks"],

@@ -255,16 +255,15 @@ def sentences() -> Iterator[None]:
 
 
 def pages() -> list[Page]:
-    """The pages that are of use to the visitor; a file in pages/ that PAGES does not describe stands last."""
-    here = [p for p in PAGES if (ROOT / p.file).exists() and (not p.action or access.may(p.action))]
+    """The pages that are of use to the visitor."""
+    return [p for p in PAGES if (ROOT / p.file).exists() and (not p.action or access.may(p.action))]
+
+
+def added_pages() -> dict[str, str]:
+    """Files in pages/ that PAGES does not describe, with the name that follows from theirs: 14_My_page.py is My page."""
     described = {p.file for p in PAGES}
     found = sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("[0-9]*_*.py"))
-    return here + [Page(file, _label(file), "📄", "", "") for file in found if file not in described]
-
-
-def _label(file: str) -> str:
-    """14_My_page.py is My page."""
-    return Path(file).stem.partition("_")[2].replace("_", " ")
+    return {file: Path(file).stem.partition("_")[2].replace("_", " ") for file in found if file not in described}
 
 
 def pick_dataset() -> Dataset:
@@ -452,6 +451,8 @@ def _navigation() -> None:
             st.page_link(
                 entry.file, label=entry.label, icon=entry.icon, help=entry.question, query_params=chosen or None
             )
+        for file, label in added_pages().items():
+            st.page_link(file, label=plain(label), icon="📄", query_params=chosen or None)
         access.sign()
         st.divider()
 
