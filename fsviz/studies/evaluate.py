@@ -272,7 +272,8 @@ def _prepare_predictions(spec: dict[str, Any], dataset: Dataset, folder: Path) -
 
 def here_only(spec: Mapping[str, Any]) -> str:
     """Why a run must not be left to a worker process, "" where it may be: it has code of the user."""
-    for chosen in spec.get("methods") or ():
+    asked = spec.get("methods")
+    for chosen in asked if isinstance(asked, list | tuple) else ():
         own = chosen.get("own") if isinstance(chosen, Mapping) else None
         name = str(chosen.get("name")) if isinstance(chosen, Mapping) else str(chosen)
         if (own and "code" in own) or (not own and own_methods.is_own(name)):

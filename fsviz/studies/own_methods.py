@@ -6,6 +6,7 @@ generator starts anew at every call, and what it returns must be scores (tasks, 
 
 from __future__ import annotations
 
+import copy
 import inspect
 import math
 from collections.abc import Callable, Mapping
@@ -40,7 +41,9 @@ def packaged() -> list[str]:
 def code_of(name: str) -> own_code.Code:
     """Where the method of that name is, not run yet; a name that means nothing is refused."""
     if own_code.is_reference(name):
-        return own_code.locate(name)
+        code = own_code.locate(name)
+        taken = {word.casefold() for method in METHODS.values() for word in (method.name, method.title)}
+        return replace(code, name=f"{code.name} (yours)") if code.name.casefold() in taken else code
     offered = own_code.packaged(GROUP)
     if name not in offered:
         raise UnknownName("method", name, [*METHODS, *offered])
@@ -60,6 +63,8 @@ def declared(code: own_code.Code) -> Method:
         found, given = found.load(), found
     if inspect.isclass(found):
         method, function = _of_class(found, code.name), _of_classifier(found)
+    elif hasattr(found, "process_support_set"):  # an object of such a class, with settings of its own
+        method, function = _method(code.name, _kind(found), ()), _of_classifier(found)
     elif callable(found):
         method, function = _of_function(found, code.name), found
     else:
@@ -116,12 +121,16 @@ def _of_function(function: Callable[..., Any], name: str) -> Method:
 def _of_class(found: type, name: str) -> Method:
     if not _is_classifier(found):
         raise BrokenCode(f"{name} must have process_support_set and forward, as easyfsl's FewShotClassifier has.")
-    try:
-        transductive = bool(found.is_transductive())  # type: ignore[attr-defined]
-    except Exception:
-        transductive = False
     parameters = [p for p in inspect.signature(found).parameters.values() if p.name != "backbone"]
-    return _method(name, "transductive" if transductive else "inductive", _settings(parameters, name))
+    return _method(name, _kind(found), _settings(parameters, name))
+
+
+def _kind(found: Any) -> str:
+    """What a classifier says of itself; easyfsl's base class raises where it says nothing."""
+    try:
+        return "transductive" if found.is_transductive() else "inductive"
+    except Exception:
+        return "inductive"
 
 
 def _method(name: str, kind: Any, settings: tuple[Setting, ...]) -> Method:
@@ -142,10 +151,13 @@ def _settings(parameters: list[inspect.Parameter], name: str) -> tuple[Setting, 
     return tuple(found)
 
 
-def _of_classifier(found: type) -> Callable[..., Any]:
-    """A class such as easyfsl's FewShotClassifier as a predict function: one new object for every task."""
-    wanted = inspect.signature(found).parameters.get("backbone")
+def _of_classifier(found: Any) -> Callable[..., Any]:
+    """A class such as easyfsl's FewShotClassifier, or an object of it, as a predict function: a new one per task."""
+    wanted = inspect.signature(found).parameters.get("backbone") if inspect.isclass(found) else None
     bare = wanted is not None and wanted.default is wanted.empty
+
+    def new(**settings: Any) -> Any:
+        return found(**settings) if inspect.isclass(found) else copy.deepcopy(found)
 
     def predict(support: Any, support_mask: Any, query: Any, query_mask: Any, **settings: Any) -> Any:
         import torch
@@ -155,7 +167,7 @@ def _of_classifier(found: type) -> Callable[..., Any]:
             ways = support_mask[task].any(1).nonzero().flatten()
             there, places = support_mask[task][ways], query_mask[task].nonzero().flatten()
             labels = torch.arange(len(ways), device=query.device)[:, None].expand(there.shape)[there]
-            classifier: Any = found(**({"backbone": torch.nn.Identity()} if bare else {}), **settings)
+            classifier = new(**({"backbone": torch.nn.Identity()} if bare else {}), **settings)
             classifier = classifier.to(query.device, query.dtype).eval()
             classifier.process_support_set(support[task][ways][there], labels)
             said = classifier(query[task][places])

@@ -83,14 +83,14 @@ def show(dataset: Dataset) -> None:
     run_panel.active_runs("runs")
     chosen = _choose(runs)
     lines = _lines_of_all(chosen)
-    for sentence in dict.fromkeys(sentence for run in chosen for sentence in _failed(run)):
-        st.warning(plain(access.without_paths(sentence)), icon="⚠️")
     if lines:
         _compare(lines, chosen)
     elif any(run.study == "evaluate" and run.active for run in runs):
         st.info("No task of any run is finished yet; the first results will be shown here.", icon="⏳")
         _published_meanwhile()
-    elif not chosen:
+    elif chosen:
+        _tell_failed(chosen)
+    else:
         _first_run(dataset)
         _published_meanwhile()
     if runs:
@@ -186,10 +186,15 @@ def _choose(runs: Sequence[jobs.Run]) -> list[jobs.Run]:
     return [known[run_id] for run_id in picked if run_id in known] or _newest_group(list(known.values()))
 
 
-def _failed(run: jobs.Run) -> list[str]:
-    """Why methods of a user have no results in this run."""
-    told = (run.summary or {}).get("failed") or []
-    return [f"No results of {one['label']}: {one['error']}" for one in told if isinstance(one, dict)]
+def _tell_failed(chosen: Sequence[jobs.Run]) -> None:
+    """Why methods of a user have no results in these runs."""
+    told = [one for run in chosen for one in (run.summary or {}).get("failed") or [] if isinstance(one, dict)]
+    if told:
+        sentences = dict.fromkeys(access.without_paths(str(one.get("error", ""))) for one in told)
+        st.warning(
+            "**Some methods have no results:**\n\n" + "\n".join(f"- {plain(sentence)}" for sentence in sentences),
+            icon="⚠️",
+        )
 
 
 def _comparable(run: jobs.Run) -> bool:
@@ -353,6 +358,7 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
     here = comparison.with_interval(_table(main), over)
     _headline(here, differences)
     shown = _big_figure(lines, main, here, _recipe_of(main[0], chosen))
+    _tell_failed(chosen)
     published, pairs, caveat = _results(table, main[0], over)
     left, right = shell.columns_if_wide("methods", 2, gap="large")
     with left:
@@ -901,16 +907,17 @@ def _hardest_and_easiest(line: comparison.Line) -> list[report.Shown]:
 
 def _recipe(run: jobs.Run) -> report.Recipe:
     words = [*comparison.in_words(run.spec), ("Took", run_panel.duration(run.seconds))]
-    return report.Recipe(run.id, words, comparison.command(run.spec))
+    return report.Recipe(run.id, words, access.without_paths(comparison.command(run.spec)))
 
 
 def _record(run: jobs.Run) -> dict[str, Any]:
-    keep = ("dataset", "backbones", "methods", "testbed_name", "recipe", "samplers", "seed", "device", "threads")
+    keep = ("dataset", "backbones", "testbed_name", "recipe", "samplers", "seed", "device", "threads")
     return {
         "run": run.id,
         "state": run.state,
         "seconds": round(run.seconds, 1),
         **{name: run.spec[name] for name in keep if name in run.spec},
+        "methods": [{name: one[name] for name in ("name", "parameters")} for one in run.spec["methods"]],
     }
 
 

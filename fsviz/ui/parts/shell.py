@@ -260,7 +260,7 @@ def pages() -> list[Page]:
 
 
 def added_pages() -> dict[str, str]:
-    """Files in pages/ that PAGES does not describe, with the name that follows from theirs: 14_My_page.py is My page."""
+    """Files in pages/ that PAGES does not describe, with names that follow from theirs: 14_My_page.py is My page."""
     described = {p.file for p in PAGES}
     found = sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("[0-9]*_*.py"))
     return {file: Path(file).stem.partition("_")[2].replace("_", " ") for file in found if file not in described}
