@@ -1,6 +1,34 @@
 """fsviz shows why a few-shot image-classification task is hard.
 
-Importing this package does no work: rooms (sub-packages) are imported where they are used.
+In a notebook, a few verbs do what the pages do (docs/api.md shows them):
+
+    load, add, extract      a dataset, your images as one, their features
+    sample                  tasks, as a testbed
+    evaluate, compare       methods (also yours) on the same tasks; what came out, paired
+    hard, measure           support sets that make a classifier fail; numbers that say how hard a task is
+    plot                    the figure of any of these, by Plotly
+    images, tasks           a torch Dataset and BatchSampler over a dataset and a testbed, for your own loop
+
+Importing this package does no work: verbs and rooms (sub-packages) are imported where they are used.
 """
 
+from typing import Any
+
 __version__ = "0.1.0"
+
+VERBS = (
+    *("add", "compare", "evaluate", "extract", "hard", "images", "load", "measure", "plot", "sample", "tasks"),
+    "Evaluation",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in VERBS:
+        raise AttributeError(f"module 'fsviz' has no attribute {name!r}")
+    from fsviz import verbs
+
+    return getattr(verbs, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *VERBS])

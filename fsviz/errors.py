@@ -60,3 +60,7 @@ class NotAllowed(FsvizError):
 
 class Cancelled(FsvizError):
     """The user stopped a long piece of work."""
+
+
+class BrokenCode(FsvizError):
+    """Python code of the user that cannot be loaded, or fails, or answers in a wrong shape; the message names it."""

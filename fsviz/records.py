@@ -176,7 +176,8 @@ def remake_features(dataset: str, backbone: str, key: Mapping[str, Any]) -> str:
     if "imported" in key:
         return f"import them again with 'python -m fsviz import-features {dataset} FILE --backbone {backbone}'"
     name, _, weights = backbone.partition("@")
-    checkpoint = " --checkpoint FILE" if weights and not key.get("warning") else ""
+    own = ".py" in name  # the user's code, whose weights come with it
+    checkpoint = " --checkpoint FILE" if weights and not own and not key.get("warning") else ""
     return f"extract them again with 'python -m fsviz extract {dataset} --backbone {name}{checkpoint} --again'"
 
 

@@ -23,7 +23,7 @@ from fsviz.workspace import plain_json
 GROUPS = (
     *("app", "datasets", "own_images", "features", "tasks", "evaluation"),
     *("support_sets", "confusion", "searches", "prediction", "contexts", "similarity", "splits", "training"),
-    *("runs", "workspace", "completion"),
+    *("bridges", "runs", "workspace", "completion"),
 )
 
 
@@ -98,7 +98,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="python -m fsviz", description="Why is a few-shot image-classification task hard?")
+    parser = Parser(prog=_called(), description="Why is a few-shot image-classification task hard?")
     told = f"fsviz {fsviz.__version__}"
     parser.add_argument("--version", action="version", version=told, help="print the version and stop")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -107,10 +107,31 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _called() -> str:
+    """What a user types: the installed command, or the package run by Python."""
+    return "fsviz" if os.path.basename(sys.argv[0]) in ("fsviz", "fsviz.exe") else "python -m fsviz"
+
+
+def what_can_be_done(parser: argparse.ArgumentParser) -> str:
+    """A first page for whoever gives no command."""
+    listed = parser.format_help().partition("COMMAND\n")[2].partition("\n\n")[0]
+    first = {
+        "app": "start the dashboard on the embedded demo",
+        "add NAME FOLDER": "your own images; then: extract NAME",
+        "evaluate demo --methods protonet,./mine.py": "methods, yours too, on the same tasks",
+        "COMMAND --help": "more of one command",
+    }
+    lines = [f"  {parser.prog} {words:42}  {what}" for words, what in first.items()]
+    return "\n".join([f"{parser.description}\n", *lines, "\nCommands:", listed])
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; 0 when it went well, 2 when the input must be fixed, 130 when interrupted."""
     try:
-        args = build_parser().parse_args(argv)
+        parser = build_parser()
+        if not (sys.argv[1:] if argv is None else argv):
+            return _print(what_can_be_done(parser))
+        args = parser.parse_args(argv)
         result = args.run(args)
         return _print(json.dumps(plain_json(result), default=str, allow_nan=False) if args.json else args.show(result))
     except FsvizError as error:

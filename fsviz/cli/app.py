@@ -13,8 +13,8 @@ from typing import NoReturn
 from fsviz import sharing
 from fsviz.cli import add_command, progress
 from fsviz.errors import BadInput
+from fsviz.shipped import INSTALLED, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 GIVEN, FILE = "FSVIZ_PASSWORD", "FSVIZ_PASSWORD_FILE"
 
 
@@ -124,7 +124,7 @@ def _check_login() -> None:
         raise BadInput("--login needs more packages. Install them with: pip install 'streamlit[auth]'")
     known = (ROOT / ".streamlit" / "secrets.toml", Path.home() / ".streamlit" / "secrets.toml")
     if not any(path.is_file() for path in known):
-        raise BadInput(f"--login needs the [auth] section of {known[0]}. docs/sharing.md shows one.")
+        raise BadInput(f"--login needs the [auth] section of {known[INSTALLED]}. docs/sharing.md shows one.")
 
 
 def _home() -> dict[str, str]:

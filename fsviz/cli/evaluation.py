@@ -8,11 +8,14 @@ import time
 from typing import Any, cast
 
 from fsviz.cli import add_command, aligned, drawing, names, progress
-from fsviz.errors import BadInput, UnknownName
+from fsviz.errors import BadInput, BrokenCode, UnknownName
 from fsviz.studies import draw
 from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS, Chosen, Result, Spec, no_prediction
 
-_METHODS = "methods, each with a preset where wished (tim:easyfsl, or :paper), or 'all'"
+_METHODS = (
+    "methods, each with a preset where wished (tim:easyfsl, or :paper), or 'all'; also your own: ./mine.py with "
+    "predict(support, support_mask, query, query_mask, ...), ./mine.py:NAME, package.module:NAME"
+)
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -55,8 +58,9 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 
 def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
-    from fsviz import jobs
+    from fsviz import jobs, own_code
 
+    own_code.allow()
     spec = _spec(args)
     if args.background:
         run_id = jobs.submit(spec)
@@ -110,23 +114,42 @@ def _shots(text: str) -> list[int]:
 
 def _methods(text: str, settings: list[str]) -> list[Chosen]:
     """The methods of --methods (NAME or NAME:PRESET), with what --set changes of them."""
-    from fsviz.methods import METHODS, get
+    from fsviz.methods import METHODS, Method, get
+    from fsviz.studies import own_methods
 
-    asked = list(METHODS) if text.strip() == "all" else names(text)
-    chosen = [(get(name), preset) for name, _, preset in (one.partition(":") for one in asked)]
-    changed: dict[str, dict[str, Any]] = {method.name: {} for method, _ in chosen}
+    every = [*METHODS, *own_methods.packaged()]
+    asked = [name for one in names(text) for name in (every if one == "all" else [one])]
+    chosen: list[tuple[Method, str]] = []
+    own: dict[str, str] = {}  # by name, how it was given
+    broken: list[Chosen] = []
+    for one in asked:
+        if not own_methods.is_own(one):
+            name, _, preset = one.partition(":")
+            chosen.append((get(name), preset))
+            continue
+        try:
+            method = own_methods.declared(own_methods.code_of(one))
+            chosen.append((method, ""))
+            own[method.name] = one
+        except BrokenCode:  # the run says so, and goes on with the others
+            broken.append({"name": one})
+    methods = {method.name: method for method, _ in chosen}
+    changed: dict[str, dict[str, Any]] = {name: {} for name in methods}
     for setting in settings:
         where, equals, value = setting.partition("=")
-        name, dot, parameter = where.partition(".")
+        name, dot, parameter = where.rpartition(".")
         if not (equals and dot):
             raise BadInput(f"--set takes METHOD.PARAMETER=VALUE, such as tim.steps=50. Got {setting!r}.")
         if name not in changed:
             raise BadInput(f"--set {setting} is of a method that is not evaluated. Add {name} to --methods.")
-        known = {one.name: one for one in get(name).settings}
+        known = {one.name: one for one in methods[name].settings}
         if parameter not in known:
-            raise UnknownName(f"parameter of {get(name).title}", parameter, known)
-        changed[name][parameter] = known[parameter].parse(value, get(name).title)
-    return [{"name": m.name, "parameters": m.checked(changed[m.name], preset)} for m, preset in chosen]
+            raise UnknownName(f"parameter of {methods[name].title}", parameter, known)
+        changed[name][parameter] = known[parameter].parse(value, methods[name].title)
+    fine: list[Chosen] = [
+        {"name": own.get(m.name, m.name), "parameters": m.checked(changed[m.name], preset)} for m, preset in chosen
+    ]
+    return [*fine, *broken]
 
 
 def bar():
@@ -164,6 +187,7 @@ def show_results(result: dict[str, Any]) -> str:
     from fsviz.studies.evaluate import scale_notes
 
     lines = [f"Run {result['run']}: {result['state']}"]
+    lines += [f"No results of {one['label']}: {one['error']}" for one in result.get("failed", [])]
     if result["results"]:
         lines.append(aligned([_row(r) for r in result["results"]], _columns(result["results"])))
         lines.append(

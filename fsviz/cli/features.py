@@ -18,7 +18,8 @@ def register(commands: argparse._SubParsersAction) -> None:
     extract.add_argument(
         "--backbone",
         default=backbones.DEFAULT,
-        help=f"{', '.join(backbones.names())}, timm:NAME or open_clip:ARCH[/WEIGHTS] (default: {backbones.DEFAULT})",
+        help=f"{', '.join(backbones.names())}, timm:NAME, open_clip:ARCH[/WEIGHTS] or your own ./net.py:build "
+        f"(default: {backbones.DEFAULT})",
     )
     extract.add_argument("--checkpoint", metavar="FILE", help="weights from a file: .safetensors, .pt or .pth")
     extract.add_argument("--device", default="auto", help="auto (default), cuda, mps or cpu")
@@ -79,9 +80,10 @@ def _import_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_extract(args: argparse.Namespace) -> dict[str, Any]:
-    from fsviz import datasets
+    from fsviz import datasets, own_code
     from fsviz.studies.extraction import extract_now
 
+    own_code.allow()
     if args.workers is not None and not 0 <= args.workers <= 64:
         raise BadInput(f"workers must be between 0 and 64. Got {args.workers}.")
     dataset = datasets.load(args.dataset)

@@ -80,7 +80,7 @@ def run_runs(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
-    from fsviz import jobs
+    from fsviz import jobs, own_code
 
     if args.action == "delete":
         jobs.delete(run_id)
@@ -88,6 +88,7 @@ def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
     if args.action == "cancel":
         run = jobs.cancel(run_id)
     elif args.action == "resume":
+        own_code.allow()
         run = jobs.resume(run_id) if args.background else jobs.resume_here(run_id, evaluation.bar())
     else:
         run = jobs.status(run_id)

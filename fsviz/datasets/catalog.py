@@ -15,8 +15,8 @@ import pandas as pd
 
 from fsviz.errors import BadInput
 from fsviz.records import Dataset
+from fsviz.shipped import DATA
 
-DATA = Path(__file__).resolve().parent.parent.parent / "data"
 COLUMNS = ("class_name", "split", "n_images", "node")
 
 

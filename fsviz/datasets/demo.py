@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,9 @@ from PIL import Image, ImageChops, ImageFilter
 
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.records import Dataset
+from fsviz.shipped import DATA
 
-FOLDER = Path(__file__).resolve().parents[2] / "data" / "demo"
+FOLDER = DATA / "demo"
 NATIVE = 224  # pixels per side of an opened image: what the default backbone takes
 LARGEST = 1024
 ATTRIBUTES = ("style", "family", "pose", "scale", "rotation", "x", "y", "blur", "brightness", "occlusion", "clutter")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fsviz import methods
-from fsviz.errors import BadInput, Missing, NotFinite
-from fsviz.methods.declaration import UNIT_LENGTH
+from fsviz import methods, own_code
+from fsviz.errors import BadInput, BrokenCode, FsvizError, Missing, NotFinite
+from fsviz.methods.declaration import UNIT_LENGTH, Method
 from fsviz.numerics import LARGE, SEEN, needs_double
 from fsviz.records import PAD, Features, Predictions, Progress, Tasks
 
@@ -24,7 +24,7 @@ _BLOCK = 4096  # rows or tasks looked at together while checking
 def evaluate(
     features: Features,
     tasks: Tasks,
-    method: str,
+    method: str | Method,
     parameters: Mapping[str, Any] | None = None,
     device: str = "cpu",
     chunk: int | None = None,
@@ -45,7 +45,7 @@ def evaluate(
     """
     import torch
 
-    chosen = methods.get(method)
+    chosen = methods.get(method) if isinstance(method, str) else method
     settings: dict[str, Any] = chosen.checked(parameters)
     on = torch_device(device)
     check_tasks(features, tasks)
@@ -91,8 +91,11 @@ def evaluate(
                 double |= _largest_of(images) > LARGE
             if in_units:  # its steps, or the parts of its scores, are far larger than features as small as this
                 double |= _largest_of(images) < _SMALL
-            scores = _scores(predict, images, double, on, settings)
-            cause = partial(_cause, images)
+            if chosen.function is None:
+                scores, cause = _scores(predict, images, double, on, settings), partial(_cause, images)
+            else:
+                scores = _own_scores(predict, images, double, on, settings, chosen.title, first + start)
+                cause = partial(_own_cause, chosen.title)
             said = predictions_from(scores, masks[0].any(2), query_mask, chosen.title, cause, first + start)
             for name, values in said.arrays().items():
                 getattr(answer, name)[part] = values
@@ -328,6 +331,36 @@ def _scores(
             masks = support_mask[part].to(on), query_mask[part].to(on)
             scores[part] = predict(exact[0], masks[0], exact[1], masks[1], **settings).cpu().double()
     return scores
+
+
+def _own_scores(
+    predict: Callable[..., Any],
+    images: tuple[Any, ...],
+    double: np.ndarray,
+    on: Any,
+    settings: Mapping[str, Any],
+    who: str,
+    first: int,
+) -> Any:
+    """The same for code of the user. Where it fails, tasks are tried one by one to name the first that it fails on."""
+    try:
+        return _scores(predict, images, double, on, settings)
+    except FsvizError:
+        raise
+    except (Exception, SystemExit) as error:
+        for i in range(len(double)):
+            try:
+                _scores(predict, tuple(tensor[i : i + 1] for tensor in images), double[i : i + 1], on, settings)
+            except (Exception, SystemExit) as alone:
+                raise BrokenCode(f"{who} fails on task {first + i}: {own_code.in_words(alone)}.") from alone
+        raise BrokenCode(
+            f"{who} fails on tasks {first} to {first + len(double) - 1} together, though on none of them alone: "
+            f"{own_code.in_words(error)}."
+        ) from error
+
+
+def _own_cause(who: str, task: int) -> str:
+    return f"Look at what {who} returns for it: the features are finite."
 
 
 def _size(values: np.ndarray) -> float:

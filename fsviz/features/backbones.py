@@ -7,18 +7,23 @@ conv64f (cnn4), resnet10, resnet12, resnet12_basic, resnet18, wrn28_10
 trained:NAME                a network that was trained here ('python -m fsviz train')
 timm:NAME or NAME           every timm model
 open_clip:ARCH[/WEIGHTS]    or ARCH: the image tower of every open_clip model
+./net.py:build              what a function of your file returns: images (n, 3, height, width) -> features (n, D);
+                            its attributes size, mean and std say what images it wants (224, those of ImageNet)
 """
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz import own_code
+from fsviz.errors import BadInput, BrokenCode, Missing, UnknownName
 from fsviz.features import checkpoints, device, hub, torchvision_guard, trained
 from fsviz.features.preprocessing import Preprocessing
 
@@ -138,7 +143,14 @@ def load_backbone(name: str = DEFAULT, checkpoint: str | Path | None = None, on:
         checkpoints.load_tensors(checkpoint)  # says that it is not there
     on = device.choose(on)
     network, canonical, preprocessing, warning = _LOADERS[family](plain, checkpoint)
-    return _ready(network, canonical, preprocessing, warning, checkpoint is not None, on)
+    if family != "own":
+        return _ready(network, canonical, preprocessing, warning, checkpoint is not None, on)
+    try:
+        ready = _ready(network, canonical, preprocessing, warning, True, on)
+    except (Exception, SystemExit) as error:
+        told = own_code.in_words(error.__cause__ or error)
+        raise BrokenCode(f"{canonical} fails on a first image, images -> features (n, D): {told}.") from error
+    return replace(ready, checkpoint=hashlib.sha256(f"{ready.checkpoint} {_version(plain)}".encode()).hexdigest())
 
 
 def resolve(name: str) -> tuple[str, str]:
@@ -152,6 +164,8 @@ def resolve(name: str) -> tuple[str, str]:
         return "fewshot", plain
     if plain.startswith(trained.PREFIX):
         return "trained", plain.removeprefix(trained.PREFIX)
+    if own_code.is_reference(name):
+        return "own", name
     torchvision_guard.install()
     import timm
 
@@ -247,12 +261,62 @@ def _clip(name: str, checkpoint: str | Path | None) -> _Loaded:
     return model.visual, canonical, image_text.preprocessing_of(model), ""
 
 
+def _own(reference: str, checkpoint: str | Path | None) -> _Loaded:
+    """What code of the user builds; from a notebook, the network or callable itself."""
+    from torch import nn
+
+    torchvision_guard.install()
+    code = own_code.locate(reference)
+    found = own_code.load(code)
+    if code.path is not None and not code.attribute:
+        raise BrokenCode(f"Say which function of {code.name} builds the backbone: {code.name}:build.")
+    try:
+        network = found if reference.startswith(own_code.HERE) or isinstance(found, nn.Module) else found()
+    except (Exception, SystemExit) as error:
+        raise BrokenCode(f"{code.name} cannot be built: {own_code.in_words(error)}.") from error
+    if not callable(network):
+        raise BrokenCode(f"{code.name} must give a network or a callable, images -> features. Got {network!r:.60}.")
+    height, width = getattr(network, "size", 224), getattr(network, "size", 224)
+    if isinstance(height, tuple | list):
+        height, width = height
+    plain = Preprocessing((int(height), int(width)), interpolation="bicubic", resize=round(max(height, width) / 0.875))
+    mean, std = (tuple(map(float, getattr(network, name, getattr(plain, name)))) for name in ("mean", "std"))
+    module = network if isinstance(network, nn.Module) else _module(network)
+    if checkpoint is not None:
+        checkpoints.fit(module, checkpoints.load_tensors(checkpoint), code.name, checkpoint)
+    return module, code.name, replace(plain, mean=mean, std=std), ""
+
+
+def _module(function: Callable[..., Any]) -> nn.Module:
+    """A plain callable as a network without weights."""
+    import torch
+
+    class Called(torch.nn.Module):
+        def forward(self, images: Tensor) -> Tensor:
+            return torch.as_tensor(function(images))
+
+    return Called()
+
+
+def _version(reference: str) -> str:
+    """What tells one version of the user's code from another, beside the weights."""
+    code = own_code.locate(reference)
+    if code.sha256:
+        return code.sha256
+    thing = own_code.load(code)
+    try:
+        return inspect.getsource(thing if hasattr(thing, "__name__") else type(thing))
+    except (OSError, TypeError):
+        return repr(thing)
+
+
 _LOADERS: dict[str, Callable[[str, Any], _Loaded]] = {
     "efficientnet_lite": _efficientnet_lite,
     "fewshot": _fewshot,
     "trained": _trained,
     "timm": _timm,
     "clip": _clip,
+    "own": _own,
 }
 
 

@@ -18,12 +18,13 @@ import numpy as np
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.features import checkpoints, device, hub, torchvision_guard
 from fsviz.features.preprocessing import Preprocessing
+from fsviz.shipped import DATA
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 DEMO = "demo_clip"
-DEMO_FOLDER = Path(__file__).resolve().parents[2] / "data" / "demo" / "clip"
+DEMO_FOLDER = DATA / "demo" / "clip"
 
 
 @dataclass(frozen=True)

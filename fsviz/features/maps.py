@@ -23,9 +23,10 @@ from fsviz import workspace
 from fsviz.errors import BadInput, WorkspaceError
 from fsviz.features import store
 from fsviz.records import PAD, Dataset, Features, Progress
+from fsviz.shipped import DATA
 
 VERSION = 1
-SHIPPED = Path(__file__).resolve().parents[2] / "data" / "demo" / "maps"
+SHIPPED = DATA / "demo" / "maps"
 FAST, BETTER = "fast", "better"
 FEWEST = 10  # images: of fewer, neighbourhoods mean nothing
 NEIGHBOURS = 10  # of an image, by which a map is judged

@@ -33,10 +33,11 @@ from fsviz import workspace
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName, WorkspaceError
 from fsviz.features.precision import LOST, share_lost, share_lost_before
 from fsviz.records import Dataset, Features, remake_features
+from fsviz.shipped import DATA
 
 VERSION = 1
 SHARD = 128  # images; a kill loses at most this many
-SHIPPED = Path(__file__).resolve().parents[2] / "data" / "demo" / "features"
+SHIPPED = DATA / "demo" / "features"
 IMPORTED = "imported"
 _prints: dict[int, tuple[weakref.ref[Dataset], str]] = {}  # a record never changes, so it is hashed once
 

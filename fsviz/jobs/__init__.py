@@ -10,6 +10,7 @@ and, where needed,
     describe(spec, index) -> str            what the chunk was about, for the line of progress
     n_bytes(spec) -> float                  about how large all chunks and results are: a full disk is found in time
     TRANSIENT = True                        the chunks are removed once `finish` has saved what they made
+    here_only(spec) -> str                  why no worker may run it ("" where one may): it has code of the user
 All but `prepare` get the spec with "folder", the run's folder. `chunks` is a sequence that reads from disk on demand.
 """
 
@@ -20,9 +21,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from fsviz.errors import Missing, WorkspaceError
+from fsviz.errors import BadInput, Missing, WorkspaceError
 from fsviz.jobs import local, store
-from fsviz.jobs.execute import Progress, execute, is_whole, prepare, run_side_by_side
+from fsviz.jobs.execute import Progress, execute, is_whole, prepare, run_side_by_side, study_module
 from fsviz.jobs.local import MAX_WORKERS, n_workers, set_workers
 from fsviz.jobs.store import Chunks, Run, delete
 
@@ -49,6 +50,8 @@ __all__ = [
 
 def submit(spec: Mapping[str, Any]) -> str:
     """Queues a run and starts a worker process when a place is free; returns the run's id."""
+    if reason := _here_only(spec):
+        raise BadInput(f"{reason}: not in the background.")
     run = store.create(spec, prepare, store.QUEUED)
     local.start()
     return run.id
@@ -67,6 +70,8 @@ def run_here(spec: Mapping[str, Any], progress: Progress | None = None, started=
 def resume(run_id: str) -> Run:
     """Queues a stopped run again, or a finished one that lost a chunk; only the missing chunks are computed."""
     run = store.get(run_id)
+    if reason := _here_only(run.spec):
+        raise BadInput(f"{reason}: 'python -m fsviz runs resume {run_id}'.")
     if run.state != store.QUEUED and _goes_on(run):
         with store.held(run_id) as path:
             _go_on(path, store.QUEUED, "waiting for a worker")
@@ -170,6 +175,11 @@ def wait(run_id: str, seconds: float = 600.0, every: float = 0.05) -> Run:
     while (run := status(run_id)).active and time.monotonic() < end:
         time.sleep(every)
     return run
+
+
+def _here_only(spec: Mapping[str, Any]) -> str:
+    study = study_module(spec)
+    return study.here_only(spec) if hasattr(study, "here_only") else ""
 
 
 def _goes_on(run: Run) -> bool:

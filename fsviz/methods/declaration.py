@@ -25,6 +25,7 @@ class Method:
     shift_free    the same for a vector that is added to all features.
     units         where the scale matters, why.
     family        as MetaCoCo (Zhang et al. 2024) groups methods; one that it does not have stands with what it does.
+    function      the predict function of a method that is no file of this folder.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Method:
     shift_free: Mapping[str, tuple[str, ...]] | None = None
     units: str = ""
     family: Literal["Fine-tuning", "Metric", "Meta"] = "Metric"
+    function: Callable[..., Any] | None = field(default=None, compare=False)
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -49,6 +51,8 @@ class Method:
 
     def load(self) -> Callable[..., Any]:
         """The predict function; its first call imports torch."""
+        if self.function is not None:
+            return self.function
         return importlib.import_module(f"fsviz.methods.{self.name}").predict
 
     def checked(self, values: Mapping[str, Any] | None = None, preset: str = "") -> dict[str, Any]:

@@ -19,6 +19,7 @@ from fsviz.errors import BadInput, FsvizError
 from fsviz.evaluation.intervals import OVER
 from fsviz.features.backbones import title_of
 from fsviz.numerics import holm
+from fsviz.own_code import HERE
 from fsviz.records import PAD, Dataset, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import SEED
@@ -87,14 +88,16 @@ def lines_of(
 
     summary  of the run, where it is finished
     """
-    found, n_entries = [], len(evaluate.entries(spec))
-    results = [_with_nan(one) for one in (summary or {}).get("results") or []]
-    if len(results) != n_entries or any(set(CI95.values()) - set(one) for one in results):
-        results = [{}] * n_entries  # only a finished run has all numbers
+    found = []
     numbers = evaluate.task_numbers(spec, chunks)
+    begun = [not np.isnan(values["accuracy"]).all() for values in numbers]
+    results = [_with_nan(one) for one in (summary or {}).get("results") or []]
+    if len(results) != sum(begun) or any(set(CI95.values()) - set(one) for one in results):
+        results = [{}] * sum(begun)  # only a finished run has all numbers
+    kept = iter(results)
     first = evaluate.first_right(spec, chunks)
     for which, (entry, values) in enumerate(zip(evaluate.entries(spec), numbers, strict=True)):
-        if np.isnan(values["accuracy"]).all():
+        if not begun[which]:
             continue
         part = evaluate.parts(spec)[entry.part]
         shape = part["tasks"]
@@ -116,7 +119,7 @@ def lines_of(
                 right=first[which][0] if first else None,
                 tasks=first[which][1] if first else None,
                 sampler=str(part["recipe"].get("sampler", "")),
-                result=results[which],
+                result=next(kept),
             )
         )
     return found
@@ -486,16 +489,18 @@ def _dataset_title(name: str) -> str:
 
 
 def command(spec: evaluate.Settled) -> str:
-    """The command that runs the same evaluation; "" where its tasks cannot be drawn again (dataset or testbed gone)."""
-    from fsviz.methods import METHODS
-
+    """The command that runs the same evaluation; "" where there is none: its dataset or testbed is gone, its method
+    was a function of a notebook, or its predictions were made elsewhere."""
+    if "predictions" in spec:
+        return ""
     words = ["python", "-m", "fsviz", "evaluate", spec["dataset"], "--backbone", ",".join(spec["backbones"])]
-    words += ["--methods", ",".join(dict.fromkeys(chosen["name"] for chosen in spec["methods"]))]
-    for chosen in spec["methods"]:
-        known = {s.name: s for s in METHODS[chosen["name"]].settings} if chosen["name"] in METHODS else {}
-        for name, value in (chosen.get("parameters") or {}).items():
-            if name in known and value != known[name].default:
-                words += ["--set", f"{chosen['name']}.{name}={known[name].text(value)}"]
+    given = [str((chosen.get("own") or {}).get("code") or chosen["name"]) for chosen in spec["methods"]]
+    if any(name.startswith(HERE) for name in given):
+        return ""
+    words += ["--methods", ",".join(dict.fromkeys(given))]
+    for entry in evaluate.entries({"backbones": spec["backbones"][:1], "methods": spec["methods"]}):
+        for name, value in entry.changed.items():
+            words += ["--set", f"{entry.method}.{name}={SEED.text(value)}"]
     every = evaluate.parts(spec)
     try:
         dataset = datasets.load(spec["dataset"])

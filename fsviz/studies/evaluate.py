@@ -9,6 +9,9 @@ The spec of a run:
      "seed": 0, "device": "auto", "chunk": tasks per chunk (chosen by itself when left out)}
 `prepare` resolves it once and freezes the tasks into the run's folder, so that deleting the testbed later does not
 matter. An entry is one method on one backbone and one testbed; a chunk is a range of tasks of one entry.
+A method may be of the user (see fsviz.studies.own_methods): "name" is then a file, "./mine.py". Where it fails it has
+no results, and the others go on. Predictions made elsewhere are a run too: {"predictions": FILE, "name": ...} in the
+place of methods and backbones, for a testbed (see fsviz.studies.own_predictions).
 Accuracies are percentages in what this file hands out; fractions inside.
 """
 
@@ -26,16 +29,16 @@ from typing import Any, TypedDict, cast
 import numpy as np
 
 from fsviz import datasets, features
-from fsviz.errors import BadInput, FsvizError, Missing
+from fsviz.errors import BadInput, BrokenCode, FsvizError, Missing, NotFinite
 from fsviz.evaluation import resolved_device
 from fsviz.features.device import cores
-from fsviz.methods import METHODS
+from fsviz.methods import METHODS, Method
 from fsviz.numerics import threads
 from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.sampling.draw import most_beside
 from fsviz.settings import N_SHOT, N_WAY, SEED
-from fsviz.studies import chunked, draw, frozen
+from fsviz.studies import chunked, draw, frozen, own_methods, own_predictions
 from fsviz.studies.threads import half, half_the_cores
 from fsviz.workspace import atomic_file
 
@@ -70,11 +73,22 @@ class Part(TypedDict):
 
 
 class Chosen(TypedDict, total=False):
-    """A method that is asked for: those of a settled spec have all their parameters."""
+    """A method that is asked for: those of a settled spec have all their parameters, and what is not built in says
+    what it is."""
 
     name: str
     parameters: dict[str, Any]
     preset: str
+    own: dict[str, Any]
+
+
+class Failed(TypedDict):
+    """A method of the user that has no results, and why."""
+
+    method: str
+    label: str
+    backbone: str
+    error: str
 
 
 class Lists(TypedDict, total=False):
@@ -97,6 +111,8 @@ class Spec(Lists, total=False):
     device: str
     chunk: int
     threads: int
+    predictions: str
+    name: str
 
 
 class Fingerprint(TypedDict):
@@ -113,6 +129,7 @@ class Settled(Part, Spec, total=False):
 
     features: dict[str, Fingerprint]
     chunk_tasks: list[int]
+    failed: list[Failed]
     version: int
     folder: str
 
@@ -146,6 +163,7 @@ class Summary(TypedDict):
     """What came out of a run so far."""
 
     results: list[Result]
+    failed: list[Failed]
     dataset: str
     testbed: str
     n_tasks: int
@@ -172,6 +190,16 @@ class Entry:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     changed: Mapping[str, Any] = field(default_factory=dict)  # parameters that differ from the method's defaults
     part: int = 0
+    own: Mapping[str, Any] = field(default_factory=dict)  # what is kept of a method that is not built in
+
+    @property
+    def code(self) -> Method:
+        """The method itself; that of a user is loaded from where the run found it."""
+        return own_methods.again(self.method, self.own) if self.own else METHODS[self.method]
+
+    @property
+    def pairwise(self) -> bool:
+        return bool(self.own.get("pairwise")) if self.own else METHODS[self.method].pairwise
 
     @property
     def label(self) -> str:
@@ -186,7 +214,9 @@ class Entry:
 def prepare(spec: dict[str, Any], folder: Path) -> Settled:
     """Checks a spec, resolves its names and freezes its tasks into `folder`/inputs."""
     dataset = datasets.load(_text(spec, "dataset"))
-    chosen = _checked_methods(spec.get("methods"))
+    if "predictions" in spec:
+        return _prepare_predictions(spec, dataset, folder)
+    chosen, failed = _checked_methods(spec.get("methods"))
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
     testbeds = _resolve_testbeds(cast(Spec, spec), dataset, tables)
     device = resolved_device(str(spec.get("device", "auto")))
@@ -206,6 +236,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> Settled:
         **{name: settled_parts[0][name] for name in ("recipe", "testbed_name", "tasks")},
         **({"parts": settled_parts} if len(settled_parts) > 1 else {}),
         "features": {name: _fingerprint(table) for name, table in tables.items()},
+        **({"failed": failed} if failed else {}),
         "version": VERSION,
     }
     chunk = _chunk(spec)
@@ -214,6 +245,40 @@ def prepare(spec: dict[str, Any], folder: Path) -> Settled:
         for entry in entries(settled)
     ]
     return settled
+
+
+def _prepare_predictions(spec: dict[str, Any], dataset: Dataset, folder: Path) -> Settled:
+    """Freezes predictions that were made elsewhere beside their tasks: all that is left is to count."""
+    testbed = resolve_testbed(cast(Spec, {**spec, "testbed": _text(spec, "testbed")}), dataset, {})
+    file = Path(_text(spec, "predictions")).expanduser().absolute()
+    answer = own_predictions.read(file, testbed, dataset)
+    frozen.freeze(folder, testbed, tasks_file(0))
+    own_predictions.freeze(folder, answer)
+    settled: Any = {
+        **spec,
+        "predictions": file.name,
+        "methods": [{"name": _text(spec, "name"), "parameters": {}, "own": {"predictions": file.name}}],
+        "backbones": [str((spec.get("backbones") or [own_predictions.ELSEWHERE])[0])],
+        "device": own_predictions.ELSEWHERE,
+        "seed": _seed(spec),
+        "threads": 1,
+        **_part(testbed),
+        "features": {},
+        "chunk_tasks": [_LARGEST_CHUNK],
+        "version": VERSION,
+    }
+    return settled
+
+
+def here_only(spec: Mapping[str, Any]) -> str:
+    """Why a run must not be left to a worker process, "" where it may be: it has code of the user."""
+    asked = spec.get("methods")
+    for chosen in asked if isinstance(asked, list | tuple) else ():
+        own = chosen.get("own") if isinstance(chosen, Mapping) else None
+        name = str(chosen.get("name")) if isinstance(chosen, Mapping) else str(chosen)
+        if (own and "code" in own) or (not own and own_methods.is_own(name)):
+            return f"{name} is your own code, which runs only where you start it, from the command line or a notebook"
+    return ""
 
 
 def _part(testbed: Testbed) -> Part:
@@ -264,21 +329,46 @@ def run_chunk(spec: Settled, index: int) -> dict[str, np.ndarray]:
     which, start, stop = chunk_at(spec, index)
     entry = entries(spec)[which]
     tasks = part_tasks(spec, entry, start, stop)
+    if "predictions" in entry.own:
+        answer = own_predictions.frozen(spec["folder"], start, stop)
+        return _chunk_of(which, start, own_predictions.known(_numbers_of(answer), answer), answer)
     fingerprint = tuple(sorted(spec["features"][entry.backbone].items()))
     stored = (spec["dataset"], entry.backbone, fingerprint, datasets.stamp(spec["dataset"]))
     table = _features_cached(*stored)
     unit_length = bool(entry.parameters.get("unit_length"))
-    centre = _centre_cached(entry.method, *stored, spec["folder"], tasks_file(entry.part), unit_length)
-    with threads(spec["threads"]):
-        answer = evaluate(
-            table, tasks, entry.method, dict(entry.parameters), spec["device"], centre=centre, first=start
-        )
-    return {
-        "entry": np.array(which),
-        "start": np.array(start),
-        "numbers": _numbers_of(answer),
-        **answer.arrays(),
-    }
+    method = entry.code
+    centre = None
+    if method.wants_centre:
+        centre = _centre_cached(*stored, spec["folder"], tasks_file(entry.part), unit_length)
+    try:
+        with threads(spec["threads"]):
+            answer = evaluate(table, tasks, method, dict(entry.parameters), spec["device"], centre=centre, first=start)
+    except (BrokenCode, NotFinite) as error:
+        if not entry.own:
+            raise
+        none = Predictions.blank(tasks.query.shape)
+        unknown = np.full((len(NUMBERS), len(tasks)), np.nan)
+        return {**_chunk_of(which, start, unknown, none), "failed": np.array(str(error))}
+    return _chunk_of(which, start, _numbers_of(answer), answer)
+
+
+def _chunk_of(which: int, start: int, numbers: np.ndarray, answer: Predictions) -> dict[str, np.ndarray]:
+    return {"entry": np.array(which), "start": np.array(start), "numbers": numbers, **answer.arrays()}
+
+
+def failures(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[int, str]:
+    """By entry why code of the user gave no answer, from the first task that it failed on."""
+    if not any(entry.own for entry in entries(spec)):
+        return {}
+    found: dict[int, tuple[int, str]] = {}
+    for chunk in chunks:
+        try:
+            told = int(chunk["start"]), str(chunk["failed"])
+        except KeyError:
+            continue
+        which = int(chunk["entry"])
+        found[which] = min(told, found.get(which, told))
+    return {which: sentence for which, (_, sentence) in found.items()}
 
 
 def describe(spec: Settled, index: int) -> str:
@@ -290,20 +380,22 @@ def describe(spec: Settled, index: int) -> str:
 
 def summarise(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     """Accuracy, interval, top-5 and quartiles of every entry over the tasks finished so far."""
-    return _summary(spec, _numbers_in(spec, chunks))
+    return _summary(spec, _numbers_in(spec, chunks), failures(spec, chunks))
 
 
 def finish(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     """The summary, with intervals over images and classes and correlations, after keeping two files: who compares runs
     need not read the chunks. One has the numbers of every task, one says which of the first queries were right."""
-    numbers, right = _numbers_in(spec, chunks), _first_right(spec, chunks)
+    numbers, right, failed = _numbers_in(spec, chunks), _first_right(spec, chunks), failures(spec, chunks)
+    if failed and np.isnan(numbers[:, 0]).all():
+        raise BrokenCode(" ".join(dict.fromkeys(failed.values())))
     for path, array in ((_numbers_file(spec), numbers), (_right_file(spec), right)):
         with atomic_file(path) as temporary:
             np.save(temporary, array, allow_pickle=False)
-    return _summary(spec, numbers, right)
+    return _summary(spec, numbers, failed, right)
 
 
-def _summary(spec: Settled, numbers: np.ndarray, right: np.ndarray | None = None) -> Summary:
+def _summary(spec: Settled, numbers: np.ndarray, failed: Mapping[int, str], right: np.ndarray | None = None) -> Summary:
     results = []
     for which, (entry, values) in enumerate(zip(entries(spec), numbers, strict=True)):
         done = ~np.isnan(values[0])
@@ -318,8 +410,13 @@ def _summary(spec: Settled, numbers: np.ndarray, right: np.ndarray | None = None
             tasks = part_tasks(spec, entry, stop=right.shape[1])
             result |= _intervals(values[0], measures, _unpacked(right[which]), tasks)
         results.append(result)
+    broken = list(spec.get("failed", []))
+    for which, error in failed.items():
+        entry = entries(spec)[which]
+        broken.append({"method": entry.method, "label": entry.label, "backbone": entry.backbone, "error": error})
     return {
         "results": results,
+        "failed": broken,
         "dataset": spec["dataset"],
         "testbed": spec["testbed_name"],
         "n_tasks": spec["tasks"]["n_tasks"],
@@ -338,12 +435,14 @@ def entries(spec: Lists) -> list[Entry]:
     for part in range(len(cast(Mapping[str, Any], spec).get("parts") or [{}])):
         for backbone in spec["backbones"]:
             for chosen in spec["methods"]:
-                method = METHODS.get(chosen["name"])
+                own = chosen.get("own") or {}
+                method = None if own else METHODS.get(chosen["name"])
                 defaults = {setting.name: setting.default for setting in method.settings} if method else {}
+                defaults |= own.get("defaults") or {}
                 parameters = dict(chosen.get("parameters") or {})
                 changed = {k: v for k, v in parameters.items() if k not in defaults or v != defaults[k]}
                 title = method.title if method else chosen["name"]
-                found.append(Entry(backbone, chosen["name"], title, parameters, changed, part))
+                found.append(Entry(backbone, chosen["name"], title, parameters, changed, part, own))
     return found
 
 
@@ -388,6 +487,7 @@ def _numbers_in(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> np
             part = _numbers_of(Predictions.from_arrays(chunk))
         start = int(chunk["start"])
         numbers[int(chunk["entry"]), :, start : start + part.shape[1]] = part
+    numbers[list(failures(spec, chunks))] = np.nan  # what failed on one task is not compared on the others
     return numbers
 
 
@@ -652,11 +752,14 @@ def centre_for(
     The mean is that of split train where no class of `class_ids`, the classes of the tasks, is in it (Wang et al.
     2019): what a query is compared with then owes nothing to the queries. Elsewhere it is that of all images.
     """
-    from fsviz.evaluation import features_mean
     from fsviz.methods import get
 
-    if not get(method).wants_centre:
-        return None
+    return _centre(dataset, table, class_ids, unit_length) if get(method).wants_centre else None
+
+
+def _centre(dataset: Dataset, table: Features, class_ids: np.ndarray, unit_length: bool) -> np.ndarray:
+    from fsviz.evaluation import features_mean
+
     train = np.asarray(dataset.splits.get("train", ()), dtype=np.int64)
     apart = not np.isin(train, class_ids).any() and np.isin(train, table.class_ids).any()
     return features_mean(table, train if apart else None, unit_length)
@@ -738,7 +841,7 @@ def estimate(spec: Spec, seconds: float = 0.25) -> list[Timing]:
     Rows: label, method, backbone, per_task, seconds.
     """
     dataset = datasets.load(_text(spec, "dataset"))
-    chosen = _checked_methods(spec.get("methods"))
+    chosen, _ = _checked_methods(spec.get("methods"))
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
     device = resolved_device(str(spec.get("device", "auto")))
     n_tasks, tasks = _trial_tasks(spec, dataset, tables)
@@ -766,16 +869,17 @@ def _timed(entry: Entry, table: Features, tasks: Tasks, n_tasks: int, device: st
     """
     from fsviz.evaluation import chunk_size, evaluate, features_mean
 
-    centre = features_mean(table) if METHODS[entry.method].wants_centre else None  # once per run, not per batch
+    method = entry.code
+    centre = features_mean(table) if method.wants_centre else None  # once per run, not per batch
 
     def measured(n: int) -> float:
         part, settings = tasks.take(slice(0, n)), dict(entry.parameters)
         start = time.perf_counter()
-        evaluate(table, part, entry.method, settings, device=device, centre=centre)
+        evaluate(table, part, method, settings, device=device, centre=centre)
         return time.perf_counter() - start
 
     shape = (tasks.n_way, tasks.support.shape[2], tasks.query.shape[2], table.values.shape[1])
-    batch = max(1, min(chunk_size(*shape, METHODS[entry.method].pairwise), n_tasks))
+    batch = max(1, min(chunk_size(*shape, entry.pairwise), n_tasks))
     measured(1)  # the first call loads what later ones have
     small, large = 1, min(batch, len(tasks), 4)
     before = after = measured(small)
@@ -838,25 +942,40 @@ def _chunk(spec: Mapping[str, Any]) -> int | None:
     return chunk
 
 
-def _checked_methods(chosen: Any) -> list[Chosen]:
-    from fsviz.methods import get
-
+def _checked_methods(chosen: Any) -> tuple[list[Chosen], list[Failed]]:
+    """The methods with all their parameters, and those of the user that cannot be loaded while others can."""
     if not isinstance(chosen, list | tuple) or not chosen:
         raise BadInput('An evaluation needs at least one method: "methods": [{"name": "protonet"}].')
     found: list[Chosen] = []
+    failed: list[Failed] = []
     for one in chosen:
         one = {"name": one} if isinstance(one, str) else one
         if not isinstance(one, Mapping):
             raise BadInput(f'A method is {{"name": ..., "parameters": {{...}}}}. Got {one!r}.')
-        method = get(str(one.get("name")))
+        name = str(one.get("name"))
+        code = None if name in METHODS else own_methods.code_of(name)
+        try:
+            method = METHODS[name] if code is None else own_methods.declared(code)
+        except BrokenCode as error:
+            assert code is not None
+            failed.append({"method": code.name, "label": code.name, "backbone": "", "error": str(error)})
+            continue
         parameters = method.checked(one.get("parameters"), str(one.get("preset") or ""))
         checked: Chosen = {"name": method.name, "parameters": parameters}
+        if code is not None:
+            checked["own"] = own_methods.recorded(code, method)
+            if any(one["name"] == method.name and one.get("own") != checked["own"] for one in found):
+                raise BadInput(
+                    f"Two methods are named {method.name}, and a table could not tell them apart. Rename one."
+                )
         if checked in found:
             raise BadInput(
                 f"{method.title} is listed twice with the same parameters. Remove one or change its parameters."
             )
         found.append(checked)
-    return found
+    if not found:
+        raise BrokenCode(" ".join(one["error"] for one in failed))
+    return found, failed
 
 
 def _checked_backbones(chosen: Any) -> list[str]:
@@ -898,7 +1017,6 @@ def _features_cached(dataset: str, backbone: str, fingerprint: tuple[Any, ...], 
 
 @lru_cache(maxsize=8)
 def _centre_cached(
-    method: str,
     dataset: str,
     backbone: str,
     fingerprint: tuple[Any, ...],
@@ -907,13 +1025,9 @@ def _centre_cached(
     file: str,
     unit_length: bool,
 ) -> np.ndarray | None:
-    """centre_for, once per run: reading all features takes longer than most chunks."""
-    from fsviz.methods import get
-
-    if not get(method).wants_centre:
-        return None
+    """The centre, once per run: reading all features takes longer than most chunks."""
     table = _features_cached(dataset, backbone, fingerprint, stamp)
-    return centre_for(method, datasets.load(dataset), table, frozen.tasks(folder, file).class_ids, unit_length)
+    return _centre(datasets.load(dataset), table, frozen.tasks(folder, file).class_ids, unit_length)
 
 
 def _chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:
@@ -921,8 +1035,7 @@ def _chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:
     from fsviz.evaluation import chunk_size
 
     size = int(np.clip(_CHUNK_SECONDS / _seconds_a_task(entry, tasks, dims), 1, _LARGEST_CHUNK))
-    pairwise = METHODS[entry.method].pairwise
-    batch = chunk_size(tasks.n_way, tasks.support.shape[2], tasks.query.shape[2], dims, pairwise)
+    batch = chunk_size(tasks.n_way, tasks.support.shape[2], tasks.query.shape[2], dims, entry.pairwise)
     return size - size % batch if size >= batch else size
 
 
@@ -936,7 +1049,7 @@ def _seconds_a_task(entry: Entry, tasks: Tasks, dims: int) -> float:
     )
     seconds = images * dims / 2e8 + steps * images * dims * tasks.n_way * 4 / 2.5e10
     seconds += steps * (images * tasks.n_way * 3e-8 + 3e-6)  # what a step does to scores, and its own overhead
-    if METHODS[entry.method].pairwise:
+    if entry.pairwise:
         seconds += images**2 * (dims + 20 * max(steps, 10)) / 1e10
     return seconds
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from fsviz.datasets import published, saved_splits
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.numerics import finite
 from fsviz.records import ClassSplit, Dataset, Tasks
+from fsviz.shipped import DATA
 from fsviz.splits import assignment, clustering, gaussians
 from fsviz.studies import splits as splits_study
 from fsviz.studies import training
@@ -32,7 +32,7 @@ from fsviz.studies.splits import ClassFeatures, Found
 from fsviz.training import FINETUNE, TITLES, TRAINERS
 from fsviz.workspace import read_json
 
-RECORDED = Path(__file__).resolve().parents[2] / "data" / "training"  # grids that a script of the project computed
+RECORDED = DATA / "training"  # grids that a script of the project computed
 TARGETS = (0.0, 0.5, 1.0, 2.0, 4.0)
 DIVERGENCE, MATCHED = "divergence", "matched"  # what a run is compared by
 FIRST, SECOND = "first", "second"  # the side that is train by the rule of the split, and the other

@@ -19,8 +19,9 @@ from typing import Any
 import pandas as pd
 
 from fsviz.errors import BadInput, Missing
+from fsviz.shipped import DATA
 
-SHIPPED = Path(__file__).resolve().parent.parent.parent / "data" / "wordnet"
+SHIPPED = DATA / "wordnet"
 _SYNSET_ID = re.compile(r"n(\d{8})")
 _ID_IN_NAME = re.compile(r"(?<![A-Za-z0-9])[nN]\d{8}(?!\d)")
 # Of the names of the shipped files, each with the digest of its content.

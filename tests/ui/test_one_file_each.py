@@ -1,6 +1,6 @@
-"""A new sampler, distance or method is one file: commands, pages and links take it up without another edit.
+"""A new sampler, measure, method, distance or page is one file: commands, pages and links take it up by themselves.
 
-Done for real, in a copy of the code: two files are put there and one entry is added, then a process of its own looks.
+Done for real, in a copy of the code: files are put there and one entry is added, then a process of its own looks.
 """
 
 from __future__ import annotations
@@ -57,6 +57,28 @@ def predict(support, support_mask, query, query_mask, scale=1.0):
     apart = torch.cdist(prototypes(support, support_mask), blank(query, query_mask), p=1)
     return with_ways(-scale * apart, support_mask.any(2))
 """,
+    "fsviz/difficulty/measures/spread.py": """
+import numpy as np
+
+from fsviz.difficulty.measures.declaration import Measure
+
+MEASURE = Measure(
+    "spread", "Spread of the support", "how far apart support images are", "New.", "s", "s: the spread", "harder",
+    ("support",), "2026", 99,
+)
+
+
+def measure(given):
+    return given.support.double().std(dim=(1, 2, 3)).numpy()
+""",
+    "pages/99_New_page.py": """
+import streamlit as st
+
+from fsviz.ui.parts import shell
+
+with shell.page("What is new?", "A page of {dataset}.", icon="🆕") as dataset:
+    st.metric("Classes", dataset.n_classes)
+""",
 }
 ENTRY = '"squared_path": Distance("Squared path", "New.", lambda dag: path_length(dag) ** 2, 0.1, 1.0),'
 ASKED = {
@@ -83,6 +105,10 @@ codes = [
     main(f"sample toy {tasks} --distance squared_path --name kept".split()),
     main(f"evaluate toy {tasks} --methods city_block --set city_block.scale=2".split()),
 ]
+import fsviz
+bed = fsviz.sample("toy", sampler="uniform", n_way=3, n_shot=2, n_query=2, n_tasks=4)
+measured = fsviz.measure(bed)["spread"].tolist()
+codes.append(main(["measures", "--json"]))
 seen = {}
 for page, asked in json.loads(sys.argv[1]).items():
     app = AppTest.from_file("app.py", default_timeout=600).switch_page(f"pages/{page}")
@@ -93,12 +119,15 @@ for page, asked in json.loads(sys.argv[1]).items():
     told = [e.value for kind in (app.exception, app.error, app.toast) for e in kind]
     shown = {key: app.selectbox(key=key).options for key in ("sampler", "distance") if key in app.session_state}
     seen[page] = {"link": link, "told": told, "shown": shown, "code": " ".join(c.value for c in app.code)}
-print("ANSWER" + json.dumps([codes, seen]))
+app = AppTest.from_file("app.py", default_timeout=600).switch_page("pages/99_New_page.py").run()
+links = [link.proto.label for link in app.sidebar.get("page_link")]
+new = {"title": app.title[0].value, "links": links, "n": len(app.exception) + len(app.error)}
+print("ANSWER" + json.dumps([codes, seen, measured, new]))
 """
 
 
 @pytest.fixture(scope="module")
-def answer(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[int], dict]:
+def answer(tmp_path_factory: pytest.TempPathFactory) -> list:
     home = tmp_path_factory.mktemp("new")
     copy = home / "copy"
     shutil.copytree(ROOT / "fsviz", copy / "fsviz")  # with its caches, so that nothing is compiled again
@@ -121,7 +150,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[int], dict]:
 
 
 def test_commands_take_them(answer) -> None:
-    assert answer[0] == [0, 0]
+    assert answer[0] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("page", ASKED)
@@ -134,6 +163,15 @@ def test_pages_and_links_take_them(answer, page: str) -> None:
         assert "--sampler rings" in seen["code"] and "--stride 3" in seen["code"] and "--n-shot 2" in seen["code"]
     if "distance" in ASKED[page]:
         assert "Squared path" in seen["shown"]["distance"]
+
+
+def test_a_measure_is_taken_up(answer) -> None:
+    assert len(answer[2]) == 4 and min(answer[2]) > 0
+
+
+def test_a_page_stands_in_the_sidebar(answer) -> None:
+    assert answer[3]["title"] == "What is new?" and answer[3]["n"] == 0
+    assert answer[3]["links"][-1] == "New page"
 
 
 def test_a_method_brings_its_settings(answer) -> None:

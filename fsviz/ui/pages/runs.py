@@ -88,7 +88,9 @@ def show(dataset: Dataset) -> None:
     elif any(run.study == "evaluate" and run.active for run in runs):
         st.info("No task of any run is finished yet; the first results will be shown here.", icon="⏳")
         _published_meanwhile()
-    elif not chosen:
+    elif chosen:
+        _tell_failed(chosen)
+    else:
         _first_run(dataset)
         _published_meanwhile()
     if runs:
@@ -182,6 +184,17 @@ def _choose(runs: Sequence[jobs.Run]) -> list[jobs.Run]:
         help="Runs of the same tasks are compared task by task. The table at the end of the page has all runs.",
     )
     return [known[run_id] for run_id in picked if run_id in known] or _newest_group(list(known.values()))
+
+
+def _tell_failed(chosen: Sequence[jobs.Run]) -> None:
+    """Why methods of a user have no results in these runs."""
+    told = [one for run in chosen for one in (run.summary or {}).get("failed") or [] if isinstance(one, dict)]
+    if told:
+        sentences = dict.fromkeys(access.without_paths(str(one.get("error", ""))) for one in told)
+        st.warning(
+            "**Some methods have no results:**\n\n" + "\n".join(f"- {plain(sentence)}" for sentence in sentences),
+            icon="⚠️",
+        )
 
 
 def _comparable(run: jobs.Run) -> bool:
@@ -346,6 +359,7 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
     here = comparison.with_interval(_table(main), over)
     _headline(here, differences)
     shown = _big_figure(lines, main, here, _recipe_of(main[0], chosen))
+    _tell_failed(chosen)
     published, pairs, caveat = _results(table, main[0], over)
     left, right = shell.columns_if_wide("methods", 2, gap="large")
     with left:
@@ -774,7 +788,11 @@ def _exports(
     def as_report() -> str:
         return _report(table, lines, main, differences, published, recipes, over, pairs, shown, caveat)
 
-    columns = st.columns(5)
+    def as_figures() -> str:
+        found = _figures(table, main, differences, over, shown)
+        return json.dumps({title: json.loads(figure.to_json()) for title, figure, _ in found})
+
+    columns = st.columns(6)
     for column, (label, data, suffix, mime) in zip(
         columns,
         (
@@ -792,6 +810,7 @@ def _exports(
                 "md",
                 "text/markdown",
             ),
+            ("Plotly JSON", as_figures, "plotly.json", "application/json"),
             ("HTML report", as_report, "html", "text/html"),
         ),
         strict=True,
@@ -799,7 +818,10 @@ def _exports(
         column.download_button(
             label, data, f"{stem}.{suffix}", mime, key=f"export_{suffix}", width="stretch", on_click="ignore"
         )
-    st.caption("The report is one file with its figures and pictures inside; it opens without a network.")
+    st.caption(
+        "The report is one file with its figures and pictures inside; it opens without a network. Plotly JSON has the "
+        "figures by their titles, for a notebook or another page."
+    )
     with st.popover("How to run the compared runs again", width="content"):
         for recipe in recipes:
             st.markdown(f"**Run {plain(recipe.run)}**")
@@ -808,18 +830,10 @@ def _exports(
                 st.code(recipe.command, language="bash", wrap_lines=True)
 
 
-def _report(
-    table: pd.DataFrame,
-    lines: list[comparison.Line],
-    main: list[comparison.Line],
-    differences: pd.DataFrame,
-    published: pd.DataFrame | None,
-    recipes: list[report.Recipe],
-    over: str,
-    pairs: Mapping[tuple[str, str], pd.DataFrame],
-    shown: _Shown,
-    caveat: str,
-) -> str:
+def _figures(
+    table: pd.DataFrame, main: list[comparison.Line], differences: pd.DataFrame, over: str, shown: _Shown
+) -> list[tuple[str, Figure, str]]:
+    """The figures that are taken along: title, figure, caption."""
     found = [shown.figure] if shown.figure else []
     here = table[table["digest"] == main[0].digest]
     found.append(
@@ -842,6 +856,22 @@ def _report(
         found.append(
             ("Paired differences", figures.plot_differences(differences), "Filled: real; hollow: may be chance.")
         )
+    return found
+
+
+def _report(
+    table: pd.DataFrame,
+    lines: list[comparison.Line],
+    main: list[comparison.Line],
+    differences: pd.DataFrame,
+    published: pd.DataFrame | None,
+    recipes: list[report.Recipe],
+    over: str,
+    pairs: Mapping[tuple[str, str], pd.DataFrame],
+    shown: _Shown,
+    caveat: str,
+) -> str:
+    found = _figures(table, main, differences, over, shown)
     datasets = ", ".join(dict.fromkeys(shell.dataset_title(line.dataset) for line in lines))
     made = f"Made by fsviz on {time.strftime('%d %B %Y, %H:%M')}."
     return report.report(
@@ -885,16 +915,17 @@ def _hardest_and_easiest(line: comparison.Line) -> list[report.Shown]:
 
 def _recipe(run: jobs.Run) -> report.Recipe:
     words = [*comparison.in_words(run.spec), ("Took", run_panel.duration(run.seconds))]
-    return report.Recipe(run.id, words, comparison.command(run.spec))
+    return report.Recipe(run.id, words, access.without_paths(comparison.command(run.spec)))
 
 
 def _record(run: jobs.Run) -> dict[str, Any]:
-    keep = ("dataset", "backbones", "methods", "testbed_name", "recipe", "samplers", "seed", "device", "threads")
+    keep = ("dataset", "backbones", "testbed_name", "recipe", "samplers", "seed", "device", "threads")
     return {
         "run": run.id,
         "state": run.state,
         "seconds": round(run.seconds, 1),
         **{name: run.spec[name] for name in keep if name in run.spec},
+        "methods": [{name: one[name] for name in ("name", "parameters")} for one in run.spec["methods"]],
     }
 
 

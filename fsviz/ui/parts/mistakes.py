@@ -80,6 +80,8 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
 
 def _order_in_words(sure: comparison.Confidence) -> str:
     """What the order of the mistakes is worth."""
+    if not np.isfinite(sure.low):
+        return "How sure the answers were is not known: they were made elsewhere."
     if not sure.is_told:
         return (
             f"The most confident mistakes come first, but without percentages: nine of ten answers are {sure.low:.0%} "

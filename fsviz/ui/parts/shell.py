@@ -20,9 +20,9 @@ from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
+from fsviz.shipped import ROOT
 from fsviz.ui.parts import access, copy_link, links
 
-ROOT = Path(__file__).resolve().parents[3]
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
 
@@ -264,6 +264,13 @@ def pages() -> list[Page]:
     return [p for p in PAGES if (ROOT / p.file).exists() and (not p.action or access.may(p.action))]
 
 
+def added_pages() -> dict[str, str]:
+    """Files in pages/ that PAGES does not describe, with names that follow from theirs: 14_My_page.py is My page."""
+    described = {p.file for p in PAGES}
+    found = sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("[0-9]*_*.py"))
+    return {file: Path(file).stem.partition("_")[2].replace("_", " ") for file in found if file not in described}
+
+
 def pick_dataset() -> Dataset:
     """The dataset picker in the sidebar, kept in the URL (?dataset=NAME) and across pages."""
     known = _known_names()
@@ -455,6 +462,8 @@ def _navigation() -> None:
             st.page_link(
                 entry.file, label=entry.label, icon=entry.icon, help=entry.question, query_params=chosen or None
             )
+        for file, label in added_pages().items():
+            st.page_link(file, label=plain(label), icon="📄", query_params=chosen or None)
         access.sign()
         st.divider()
 

@@ -1,0 +1,225 @@
+"""queries, import-predictions, compare, plot, export: to and from the tools and models that people already have."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fsviz.cli import add_command, aligned, drawing, names, progress, tell
+from fsviz.errors import BadInput
+from fsviz.evaluation.intervals import OVER
+
+FORMATS = ("fiftyone", "atlas")
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    asked = add_command(
+        commands,
+        "queries",
+        run_queries,
+        show_queries,
+        "the queries of a testbed as a table for another model",
+    )
+    drawing.add_dataset(asked)
+    asked.add_argument("--testbed", required=True, metavar="FILE", help="a saved testbed's name or file")
+    asked.add_argument("--out", required=True, metavar="FILE", help="the CSV file to write")
+
+    imported = add_command(
+        commands,
+        "import-predictions",
+        run_import,
+        show_import,
+        "predictions made elsewhere (task,image_id,predicted[,confidence]) as a run, compared with the others",
+    )
+    drawing.add_dataset(imported)
+    imported.add_argument("file", metavar="FILE", help="a CSV or Parquet file")
+    imported.add_argument("--testbed", required=True, metavar="FILE", help="the testbed that was answered")
+    imported.add_argument("--name", metavar="NAME", help="what to call the method (default: the name of the file)")
+    imported.add_argument("--backbone", metavar="NAME", help="what to call its backbone (default: elsewhere)")
+
+    compared = add_command(
+        commands, "compare", run_compare, show_compare, "runs of the same tasks, method against method, task by task"
+    )
+    compared.add_argument("ids", nargs="+", metavar="ID", help="runs (see: runs)")
+    compared.add_argument("--over", choices=list(OVER), default="tasks", help="what intervals and p are over (tasks)")
+    compared.add_argument("--reference", metavar="NAME", help="the method to compare with (the most accurate one)")
+
+    plotted = add_command(commands, "plot", run_plot, show_written, "a figure as Plotly JSON, or as an HTML page")
+    plotted.add_argument("what", metavar="ID|DATASET", help="a run of evaluate or hard, or a dataset (its feature map)")
+    plotted.add_argument("--out", required=True, metavar="FILE", help="a .json or .html file")
+
+    exported = add_command(
+        commands,
+        "export",
+        run_export,
+        show_export,
+        "a dataset with its results for FiftyOne or Embedding Atlas",
+    )
+    drawing.add_dataset(exported)
+    exported.add_argument("--to", choices=FORMATS, required=True, help="fiftyone: a folder; atlas: a Parquet file")
+    exported.add_argument("--out", required=True, metavar="PATH", help="the folder or file to write")
+    drawing.add_backbone(exported, "exported")
+    exported.add_argument("--runs", metavar="ID[,ID]", help="runs whose predictions and accuracies go along")
+    exported.add_argument("--no-pictures", action="store_true", help="atlas: without small pictures inside")
+
+
+# --- predictions -------------------------------------------------------------------------------------------------
+
+
+def run_queries(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, text
+    from fsviz.sampling.testbeds import load_testbed
+    from fsviz.studies import own_predictions
+    from fsviz.workspace import atomic_file
+
+    dataset = datasets.load(args.dataset)
+    table = own_predictions.queries(load_testbed(args.testbed, dataset), dataset)
+    with atomic_file(Path(args.out)) as temporary:
+        temporary.write_text(text.csv(table), encoding="utf-8")
+    return {"file": args.out, "queries": len(table), "tasks": int(table["task"].nunique())}
+
+
+def show_queries(result: dict[str, Any]) -> str:
+    return (
+        f"{result['queries']:,} queries of {result['tasks']:,} tasks in {result['file']}. Fill the column predicted "
+        "with one of the row's classes,\nthen: python -m fsviz import-predictions DATASET FILE --testbed TESTBED"
+    )
+
+
+def run_import(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import jobs
+
+    name = args.name or Path(args.file).stem
+    spec: dict[str, Any] = {"study": "evaluate", "dataset": args.dataset, "testbed": args.testbed}
+    spec |= {"predictions": args.file, "name": name, "backbones": [args.backbone] if args.backbone else []}
+    run = jobs.run_here(spec)
+    digest = run.spec["tasks"]["digest"]
+    others = [
+        one.id
+        for one in jobs.list_runs("evaluate")
+        if one.id != run.id and one.state == "finished" and (one.spec.get("tasks") or {}).get("digest") == digest
+    ]
+    result = {"run": run.id, "results": (run.summary or {}).get("results", []), "compared_with": others}
+    if others:
+        label = result["results"][0]["label"]
+        result |= _compared([run.id, *others], "tasks", None)
+        result["name"] = label
+    return result
+
+
+def show_import(result: dict[str, Any]) -> str:
+    own = result["results"][0]
+    said = (
+        f"Run {result['run']}: {own['label']} is right on {own['accuracy']:.2f}% of the queries, ± {own['ci95']:.2f} "
+        f"over {own['n_tasks']:,} tasks."
+    )
+    if not result["compared_with"]:
+        return f"{said}\nNo other run has these tasks yet. 'python -m fsviz evaluate DATASET --testbed FILE' makes one."
+    return f"{said}\n\n{show_compare(result)}"
+
+
+def run_compare(args: argparse.Namespace) -> dict[str, Any]:
+    return _compared(args.ids, args.over, args.reference)
+
+
+def _compared(run_ids: Sequence[str], over: str, reference: str | None) -> dict[str, Any]:
+    from fsviz.reports.tables import to_records
+    from fsviz.studies import comparison
+
+    lines = [line for run_id in dict.fromkeys(run_ids) for line in _lines(run_id)]
+    if len(lines) < 2:
+        raise BadInput("A comparison needs at least two methods. Name another run of the same tasks.")
+    known = comparison.named(lines)
+    if reference is not None and reference not in known:
+        raise BadInput(f"--reference must be one of: {', '.join(known)}. Got {reference!r}.")
+    found = comparison.differences(lines, reference, over)
+    means = {name: float(100 * line.accuracy[line.accuracy == line.accuracy].mean()) for name, line in known.items()}
+    return {"differences": to_records(found), "accuracy": means, "over": over, "words": comparison.p_in_words(over)}
+
+
+def _lines(run_id: str) -> list[Any]:
+    from fsviz import jobs
+    from fsviz.studies import comparison
+
+    run = jobs.status(run_id)
+    if run.study != "evaluate":
+        raise BadInput(f"Run {run_id} is no evaluation but {run.study}. Leave it out.")
+    summary = run.summary if run.state == "finished" else None
+    return comparison.lines_of(run_id, jobs.spec(run_id), jobs.chunks(run_id), summary)
+
+
+def show_compare(result: dict[str, Any]) -> str:
+    rows = result["differences"]
+    reference = rows[0]["reference"]
+    told = [
+        {
+            "method": row["name"],
+            "accuracy": result["accuracy"][row["name"]],
+            "difference": row["difference"],
+            "±": row["ci95"],
+            "better / same / worse": f"{row['wins']} / {row['ties']} / {row['losses']}",
+            "p (Holm)": f"{row['p_holm']:.4f}" if row["p_holm"] is not None else "-",
+            "verdict": "real" if row["significant"] else "may be chance",
+        }
+        for row in rows
+    ]
+    first = f"Against {reference} ({result['accuracy'][reference]:.2f}%), over the same {rows[0]['n_tasks']:,} tasks:"
+    note = f"Points of accuracy with 95% intervals {OVER[result['over']]}. {result['words']}"
+    return "\n".join([first, aligned(told, list(told[0])), note])
+
+
+# --- figures and datasets ----------------------------------------------------------------------------------------
+
+
+def run_plot(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, jobs, verbs
+    from fsviz.workspace import atomic_file
+
+    out = Path(args.out)
+    if out.suffix not in (".json", ".html"):
+        raise BadInput(f"--out ends in .json (Plotly JSON) or .html. Got {args.out}.")
+    if args.what in datasets.names():
+        figure = verbs.plot(args.what)
+    elif (run := jobs.status(args.what)).study == "evaluate":
+        figure = verbs.plot(verbs.evaluation(run.id))
+    elif run.study in ("support_sets", "hard_sets"):
+        from fsviz.studies import support_sets
+
+        figure = verbs.plot(support_sets.collect(jobs.spec(run.id), jobs.chunks(run.id)))
+    else:
+        raise BadInput(f"There are figures of runs of evaluate and hard, and of datasets. Run {run.id} is {run.study}.")
+    with atomic_file(out) as temporary:
+        page = figure.to_json() if out.suffix == ".json" else figure.to_html(include_plotlyjs=True)
+        temporary.write_text(page, encoding="utf-8")
+    return {"file": str(out), "traces": len(figure.data)}
+
+
+def show_written(result: dict[str, Any]) -> str:
+    return f"Wrote {result['file']}."
+
+
+def run_export(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, jobs
+    from fsviz.studies import bridges
+
+    dataset, out = datasets.load(args.dataset), Path(args.out).expanduser()
+    runs = [(run_id, jobs.spec(run_id), jobs.chunks(run_id)) for run_id in names(args.runs)]
+    progress(f"Writing {dataset.title} for {'FiftyOne' if args.to == 'fiftyone' else 'Embedding Atlas'}.")
+    if args.to == "fiftyone":
+        written = bridges.write_fiftyone(dataset, out, args.backbone or "", runs, tell)
+    else:
+        written = bridges.write_atlas(dataset, out, args.backbone or "", runs, not args.no_pictures)
+    return {"to": args.to, "path": str(out), **written}
+
+
+def show_export(result: dict[str, Any]) -> str:
+    if result["to"] == "fiftyone":
+        return (
+            f"{result['samples']:,} samples in {result['path']}. In Python:\n"
+            f"fiftyone.Dataset.from_dir({result['path']!r}, dataset_type=fiftyone.types.FiftyOneDataset)"
+        )
+    inside = " --image image" if "image" in result["columns"] else ""
+    left_out = f" {result['left_out']:,} images without features are left out." if result["left_out"] else ""
+    return f"{result['rows']:,} images.{left_out} Open them: embedding-atlas {result['path']} --x x --y y{inside}"

@@ -1,0 +1,148 @@
+"""Python code of the user: files, modules and functions that become methods and backbones.
+
+    ./mine.py            a file; what in it is meant, its kind of use decides
+    ./net.py:build       something in a file
+    package.module:name  something in a package that is installed
+    here:3:nearest       a function of this very process, a notebook's say (`keep`)
+
+Such code runs only in a process that was started for it, by a command or in a notebook, and says so (`allow`): never
+in the server of the dashboard, nor in a worker, which anybody with a browser could have started.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+import traceback
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fsviz.errors import BadInput, BrokenCode, NotAllowed
+
+HERE = "here:"
+_allowed = False
+_kept: dict[str, Any] = {}  # functions of this process, by reference
+_modules: dict[tuple[Path, str], ModuleType] = {}  # files that were run, by path and content
+
+
+@dataclass(frozen=True)
+class Code:
+    """Where code of the user is, before it is run.
+
+    reference  as it can be given again, from any folder
+    name       for people: "mine.py", "net.py:build", "nearest"
+    sha256     of the file; "" where it is none
+    attribute  what is meant in the file or module; "" where the use decides
+    """
+
+    reference: str
+    name: str
+    sha256: str = ""
+    attribute: str = ""
+
+    @property
+    def path(self) -> Path | None:
+        """The file, None for a package's module or a function of this process."""
+        return Path(self.reference.removesuffix(f":{self.attribute}")) if self.sha256 else None
+
+
+def allow() -> None:
+    """From now on this process may run code of the user: a command or a notebook asked for it."""
+    global _allowed
+    _allowed = True
+
+
+def is_reference(text: str) -> bool:
+    """Whether a name means code of the user rather than something of fsviz."""
+    before = text.partition(":")[0]
+    is_file = before.endswith(".py") or (":" in text and text.rpartition(":")[0].endswith(".py"))
+    return is_file or text.startswith(HERE) or (":" in text and "." in before and "/" not in before)
+
+
+def keep(thing: Any) -> str:
+    """A reference to something of this process, good as long as the process lives."""
+    known = (reference for reference, one in _kept.items() if one is thing)
+    reference = next(known, f"{HERE}{len(_kept)}:{getattr(thing, '__name__', type(thing).__name__)}")
+    _kept[reference] = thing
+    return reference
+
+
+def locate(text: str, sha256: str = "") -> Code:
+    """The code that a reference means, not run yet. With `sha256`, the file must still have that content."""
+    if text.startswith(HERE):
+        return Code(text, text.rpartition(":")[2])
+    path, attribute = (text, "") if text.endswith(".py") else tuple(text.rsplit(":", 1))
+    if not path.endswith(".py"):
+        return Code(text, attribute, attribute=attribute)
+    file = Path(path).expanduser().absolute()
+    try:
+        found = hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise BadInput(f"The file {file} cannot be read ({error.strerror or error}). Check the path.") from error
+    if sha256 and found != sha256:
+        raise BadInput(
+            f"{file} changed since the run started, and answers of two versions must not be mixed. Start a new run."
+        )
+    added = f":{attribute}" if attribute else ""
+    return Code(f"{file}{added}", f"{file.name}{added}", found, attribute)
+
+
+def load(code: Code) -> Any:
+    """What the code means: the module, or the thing in it. The first time runs the file."""
+    if not _allowed:
+        raise NotAllowed(
+            f"{code.name} is Python code of a user, which fsviz runs only from the command line or a notebook."
+        )
+    if code.reference.startswith(HERE):
+        if code.reference not in _kept:
+            raise BadInput(f"{code.name} was a function of a notebook that has ended. Evaluate it there again.")
+        return _kept[code.reference]
+    path = code.path
+    try:
+        module = importlib.import_module(code.reference.rpartition(":")[0]) if path is None else _run(path, code.sha256)
+    except (Exception, SystemExit) as error:
+        raise BrokenCode(f"{code.name} cannot be loaded: {in_words(error)}.") from error
+    if not code.attribute:
+        return module
+    if not hasattr(module, code.attribute):
+        raise BrokenCode(f"{code.name} cannot be loaded: there is nothing named {code.attribute!r} in it.")
+    return getattr(module, code.attribute)
+
+
+def packaged(group: str) -> dict[str, str]:
+    """References by name that installed packages offer under an entry point group."""
+    return {found.name: found.value for found in entry_points(group=group)}
+
+
+def in_words(error: BaseException) -> str:
+    """What went wrong in code of the user, in one line, with the line of the file where there is one."""
+    if isinstance(error, SyntaxError):
+        return f"{error.msg} in line {error.lineno}"
+    said = (str(error).strip().splitlines() or [""])[0][:200].rstrip(".")
+    files = {str(path): path.name for path, _ in _modules}
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
+    where = f" (line {lines[-1].lineno} of {files[lines[-1].filename]})" if lines else ""
+    return f"{type(error).__name__}{f': {said}' if said else ''}{where}"
+
+
+def _run(path: Path, sha256: str) -> ModuleType:
+    """The module that a file is, run once for each content of it; what lies beside it can be imported by it."""
+    key = (path, sha256)
+    if key not in _modules:
+        spec = importlib.util.spec_from_file_location(f"fsviz_own_{path.stem}_{sha256[:8]}", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        if str(path.parent) not in sys.path:
+            sys.path.append(str(path.parent))
+        sys.modules[spec.name] = _modules[key] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[spec.name], _modules[key]
+            raise
+    return _modules[key]
