@@ -142,7 +142,18 @@ def show_transfer(result: dict[str, Any]) -> str:
     if result["matched"]:
         told = "the same test classes after training on the nearest and on the farthest of the others"
         parts += [told, aligned(result["matched"], list(result["matched"][0]))]
+    others = [row for row in result["splits"] if row["asked"] is None or row["asked"] != row["asked"]]
+    if others:
+        parts += ["on splits to compare with", aligned(others, ["method", "split", "accuracy", "ci95", "n_runs"])]
     if result.get("correlations"):
-        told = "correlation of a task's divergence with its accuracy"
-        parts += [told, aligned(result["correlations"], list(result["correlations"][0]))]
+        told = "correlation of a task's divergence with its accuracy, mean over runs"
+        grouped: dict[tuple[str, str], list[float]] = {}
+        for row in result["correlations"]:
+            if row["pearson"] is not None:
+                grouped.setdefault((row["divergence"], row["method"]), []).append(row["pearson"])
+        means = [
+            {"divergence": name, "method": method, "pearson": sum(values) / len(values), "runs": len(values)}
+            for (name, method), values in grouped.items()
+        ]
+        parts += [told, aligned(means, list(means[0]))] if means else []
     return "\n\n".join(parts)

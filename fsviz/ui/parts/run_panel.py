@@ -125,7 +125,7 @@ def offer(spec: Mapping[str, Any], run: jobs.Run | None, words: str, so_far: SoF
             return
         if run is not None:
             told = (run.error or run.message).rstrip(".").removeprefix(run.state).lstrip("; ")
-            words += f" An earlier run is {plain(run.state)}{': ' * bool(told)}{plain(told)}."
+            words += f" An earlier run is {plain(run.state)}" + (f": {plain(told)}." if told else ".")
         st.markdown(words)
         access.deny("run")
         if not access.may("run"):
