@@ -9,7 +9,7 @@ from fsviz import methods
 
 ACCENT = "#3D6FE0"  # what is selected
 QUIET = "#9AA3AE"  # the rest
-INK = "#6B7683"  # intervals on bars: seen on white, on the dark page and on a pale bar
+INK = "#56616F"  # intervals on bars: seen on white, on the dark page and on the bar itself
 
 MEANING: dict[str, str] = {
     "uniform": "#4477AA",

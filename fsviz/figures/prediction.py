@@ -93,7 +93,7 @@ def plot_correlations(rows: Sequence[Mapping[str, Any]], outcome: str, height: i
             y=names,
             orientation="h",
             width=0.55,
-            marker={"color": [ACCENT if row["best"] else QUIET for row in rows], "opacity": 0.55},
+            marker_color=[ACCENT if row["best"] else QUIET for row in rows],
             error_x={
                 "color": INK,
                 "type": "data",

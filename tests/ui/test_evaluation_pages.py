@@ -334,3 +334,17 @@ def test_a_first_look_does_not_promise_only_narrower_intervals(toy) -> None:
     assert "of 1,000 tasks the median coarsity is" in texts(app) and "Keep repeats" in texts(app)
     app.toggle(key="repeats").set_value(True).run()
     assert not app.exception and "median coarsity is" not in texts(app)
+
+
+def test_start_says_so_before_anything_is_drawn(toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fsviz.errors import BadInput
+    from fsviz.ui.parts import access
+
+    def refuse(*_: object) -> None:
+        raise BadInput("Nothing is submitted here.")
+
+    app = open_page("4_Evaluate")
+    assert "Queued." not in texts(app)
+    monkeypatch.setattr(access, "do", refuse)  # the page stands still where the work would begin
+    app.button(key="start").click().run()
+    assert "Queued." in texts(app) and [e.value for e in app.error] == ["Nothing is submitted here."]

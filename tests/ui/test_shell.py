@@ -58,3 +58,13 @@ def test_what_runs_again_without_its_page_turns_errors_into_sentences() -> None:
                 if any(mark.startswith(("st.fragment", "st.dialog")) for mark in marks):
                     found[f"{path.name}:{node.name}"] = marks[-1].endswith("sentences()")
     assert len(found) >= 7 and all(found.values()), [name for name, kept in found.items() if not kept]
+
+
+def test_a_page_opened_by_its_own_address_is_told_where_the_server_is() -> None:
+    from fsviz.ui.parts import server
+
+    names = [Path(page.file).stem.partition("_")[2] for page in shell.PAGES[1:]]
+    assert all(server._is_page(f"/{name}") for name in names)
+    assert not any(map(server._is_page, ("/", "/Gallery/_stcore/health", "/media/Gallery", "/static/Gallery.js")))
+    page = server._page()
+    assert page.index("BACKEND_BASE_URL") < page.index('type="module"')  # known before the app asks for it
