@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fsviz import features, jobs, workspace
@@ -264,3 +266,18 @@ def test_tables_one_and_two_and_intervals_over_images_from_the_terminal(toy, cap
     assert "Semantic beside uniform tasks" in shown and "± images" in shown and "Pearson" in shown
     one = run_json(capsys, "evaluate", "toy", *shape, "--side-by-side")
     assert sorted(one["side_by_side"]) == ["toy, 4-way 5-shot"]
+
+
+def test_shots_and_queries_fit_small_classes_where_nothing_is_asked(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    rng = np.random.default_rng(0)
+    np.savez(
+        tmp_path / "f.npz", features=rng.normal(size=(48, 8)).astype(np.float32), labels=np.repeat(list("abcd"), 12)
+    )
+    run_json(capsys, "import-features", "few", str(tmp_path / "f.npz"))
+    assert main(["evaluate", "few", "--n-tasks", "10", "--sampler", "uniform", "--json"]) == 0
+    told = capsys.readouterr()
+    assert "few has few images or classes, so this takes --n-way 4, --n-shot 2." in told.err
+    recipe = run_json(capsys, "runs", "show", json.loads(told.out)["run"])["spec"]["recipe"]
+    assert (recipe["n_way"], recipe["n_shot"], recipe["n_query"]) == (4, 2, 10)
+    assert "fewer than n_shot + n_query" in fails(capsys, "evaluate", "few", "--n-shot", "9", "--n-query", "9")

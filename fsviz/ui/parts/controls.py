@@ -178,7 +178,7 @@ def pick_sampler_settings(
             about=about,
         )
         if setting.name == "alpha" and fitted and values["alpha"] == fitted.alpha != fitted.usual_alpha:
-            where(setting.name).caption(fitted.in_words())
+            where(setting.name).caption(plain(fitted.in_words()))
     links.release(*(f"{name}{suffix}" for name in draw.OWN if name not in values and name not in draw.IMAGES))
     return values
 
