@@ -105,7 +105,9 @@ def test_without_features_the_finest_and_the_coarsest() -> None:
 def test_without_features_and_taxonomy_bare_pixels_are_compared() -> None:
     found = study.look(datasets.load("digits"))
     assert not found.backbone and "on bare pixels" in study.rule(found)
-    table = bare_pixels.of_images(found.dataset, np.unique(np.concatenate([found.tasks.support, found.tasks.query], axis=2)))
+    table = bare_pixels.of_images(
+        found.dataset, np.unique(np.concatenate([found.tasks.support, found.tasks.query], axis=2))
+    )
     two = found.tasks.take(np.array([found.hard, found.easy]))
     again = evaluation.task_accuracy(evaluation.evaluate(table, two, "protonet"))
     assert np.allclose(again, found.accuracy[[found.hard, found.easy]]) and again[0] < again[1]
