@@ -1,30 +1,81 @@
-"""Pixels as features, for a first look at images that no backbone has seen: colours on a coarse grid."""
+"""Images made small, read once and kept: what networks are trained on, epoch after epoch and run after run.
+
+They lie in the workspace, pixels/DATASET/KEY/000000.npz, in parts of PART image_ids. A part that is missing or broken
+is read again from the images.
+"""
 
 from __future__ import annotations
 
+import zipfile
+from dataclasses import dataclass
+
 import numpy as np
 
-from fsviz.datasets import images
-from fsviz.errors import FsvizError
-from fsviz.records import Dataset, Features
+from fsviz import workspace
+from fsviz.features import store
+from fsviz.features.decoding import decode
+from fsviz.features.preprocessing import Preprocessing
+from fsviz.records import PAD, Dataset
 
-SIDE = 8  # squares of the grid along each side
+PART = 256  # image_ids
 
 
-def of_images(dataset: Dataset, image_ids: np.ndarray) -> Features:
-    """Each image shrunk to 8 x 8 squares of three colours, from 0 to 1: (n, 192). Images that cannot be opened are
-    left out."""
-    from PIL import Image
+@dataclass(frozen=True)
+class SmallImages:
+    """Pixels (n, side, side, 3) uint8 of image_ids (n,), ascending; `skipped` has those that could not be read."""
 
-    values, kept = [], []
-    for image_id in map(int, image_ids):
-        try:
-            image = images.thumbnail(dataset, image_id, 4 * SIDE)
-        except FsvizError:
-            continue
-        small = image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX)
-        values.append(np.asarray(small, np.float32).ravel() / 255)
-        kept.append(image_id)
-    ids = np.array(kept, np.int64)
-    table = np.array(values, np.float32).reshape(len(ids), 3 * SIDE**2)
-    return Features(dataset.name, "pixels", table, ids, dataset.image_class_ids()[ids], groups=dataset.image_groups())
+    values: np.ndarray
+    image_ids: np.ndarray
+    skipped: tuple[tuple[int, str], ...] = ()
+
+    def rows_of(self, image_ids: np.ndarray) -> np.ndarray:
+        """Rows of image_ids of any shape; PAD for one that is not here."""
+        at = np.searchsorted(self.image_ids, image_ids)
+        at = np.minimum(at, len(self.image_ids) - 1)
+        return np.where(self.image_ids[at] == image_ids, at, PAD)
+
+
+def preprocessing(side: int) -> Preprocessing:
+    """How an image becomes so many pixels wide and high: the shorter side is fitted, the centre stays."""
+    return Preprocessing((side, side), interpolation="bilinear", resize=side)
+
+
+def parts_of(image_ids: np.ndarray) -> list[int]:
+    """The parts that hold these images."""
+    return np.unique(np.asarray(image_ids) // PART).tolist()
+
+
+def load(dataset: Dataset, side: int, image_ids: np.ndarray) -> SmallImages:
+    """These images, ascending; what is not kept yet is read."""
+    wanted = np.unique(image_ids)
+    parts = [read_part(dataset, side, part) for part in parts_of(wanted)]
+    ids = np.concatenate([part.image_ids for part in parts])
+    kept = np.isin(ids, wanted)
+    skipped = tuple(pair for part in parts for pair in part.skipped if pair[0] in set(wanted.tolist()))
+    return SmallImages(np.concatenate([part.values for part in parts])[kept], ids[kept], skipped)
+
+
+def read_part(dataset: Dataset, side: int, part: int) -> SmallImages:
+    """All images of one part, kept from now on."""
+    key = {"fingerprint": store.fingerprint(dataset), "preprocessing": preprocessing(side).as_dict(), "part": PART}
+    folder = workspace.folder("pixels") / dataset.name / store.key_digest(key)
+    path = folder / f"{part:06d}.npz"
+    try:
+        with np.load(path, allow_pickle=False) as kept:
+            skipped = tuple(zip(kept["skipped"].tolist(), kept["reasons"].tolist(), strict=True))
+            return SmallImages(kept["values"], kept["image_ids"], skipped)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        pass  # not there yet, or broken
+    assert dataset.images is not None
+    ids = range(part * PART, min(len(dataset.images), (part + 1) * PART))
+    decoded = decode(dataset, ids, preprocessing(side))
+    workspace.folder("pixels", create=True)
+    with workspace.atomic_file(path) as temporary:
+        np.savez(
+            temporary,
+            values=decoded.pixels,
+            image_ids=decoded.image_ids,
+            skipped=np.array([image_id for image_id, _ in decoded.skipped], np.int64),
+            reasons=np.array([reason for _, reason in decoded.skipped], np.str_),
+        )
+    return SmallImages(decoded.pixels, decoded.image_ids, decoded.skipped)

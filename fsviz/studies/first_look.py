@@ -22,7 +22,7 @@ import numpy as np
 from fsviz import evaluation, features, taxonomy
 from fsviz.difficulty import attribute_gaps
 from fsviz.errors import BadInput, Missing
-from fsviz.features import pixels
+from fsviz.features import bare_pixels
 from fsviz.features.backbones import title_of
 from fsviz.numerics import holm, mean_and_ci95
 from fsviz.records import Dataset, Features, Predictions, Tasks
@@ -237,7 +237,7 @@ def _classified(dataset: Dataset, backbone: str = "") -> Look:
     """`backbone`: whose features are compared; "" for bare pixels."""
     split = draw.default_split(dataset)
     class_ids = dataset.split_class_ids(split)
-    table = features.load(dataset, backbone) if backbone else pixels.of_images(dataset, _some(dataset, class_ids))
+    table = features.load(dataset, backbone) if backbone else bare_pixels.of_images(dataset, _some(dataset, class_ids))
     sizes = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
     n_way = _ways(dataset, class_ids)
     if sizes.min() < 1 + N_SHOT:

@@ -9,7 +9,7 @@ import pytest
 
 from fsviz import datasets, evaluation, features
 from fsviz.errors import Missing
-from fsviz.features import pixels
+from fsviz.features import bare_pixels
 from fsviz.records import Tasks
 from fsviz.studies import first_look as study
 
@@ -105,7 +105,9 @@ def test_without_features_the_finest_and_the_coarsest() -> None:
 def test_without_features_and_taxonomy_bare_pixels_are_compared() -> None:
     found = study.look(datasets.load("digits"))
     assert not found.backbone and "on bare pixels" in study.rule(found)
-    table = pixels.of_images(found.dataset, np.unique(np.concatenate([found.tasks.support, found.tasks.query], axis=2)))
+    table = bare_pixels.of_images(
+        found.dataset, np.unique(np.concatenate([found.tasks.support, found.tasks.query], axis=2))
+    )
     two = found.tasks.take(np.array([found.hard, found.easy]))
     again = evaluation.task_accuracy(evaluation.evaluate(table, two, "protonet"))
     assert np.allclose(again, found.accuracy[[found.hard, found.easy]]) and again[0] < again[1]
@@ -114,8 +116,8 @@ def test_without_features_and_taxonomy_bare_pixels_are_compared() -> None:
 
 def test_pixels_are_colours_on_a_grid() -> None:
     demo = datasets.load("demo")
-    table = pixels.of_images(demo, np.array([5, 3]))
-    assert table.image_ids.tolist() == [5, 3] and table.values.shape == (2, 3 * pixels.SIDE**2)
+    table = bare_pixels.of_images(demo, np.array([5, 3]))
+    assert table.image_ids.tolist() == [5, 3] and table.values.shape == (2, 3 * bare_pixels.SIDE**2)
     whole = np.asarray(datasets.open_image(demo, 3).convert("RGB"), float) / 255
     assert np.allclose(table.values[1].reshape(-1, 3).mean(axis=0), whole.mean(axis=(0, 1)), atol=0.02)
 
