@@ -148,3 +148,12 @@ def test_layered_layout_other_distances_and_all_paths(page, app: str) -> None:
 def test_a_dataset_without_taxonomy_says_what_to_do(page, app: str) -> None:
     page.goto(f"{app}/Taxonomy?dataset=dtd")
     page.get_by_text(re.compile("has no .*taxonomy")).first.wait_for()
+
+
+def test_the_class_of_a_card_arrives_in_the_gallery(page, app: str) -> None:
+    page.goto(f"{app}/Taxonomy?classes=fox")
+    settle(page)
+    page.get_by_text("Its images").first.click()
+    page.wait_for_url("**/Gallery?**")
+    settle(page)
+    expect(page.locator('[data-testid="stMultiSelect"]').filter(has_text="Class").first).to_contain_text("fox")

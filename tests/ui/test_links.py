@@ -4,11 +4,13 @@ what is impossible is one sentence, and old links keep working."""
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.studies.toy_dataset import make_toy
+from tests.ui.opening import open_link
 from tests.ui.test_gallery_pages import run
 
 PAGES = ("3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py", "8_Prediction.py")
@@ -213,3 +215,16 @@ def test_a_saved_testbed_leads_to_evaluate() -> None:
     app.button(key="save_testbed").click().run()
     queries = [link.proto.query_string for link in app.main.get("page_link")]
     assert any("testbeds=mine" in query and "tasks_from=saved" in query for query in queries)
+
+
+def test_what_streamlit_keeps_in_the_link_of_a_page_arrives_on_another_one(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    app = open_link("2_Taxonomy", "demo", split="train", classes=["cat", "dog"])
+    (there,) = [link.proto.query_string for link in app.main.get("page_link") if link.proto.label == "Its images"]
+    asked = parse_qs(there)
+    assert "classes" not in asked and asked["to_classes"] == ["dog"]
+    gallery = open_link("1_Gallery", **{name: value[0] for name, value in asked.items()})
+    assert gallery.multiselect(key="classes").value == ["dog"] and not gallery.toast
+    assert "to_classes" not in gallery.query_params
+    tasks = open_link("3_Tasks", "demo", to_split="train")
+    assert tasks.selectbox(key="split").value == "train" and not tasks.toast

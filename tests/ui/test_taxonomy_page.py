@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fsviz import datasets
+from fsviz.datasets.catalog import ENTRIES
 from tests.ui.test_gallery_pages import run, texts
 
 
@@ -75,3 +77,12 @@ def test_a_row_of_the_closest_pairs_becomes_the_task(tmp_path: Path, monkeypatch
     table = app.dataframe[-1].value
     assert {"one picture", "other picture"} <= set(table.columns)
     assert all(str(source).startswith("data:image/") for source in table["one picture"])
+
+
+def test_a_benchmark_has_a_taxonomy_or_its_page_says_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    without = [dataset for dataset in map(datasets.load, ENTRIES) if dataset.taxonomy is None]
+    assert [dataset.name for dataset in without] == ["aircraft", "dtd", "traffic_sign"]
+    for dataset in without:
+        (why,) = [note for note in dataset.notes if note.startswith("No taxonomy:")]
+        assert why[:40] in texts(run("2_Taxonomy.py", dataset=dataset.name))

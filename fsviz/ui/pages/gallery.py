@@ -263,8 +263,13 @@ def _detail(dataset: Dataset, image_id: int, chosen: bool, picked: list[int]) ->
     st.html(_facts({k: v for k, v in row.items() if k != "class" and v is not None}))
     class_id = int(dataset.image_class_ids()[image_id])
     if dataset.has_features and class_id not in picked and len(picked) < one_task.MOST_CLASSES:
-        label = f"Pick {plain(str(row['class']))} for a task"
-        st.button(label, icon="🧪", key="pick_class", on_click=_pick, args=(dataset, [*picked, class_id]))
+        st.button(
+            "Pick its class for a task",
+            icon="🧪",
+            key="pick_class",
+            on_click=_pick,
+            args=(dataset, [*picked, class_id]),
+        )
     _place(dataset, class_id)
     _neighbours(dataset, image_id)
     _contexts(dataset, class_id, str(row.get("context", "")))

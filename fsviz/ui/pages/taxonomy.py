@@ -426,7 +426,7 @@ def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names
             )
         st.caption("Click a row to compare the two.")
         near = [position, *(i for i, _ in card.nearest[: N_BUILT - 1])]
-        label = f"Build a task of {plain(names[position])} and its nearest"
+        label = "Build a task of this class and its nearest"
         leads.to_classes(dataset, dataset.split_class_ids(split)[near].tolist(), label)
 
 

@@ -23,6 +23,10 @@ from fsviz.settings import Setting, Value
 CLASSROOM = "classroom"
 _KEPT = "_settings_shown"
 _OWN = "_kept_by_pages"
+# What Streamlit's own binding keeps in the link: it takes these keys out of every link that leads from a page that has
+# them to another one. So they travel under names of their own.
+_BOUND = ("classes", "split", "show", "order")
+_TRAVELS = "to_"
 # Keys and values of older links, and what they are called now.
 _OLD_KEY = re.compile(r"(alpha|beta|n_way)_(path_length|wu_palmer|lin|features)(_2)?")
 _OLD_VALUES = {
@@ -53,6 +57,10 @@ def arrive(page: str) -> None:
     if st.session_state.get("_page") != page:
         st.session_state["_page"] = page
         st.session_state[_KEPT] = {}
+    arrived = {key: texts for key in _BOUND if (texts := st.query_params.get_all(_TRAVELS + key))}
+    for key, texts in arrived.items():
+        st.session_state[key] = texts if key == "classes" else texts[-1]
+        del st.query_params[_TRAVELS + key]
     endless = {}
     for key, text in dict(st.query_params).items():
         renamed = _OLD_KEY.fullmatch(key)
@@ -67,6 +75,11 @@ def arrive(page: str) -> None:
         told = ", ".join(f"{key}={text[:40]}" for key, text in endless.items())
         notice(f"This link's setting {told} is larger than any number, and was left out. Choose a value on the page.")
         st.rerun()
+
+
+def on_the_way(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Query parameters of a link to another page, under the keys that survive the way there."""
+    return {_TRAVELS + key if key in _BOUND else key: value for key, value in asked.items()}
 
 
 def value_of(setting: Setting, key: str, about: str = "") -> Value:

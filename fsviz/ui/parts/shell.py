@@ -343,7 +343,8 @@ def needs(dataset: Dataset, *offers: str) -> None:
             continue
         name, _, meaning = OFFERS[offer][0].removeprefix("a ").partition(": ")
         how = how_to_add(dataset, offer)
-        st.info(f"**{plain(dataset.title)} has no {name}** ({meaning}), which this page needs. {how}", icon="🧩")
+        known = "".join(f" {plain(note)}" for note in dataset.notes if note.startswith(f"No {offer}:"))
+        st.info(f"**{plain(dataset.title)} has no {name}** ({meaning}), which this page needs.{known} {how}", icon="🧩")
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             link_to_what_is_missing(dataset, offer)
             st.page_link("app.py", label="What this dataset offers", icon="🏠", query_params=link(dataset))
@@ -395,7 +396,7 @@ def link_to_add_images(label: str = "Add images", query_params: Mapping[str, str
 
 def link(dataset: Dataset, **more: Any) -> Mapping[str, Any]:
     """Query parameters that keep the dataset and classroom mode on the way to another page."""
-    return {"dataset": dataset.name, **_in_class(), **more}
+    return {"dataset": dataset.name, **_in_class(), **links.on_the_way(more)}
 
 
 def _in_class() -> dict[str, str]:

@@ -111,7 +111,7 @@ def _called(dataset: Dataset, found: Measured, name: str, hard_below: float, thr
         wanted &= (found.outcome < hard_below) == (truly == "hard")
     of = f"{truly.capitalize()} and called {called}" if truly else "Called hard"
     if not wanted.any():
-        st.caption(f"{of}: no task of the other half at this threshold.")
+        st.caption(f"{plain(of)}: no task of the other half at this threshold.")
         return
     sure = study.ease_rank(found, name) * (-1 if called != "easy" else 1)
     order = np.flatnonzero(wanted)
@@ -124,7 +124,7 @@ def _called(dataset: Dataset, found: Measured, name: str, hard_below: float, thr
         tiles = [Tile(int(found.tasks.support[t, w, 0]), str(names[found.tasks.class_ids[t, w]])) for w in ways]
         verdict = f"{'rightly' if right else 'wrongly'}: it is {'hard' if found.outcome[t] < hard_below else 'easy'}"
         rows.append(Row(f"{100 * found.outcome[t]:.0f}% accuracy", tiles, f"called {called or 'hard'} {verdict}"))
-    st.markdown(f"**{of}: {int(wanted.sum()):,} tasks of the other half, the surest first**")
+    st.markdown(f"**{plain(of)}: {int(wanted.sum()):,} tasks of the other half, the surest first**")
     clicked = task_rows(dataset, rows, "called_hard", tile_px=72)
     leads.to_gallery(dataset, clicked if dataset.has_pixels else None)
     st.caption("One support image of every class of a task.")
