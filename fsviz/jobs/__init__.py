@@ -70,9 +70,9 @@ def run_here(spec: Mapping[str, Any], progress: Progress | None = None, started=
 def resume(run_id: str) -> Run:
     """Queues a stopped run again, or a finished one that lost a chunk; only the missing chunks are computed."""
     run = store.get(run_id)
-    if reason := _here_only(run.spec):
-        raise BadInput(f"{reason}: 'python -m fsviz runs resume {run_id}'.")
     if run.state != store.QUEUED and _goes_on(run):
+        if reason := _here_only(run.spec):
+            raise BadInput(f"{reason}: 'python -m fsviz runs resume {run_id}'.")
         with store.held(run_id) as path:
             _go_on(path, store.QUEUED, "waiting for a worker")
     local.start()
