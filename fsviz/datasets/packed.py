@@ -44,14 +44,17 @@ class Packed(NamedTuple):
 
 
 def is_packed(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is such a file or a folder of them."""
+    """Whether a path is such a file or a folder of them; one with folders in it is read as class folders."""
     path = Path(path).expanduser()
     if path.is_file():
         return path.suffix.lower() in _PICKLES
     try:
-        names = [entry.name.lower() for entry in os.scandir(path) if entry.is_file()]
-    except OSError:
+        entries = [entry for entry in os.scandir(path) if not entry.name.startswith(".")]
+    except (OSError, ValueError):
         return False
+    if any(entry.is_dir() for entry in entries):
+        return False
+    names = [entry.name.lower() for entry in entries]
     return any(name.endswith(_PICKLES) for name in names) or (
         _SPEC in names and any(name.endswith(_RECORDS) for name in names)
     )

@@ -21,8 +21,8 @@ from tests.cli.calling import fails, run_json
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    return tmp_path / "ws"
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path.with_name(f"{tmp_path.name}-ws")))
+    return tmp_path.with_name(f"{tmp_path.name}-ws")
 
 
 def pixels(n: int, seed: int = 0) -> np.ndarray:
@@ -128,6 +128,14 @@ def test_files_that_are_something_else(tmp_path: Path, home: Path, content: byte
     (tmp_path / "x.pkl").write_bytes(content)
     with pytest.raises(BadInput, match=told):
         packed.unpack(tmp_path / "x.pkl")
+
+
+def test_class_folders_beside_a_pickle_are_class_folders(tmp_path: Path, capsys) -> None:
+    for name in ("dog", "cat"):
+        (tmp_path / "pets" / name).mkdir(parents=True)
+        (tmp_path / "pets" / name / "1.png").write_bytes(encoded(pixels(1)[0]))
+    (tmp_path / "pets" / "notes.pkl").write_bytes(b"whatever")
+    assert run_json(capsys, "add", "pets", str(tmp_path / "pets"), "--groups", "none")["n_images"] == 2
 
 
 def message(number: int, content: bytes) -> bytes:
