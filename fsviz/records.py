@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
 
 from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.settings import Unchecked
 
 PAD = -1  # fills ragged arrays of class_ids, image_ids and labels
 Progress = Callable[[int, int, str], object]  # told as progress(done, total, message)
@@ -134,6 +135,19 @@ class Dataset:
         return groups if groups.max(initial=0) + 1 < len(groups) else None
 
 
+class FeaturesKey(TypedDict, total=False):
+    """All that the values of features depend on; features with the same key are the same."""
+
+    version: int
+    dataset: str
+    fingerprint: str  # of the images
+    backbone: str
+    checkpoint: str | None
+    preprocessing: dict[str, Any] | None
+    imported: str  # the file they came from
+    warning: str  # such as random weights
+
+
 @dataclass(frozen=True)
 class Features:
     """Features of a dataset's images under one backbone.
@@ -148,7 +162,7 @@ class Features:
     values: np.ndarray
     image_ids: np.ndarray
     class_ids: np.ndarray
-    key: Mapping[str, Any] = field(default_factory=dict)
+    key: FeaturesKey = field(default_factory=FeaturesKey)
     groups: np.ndarray | None = None
 
     @property
@@ -171,7 +185,7 @@ class Features:
         return row[ids]
 
 
-def remake_features(dataset: str, backbone: str, key: Mapping[str, Any]) -> str:
+def remake_features(dataset: str, backbone: str, key: FeaturesKey) -> str:
     """The command that makes features of this key again: they are imported, or extracted from images."""
     if "imported" in key:
         return f"import them again with 'python -m fsviz import-features {dataset} FILE --backbone {backbone}'"
@@ -276,7 +290,7 @@ class Testbed:
 
     name: str
     tasks: Tasks
-    recipe: Mapping[str, Any]
+    recipe: Unchecked
 
     @property
     def dataset(self) -> str:

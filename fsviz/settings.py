@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from fsviz.errors import BadInput, UnknownName
 
+Unchecked: TypeAlias = Mapping[str, Any]  # settings by name, as somebody asked for them: nothing is checked yet
 Value: TypeAlias = Any  # int, float, str or bool: the kind of a setting says which, when the program runs
 
 

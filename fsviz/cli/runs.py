@@ -20,6 +20,7 @@ from fsviz.cli import (
     training,
 )
 from fsviz.errors import BadInput
+from fsviz.settings import Unchecked
 
 ACTIONS = ("list", "show", "resume", "cancel", "delete")
 
@@ -114,7 +115,7 @@ def listed(run: Any) -> dict[str, Any]:
     }
 
 
-def _headline(spec: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
+def _headline(spec: Unchecked, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Methods, backbones, sampler and accuracies (name -> percent) of a run, as far as its study has such."""
     methods = spec.get("methods") or spec.get("adaptations") or [spec.get("method") or spec.get("classifier")]
     methods = [m.get("name") if isinstance(m, Mapping) else m for m in methods]

@@ -13,6 +13,7 @@ from fsviz.errors import BadInput, BrokenCode, FsvizError, Missing, NotFinite
 from fsviz.methods.declaration import UNIT_LENGTH, Method
 from fsviz.numerics import LARGE, SEEN, needs_double
 from fsviz.records import PAD, Features, Predictions, Progress, Tasks
+from fsviz.settings import Unchecked
 
 MEMORY = 256 * 2**20  # bytes of work space a chunk may take; a constant, so that the same run has the same chunks
 CPU_CHUNK, GPU_CHUNK = 64, 1024  # tasks at most: more leave a CPU's caches, fewer cost more calls
@@ -25,7 +26,7 @@ def evaluate(
     features: Features,
     tasks: Tasks,
     method: str | Method,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Unchecked | None = None,
     device: str = "cpu",
     chunk: int | None = None,
     progress: Progress | None = None,
@@ -312,7 +313,7 @@ def _few_per_way(support: Any, mask: np.ndarray) -> np.ndarray:
 
 
 def _scores(
-    predict: Callable[..., Any], images: tuple[Any, ...], double: np.ndarray, on: Any, settings: Mapping[str, Any]
+    predict: Callable[..., Any], images: tuple[Any, ...], double: np.ndarray, on: Any, settings: Unchecked
 ) -> Any:
     """Scores (T, W, M) of a chunk: in float32, and for the tasks that need it or overflow there, in float64."""
     import torch
@@ -338,7 +339,7 @@ def _own_scores(
     images: tuple[Any, ...],
     double: np.ndarray,
     on: Any,
-    settings: Mapping[str, Any],
+    settings: Unchecked,
     who: str,
     first: int,
 ) -> Any:

@@ -25,7 +25,7 @@ from fsviz.features import store
 from fsviz.features.backbones import DEFAULT, Backbone, load_backbone
 from fsviz.features.decoding import FEW, Decoder
 from fsviz.features.device import cores, describe
-from fsviz.records import Dataset, Features, Progress
+from fsviz.records import Dataset, Features, FeaturesKey, Progress
 
 MAX_BATCH = 4096
 
@@ -139,9 +139,9 @@ def compute(
     yield from _computed(dataset, batches, backbone, decoder or Decoder(dataset, 0))
 
 
-def key_of(dataset: Dataset, backbone: Backbone) -> dict[str, Any]:
+def key_of(dataset: Dataset, backbone: Backbone) -> FeaturesKey:
     """Every input that the features depend on."""
-    key = {
+    key: FeaturesKey = {
         "version": store.VERSION,
         "dataset": dataset.name,
         "fingerprint": store.fingerprint(dataset),

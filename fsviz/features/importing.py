@@ -28,7 +28,7 @@ from fsviz.errors import BadInput, FsvizError
 from fsviz.features import store
 from fsviz.features.joining import Joined, join
 from fsviz.features.precision import LOST, share_lost, share_lost_before
-from fsviz.records import Dataset
+from fsviz.records import Dataset, FeaturesKey
 
 _FEATURES = ("features", "all_feats", "feats", "embeddings", "embedding", "values", "x", "x_test", "data")
 _LABELS = ("labels", "all_labels", "class_name", "class_ids", "targets", "label", "y", "y_test", "target", "classes")
@@ -129,7 +129,7 @@ def import_features(
         assert found.labels is not None  # refused above
         class_names, class_ids, nodes = _classes(found.labels, like, split)
         dataset = _dataset(name, title, Path(path), class_names, class_ids, nodes, like, found)
-    key = {
+    key: FeaturesKey = {
         "version": store.VERSION,
         "dataset": name,
         "fingerprint": store.fingerprint(dataset),

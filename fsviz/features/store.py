@@ -32,7 +32,7 @@ import pandas as pd
 from fsviz import workspace
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName, WorkspaceError
 from fsviz.features.precision import LOST, share_lost, share_lost_before
-from fsviz.records import Dataset, Features, remake_features
+from fsviz.records import Dataset, Features, FeaturesKey, remake_features
 from fsviz.shipped import DATA
 
 VERSION = 1
@@ -160,29 +160,29 @@ def fingerprint(dataset: Dataset) -> str:
     return digest
 
 
-def key_digest(key: Mapping[str, Any]) -> str:
+def key_digest(key: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
 
 
-def folder_of(key: Mapping[str, Any], label: str) -> Path:
+def folder_of(key: FeaturesKey, label: str) -> Path:
     """Where the features with this key live."""
     return workspace.folder("features") / str(key["dataset"]) / f"{_slug(label)}-{key_digest(key)[:12]}"
 
 
-def find(key: Mapping[str, Any], label: str) -> dict[str, Any] | None:
+def find(key: FeaturesKey, label: str) -> dict[str, Any] | None:
     """What is known of the features with exactly this key, or None where they are not stored."""
     folder = folder_of(key, label)
     about = _about(folder / "about.json")
     return None if about is None or about.get("key") != key else {**about, "path": str(folder)}
 
 
-def is_stored(key: Mapping[str, Any], label: str) -> bool:
+def is_stored(key: FeaturesKey, label: str) -> bool:
     """Whether the features with exactly this key are there and can be read."""
     about = find(key, label)
     return about is not None and _is_whole(about)
 
 
-def precision(key: Mapping[str, Any], label: str) -> str:
+def precision(key: FeaturesKey, label: str) -> str:
     """Why the features with this key are kept in float32, for a person; "" where float16 does or nothing is known."""
     return str((find(key, label) or {}).get("precision", ""))
 
@@ -192,7 +192,7 @@ def open_found(about: Mapping[str, Any]) -> Features:
     return _open(about)
 
 
-def remove(key: Mapping[str, Any], label: str) -> None:
+def remove(key: FeaturesKey, label: str) -> None:
     """Forgets the features with this key, finished or not."""
     for path in (folder_of(key, label), _partial(key, label)):
         shutil.rmtree(path, ignore_errors=True)
@@ -235,7 +235,7 @@ def rename_features(dataset_name: str, backbone: str, new: str) -> str:
     return new
 
 
-def is_imported(key: Mapping[str, Any]) -> bool:
+def is_imported(key: FeaturesKey) -> bool:
     """Whether features with this key were made elsewhere."""
     return bool(key.get("imported"))
 
@@ -252,7 +252,7 @@ def forget(paths: Sequence[Path]) -> None:
 
 
 def save(
-    key: Mapping[str, Any],
+    key: FeaturesKey,
     label: str,
     values: np.ndarray,
     image_ids: np.ndarray,
@@ -268,7 +268,7 @@ def save(
 # Shards of an extraction that is under way
 
 
-def save_shard(key: Mapping[str, Any], label: str, index: int, shard: Shard) -> None:
+def save_shard(key: FeaturesKey, label: str, index: int, shard: Shard) -> None:
     """Keeps one finished shard; after a kill it need not be computed again."""
     folder = _partial(key, label)
     ids = np.array([image_id for image_id, _ in shard.skipped], np.int64)
@@ -288,7 +288,7 @@ def save_shard(key: Mapping[str, Any], label: str, index: int, shard: Shard) -> 
         raise
 
 
-def load_shard(key: Mapping[str, Any], label: str, index: int) -> Shard | None:
+def load_shard(key: FeaturesKey, label: str, index: int) -> Shard | None:
     """A finished shard, or None; one that cannot be read counts as not finished."""
     path = _partial(key, label) / f"{index:05d}.npz"
     if not path.is_file():
@@ -302,14 +302,14 @@ def load_shard(key: Mapping[str, Any], label: str, index: int) -> Shard | None:
         return None
 
 
-def shards_done(key: Mapping[str, Any], label: str) -> set[int]:
+def shards_done(key: FeaturesKey, label: str) -> set[int]:
     """Numbers of the shards that are finished."""
     folder = _partial(key, label)
     return {int(path.stem) for path in folder.glob("[0-9]*.npz")} if folder.is_dir() else set()
 
 
 def join(
-    key: Mapping[str, Any],
+    key: FeaturesKey,
     label: str,
     dataset: Dataset,
     shards: Callable[[], Iterable[Shard]],
@@ -330,7 +330,7 @@ def join(
     return _write(key, label, values, lost, ids, dataset.image_class_ids()[ids], skipped, facts)
 
 
-def each_shard(key: Mapping[str, Any], label: str, n_images: int) -> Iterator[Shard]:
+def each_shard(key: FeaturesKey, label: str, n_images: int) -> Iterator[Shard]:
     """The kept shards of an extraction, all of them in order."""
     for index in range(n_shards(n_images)):
         shard = load_shard(key, label, index)
@@ -341,7 +341,7 @@ def each_shard(key: Mapping[str, Any], label: str, n_images: int) -> Iterator[Sh
         yield shard
 
 
-def drop_shards(key: Mapping[str, Any], label: str) -> None:
+def drop_shards(key: FeaturesKey, label: str) -> None:
     """Forgets the kept shards of an extraction that has ended."""
     shutil.rmtree(_partial(key, label), ignore_errors=True)
 
@@ -356,7 +356,7 @@ def shard_ids(n_images: int, index: int) -> range:
 
 
 @contextmanager
-def locked(key: Mapping[str, Any], label: str, wait: bool = False) -> Iterator[None]:
+def locked(key: FeaturesKey, label: str, wait: bool = False) -> Iterator[None]:
     """One process at a time works on these features; the lock falls with the process, however it ends."""
     try:
         import fcntl
@@ -400,7 +400,7 @@ def _kept(lost: float) -> str:
 
 
 def _write(
-    key: Mapping[str, Any],
+    key: FeaturesKey,
     label: str,
     parts: Iterable[np.ndarray],
     lost: float,
@@ -534,7 +534,7 @@ def _slug(label: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.@+-]+", "-", label)[:80]
 
 
-def _partial(key: Mapping[str, Any], label: str) -> Path:
+def _partial(key: FeaturesKey, label: str) -> Path:
     final = folder_of(key, label)
     return final.with_name(f".partial-{SHARD}-{final.name}")  # shards of another size do not mix
 

@@ -17,7 +17,7 @@ All but `prepare` get the spec with "folder", the run's folder. `chunks` is a se
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from fsviz.jobs import local, store
 from fsviz.jobs.execute import Progress, execute, is_whole, prepare, run_side_by_side, study_module
 from fsviz.jobs.local import MAX_WORKERS, n_workers, set_workers
 from fsviz.jobs.store import Chunks, Run, delete
+from fsviz.settings import Unchecked
 
 __all__ = [
     "MAX_WORKERS",
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 
-def submit(spec: Mapping[str, Any]) -> str:
+def submit(spec: Unchecked) -> str:
     """Queues a run and starts a worker process when a place is free; returns the run's id."""
     if reason := _here_only(spec):
         raise BadInput(f"{reason}: not in the background.")
@@ -57,7 +58,7 @@ def submit(spec: Mapping[str, Any]) -> str:
     return run.id
 
 
-def run_here(spec: Mapping[str, Any], progress: Progress | None = None, started=None) -> Run:
+def run_here(spec: Unchecked, progress: Progress | None = None, started=None) -> Run:
     """Records a run and carries it out in this process; `started(run)` is told its id first."""
     run = store.create(spec, prepare, store.INTERRUPTED)
     if started:
@@ -118,7 +119,7 @@ def list_runs(study: str | None = None) -> list[Run]:
 
 
 def newest(
-    spec: Mapping[str, Any], *studies: str, aside: Collection[str] = (), defaults: Mapping[str, Any] | None = None
+    spec: Unchecked, *studies: str, aside: Collection[str] = (), defaults: Unchecked | None = None
 ) -> Run | None:
     """The newest run of these studies that asks the same (see `asks_the_same`), None where there is none."""
     runs = (run for run in list_runs() if run.study in studies)
@@ -126,10 +127,10 @@ def newest(
 
 
 def asks_the_same(
-    spec: Mapping[str, Any],
-    recorded: Mapping[str, Any],
+    spec: Unchecked,
+    recorded: Unchecked,
     aside: Collection[str] = (),
-    defaults: Mapping[str, Any] | None = None,
+    defaults: Unchecked | None = None,
 ) -> bool:
     """Whether a run's spec has all settings of a checked spec.
 
@@ -177,7 +178,7 @@ def wait(run_id: str, seconds: float = 600.0, every: float = 0.05) -> Run:
     return run
 
 
-def _here_only(spec: Mapping[str, Any]) -> str:
+def _here_only(spec: Unchecked) -> str:
     study = study_module(spec)
     return study.here_only(spec) if hasattr(study, "here_only") else ""
 

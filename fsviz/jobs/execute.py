@@ -26,6 +26,7 @@ import numpy as np
 from fsviz.errors import BadInput, Cancelled, FsvizError, UnknownName, WorkspaceError
 from fsviz.jobs import store
 from fsviz.records import Progress
+from fsviz.settings import Unchecked
 from fsviz.workspace import plain_json, require_space, write_json
 
 # A chunk runner yields (index, arrays) for the indices it is given, in any order: this process, a pool, a cluster.
@@ -39,7 +40,7 @@ class Stopped(BaseException):
     """The process was asked to end; not an Exception, so that no study swallows it."""
 
 
-def study_module(spec: Mapping[str, Any]) -> ModuleType:
+def study_module(spec: Unchecked) -> ModuleType:
     """The module that runs a spec: plan, run_chunk, summarise (and prepare, finish, describe where it has them)."""
     from fsviz.studies import RUNNABLE
 
@@ -162,7 +163,7 @@ def is_whole(run: store.Run) -> bool:
     return len(store.chunk_indices(path)) == run.n_chunks and not store.damaged_chunks(path)
 
 
-def check_space(study: ModuleType, spec: Mapping[str, Any], share: float = 1.0) -> None:
+def check_space(study: ModuleType, spec: Unchecked, share: float = 1.0) -> None:
     """Raises a sentence when the disk has no room for this share of a run's results."""
     if hasattr(study, "n_bytes"):
         require_space(share * study.n_bytes(spec), "The results of this run")

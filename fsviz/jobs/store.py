@@ -29,6 +29,7 @@ import numpy as np
 
 from fsviz.errors import BadInput, UnknownName, WorkspaceError
 from fsviz.jobs import locks
+from fsviz.settings import Unchecked
 from fsviz.workspace import atomic_file, atomic_folder, checked_name, entries, folder, write_json
 
 QUEUED, RUNNING, FINISHED, CANCELLED, FAILED, INTERRUPTED, DAMAGED = (
@@ -149,7 +150,7 @@ def run_ids() -> list[str]:
     return [path.name for path in entries("runs") if path.is_dir()]
 
 
-def create(spec: Mapping[str, Any], prepare: Any, state: str) -> Run:
+def create(spec: Unchecked, prepare: Any, state: str) -> Run:
     """Writes the folder of a new run. `prepare(spec, folder)` freezes inputs; it returns (spec, number of chunks)."""
     try:
         json.dumps(spec)

@@ -27,7 +27,7 @@ from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.evaluation.intervals import Correlation, Estimate
 from fsviz.features.backbones import title_of
 from fsviz.records import ClassGraph, Dataset, Features, Progress, Tasks
-from fsviz.settings import Setting, words
+from fsviz.settings import Setting, Unchecked, words
 from fsviz.studies import chunked, draw
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.taxonomy import DISTANCES
@@ -176,7 +176,7 @@ class Summary(TypedDict, total=False):
 # --- any likeness at once ----------------------------------------------------------------------------------------
 
 
-def class_graph(spec: Mapping[str, Any], progress: Progress | None = None) -> ClassGraph:
+def class_graph(spec: Unchecked, progress: Progress | None = None) -> ClassGraph:
     """The graph of a spec's classes by its "likeness" (confusion where it names none), computed here and now."""
     spec = dict(spec)
     kind = str(LIKENESS_SETTING.check(spec.pop("likeness", "confusion")))
@@ -188,7 +188,7 @@ def class_graph(spec: Mapping[str, Any], progress: Progress | None = None) -> Cl
     rows, columns = _classes(dataset, spec)
     pairs = pairs_of(rows, columns)
     if kind == "confusion":
-        how = {name: cast(Mapping[str, Any], spec)[name] for name in class_confusion.SETTINGS}
+        how = {name: cast(Unchecked, spec)[name] for name in class_confusion.SETTINGS}
         values = class_confusion.class_confusion(table, pairs, **how, names=_names(dataset), progress=progress)
     elif kind == "error":
         values = 100 * _pair_errors(table, pairs, spec["seed"], progress)
@@ -326,7 +326,7 @@ def _tasks_per_pair(n_pairs: int) -> int:
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def checked_spec(spec: Mapping[str, Any]) -> Spec:
+def checked_spec(spec: Unchecked) -> Spec:
     """The spec with its defaults filled in; unknown settings and impossible values are named."""
     known = {"study", "dataset", "version", "folder", "rows", "columns", "chunk_pairs", *SETTINGS}
     for name in spec:
@@ -357,7 +357,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> Spec:
     }
 
 
-def seconds(spec: Mapping[str, Any], table: Features | None = None) -> float:
+def seconds(spec: Unchecked, table: Features | None = None) -> float:
     """About how long the graph of a spec takes on one core: what decides between at once and a run."""
     spec = dict(spec)
     kind = spec.pop("likeness", "confusion")
@@ -384,7 +384,7 @@ def most_k(dataset: Dataset, backbone: str, *splits: str) -> int:
     return class_confusion.most_k(np.bincount(table.class_ids, minlength=dataset.n_classes)[used])
 
 
-def fitting_k(spec: Mapping[str, Any]) -> int:
+def fitting_k(spec: Unchecked) -> int:
     """The default of k, or the largest that the classes of a spec allow where that is less."""
     asked = checked_spec({name: value for name, value in spec.items() if name != "likeness"})
     dataset = datasets.load(asked["dataset"])
@@ -411,7 +411,7 @@ def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
     start = index * spec["chunk_pairs"]
     pairs = _pairs(spec)[start : start + spec["chunk_pairs"]]
     table = chunked.features_of(spec["dataset"], spec["backbone"])
-    how = {name: cast(Mapping[str, Any], spec)[name] for name in class_confusion.SETTINGS}
+    how = {name: cast(Unchecked, spec)[name] for name in class_confusion.SETTINGS}
     return {"start": np.array(start), "bits": class_confusion.class_confusion(table, pairs, **how)}
 
 
@@ -439,7 +439,7 @@ def _pairs(spec: Spec) -> np.ndarray:
     return pairs_of(np.array(spec["rows"]), np.array(spec["columns"]))
 
 
-def command(spec: Mapping[str, Any], more: Sequence[str] = ()) -> str:
+def command(spec: Unchecked, more: Sequence[str] = ()) -> str:
     """The command that gives the same graph, with more words such as `versus_words`."""
     known = {**SETTINGS, "likeness": LIKENESS_SETTING}
     said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}
@@ -567,12 +567,12 @@ def roles(graph: ClassGraph, n_edges: int) -> Roles:
 # --- one pair, two graphs ----------------------------------------------------------------------------------------
 
 
-def pair(spec: Mapping[str, Any], a: int, b: int) -> PairCommunities:
+def pair(spec: Unchecked, a: int, b: int) -> PairCommunities:
     """The images of two classes (class_ids) and the communities they fell into, as the spec's confusion sees them."""
     spec = checked_spec({name: value for name, value in spec.items() if name != "likeness"})
     dataset = datasets.load(spec["dataset"])
     table = _features(dataset, spec["backbone"])
-    how = {name: cast(Mapping[str, Any], spec)[name] for name in class_confusion.SETTINGS}
+    how = {name: cast(Unchecked, spec)[name] for name in class_confusion.SETTINGS}
     return class_confusion.pair_communities(table, int(a), int(b), **how, names=_names(dataset))
 
 

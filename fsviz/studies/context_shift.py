@@ -24,7 +24,7 @@ from fsviz.errors import BadInput, UnknownName
 from fsviz.methods import METHODS
 from fsviz.numerics import clustered_mean
 from fsviz.records import PAD, Dataset, Predictions, Progress, Tasks, Testbed
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, words
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, words
 from fsviz.studies import contexts, draw, evaluate, frozen
 
 VERSION = 2  # 2: what is kept of every query, for intervals over images and classes
@@ -110,7 +110,7 @@ class Cell:
     spec: Spec
 
 
-def checked_spec(spec: Mapping[str, Any]) -> Spec:
+def checked_spec(spec: Unchecked) -> Spec:
     """The spec with its defaults; unknown names and impossible values are refused."""
     known = {"study", "dataset", "version", "folder", "values", *TASKS, *OWN}
     for name in spec:
@@ -169,7 +169,7 @@ def cells(spec: Spec) -> list[Cell]:
     return [Cell(value, cast(Spec, {**spec, name: value}) if name else spec) for value in values]
 
 
-def left_out(dataset: Dataset, spec: Mapping[str, Any]) -> dict[int, str]:
+def left_out(dataset: Dataset, spec: Unchecked) -> dict[int, str]:
     """Classes of the split that no such task can hold, with a sentence for each."""
     return draw.left_out(dataset, _recipe(dataset, {**spec, "n_way": 2}, "iid"))  # ways play no part
 
@@ -189,7 +189,7 @@ def _first_reason(dataset: Dataset, spec: Spec) -> str:
     return next(iter(left_out(dataset, spec).values()), "Lower the number of shots or queries.")
 
 
-def _recipe(dataset: Dataset, spec: Mapping[str, Any], sampler: str, **more: Any) -> draw.Recipe:
+def _recipe(dataset: Dataset, spec: Unchecked, sampler: str, **more: Any) -> draw.Recipe:
     return draw.recipe_for(dataset, **{name: spec[name] for name in TASKS}, sampler=sampler, **more)
 
 
@@ -206,7 +206,7 @@ def draw_cell(cell: Cell) -> dict[str, Testbed]:
 # --- at once, or as a run ----------------------------------------------------------------------------------------
 
 
-def answer(spec: Mapping[str, Any], progress: Progress | None = None) -> Summary:
+def answer(spec: Unchecked, progress: Progress | None = None) -> Summary:
     """The same summary as a run gives, computed here and now."""
     settled = checked_spec(spec)
     settled["values"] = values_of(settled)
@@ -343,7 +343,7 @@ def _mean(values: np.ndarray, tasks: Tasks) -> Mean:
     )
 
 
-def command(spec: Mapping[str, Any]) -> str:
+def command(spec: Unchecked) -> str:
     """The command that asks the same."""
     said = {name: spec[name] for name in (*OWN, *TASKS) if spec[name] != {**TASKS, **OWN}[name].default}
     said = {"question": spec["question"], **said}

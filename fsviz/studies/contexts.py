@@ -9,7 +9,7 @@ association is ours, and needs counts alone. A concept is a class.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from fsviz import datasets
 from fsviz.errors import FsvizError, Missing
 from fsviz.numerics import cramers_v, cramers_v_by_chance, finite, pointwise_information
 from fsviz.records import ContextTable, Dataset
-from fsviz.settings import Setting
+from fsviz.settings import Setting, Unchecked
 from fsviz.studies import draw
 from fsviz.taxonomy import maps
 
@@ -41,7 +41,7 @@ CELL = Setting(
 )
 
 
-def load_with_images(spec: Mapping[str, Any]) -> Dataset:
+def load_with_images(spec: Unchecked) -> Dataset:
     """The dataset of a spec; refused where it has no images whose contexts are known."""
     dataset = datasets.load(str(spec.get("dataset", "")))
     if dataset.contexts is None or dataset.images is None:

@@ -37,7 +37,7 @@ from fsviz.numerics import threads
 from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.sampling.draw import most_beside
-from fsviz.settings import N_SHOT, N_WAY, SEED
+from fsviz.settings import N_SHOT, N_WAY, SEED, Unchecked
 from fsviz.studies import chunked, draw, frozen, own_methods, own_predictions
 from fsviz.studies.threads import half, half_the_cores
 from fsviz.workspace import atomic_file
@@ -187,10 +187,10 @@ class Entry:
     backbone: str
     method: str
     title: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    changed: Mapping[str, Any] = field(default_factory=dict)  # parameters that differ from the method's defaults
+    parameters: Unchecked = field(default_factory=dict)
+    changed: Unchecked = field(default_factory=dict)  # parameters that differ from the method's defaults
     part: int = 0
-    own: Mapping[str, Any] = field(default_factory=dict)  # what is kept of a method that is not built in
+    own: Unchecked = field(default_factory=dict)  # what is kept of a method that is not built in
 
     @property
     def code(self) -> Method:
@@ -270,7 +270,7 @@ def _prepare_predictions(spec: dict[str, Any], dataset: Dataset, folder: Path) -
     return settled
 
 
-def here_only(spec: Mapping[str, Any]) -> str:
+def here_only(spec: Unchecked) -> str:
     """Why a run must not be left to a worker process, "" where it may be: it has code of the user."""
     asked = spec.get("methods")
     for chosen in asked if isinstance(asked, list | tuple) else ():
@@ -432,7 +432,7 @@ def chunk_at(spec: Settled, index: int) -> tuple[int, int, int]:
 def entries(spec: Lists) -> list[Entry]:
     """Every method on every backbone and testbed, in the order they are computed."""
     found = []
-    for part in range(len(cast(Mapping[str, Any], spec).get("parts") or [{}])):
+    for part in range(len(cast(Unchecked, spec).get("parts") or [{}])):
         for backbone in spec["backbones"]:
             for chosen in spec["methods"]:
                 own = chosen.get("own") or {}
@@ -654,7 +654,7 @@ def both_samplers(sampler: draw.TaskSpec, shots: Sequence[int] = ()) -> list[dra
 
 
 def sample_testbed(
-    dataset: Dataset, sampler: Mapping[str, Any], seed: int, tables: Mapping[str, Features] | None = None
+    dataset: Dataset, sampler: Unchecked, seed: int, tables: Mapping[str, Features] | None = None
 ) -> Testbed:
     """Draws tasks as `sampler` says (settings of fsviz.studies.draw), from the images that all these features have."""
     from fsviz.evaluation import check_class_sizes
@@ -734,7 +734,7 @@ def look_testbed(dataset: Dataset, spec: Spec, n_tasks: int = 200) -> Testbed:
     return testbed
 
 
-def look(dataset: Dataset, backbone: str, method: str, parameters: Mapping[str, Any], tasks: Tasks) -> Predictions:
+def look(dataset: Dataset, backbone: str, method: str, parameters: Unchecked, tasks: Tasks) -> Predictions:
     """What one method says of these tasks, computed here and now."""
     from fsviz.evaluation import evaluate
 
@@ -800,7 +800,7 @@ def scale_notes(chosen: Iterable[Chosen]) -> list[str]:
     ]
 
 
-def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: Mapping[str, Any], tasks: Tasks) -> float:
+def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: Unchecked, tasks: Tasks) -> float:
     """About how long these tasks take on one ordinary core, from a count of operations; `estimate` measures it."""
     chosen = METHODS[method]
     entry = Entry(backbone, method, chosen.title, chosen.checked(parameters))
@@ -924,18 +924,18 @@ def devices() -> list[dict[str, str]]:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def _text(spec: Mapping[str, Any], name: str) -> str:
+def _text(spec: Unchecked, name: str) -> str:
     value = spec.get(name)
     if not isinstance(value, str) or not value:
         raise BadInput(f'An evaluation\'s spec needs "{name}", a name. Got {value!r}.')
     return value
 
 
-def _seed(spec: Mapping[str, Any]) -> int:
+def _seed(spec: Unchecked) -> int:
     return SEED.check(spec.get("seed", SEED.default))
 
 
-def _chunk(spec: Mapping[str, Any]) -> int | None:
+def _chunk(spec: Unchecked) -> int | None:
     chunk = spec.get("chunk")
     if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
         raise BadInput(f"chunk, the number of tasks per chunk, must be a whole number from 1. Got {chunk!r}.")

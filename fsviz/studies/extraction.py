@@ -22,6 +22,7 @@ from fsviz.errors import BadInput
 from fsviz.features import store
 from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
+from fsviz.settings import Unchecked
 
 TRANSIENT = True  # the features are kept in the store, not a second time in the run
 
@@ -74,7 +75,7 @@ class Choice(TypedDict):
     warning: str
 
 
-def prepare(spec: Mapping[str, Any], folder: Path) -> Spec:
+def prepare(spec: Unchecked, folder: Path) -> Spec:
     """Checks a spec while its maker still looks: the dataset has images, the backbone loads, the device is there."""
     from fsviz.features.extraction import check_pixels, key_of
 
@@ -264,7 +265,7 @@ def _decoder(dataset: Dataset, workers: int) -> Any:
     return _decoders[here]
 
 
-def _text(spec: Mapping[str, Any], name: str) -> str:
+def _text(spec: Unchecked, name: str) -> str:
     value = spec.get(name)
     if not isinstance(value, str) or not value:
         raise BadInput(f"An extraction's spec needs {name!r}, a name. Got {value!r}.")

@@ -12,7 +12,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from fsviz.errors import BadInput, Missing
 from fsviz.features import maps, store
 from fsviz.records import PAD, Colouring, Dataset, Features, Progress, Shared, TaskId, Tasks
 from fsviz.sampling import testbeds
+from fsviz.settings import Unchecked
 from fsviz.studies import evaluate
 from fsviz.studies.splits import superclasses
 
@@ -55,7 +56,7 @@ class Summary(TypedDict, total=False):
     chance: float
 
 
-def fast_map(spec: Mapping[str, Any], progress: Progress | None = None) -> maps.FeatureMap:
+def fast_map(spec: Unchecked, progress: Progress | None = None) -> maps.FeatureMap:
     """The map of {"dataset": ..., "backbone": ...} that is stored, or a fast one; kept unless "keep" is False."""
     dataset = datasets.load(_text(spec, "dataset"))
     return maps.make(dataset, _text(spec, "backbone"), maps.FAST, progress, bool(spec.get("keep", True)))
@@ -64,7 +65,7 @@ def fast_map(spec: Mapping[str, Any], progress: Progress | None = None) -> maps.
 # --- the better map as a run ----------------------------------------------------------------------------------------
 
 
-def prepare(spec: Mapping[str, Any], folder: Path) -> Spec:
+def prepare(spec: Unchecked, folder: Path) -> Spec:
     """Checks that there are features of which a map can be made, and that it is not there already."""
     dataset = datasets.load(_text(spec, "dataset"))
     backbone = str(spec.get("backbone") or features.required(dataset)[0])
@@ -161,7 +162,7 @@ def _kept(spec: Spec) -> dict[str, np.ndarray] | None:
         return None
 
 
-def _text(spec: Mapping[str, Any], name: str) -> str:
+def _text(spec: Unchecked, name: str) -> str:
     value = spec.get(name)
     if not isinstance(value, str) or not value:
         raise BadInput(f"A map's spec needs {name!r}, a name. Got {value!r}.")

@@ -10,7 +10,7 @@ seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from torch.utils.data import Sampler
 from fsviz import datasets
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Dataset, Tasks, Testbed
-from fsviz.settings import SEED
+from fsviz.settings import SEED, Unchecked
 from fsviz.studies import draw
 
 
@@ -69,7 +69,7 @@ class TaskBatches(Sampler[list[int]]):
         return cls(len(tasks), tasks.support.shape[2], tasks.query.shape[2], lambda epoch: tasks)
 
     @classmethod
-    def live(cls, dataset: Dataset, settings: Mapping[str, Any]) -> TaskBatches:
+    def live(cls, dataset: Dataset, settings: Unchecked) -> TaskBatches:
         seed = SEED.check(settings.get("seed", SEED.default))
         recipe = draw.recipe_for(dataset, **settings)
         first = draw.sample(dataset, **{**settings, "n_tasks": 1}).tasks

@@ -26,7 +26,7 @@ from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.methods import METHODS
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import testbed_tables
-from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting, Unchecked
 from fsviz.studies import chunked, draw, evaluate
 from fsviz.studies.threads import half_the_cores
 
@@ -352,7 +352,7 @@ def testbed(dataset: Dataset, tasks: Tasks, name: str = "by_hand") -> Testbed:
 
 
 def answer(
-    dataset: Dataset, backbone: str, tasks: Tasks, method: str = "protonet", parameters: Mapping[str, Any] | None = None
+    dataset: Dataset, backbone: str, tasks: Tasks, method: str = "protonet", parameters: Unchecked | None = None
 ) -> Answered:
     """What a method says of the queries of a task, and everything that is measured of it."""
     chosen = METHODS[str(METHOD.check(method))].checked(parameters)

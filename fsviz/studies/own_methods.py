@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -19,7 +19,7 @@ from fsviz.errors import BrokenCode, UnknownName
 from fsviz.features import torchvision_guard
 from fsviz.methods import METHODS
 from fsviz.methods.declaration import UNIT_LENGTH, Method
-from fsviz.settings import Setting
+from fsviz.settings import Setting, Unchecked
 
 GROUP = "fsviz.methods"  # of entry points
 GIVEN = ("support", "support_mask", "query", "query_mask")
@@ -85,7 +85,7 @@ def recorded(code: own_code.Code, method: Method) -> dict[str, Any]:
     }
 
 
-def again(name: str, own: Mapping[str, Any]) -> Method:
+def again(name: str, own: Unchecked) -> Method:
     """The method that a run recorded, if its code is still the same."""
     return declared(replace(own_code.locate(str(own["code"]), str(own["sha256"])), name=name))
 

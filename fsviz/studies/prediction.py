@@ -27,7 +27,7 @@ from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import N_SHOT, Setting, Value, words
+from fsviz.settings import N_SHOT, Setting, Unchecked, Value, words
 from fsviz.studies import chunked, confusion, draw, frozen
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.labelling import POLICIES
@@ -181,7 +181,7 @@ class Measured:
         return len(self.outcome)
 
 
-def outcome_name(spec: Mapping[str, Any]) -> str:
+def outcome_name(spec: Unchecked) -> str:
     """What is predicted, in words."""
     return "adjusted Rand index" if _outcome_setting(cast(Spec, spec)) == "unsupervised" else "accuracy"
 
@@ -220,24 +220,24 @@ def left_out(found: Measured) -> dict[str, str]:
 # --- measuring ---------------------------------------------------------------------------------------------------
 
 
-def measure(spec: Mapping[str, Any], progress: Progress | None = None) -> Measured:
+def measure(spec: Unchecked, progress: Progress | None = None) -> Measured:
     """Draws tasks, measures them and predicts their queries, in this process."""
     return cells_at_once({**spec, "question": "correlations"}, progress)[0]
 
 
-def cells_at_once(spec: Mapping[str, Any], progress: Progress | None = None) -> list[Measured]:
+def cells_at_once(spec: Unchecked, progress: Progress | None = None) -> list[Measured]:
     """All cells of a question, in this process."""
     settled, chunks, tasks = _at_once(spec, progress)
     return collect(settled, chunks, tasks)
 
 
-def answer(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+def answer(spec: Unchecked, progress: Progress | None = None) -> dict[str, Any]:
     """What a run would find, in this process and nothing recorded."""
     settled, chunks, tasks = _at_once(spec, progress)
     return plain_json(_summary(settled, chunks, tasks))
 
 
-def _at_once(spec: Mapping[str, Any], progress: Progress | None) -> tuple[Spec, list, list[Tasks]]:
+def _at_once(spec: Unchecked, progress: Progress | None) -> tuple[Spec, list, list[Tasks]]:
     settled = checked_spec(spec)
     dataset, table = _source(settled)
     settled = fitted(settled, dataset, table)
@@ -339,9 +339,7 @@ def draw_cell(spec: Spec, cell: Cell, dataset: Dataset, table: Features) -> Task
         dataset = halved(dataset, spec)
         asked["split"] = cast(str, cell.value)
     sampler = {
-        name: cast(Mapping[str, Any], asked)[name]
-        for name in (*TASK_SETTINGS, "backbone")
-        if name in asked and name != "seed"
+        name: cast(Unchecked, asked)[name] for name in (*TASK_SETTINGS, "backbone") if name in asked and name != "seed"
     }
     tasks = evaluation_study.sample_testbed(dataset, sampler, asked["seed"], {spec["backbone"]: table}).tasks
     tasks = with_confusion(draw.with_coarsity(tasks, dataset), dataset, spec)
@@ -791,7 +789,7 @@ def _area_half_width(area: float, n_hard: int, n_easy: int) -> float:
     return 1.96 * math.sqrt(max(spread, 0.0) / (n_hard * n_easy))
 
 
-def command(spec: Mapping[str, Any]) -> str:
+def command(spec: Unchecked) -> str:
     """The command that asks the same."""
     own = {name: spec[name] for name in OWN_SETTINGS if spec[name] != OWN_SETTINGS[name].default}
     settings = {name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}
@@ -810,7 +808,7 @@ def fitting(dataset: Dataset, split: str) -> dict[str, int]:
     return {"n_shot": n_shot, "n_query": min(int(TASK_DEFAULTS["n_query"]), max(1, images - n_shot))}
 
 
-def checked_spec(spec: Mapping[str, Any]) -> Spec:
+def checked_spec(spec: Unchecked) -> Spec:
     """The spec with its defaults filled in; unknown settings and impossible values are named."""
     fitted_later = ("values", "n_unlabelled")
     known = {"study", "dataset", "backbone", "version", "folder", *fitted_later, *TASK_SETTINGS, *OWN_SETTINGS}

@@ -25,7 +25,7 @@ from fsviz.difficulty.filtered import PAPER_SHARE, Rarity, draws_needed, hardest
 from fsviz.errors import UnknownName
 from fsviz.numerics import holm, mean_and_ci95
 from fsviz.records import PAD, Features, Progress, Tasks, Testbed
-from fsviz.settings import Setting
+from fsviz.settings import Setting, Unchecked
 from fsviz.studies import chunked, frozen, support_sets
 from fsviz.studies.support_sets import LOSSES, SEARCH, STEP_SIZES
 
@@ -64,7 +64,7 @@ class Cell:
     n_chunks: int
 
 
-def compare_searches(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+def compare_searches(spec: Unchecked, progress: Progress | None = None) -> dict[str, Any]:
     """The whole comparison in this process, nothing recorded."""
     settled = checked_spec(spec)
     tasks, table = support_sets.sample_tasks(_base(settled, RANDOM))
@@ -164,7 +164,7 @@ def _run(spec: Spec, index: int, tasks: Tasks, table: Features) -> dict[str, np.
     }
 
 
-def checked_spec(spec: Mapping[str, Any]) -> Spec:
+def checked_spec(spec: Unchecked) -> Spec:
     """The spec with its defaults filled in; what is impossible is named."""
     names = list(dict.fromkeys(spec.get("searches") or SEARCH.choices))
     for name in names:
@@ -176,7 +176,7 @@ def checked_spec(spec: Mapping[str, Any]) -> Spec:
     return cast(Spec, {"study": "searches", **base, "searches": ordered})
 
 
-def _base(spec: Mapping[str, Any], search: str) -> support_sets.Spec:
+def _base(spec: Unchecked, search: str) -> support_sets.Spec:
     """The spec of the study `support_sets` for one of the searches."""
     rest = {k: v for k, v in spec.items() if k not in _MINE}
     return support_sets.checked_spec({**rest, "search": SEARCH.default if search == RANDOM else search})
@@ -220,7 +220,7 @@ def compared_in_words(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def by_step_size(
-    spec: Mapping[str, Any],
+    spec: Unchecked,
     steps: Sequence[float] = STEP_SIZES,
     objectives: Sequence[str] = ("hard", "easy"),
     progress: Progress | None = None,
@@ -241,7 +241,7 @@ def by_step_size(
     return pd.DataFrame(rows, columns=["objective", "step", "accuracy", "ci95"])
 
 
-def by_number_of_steps(spec: Mapping[str, Any], most: int = 6, progress: Progress | None = None) -> pd.DataFrame:
+def by_number_of_steps(spec: Unchecked, most: int = 6, progress: Progress | None = None) -> pd.DataFrame:
     """Hard sets after one gradient step and more: what the steps raise, and what comes of it (appendix K).
 
     Columns n_steps, and means over tasks, each with its ci95:
@@ -344,7 +344,7 @@ class Filtered:
         return pd.DataFrame(rows)
 
 
-def filtered_tasks(spec: Mapping[str, Any], progress: Progress | None = None) -> Filtered:
+def filtered_tasks(spec: Unchecked, progress: Progress | None = None) -> Filtered:
     """The hardest of many random tasks beside tasks with searched supports.
 
     The spec is one of the study `support_sets` with "n_random", the number of random tasks to draw (N_RANDOM); the

@@ -17,7 +17,7 @@ from fsviz.difficulty import attribute_gaps, curated
 from fsviz.errors import BadInput
 from fsviz.numerics import clustered_mean, holm
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
-from fsviz.settings import brief
+from fsviz.settings import Unchecked, brief
 from fsviz.studies import draw, support_sets
 from fsviz.studies.support_sets import SETS, TASK_SETTINGS, Spec, SupportSets, checked_spec
 
@@ -57,7 +57,7 @@ def _with_enough_images(spec: Spec, sample: Callable[[int], Drawn]) -> tuple[Dra
 # --- drawn with and without a shift ------------------------------------------------------------------------------
 
 
-def curated_tasks(spec: Mapping[str, Any], attribute: str, query_group: str | None = None) -> curated.CuratedPair:
+def curated_tasks(spec: Unchecked, attribute: str, query_group: str | None = None) -> curated.CuratedPair:
     """Pairs of tasks that share classes and queries, without and with a shift of one attribute (appendix D)."""
     spec = checked_spec(spec)
     dataset = datasets.load(spec["dataset"])
@@ -76,7 +76,7 @@ def _curated(
 
 
 def save_curated(
-    spec: Mapping[str, Any], attribute: str, pair: curated.CuratedPair, query_group: str | None = None
+    spec: Unchecked, attribute: str, pair: curated.CuratedPair, query_group: str | None = None
 ) -> list[str]:
     """Saves a pair's tasks as two testbeds of the workspace; returns their names."""
     spec = checked_spec(spec)
@@ -92,7 +92,7 @@ def save_curated(
 
 
 def shift_table(
-    spec: Mapping[str, Any], attributes: Sequence[str] | None = None, progress: Progress | None = None
+    spec: Unchecked, attributes: Sequence[str] | None = None, progress: Progress | None = None
 ) -> pd.DataFrame:
     """What a shift of each attribute costs: accuracy in percent without and with it, on the same queries.
 
@@ -145,7 +145,7 @@ def query_values(dataset: Dataset, attribute: str) -> dict[str, int]:
     return dict(zip(names, counts.tolist(), strict=True))
 
 
-def restricted_sets(spec: Mapping[str, Any], progress: Progress | None = None) -> SupportSets:
+def restricted_sets(spec: Unchecked, progress: Progress | None = None) -> SupportSets:
     """Hard, random and easy supports, out of all images, of tasks whose queries have chosen values of an attribute.
 
     The spec has "attribute" and "values" (a list) beside the settings of the study `support_sets`. That of what is

@@ -24,7 +24,7 @@ from fsviz.errors import BadInput, Missing
 from fsviz.features import checkpoints, image_text
 from fsviz.numerics import clustered_mean, finite, told_mean
 from fsviz.records import Dataset
-from fsviz.settings import Setting, words
+from fsviz.settings import Setting, Unchecked, words
 from fsviz.studies import draw, evaluate
 from fsviz.studies.contexts import load_with_images
 
@@ -63,7 +63,7 @@ class Similarity:
                                     None where the prompt names both words or the wrong one
     """
 
-    spec: Mapping[str, Any]
+    spec: Unchecked
     image_ids: np.ndarray
     class_ids: np.ndarray
     contexts: np.ndarray
@@ -72,7 +72,7 @@ class Similarity:
     right: Mapping[str, np.ndarray | None]
 
 
-def checked_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+def checked_spec(spec: Unchecked) -> dict[str, Any]:
     """The spec with its defaults; prompts without a place for a word are refused."""
     dataset = load_with_images(spec)
     values = {name: s.check(spec.get(name, s.default)) for name, s in SETTINGS.items()}
@@ -93,7 +93,7 @@ def templates(prompt: str) -> list[str]:
     return [part.strip() for part in prompt.split("|") if part.strip()]
 
 
-def measure(spec: Mapping[str, Any]) -> Similarity:
+def measure(spec: Unchecked) -> Similarity:
     """M_concept and M_context of every image of the split that has a context and features of the model."""
     spec = checked_spec(spec)
     dataset = datasets.load(spec["dataset"])
@@ -245,6 +245,6 @@ def possible_models(dataset: Dataset) -> list[str]:
     return [name for name in features.available(dataset) if name == image_text.DEMO or name.startswith("open_clip:")]
 
 
-def command(spec: Mapping[str, Any]) -> str:
+def command(spec: Unchecked) -> str:
     said = {name: spec[name] for name, s in SETTINGS.items() if spec[name] != s.default}
     return shlex.join(["python", "-m", "fsviz", "similarity", spec["dataset"], *words(said, SETTINGS)])

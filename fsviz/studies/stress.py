@@ -29,7 +29,7 @@ from fsviz.errors import BadInput, Missing, NotFinite, UnknownName
 from fsviz.features.backbones import title_of
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
-from fsviz.settings import SEED, Setting
+from fsviz.settings import SEED, Setting, Unchecked
 from fsviz.studies import chunked, frozen, support_sets
 from fsviz.workspace import atomic_file, read_json, write_json
 
@@ -89,7 +89,7 @@ class Cell:
     n_chunks: int
 
 
-def run_at_once(spec: Mapping[str, Any], progress: Progress | None = None) -> dict[str, Any]:
+def run_at_once(spec: Unchecked, progress: Progress | None = None) -> dict[str, Any]:
     """The whole stress test in this process, nothing recorded; full finetuning is left to runs."""
     import tempfile
 
@@ -491,7 +491,7 @@ def _known_rates(spec: Spec) -> dict[str, Any]:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def checked_spec(spec: Mapping[str, Any]) -> Spec:
+def checked_spec(spec: Unchecked) -> Spec:
     """The spec with its defaults filled in; what is impossible is named."""
     sources, backbones = _names(spec, "sources"), _names(spec, "backbones")
     adaptations = list(dict.fromkeys(spec.get("adaptations") or [a for a in ADAPTATIONS if a != FULL]))
@@ -518,13 +518,13 @@ def checked_spec(spec: Mapping[str, Any]) -> Spec:
     return settled
 
 
-def _base(spec: Mapping[str, Any]) -> support_sets.Spec:
+def _base(spec: Unchecked) -> support_sets.Spec:
     """The settings that the hard-tasks study understands."""
     known = {k: spec[k] for k in support_sets.DEFAULTS if k in spec}
     return support_sets.checked_spec({**known, "dataset": spec["dataset"], "backbone": spec["sources"][0]})
 
 
-def _names(spec: Mapping[str, Any], key: str) -> list[str]:
+def _names(spec: Unchecked, key: str) -> list[str]:
     names = spec.get(key)
     if not isinstance(names, list | tuple) or not names or not all(isinstance(n, str) and n for n in names):
         raise BadInput(f'A stress test needs "{key}", a list of one or more backbones that have features.')

@@ -29,7 +29,7 @@ from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import N_SHOT, N_WAY, Setting, Value, brief, words
+from fsviz.settings import N_SHOT, N_WAY, Setting, Unchecked, Value, brief, words
 from fsviz.studies import chunked, draw, frozen
 from fsviz.studies import evaluate as evaluation_study
 
@@ -190,7 +190,7 @@ class SupportSets:
 # --- the whole study in one process ------------------------------------------------------------------------------
 
 
-def find_support_sets(spec: Mapping[str, Any], progress: Progress | None = None) -> SupportSets:
+def find_support_sets(spec: Unchecked, progress: Progress | None = None) -> SupportSets:
     """Samples tasks, searches their hard and easy support sets, and classifies the queries with all three."""
     spec = checked_spec(spec)
     tasks, table = sample_tasks(spec)
@@ -204,7 +204,7 @@ def sample_tasks(spec: Spec) -> tuple[Tasks, Features]:
     return draw_tasks(spec, dataset, {spec["backbone"]: table}), table
 
 
-def draw_tasks(spec: Mapping[str, Any], dataset: Dataset, tables: Mapping[str, Features]) -> Tasks:
+def draw_tasks(spec: Unchecked, dataset: Dataset, tables: Mapping[str, Features]) -> Tasks:
     """Random tasks from images that all these features have."""
     sampler = {name: spec[name] for name in (*TASK_SETTINGS, "backbone") if name in spec and name != "seed"}
     drawn_from = dataset
@@ -232,7 +232,7 @@ def class_sizes(dataset: Dataset, table: Features) -> np.ndarray:
     return np.bincount(of_class, minlength=dataset.n_classes)
 
 
-def feasible(dataset: Dataset, backbone: str, split: str, given: Mapping[str, Any] | None = None) -> dict[str, int]:
+def feasible(dataset: Dataset, backbone: str, split: str, given: Unchecked | None = None) -> dict[str, int]:
     """Classes per task, shots and queries that the smallest class of a split can give, as near to the defaults and to
     what is `given` as possible: at most half of its images are queries, and the rest is at least twice the shots, so
     that there is a choice. Where small classes are left out, the defaults stay."""
@@ -598,7 +598,7 @@ def save_sets(found: SupportSets, which: str = "hard", name: str | None = None) 
     return draw.keep(to_testbed(found, which, name), number=name is None)
 
 
-def command(spec: Mapping[str, Any], name: str = "hard", more: Sequence[str] = ()) -> str:
+def command(spec: Unchecked, name: str = "hard", more: Sequence[str] = ()) -> str:
     """The command that finds the same sets, or one of another name that asks something of the same tasks.
 
     more  words of that command alone. A spec without "search" is one of all searches.
@@ -609,12 +609,12 @@ def command(spec: Mapping[str, Any], name: str = "hard", more: Sequence[str] = (
     return shlex.join(["python", "-m", "fsviz", name, spec["dataset"], *flags, *more])
 
 
-def _recipe(spec: Mapping[str, Any]) -> draw.Recipe:
+def _recipe(spec: Unchecked) -> draw.Recipe:
     settings = {name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}
     return draw.recipe_for(datasets.load(spec["dataset"]), **settings)
 
 
-def _search_of(spec: Mapping[str, Any]) -> dict[str, Value]:
+def _search_of(spec: Unchecked) -> dict[str, Value]:
     """The settings that had a part in the search: one search has no sweeps, the other no steps."""
     search = spec.get("search")
     unused: tuple[str, ...] = (
@@ -637,7 +637,7 @@ def export_sets(found: SupportSets, which: str, kind: str) -> bytes:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def checked_spec(spec: Mapping[str, Any]) -> Spec:
+def checked_spec(spec: Unchecked) -> Spec:
     """The spec with its defaults filled in; unknown settings and impossible values are named."""
     known = {"study", "dataset", "backbone", "version", "folder", *DEFAULTS}
     for name in spec:

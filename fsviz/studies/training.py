@@ -31,7 +31,7 @@ from fsviz.errors import BadInput, NotFinite
 from fsviz.features import trained
 from fsviz.numerics import chunk_seed, finite, mean_and_ci95, threads
 from fsviz.records import PAD, SIDES, Dataset, Predictions, Tasks
-from fsviz.settings import Setting, words
+from fsviz.settings import Setting, Unchecked, words
 from fsviz.studies.threads import half
 from fsviz.training import FINETUNE, TITLES, TRAINERS, Trainer
 from fsviz.workspace import atomic_file
@@ -57,7 +57,7 @@ Spec = dict[str, Any]
 # --- what is asked for -------------------------------------------------------------------------------------------
 
 
-def prepare(spec: Mapping[str, Any], folder: Path) -> Spec:
+def prepare(spec: Unchecked, folder: Path) -> Spec:
     """The spec with every setting, its split by class names, and how much there is to do."""
     from fsviz.features import device, pixels
     from fsviz.features.extraction import check_pixels
@@ -124,7 +124,7 @@ def read_split(dataset: Dataset, path: Path) -> dict[str, Any]:
 
 
 def _check(
-    dataset: Dataset, trainer: Trainer, settings: Mapping[str, Any], parts: Mapping[str, np.ndarray], split: str
+    dataset: Dataset, trainer: Trainer, settings: Unchecked, parts: Mapping[str, np.ndarray], split: str
 ) -> None:
     """Refuses, in a sentence, a split that cannot be trained or measured on."""
     n_way, hand = settings["n_way"], settings["n_shot"] + settings["n_query"]
@@ -156,7 +156,7 @@ def _check_sizes(dataset: Dataset, class_ids: np.ndarray, of_image: np.ndarray, 
         )
 
 
-def command(spec: Mapping[str, Any], split: str = "") -> str:
+def command(spec: Unchecked, split: str = "") -> str:
     """The command that trains the same."""
     trainer = training.get(spec["method"])
     said = {n: spec[n] for n, s in trainer.settings.items() if n in spec and spec[n] != s.default}
@@ -168,7 +168,7 @@ def command(spec: Mapping[str, Any], split: str = "") -> str:
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def entries(spec: Mapping[str, Any]) -> list[str]:
+def entries(spec: Unchecked) -> list[str]:
     """What is measured on the test tasks: the method itself and, with the backbone of Multiclass, Finetune."""
     return [spec["method"], *([FINETUNE] if spec.get("finetune_steps") else [])]
 
@@ -200,7 +200,7 @@ def n_bytes(spec: Spec) -> float:
     return 3.0 * spec["n_images"] * spec["side"] ** 2 + (_KEPT + 1) * 4 * weights
 
 
-def seconds(spec: Mapping[str, Any], n_train: int) -> float:
+def seconds(spec: Unchecked, n_train: int) -> float:
     """About how long a run takes on one core, from what an image cost on one machine: a word for a page, no promise.
 
     n_train  images of the train classes

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional as F
 
+from fsviz.settings import Unchecked
 from fsviz.training.networks import Images, Learner, Model, labels_of, normalised_by_first, update
 
 Weights = dict[str, Tensor]
@@ -36,7 +37,7 @@ def adapted(
 
 
 def task_scores(
-    model: Model, weights: Mapping[str, Tensor], support: Tensor, query: Tensor, only: str, settings: Mapping[str, Any]
+    model: Model, weights: Mapping[str, Tensor], support: Tensor, query: Tensor, only: str, settings: Unchecked
 ) -> Tensor:
     """Scores (m, W) of one task's queries after adapting the weights whose names start with `only` on its support.
 
@@ -71,7 +72,7 @@ def task_scores(
 
 
 def meta_step(
-    learner: Learner, images: Images, batch: tuple[np.ndarray, np.ndarray], only: str, settings: Mapping[str, Any]
+    learner: Learner, images: Images, batch: tuple[np.ndarray, np.ndarray], only: str, settings: Unchecked
 ) -> tuple[float, float]:
     """One step of Adam on the loss of the queries after adapting; returns that loss and their accuracy."""
     support, query = (images(_flat(rows)) for rows in batch)
@@ -90,7 +91,7 @@ def meta_step(
 
 @torch.no_grad()
 def adapted_scores(
-    learner: Learner, images: Images, support: np.ndarray, query: np.ndarray, only: str, settings: Mapping[str, Any]
+    learner: Learner, images: Images, support: np.ndarray, query: np.ndarray, only: str, settings: Unchecked
 ) -> Tensor:
     """Scores (T, W, W Q) of the queries of test tasks, each after adapting on its support."""
     learner.model.train()  # statistics are those of the task
@@ -109,7 +110,7 @@ def adapted_scores(
     return torch.cat(parts).transpose(1, 2)
 
 
-def _steps(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _steps(settings: Unchecked) -> dict[str, Any]:
     return {
         "steps": settings["inner_steps"],
         "lr": settings["inner_lr"],

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from fsviz.features.fewshot_backbones import sized
+from fsviz.settings import Unchecked
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of every weight
 
@@ -119,7 +119,7 @@ class Learner:
                 self.optimiser.state[parameter] = moments
 
 
-def build(settings: Mapping[str, Any], n_outputs: int = 0, by_task: bool = False, device: str = "cpu") -> Learner:
+def build(settings: Unchecked, n_outputs: int = 0, by_task: bool = False, device: str = "cpu") -> Learner:
     """A learner with first weights that follow from the seed alone.
 
     n_outputs  of the linear head; 0: none, the model gives features

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from fsviz.errors import Missing
 from fsviz.records import Predictions
-from fsviz.settings import Setting
+from fsviz.settings import Setting, Unchecked
 
 if TYPE_CHECKING:
     import torch
@@ -58,7 +58,7 @@ class Given:
     query: torch.Tensor = _LACKING
     query_mask: torch.Tensor = _LACKING
     predictions: Predictions = _LACKING
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Unchecked = field(default_factory=dict)
 
     def has(self, need: Need) -> bool:
         holder = {"queries": "query", "images": "support"}.get(need, need)

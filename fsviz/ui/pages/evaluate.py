@@ -18,7 +18,7 @@ from fsviz.methods import METHODS
 from fsviz.records import Dataset, Predictions, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.sampling.draw import REPEATS
-from fsviz.settings import N_TASKS, SEED, Setting
+from fsviz.settings import N_TASKS, SEED, Setting, Unchecked
 from fsviz.settings import words as flags
 from fsviz.studies import comparison, draw, evaluate, extraction
 from fsviz.text import drawn
@@ -251,7 +251,7 @@ def _sampler(dataset: Dataset, backbone: str) -> Asked:
     with boxes:
         places = controls.pairs()
         settings: dict[str, Any] = {"sampler": sampler, "split": split}
-        images = {name: cast(Mapping[str, Any], start)[name] for name in draw.IMAGES}
+        images = {name: cast(Unchecked, start)[name] for name in draw.IMAGES}
         settings |= controls.pick_sampler_settings(
             sampler,
             len(dataset.split_class_ids(split)),
@@ -583,9 +583,7 @@ def _median_coarsity(dataset: Dataset, recipe: draw.Recipe, n_tasks: int) -> flo
 
 
 @remember(most=256)
-def _look(
-    dataset: Dataset, part: dict[str, Any], backbone: str, method: str, parameters: Mapping[str, Any]
-) -> Predictions:
+def _look(dataset: Dataset, part: dict[str, Any], backbone: str, method: str, parameters: Unchecked) -> Predictions:
     return evaluate.look(dataset, backbone, method, parameters, _testbed(dataset, part).tasks)
 
 

@@ -25,7 +25,7 @@ from fsviz.records import PAD, Dataset, Predictions, Tasks
 from fsviz.reports import html as report
 from fsviz.reports import tables
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import Setting
+from fsviz.settings import Setting, Unchecked
 from fsviz.studies import comparison, draw, evaluate
 from fsviz.text import csv, drawn
 from fsviz.ui.parts import access, controls, leads, links, mistakes, run_panel, shell
@@ -451,7 +451,7 @@ def _headline(here: pd.DataFrame, differences: pd.DataFrame) -> None:
 
 
 def _big_figure(
-    lines: list[comparison.Line], main: list[comparison.Line], here: pd.DataFrame, recipe: Mapping[str, Any]
+    lines: list[comparison.Line], main: list[comparison.Line], here: pd.DataFrame, recipe: Unchecked
 ) -> _Shown:
     """Accuracy against a measure of the tasks, and how closely the two go together."""
     known = comparison.measures_of(main)

@@ -16,6 +16,7 @@ import streamlit as st
 from fsviz import datasets
 from fsviz.errors import FsvizError
 from fsviz.records import ClassMap, ConceptTree, Dataset
+from fsviz.settings import Unchecked
 from fsviz.studies import draw, first_look
 from fsviz.taxonomy import Dag, maps
 from fsviz.ui.parts.shell import plain
@@ -46,7 +47,7 @@ def remember(
     )
 
 
-def compute_with_bar(compute: Callable[..., Answer], spec: Mapping[str, Any], words: str) -> Answer:
+def compute_with_bar(compute: Callable[..., Answer], spec: Unchecked, words: str) -> Answer:
     """The answer of a study to a spec, computed once for all visitors with a bar that says how far it is.
 
     A function kept by `remember` replays what it drew, so a bar cannot live in one. Moving the bar also lets Streamlit

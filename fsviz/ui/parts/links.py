@@ -18,7 +18,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset
-from fsviz.settings import Setting, Value
+from fsviz.settings import Setting, Unchecked, Value
 
 CLASSROOM = "classroom"
 _KEPT = "_settings_shown"
@@ -77,7 +77,7 @@ def arrive(page: str) -> None:
         st.rerun()
 
 
-def on_the_way(asked: Mapping[str, Any]) -> dict[str, Any]:
+def on_the_way(asked: Unchecked) -> dict[str, Any]:
     """Query parameters of a link to another page, under the keys that survive the way there."""
     return {_TRAVELS + key if key in _BOUND else key: value for key, value in asked.items()}
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import streamlit as st
 
 from fsviz import jobs
+from fsviz.settings import Unchecked
 from fsviz.text import code
 from fsviz.ui.parts import access
 from fsviz.ui.parts.shell import dataset_title, plain, sentences
@@ -113,7 +114,7 @@ def show_progress(run: jobs.Run, key: str) -> None:
             st.caption(f"Accuracy so far: {cells}")
 
 
-def offer(spec: Mapping[str, Any], run: jobs.Run | None, words: str, so_far: SoFar = None, start: str = START) -> None:
+def offer(spec: Unchecked, run: jobs.Run | None, words: str, so_far: SoFar = None, start: str = START) -> None:
     """How far the run of a spec is, or what it would be in Markdown, and the buttons that start it or go on with it.
 
     run     the run of these settings, where there is one

@@ -14,6 +14,7 @@ import streamlit as st
 from fsviz import datasets, jobs
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset, Progress
+from fsviz.settings import Unchecked
 from fsviz.studies import draw
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import Difference, Explained, SupportSets
@@ -71,7 +72,7 @@ def _identity(found: SupportSets) -> tuple[str, int, str]:
     return json.dumps(spec, sort_keys=True), len(found), datasets.stamp(str(found.spec["dataset"]))
 
 
-def search(spec: Mapping[str, Any]) -> SupportSets:
+def search(spec: Unchecked) -> SupportSets:
     """Hard, random and easy support sets, searched while the page waits."""
     return compute_with_bar(study.find_support_sets, spec, "Searching hard and easy support sets")
 
@@ -105,7 +106,7 @@ def explained(found: SupportSets, dataset: Dataset) -> Explained | None:
     if not study.attribute_names(dataset):
         return None
 
-    def explain(spec: Mapping[str, Any], progress: Progress) -> Explained | None:
+    def explain(spec: Unchecked, progress: Progress) -> Explained | None:
         return study.explain(found, dataset, progress)
 
     asked = {**plain_spec(found), "n_tasks": len(found)}

@@ -10,6 +10,7 @@ import streamlit as st
 from fsviz import jobs
 from fsviz.figures import searches as figures
 from fsviz.records import Dataset
+from fsviz.settings import Unchecked
 from fsviz.studies import draw, evaluate, searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
@@ -56,7 +57,7 @@ def _at_once(dataset: Dataset, found: SupportSets, wanted: Mapping[str, Any]) ->
     return {**wanted, "n_tasks": len(tasks), "searches": names}
 
 
-def _compared(result: Mapping[str, Any], spec: Mapping[str, Any], more: str, key: str) -> None:
+def _compared(result: Mapping[str, Any], spec: Unchecked, more: str, key: str) -> None:
     st.plotly_chart(figures.plot_searches(result["rows"], study.SEARCH.choices), key=key)
     st.caption(
         f"{result['n_tasks']:,} tasks, the same for all searches, with the loss and the start of the sidebar; means "

@@ -12,6 +12,7 @@ from fsviz import features, jobs
 from fsviz.features.backbones import title_of
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
+from fsviz.settings import Unchecked
 from fsviz.studies import stress
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
@@ -161,7 +162,7 @@ def _figure(matrix: list[dict[str, Any]], source: str) -> Figure:
     return figures.plot_stress(matrix, stress.ADAPTATIONS, source, titles)
 
 
-def _full_finetuning(spec: Mapping[str, Any]) -> None:
+def _full_finetuning(spec: Unchecked) -> None:
     """The slow adaptation, as a background run."""
     rates = ", ".join(f"{rate:g}" for rate in stress.LEARNING_RATES)
     with st.expander("Also finetune the whole backbone on every task (slow, runs in the background)"):

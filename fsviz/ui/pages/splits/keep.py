@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
 from fsviz.datasets import saved_splits
 from fsviz.errors import FsvizError
 from fsviz.records import SIDES, ClassSplit, Dataset
+from fsviz.settings import Unchecked
 from fsviz.studies import splits as study
 from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.shell import link, load_dataset, plain
@@ -24,7 +23,7 @@ def show(dataset: Dataset, found: study.Found) -> None:
     _saved(dataset)
 
 
-def offer(dataset: Dataset, split: ClassSplit, recipe: Mapping[str, Any], name: str, command: str, key: str) -> None:
+def offer(dataset: Dataset, split: ClassSplit, recipe: Unchecked, name: str, command: str, key: str) -> None:
     """Save, JSON, CSV and the command of one split."""
     st.markdown("**Keep this split**")
     access.deny("save")
@@ -45,7 +44,7 @@ def offer(dataset: Dataset, split: ClassSplit, recipe: Mapping[str, Any], name: 
     )
 
 
-def _files(dataset: Dataset, split: ClassSplit, recipe: Mapping[str, Any], name: str, key: str) -> None:
+def _files(dataset: Dataset, split: ClassSplit, recipe: Unchecked, name: str, key: str) -> None:
     for kind, make in (("JSON", partial(study.as_json, dataset, split, recipe)), ("CSV", partial(study.as_csv, split))):
         st.download_button(
             kind,
@@ -57,7 +56,7 @@ def _files(dataset: Dataset, split: ClassSplit, recipe: Mapping[str, Any], name:
         )
 
 
-def _save(dataset: Dataset, split: ClassSplit, name: str, recipe: Mapping[str, Any]) -> None:
+def _save(dataset: Dataset, split: ClassSplit, name: str, recipe: Unchecked) -> None:
     try:
         added = access.do("save", study.save, load_dataset(dataset.name), split, name.strip(), recipe)
     except FsvizError as error:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from fsviz.records import Dataset, Progress, Tanglegram
-from fsviz.settings import Value
+from fsviz.settings import Unchecked, Value
 from fsviz.studies import splits as study
 from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.cached import remember
@@ -60,7 +59,7 @@ def _over_targets(dataset: Dataset, spec: Spec) -> list[study.Found]:
     return study.over_targets(dataset, classes(dataset, str(dict(spec)["backbone"])), **dict(spec))
 
 
-def over_dims(spec: Mapping[str, Any], progress: Progress) -> pd.DataFrame:
+def over_dims(spec: Unchecked, progress: Progress) -> pd.DataFrame:
     """For `compute_with_bar`: settings and the dataset's name in one."""
     dataset = shell.load_dataset(str(spec["dataset"]))
     settings = {name: value for name, value in spec.items() if name != "dataset"}

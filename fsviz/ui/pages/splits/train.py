@@ -12,7 +12,7 @@ import streamlit as st
 from fsviz import features, jobs, training
 from fsviz.figures import transfer as figures
 from fsviz.records import SIDES, Dataset
-from fsviz.settings import Setting
+from fsviz.settings import Setting, Unchecked
 from fsviz.studies import training as study
 from fsviz.studies import transfer
 from fsviz.studies.splits import ClassFeatures, Found
@@ -81,7 +81,7 @@ def show(dataset: Dataset, classes: ClassFeatures, found: Found) -> None:
         )
 
 
-def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Mapping[str, Any]) -> None:
+def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Unchecked) -> None:
     """The method at every divergence, on both sides, and matched: what the figure above is made of."""
     if found.split.asked is None or not access.may("run"):
         return
@@ -129,7 +129,7 @@ def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[s
     }
 
 
-def _run_of(spec: Mapping[str, Any]) -> jobs.Run | None:
+def _run_of(spec: Unchecked) -> jobs.Run | None:
     """The newest run of these settings on the same classes."""
     settings = {name: value for name, value in spec.items() if name != "split"}
     for run in jobs.list_runs("training"):
