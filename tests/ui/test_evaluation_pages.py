@@ -213,7 +213,7 @@ def test_runs_without_results_offer_a_first_one_and_what_the_dataset_lacks(toy) 
     assert "No evaluation has results yet" in texts(app) and "Published numbers" in texts(app)
     assert any(button.label == "Start a first run" for button in app.button)
     app = open_page("5_Runs", "tiered_imagenet")
-    assert "add your own copy of its images" in texts(app)
+    assert "attach your own copy" in texts(app)
     assert any(button.label == "Show the demo instead" for button in app.button)
     assert "fsviz extract digits" in texts(open_page("5_Runs", "digits"))
 
