@@ -792,7 +792,7 @@ def _exports(
         found = _figures(table, main, differences, over, shown)
         return json.dumps({title: json.loads(figure.to_json()) for title, figure, _ in found})
 
-    columns = st.columns(6)
+    columns = st.columns([1, 1, 1, 1.2, 1, 1.4])  # by their labels, which a narrow page would cut
     for column, (label, data, suffix, mime) in zip(
         columns,
         (
@@ -810,7 +810,7 @@ def _exports(
                 "md",
                 "text/markdown",
             ),
-            ("Plotly JSON", as_figures, "plotly.json", "application/json"),
+            ("Figures", as_figures, "plotly.json", "application/json"),
             ("HTML report", as_report, "html", "text/html"),
         ),
         strict=True,
@@ -819,8 +819,8 @@ def _exports(
             label, data, f"{stem}.{suffix}", mime, key=f"export_{suffix}", width="stretch", on_click="ignore"
         )
     st.caption(
-        "The report is one file with its figures and pictures inside; it opens without a network. Plotly JSON has the "
-        "figures by their titles, for a notebook or another page."
+        "The report is one file with its figures and pictures inside; it opens without a network. Figures are Plotly "
+        "JSON by their titles, for a notebook or another page."
     )
     with st.popover("How to run the compared runs again", width="content"):
         for recipe in recipes:
