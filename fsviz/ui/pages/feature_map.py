@@ -18,7 +18,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_TASKS, SEED, Setting
 from fsviz.studies import draw, evaluate, one_task
 from fsviz.studies import feature_map as study
-from fsviz.ui.parts import access, cached, controls, hover, leads, links, run_panel, shell
+from fsviz.ui.parts import access, cached, controls, leads, links, pointing, run_panel, shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -166,7 +166,7 @@ def _figure(
         config={"scrollZoom": True, "displaylogo": False},
     )
     if dataset.has_pixels:
-        hover.thumbnails(dataset, CHART, _ids(found))
+        pointing.thumbnails(dataset, CHART, _ids(found))
     there = _ids(found)
     return [i for i in (p.get("customdata") for p in event.selection.points) if isinstance(i, int) and i in there]
 

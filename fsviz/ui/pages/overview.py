@@ -13,8 +13,8 @@ from fsviz.settings import Setting
 from fsviz.studies import first_look as study
 from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.ui.parts import cached, later, leads, links, shell
-from fsviz.ui.parts.cells import answer_boxes
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
+from fsviz.ui.parts.pointing import answer_boxes
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 

@@ -17,8 +17,8 @@ from fsviz.settings import Setting
 from fsviz.studies import semantic_sampling as study
 from fsviz.taxonomy import DISTANCES, Dag, maps
 from fsviz.ui.parts import cached, controls, leads, links, shell
-from fsviz.ui.parts.cells import answer_cells
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows, thumbnail_uri
+from fsviz.ui.parts.pointing import answer_cells
 from fsviz.ui.parts.shell import plain
 
 GRAPH = "taxonomy_graph"

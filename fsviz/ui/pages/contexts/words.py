@@ -14,7 +14,7 @@ from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_scatter
 from fsviz.records import Dataset
 from fsviz.studies import similarity as study
-from fsviz.ui.parts import hover, leads, shell
+from fsviz.ui.parts import leads, pointing, shell
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
@@ -121,7 +121,7 @@ def _scatter(dataset: Dataset, found: study.Similarity) -> None:
         "background than to those for the thing. Draw a lasso or a box to see the images in it."
     )
     if dataset.has_pixels:
-        hover.thumbnails(dataset, SCATTER, frozenset(int(found.image_ids[i]) for i in few))
+        pointing.thumbnails(dataset, SCATTER, frozenset(int(found.image_ids[i]) for i in few))
     chosen = [int(p["customdata"]) for p in event.selection.points if "customdata" in p]
     if chosen:
         title = f"{len(chosen):,} images chosen"

@@ -15,9 +15,9 @@ from fsviz.studies.prediction import Measured
 from fsviz.ui.pages.prediction import results
 from fsviz.ui.parts import leads, links
 from fsviz.ui.parts.cached import compute_with_bar
-from fsviz.ui.parts.cells import answer_cells
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
+from fsviz.ui.parts.pointing import answer_cells
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
 SHOWN_TASKS = 8

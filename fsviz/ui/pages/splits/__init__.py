@@ -11,7 +11,7 @@ from fsviz.figures import splits as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.studies import splits as study
 from fsviz.ui.pages.splits import certain, cost, keep, mix, published, results, settings, train, trees
-from fsviz.ui.parts import hover, shell
+from fsviz.ui.parts import pointing, shell
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import plain
 
@@ -103,7 +103,7 @@ def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.F
         figure = figures.plot_split(split, faces.tolist(), picked)
         st.plotly_chart(figure, key=MAP, on_select=_clicked, selection_mode="points")
         if dataset.has_pixels:
-            hover.thumbnails(dataset, MAP, frozenset(map(int, faces)))
+            pointing.thumbnails(dataset, MAP, frozenset(map(int, faces)))
         axes = split.points.shape[1]
         st.caption(
             f"{len(split.names):,} classes by the mean feature of their images under {plain(classes.backbone)}, on the "

@@ -1,8 +1,8 @@
-"""Heat maps whose cells answer: pictures of row and column beside the pointer, and what a click on a cell does. Boxes
-of tree maps answer clicks, too.
+"""Figures that answer the pointer: pictures beside it while it rests on a point or a cell, and what a click does.
 
-Streamlit reports no clicks on Plotly's heat maps and tree maps. The component listens to the figure itself, in a
-fragment of its own, so that pointing at a cell draws nothing else again.
+Plotly's hover boxes hold text only, and Streamlit reports no clicks on heat maps and tree maps. The component listens
+to the figure itself and asks for the pictures that it needs, in a fragment of its own, so that nothing else is drawn
+again; the browser keeps what it was sent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ from fsviz.records import Dataset
 from fsviz.ui.parts.image_wall import thumbnail_uri
 from fsviz.ui.parts.shell import sentences
 
-_PX = 88
+
+@st.fragment
+@sentences()
+def thumbnails(dataset: Dataset, chart: str, image_ids: frozenset[int]) -> None:
+    """Shows pictures beside the points of the figure with this key, whose customdata are image_ids, one of these."""
+    _listen(dataset, chart, lambda image_id: image_id if image_id in image_ids else None, px=96, above=12)
 
 
 @st.fragment
@@ -30,26 +35,8 @@ def answer_cells(
     images   image_id of every row, None where there are no pictures
     clicked  is called with row and column; the page is then drawn again
     """
-    key = f"{chart}_cells"
-    state = dict(st.session_state.get(key) or {})
-    asked = [i for i in state.get("hovered") or [] if isinstance(i, int) and 0 <= i < n_rows]
-    sources = (
-        {} if images is None else {str(i): thumbnail_uri(dataset, int(images[i]), round(_PX * 1.5)) for i in asked}
-    )
-    result = _component()(
-        key=key,
-        data={
-            "chart": chart,
-            "of": f"{dataset.name} {hash(tuple(images or ()))}",
-            "sources": sources,
-            "px": _PX,
-            "pictures": images is not None,
-        },
-        default={"hovered": None},
-        on_hovered_change=lambda: None,
-        on_clicked_change=lambda: None,
-    )
-    cell = result.clicked
+    known = None if images is None else lambda row: int(images[row]) if 0 <= row < n_rows else None
+    cell = _listen(dataset, chart, known, px=88, above=44, of=hash(tuple(images or ())))
     if cell and len(cell) == 2 and all(isinstance(i, int) and 0 <= i < n_rows for i in cell):
         clicked(*cell)
         st.rerun(scope="app")
@@ -60,9 +47,41 @@ def answer_boxes(dataset: Dataset, chart: str, clicked: Callable[[int], None], n
     answer_cells(dataset, chart, None, lambda box, _: clicked(box), n_boxes)
 
 
+def _listen(
+    dataset: Dataset, chart: str, image_of: Callable[[int], int | None] | None, px: int, above: int, of: int = 0
+) -> list[int] | None:
+    """Sends the pictures that are asked for; returns the cell that was clicked just now.
+
+    image_of  number that the figure gives -> image_id, None for one it may not ask for; None without pictures
+    above     pixels between picture and pointer
+    of        tells apart figures of a dataset whose numbers mean different images
+    """
+    key = f"{chart}_pointing"
+    asked = dict(st.session_state.get(key) or {}).get("hovered") or []
+    known = {i: image_of(i) for i in asked if isinstance(i, int)} if image_of else {}
+    sources = {
+        str(i): thumbnail_uri(dataset, found, round(px * 1.5)) for i, found in known.items() if found is not None
+    }
+    result = _component()(
+        key=key,
+        data={
+            "chart": chart,
+            "of": f"{dataset.name} {of}",
+            "sources": sources,
+            "px": px,
+            "above": above,
+            "pictures": image_of is not None,
+        },
+        default={"hovered": None},
+        on_hovered_change=lambda: None,
+        on_clicked_change=lambda: None,
+    )
+    return result.clicked
+
+
 @cache
 def _component() -> Callable[..., Any]:
-    return st.components.v2.component("fsviz_cells", html='<div class="beside" hidden></div>', css=_CSS, js=_JS)
+    return st.components.v2.component("fsviz_pointing", html='<div class="beside" hidden></div>', css=_CSS, js=_JS)
 
 
 _CSS = """
@@ -77,9 +96,11 @@ _JS = """
 const kept = new Map();
 const REST = 80;  // milliseconds that the pointer rests before pictures are asked for
 
+// row and column of a heat map's cell, or the number that a point carries
 const place = (point) => {
   const at = point?.pointNumber ?? point?.pointIndex;
-  return Array.isArray(at) ? [at[0], at[1]] : null;
+  if (Array.isArray(at)) return [at[0], at[1]];
+  return Number.isInteger(point?.customdata) ? [point.customdata] : null;
 };
 
 const show = (box) => {
@@ -97,7 +118,7 @@ const show = (box) => {
   }));
   const wide = sources.length * (px + 2);
   box.style.left = (box.x + 18 + wide > window.innerWidth ? box.x - 18 - wide : box.x + 18) + "px";
-  box.style.top = Math.max(4, Math.min(box.y - px - 44, window.innerHeight - px - 4)) + "px";
+  box.style.top = Math.max(4, Math.min(box.y - px - box.above, window.innerHeight - px - 4)) + "px";
 };
 
 const listen = (box, chart) => {
@@ -110,7 +131,7 @@ const listen = (box, chart) => {
     if (cell.some((i) => !kept.has(box.dataset.of + " " + i))) box.waiting = setTimeout(() => box.ask(cell), REST);
   });
   chart.on("plotly_unhover", () => { clearTimeout(box.waiting); box.wanted = null; show(box); });
-  chart.on("plotly_click", ({ points }) => { const cell = place(points[0]); if (cell) box.report(cell); });
+  chart.on("plotly_click", ({ points }) => { const cell = place(points[0]); if (cell?.length === 2) box.report(cell); });
   chart.on("plotly_treemapclick", ({ points }) => {
     const at = points?.[0]?.pointNumber;
     if (Number.isInteger(at)) box.report([at, at]);
@@ -120,6 +141,7 @@ const listen = (box, chart) => {
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   const box = parentElement.querySelector(".beside");
   box.px = data.px;
+  box.above = data.above;
   box.pictures = data.pictures;
   box.dataset.of = data.of;
   box.ask = (cell) => setStateValue("hovered", cell);
