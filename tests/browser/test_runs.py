@@ -58,7 +58,7 @@ def test_exports_are_whole_and_the_report_opens_without_a_network(page, browser,
     expect(page.get_by_text("Most accurate")).to_be_visible()
     settle(page)
     files = {}
-    for label in ("CSV", "JSON", "LaTeX", "Markdown", "HTML report"):
+    for label in ("CSV", "JSON", "LaTeX", "Markdown", "Figures", "HTML report"):
         with page.expect_download() as download:
             page.get_by_role("button", name=label, exact=True).click()
         files[label] = tmp_path / download.value.suggested_filename
@@ -70,6 +70,7 @@ def test_exports_are_whole_and_the_report_opens_without_a_network(page, browser,
     assert files["CSV"].read_text().count("\n") == 6
     for name in ("LaTeX", "Markdown"):
         assert all(f"{value:.2f}" in files[name].read_text() for value in expected)
+    assert all(figure["data"] and figure["layout"] for figure in json.loads(files["Figures"].read_text()).values())
     report = browser.new_page()
     outside = []
     report.on("request", lambda request: outside.append(request.url))

@@ -57,7 +57,7 @@ def test_an_unknown_dataset_is_one_line_and_exit_code_2(capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    "argv", [[], ["nonsense"], ["show"], ["show", "demo", "more"], ["extract", "digits", "--batch", "x"]]
+    "argv", [["nonsense"], ["show"], ["show", "demo", "more"], ["extract", "digits", "--batch", "x"]]
 )
 def test_wrong_arguments_are_one_sentence(capsys, argv: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -65,6 +65,12 @@ def test_wrong_arguments_are_one_sentence(capsys, argv: list[str]) -> None:
     told = capsys.readouterr()
     assert ended.value.code == 2 and told.out == ""
     assert told.err.startswith("fsviz: ") and told.err.count("\n") == 1 and "--help" in told.err
+
+
+def test_no_command_at_all_says_what_can_be_done(capsys) -> None:
+    assert main([]) == 0
+    told = capsys.readouterr()
+    assert "fsviz app" in told.out and "evaluate" in told.out and told.err == ""
 
 
 def test_json_says_null_where_a_number_is_not_finite() -> None:
