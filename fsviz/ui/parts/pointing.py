@@ -131,7 +131,10 @@ const listen = (box, chart) => {
     if (cell.some((i) => !kept.has(box.dataset.of + " " + i))) box.waiting = setTimeout(() => box.ask(cell), REST);
   });
   chart.on("plotly_unhover", () => { clearTimeout(box.waiting); box.wanted = null; show(box); });
-  chart.on("plotly_click", ({ points }) => { const cell = place(points[0]); if (cell?.length === 2) box.report(cell); });
+  chart.on("plotly_click", ({ points }) => {
+    const cell = place(points[0]);
+    if (cell?.length === 2) box.report(cell);
+  });
   chart.on("plotly_treemapclick", ({ points }) => {
     const at = points?.[0]?.pointNumber;
     if (Number.isInteger(at)) box.report([at, at]);
