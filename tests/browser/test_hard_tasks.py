@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import eventually, settle
+from tests.browser.conftest import eventually, insist, settle
 
 SECTIONS = {
     "Attributes": "What does a shift of one attribute cost?",
@@ -99,8 +99,14 @@ def test_the_step_size_changes_the_accuracy(page, app: str) -> None:
 def test_a_long_search_runs_as_a_job_ends_in_the_page_and_is_saved(page, app: str) -> None:
     open_page(page, app, "?n_tasks=50&search=greedy&n_way=3&n_shot=1&n_query=4")
     page.get_by_role("button", name="Start the run").click()
-    page.get_by_role("button", name="Save testbed").wait_for()  # there are no tasks to keep before the run has ended
-    page.locator("code").filter(has_text="greedy").first.wait_for()
+    command = page.locator("code").filter(has_text="greedy")  # before the run has ended, that of the preview
+
+    def look() -> None:
+        if not page.locator("code").count():
+            page.get_by_role("button", name="The same from a terminal").click()
+
+    insist(look, command)
+    page.keyboard.press("Escape")
     expect(page.locator('[data-testid="stProgress"]')).to_have_count(0)
     expect(page.get_by_role("button", name="Start the run")).to_have_count(0)
     eventually(page, lambda: metric(page, "Hard supports cost") > 15)

@@ -65,5 +65,6 @@ def test_a_saved_split_is_chosen_on_the_page_tasks(page, app: str) -> None:
     expect(page.get_by_text("Saved: r2_train, r2_val, r2_test are splits of")).to_be_visible()
     page.goto(f"{app}/Tasks?split=r2_test")
     settle(page)
-    expect(page.get_by_text("r2_test").first).to_be_visible()
+    page.get_by_role("button", name="The same tasks from a terminal").click()
+    expect(page.locator("code", has_text="--split r2_test").first).to_be_visible()
     expect(page.locator('[data-testid="stToast"]')).to_have_count(0)

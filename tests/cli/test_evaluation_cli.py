@@ -69,11 +69,15 @@ def test_every_dataset_is_the_first_word_or_a_flag(capsys) -> None:
     taking = [name for name, parser in commands.items() if "dataset" in _words(parser)]
     assert {"show", "extract", "distances", "coarsity", "sample", "evaluate", "hard", "stress"} <= set(taking)
     for name in taking:
-        needed = [w for a in commands[name]._actions if a.required for w in (*a.option_strings[:1], "1")]
-        spellings = (["x", *needed], [*needed, "--json", "x"], ["--dataset", "x", *needed])
+        asked = [a for a in commands[name]._actions if a.required]
+        asked.sort(key=lambda a: bool(a.option_strings))  # a further word comes right after the dataset
+        needed = [w for a in asked for w in (*a.option_strings[:1], next(iter(a.choices)) if a.choices else "1")]
+        n_words = sum(not a.option_strings for a in asked)
+        last = [*needed[n_words:], "--json", "x", *needed[:n_words]]
+        spellings = (["x", *needed], last, ["--dataset", "x", *needed])
         word, last, flag = (build_parser().parse_args([name, *words]) for words in spellings)
         assert word.dataset == last.dataset == flag.dataset == "x"
-        for wrong in (needed, [*needed, "x", "--dataset", "y"]):
+        for wrong in (needed, ["x", *needed, "--dataset", "y"]):
             with pytest.raises(SystemExit):
                 build_parser().parse_args([name, *wrong])
             assert "DATASET" in capsys.readouterr().err

@@ -196,6 +196,7 @@ GUARDED = {
     "folders.remove_dataset": {"delete"},
     "saved.rename_dataset": {"delete"},
     "store.remove_features": {"delete"},
+    "store.rename_features": {"delete"},
     "testbeds.delete_testbed": {"delete"},
     "testbeds.rename_testbed": {"delete"},
     **{f"own_images.{name}": {"save"} for name in ("save", "import_features", "correct", "attach_found")},

@@ -116,7 +116,7 @@ def test_settings_of_another_sampler_leave_page_and_link() -> None:
     assert link_of(app) == {"sampler": "variable"} and "--max-way 50" in app.code[0].value
     assert app.select_slider(key="n_tasks").value == 1000  # drawing images takes longer: fewer to begin with
     fine(app.selectbox(key="sampler").set_value("semantic").run())
-    assert link_of(app) == {} and "--alpha 0.383" in app.code[0].value
+    assert link_of(app) == {} and "--alpha 0.64 " in app.code[0].value  # the one that suits these few classes
 
 
 def test_variable_tasks_are_evaluated_with_the_settings_of_their_sampler() -> None:

@@ -352,7 +352,7 @@ def _keep() -> None:
             f"features_{row['path']}",
             f"They can be {'imported' if row['imported'] else 'extracted'} again; finished runs that used them stay.",
             ("delete", store.remove_features, dataset, backbone),
-            (store.rename_features, dataset, backbone) if row["imported"] else (),
+            ("delete", store.rename_features, dataset, backbone) if row["imported"] else (),
             "Finished runs keep the old name; commands and links need the new one.",
         )
     names = testbeds.list_testbeds()
@@ -364,7 +364,7 @@ def _keep() -> None:
             f"testbed_{name}",
             "Finished runs on it stay; new ones need another testbed.",
             ("delete", testbeds.delete_testbed, name),
-            (testbeds.rename_testbed, name),
+            ("delete", testbeds.rename_testbed, name),
             "Runs keep their own copy of the tasks; commands and links need the new name.",
         )
     if not (rows or names or folders.workspace_dataset_names()):
@@ -377,7 +377,7 @@ def _one(
     """A line with ways to rename and delete what it names, each after a second click.
 
     removal   the action, the function and what it is called with
-    renaming  the function and what it is called with before the new name, the last of it the old name; () for none
+    renaming  the same, without the new name that comes last; the last of it is the old name. () for none
     renamed   what another name changes
     """
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -395,7 +395,7 @@ def _one(
 
 
 def _rename_one(renaming: tuple[Any, ...], field: str) -> None:
-    _or_notice("delete", *renaming, st.session_state.get(field, renaming[-1]))
+    _or_notice(*renaming, st.session_state.get(field, renaming[-1]))
 
 
 def _found(preview: Preview) -> None:
