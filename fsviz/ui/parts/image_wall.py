@@ -213,14 +213,19 @@ _CSS = (
     .replace("ACCENT", palette.ACCENT)
 )
 
-_JS = """
+# An element with words in it. Names come from users: they are text, never markup.
+TEXT_JS = """
 const text = (tag, kind, words) => {
   const element = document.createElement(tag);
   element.className = kind;
   if (words) element.textContent = words;
   return element;
 };
+"""
 
+_JS = (
+    TEXT_JS
+    + """
 const picture = (tile, px) => {
   const frame = text("span", "frame");
   if (tile.source) {
@@ -315,3 +320,4 @@ export default function ({ data, parentElement, setStateValue }) {
   wall.onkeydown = (event) => walk(wall, event);
 }
 """
+)

@@ -18,7 +18,7 @@ from fsviz.figures import palette
 from fsviz.records import PAD, Dataset, Predictions, Tasks
 from fsviz.settings import Setting
 from fsviz.ui.parts import leads, links
-from fsviz.ui.parts.image_wall import Frame, Row, Tile, task_rows, thumbnail_uri
+from fsviz.ui.parts.image_wall import TEXT_JS, Frame, Row, Tile, task_rows, thumbnail_uri
 
 TASK = Setting("task", "Task", "The task that is shown, by its number in the testbed.", "text", "")
 PAGE = Setting("task_page", "Page of the list of tasks", "Which page of the list of tasks is shown.", "text", "")
@@ -163,14 +163,9 @@ _CSS = """
 @container (max-width: 420px) { .task { grid-template-columns: 1fr; gap: 4px; } }
 """.replace("ACCENT", palette.ACCENT)
 
-_JS = """
-const text = (tag, kind, words) => {
-  const element = document.createElement(tag);
-  element.className = kind;
-  if (words) element.textContent = words;
-  return element;
-};
-
+_JS = (
+    TEXT_JS
+    + """
 const line = (row, chosen) => {
   const task = text("button", "task");
   task.type = "button";
@@ -208,3 +203,4 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
 }
 """
+)
