@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -22,7 +23,18 @@ from fsviz.settings import N_TASKS, SEED, Setting, Unchecked
 from fsviz.settings import words as flags
 from fsviz.studies import comparison, draw, evaluate, extraction
 from fsviz.text import drawn
-from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell, showing, task_list, without_images
+from fsviz.ui.parts import (
+    access,
+    behind,
+    controls,
+    links,
+    mistakes,
+    run_panel,
+    shell,
+    showing,
+    task_list,
+    without_images,
+)
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain
 
@@ -435,6 +447,16 @@ def _point_clicked(places: Mapping[str, str]) -> None:
         st.session_state["whose"] = places[points[0]["y"]]
 
 
+def _curve_clicked(places: Mapping[str, str], values: np.ndarray) -> None:
+    """A point of a line chooses whose answers are shown, and the task whose measure is nearest."""
+    points = st.session_state["look_curves"].selection.points
+    if not points or "x" not in points[0]:
+        return
+    if (name := str(behind.data(points[0], 1))) in places:
+        st.session_state["whose"] = places[name]
+    st.session_state["task"] = str(int(np.nanargmin(np.abs(values - float(points[0]["x"])))))
+
+
 def _single_tasks(dataset: Dataset, answer: Predictions, testbed: Testbed, whose: str) -> None:
     """Every task of the look, the hardest first; the chosen one with its images and answers."""
     st.subheader("Task by task, the hardest first", anchor=False)
@@ -513,14 +535,22 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed, 
     curves = comparison.curves(lines, window=window)
     if curves:
         known = measures.get(comparison.QUARTERS)
+        coarsity = testbed.tasks.measures[known.name]
         figure = figures.plot_accuracy_by_measure(
             curves, axis=known.axis, measure=known.title.lower(), height=380, banded=whose
         )
-        showing.chart("Accuracy against a measure", figure, key="look_curves")
+        showing.chart(
+            "Accuracy against a measure",
+            figure,
+            key="look_curves",
+            on_select=partial(_curve_clicked, {drawn(name): key for key, name in _places(named).items()}, coarsity),
+            selection_mode="points",
+        )
         st.caption(
             f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.axis)}"
             + f", with the 95% band of {plain(whose)} over tasks of these images; point at another line for its own. "
             + plain(draw.explain(known.name, testbed.recipe))
+            + " Click a line for the task there, below."
         )
     places = {drawn(name): key for key, name in _places(named).items()}
     showing.chart(
