@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -11,7 +13,7 @@ from fsviz.records import Dataset
 from fsviz.studies import prediction as study
 from fsviz.studies.spread import PARTS
 from fsviz.ui.pages.prediction import results
-from fsviz.ui.parts import behind
+from fsviz.ui.parts import behind, showing
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
 
@@ -28,16 +30,16 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     # what a part of the variance is told by: random tasks differ in classes, tasks of fixed classes in support images,
     # tasks of fixed support images in queries
     of_part = dict(zip(PARTS, study.CAUSES, strict=True))
-    clicked: dict[str, Any] = {
-        "name": "cause",
-        "of": lambda point: of_part.get(str(behind.data(point)), str(behind.data(point) or "")),
-        "known": study.CAUSES,
-    }
-    cause = ""
+    cause = behind.chosen("cause", study.CAUSES)
+
+    def clicks(key: str) -> dict[str, Any]:
+        of = partial(_cause, of_part)
+        return {"key": key, "on_select": behind.clicks(key, "cause", of), "selection_mode": "points"}
+
     with left:
         st.markdown("**How far accuracies of tasks spread**")
         if rows:
-            cause = behind.chart("Spread of accuracies", figures.plot_spread(rows), key="spread", **clicked)
+            showing.chart("Spread of accuracies", figures.plot_spread(rows), **clicks("spread"))
         st.caption(
             "Standard deviation over random tasks, over tasks of the same classes (mean over sets of classes), and "
             "over tasks that take the same support images for every class (mean over choices of them); "
@@ -48,7 +50,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         st.markdown("**What the variance is due to**")
         if "parts" in found and found["parts"]["parts"][0]["share"] is not None:
             parts = found["parts"]["parts"]
-            cause = behind.chart("What the variance is due to", figures.plot_parts(parts), key="parts", **clicked)
+            showing.chart("What the variance is due to", figures.plot_parts(parts), **clicks("parts"))
             words = ", ".join(f"{part['low']:.0%} to {part['high']:.0%}" for part in parts)
             st.caption(
                 "Tasks of the same classes with other support images, and how the answers to their queries vary, tell "
@@ -61,3 +63,8 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         behind.heading(f"Tasks: {plain(cause)}, the hardest first", "cause")
         results.show_cell(dataset, asked, cause, "spread_task")
     return asked
+
+
+def _cause(of_part: Mapping[str, str], point: behind.Point) -> str:
+    said = str(behind.data(point) or "")
+    return of_part.get(said, said)
