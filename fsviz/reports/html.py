@@ -14,6 +14,7 @@ from typing import Any
 import jinja2
 import pandas as pd
 from markupsafe import Markup
+from pandas.api.types import is_numeric_dtype
 
 from fsviz.reports import tables
 
@@ -132,14 +133,8 @@ def report(
     caveat   what to know of the published rows
     tasks    single tasks with their pictures, which must be data URIs: a report asks no network for anything
     """
-    from plotly.io import to_html
     from plotly.offline import get_plotlyjs
 
-    drawn = []
-    for heading, figure, caption in figures:
-        light = type(figure)(figure).update_layout(template="plotly_white")
-        html = to_html(light, full_html=False, include_plotlyjs=False, config={"displaylogo": False})
-        drawn.append((heading, Markup(html), caption))
     compared = differences is not None and len(differences) > 0
     return _rendered(
         "report",
@@ -149,7 +144,7 @@ def report(
         over=over,
         results=results_table(results, published),
         pairs=[(heading, side_by_side_table(pair)) for heading, pair in (pairs or {}).items()],
-        figures=drawn,
+        figures=[(heading, _drawn(figure), caption) for heading, figure, caption in figures],
         differences=plain_table(differences, DIFFERENCE_TITLES, DIFFERENCE_FORMATS) if compared else "",
         tested=tested,
         correlations=plain_table(correlations, CORRELATION_TITLES, {}) if correlations is not None else "",
@@ -158,6 +153,33 @@ def report(
         caveat=caveat if published is not None and len(published) else "",
         tasks=[replace(t, pictures=[p for p in t.pictures if p[1].startswith("data:image/")]) for t in tasks],
     )
+
+
+def page(title: str, parts: Sequence[tuple[str, Any]], commands: Sequence[str] = (), made: str = "") -> Markup:
+    """Figures and tables (heading, plotly figure or DataFrame) as one file with plotly.js inside, and commands."""
+    from plotly.offline import get_plotlyjs
+
+    drawn = [(heading, any_table(what) if isinstance(what, pd.DataFrame) else _drawn(what)) for heading, what in parts]
+    figures = any(not isinstance(what, pd.DataFrame) for _, what in parts)
+    script = Markup(get_plotlyjs()) if figures else ""
+    return _rendered("page", title=title, made=made, plotly=script, parts=drawn, commands=commands)
+
+
+def any_table(table: pd.DataFrame) -> Markup:
+    """Any table, numbers to the right."""
+    return _rendered(
+        "results",
+        header=[str(name) for name in table],
+        numbers=[is_numeric_dtype(table[name]) for name in table],
+        rows=[[tables.cell_text(cell) for cell in row] for row in table.itertuples(index=False)],
+    )
+
+
+def _drawn(figure: Any) -> Markup:
+    from plotly.io import to_html
+
+    light = type(figure)(figure).update_layout(template="plotly_white")
+    return Markup(to_html(light, full_html=False, include_plotlyjs=False, config={"displaylogo": False}))
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from fsviz import text
 
@@ -113,11 +114,29 @@ def pairs_to_latex(pairs: pd.DataFrame) -> str:
     return _latex(*side_by_side(pairs))
 
 
-def _latex(cells: pd.DataFrame, marks: pd.DataFrame) -> str:
+def frame_to_latex(table: pd.DataFrame) -> str:
+    """Any table as LaTeX (booktabs): numbers to four digits and to the right, texts as they are."""
+    numbers = [is_numeric_dtype(table[name]) and not is_bool_dtype(table[name]) for name in table]
+    cells = pd.DataFrame({str(name): [cell_text(value) for value in table[name]] for name in table})
+    return _latex(cells, pd.DataFrame(False, cells.index, cells.columns), "".join("lr"[n] for n in numbers))
+
+
+def cell_text(value: Any) -> str:
+    """A cell of any table as text: a dash where there is nothing, numbers that are no counts to four digits."""
+    if value is None or (isinstance(value, float | np.floating) and not np.isfinite(value)):
+        return NOTHING
+    if isinstance(value, float | np.floating):
+        return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
+    return " ".join(str(value).split())
+
+
+def _latex(cells: pd.DataFrame, marks: pd.DataFrame, columns: str = "") -> str:
     styled = cells.style.hide(axis="index").format(text.latex, escape="latex")
     styled = styled.format_index(text.latex, escape="latex", axis="columns")
     styled = styled.apply(lambda _: marks.replace({True: "textbf:--rwrap;", False: ""}), axis=None)
-    body = styled.to_latex(hrules=True, column_format="l" + "r" * (len(cells.columns) - 1), multicol_align="c")
+    body = styled.to_latex(
+        hrules=True, column_format=columns or "l" + "r" * (len(cells.columns) - 1), multicol_align="c"
+    )
     return "% needs \\usepackage{booktabs}\n" + body
 
 

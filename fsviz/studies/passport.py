@@ -296,7 +296,11 @@ def spread(
             progress((len(steps) + i) * _STEP, total, "tasks of its testbed")
         said = evaluate.look(dataset, backbone, name, METHODS[name].checked(), some)
         accuracy[METHODS[name].title] = evaluation.task_accuracy(said)
-    return Spread(positions, len(found.tasks), pd.concat(rows, ignore_index=True), accuracy)
+    table = pd.concat(rows, ignore_index=True)
+    for name, values in some.measures.items():  # as the tasks carry them: coarsity by the distance they were drawn with
+        if name in MEASURES:
+            table[name] = values
+    return Spread(positions, len(found.tasks), table, accuracy)
 
 
 def with_spread(passport: Passport, among: Spread) -> Passport:

@@ -33,7 +33,7 @@ from fsviz.settings import Setting
 from fsviz.studies import extraction, own_images, torchvision_sets
 from fsviz.taxonomy import wordnet
 from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
-from fsviz.ui.parts import access, controls, shell
+from fsviz.ui.parts import access, controls, shell, showing
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
@@ -421,7 +421,8 @@ def _found(preview: Preview) -> None:
         gallery(shown, [Tile(int(i), str(n)) for i, n in zip(picked, names)], key="samples", tile_px=84)
         st.caption(f"{len(picked)} of {len(preview.images):,} images, from as many classes as possible.")
     with right:
-        st.dataframe(
+        showing.table(
+            "Classes found",
             classes if len(splits) > 1 else classes[["class_name", "n_images"]],
             hide_index=True,
             height=min(320, 38 + 35 * len(classes)),
@@ -441,7 +442,7 @@ def _found(preview: Preview) -> None:
                 st.button("Take folders as groups", key="take_folders", on_click=_take_folders)
             if problem.items:
                 listed = pd.DataFrame({"which": list(problem.items)})
-                st.dataframe(listed, hide_index=True, height=min(200, 36 * len(listed) + 40))
+                showing.table("Named by a warning", listed, hide_index=True, height=min(200, 36 * len(listed) + 40))
             else:
                 st.caption("Nothing to list.")
 
@@ -505,7 +506,12 @@ def _attach(preview: Preview, like: str, upload: Path | None) -> None:
     ):
         if items:
             with st.expander(f"{len(items):,} {title}"):
-                st.dataframe(pd.DataFrame({"which": items}), hide_index=True, height=min(200, 36 * len(items) + 40))
+                showing.table(
+                    "Classes and folders without a partner",
+                    pd.DataFrame({"which": items}),
+                    hide_index=True,
+                    height=min(200, 36 * len(items) + 40),
+                )
     st.subheader("2 · Save it", anchor=False)
     one, two = st.columns([3, 1], vertical_alignment="bottom")
     name = one.text_input("Name", f"my_{like}", key=f"attach_name_{like}").strip()
@@ -871,7 +877,7 @@ def _ended(run: jobs.Run) -> None:
         )
         if skipped:
             with st.expander("Images that could not be read", icon="⚠️"):
-                st.dataframe(pd.DataFrame(skipped), hide_index=True)
+                showing.table("Images that could not be read", pd.DataFrame(skipped), hide_index=True)
         return
     st.warning(f"The extraction under {backbone} was {plain(run.state)}. {plain(run.error or '')}", icon="⚠️")
     if run.resumable and st.button("Go on where it stopped", key="resume_extraction"):

@@ -18,7 +18,7 @@ from fsviz.settings import SEED, Setting
 from fsviz.studies import draw, named_tasks
 from fsviz.studies import one_task as study
 from fsviz.studies.one_task import Answered, Change
-from fsviz.ui.parts import access, cached, controls, leads, links, shell
+from fsviz.ui.parts import access, cached, controls, leads, links, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -296,7 +296,7 @@ def _causes(now: Answered, before: Answered | None) -> None:
         if before:
             row |= {"before": _number(earlier[cause.name]), "by the swap": _direction(cause, earlier[cause.name])}
         rows.append(row | {"higher is": cause.direction, "computed from": cause.seen})
-    st.dataframe(pd.DataFrame(rows), hide_index=True, height="content", key="causes")
+    showing.table("Causes of the task", pd.DataFrame(rows), hide_index=True, height="content", key="causes")
     unknown = [f"{cause.title}: {cause.why_not}" for cause in now.causes if cause.why_not]
     if unknown:
         st.caption("Not known here. " + plain(" ".join(unknown)))
@@ -334,7 +334,8 @@ def _gaps(now: Answered, before: Answered | None) -> None:
         rows.append(row | {"in": in_words})
     number = st.column_config.NumberColumn(format="%.2f")
     table = pd.DataFrame(rows).sort_values("gap", ascending=False, kind="stable", ignore_index=True)
-    st.dataframe(
+    showing.table(
+        "Gaps between support and query",
         table,
         hide_index=True,
         height="content",

@@ -24,7 +24,7 @@ from fsviz.settings import N_TASKS, SEED, Setting, Unchecked
 from fsviz.settings import words as flags
 from fsviz.studies import comparison, draw, evaluate, extraction, named_tasks
 from fsviz.text import drawn
-from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell, task_list, without_images
+from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell, showing, task_list, without_images
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain
 
@@ -531,14 +531,15 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed, 
         figure = figures.plot_accuracy_by_measure(
             curves, axis=known.axis, measure=known.title.lower(), height=380, banded=whose
         )
-        st.plotly_chart(figure, key="look_curves")
+        showing.chart("Accuracy against a measure", figure, key="look_curves")
         st.caption(
             f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.axis)}"
             + f", with the 95% band of {plain(whose)} over tasks of these images; point at another line for its own. "
             + plain(draw.explain(known.name, testbed.recipe))
         )
     places = {drawn(name): key for key, name in _places(named).items()}
-    st.plotly_chart(
+    showing.chart(
+        "Accuracy of the methods",
         figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], 100 * testbed.tasks.chance),
         key="look_bars",
         on_select=lambda: _point_clicked(places),

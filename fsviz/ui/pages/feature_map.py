@@ -18,7 +18,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_TASKS, SEED, Setting
 from fsviz.studies import draw, evaluate, named_tasks, one_task
 from fsviz.studies import feature_map as study
-from fsviz.ui.parts import access, cached, controls, leads, links, pointing, run_panel, shell
+from fsviz.ui.parts import access, cached, controls, leads, links, pointing, run_panel, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -158,7 +158,8 @@ def _figure(
         as_accuracy=by == study.BY_RUN,
         view=f"{dataset.name} {found.backbone} {found.kind}",
     )
-    event = st.plotly_chart(
+    event = showing.chart(
+        "Feature map",
         figure,
         key=CHART,
         on_select="rerun",
@@ -377,7 +378,8 @@ def _what_is_shared(dataset: Dataset, found: maps.FeatureMap) -> None:
     if not shared:
         return
     st.markdown("**What neighbours on the map share**")
-    st.plotly_chart(
+    showing.chart(
+        "What neighbours on the map share",
         figures.plot_shared(shared[:MOST_BARS]),
         key=SHARED,
         config={"displayModeBar": False},

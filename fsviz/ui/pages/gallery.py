@@ -21,7 +21,7 @@ from fsviz.settings import Setting
 from fsviz.studies import one_task
 from fsviz.taxonomy import places
 from fsviz.text import code
-from fsviz.ui.parts import cached, controls, leads, links, scrolling, shell
+from fsviz.ui.parts import cached, controls, leads, links, scrolling, shell, showing
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -402,7 +402,8 @@ def _class_list(dataset: Dataset) -> None:
     with left:
         shown = table[["class_name", "split", *(["n_images"] if known else [])]]
         shown = shown.astype({"n_images": "float64"}) if known else shown
-        event = st.dataframe(
+        event = showing.table(
+            "Classes",
             shown,
             hide_index=True,
             height=520,

@@ -13,7 +13,7 @@ from fsviz.settings import Setting
 from fsviz.studies import first_look as study
 from fsviz.studies import named_tasks
 from fsviz.taxonomy.hierarchy import class_hierarchy
-from fsviz.ui.parts import cached, later, leads, links, shell
+from fsviz.ui.parts import cached, later, leads, links, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.pointing import answer_boxes
 from fsviz.ui.parts.run_panel import half_width
@@ -149,7 +149,7 @@ def _task(found: study.Look, task: int, key: str, told: bool) -> int | None:
     if found.dataset.has_pixels:
         return task_rows(found.dataset, rows, key, tile_px=LARGE if shell.classroom() else TILE)
     told_rows = {"class": names, **({"right": [row.note for row in rows]} if told else {})}
-    st.dataframe(told_rows, hide_index=True, key=f"{key}_names")
+    showing.table("Classes of the task", told_rows, hide_index=True, key=f"{key}_names")
     return None
 
 
@@ -360,7 +360,12 @@ def _classes(dataset: Dataset) -> None:
         "The classes and how they are related" if dataset.taxonomy is not None else "The classes", anchor=False
     )
     hierarchy = _hierarchy(dataset)
-    st.plotly_chart(figures.plot_hierarchy(hierarchy), key="hierarchy", config={"displayModeBar": False})
+    showing.chart(
+        "Classes and how they are related",
+        figures.plot_hierarchy(hierarchy),
+        key="hierarchy",
+        config={"displayModeBar": False},
+    )
     splits = set(hierarchy.split[1:]) - {"mixed"}
     if dataset.taxonomy is not None:
         st.caption(
@@ -415,7 +420,7 @@ def _sizes(dataset: Dataset) -> None:
         return
     if len(histogram.edges) > 2 or len(histogram.bars) > 1:  # one bar would say no more than the sentence
         figure = figures.plot_class_sizes(histogram)
-        st.plotly_chart(figure, key="sizes", on_select=_bar_clicked, selection_mode="points")
+        showing.chart("Images per class", figure, key="sizes", on_select=_bar_clicked, selection_mode="points")
     many = f"{histogram.median:,.0f} images"
     half = f"{many} each" if len(histogram.edges) == 2 else f"half of them with at least {many}"
     st.caption(f"{dataset.n_classes:,} classes, {half}.")

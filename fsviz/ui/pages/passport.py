@@ -23,7 +23,7 @@ from fsviz.studies import passport as study
 from fsviz.studies.named_tasks import Found
 from fsviz.studies.passport import Answer, Passport, Spread
 from fsviz.taxonomy import maps
-from fsviz.ui.parts import access, cached, controls, leads, links, shell, task_list
+from fsviz.ui.parts import access, cached, controls, leads, links, shell, showing, task_list
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -65,7 +65,7 @@ def show(dataset: Dataset) -> None:
         st.error(plain(error), icon="⚠️")
         _offer_first(dataset)
         return
-    _show(dataset, passports)
+    _show(passports)
 
 
 # The task in the link ----------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def _go(task: str, other: str | None = None) -> None:
 # What is shown -----------------------------------------------------------------------------------------------------
 
 
-def _show(dataset: Dataset, passports: Sequence[Passport]) -> None:
+def _show(passports: Sequence[Passport]) -> None:
     """First what is there at once, then what has to be measured of other tasks, each in its place."""
     head = st.container()
     if len(passports) > 1:
@@ -151,10 +151,9 @@ def _show(dataset: Dataset, passports: Sequence[Passport]) -> None:
             if len(passports) > 1:
                 st.markdown(f"**{BESIDE[which]}**: task {passport.position:,} of {plain(passport.found.title)}")
             _images(passport, which)
+            _leads(passport)
     with classes:
         _classes(passports)
-    with more:
-        _keep(dataset, passports)
     with measured:
         place = st.container()
         _contexts_and_gaps(passports)
@@ -169,6 +168,7 @@ def _show(dataset: Dataset, passports: Sequence[Passport]) -> None:
     with more:
         for which, passport in enumerate(passports):
             _support_sets(passport, which, titled=len(passports) > 1)
+        shell.same_from_terminal(study.command(passports[0]))
 
 
 def _pick_order(passport: Passport) -> str:
@@ -204,7 +204,9 @@ def _facts(passport: Passport, among: Spread) -> list[tuple[str, str, str, str]]
         for one in (first, best) if best.accuracy > first.accuracy else (first,):
             mean, half = one.mean
             side = "above" if one.accuracy >= mean else "below"
-            below = f"{abs(100 * (one.accuracy - mean)):.0f} points {side} the mean of {100 * mean:.0f}%"
+            apart = abs(100 * (one.accuracy - mean))
+            below = f"{apart:.0f} points {side} the mean of {100 * mean:.0f}%"
+            below = below if apart >= 0.5 else f"as the mean of {100 * mean:.0f}%"
             facts.append(
                 (
                     f"Accuracy of {one.label}",
@@ -347,7 +349,7 @@ def _without_images(passport: Passport) -> None:
         for side in ("support", "query"):
             images = getattr(passport.tasks, side)[0][: len(passport.names)]
             table[side] = [", ".join(str(int(i)) for i in row if i != PAD) for row in images]
-    st.dataframe(table, hide_index=True, height="content" if len(table) <= 12 else 420)
+    showing.table("Its classes", table, hide_index=True, height="content" if len(table) <= 12 else 420)
     if passport.backbone:
         st.caption(f"{plain(dataset.title)} has no pixels here: images are named by their number.")
     elif dataset.has_pixels:
@@ -387,7 +389,8 @@ def _pair_map(passport: Passport, chosen: str, which: int) -> None:
         if answer is None:
             st.caption("No answers to its queries are known.")
             return
-        st.plotly_chart(
+        showing.chart(
+            "Answers to the queries",
             figures.plot_answered(study.answered_pairs(answer, len(passport.names)), passport.names),
             key=f"answered_{which}",
         )
@@ -397,7 +400,8 @@ def _pair_map(passport: Passport, chosen: str, which: int) -> None:
     if pairs is None:
         st.caption("Not known for this task.")
         return
-    st.plotly_chart(
+    showing.chart(
+        pairs.title,
         taxonomy_figures.plot_task_distances(pairs.values, passport.names, pairs.title, float(pairs.most), 330),
         key=f"pairs_{which}",
     )
@@ -415,7 +419,8 @@ def _tree(passport: Passport, which: int) -> None:
         return
     graph, places = found
     st.markdown("**Their place in the taxonomy**, from the smallest concept above all of them:")
-    st.echarts_chart(
+    showing.graph(
+        "Its classes in the taxonomy",
         taxonomy_figures.plot_task_tree(maps.task_map(graph, places)),
         key=f"passport_tree_{which}",
         height=60 + 34 * len(places),
@@ -443,7 +448,8 @@ def _standings(passports: Sequence[Passport], spreads: Sequence[Spread]) -> None
                 "value": [s.value if s else np.nan for s in here],
             }
         )
-    st.plotly_chart(figures.plot_standings(rows, BESIDE[: len(passports)]), key="standings")
+    figure = figures.plot_standings(rows, BESIDE[: len(passports)])
+    showing.chart("Every measure beside the other tasks", figure, key="standings")
     st.caption(plain(_held_against(passports, spreads)))
     _values_alone(passports, stands)
 
@@ -473,7 +479,7 @@ def _values_alone(passports: Sequence[Passport], stands: Sequence[Mapping[str, s
         table = pd.DataFrame(rows)
         formats = {c: st.column_config.NumberColumn(format="%.4g") for c in table if str(c).startswith("value")}
         formats |= {c: st.column_config.NumberColumn(format="%.0f") for c in table if str(c).startswith("percentile")}
-        st.dataframe(table, hide_index=True, height="content", column_config=formats, key="measure_table")
+        showing.table("Measures", table, hide_index=True, height="content", column_config=formats, key="measure_table")
         for value in passports[0].values:
             if not value.why_not:
                 st.markdown(f"**{plain(value.measure.title)}** {plain(value.measure.what)}")
@@ -504,7 +510,8 @@ def _answers(passports: Sequence[Passport]) -> None:
                 "n": int(np.isfinite(one.others).sum()),
             }
         )
-    st.plotly_chart(figures.plot_answers(rows, BESIDE[: len(passports)]), key="method_answers")
+    figure = figures.plot_answers(rows, BESIDE[: len(passports)])
+    showing.chart("What methods get right of it", figure, key="method_answers")
     runs = list(dict.fromkeys(one.source for one in passports[0].answers if one.source))
     n = max(row["n"] for row in rows)
     told = f"Its own accuracy is exact for its queries. The mean is over {n:,} tasks of the testbed, with 95% intervals"
@@ -542,7 +549,8 @@ def _one_gaps(passport: Passport, which: int) -> None:
         with st.expander("Contexts, class by class"):
             table = seen.rename(columns={"support": "contexts of the support", "query": "contexts of the queries"})
             table["shared"] = [f"{a} of {b}" for a, b in zip(seen["shared"], seen["n"], strict=True)]
-            st.dataframe(table.drop(columns="n"), hide_index=True, height="content", key=f"contexts_{which}")
+            seen_in = table.drop(columns="n")
+            showing.table("Contexts", seen_in, hide_index=True, height="content", key=f"contexts_{which}")
     if found:
         rows = [
             {
@@ -553,7 +561,8 @@ def _one_gaps(passport: Passport, which: int) -> None:
             }
             for gap in found
         ]
-        st.dataframe(
+        showing.table(
+            "Attributes",
             pd.DataFrame(rows),
             hide_index=True,
             height=300,
@@ -597,13 +606,11 @@ def _support_sets(passport: Passport, which: int, titled: bool) -> None:
     )
 
 
-def _keep(dataset: Dataset, passports: Sequence[Passport]) -> None:
-    passport = passports[0]
+def _leads(passport: Passport) -> None:
     if passport.backbone and len(passport.class_ids) <= one_task.MOST_CLASSES:
         with st.container(horizontal=True, gap="medium"):
             leads.to_task(passport.dataset, passport.tasks, 0, passport.backbone, "Swap its support images")
             leads.to_map(passport.dataset, passport.tasks, 0, passport.backbone)
-    shell.same_from_terminal(study.command(passport))
 
 
 # Kept --------------------------------------------------------------------------------------------------------------

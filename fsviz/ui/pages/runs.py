@@ -28,7 +28,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting, Unchecked
 from fsviz.studies import comparison, draw, evaluate, named_tasks
 from fsviz.text import csv, drawn
-from fsviz.ui.parts import access, controls, leads, links, mistakes, run_panel, shell
+from fsviz.ui.parts import access, controls, leads, links, mistakes, run_panel, shell, showing
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
 from fsviz.ui.parts.shell import plain
@@ -137,7 +137,9 @@ def _published_meanwhile() -> None:
     st.subheader("Meanwhile: what the paper found", anchor=False)
     table = published_table("better-tieredImageNet", "5-way 1-shot").rename(columns={"method": "name"})
     lost = table["Q4"] - table["Q1"]
-    st.plotly_chart(figures.plot_quartiles(table), key="published_quartiles")
+    showing.chart(
+        "Published accuracy by quarter of the tasks", figures.plot_quartiles(table), key="published_quartiles"
+    )
     st.caption(
         "Published numbers, not computed here (Bennequin et al. 2022, table 1: tieredImageNet, ResNet12, 5 ways, "
         f"1 shot). Tasks are sorted by {plain(measures.axis(comparison.QUARTERS))} and cut into quarters: "
@@ -219,7 +221,8 @@ def _all_runs(runs: Sequence[jobs.Run]) -> None:
     table = pd.DataFrame([_row(run) for run in runs])
     idle = [] if any(run.active for run in runs) else ["progress"]  # takes the room of what says something
     table = table.drop(columns=[*idle, *(["note"] if (table["note"] == "").all() else [])])
-    event = st.dataframe(
+    event = showing.table(
+        "All runs",
         table,
         key="runs_table",
         hide_index=True,
@@ -457,7 +460,7 @@ def _big_figure(
     known = comparison.measures_of(main)
     if not known:
         st.subheader("Accuracy", anchor=False)
-        st.plotly_chart(figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]), key="bars")
+        showing.chart("Accuracy", figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]), key="bars")
         st.caption(
             "No measure of difficulty is known of these tasks (the dataset has no taxonomy), so there is none to draw "
             "against: mean accuracies."
@@ -477,7 +480,7 @@ def _big_figure(
         curves, points, list(pairwise(edges)), measures.axis(picked), title, banded=band, at=at
     )
     st.session_state["_curves"] = {drawn(name): name for name in curves}
-    st.plotly_chart(figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
+    showing.chart("Accuracy against a measure", figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
     others = len(lines) - len(main)
     caption = (
         f"Rolling mean over {window:,} of {len(values):,} tasks sorted by {title}"
@@ -560,7 +563,8 @@ def _around(main: list[comparison.Line], measure: str, at: float, band: str) -> 
     rows["classes"] = [", ".join(names.reindex(ids[ids != PAD]).fillna("?")) for ids in line.tasks.class_ids[near]]
     st.session_state["_listed"] = near.tolist()
     tall = STRIP_PX + 8 if dataset.has_pixels else 35
-    st.dataframe(
+    showing.table(
+        "Tasks around",
         rows,
         key="around_table",
         on_select=_task_chosen,
@@ -736,7 +740,7 @@ def _ranks(main: list[comparison.Line]) -> None:
     if ranks.empty or len(main) < 2:
         st.caption("Ranks need at least two methods on the same tasks, and a dataset with a taxonomy.")
         return
-    st.plotly_chart(figures.plot_ranks(ranks), key="ranks")
+    showing.chart("Ranks by quarter of the tasks", figures.plot_ranks(ranks), key="ranks")
     st.caption("Rank by mean accuracy in each quarter of the tasks, from the finest to the coarsest; 1 is best.")
 
 
@@ -747,7 +751,7 @@ def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: in
             "A paired comparison needs at least two methods on the same tasks. Evaluate another one on this testbed."
         )
         return
-    st.plotly_chart(figures.plot_differences(differences), key="differences")
+    showing.chart("Paired differences", figures.plot_differences(differences), key="differences")
     st.caption(
         f"Differences to {plain(differences['reference'].iloc[0])} over the same "
         f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals {comparison.OVER[over]}. "

@@ -20,7 +20,7 @@ from fsviz.studies import draw, named_tasks
 from fsviz.studies import semantic_sampling as study
 from fsviz.studies.draw import SHOTS, Recipe
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
-from fsviz.ui.parts import access, cached, controls, leads, links, shell, task_list
+from fsviz.ui.parts import access, cached, controls, leads, links, shell, showing, task_list
 from fsviz.ui.parts.shell import plain
 
 HISTOGRAM = "coarsity_histogram"
@@ -251,7 +251,8 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     bar = _chosen_bar(beds, bins)
     st.session_state["_bins"] = (bins, list(beds))
     place = None if bar is None else (list(beds).index(bar[0]), bar[1])
-    st.echarts_chart(
+    showing.graph(
+        "Coarsity of the tasks",
         figures.plot_coarsity(bins.edges, panels, place),
         key=HISTOGRAM,
         height=330,
@@ -313,7 +314,8 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
     counts = {name: study.class_counts(bed, classes.dataset)[order] for name, bed in beds.items()}
     last = list(beds)[-1]
     st.markdown("**Is every class used equally often?**")
-    st.echarts_chart(
+    showing.graph(
+        "Share of tasks with each class",
         figures.plot_balance(
             [names[i] for i in order],
             {titles[name]: 100 * count / len(beds[name].tasks) for name, count in counts.items()},
@@ -430,7 +432,8 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
             task_list.show_task(dataset, bed.tasks, task, "task_images", notes, named=_named(classes, bed, task))
         else:
             others = inside.sum(axis=1) / max(len(class_ids) - 1, 1)
-            st.dataframe(
+            showing.table(
+                "Classes of the task",
                 {
                     "class": shown,
                     "its place in the taxonomy": [
@@ -459,7 +462,8 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
             _task_tree(graph, positions)
     with right:
         name = DISTANCES[classes.distance].title
-        st.plotly_chart(
+        showing.chart(
+            "Class distances of the task",
             taxonomy_figures.plot_task_distances(inside, shown, name, float(distances.max()), 380),
             key="task_distances",
         )
@@ -483,7 +487,8 @@ def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
     if graph is None or len(positions) > 25:
         return
     st.markdown("**Their place in the taxonomy**, from the smallest concept above all of them:")
-    st.echarts_chart(
+    showing.graph(
+        "The task in the taxonomy",
         taxonomy_figures.plot_task_tree(maps.task_map(graph, positions.tolist())),
         key="task_tree",
         height=60 + 34 * len(positions),

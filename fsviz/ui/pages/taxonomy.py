@@ -16,7 +16,7 @@ from fsviz.records import PAD, ClassMap, ConceptTree, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import semantic_sampling as study
 from fsviz.taxonomy import DISTANCES, Dag, maps
-from fsviz.ui.parts import cached, controls, leads, links, shell
+from fsviz.ui.parts import cached, controls, leads, links, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows, thumbnail_uri
 from fsviz.ui.parts.pointing import answer_cells
 from fsviz.ui.parts.shell import plain
@@ -235,7 +235,7 @@ def _draw(option: dict[str, Any], key: str, alt: str) -> None:
         st.session_state["_drawn_key"] = key
         st.session_state["_last_click"] = None
     with st.container(key=GRAPH):
-        st.echarts_chart(option, key=key, height=730, on_select=_clicked, alt=alt)
+        showing.graph("Taxonomy", option, key=key, height=730, on_select=_clicked, alt=alt)
 
 
 def _clicked() -> None:
@@ -343,7 +343,8 @@ def _details(
             _task_pictures(dataset, split, names, picked)
         if 2 < len(picked) <= 12:
             chosen = np.array(picked)
-            st.plotly_chart(
+            showing.chart(
+                "Distances among the chosen classes",
                 figures.plot_task_distances(
                     distances[np.ix_(chosen, chosen)],
                     [names[p] for p in picked],
@@ -415,7 +416,8 @@ def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names
                 table = {"picture": _pictures_of(dataset, split, [i for i, _ in rows]), **table}
                 config["picture"] = st.column_config.ImageColumn("", width=44)
             key = f"rows_{title}_{position}"
-            st.dataframe(
+            showing.table(
+                "Nearest and farthest classes",
                 table,
                 hide_index=True,
                 height="content",
@@ -474,7 +476,8 @@ def _heat_map(
         block, shown = _averaged(block, shown, size)
     left, right = shell.columns_if_wide("pairs", [3, 2], gap="medium")
     with left:
-        st.plotly_chart(
+        showing.chart(
+            "Distances of all pairs",
             figures.plot_distance_map(block, shown, DISTANCES[distance].title, float(distances.max())),
             key="distance_map",
         )
@@ -529,7 +532,8 @@ def _closest_pairs(
         table[side] = [names[i] for i in positions]
         config[side] = st.column_config.TextColumn(width=105 if dataset.has_pixels else 140)  # both, however long
     key = f"pairs_{hash((dataset.name, split, tuple(order[:3].tolist()), len(order)))}"
-    st.dataframe(
+    showing.table(
+        "Pairs of classes",
         table,
         hide_index=True,
         height="content",

@@ -12,7 +12,7 @@ from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.settings import Setting
 from fsviz.studies import comparison
 from fsviz.text import short
-from fsviz.ui.parts import links
+from fsviz.ui.parts import links, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -56,7 +56,7 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
         if clicked is not None:
             _one_image(dataset, answer, tasks, clicked)
     else:
-        st.dataframe(wrong, hide_index=True)
+        showing.table("Query images that were taken for another class", wrong, hide_index=True)
         st.caption(f"{plain(dataset.title)} has no pixels here, so only the numbers of the images are shown.")
     st.caption(
         f"{plain(who)} took {int(row['confused']):,} of {int(row['asked']):,} query images of "
@@ -65,7 +65,8 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
     )
     with st.expander("Accuracy of every class"):
         number = st.column_config.NumberColumn(format="%.1f")
-        st.dataframe(
+        showing.table(
+            "Accuracy of every class",
             comparison.class_table(answer, tasks, dataset),
             hide_index=True,
             key=f"{key}_classes",
@@ -158,4 +159,6 @@ def _one_image(dataset: Dataset, answer: Predictions, tasks: Tasks, image_id: in
         st.markdown(
             f"Image {image_id:,} was a query in **{len(t):,}** tasks and was named rightly in **{right}** of them."
         )
-        st.dataframe(table, hide_index=True, height=min(240, 38 + 35 * len(table)))
+        showing.table(
+            "Tasks in which the image was a query", table, hide_index=True, height=min(240, 38 + 35 * len(table))
+        )

@@ -22,7 +22,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
 from fsviz.shipped import ROOT
 from fsviz.studies import named_tasks
-from fsviz.ui.parts import access, copy_link, links
+from fsviz.ui.parts import access, copy_link, links, showing
 
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
@@ -196,6 +196,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     st.html(_STYLE)
     access.enter()
     links.arrive(question)
+    showing.begin(question)
     asked = dict(st.query_params)
     _arrive_in_class()
     _navigation()
@@ -205,6 +206,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
         with st.container(horizontal=True, vertical_alignment="center", key="fsviz_head"):
             st.title(question, anchor=False)
             copy_link.button()
+            _share()
         st.caption(how.replace("{dataset}", f"**{plain(dataset.title)}**") + (f" After {paper}." if paper else ""))
         _say_once()
         with access.turn():
@@ -254,6 +256,7 @@ def same_from_terminal(command: str, label: str = "The same from a terminal") ->
 
     What a popover holds is drawn when it is opened: a page with a block of code loads a highlighter of 1.5 MB.
     """
+    showing.recipe(command)
     if not classroom():
         with st.popover(label):
             st.code(command, language="bash", wrap_lines=True)
@@ -266,6 +269,12 @@ def sentences() -> Iterator[None]:
         yield
     except FsvizError as error:
         st.error(plain(in_titles(error)), icon="⚠️")
+
+
+@st.fragment
+@sentences()
+def _share() -> None:
+    showing.button(classroom())
 
 
 def pages() -> list[Page]:
@@ -510,6 +519,9 @@ h1 {font-size: 1.9rem !important; padding-bottom: .1rem !important}
 }
 /* The question keeps the room that the button beside it leaves. */
 .st-key-fsviz_head > [data-testid="stElementContainer"]:first-child {flex: 1 1 20rem; min-width: 0}
+.st-key-fsviz_head > [data-testid="stLayoutWrapper"] {flex: 0 0 auto; width: auto}
+.st-key-share button {font-size: .85rem; padding: 4px 10px; min-height: 0; border-radius: 8px}
+.st-key-share button * {font-size: inherit}
 /* A card is one link: its own, stretched over all of it. */
 [class*="st-key-card_"] {position: relative}
 [class*="st-key-card_"]:hover {border-color: var(--st-primary-color, #3D6FE0) !important}

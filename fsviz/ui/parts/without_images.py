@@ -10,7 +10,7 @@ from fsviz.datasets.catalog import ENTRIES
 from fsviz.datasets.published import benchmark_title, published_benchmarks, published_table
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset
-from fsviz.ui.parts import shell
+from fsviz.ui.parts import shell, showing
 from fsviz.ui.parts.shell import plain
 
 
@@ -57,7 +57,8 @@ def _published(dataset: Dataset) -> None:
     )
     table = published_table(*pick).drop(columns="fsviz_method").dropna(axis=1, how="all")
     sources = table.pop("source").dropna().unique().tolist()
-    st.dataframe(
+    showing.table(
+        "Published accuracies",
         table.sort_values("accuracy", ascending=False, na_position="last") if "accuracy" in table else table,
         hide_index=True,
         height="content",

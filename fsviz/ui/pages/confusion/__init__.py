@@ -14,7 +14,7 @@ from fsviz.reports import graphs
 from fsviz.studies import confusion as study
 from fsviz.text import short
 from fsviz.ui.pages.confusion import base, compare, pair, results, settings
-from fsviz.ui.parts import leads, links, shell
+from fsviz.ui.parts import leads, links, shell, showing
 from fsviz.ui.parts.controls import BY_TYPING, pick
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
@@ -155,7 +155,8 @@ def _draw(graph: ClassGraph, found: np.ndarray, n_edges: int, picked: list[int])
         [[names[place]] for place in nodes],
         [[names[a], names[b]] for a, b in ends],
     )
-    st.echarts_chart(
+    showing.graph(
+        "Graph of the classes",
         chart,
         key=GRAPH,
         height=620,
@@ -230,7 +231,8 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
     """A table with a bar in every row, which leads to a pair of classes; columns of their names come after it."""
     unit = study.LIKENESS[graph.kind].unit or "likeness"
     most = float(np.nanmax(graph.weights))
-    st.dataframe(
+    showing.table(
+        "Pairs of classes",
         {unit: np.round(values, 3), **names},  # the number first: long names push the last column out
         hide_index=True,
         height="content",
@@ -249,7 +251,7 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
 def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
     st.session_state["_mapped_classes"] = graph.row_names
     figure = figures.plot_likeness_map(graph, study.community_order(graph, found), found)
-    st.plotly_chart(figure, key=HEAT_MAP, on_select=_clicked_cell, selection_mode="points")
+    showing.chart("Map of likeness", figure, key=HEAT_MAP, on_select=_clicked_cell, selection_mode="points")
     st.caption(
         f"{len(graph.rows):,} classes, community by community (lines part them), and in each the class that is most "
         "alike to its fellows first. Bright squares along the diagonal are groups that are confused among themselves; "

@@ -12,7 +12,7 @@ from fsviz.records import ClassGraph, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import confusion as study
 from fsviz.ui.pages.confusion import pair, results
-from fsviz.ui.parts import links
+from fsviz.ui.parts import links, showing
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -70,7 +70,8 @@ def _draw(graph: ClassGraph, n_edges: int) -> None:
     chart, nodes, ends = figures.plot_class_graph(graph, results.layout(graph), n_edges)
     st.session_state["_base_ends"] = [(int(graph.rows[a]), int(graph.columns[b - len(graph.rows)])) for a, b in ends]
     tallest = max(sum(place < len(graph.rows) for place in nodes), sum(place >= len(graph.rows) for place in nodes))
-    st.echarts_chart(
+    showing.graph(
+        "Base and novel classes",
         chart,
         key=GRAPH,
         height=int(np.clip(figures.LINE * tallest + 90, 320, 1000)),

@@ -15,7 +15,7 @@ from fsviz.records import ClassGraph, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import confusion as study
 from fsviz.ui.pages.confusion import results
-from fsviz.ui.parts import links
+from fsviz.ui.parts import links, showing
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -40,7 +40,7 @@ def show(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> list[str]:
             named[0], named[1], table["first"].to_numpy(), table["second"].to_numpy(), pairs, [*high[:3], *low[:3]]
         )
         st.session_state["_compared_pairs"] = pairs
-        st.plotly_chart(figure, key=CHART, on_select=_clicked, selection_mode="points")
+        showing.chart("Two ways to compare classes", figure, key=CHART, on_select=_clicked, selection_mode="points")
         st.caption(
             f"Every point is one of {len(table):,} pairs of classes. "
             f"{_said('Pearson', compared.pearson)}, {_said('Spearman', compared.spearman)}; intervals are over "

@@ -21,7 +21,7 @@ from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
 from fsviz.studies import named_tasks
-from fsviz.ui.parts import access, leads, run_panel, shell
+from fsviz.ui.parts import access, leads, run_panel, shell, showing
 from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -99,7 +99,8 @@ def _compared(found: study.Summary) -> None:
     )
     if question in ("methods", "backbones"):
         titled = [{**row, "name": row["title"], "title": _who(row)} for row in rows]
-        st.plotly_chart(
+        showing.chart(
+            "Accuracy by support",
             figures.plot_shifted_methods(titled, study.SUPPORTS, found["chance"]),
             key="shifted",
             on_select=_clicked_method,
@@ -107,7 +108,7 @@ def _compared(found: study.Summary) -> None:
         )
         st.caption("Click a point to see the answers of its method below.")
     else:
-        st.plotly_chart(_curves(found), key=f"curves_{question}")
+        showing.chart("Accuracy as a setting varies", _curves(found), key=f"curves_{question}")
     ways = "" if question == "ways" else f"{found['n_way']:,}-way "
     shots = "" if question == "shots" else f"{found['n_shot']:,}-shot "
     backbone = "" if question == "backbones" else f", features of {plain(title_of(found['backbone']))}"
@@ -193,7 +194,7 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
     found = study.Answers(first, second, said_first, said_second)
     if spec["question"] != "dial" and study.guess_seconds(few) <= AT_ONCE:  # where it is not above already
         along = compute_with_bar(study.answer, few, "Turning the dial")
-        st.plotly_chart(_curves(along, shift, height=300), key="along_the_dial")
+        showing.chart("Accuracy along the dial", _curves(along, shift, height=300), key="along_the_dial")
     mean = [100 * float(study.accuracy(said).mean()) for said in (found.said_first, found.said_second)]
     st.caption(
         f"Over {len(found.first):,} tasks {plain(METHODS[method].title)} falls from {mean[0]:.1f}% to {mean[1]:.1f}% "
@@ -257,7 +258,7 @@ def _made_of(dataset: Dataset, found: study.Answers) -> None:
             st.markdown(f"**By {title}**")
             if len(table):
                 figure = figures.plot_losses(table["name"].tolist(), table["loss"].tolist(), table["ci95"].tolist())
-                st.plotly_chart(figure, key=f"losses_{by}")
+                showing.chart(f"Where accuracy is lost, by {title}", figure, key=f"losses_{by}")
                 st.caption(
                     f"The first of {len(table):,}; {table['n_queries'].sum():,} queries, 95% intervals over images."
                 )
@@ -314,7 +315,8 @@ def published(n_way: int, n_shot: int) -> None:
         table = table.assign(family=table["method"].map(published_families())).sort_values(
             ["family", "accuracy"], ascending=[True, False]
         )
-        st.dataframe(
+        showing.table(
+            "Published accuracies",
             table[["family", "method", "backbone", "accuracy", "ci95", "source"]].rename(
                 columns={"accuracy": "published accuracy (%)", "ci95": "± 95%"}
             ),

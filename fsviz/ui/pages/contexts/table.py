@@ -10,7 +10,7 @@ import streamlit as st
 from fsviz.figures import contexts as figures
 from fsviz.records import ContextTable, Dataset
 from fsviz.studies import contexts as study
-from fsviz.ui.parts import leads
+from fsviz.ui.parts import leads, showing
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import plain
@@ -34,7 +34,8 @@ def show(dataset: Dataset, split: str, table: ContextTable) -> None:
     bits = study.information(table)
     shown = bits if cell == "information" else None
     st.session_state["_context_names"] = (table.names, table.contexts)
-    st.plotly_chart(
+    showing.chart(
+        "Concepts and contexts",
         figures.plot_context_table(table, rows, columns, shown, picked),
         key=MAP,
         on_select=_clicked,
@@ -150,7 +151,8 @@ def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, i
     order = here[np.argsort(-counts[here], kind="stable")]
     with left:
         key, other = ("contexts_of", CONTEXT) if is_row else ("concepts_of", CONCEPT)
-        st.dataframe(
+        showing.table(
+            "Images by context",
             {
                 "context" if is_row else "concept": [names[k] for k in order],
                 "images": counts[order],

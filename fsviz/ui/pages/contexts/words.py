@@ -14,7 +14,7 @@ from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_scatter
 from fsviz.records import Dataset
 from fsviz.studies import similarity as study
-from fsviz.ui.parts import leads, pointing, shell
+from fsviz.ui.parts import leads, pointing, shell, showing
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
@@ -110,7 +110,8 @@ def _scatter(dataset: Dataset, found: study.Similarity) -> None:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     few = np.unique(np.linspace(0, len(found.concept) - 1, MOST_POINTS).round().astype(int))
     told = [f"{names[found.class_ids[i]]}, {found.contexts[i]}" for i in few]
-    event = st.plotly_chart(
+    event = showing.chart(
+        "Images against words",
         figures.plot_similarity(found.context[few], found.concept[few], told, found.image_ids[few]),
         key=SCATTER,
         on_select="rerun",
@@ -144,7 +145,8 @@ def _scatter(dataset: Dataset, found: study.Similarity) -> None:
 def _classes(dataset: Dataset, found: study.Similarity) -> None:
     st.markdown("**Concept by concept**")
     table = study.by_class(found).sort_values("nearer_to_context", ascending=False)
-    st.dataframe(
+    showing.table(
+        "Concepts against words",
         {
             "concept": dataset.classes["class_name"].astype(str).loc[table["class_id"]].tolist(),
             "nearer to context": 100 * table["nearer_to_context"],
@@ -168,7 +170,7 @@ def _benchmarks(dataset: Dataset, model: str = "", value: float = 0.0) -> None:
     table = study.benchmarks()
     here = (dataset.title, title_of(model), value) if model else None
     names, values = table["benchmark"].tolist(), table["concept_image_similarity"].tolist()
-    st.plotly_chart(figures.plot_benchmarks(names, values, here), key="benchmarks")
+    showing.chart("Beside the benchmarks of the paper", figures.plot_benchmarks(names, values, here), key="benchmarks")
     own = (
         f" Blue: this dataset by {plain(title_of(model))}. Numbers of different models are not comparable: read "
         "lengths only among the same model."
@@ -193,7 +195,7 @@ def _accuracy(dataset: Dataset, found: study.Similarity) -> None:
         "accuracy (%)",
         height=340,
     )
-    st.plotly_chart(figure, key="closeness")
+    showing.chart("Accuracy against closeness to the context", figure, key="closeness")
     st.caption(
         f"{told['n_tasks']:,} uniform {told['n_way']:,}-way {told['n_shot']:,}-shot tasks, ProtoNet on "
         f"{plain(title_of(known[0]))}. The accuracy and the mean closeness of queries to the words for their contexts "

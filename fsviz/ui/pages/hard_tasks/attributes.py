@@ -18,7 +18,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.text import drawn
 from fsviz.ui.pages.hard_tasks import listing, results, tasks
-from fsviz.ui.parts import access, links, shell
+from fsviz.ui.parts import access, links, shell, showing
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -53,7 +53,9 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     )
     gaps = results.gaps(found, dataset, str(by))
     st.session_state["_attributes"] = {drawn(name): name for name in gaps["attribute"]}
-    st.plotly_chart(figures.plot_gaps(gaps), key=GAPS, on_select=_clicked, selection_mode="points")
+    showing.chart(
+        "Gaps between support and query", figures.plot_gaps(gaps), key=GAPS, on_select=_clicked, selection_mode="points"
+    )
     st.caption(
         f"Mean over {len(found):,} tasks. Left: how much of the mix of values differs between the support and the "
         "query images of a task (0: the same mix, 1: nothing in common). Right: difference of their means, in standard "
@@ -68,7 +70,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     spec = results.plain_spec(found, n_tasks=int(min(len(found), 200, access.limit("sweep"))))
     table = compute_with_bar(shifts.shift_table, spec, "Drawing tasks with and without a shift")
     if table["cost"].notna().any():
-        st.plotly_chart(figures.plot_shift_cost(table), key="shift_cost")
+        showing.chart("What a shift of one attribute costs", figures.plot_shift_cost(table), key="shift_cost")
         fewer = table[(table["n_query"] > 0) & (table["n_query"] < spec["n_query"])]
         asked = ", ".join(f"{plain(r['attribute'])} {r['n_query']:,}" for _, r in fewer.iterrows())
         st.caption(
@@ -146,7 +148,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
             f"{numbers['accuracy'][name]:.1f}" + (f" ± {half:.1f}%" if half is not None else "%"),
         )
     shares = shifts.share_table(restricted, dataset, attribute)
-    st.plotly_chart(search_figures.plot_shares(shares, values), key="shares")
+    showing.chart("Attribute values of chosen supports", search_figures.plot_shares(shares, values), key="shares")
     n_query = restricted.spec["n_query"]
     told = shifts.shared_in_words(shifts.shared_values(restricted, dataset, attribute, values))
     st.caption(

@@ -13,7 +13,7 @@ from fsviz.settings import Setting
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
-from fsviz.ui.parts import links
+from fsviz.ui.parts import links, showing
 from fsviz.ui.parts.shell import plain
 
 CHART = "distribution"
@@ -23,7 +23,8 @@ N_BINS = 20
 
 def draw(found: SupportSets, numbers: Mapping[str, Any]) -> None:
     bar = chosen(found)
-    st.plotly_chart(
+    showing.chart(
+        "Accuracy with hard, random and easy supports",
         figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"], chosen=bar),
         key=CHART,
         on_select=_clicked,

@@ -12,7 +12,7 @@ from fsviz.settings import Setting
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import listing, results, tasks
-from fsviz.ui.parts import links
+from fsviz.ui.parts import links, showing
 from fsviz.ui.parts.shell import plain
 
 CHART = "by_coarsity"
@@ -29,7 +29,13 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             icon="🧩",
         )
         return
-    st.plotly_chart(figures.plot_by_coarsity(table), key=CHART, on_select=_clicked, selection_mode="points")
+    showing.chart(
+        "Accuracy by closeness in meaning",
+        figures.plot_by_coarsity(table),
+        key=CHART,
+        on_select=_clicked,
+        selection_mode="points",
+    )
     st.caption(
         f"{len(found):,} tasks in four groups by {plain(measures.axis('coarsity'))}; means with 95% intervals over "
         f"tasks of these images. Coarsity: {plain(measures.get('coarsity').what)} Where hard supports cost about as "

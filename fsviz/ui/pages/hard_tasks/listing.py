@@ -14,7 +14,7 @@ from fsviz.settings import Setting
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import Explained, SupportSets
 from fsviz.ui.pages.hard_tasks import results
-from fsviz.ui.parts import links
+from fsviz.ui.parts import links, showing
 from fsviz.ui.parts.image_wall import strip_uri
 
 PER_PAGE = 40
@@ -64,7 +64,8 @@ def show(dataset: Dataset, found: SupportSets, rows: pd.DataFrame, key: str) -> 
     st.session_state[f"_{key}_listed"] = listed
     order = [name for name in ("task", "images", "explained", *study.SETS, "classes") if name in part]
     tall = STRIP_PX + 8 if dataset.has_pixels else 35
-    st.dataframe(
+    showing.table(
+        "Tasks",
         part[order],
         key=key,
         on_select=lambda: _row_chosen(key),

@@ -18,7 +18,7 @@ from fsviz.settings import Unchecked
 from fsviz.studies import draw
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import Difference, Explained, SupportSets
-from fsviz.ui.parts import access, run_panel
+from fsviz.ui.parts import access, run_panel, showing
 from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.shell import plain
 
@@ -57,7 +57,7 @@ def _n_images(spec: study.Spec, most: float) -> float:
 def _so_far(summary: Mapping[str, Any]) -> None:
     """The distribution over the tasks that are finished."""
     histogram, accuracy, ci95 = (summary[name] for name in ("histogram", "accuracy", "ci95"))
-    st.plotly_chart(figures.plot_distribution(histogram, accuracy, ci95, 260), key="so_far")
+    showing.chart("Accuracy so far", figures.plot_distribution(histogram, accuracy, ci95, 260), key="so_far")
     st.caption(f"The {summary['n_tasks']:,} tasks finished so far.")
 
 

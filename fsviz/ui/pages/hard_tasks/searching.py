@@ -15,7 +15,7 @@ from fsviz.studies import draw, evaluate, searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
-from fsviz.ui.parts import access, run_panel, shell
+from fsviz.ui.parts import access, run_panel, shell, showing
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import plain
@@ -58,7 +58,7 @@ def _at_once(dataset: Dataset, found: SupportSets, wanted: Mapping[str, Any]) ->
 
 
 def _compared(result: Mapping[str, Any], spec: Unchecked, more: str, key: str) -> None:
-    st.plotly_chart(figures.plot_searches(result["rows"], study.SEARCH.choices), key=key)
+    showing.chart("Searches compared", figures.plot_searches(result["rows"], study.SEARCH.choices), key=key)
     st.caption(
         f"{result['n_tasks']:,} tasks, the same for all searches, with the loss and the start of the sidebar; means "
         "with 95% intervals over tasks of these images, differences to greedy search task by task. Times are by the "
@@ -90,7 +90,11 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
         n_random = pick(setting.but(high=most, default=n_random), st.columns([2, 3])[0])
     answer = compute_with_bar(searches.filtered_tasks, {**spec, "n_random": n_random}, "Filtering random tasks")
     means, second = answer.means, answer.second
-    st.plotly_chart(figures.plot_filtered(answer.curve, means, answer.as_hard.at_most, second), key="filtered")
+    showing.chart(
+        "Filtering instead of searching",
+        figures.plot_filtered(answer.curve, means, answer.as_hard.at_most, second),
+        key="filtered",
+    )
     kept, searched = (int(means.set_index("kind").loc[kind, "n_tasks"]) for kind in ("filtered", "searched"))
     st.caption(
         f"{n_random:,} random tasks, the {kept:,} hardest of them (one in fifty, as in appendix Q of the paper), and "

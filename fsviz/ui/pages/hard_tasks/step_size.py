@@ -10,7 +10,7 @@ from fsviz.studies import searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.pages.hard_tasks import results
-from fsviz.ui.parts import access, shell
+from fsviz.ui.parts import access, shell, showing
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
@@ -49,7 +49,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "hard, equal start": equal["hard"],
         "easy, equal start": equal["easy"],
     }
-    st.plotly_chart(figures.plot_step_sizes(table, reference, chosen), key="step_sizes")
+    showing.chart("Step size", figures.plot_step_sizes(table, reference, chosen), key="step_sizes")
     st.caption(
         f"{spec['n_tasks']:,} tasks. Every pool image has a selection weight that starts random; one gradient "
         "step moves it, and the heaviest images become the support set. A tiny step keeps the random order, so "
@@ -59,7 +59,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     )
     st.subheader("And how often?", anchor=False)
     several = compute_with_bar(searches.by_number_of_steps, spec, "Trying numbers of steps")
-    st.plotly_chart(figures.plot_number_of_steps(several), key="n_steps_plot")
+    showing.chart("Number of steps", figures.plot_number_of_steps(several), key="n_steps_plot")
     st.caption(
         f"Hard supports of the same {spec['n_tasks']:,} tasks after one step and more, from equal weights; means "
         "with 95% intervals over tasks of these images. The steps climb the loss of the weighted prototypes: means "

@@ -18,7 +18,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.text import code
 from fsviz.ui.pages.hard_tasks import listing, results, tasks
-from fsviz.ui.parts import access, controls, run_panel
+from fsviz.ui.parts import access, controls, run_panel, showing
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.shell import plain, sentences
 
@@ -83,8 +83,12 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     with st.expander("Does the query loss tell how hard a task is?"):
         sets = {name: found.loss(name) for name in study.SETS}
         accuracies = {name: found.accuracy(name) for name in study.SETS}
-        st.plotly_chart(
-            figures.plot_loss_accuracy(sets, accuracies), key=SCATTER, on_select=_clicked, selection_mode="points"
+        showing.chart(
+            "Query loss against accuracy",
+            figures.plot_loss_accuracy(sets, accuracies),
+            key=SCATTER,
+            on_select=_clicked,
+            selection_mode="points",
         )
         st.caption(
             "The search raises the query loss, not the error itself. Each point is a task: click one to see it below."
@@ -104,7 +108,7 @@ def _clicked() -> None:
 
 
 def _matrix(result: Mapping[str, Any], source: str, n_tasks: int) -> None:
-    st.plotly_chart(_figure(result["matrix"], source), key=f"stress_{source}")
+    showing.chart("Stress test", _figure(result["matrix"], source), key=f"stress_{source}")
     others = [e for e in result["agreement"] if e["source"] == source and e["accuracy"] is not None]
     words = " ".join(
         f"Over random and hard tasks, the accuracies of {_backbone(e['backbone'])} follow those of {_backbone(source)} "
@@ -146,7 +150,7 @@ def _results(spec: dict[str, Any], source: str) -> None:
 
     def so_far(summary: Mapping[str, Any]) -> None:
         if summary.get("matrix"):
-            st.plotly_chart(_figure(summary["matrix"], source), key="stress_so_far")
+            showing.chart("Stress test so far", _figure(summary["matrix"], source), key="stress_so_far")
 
     words = (
         f"**Greedy search for the hard sets of {spec['n_tasks']:,} tasks takes minutes: it runs in the background.** "
@@ -218,7 +222,7 @@ def _live_stress(run_id: str, source: str) -> None:
 
 
 def _matrix_of_run(result: Mapping[str, Any], source: str, run_id: str) -> None:
-    st.plotly_chart(_figure(result["matrix"], source), key=f"full_{run_id}")
+    showing.chart("Stress test with finetuned backbones", _figure(result["matrix"], source), key=f"full_{run_id}")
     rates = result.get("learning_rates", {})
     chosen = "; ".join(f"{_backbone(name)}: {entry['chosen']:g}" for name, entry in rates.items())
     st.caption(

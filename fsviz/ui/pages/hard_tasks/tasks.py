@@ -15,7 +15,7 @@ from fsviz.studies import named_tasks
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import Explained, SupportSets
 from fsviz.ui.pages.hard_tasks import bars, listing, results
-from fsviz.ui.parts import leads, shell
+from fsviz.ui.parts import leads, shell, showing
 from fsviz.ui.parts.controls import BY_TYPING
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain, sentences
@@ -191,7 +191,7 @@ def _reasons(found: SupportSets, explained: Explained | None, task: int) -> None
         place = {attribute.name: a for a, attribute in enumerate(explained.attributes)}
         shown = every[:MOST_BARS]
         rows = [vars(reason) | {"easy": float(easy[place[reason.attribute]])} for reason in shown]
-        st.plotly_chart(figures.plot_reasons(rows), key="task_reasons")
+        showing.chart("Reasons of the task", figures.plot_reasons(rows), key="task_reasons")
     n_tasks = int(explained.costs["n_tasks"].max())
     st.caption(
         "Points are how much larger a gap is than with random supports of this task, times what a gap costs. Costs "
@@ -226,7 +226,12 @@ def _dialog(dataset: Dataset, found: SupportSets, task: int, image_id: int, wher
     known = study.attribute_names(dataset)
     if known:
         values = [f"{row[a]:.2f}" if isinstance(row[a], float) else str(row[a]) for a in known]
-        right.dataframe(pd.DataFrame({"attribute": known, "value": values}), hide_index=True)
+        showing.table(
+            "Attributes of the image",
+            where=right,
+            data=pd.DataFrame({"attribute": known, "value": values}),
+            hide_index=True,
+        )
     if where == "query":
         labels = np.argwhere(found.tasks["random"].query[task] == image_id)
         if len(labels):

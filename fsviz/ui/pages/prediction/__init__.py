@@ -13,7 +13,7 @@ from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
 from fsviz.ui.pages.prediction import explained, hard_or_easy, labelling, results, settings, spread, task, varied
-from fsviz.ui.parts import controls, leads, links, shell
+from fsviz.ui.parts import controls, leads, links, shell, showing
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -125,7 +125,8 @@ def _scatter(found: Measured) -> tuple[int, str]:
         return hardest, name
     few = shown if len(shown) <= MOST_POINTS else shown[:: -(-len(shown) // MOST_POINTS)]
     what = plain(study.outcome_name(found.spec))
-    st.plotly_chart(
+    showing.chart(
+        "A measure against what came out",
         figures.plot_scatter(
             values[few],
             100 * found.outcome[few],
@@ -174,8 +175,12 @@ def _bars(found: Measured) -> None:
             }
         )
     st.markdown(f"**Correlation of every measure with the {what}** (to the right: as expected)")
-    st.plotly_chart(
-        figures.plot_correlations(rows, what), key="correlations", on_select=_clicked_measure, selection_mode="points"
+    showing.chart(
+        "Correlation of every measure",
+        figures.plot_correlations(rows, what),
+        key="correlations",
+        on_select=_clicked_measure,
+        selection_mode="points",
     )
     st.caption(f"Click a bar to see its measure against the {what}.")
 

@@ -13,7 +13,7 @@ from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
 from fsviz.ui.pages.prediction import results
-from fsviz.ui.parts import leads, links
+from fsviz.ui.parts import leads, links, showing
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -61,10 +61,12 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     with left:
         st.markdown("**On the first half of the classes**")
         carried = (float(shares[1]), float(shares[0])) if table.sum(axis=1).all() else None
-        st.plotly_chart(figures.plot_roc(curve.fpr, curve.tpr, curve.at, carried), key="roc")
+        showing.chart("Hard or easy: ROC curve", figures.plot_roc(curve.fpr, curve.tpr, curve.at, carried), key="roc")
     with right:
         st.markdown("**The same threshold on the other half**")
-        st.plotly_chart(figures.plot_confusion_table(table), key="confusion_table")
+        showing.chart(
+            "Hard or easy on the other half of the classes", figures.plot_confusion_table(table), key="confusion_table"
+        )
         answer_cells(dataset, "confusion_table", None, _cell_clicked, 2)
         st.caption(
             f"Called hard is a task whose {plain(title(name)).lower()} is "

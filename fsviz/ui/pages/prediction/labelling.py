@@ -8,6 +8,7 @@ from fsviz.figures import prediction as figures
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.ui.pages.prediction import results
+from fsviz.ui.parts import showing
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.run_panel import half_width
 
@@ -37,8 +38,10 @@ def show(spec: study.Spec) -> study.Spec:
             (n, 100 * m, 100 * (m - (h or 0)), 100 * (m + (h or 0)))
             for n, m, h in zip(found["budgets"], of["mean"], of["ci95"], strict=True)
         ]
-    st.plotly_chart(
-        figures.plot_curves(curves, "images labelled by hand", "accuracy (%)", percent=True), key="labelling"
+    showing.chart(
+        "What to label next",
+        figures.plot_curves(curves, "images labelled by hand", "accuracy (%)", percent=True),
+        key="labelling",
     )
     gain, half = found[kind]["gain"], found[kind]["gain_ci95"]
     last = len(found["budgets"]) - 1

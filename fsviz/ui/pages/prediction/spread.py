@@ -7,6 +7,7 @@ import streamlit as st
 from fsviz.figures import prediction as figures
 from fsviz.studies import prediction as study
 from fsviz.ui.pages.prediction import results
+from fsviz.ui.parts import showing
 from fsviz.ui.parts.shell import columns_if_wide
 
 
@@ -23,7 +24,7 @@ def show(spec: study.Spec) -> study.Spec:
     with left:
         st.markdown("**How far accuracies of tasks spread**")
         if rows:
-            st.plotly_chart(figures.plot_spread(rows), key="spread")
+            showing.chart("Spread of accuracies", figures.plot_spread(rows), key="spread")
         st.caption(
             "Standard deviation over random tasks, over tasks of the same classes (mean over sets of classes), and "
             "over tasks that take the same support images for every class (mean over choices of them); "
@@ -34,7 +35,7 @@ def show(spec: study.Spec) -> study.Spec:
         st.markdown("**What the variance is due to**")
         if "parts" in found and found["parts"]["parts"][0]["share"] is not None:
             parts = found["parts"]["parts"]
-            st.plotly_chart(figures.plot_parts(parts), key="parts")
+            showing.chart("What the variance is due to", figures.plot_parts(parts), key="parts")
             words = ", ".join(f"{part['low']:.0%} to {part['high']:.0%}" for part in parts)
             st.caption(
                 "Tasks of the same classes with other support images, and how the answers to their queries vary, tell "

@@ -12,7 +12,7 @@ from fsviz.studies import named_tasks
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
 from fsviz.ui.pages.prediction import results
-from fsviz.ui.parts import leads
+from fsviz.ui.parts import leads, showing
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -39,7 +39,7 @@ def show(dataset: Dataset, found: Measured, task: int) -> None:
             )
     with right:
         st.markdown("**What was known before**")
-        st.dataframe(_measures(found, task), hide_index=True)
+        showing.table("Measures of the task", _measures(found, task), hide_index=True)
         unknown = [name for name, values in found.measures.items() if not np.isfinite(values[task])]
         st.caption(
             "Rank 1 is the task that a measure says is the easiest. "

@@ -9,6 +9,7 @@ from fsviz.figures import prediction as figures
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.ui.pages.prediction import results
+from fsviz.ui.parts import showing
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -42,7 +43,11 @@ def show(spec: study.Spec) -> study.Spec:
     left, right = columns_if_wide("varied", [3, 2], gap="large")
     with left:
         st.markdown(f"**Correlation of the measures with the {what}, in the direction expected**")
-        st.plotly_chart(figures.plot_curves(_curves(cells), AXES[question], "correlation"), key=f"curves_{question}")
+        showing.chart(
+            "Correlations as a setting varies",
+            figures.plot_curves(_curves(cells), AXES[question], "correlation"),
+            key=f"curves_{question}",
+        )
     with right:
         st.markdown(f"**Mean {what} behind every point**")
         mean = [
@@ -54,7 +59,8 @@ def show(spec: study.Spec) -> study.Spec:
             )
             for cell in cells
         ]
-        st.plotly_chart(
+        showing.chart(
+            "Means as a setting varies",
             figures.plot_curves({what: mean}, AXES[question], f"mean {what} (%)", percent=True),
             key=f"mean_{question}",
         )

@@ -11,7 +11,7 @@ from fsviz.figures import splits as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.studies import splits as study
 from fsviz.ui.pages.splits import certain, cost, keep, mix, published, results, settings, train, trees
-from fsviz.ui.parts import pointing, shell
+from fsviz.ui.parts import pointing, shell, showing
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import plain
 
@@ -101,7 +101,7 @@ def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.F
         faces = study.faces(dataset, split.class_ids) if dataset.has_pixels else split.class_ids
         st.session_state["_drawn_classes"] = dict(zip(map(int, faces), split.names))
         figure = figures.plot_split(split, faces.tolist(), picked)
-        st.plotly_chart(figure, key=MAP, on_select=_clicked, selection_mode="points")
+        showing.chart("Map of the split", figure, key=MAP, on_select=_clicked, selection_mode="points")
         if dataset.has_pixels:
             pointing.thumbnails(dataset, MAP, frozenset(map(int, faces)))
         axes = split.points.shape[1]
@@ -178,7 +178,7 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Fou
             gallery(dataset, [Tile(int(i)) for i in ids], key=f"class_{int(split.class_ids[place])}", tile_px=64)
         near = study.neighbours(classes, split, place)
         near["distance"] = near["distance"].round(3)
-        st.dataframe(near, hide_index=True, height="content")
+        showing.table("Classes most like it", near, hide_index=True, height="content")
         st.caption("The classes most like it, whatever their side.")
 
 
@@ -187,7 +187,11 @@ def _small_multiples(dataset: Dataset, key: results.Spec, found: study.Found) ->
         st.info("This split asks for no divergence. Choose the mode “stable” at the left to see what others do.")
         return
     many = results.over_targets(dataset, key)
-    st.plotly_chart(figures.plot_small_multiples([one.split for one in many]), key="small_multiples")
+    showing.chart(
+        "Splits as more divergence is asked for",
+        figures.plot_small_multiples([one.split for one in many]),
+        key="small_multiples",
+    )
     st.caption(
         "The same classes as more divergence is asked for, all else as at the left (figure 3 of the paper). The "
         "centroids move apart: "
@@ -202,7 +206,7 @@ def _superclasses(dataset: Dataset, found: study.Found) -> None:
     if not study.mixes(dataset, found.split):
         return
     table = study.mix_table(dataset, found.split)
-    st.plotly_chart(figures.plot_mix(table, 80 + 28 * len(table)), key="mix")
+    showing.chart("Superclasses by side", figures.plot_mix(table, 80 + 28 * len(table)), key="mix")
     st.caption(
         "Classes by superclass and side. The split has not seen them: it knows features alone. Superclasses come from "
         "the root of the taxonomy down; the largest is replaced by those below it."
@@ -212,7 +216,8 @@ def _superclasses(dataset: Dataset, found: study.Found) -> None:
 def _comparisons(dataset: Dataset, key: results.Spec) -> None:
     table = results.comparisons(dataset, key)
     table = table.assign(nearest=table["nearest"].round(3), gap=table["gap"].round(3))
-    st.dataframe(
+    showing.table(
+        "Splits beside each other",
         table,
         hide_index=True,
         height="content",

@@ -12,7 +12,7 @@ from fsviz.records import Dataset
 from fsviz.settings import Value
 from fsviz.studies import splits as study
 from fsviz.ui.pages.splits import results
-from fsviz.ui.parts import access
+from fsviz.ui.parts import access, showing
 from fsviz.ui.parts.cached import compute_with_bar
 
 
@@ -40,7 +40,9 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
         return
     asked = {"dataset": dataset.name, "n_seeds": n_seeds, **spec}
     table = compute_with_bar(results.over_dims, asked, "Splits of several seeds")
-    st.plotly_chart(figures.plot_agreement(table, found.split.points.shape[1]), key="over_dims")
+    showing.chart(
+        "Agreement of seeds by dimensions", figures.plot_agreement(table, found.split.points.shape[1]), key="over_dims"
+    )
     n, floor = len(found.split.names), found.floor
     all_dims = table.iloc[-1]
     st.markdown(
@@ -53,7 +55,8 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
         "classes decide, and seeds agree; the asked divergence is then not always reached."
     )
     shown = table.assign(**{name: table[name].round(4) for name in ("agreement", "chance", "reached", "above_floor")})
-    st.dataframe(
+    showing.table(
+        "Agreement of seeds",
         shown.rename(columns={"dims": "dimensions", "above_floor": "objective above M log M"}),
         hide_index=True,
         height="content",

@@ -15,7 +15,7 @@ from fsviz.settings import Setting
 from fsviz.studies import transfer as study
 from fsviz.text import code
 from fsviz.training import TITLES
-from fsviz.ui.parts import shell
+from fsviz.ui.parts import shell, showing
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.run_panel import half_width
@@ -93,7 +93,7 @@ def _accuracy(rows: pd.DataFrame, sides: str) -> None:
     slopes = {slope.method: slope for slope in study.slopes(rows) if slope.sides == sides}
     st.markdown(f"**Accuracy of trained networks as the test classes move away** · {_finding(rows)}")
     lines = {name: (slope.at_zero, slope.slope) for name, slope in slopes.items()}
-    st.plotly_chart(figures.plot_transfer(points, lines, TITLES), key="transfer")
+    showing.chart("Accuracy as test classes move away", figures.plot_transfer(points, lines, TITLES), key="transfer")
     st.caption(
         f"{int(points['n_runs'].sum()):,} runs (figure 2 of the paper). 95% intervals over test classes: with other "
         "classes of the same kind the accuracy would vary so much. Multiclass, ProtoNet and ANIL keep their features "
@@ -169,7 +169,7 @@ def _beside(own: pd.DataFrame, printed: pd.DataFrame, words: str = "{}") -> None
     wide = cells.pivot(index="row", columns="benchmark", values="cell")
     wide = wide.reindex(index=own.index, columns=list(dict.fromkeys(cells["benchmark"])))
     table = pd.concat([own, wide], axis=1).fillna("").rename_axis(own.index.name or "method")
-    st.dataframe(table.reset_index(), hide_index=True, height="content")
+    showing.table("Beside published numbers", table.reset_index(), hide_index=True, height="content")
 
 
 def _matched(rows: pd.DataFrame) -> None:
@@ -179,7 +179,9 @@ def _matched(rows: pd.DataFrame) -> None:
     st.markdown("**The same test classes, after training on the nearest and on the farthest of the others**")
     left, right = shell.columns_if_wide("matched", [2.2, 1], gap="medium")
     with left:
-        st.plotly_chart(figures.plot_matched(pairs, TITLES, 110 + 42 * len(pairs)), key="matched")
+        showing.chart(
+            "Nearest less farthest", figures.plot_matched(pairs, TITLES, 110 + 42 * len(pairs)), key="matched"
+        )
     with right:
         table = pd.DataFrame(
             {
@@ -188,7 +190,7 @@ def _matched(rows: pd.DataFrame) -> None:
                 "pairs": [pair.n_pairs for pair in pairs],
             }
         )
-        st.dataframe(table, hide_index=True, height="content")
+        showing.table("Nearest less farthest", table, hide_index=True, height="content")
     st.caption(
         "A split and its mirror image have different test classes, and some classes are harder than others wherever "
         "they stand. Here the test classes stay, and only what was trained on changes: half of the other classes, near "
@@ -254,7 +256,7 @@ def _pivot(rows: pd.DataFrame, words: str) -> None:
     )
     wide = told.pivot(index="benchmark", columns="method", values="cell").fillna("")
     wide = wide.reindex(index=dict.fromkeys(told["benchmark"]), columns=dict.fromkeys(told["method"]))
-    st.dataframe(wide.reset_index(), hide_index=True, height="content")
+    showing.table("Published numbers", wide.reset_index(), hide_index=True, height="content")
 
 
 @remember()

@@ -9,7 +9,7 @@ from fsviz.figures import splits as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.studies import splits as study
 from fsviz.ui.pages.splits import keep, mix
-from fsviz.ui.parts import shell
+from fsviz.ui.parts import shell, showing
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import plain
 
@@ -44,17 +44,19 @@ def show(dataset: Dataset) -> None:
     split = study.published_split(dataset, target) if name == dataset.name else None
     if split is not None and mix.say(dataset, split):
         table = study.mix_table(dataset, split)
-        st.plotly_chart(figures.plot_mix(table, 90 + 34 * len(table)), key="published_mix")
+        showing.chart(
+            "Superclasses of the published split", figures.plot_mix(table, 90 + 34 * len(table)), key="published_mix"
+        )
     names = study.published_names(name)
     columns = {side: pd.Series([names[i] for i in parts[side]]) for side in SIDES}
-    st.dataframe(pd.DataFrame(columns).fillna(""), hide_index=True, height=300)
+    showing.table("Classes of the published split", pd.DataFrame(columns).fillna(""), hide_index=True, height=300)
     if split is not None:
         command = study.published_command(dataset, target)
         recipe = {"mode": "published", "divergence": target}
         keep.offer(dataset, split, recipe, f"published-r{target:g}", command, "published")
         st.divider()
     st.markdown("**All that the paper prints**")
-    st.dataframe(study.published_overview(), hide_index=True, height="content")
+    showing.table("Published splits", study.published_overview(), hide_index=True, height="content")
     st.caption(
         "Arnold & Sha 2021, tables 6 to 11, as printed: the divergences asked for, and the classes on each side. They "
         "come from all dimensions of their own backbones and one random start each."

@@ -18,7 +18,7 @@ from fsviz.studies import transfer
 from fsviz.studies.splits import ClassFeatures, Found
 from fsviz.text import code
 from fsviz.ui.pages.splits import cost, results
-from fsviz.ui.parts import access, run_panel, shell
+from fsviz.ui.parts import access, run_panel, shell, showing
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.run_panel import duration, half_width
@@ -146,7 +146,9 @@ def _classes_of(split: Mapping[str, Any]) -> list[set[str]]:
 
 def _curve(summary: Mapping[str, Any]) -> None:
     if summary.get("curve"):
-        st.plotly_chart(figures.plot_learning(summary["curve"], summary["best_epoch"]), key="learning_curve")
+        showing.chart(
+            "Learning curve", figures.plot_learning(summary["curve"], summary["best_epoch"]), key="learning_curve"
+        )
 
 
 def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
@@ -171,7 +173,7 @@ def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
         f"best on validation tasks ({result['val_accuracy']:.1f}%). It counts among your runs above."
     )
     if result["skipped"]:
-        st.dataframe(pd.DataFrame(result["skipped"]), hide_index=True, height=120)
+        showing.table("Images that could not be read", pd.DataFrame(result["skipped"]), hide_index=True, height=120)
     cost.single_tasks(_correlations(dataset.name, classes.backbone, run_id))
     _use(dataset, result["backbone"])
 

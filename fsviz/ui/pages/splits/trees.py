@@ -10,6 +10,7 @@ from fsviz.figures import splits as figures
 from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.studies import splits as study
 from fsviz.ui.pages.splits import results
+from fsviz.ui.parts import showing
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import plain
 
@@ -44,7 +45,7 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
     else:
         facing = results.tanglegram(dataset, left, right, tuple(map(int, class_ids)))
         sides = [SIDES[s] for s in split.sides[np.searchsorted(split.class_ids, class_ids)]]
-        st.plotly_chart(figures.plot_tanglegram(facing, sides), key="tanglegram")
+        showing.chart("Trees facing each other", figures.plot_tanglegram(facing, sides), key="tanglegram")
         n = len(class_ids)
         st.caption(
             f"{n:,} classes, each joined to itself. Branches are turned so that few lines cross: {facing.crossings:,} "
@@ -61,7 +62,8 @@ def _table(dataset: Dataset, known: tuple[str, ...], titles: dict[str, str]) -> 
     st.markdown("**How far the trees are apart** (table 3 of the paper)")
     shown = table.assign(**{name: table[name].round(3) for name in ("hops", "normalised", "chance")})
     shown = shown.assign(first=shown["first"].map(titles), second=shown["second"].map(titles))
-    st.dataframe(
+    showing.table(
+        "How far the trees are apart",
         shown,
         hide_index=True,
         height="content",

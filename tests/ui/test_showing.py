@@ -1,0 +1,94 @@
+"""What pages show can be taken along."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from fsviz.ui.parts import showing
+from tests.reports.test_html import loaded
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FILES = sorted(p for p in (ROOT / "fsviz" / "ui").rglob("*.py") if p.name != "showing.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_figure_and_table_is_shown_so_that_it_can_be_taken_along(path: Path) -> None:
+    around = [
+        f"{path.name}:{node.lineno}"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in ("plotly_chart", "dataframe", "echarts_chart")
+    ]
+    assert around == []
+
+
+def table_of(data: object, **more: object) -> showing.Item:
+    return showing.Item("table", "T", (data, more.get("column_config", {}), more.get("hide_index", True)))
+
+
+def test_a_table_is_taken_along_as_it_is_seen() -> None:
+    data = {"n": [3, 4], "hidden": [0, 0], "face": ["data:image/png;base64,x"] * 2, "share": [0.5, None]}
+    config = {
+        "n": st.column_config.NumberColumn("Number of images"),
+        "hidden": None,
+        "face": st.column_config.ImageColumn(""),
+    }
+    seen = showing.frame(table_of(data, column_config=config))
+    assert list(seen) == ["Number of images", "share"] and seen["Number of images"].tolist() == [3, 4]
+    named = pd.DataFrame({"x": [1]}, index=pd.Index(["a"], name="class"))
+    assert list(showing.frame(table_of(named, hide_index=False))) == ["class", "x"]
+    assert list(showing.frame(table_of(named))) == ["x"]
+
+
+def test_names_of_users_are_no_code_in_files() -> None:
+    item = table_of({"class": ["=1+1", "a_b & <i>"], "accuracy": [12.34567, float("nan")]})
+    assert showing.to_csv(item).splitlines()[1:] == ["'=1+1,12.34567", "a_b & <i>,"]
+    latex = showing.to_latex(item)
+    assert r"=1+1 & 12.35 \\" in latex and r"a\_b \& \textless{}i\textgreater{} & – \\" in latex
+    assert r"\begin{tabular}{lr}" in latex
+    page = showing.to_page([item, showing.Item("recipe", "", "python -m fsviz show '<b>'")])
+    assert "a_b &amp; &lt;i&gt;" in page and "<b>" not in page and "&lt;b&gt;" in page
+    assert showing.file_name("Where? a/b..\\c") == "where-a-b-c" and showing.file_name("…") == "fsviz"
+
+
+def test_a_figure_is_a_page_of_its_own_that_loads_nothing() -> None:
+    page = showing.to_html(showing.Item("chart", "A <title>", go.Figure(go.Bar(y=[1, 2])), "key"))
+    assert loaded(page) == [] and "Plotly.newPlot" in page and "<h1>A &lt;title&gt;</h1>" in page
+
+
+def test_what_a_page_shows_is_listed_once_and_its_files_are_made_when_asked_for() -> None:
+    app = AppTest.from_function(_page)
+    app.session_state["n"] = 2
+    app.run()
+    assert not app.exception
+    assert [(i.kind, i.title) for i in app.session_state["_shown_here"].items.values()] == [
+        ("chart", "Bars"),
+        ("table", "Numbers"),
+        ("table", "Numbers (2)"),
+        ("recipe", "From a terminal"),
+    ]
+    assert not app.get("download_button")  # nothing of the list is drawn before it is opened
+    app.session_state["n"] = 0
+    app.run()
+    assert [i.kind for i in app.session_state["_shown_here"].items.values()] == ["chart", "recipe"]
+
+
+def _page() -> None:
+    import plotly.graph_objects as go
+    import streamlit as st
+
+    from fsviz.ui.parts import showing
+
+    showing.begin("What is it?")
+    showing.button()
+    showing.chart("Bars", go.Figure(go.Bar(y=[1, 2])), key="bars")
+    for i in range(st.session_state["n"]):
+        showing.table("Numbers", {"n": [i]}, hide_index=True)
+    showing.recipe("python -m fsviz show demo")
+    showing.recipe("python -m fsviz show demo")
