@@ -373,11 +373,11 @@ def task_divergences(classes: ClassFeatures, train: np.ndarray, tasks: Tasks) ->
     """
     import torch
 
-    base = classes.points[_rows_of(classes, train)]
+    base = classes.points[classes.rows_of(train)]
     around = gaussians.Gaussian.around(base)
     found: dict[str, list[float]] = {name: [] for name in (*clustering.DIVERGENCES, *gaussians.TITLES)}
     for class_ids in tasks.class_ids:
-        own = classes.points[_rows_of(classes, class_ids)]
+        own = classes.points[classes.rows_of(class_ids)]
         points = torch.from_numpy(np.concatenate([base, own]))
         mu = torch.from_numpy(np.stack([base.mean(axis=0), own.mean(axis=0)])[None])
         log_p = torch.log_softmax(-(points - mu.transpose(0, 1)).square().sum(-1), dim=-1)[None]
@@ -410,13 +410,6 @@ def divergence_title(name: str) -> str:
     """The readable name of a divergence."""
     titles = {**{known: divergence.title for known, divergence in clustering.DIVERGENCES.items()}, **gaussians.TITLES}
     return titles.get(name, name)
-
-
-def _rows_of(classes: ClassFeatures, class_ids: np.ndarray) -> np.ndarray:
-    missing = np.setdiff1d(class_ids, classes.class_ids)
-    if len(missing):
-        raise Missing(f"{len(missing):,} of these classes have no features under {classes.backbone}. Extract them.")
-    return np.searchsorted(classes.class_ids, class_ids)
 
 
 # --- what the project computed -----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
@@ -16,17 +17,19 @@ from fsviz.errors import FsvizError
 from fsviz.features.backbones import DEFAULT, title_of
 from fsviz.figures import runs as figures
 from fsviz.methods import METHODS
-from fsviz.records import Dataset, Predictions, Testbed
+from fsviz.records import Dataset, Predictions, TaskId, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.sampling.draw import REPEATS
+from fsviz.sampling.testbeds import load_testbed
 from fsviz.settings import N_TASKS, SEED, Setting, Unchecked
 from fsviz.settings import words as flags
-from fsviz.studies import comparison, draw, evaluate, extraction
+from fsviz.studies import comparison, draw, evaluate, extraction, named_tasks
 from fsviz.text import drawn
 from fsviz.ui.parts import (
     access,
     behind,
     controls,
+    leads,
     links,
     mistakes,
     run_panel,
@@ -423,7 +426,7 @@ def _first_look(dataset: Dataset, spec: evaluate.Spec) -> bool:
         _figure(named, table, testbed, whose)
     answer = answers[named[whose].key]
     mistakes.show_confusions(dataset, answer, testbed.tasks, whose, key="look")
-    _single_tasks(dataset, answer, testbed, whose)
+    _single_tasks(dataset, spec, answer, testbed, whose)
     return True
 
 
@@ -448,16 +451,31 @@ def _point_clicked(places: Mapping[str, str]) -> None:
 
 
 def _curve_clicked(places: Mapping[str, str], values: np.ndarray) -> None:
-    """A point of a line chooses whose answers are shown, and the task whose measure is nearest."""
+    """A single task of the figure is the one that is shown below; a point of a line chooses whose answers are shown,
+    and the task whose measure is nearest."""
     points = st.session_state["look_curves"].selection.points
     if not points or "x" not in points[0]:
+        return
+    if isinstance(task := leads.data_of("look_curves"), int):
+        st.session_state["task"] = str(task)
         return
     if (name := str(behind.data(points[0], 1))) in places:
         st.session_state["whose"] = places[name]
     st.session_state["task"] = str(int(np.nanargmin(np.abs(values - float(points[0]["x"])))))
 
 
-def _single_tasks(dataset: Dataset, answer: Predictions, testbed: Testbed, whose: str) -> None:
+def _named(dataset: Dataset, spec: evaluate.Spec, testbed: Testbed, task: int) -> TaskId | None:
+    """What names a task of the look in links: of a saved testbed that is looked at in part, its place in the whole."""
+    with suppress(FsvizError):
+        if spec.get("testbed"):
+            whole = load_testbed(str(spec["testbed"]), dataset)
+            at = int(evaluate.spread_evenly(len(whole.tasks), LOOK_TASKS)[task])
+            return named_tasks.name_task(dataset, whole.tasks, at, whole.recipe, saved=str(spec["testbed"]))
+        return named_tasks.name_task(dataset, testbed.tasks, task, testbed.recipe, spec["backbones"])
+    return None
+
+
+def _single_tasks(dataset: Dataset, spec: evaluate.Spec, answer: Predictions, testbed: Testbed, whose: str) -> None:
     """Every task of the look, the hardest first; the chosen one with its images and answers."""
     st.subheader("Task by task, the hardest first", anchor=False)
     tasks = testbed.tasks
@@ -473,7 +491,9 @@ def _single_tasks(dataset: Dataset, answer: Predictions, testbed: Testbed, whose
         task = task_list.pick_task(dataset, tasks, order, notes, f"{testbed.name} {whose}", "look_tasks")
     with right:
         st.markdown(f"**Task {task:,}**: {plain(whose)} names {accuracy[task]:.0%} of its queries rightly")
-        task_list.show_task(dataset, tasks, task, "look_task", answer=answer)
+        task_list.show_task(
+            dataset, tasks, task, "look_task", answer=answer, named=_named(dataset, spec, testbed, task)
+        )
 
 
 def _more_tasks(dataset: Dataset, testbed: Testbed, n_tasks: int) -> str:
@@ -536,8 +556,9 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed, 
     if curves:
         known = measures.get(comparison.QUARTERS)
         coarsity = testbed.tasks.measures[known.name]
+        points = comparison.single_tasks(named[whose])
         figure = figures.plot_accuracy_by_measure(
-            curves, axis=known.axis, measure=known.title.lower(), height=380, banded=whose
+            curves, points, axis=known.axis, measure=known.title.lower(), height=380, banded=whose
         )
         showing.chart(
             "Accuracy against a measure",
@@ -549,8 +570,8 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed, 
         st.caption(
             f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.axis)}"
             + f", with the 95% band of {plain(whose)} over tasks of these images; point at another line for its own. "
+            + f"Behind them, single tasks of {plain(whose)}: click one, or a line, to see the task there below. "
             + plain(draw.explain(known.name, testbed.recipe))
-            + " Click a line for the task there, below."
         )
     places = {drawn(name): key for key, name in _places(named).items()}
     showing.chart(

@@ -21,7 +21,7 @@ from fsviz.settings import Setting
 from fsviz.studies import one_task
 from fsviz.taxonomy import places
 from fsviz.text import code
-from fsviz.ui.parts import cached, controls, leads, links, scrolling, shell, showing
+from fsviz.ui.parts import cached, carrying, controls, leads, links, scrolling, shell, showing
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -70,11 +70,14 @@ def _settings(dataset: Dataset) -> tuple[filtering.Filter, str, str]:
     split = shell.pick_split(dataset, default="all")
     with st.sidebar:
         names = dataset.classes["class_name"].iloc[dataset.split_class_ids(split)].astype(str)
-        classes = _multiselect("Class", list(dict.fromkeys(names)), "classes", "every class")
+        known = list(dict.fromkeys(names))
+        carrying.pick_classes(known)
+        typed = controls.BY_TYPING
+        classes = st.multiselect("Class", known, key=carrying.KEY, placeholder="every class", **typed)
         contexts: list[str] = []
         if dataset.contexts is not None:
-            known = dataset.contexts.groupby("context")["n_images"].sum().sort_values(ascending=False)
-            contexts = _multiselect("Context", known.index.astype(str).tolist(), "contexts", "every background")
+            counts = dataset.contexts.groupby("context")["n_images"].sum().sort_values(ascending=False)
+            contexts = _multiselect("Context", counts.index.astype(str).tolist(), "contexts", "every background")
         attributes: dict[str, Any] = {}
         if dataset.attributes:
             for name in _multiselect("Filter by attribute", list(dataset.attributes), "by", "none"):
@@ -90,16 +93,13 @@ def _settings(dataset: Dataset) -> tuple[filtering.Filter, str, str]:
 
 def _multiselect(label: str, options: list[str], key: str, placeholder: str) -> list[str]:
     """A multiselect kept in the URL; what the dataset does not have is forgotten."""
-    if key in st.session_state:
-        st.session_state[key] = [v for v in st.session_state[key] if v in options]
-    typed = controls.BY_TYPING
-    return st.multiselect(label, options, key=key, bind="query-params", placeholder=placeholder, **typed)
+    links.names_of(options, key)
+    return st.multiselect(label, options, key=key, placeholder=placeholder, **controls.BY_TYPING)
 
 
 def _selectbox(label: str, options: list[str], key: str) -> str:
-    if st.session_state.get(key) not in options:
-        st.session_state.pop(key, None)
-    return st.selectbox(label, options, key=key, bind="query-params", format_func=lambda o: o.replace("_", " "))
+    links.value_of(Setting(key, label, "", "choice", options[0], choices={name: name for name in options}), key)
+    return st.selectbox(label, options, key=key, format_func=lambda o: o.replace("_", " "))
 
 
 def _attribute(dataset: Dataset, name: str) -> Any:

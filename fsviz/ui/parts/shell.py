@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,20 @@ from fsviz.errors import FsvizError, UnknownName
 from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, Setting
 from fsviz.shipped import ROOT
-from fsviz.ui.parts import access, copy_link, links, showing
+from fsviz.studies import named_tasks
+from fsviz.ui.parts import access, carrying, copy_link, links, scrolling, showing
 
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
+SPLIT = Setting(
+    "split",
+    "Split",
+    "A split is a named set of classes. Few-shot methods train on some classes and are tested on others.",
+    "choice",
+    "test",
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,7 @@ class Page:
     """A page of the app: the file, the name in the navigation, and the question it answers.
 
     wants   what a dataset must offer for the page to show all it can
+    takes   what of the classes and the task that were picked elsewhere it takes along (see carrying.arrive)
     action  what a visitor must be allowed to do for the page to be of use
     """
 
@@ -41,6 +50,7 @@ class Page:
     question: str
     answer: str
     wants: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
     action: str = ""
 
 
@@ -53,6 +63,7 @@ PAGES: tuple[Page, ...] = (
         "What does this dataset look like?",
         "Browse images by class, context and attribute; click one for its nearest neighbours.",
         ("images",),
+        ("classes", "all"),
     ),
     Page(
         "pages/12_Feature_map.py",
@@ -61,6 +72,7 @@ PAGES: tuple[Page, ...] = (
         "Which images look alike to the backbone?",
         "All images on a map by their features, coloured by class, context, attribute, or right and wrong in a run.",
         ("features",),
+        ("classes", "task", "all"),
     ),
     Page(
         "pages/2_Taxonomy.py",
@@ -69,6 +81,7 @@ PAGES: tuple[Page, ...] = (
         "Which classes mean nearly the same?",
         "The tree of meanings behind the classes, and the distance between any two of them.",
         ("taxonomy",),
+        ("classes",),
     ),
     Page(
         "pages/3_Tasks.py",
@@ -79,12 +92,21 @@ PAGES: tuple[Page, ...] = (
         ("taxonomy",),
     ),
     Page(
+        "pages/15_Passport.py",
+        "Passport",
+        "🪪",
+        "What is known of this one task?",
+        "One task from every side: images and answers, classes, every measure beside its testbed. Its link is stable.",
+        ("features",),
+    ),
+    Page(
         "pages/13_Build_a_task.py",
         "Build a task",
         "🧪",
         "What does one support image change?",
         "Choose classes and support images by hand; swap one image and see which queries and causes follow.",
         ("features",),
+        ("task_of",),
     ),
     Page(
         "pages/4_Evaluate.py",
@@ -116,6 +138,7 @@ PAGES: tuple[Page, ...] = (
         "Which classes does the backbone mix up?",
         "A graph of the classes that look alike to a backbone, beside meaning, other backbones and base classes.",
         ("features",),
+        ("classes",),
     ),
     Page(
         "pages/8_Prediction.py",
@@ -186,6 +209,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     st.set_page_config(page_title=f"fsviz · {question}", page_icon=icon, layout="wide")
     st.html(_STYLE)
     access.enter()
+    another = links.is_another(question)
     links.arrive(question)
     showing.begin(question)
     asked = dict(st.query_params)
@@ -193,6 +217,8 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     _navigation()
     with sentences():
         dataset = pick_dataset() if picker else load_dataset(DEFAULT_DATASET)
+        if another:
+            carrying.arrive(dataset, next((p.takes for p in PAGES if p.question == question), ()))
         _pick_classroom()
         with st.container(horizontal=True, vertical_alignment="center", key="fsviz_head"):
             st.title(question, anchor=False)
@@ -282,8 +308,8 @@ def added_pages() -> dict[str, str]:
 
 def pick_dataset() -> Dataset:
     """The dataset picker in the sidebar, kept in the URL (?dataset=NAME) and across pages."""
-    known = _known_names()
-    asked = st.query_params.get("dataset")
+    known = known_names()
+    asked = st.query_params.get("dataset") or _dataset_of_task(known)
     if asked is not None and asked not in known:
         notice(str(UnknownName("dataset", asked, known)) + f" Shown is {DEFAULT_DATASET!r}.")
         del st.query_params["dataset"]
@@ -311,7 +337,16 @@ def pick_dataset() -> Dataset:
         return load_dataset(DEFAULT_DATASET)
 
 
-def _known_names() -> list[str]:
+def _dataset_of_task(known: Sequence[str]) -> str | None:
+    """The dataset that the link's task is of, where it names one that is here: such a link need not say it again."""
+    try:
+        found = named_tasks.dataset_of(st.query_params.get("task", ""))
+    except FsvizError:
+        return None
+    return found if found in known else None
+
+
+def known_names() -> list[str]:
     """Every dataset; without those of the workspace, and with a sentence, when it cannot be read."""
     try:
         return datasets.names()
@@ -332,17 +367,16 @@ def choose_dataset(name: str) -> None:
 def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, default: str = "test") -> str:
     """A split of the dataset, kept in the URL; defaults to test where there is one."""
     options = [*dataset.splits, *([] if "all" in dataset.splits else ["all"])]
-    start = options.index(default) if default in options else 0
-    if st.session_state.get(key) not in options:
-        st.session_state.pop(key, None)
-    return (where or st.sidebar).selectbox(
-        "Split",
-        options,
-        index=start,
-        key=key,
-        bind="query-params",
-        help="A split is a named set of classes. Few-shot methods train on some classes and are tested on others.",
-    )
+    start = default if default in options else options[0]
+    links.value_of(SPLIT.but(choices={name: name for name in options}, default=start), key)
+    return (where or st.sidebar).selectbox(SPLIT.title, options, key=key, help=SPLIT.help)
+
+
+def pick_section(label: str, sections: Sequence[str], default: str = "") -> str:
+    """What a page shows below its answer, one of several; kept in the URL as show."""
+    choices = {name: name for name in sections}
+    links.value_of(Setting("show", label, "", "choice", default or sections[0], choices=choices), "show")
+    return str(st.segmented_control(label, list(sections), key="show", required=True))
 
 
 def needs(dataset: Dataset, *offers: str) -> None:
@@ -405,7 +439,7 @@ def link_to_add_images(label: str = "Add images", query_params: Mapping[str, str
 
 def link(dataset: Dataset, **more: Any) -> Mapping[str, Any]:
     """Query parameters that keep the dataset and classroom mode on the way to another page."""
-    return {"dataset": dataset.name, **_in_class(), **links.on_the_way(more)}
+    return {"dataset": dataset.name, **_in_class(), **more}
 
 
 def _in_class() -> dict[str, str]:
@@ -475,6 +509,7 @@ def _navigation() -> None:
         for file, label in added_pages().items():
             st.page_link(file, label=plain(label), icon="📄", query_params=chosen or None)
         access.sign()
+        scrolling.remember()
         st.divider()
 
 
