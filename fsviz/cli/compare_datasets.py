@@ -9,6 +9,8 @@ from fsviz.cli import add_command, aligned, progress
 from fsviz.settings import add_flags, given
 from fsviz.studies.compare_datasets import MOST_SIDES, SETTINGS
 
+VERDICTS = {"noise": "not beyond noise"}
+
 
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
@@ -66,7 +68,8 @@ def show_compare_datasets(result: dict[str, Any]) -> str:
                 "mean": f"{row['mean']:.3g} ± {row['ci95']:.2g}" if known else "-",
                 "median (quartiles)": f"{row['median']:.3g} ({row['q1']:.3g} to {row['q3']:.3g})" if known else "-",
                 "higher is": row["higher_is"],
-                "first is": {"noise": "not beyond noise"}.get(row["first_is"], row["first_is"]),
+                "first is": VERDICTS.get(row["first_is"], row["first_is"]),
+                "of these very classes": VERDICTS.get(row["here"], row["here"]),
             }
         )
     facts = [
@@ -83,12 +86,16 @@ def show_compare_datasets(result: dict[str, Any]) -> str:
         [
             aligned(facts, ["side", "title", "classes", "images", "images per class", "own coarsity", "has"]),
             "",
-            aligned(rows, ["measure", "side", "mean", "median (quartiles)", "higher is", "first is"]),
+            aligned(
+                rows,
+                ["measure", "side", "mean", "median (quartiles)", "higher is", "first is", "of these very classes"],
+            ),
             "",
             *result["in_words"],
             "",
             *result["notes"],
-            "95% intervals over classes: what tasks of other classes of the same kind would give.",
+            "95% intervals over classes: what tasks of other classes of the same kind would give. Of these very "
+            "classes: over tasks.",
         ]
     )
 

@@ -22,8 +22,9 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
     table   measures by sides, as the study has them (measure, title, side, side_title, first_is, effect, effect_ci95,
             difference, difference_ci95, mean, why)
     chosen  the measure that is told about below, marked
-    Points carry the measure as customdata. Hollow points are within noise; measures that are known of no pair have no
-    row, and what is not known of one is said in words.
+    Points carry the measure as customdata. Filled points are beyond noise, hollow ones within it, those with a dot
+    beyond that of tasks but not of classes. Measures that are known of no pair have no row, and what is not known of
+    one is said in words.
     """
     measures = list(dict.fromkeys(table.loc[np.isfinite(table["effect"]), "measure"]))
     others = [side for side in dict.fromkeys(table["side"]) if side != first]
@@ -46,9 +47,7 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
             mode="markers",
             marker={
                 "size": 11,
-                "symbol": [
-                    SYMBOLS[i % len(SYMBOLS)] + ("-open" if rows.loc[m, "first_is"] == "noise" else "") for m in at
-                ],
+                "symbol": [SYMBOLS[i % len(SYMBOLS)] + _filling(rows.loc[m]) for m in at],
                 "color": colour,
                 "line": {"width": 2, "color": colour},
             },
@@ -78,24 +77,31 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
     )
     ticks = [f"<b>{drawn(titles[m])}</b>" if m == chosen else drawn(titles[m]) for m in measures]
     figure.update_yaxes(
-        tickvals=list(range(len(measures))), ticktext=ticks, range=[len(measures) - 0.5, -0.6], showgrid=False
+        tickvals=list(range(len(measures))),
+        ticktext=ticks,
+        range=[len(measures) - 0.5, -0.6],
+        showgrid=False,
+        zeroline=False,
     )
     figure.update_layout(
         height=110 + max(34, 17 * len(others)) * len(measures),
-        margin={"l": 0, "r": 10, "t": 60, "b": 0},
-        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "yref": "paper", "x": 0.5, "xanchor": "center"},
-        showlegend=len(others) > 1,
+        margin={"l": 0, "r": 10, "t": 64, "b": 0},
+        legend={"orientation": "h", "y": 1, "yanchor": "top", "yref": "container", "x": 0},
+        showlegend=True,
         hovermode="closest",
     )
-    if len(others) > 1:
-        figure.update_layout(legend={"y": -0.12, "yanchor": "top"}, margin={"b": 60})
     return figure
 
 
+def _filling(row: pd.Series) -> str:
+    """The ending of a symbol's name that says how sure a difference is."""
+    return "" if row["first_is"] != "noise" else "-open" if row["here"] == "noise" else "-open-dot"
+
+
 def _hover(row: pd.Series, mine: float, first: str, other: str) -> str:
-    said = {"harder": "is harder than", "easier": "is easier than", "noise": "is not beyond noise from"}[
-        row["first_is"]
-    ]
+    said = {"harder": "is harder than", "easier": "is easier than", "noise": "is within noise of"}[row["here"]]
+    if row["here"] != row["first_is"]:
+        said = f"for these very classes {said}"
     return (
         f"By {drawn(row['title'])} {drawn(first)}<br>{said} {drawn(other)}:<br>mean {mine:.3g} against "
         f"{row['mean']:.3g}, a difference of {row['difference']:+.3g} ± {row['difference_ci95']:.2g}"

@@ -9,7 +9,8 @@ A measure is compared where it says the same of both sides:
 - What is measured on features, accuracies included, is compared under one backbone that has features of both sides.
 - Attributes, and the classes to train on, are those of a dataset: compared between its own splits only.
 
-Differences are told with intervals over classes: what tasks of other classes of the same kind would give.
+Every difference is held against two kinds of noise. Beyond the interval over tasks, it holds for these very classes and
+images; beyond the wider one over classes, also for others of the same kind.
 """
 
 from __future__ import annotations
@@ -106,10 +107,12 @@ class Number:
     """One measure of the tasks of one side.
 
     values    (T,) of every task
-    estimate  its mean with the error over classes, or over tasks where every task holds all classes
+    here      its mean with the error over tasks: what other tasks of these very classes and images would give
+    estimate  with the error over classes, or over tasks where every task holds all classes
     """
 
     values: np.ndarray
+    here: Estimate
     estimate: Estimate
     over: str
 
@@ -126,7 +129,8 @@ Verdict = Literal["harder", "easier", "noise", "unknown"]
 class Difference:
     """How the first side and another one differ in a measure: which is harder by it, and by how much.
 
-    verdict   of the first side; "noise" where the 95% interval of the difference holds 0
+    verdict   of the first side; "noise" where the 95% interval of the difference over classes holds 0
+    here      the same over tasks: for these very classes and images
     estimate  of the first side's mean less the other's
     effect    the same in standard deviations of tasks, and `effect_ci95`; above 0 the first side is the harder one
     why       it is not known
@@ -139,6 +143,7 @@ class Difference:
     estimate: Estimate | None = None
     over: str = ""
     why: str = ""
+    here: Verdict = "unknown"
     effect: float = float("nan")
     effect_ci95: float = float("nan")
 
@@ -298,11 +303,9 @@ def number(values: np.ndarray, tasks: Tasks) -> Number:
     if not there.any():
         raise BadInput("It is not defined for any of these tasks.")
     values, tasks = values[there], tasks.take(there)
-    for over in ("classes", "tasks"):
-        found = evaluation.estimate(values, over, values[:, None, None], tasks)
-        if np.isfinite(found.error):
-            break
-    return Number(values, found, over)
+    here = evaluation.estimate(values, "tasks")
+    wider = evaluation.estimate(values, "classes", values[:, None, None], tasks)
+    return Number(values, here, wider, "classes") if np.isfinite(wider.error) else Number(values, here, here, "tasks")
 
 
 # One graph of meanings ---------------------------------------------------------------------------------------------
@@ -373,24 +376,38 @@ def difference(found: Compared, measure: str, first: str, other: str) -> Differe
 
 
 def _held_against(measure: str, first: str, other: str, one: Number, two: Number) -> Difference:
-    """The difference of two means; its error is that of both (Welch), each over what it is known over."""
-    a, b = one.estimate, two.estimate
+    found = _less(one.estimate, two.estimate)
+    over = one.over if one.over == two.over else "tasks or classes"
+    sign = 1 if direction(measure) == "harder" else -1
+    spread = float(np.sqrt((one.values.var() + two.values.var()) / 2))
+    scale = 1 / spread if spread else float("nan")
+    return Difference(
+        measure,
+        first,
+        other,
+        _verdict(found, sign),
+        found,
+        over,
+        here=_verdict(_less(one.here, two.here), sign),
+        effect=sign * found.mean * scale,
+        effect_ci95=found.ci95 * scale,
+    )
+
+
+def _less(a: Estimate, b: Estimate) -> Estimate:
+    """The difference of two independent means (Welch)."""
     squares = np.array([a.error**2, b.error**2])
     total = float(squares.sum())
     freedom = np.inf
     if total and np.isfinite([a.freedom, b.freedom]).any():
         freedom = total**2 / float((squares**2 / np.array([a.freedom, b.freedom])).sum())
-    found = Estimate(a.mean - b.mean, total**0.5, freedom)
-    over = one.over if one.over == two.over else "tasks or classes"
-    sign = 1 if direction(measure) == "harder" else -1
-    verdict: Verdict = "noise"
-    if abs(found.mean) > found.ci95:
-        verdict = "harder" if sign * found.mean > 0 else "easier"
-    spread = float(np.sqrt((one.values.var() + two.values.var()) / 2))
-    scale = 1 / spread if spread else float("nan")
-    return Difference(
-        measure, first, other, verdict, found, over, effect=sign * found.mean * scale, effect_ci95=found.ci95 * scale
-    )
+    return Estimate(a.mean - b.mean, total**0.5, freedom)
+
+
+def _verdict(found: Estimate, sign: int) -> Verdict:
+    if not abs(found.mean) > found.ci95:
+        return "noise"
+    return "harder" if sign * found.mean > 0 else "easier"
 
 
 def direction(measure: str) -> str:
@@ -404,7 +421,7 @@ def title(measure: str, spec: Spec) -> str:
 
 def told(value: float, measure: str) -> str:
     """A value of a measure, as a sentence says it."""
-    return f"{value:.1f}%" if measure == ACCURACY else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2g}"
+    return f"{value:.1f}%" if measure == ACCURACY else f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
 
 
 # In words ----------------------------------------------------------------------------------------------------------
@@ -415,17 +432,24 @@ def in_words(found: Compared, other: str, first: str = "") -> str:
     first = first or found.sides[0].name
     rows = [d for d in differences(found, first) if d.other == other]
     mine, theirs = found.side(first).title, found.side(other).title
-    parts = {v: _listed([_with_numbers(found, d) for d in _clearest(rows, v)]) for v in ("harder", "easier")}
-    said = [(verdict, part) for verdict, part in parts.items() if part]
-    if said:
-        sentence = f"{mine} is {said[0][0]} than {theirs} {said[0][1]}"
-        sentence += f", and {said[1][0]} {said[1][1]}" if len(said) > 1 else ""
-    elif any(d.verdict == "noise" for d in rows):
+    firm = [d for d in rows if d.verdict in ("harder", "easier")]
+    here = [d for d in rows if d.verdict == "noise" and d.here != "noise"]
+    noise = [_name(found, d) for d in rows if d.verdict == d.here == "noise"]
+    more = []
+    if firm:
+        sentence = f"{mine} is {_parted(found, firm, f' than {theirs}')}"
+    elif here:
+        sentence = f"Nothing parts {mine} from {theirs} beyond what other classes of the same kind could turn"
+    elif noise:
         sentence = f"Nothing that is known of both parts {mine} from {theirs} beyond noise"
     else:
         sentence = f"Nothing is known of both {mine} and {theirs} that could be compared"
-    noise = [_name(found, d) for d in rows if d.verdict == "noise"]
-    more = [f"Not beyond noise: {_listed(noise)}."] if noise else []
+    if here:
+        more.append(
+            f"For these very classes it is {_parted(found, here)}"
+            + (", which other classes of the same kind could turn." if firm else ".")
+        )
+    more += [f"Not beyond noise: {_listed(noise)}."] if noise else []
     reasons: dict[str, list[str]] = {}
     for d in rows:
         if d.verdict == "unknown":
@@ -443,15 +467,19 @@ def meaning_checked(found: Compared, first: str, other: str) -> list[str]:
     again = _held_against("coarsity", first, other, found.check[first], found.check[other])
     if by.verdict == again.verdict:
         return []
-    says = {"harder": "harder", "easier": "easier", "noise": "no different beyond noise", "unknown": "unknown"}
+    says = {"harder": "harder", "easier": "easier", "noise": "no different beyond noise"}
     kind = DISTANCES[_other(found.spec["distance"])].title
     return [f"In meaning that depends on the distance: by {kind} the first is {says[again.verdict]}."]
 
 
-def _clearest(rows: Sequence[Difference], verdict: str) -> list[Difference]:
-    """Those of a verdict: accuracy first, then by how far they are beyond noise."""
-    chosen = [d for d in rows if d.verdict == verdict and d.estimate is not None]
-    return sorted(chosen, key=lambda d: (d.measure != ACCURACY, -abs(d.estimate.mean) / max(d.estimate.error, 1e-12)))
+def _parted(found: Compared, rows: Sequence[Difference], than: str = "") -> str:
+    """In what the first side is harder, and in what easier: accuracy first, then what is clearest."""
+    rows = sorted(rows, key=lambda d: (d.measure != ACCURACY, -abs(d.effect)))
+    parts = []
+    for verdict in ("harder", "easier"):
+        told = [_with_numbers(found, d) for d in rows if d.here == verdict]
+        parts += [f"{verdict}{'' if parts else than} {_listed(told)}"] if told else []
+    return ", and ".join(parts)
 
 
 def _with_numbers(found: Compared, d: Difference) -> str:
@@ -534,11 +562,11 @@ def facts(found: Compared) -> pd.DataFrame:
                 "title": side.title,
                 "n_classes": len(side.class_ids),
                 "n_images": int(counts.sum()) if len(counts) else pd.NA,
+                "own_coarsity": float(np.median(own)) if own is not None else float("nan"),
                 "images_low": float(low),
                 "images_median": float(middle),
                 "images_high": float(high),
                 "has": ", ".join(side.dataset.offers),
-                "own_coarsity": float(np.median(own)) if own is not None else float("nan"),
             }
         )
     return pd.DataFrame(rows).astype({"n_images": "Int64"})
@@ -546,8 +574,8 @@ def facts(found: Compared) -> pd.DataFrame:
 
 def table(found: Compared, first: str = "") -> pd.DataFrame:
     """A row per measure and side: its mean with the 95% interval, quartiles, and the verdict of the first side against
-    it: first_is "harder", "easier", "noise" or "unknown"; effect is that in standard deviations of tasks, above 0 where
-    the first side is harder."""
+    it: first_is "harder", "easier", "noise" or "unknown", here the same for these very classes; effect is that in
+    standard deviations of tasks, above 0 where the first side is harder."""
     first = first or found.sides[0].name
     verdicts = {(d.measure, d.other): d for d in differences(found, first)}
     rows = []
@@ -567,6 +595,7 @@ def table(found: Compared, first: str = "") -> pd.DataFrame:
                 "over": one.over if one else "",
                 **dict(zip(("q1", "median", "q3"), one.quartiles if one else (np.nan,) * 3, strict=True)),
                 "first_is": d.verdict if d else "",
+                "here": d.here if d else "",
                 "difference": d.estimate.mean if d and d.estimate else np.nan,
                 "difference_ci95": d.estimate.ci95 if d and d.estimate else np.nan,
                 "effect": d.effect if d else np.nan,

@@ -160,16 +160,19 @@ def _answer(found: study.Compared, first_look: bool = False) -> None:
     first, *others = found.sides
     columns = st.columns(max(len(others), 3))
     for column, side in zip(columns, others, strict=False):
-        rows = [d.verdict for d in study.differences(found) if d.other == side.name]
+        both = [(d.verdict, d.here) for d in study.differences(found) if d.other == side.name]
+        rows, here = [verdict for verdict, _ in both], [verdict for _, verdict in both]
         known = len(rows) - rows.count("unknown")
         column.metric(
             f"Against {plain(side.title)}",
             f"harder in {rows.count('harder'):,}, easier in {rows.count('easier'):,}",
-            f"of {known:,} measures known of both",
+            f"of {known:,} measures known of both; these very classes: {here.count('harder'):,} and "
+            f"{here.count('easier'):,}",
             delta_color="off",
             delta_arrow="off",
-            help="By how many measures the first one is harder or easier beyond noise: the 95% interval of the "
-            "difference leaves out 0. One in twenty differences does so by chance.",
+            help="By how many measures the first one is harder or easier beyond noise, so that other classes of the "
+            "same kind would say so too: the 95% interval over classes leaves out 0. Then the same for these very "
+            "classes and images, over tasks. One in twenty differences is beyond noise by chance.",
         )
     for side in others:
         st.markdown(plain(study.in_words(found, side.name)))
@@ -190,8 +193,9 @@ def _answer(found: study.Compared, first_look: bool = False) -> None:
     st.caption(
         f"{spec['n_tasks']:,} tasks per side of {spec['n_way']:,} classes"
         + (f", {spec['n_shot']:,} support and {spec['n_query']:,} query images per class" if found.backbone else "")
-        + f", drawn {plain(study.SAMPLED.choices[spec['sampler']]).lower()}. Hollow: within noise. 95% intervals over "
-        "classes: what tasks of other classes of the same kind would give. Click a point for its measure. "
+        + f", sampler {plain(study.SAMPLED.choices[spec['sampler']])}. 95% intervals over classes: what tasks of other "
+        "classes of the same kind would give. Filled: beyond that. Hollow with a dot: beyond noise for these very "
+        "classes and images only. Hollow: within noise. Click a point for its measure. "
         + " ".join(map(plain, study.notes(found)))
     )
 
@@ -246,25 +250,26 @@ def _what_to_add(found: study.Compared) -> None:
 
 def _all_numbers(found: study.Compared) -> None:
     facts = study.facts(found)
+    low, middle, high = (facts[f"images_{name}"].map("{:,.0f}".format) for name in ("low", "median", "high"))
+    facts["per_class"] = (middle + " (" + low + " to " + high + ")").where(facts["images_median"].notna(), "not known")
     st.markdown("**What they are**")
     showing.table(
         "What they are",
-        facts.drop(columns="side"),
+        facts[["title", "n_classes", "n_images", "per_class", "own_coarsity", "has"]],
         hide_index=True,
         height="content",
         column_config={
             "title": st.column_config.TextColumn("Side"),
             "n_classes": st.column_config.NumberColumn("Classes"),
             "n_images": st.column_config.NumberColumn("Images", format="localized"),
-            "images_low": st.column_config.NumberColumn("Images per class, quarter", format="%.0f"),
-            "images_median": st.column_config.NumberColumn("half", format="%.0f"),
-            "images_high": st.column_config.NumberColumn("three quarters", format="%.0f"),
-            "has": st.column_config.TextColumn("It has"),
+            "per_class": st.column_config.TextColumn("Images per class (quartiles)"),
             "own_coarsity": st.column_config.NumberColumn(
-                "Median coarsity on its own taxonomy",
+                "Own coarsity",
                 format="%.1f",
-                help="As other pages show it. Not comparable between sides: its scale follows the number of classes.",
+                help="Median coarsity on its own taxonomy, as other pages show it. Not comparable between sides: its "
+                "scale follows the number of classes.",
             ),
+            "has": st.column_config.TextColumn("It has"),
         },
     )
     st.markdown("**Every measure of every side**")
@@ -276,8 +281,9 @@ def _all_numbers(found: study.Compared) -> None:
         table[NUMBERS],
         hide_index=True,
         height=460,
+        placeholder="",
         column_config={
-            "title": st.column_config.TextColumn("Measure", width=150),
+            "title": st.column_config.TextColumn("Measure", width=170),
             "side_title": st.column_config.TextColumn("Side", width=160),
             "mean": st.column_config.NumberColumn("Mean", format="%.3g"),
             "ci95": st.column_config.NumberColumn("± 95%", format="%.2g"),
@@ -324,8 +330,9 @@ def _suite(found: study.Compared) -> None:
         + " ".join(f"{plain(found.side(name).title)} is left out: {plain(why)}" for name, why in without.items())
     )
     if rows:
-        table = pd.DataFrame(rows).drop(columns="published")
-        table.insert(1, "cost", table["random"] - table["hard"])
+        table = pd.DataFrame(rows).assign(cost=lambda t: t["random"] - t["hard"])
+        kinds = (f"{kind}{end}" for kind in support_sets.SETS for end in ("", "_ci95"))
+        table = table[["title", "cost", *kinds, "n_tasks"]]
         showing.table(
             "Hard, random and easy supports",
             table,
@@ -337,7 +344,7 @@ def _suite(found: study.Compared) -> None:
                 "n_tasks": st.column_config.NumberColumn("Tasks"),
                 **{
                     f"{kind}{end}": st.column_config.NumberColumn(
-                        "± 95%" if end else f"{kind.capitalize()} (%)", format="%.1f"
+                        f"± {kind}" if end else f"{kind.capitalize()} (%)", format="%.1f"
                     )
                     for kind in support_sets.SETS
                     for end in ("", "_ci95")
