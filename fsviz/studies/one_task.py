@@ -429,15 +429,19 @@ def _causes(dataset: Dataset, backbone: str, tasks: Tasks, said: Predictions) ->
 
 
 def _confusion(dataset: Dataset, backbone: str, tasks: Tasks) -> float:
-    class_ids = np.sort(tasks.class_ids[0])
+    return float(np.triu(pair_confusions(dataset, backbone, tasks.class_ids[0])).sum())
+
+
+def pair_confusions(dataset: Dataset, backbone: str, class_ids: np.ndarray) -> np.ndarray:
+    """How much the backbone mixes up every two of these classes (W, W), in bits; refused where it takes too long."""
     if len(class_ids) > _PAIR_CLASSES:
         raise Missing(f"With more than {_PAIR_CLASSES} classes it takes too long here; the page Confusion has it.")
-    first, second = np.triu_indices(len(class_ids), 1)
+    found = np.zeros((len(class_ids), len(class_ids)))
     stamp = chunked.stamp(dataset.name)
-    return sum(
-        _pair_confusion(dataset.name, backbone, int(a), int(b), stamp)
-        for a, b in zip(class_ids[first], class_ids[second], strict=True)
-    )
+    for i, j in zip(*np.triu_indices(len(class_ids), 1), strict=True):
+        a, b = sorted((int(class_ids[i]), int(class_ids[j])))
+        found[i, j] = found[j, i] = _pair_confusion(dataset.name, backbone, a, b, stamp)
+    return found
 
 
 @lru_cache(maxsize=4096)

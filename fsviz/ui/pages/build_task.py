@@ -15,7 +15,7 @@ from fsviz.errors import FsvizError
 from fsviz.records import PAD, Dataset, Tasks
 from fsviz.sampling import testbeds
 from fsviz.settings import SEED, Setting
-from fsviz.studies import draw
+from fsviz.studies import draw, named_tasks
 from fsviz.studies import one_task as study
 from fsviz.studies.one_task import Answered, Change
 from fsviz.ui.parts import access, cached, controls, leads, links, shell, showing
@@ -349,7 +349,9 @@ def _gaps(now: Answered, before: Answered | None) -> None:
 
 
 def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tuple[int, int] | None) -> None:
-    leads.to_map(dataset, tasks, 0, backbone)
+    with st.container(horizontal=True, gap="medium"):
+        leads.to_passport(dataset, named_tasks.by_hand(dataset, tasks, 0), 0)
+        leads.to_map(dataset, tasks, 0, backbone)
     if shell.classroom():
         return
     st.subheader("Keep this task", anchor=False)
