@@ -21,7 +21,7 @@ from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
 from fsviz.shipped import ROOT
-from fsviz.ui.parts import access, copy_link, links
+from fsviz.ui.parts import access, copy_link, explained, links
 
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
@@ -197,11 +197,19 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
             st.title(question, anchor=False)
             copy_link.button()
         st.caption(how.replace("{dataset}", f"**{plain(dataset.title)}**") + (f" After {paper}." if paper else ""))
+        explain(question)
         _say_once()
         with access.turn():
             yield dataset
         if ignored := ", ".join(map(plain, links.ignored(asked))):
             st.toast(f"This link's setting {ignored} is not possible here and was left out.", icon="⚠️")
+
+
+def explain(question: str) -> None:
+    """What the numbers of the page are, closed: nothing of it is sent before it is opened (formulas have fonts)."""
+    label = next((page.label for page in PAGES if page.question == question), "")
+    if label in explained.PAGES:
+        _explained(label)
 
 
 def classroom() -> bool:
@@ -257,6 +265,14 @@ def sentences() -> Iterator[None]:
         yield
     except FsvizError as error:
         st.error(plain(in_titles(error)), icon="⚠️")
+
+
+@st.fragment
+@sentences()
+def _explained(label: str) -> None:
+    with st.expander(explained.TITLE, key=f"explained_{label}", on_change="rerun", type="compact") as section:
+        if section.open:
+            explained.show(label)
 
 
 def pages() -> list[Page]:
