@@ -22,7 +22,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
 from fsviz.shipped import ROOT
 from fsviz.studies import named_tasks
-from fsviz.ui.parts import access, copy_link, links, showing
+from fsviz.ui.parts import access, copy_link, explained, links, showing
 
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
@@ -208,11 +208,19 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
             copy_link.button()
             _share()
         st.caption(how.replace("{dataset}", f"**{plain(dataset.title)}**") + (f" After {paper}." if paper else ""))
+        explain(question)
         _say_once()
         with access.turn():
             yield dataset
         if ignored := ", ".join(map(plain, links.ignored(asked))):
             st.toast(f"This link's setting {ignored} is not possible here and was left out.", icon="⚠️")
+
+
+def explain(question: str) -> None:
+    """What the numbers of the page are, closed: nothing of it is sent before it is opened (formulas have fonts)."""
+    label = next((page.label for page in PAGES if page.question == question), "")
+    if label in explained.PAGES:
+        _explained(label)
 
 
 def classroom() -> bool:
@@ -275,6 +283,14 @@ def sentences() -> Iterator[None]:
 @sentences()
 def _share() -> None:
     showing.button(classroom())
+
+
+@st.fragment
+@sentences()
+def _explained(label: str) -> None:
+    with st.expander(explained.TITLE, key=f"explained_{label}", on_change="rerun", type="compact") as section:
+        if section.open:
+            explained.show(label)
 
 
 def pages() -> list[Page]:
