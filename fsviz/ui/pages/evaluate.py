@@ -125,7 +125,7 @@ def _settings(dataset: Dataset, known: list[str]) -> Asked | None:
         known,
         key="backbones",
         format_func=title_of,
-        wrap=True,
+        **controls.BY_TYPING,
         help="Frozen networks whose features of these images are at hand. More of them: page Add images.",
     )
     source = _tasks(dataset, (backbones or known)[0])
@@ -233,7 +233,7 @@ def _tasks(dataset: Dataset, backbone: str) -> Asked:
         saved,
         key="testbeds",
         format_func=titles.__getitem__,
-        wrap=True,
+        **controls.BY_TYPING,
         help="Saved on the page Tasks, or by 'python -m fsviz sample'. Each one becomes a run of its own; the first "
         "look is at the first.",
     )

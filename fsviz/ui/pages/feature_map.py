@@ -237,6 +237,7 @@ def _pick_classes(dataset: Dataset) -> list[int]:
         bind="query-params",
         placeholder="none",
         max_selections=study.MOST_NAMES,
+        **controls.BY_TYPING,
         help="They get a colour and a shape each, all other images are grey.",
     )
     place = {name: i for i, name in enumerate(names)}

@@ -181,7 +181,7 @@ def _choose(runs: Sequence[jobs.Run]) -> list[jobs.Run]:
         list(known),
         format_func=lambda run_id: _title(known[run_id]) if run_id in known else run_id,
         key="runs",
-        wrap=True,
+        **controls.BY_TYPING,
         placeholder="the newest of one testbed",
         help="Runs of the same tasks are compared task by task. The table at the end of the page has all runs.",
     )
