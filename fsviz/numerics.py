@@ -30,6 +30,14 @@ def finite(value: float | np.ndarray | None) -> float | None:
     return float(value) if value is not None and np.isfinite(value) else None
 
 
+def mean_of_known(values: np.ndarray) -> np.ndarray:
+    """The mean over the last axis of what is not NaN; NaN where nothing is known."""
+    known = np.isfinite(values)
+    n_known = known.sum(axis=-1)
+    total = np.where(known, values, 0.0).sum(axis=-1)
+    return np.where(n_known > 0, total / np.maximum(n_known, 1), np.nan)
+
+
 def told_mean(values: np.ndarray) -> dict[str, float | None]:
     """mean and ci95 (see `mean_and_ci95`) as a record keeps them."""
     mean, half = mean_and_ci95(values)

@@ -21,7 +21,7 @@ from fsviz.errors import FsvizError, near_names
 from fsviz.workspace import plain_json
 
 GROUPS = (
-    *("app", "datasets", "own_images", "features", "tasks", "evaluation"),
+    *("app", "datasets", "own_images", "features", "tasks", "passport", "evaluation"),
     *("support_sets", "confusion", "searches", "prediction", "contexts", "similarity", "splits", "training"),
     *("compare_datasets",),
     *("bridges", "runs", "workspace", "completion"),

@@ -18,6 +18,7 @@ from fsviz.evaluation.accuracy import (
     task_confidence,
     task_top_k,
 )
+from fsviz.evaluation.explaining import Explained, Share, explain, luck
 from fsviz.evaluation.intervals import OVER, Correlation, Estimate, correlation, estimate
 from fsviz.evaluation.paired import PairedDifference, method_ranks, paired_difference
 from fsviz.evaluation.predicting import (
@@ -34,8 +35,10 @@ __all__ = [
     "OVER",
     "Correlation",
     "Estimate",
+    "Explained",
     "PairConfusion",
     "PairedDifference",
+    "Share",
     "accuracy_by_quantile",
     "check_class_sizes",
     "check_tasks",
@@ -44,7 +47,9 @@ __all__ = [
     "correlation",
     "estimate",
     "evaluate",
+    "explain",
     "features_mean",
+    "luck",
     "mean_loss",
     "method_ranks",
     "pair_confusion",

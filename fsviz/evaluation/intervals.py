@@ -122,19 +122,26 @@ def correlation(
     n = len(influence)
     if np.isnan(value) or n < 4:
         return Correlation(value, float("nan"), float("nan"))
-    independent = float(influence.var(ddof=1)) / n
-    found, over = Estimate(value, float(np.sqrt(independent)), np.inf), "tasks"
     if class_ids is not None:
         class_ids = class_ids[both[: len(class_ids)]]
-        n_classes = _n_classes(class_ids)
-        if n_classes:
-            shared = _shared_by_classes(influence[: len(class_ids)], class_ids)
-            found, over = _estimate(value, independent, n, shared, n_classes - 1), "classes"
+    found, over = of_influence(value, influence, class_ids)
     if abs(value) >= 1:
         return Correlation(value, value, value, over)
     half = float(stats.t.ppf(0.975, found.freedom)) * found.error / (1 - value**2)
     low, high = np.tanh(np.arctanh(value) + np.array([-half, half]))
     return Correlation(value, float(low), float(high), over)
+
+
+def of_influence(value: float, influence: np.ndarray, class_ids: np.ndarray | None = None) -> tuple[Estimate, str]:
+    """The error of a number that every task moves by its influence (T,), and what it is over: the classes that tasks
+    share where class_ids (t, W) of the first t tasks are known and tasks have different ones, else the tasks."""
+    n = len(influence)
+    independent = float(influence.var(ddof=1)) / n
+    n_classes = 0 if class_ids is None else _n_classes(class_ids)
+    if class_ids is None or not n_classes:
+        return Estimate(value, float(np.sqrt(independent)), np.inf), "tasks"
+    shared = _shared_by_classes(influence[: len(class_ids)], class_ids)
+    return _estimate(value, independent, n, shared, n_classes - 1), "classes"
 
 
 # --- what tasks share --------------------------------------------------------------------------------------------

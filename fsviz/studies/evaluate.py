@@ -729,9 +729,14 @@ def look_testbed(dataset: Dataset, spec: Spec, n_tasks: int = 200) -> Testbed:
     for table in tables.values():
         _check(table, testbed)
     if len(testbed.tasks) > n_tasks:
-        which = np.unique(np.linspace(0, len(testbed.tasks) - 1, n_tasks).round().astype(int))
+        which = spread_evenly(len(testbed.tasks), n_tasks)
         testbed = Testbed(testbed.name, testbed.tasks.take(which), testbed.recipe)
     return testbed
+
+
+def spread_evenly(n_tasks: int, most: int) -> np.ndarray:
+    """All positions of a testbed, or `most` of them that are evenly spread over it."""
+    return np.unique(np.linspace(0, n_tasks - 1, min(n_tasks, most)).round().astype(int))
 
 
 def look(dataset: Dataset, backbone: str, method: str, parameters: Unchecked, tasks: Tasks) -> Predictions:

@@ -21,14 +21,13 @@ import fsviz
 from fsviz import datasets, features
 from fsviz.difficulty import attribute_gaps
 from fsviz.difficulty.attribute_gaps import Gap
-from fsviz.difficulty.measures import MEASURES, Given
+from fsviz.difficulty.measures import MEASURES
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.methods import METHODS
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import testbed_tables
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting, Unchecked
-from fsviz.studies import chunked, draw, evaluate
-from fsviz.studies.threads import half_the_cores
+from fsviz.studies import chunked, draw, evaluate, measuring
 
 CLASSES = Setting(
     "classes",
@@ -68,7 +67,6 @@ MOST_CLASSES = 20
 # that leads away from them.
 LINK_KEY = "task_of"
 LINKED = "linked"  # what the map calls the task whose images its link names
-OVERLAP = "context_overlap"
 _PAIR_IMAGES = 1500  # of two classes together: more take too long to compare along the way
 _PAIR_CLASSES = 10
 _EFFECT_SECONDS = 0.1  # that all swaps of one image may take, by a count of operations
@@ -401,7 +399,12 @@ def effects(
 _SIDES = ("support", "query")
 _SEEN = {
     "distances": "the classes",
+    "looks": "all images of the classes",
     "confusions": "all images of the classes",
+    "base": "the classes, and those to train on",
+    "attributes": "attributes of support and queries",
+    "contexts": "contexts of support and queries",
+    "words": "the queries, and words for their contexts and classes",
     "support": "the support",
     "queries": "support and queries, without the queries' labels",
     "images": "support and queries, without labels",
@@ -410,51 +413,35 @@ _SEEN = {
 
 
 def _causes(dataset: Dataset, backbone: str, tasks: Tasks, said: Predictions) -> Iterable[Cause]:
-    from fsviz.difficulty.predictors import views
-
     table = features.load(dataset, backbone)
-    given: dict[str, Any] = {}
-    with half_the_cores():
-        for setting in ("supervised", "semi"):
-            ((_, given[setting]),) = views(table, tasks, setting)
-        for name, measure in MEASURES.items():
-            value, why_not = np.nan, ""
-            try:
-                if name == "coarsity":
-                    value = _coarsity(dataset, tasks)
-                elif "confusions" in measure.needs:
-                    value = _confusion(dataset, backbone, tasks)
-                elif "predictions" in measure.needs:
-                    value = measure(Given(predictions=said))[0]
-                elif {"distances"} & set(measure.needs):
-                    continue
-                else:
-                    value = measure(given["supervised" if measure.needs == ("support",) else "semi"])[0]
-                why_not = "" if np.isfinite(value) else "It is not defined for a task like this."
-            except FsvizError as error:
-                why_not = str(error)
-            seen = _SEEN["queries" if "queries" in measure.needs else measure.needs[0]]
-            yield Cause(name, measure.title, measure.what, float(value), measure.direction, seen, why_not)
-    yield _overlap(dataset, tasks)
-
-
-def _coarsity(dataset: Dataset, tasks: Tasks) -> float:
-    measured = draw.with_coarsity(tasks, dataset).measures
-    if "coarsity" not in measured:
-        raise Missing(f"{dataset.title} has no taxonomy that says how far apart these classes are in meaning.")
-    return float(measured["coarsity"][0])
+    for name, measure in MEASURES.items():
+        value, why_not = np.nan, ""
+        try:
+            if "confusions" in measure.needs:
+                value = _confusion(dataset, backbone, tasks)
+            else:
+                value = float(measuring.measured(measure, tasks, dataset, table, said)[0])
+            why_not = "" if np.isfinite(value) else "It is not defined for a task like this."
+        except FsvizError as error:
+            why_not = str(error)
+        seen = _SEEN["queries" if "queries" in measure.needs else measure.needs[0]]
+        yield Cause(name, measure.title, measure.what, value, measure.direction, seen, why_not)
 
 
 def _confusion(dataset: Dataset, backbone: str, tasks: Tasks) -> float:
-    class_ids = np.sort(tasks.class_ids[0])
+    return float(np.triu(pair_confusions(dataset, backbone, tasks.class_ids[0])).sum())
+
+
+def pair_confusions(dataset: Dataset, backbone: str, class_ids: np.ndarray) -> np.ndarray:
+    """How much the backbone mixes up every two of these classes (W, W), in bits; refused where it takes too long."""
     if len(class_ids) > _PAIR_CLASSES:
         raise Missing(f"With more than {_PAIR_CLASSES} classes it takes too long here; the page Confusion has it.")
-    first, second = np.triu_indices(len(class_ids), 1)
+    found = np.zeros((len(class_ids), len(class_ids)))
     stamp = chunked.stamp(dataset.name)
-    return sum(
-        _pair_confusion(dataset.name, backbone, int(a), int(b), stamp)
-        for a, b in zip(class_ids[first], class_ids[second], strict=True)
-    )
+    for i, j in zip(*np.triu_indices(len(class_ids), 1), strict=True):
+        a, b = sorted((int(class_ids[i]), int(class_ids[j])))
+        found[i, j] = found[j, i] = _pair_confusion(dataset.name, backbone, a, b, stamp)
+    return found
 
 
 @lru_cache(maxsize=4096)
@@ -470,27 +457,6 @@ def _pair_confusion(dataset: str, backbone: str, a: int, b: int, stamp: str) -> 
     if k < 1:
         raise Missing("Its classes have too few images for it.")
     return float(class_confusion.class_confusion(table, np.array([[a, b]]), k=k)[0])
-
-
-def _overlap(dataset: Dataset, tasks: Tasks) -> Cause:
-    """Context overlap: the share of queries that were taken in a context of their own class's support."""
-    what = (
-        "The share of queries whose context, the background, is among those of the support images of their class. "
-        "Where it is low, a classifier that has learned the background is lost."
-    )
-    value, why_not = np.nan, ""
-    if dataset.images is None or "context" not in dataset.images.columns:
-        why_not = f"It is not known in which contexts the images of {dataset.title} were taken."
-    else:
-        contexts = dataset.image_contexts()
-        support, query = tasks.support[0], tasks.query[0]
-        known = (query != PAD) & (contexts[query] != "")
-        same = (contexts[query][:, :, None] == contexts[support][:, None, :]) & (support != PAD)[:, None, :]
-        if known.any():
-            value = float(same.any(axis=2)[known].mean())
-        else:
-            why_not = "No query of this task has a known context."
-    return Cause(OVERLAP, "Context overlap", what, value, "easier", "contexts of support and queries", why_not)
 
 
 def in_numbers(dataset: Dataset, found: Answered) -> dict[str, Any]:

@@ -104,6 +104,7 @@ GRIDS: dict[str, tuple[float, ...]] = {  # what a question varies; what a datase
 }
 VARIES = {"shots": "n_shot", "ways": "n_way", "queries": "n_query", "neighbours": "neighbours", "eigenvalues": "n_way"}
 HALVES = ("first half", "second half")
+OF_CLASSES = ("coarsity", "confusion_sum")  # measures that tasks are drawn with, whatever is seen of their images
 CAUSES = ("random tasks", "fixed classes", "fixed shots")
 _KEPT_EIGENVALUES = 40
 _CONFUSION_SECONDS = 12.0  # that all pairs of a split may take on one core
@@ -187,11 +188,11 @@ def outcome_name(spec: Unchecked) -> str:
 
 
 def measures_of(spec: Spec) -> dict[str, Measure]:
-    """The measures that can be known in a setting: those whose needs it shows, and those of the classes alone."""
-    shown = {"images", "distances", "confusions"}
+    """The measures that can be known in a setting: those whose needs it shows, and those that tasks are drawn with."""
+    shown = {"images"}
     shown |= {"support"} if spec["setting"] != "unsupervised" else set()
     shown |= {"queries"} if spec["setting"] != "supervised" else set()
-    return {name: measure for name, measure in MEASURES.items() if set(measure.needs) <= shown}
+    return {name: measure for name, measure in MEASURES.items() if name in OF_CLASSES or set(measure.needs) <= shown}
 
 
 def undefined(name: str, spec: Spec) -> str:
@@ -210,10 +211,10 @@ def left_out(found: Measured) -> dict[str, str]:
         said[name] = "it needs a taxonomy of the classes"
         if name == "confusion_sum":
             try:
-                _confusions_of(found.spec)
+                confusions_of(found.spec)
                 said[name] = "it was not measured when these tasks were drawn"
             except FsvizError as error:
-                said[name] = str(error).rstrip(".")
+                said[name] = str(error)[:1].lower() + str(error)[1:].rstrip(".")
     return said
 
 
@@ -354,14 +355,16 @@ def draw_cell(spec: Spec, cell: Cell, dataset: Dataset, table: Features) -> Task
 def with_confusion(tasks: Tasks, dataset: Dataset, spec: Spec) -> Tasks:
     """The tasks with the confusion of their classes, where all pairs of the split take a few seconds."""
     try:
-        class_ids, confusions = _confusions_of(spec)
+        class_ids, confusions = confusions_of(spec)
     except FsvizError:  # too large for now, images that are all the same, classes of one image
         return tasks
     given = Given(positions=tasks.positions(class_ids), confusions=confusions)
     return tasks.with_measure("confusion_sum", MEASURES["confusion_sum"](given))
 
 
-def _confusions_of(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
+def confusions_of(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
+    """Classes of a split (C,) and how much the backbone mixes up every pair of them (C, C), where that takes a few
+    seconds; else refused."""
     stamp = chunked.stamp(spec["dataset"])
     return _confusions(spec["dataset"], spec["backbone"], spec["split"], stamp)
 
@@ -372,7 +375,7 @@ def _confusions(dataset: str, backbone: str, split: str, stamp: str) -> tuple[np
     k = min(int(confusion.SETTINGS["k"].default), confusion.most_k(datasets.load(dataset), backbone, split))
     asked = confusion.checked_spec({"dataset": dataset, "backbone": backbone, "split": split, "k": k})
     if confusion.seconds(asked) > _CONFUSION_SECONDS:
-        raise Missing("the pairs of classes are too many to compare along the way; the page Confusion does as a run.")
+        raise Missing("The pairs of classes are too many to compare along the way; the page Confusion does as a run.")
     graph = confusion.class_graph(asked)
     return graph.rows, np.nan_to_num(graph.weights)
 

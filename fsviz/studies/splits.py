@@ -93,6 +93,13 @@ class ClassFeatures:
     def __len__(self) -> int:
         return len(self.class_ids)
 
+    def rows_of(self, class_ids: np.ndarray) -> np.ndarray:
+        """Where these classes stand among the points."""
+        missing = np.setdiff1d(class_ids, self.class_ids)
+        if len(missing):
+            raise Missing(f"{len(missing):,} of these classes have no features under {self.backbone}. Extract them.")
+        return np.searchsorted(self.class_ids, class_ids)
+
 
 @dataclass(frozen=True)
 class Found:

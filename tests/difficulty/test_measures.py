@@ -29,8 +29,13 @@ def test_a_measure_says_all_a_page_shows_of_it(measure: measures.Measure) -> Non
 
 def test_the_labels_a_measure_uses_are_said() -> None:
     used = {name: measure.labels for name, measure in measures.MEASURES.items()}
-    assert {name for name, labels in used.items() if labels == "none"} == {"davies_bouldin", "eigenvalue"}
-    assert {name for name, labels in used.items() if "support" in labels} == {"lr_loss", "similarity", "lr_confidence"}
+    assert {name for name, labels in used.items() if labels == "none"} == {
+        "attribute_gap",
+        "davies_bouldin",
+        "eigenvalue",
+    }
+    of_support = {"lr_loss", "similarity", "lr_confidence", "context_overlap"}
+    assert {name for name, labels in used.items() if "support" in labels} == of_support
     assert "all their images" in used["confusion_sum"] and "queries" in used["query_loss"]
 
 
@@ -70,3 +75,27 @@ def test_query_loss_by_hand() -> None:
     answers.likelihood[0, :, 0] = [0.5, 0.25]
     loss = MEASURES["query_loss"](Given(predictions=answers))
     assert loss[0] == pytest.approx(1.5 * np.log(2)) and np.isnan(loss[1])
+
+
+def test_a_measure_is_known_when_the_last_thing_it_needs_is() -> None:
+    stages = {name: measure.stage for name, measure in MEASURES.items()}
+    assert {stages[name] for name in ("coarsity", "smallest_distance", "eigenvalue", "attribute_gap")} == {"before"}
+    assert {stages[name] for name in ("lr_loss", "lr_confidence", "similarity")} == {"support"}
+    assert {stages[name] for name in ("confusion_sum", "context_overlap", "base_divergence")} == {"labelled"}
+    assert stages["query_loss"] == "answered"
+
+
+def test_the_smallest_distance_and_that_of_features_by_hand() -> None:
+    distances = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
+    positions = np.array([[0, 1, 2], [1, 2, PAD]])
+    given = Given(positions=positions, distances=distances, looks=2 * distances)
+    np.testing.assert_allclose(MEASURES["smallest_distance"](given), [1, 3])
+    np.testing.assert_allclose(MEASURES["looks_distance"](given), [4 * (1 + 4 + 9) / 3, 4 * 9])
+
+
+def test_gaps_contexts_and_words_are_means_of_what_is_known() -> None:
+    gaps = {"blur": np.array([0.5, np.nan, np.nan]), "size": np.array([0.1, 0.3, np.nan])}
+    np.testing.assert_allclose(MEASURES["attribute_gap"](Given(attributes=gaps)), [0.3, 0.3, np.nan])
+    queries = np.array([[[1.0, 0.0], [1.0, np.nan]], [[np.nan, np.nan], [np.nan, np.nan]]])
+    np.testing.assert_allclose(MEASURES["context_overlap"](Given(contexts=queries)), [2 / 3, np.nan])
+    np.testing.assert_allclose(MEASURES["context_pull"](Given(words=-queries)), [-2 / 3, np.nan])

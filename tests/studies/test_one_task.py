@@ -112,11 +112,11 @@ def test_effects_are_what_the_swaps_then_do() -> None:
 
 def test_context_overlap_is_the_share_of_queries_in_a_context_of_their_support() -> None:
     dataset = on_a_line()
-    overlap = {c.name: c.value for c in study.answer(dataset, "place", cat_or_dog(dataset)).causes}[study.OVERLAP]
+    overlap = {c.name: c.value for c in study.answer(dataset, "place", cat_or_dog(dataset)).causes}["context_overlap"]
     # both supports are in context a; queries are in a, a, b for either class
     assert overlap == pytest.approx(4 / 6)
     swapped = study.swapped(cat_or_dog(dataset), 0, 1)  # the cat's support is now in b
-    overlap = {c.name: c.value for c in study.answer(dataset, "place", swapped).causes}[study.OVERLAP]
+    overlap = {c.name: c.value for c in study.answer(dataset, "place", swapped).causes}["context_overlap"]
     assert overlap == pytest.approx(3 / 6)
 
 
@@ -127,7 +127,7 @@ def test_what_is_not_known_says_why() -> None:
     assert np.isfinite(causes["query_loss"].value) and not causes["query_loss"].why_not
     toy = make_toy()
     causes = {c.name: c for c in study.answer(toy, "alpha_net", study.build(toy, table_of(toy), [0, 1, 5])).causes}
-    assert "context" in causes[study.OVERLAP].why_not
+    assert "context" in causes["context_overlap"].why_not
     assert np.isfinite(causes["coarsity"].value) and np.isfinite(causes["confusion_sum"].value)
 
 

@@ -20,6 +20,7 @@ MEASURE = Measure(
     needs=("distances",),
     paper="Bennequin et al. 2022",
     place=0,
+    cause="meaning",
 )
 
 

@@ -21,6 +21,7 @@ MEASURE = Measure(
     needs=("confusions",),
     paper="Bontonou et al. 2020",
     place=5,
+    cause="looks",
 )
 
 

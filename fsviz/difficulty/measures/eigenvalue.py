@@ -20,6 +20,7 @@ MEASURE = Measure(
     needs=("images",),
     paper="Bontonou et al. 2020",
     place=40,
+    cause="images",
 )
 
 

@@ -20,6 +20,7 @@ MEASURE = Measure(
     needs=("support", "queries"),
     paper="Bontonou et al. 2020",
     place=50,
+    cause="images",
 )
 
 

@@ -19,6 +19,7 @@ MEASURE = Measure(
     needs=("predictions",),
     paper="Basu et al. 2023",
     place=90,
+    cause="answers",
 )
 
 

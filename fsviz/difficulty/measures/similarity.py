@@ -20,6 +20,7 @@ MEASURE = Measure(
     needs=("support",),
     paper="Bontonou et al. 2020",
     place=20,
+    cause="images",
 )
 
 

@@ -15,7 +15,7 @@ from fsviz.errors import FsvizError
 from fsviz.records import PAD, Dataset, Tasks
 from fsviz.sampling import testbeds
 from fsviz.settings import SEED, Setting
-from fsviz.studies import draw
+from fsviz.studies import draw, named_tasks
 from fsviz.studies import one_task as study
 from fsviz.studies.one_task import Answered, Change
 from fsviz.ui.parts import access, cached, controls, leads, links, shell, showing
@@ -96,7 +96,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
         on_change=_classes_picked,
         args=(dataset, class_ids, rows[0], rows[1]),
         max_selections=study.MOST_CLASSES,
-        wrap=True,
+        **controls.BY_TYPING,
         help="Type a name. Images of classes that stay are kept.",
     )
     other.button("Other classes", icon="🎲", width="stretch", on_click=_other_classes, args=(dataset, len(class_ids)))
@@ -300,9 +300,6 @@ def _causes(now: Answered, before: Answered | None) -> None:
     unknown = [f"{cause.title}: {cause.why_not}" for cause in now.causes if cause.why_not]
     if unknown:
         st.caption("Not known here. " + plain(" ".join(unknown)))
-    with st.expander("What these numbers are"):
-        for cause in known:
-            st.markdown(f"**{plain(cause.title)}** {plain(cause.what)}")
 
 
 def _direction(cause: study.Cause, before: float) -> str:
@@ -349,7 +346,9 @@ def _gaps(now: Answered, before: Answered | None) -> None:
 
 
 def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tuple[int, int] | None) -> None:
-    leads.to_map(dataset, tasks, 0, backbone)
+    with st.container(horizontal=True, gap="medium"):
+        leads.to_passport(dataset, named_tasks.by_hand(dataset, tasks, 0), 0)
+        leads.to_map(dataset, tasks, 0, backbone)
     if shell.classroom():
         return
     st.subheader("Keep this task", anchor=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
@@ -15,12 +16,13 @@ from fsviz.errors import FsvizError
 from fsviz.features.backbones import DEFAULT, title_of
 from fsviz.figures import runs as figures
 from fsviz.methods import METHODS
-from fsviz.records import Dataset, Predictions, Testbed
+from fsviz.records import Dataset, Predictions, TaskId, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.sampling.draw import REPEATS
+from fsviz.sampling.testbeds import load_testbed
 from fsviz.settings import N_TASKS, SEED, Setting, Unchecked
 from fsviz.settings import words as flags
-from fsviz.studies import comparison, draw, evaluate, extraction
+from fsviz.studies import comparison, draw, evaluate, extraction, named_tasks
 from fsviz.text import drawn
 from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell, showing, task_list, without_images
 from fsviz.ui.parts.cached import remember
@@ -123,7 +125,7 @@ def _settings(dataset: Dataset, known: list[str]) -> Asked | None:
         known,
         key="backbones",
         format_func=title_of,
-        wrap=True,
+        **controls.BY_TYPING,
         help="Frozen networks whose features of these images are at hand. More of them: page Add images.",
     )
     source = _tasks(dataset, (backbones or known)[0])
@@ -231,7 +233,7 @@ def _tasks(dataset: Dataset, backbone: str) -> Asked:
         saved,
         key="testbeds",
         format_func=titles.__getitem__,
-        wrap=True,
+        **controls.BY_TYPING,
         help="Saved on the page Tasks, or by 'python -m fsviz sample'. Each one becomes a run of its own; the first "
         "look is at the first.",
     )
@@ -411,7 +413,7 @@ def _first_look(dataset: Dataset, spec: evaluate.Spec) -> bool:
         _figure(named, table, testbed, whose)
     answer = answers[named[whose].key]
     mistakes.show_confusions(dataset, answer, testbed.tasks, whose, key="look")
-    _single_tasks(dataset, answer, testbed, whose)
+    _single_tasks(dataset, spec, answer, testbed, whose)
     return True
 
 
@@ -435,7 +437,18 @@ def _point_clicked(places: Mapping[str, str]) -> None:
         st.session_state["whose"] = places[points[0]["y"]]
 
 
-def _single_tasks(dataset: Dataset, answer: Predictions, testbed: Testbed, whose: str) -> None:
+def _named(dataset: Dataset, spec: evaluate.Spec, testbed: Testbed, task: int) -> TaskId | None:
+    """What names a task of the look in links: of a saved testbed that is looked at in part, its place in the whole."""
+    with suppress(FsvizError):
+        if spec.get("testbed"):
+            whole = load_testbed(str(spec["testbed"]), dataset)
+            at = int(evaluate.spread_evenly(len(whole.tasks), LOOK_TASKS)[task])
+            return named_tasks.name_task(dataset, whole.tasks, at, whole.recipe, saved=str(spec["testbed"]))
+        return named_tasks.name_task(dataset, testbed.tasks, task, testbed.recipe, spec["backbones"])
+    return None
+
+
+def _single_tasks(dataset: Dataset, spec: evaluate.Spec, answer: Predictions, testbed: Testbed, whose: str) -> None:
     """Every task of the look, the hardest first; the chosen one with its images and answers."""
     st.subheader("Task by task, the hardest first", anchor=False)
     tasks = testbed.tasks
@@ -451,7 +464,9 @@ def _single_tasks(dataset: Dataset, answer: Predictions, testbed: Testbed, whose
         task = task_list.pick_task(dataset, tasks, order, notes, f"{testbed.name} {whose}", "look_tasks")
     with right:
         st.markdown(f"**Task {task:,}**: {plain(whose)} names {accuracy[task]:.0%} of its queries rightly")
-        task_list.show_task(dataset, tasks, task, "look_task", answer=answer)
+        task_list.show_task(
+            dataset, tasks, task, "look_task", answer=answer, named=_named(dataset, spec, testbed, task)
+        )
 
 
 def _more_tasks(dataset: Dataset, testbed: Testbed, n_tasks: int) -> str:

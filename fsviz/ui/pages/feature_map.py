@@ -13,10 +13,10 @@ from fsviz.errors import FsvizError
 from fsviz.features import maps
 from fsviz.features.backbones import title_of
 from fsviz.figures import feature_map as figures
-from fsviz.records import PAD, Colouring, Dataset, Shared, Tasks
+from fsviz.records import PAD, Colouring, Dataset, Shared, TaskId, Tasks
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_TASKS, SEED, Setting
-from fsviz.studies import draw, evaluate, one_task
+from fsviz.studies import draw, evaluate, named_tasks, one_task
 from fsviz.studies import feature_map as study
 from fsviz.ui.parts import access, cached, controls, leads, links, pointing, run_panel, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
@@ -46,7 +46,7 @@ def show(dataset: Dataset) -> None:
     with st.sidebar:
         by, title = _pick_colour(dataset)
         class_ids = _pick_classes(dataset)
-        task = _pick_task(dataset, found)
+        task, named = _pick_task(dataset, found)
     _headline(dataset, found, task)
     _islands(dataset, found, by)
     left, right = shell.columns_if_wide("feature_map", [12, 7], gap="large")
@@ -55,7 +55,7 @@ def show(dataset: Dataset) -> None:
         _trust(found)
         _better(dataset, backbone, found)
     with right:
-        _side(dataset, found, selected, task)
+        _side(dataset, found, selected, task, named)
 
 
 # The map
@@ -237,6 +237,7 @@ def _pick_classes(dataset: Dataset) -> list[int]:
         bind="query-params",
         placeholder="none",
         max_selections=study.MOST_NAMES,
+        **controls.BY_TYPING,
         help="They get a colour and a shape each, all other images are grey.",
     )
     place = {name: i for i, name in enumerate(names)}
@@ -273,8 +274,8 @@ def _accuracy(run_id: str, which: int, folder: str, n_images: int) -> tuple[np.n
 # A task
 
 
-def _pick_task(dataset: Dataset, found: maps.FeatureMap) -> Tasks | None:
-    """The task that stands out: of a saved testbed, or drawn by settings; None for none."""
+def _pick_task(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks | None, TaskId | None]:
+    """The task that stands out, of a saved testbed or drawn by settings, and what names it in links; None for none."""
     named = st.query_params.get("task")
     if named:  # a task by its name, TESTBED:POSITION
         del st.query_params["task"]
@@ -289,23 +290,24 @@ def _pick_task(dataset: Dataset, found: maps.FeatureMap) -> Tasks | None:
         links.release(one_task.SUPPORT.name, one_task.QUERY.name)
     if not source:
         links.release(POSITION.name, *draw.KNOWN)
-        return None
+        return None, None
     try:
         if source == one_task.LINKED:
             links.release(POSITION.name, *draw.KNOWN)
             support, query = map(one_task.images_in, images)
-            return one_task.of_images(dataset, features.load(dataset, found.backbone), support, query)
+            return one_task.of_images(dataset, features.load(dataset, found.backbone), support, query), None
         if source != DRAWN:
             links.release(*draw.KNOWN)
             position = int(controls.pick(POSITION, about=source))
-            return study.task_at(dataset, f"{source}:{position}")
+            task = study.task_at(dataset, f"{source}:{position}")
+            return task, named_tasks.parse(f"{source}:{position}")
         return _draw(dataset, found)
     except FsvizError as error:
         st.warning(plain(shell.in_titles(error)), icon="⚠️")
-        return None
+        return None, None
 
 
-def _draw(dataset: Dataset, found: maps.FeatureMap) -> Tasks:
+def _draw(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks, TaskId | None]:
     split = shell.pick_split(dataset)
     n_classes = len(dataset.split_class_ids(split))
     sampler = controls.pick_sampler(dataset, "uniform")
@@ -319,7 +321,9 @@ def _draw(dataset: Dataset, found: maps.FeatureMap) -> Tasks:
     settings |= {"n_tasks": controls.pick(N_TASKS.but(default=100)), "seed": controls.pick(SEED)}
     position = int(controls.pick(POSITION.but(high=int(settings["n_tasks"]) - 1), about=DRAWN))
     recipe = draw.recipe_for(dataset, split=split, sampler=sampler, **settings)
-    return study.one_task(_drawn(dataset, recipe, found.backbone), position)
+    tasks = _drawn(dataset, recipe, found.backbone)
+    task = study.one_task(tasks, position)
+    return task, named_tasks.name_task(dataset, tasks, position, recipe.values, (found.backbone,))
 
 
 @cached.remember("Drawing tasks", 16, hashes={draw.Recipe: repr})
@@ -346,7 +350,9 @@ def _choose(image_id: int | None) -> None:
         st.rerun()
 
 
-def _side(dataset: Dataset, found: maps.FeatureMap, selected: list[int], task: Tasks | None) -> None:
+def _side(
+    dataset: Dataset, found: maps.FeatureMap, selected: list[int], task: Tasks | None, named: TaskId | None
+) -> None:
     """The images drawn around, else the task's, else the one in the link."""
     chosen = st.session_state.get("mapped_image")
     clicked: int | None = None
@@ -356,7 +362,7 @@ def _side(dataset: Dataset, found: maps.FeatureMap, selected: list[int], task: T
         clicked = _wall(dataset, selected)
     elif task is not None:
         clicked = _task(dataset, task)
-        leads.to_task(dataset, task, 0, found.backbone, "Swap its support images")
+        leads.from_task(dataset, task, 0, found.backbone, named=named, on_map=False)
     elif chosen is None:
         st.info("Draw around some points, or click one: their images show here.", icon="✏️")
         _what_is_shared(dataset, found)

@@ -11,6 +11,7 @@ from fsviz.figures import overview as figures
 from fsviz.records import PAD, Dataset, Hierarchy, SizeHistogram
 from fsviz.settings import Setting
 from fsviz.studies import first_look as study
+from fsviz.studies import named_tasks
 from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.ui.parts import cached, later, leads, links, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
@@ -101,6 +102,7 @@ def _classified(found: study.Look) -> None:
                 delta_arrow="off",
             )
             clicked = _task(found, task, f"look_{name}", True) or clicked
+            _to_passport(found, task)
     leads.to_gallery(found.dataset, clicked)
     _causes(found)
     if not found.backbone:
@@ -114,6 +116,13 @@ def _classified(found: study.Look) -> None:
         f"Each row is a class: the image that the classifier learned from, then some of the "
         f"{found.tasks.query.shape[2]:,} it had to name; a tick is right, a cross wrong, with what was said instead."
     )
+
+
+def _to_passport(found: study.Look, task: int) -> None:
+    if (testbed := cached.look_name(found.dataset)) != "":
+        leads.to_passport(found.dataset, testbed, task)
+    elif found.tasks.has_images:
+        leads.to_passport(found.dataset, named_tasks.by_hand(found.dataset, found.tasks, task), 0)
 
 
 def _task(found: study.Look, task: int, key: str, told: bool) -> int | None:
@@ -229,6 +238,7 @@ def _by_meaning(found: study.Look) -> None:
                 for name, path in zip(names, between):
                     way_down = " › ".join(map(plain, path))
                     st.markdown(f"**{plain(name)}**" + (f" :gray[{way_down}]" if path else ""))
+            _to_passport(found, task)
             st.page_link(
                 "pages/2_Taxonomy.py",
                 label="Try it: these classes in the tree of meanings",

@@ -21,12 +21,12 @@ from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import runs as figures
 from fsviz.methods import METHODS
-from fsviz.records import PAD, Dataset, Predictions, Tasks
+from fsviz.records import PAD, Dataset, Predictions, TaskId, Tasks
 from fsviz.reports import html as report
 from fsviz.reports import tables
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting, Unchecked
-from fsviz.studies import comparison, draw, evaluate
+from fsviz.studies import comparison, draw, evaluate, named_tasks
 from fsviz.text import csv, drawn
 from fsviz.ui.parts import access, controls, leads, links, mistakes, run_panel, shell, showing
 from fsviz.ui.parts.cached import remember
@@ -181,7 +181,7 @@ def _choose(runs: Sequence[jobs.Run]) -> list[jobs.Run]:
         list(known),
         format_func=lambda run_id: _title(known[run_id]) if run_id in known else run_id,
         key="runs",
-        wrap=True,
+        **controls.BY_TYPING,
         placeholder="the newest of one testbed",
         help="Runs of the same tasks are compared task by task. The table at the end of the page has all runs.",
     )
@@ -620,7 +620,18 @@ def _one_task(dataset: Dataset, line: comparison.Line, task: int, who: str) -> N
                 tiles.append(Tile(int(image_id), names[said] if wrong else "", "wrong" if wrong else "right"))
         rows.append(Row(names[way], tiles, kind="query"))
     leads.to_gallery(dataset, task_rows(dataset, rows, "run_task", tile_px=64) if dataset.has_pixels else None)
-    leads.from_task(dataset, tasks, task, line.backbone, line.method)
+    named = _named(dataset, line, task)
+    leads.from_task(dataset, tasks, task, line.backbone, line.method, named=named)
+
+
+def _named(dataset: Dataset, line: comparison.Line, task: int) -> TaskId | None:
+    """What names a task of a run in links."""
+    spec = jobs.spec(line.run_id)
+    entry = evaluate.entries(spec)[line.entry]
+    part, backbones = evaluate.parts(spec)[entry.part], [b for b in spec["backbones"] if b in spec["features"]]
+    whole = evaluate.part_tasks(spec, entry)
+    saved = str(part["testbed_name"])
+    return named_tasks.name_task(dataset, whole, task, part["recipe"], backbones, saved, (line.run_id, entry.part))
 
 
 def _faces(image_ids: np.ndarray, most: int) -> list[int]:

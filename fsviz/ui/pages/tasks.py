@@ -13,14 +13,14 @@ import streamlit as st
 from fsviz.errors import FsvizError
 from fsviz.figures import tasks as figures
 from fsviz.figures import taxonomy as taxonomy_figures
-from fsviz.records import PAD, Dataset, Testbed
+from fsviz.records import PAD, Dataset, TaskId, Testbed
 from fsviz.sampling import SAMPLERS, testbeds
 from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
-from fsviz.studies import draw
+from fsviz.studies import draw, named_tasks
 from fsviz.studies import semantic_sampling as study
 from fsviz.studies.draw import SHOTS, Recipe
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
-from fsviz.ui.parts import access, cached, controls, links, shell, showing, task_list
+from fsviz.ui.parts import access, cached, controls, leads, links, shell, showing, task_list
 from fsviz.ui.parts.shell import plain
 
 HISTOGRAM = "coarsity_histogram"
@@ -390,10 +390,16 @@ def _chosen_task(classes: Classes, bed: Testbed, task: int) -> None:
     if classes.distance:
         _task(classes, bed, task)
     elif pictured:
-        task_list.show_task(classes.dataset, bed.tasks, task, "task_images")
+        task_list.show_task(classes.dataset, bed.tasks, task, "task_images", named=_named(classes, bed, task))
     else:
         ids = bed.tasks.class_ids[task]
         st.markdown(", ".join(plain(n) for n in _names_of(classes, ids[ids != PAD])))
+        leads.from_task(classes.dataset, bed.tasks, task, named=_named(classes, bed, task))
+
+
+def _named(classes: Classes, bed: Testbed, task: int) -> TaskId | None:
+    """What names the task in links; None for one of classes only whose recipe does not draw it again."""
+    return named_tasks.name_task(classes.dataset, bed.tasks, task, bed.recipe)
 
 
 def _example_images(classes: Classes, bed: Testbed, task: int) -> np.ndarray:
@@ -423,7 +429,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
     with left:
         if dataset.has_pixels and bed.tasks.has_images:
             notes = [_mean_note(inside, i) for i in range(len(shown))]
-            task_list.show_task(dataset, bed.tasks, task, "task_images", notes)
+            task_list.show_task(dataset, bed.tasks, task, "task_images", notes, named=_named(classes, bed, task))
         else:
             others = inside.sum(axis=1) / max(len(class_ids) - 1, 1)
             showing.table(
@@ -451,6 +457,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
                 if dataset.has_pixels
                 else f"{plain(dataset.title)} comes without images here; its classes are named instead."
             )
+            leads.from_task(dataset, bed.tasks, task, named=_named(classes, bed, task))
         if not dataset.has_pixels and few:
             _task_tree(graph, positions)
     with right:

@@ -17,7 +17,7 @@ from fsviz import datasets
 from fsviz.errors import FsvizError
 from fsviz.records import ClassMap, ConceptTree, Dataset
 from fsviz.settings import Unchecked
-from fsviz.studies import draw, first_look
+from fsviz.studies import draw, first_look, named_tasks
 from fsviz.taxonomy import Dag, maps
 from fsviz.ui.parts.shell import plain
 
@@ -129,3 +129,12 @@ def class_order(dataset: Dataset, split: str, dag: str) -> np.ndarray:
 @remember("Drawing random tasks and classifying them, to find a hard one and an easy one", 16)
 def look(dataset: Dataset) -> first_look.Look:
     return first_look.look(dataset)
+
+
+@remember(most=16)
+def look_name(dataset: Dataset) -> str:
+    """What names the tasks of that look in links, "" where only their images do."""
+    found = look(dataset)
+    return named_tasks.name_testbed(
+        dataset, found.tasks, found.recipe.values, (found.backbone,) if found.backbone else ()
+    )

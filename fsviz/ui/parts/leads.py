@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from fsviz.records import PAD, Dataset, Tasks
-from fsviz.studies import draw, one_task
+from fsviz.records import PAD, Dataset, TaskId, Tasks
+from fsviz.studies import draw, named_tasks, one_task
 from fsviz.ui.parts import shell
 from fsviz.ui.parts.shell import plain
 
@@ -26,6 +26,12 @@ def to_gallery(dataset: Dataset, clicked: int | None) -> None:
         icon="🖼️",
         query_params=shell.link(dataset, image=str(clicked)),
     )
+
+
+def to_passport(dataset: Dataset, name: str, position: int, label: str = "All that is known of it") -> None:
+    """The way to the passport of a task: `name` is its testbed's (see fsviz.studies.named_tasks)."""
+    asked = {"task": f"{name}:{position}"}
+    st.page_link("pages/15_Passport.py", label=label, icon="🪪", query_params=shell.link(dataset, **asked))
 
 
 def to_task(dataset: Dataset, tasks: Tasks, at: int, backbone: str, label: str, method: str = "protonet") -> None:
@@ -47,18 +53,34 @@ def to_task(dataset: Dataset, tasks: Tasks, at: int, backbone: str, label: str, 
 
 
 def from_task(
-    dataset: Dataset, tasks: Tasks, at: int, backbone: str = "", method: str = "protonet", support: str = "its"
+    dataset: Dataset,
+    tasks: Tasks,
+    at: int,
+    backbone: str = "",
+    method: str = "protonet",
+    support: str = "its",
+    named: TaskId | None = None,
+    on_map: bool = True,
 ) -> None:
-    """Where a task that is shown leads: to where its support images can be swapped, and to its place on the map.
+    """Where a task that is shown leads: to all that is known of it, to where its support images can be swapped, and to
+    its place on the map.
 
     support  whose support images, where several are shown
+    named    what names it in links, where its testbed has a name (see fsviz.studies.named_tasks); else its images do
+    on_map   whether the map is among the ways: it is not where it is shown already
     """
-    if not dataset.has_features or not tasks.has_images or (tasks.class_ids[at] != PAD).sum() > one_task.MOST_CLASSES:
-        return
-    backbone = backbone or draw.default_backbone(dataset)
+    if named is None and tasks.has_images:
+        named = TaskId(named_tasks.by_hand(dataset, tasks, at), 0)
+    swappable = dataset.has_features and tasks.has_images
+    swappable = swappable and (tasks.class_ids[at] != PAD).sum() <= one_task.MOST_CLASSES
     with st.container(horizontal=True, gap="medium"):
-        to_task(dataset, tasks, at, backbone, f"Swap {support} support images", method)
-        to_map(dataset, tasks, at, backbone)
+        if named is not None:
+            to_passport(dataset, named.testbed, named.position)
+        if swappable:
+            backbone = backbone or draw.default_backbone(dataset)
+            to_task(dataset, tasks, at, backbone, f"Swap {support} support images", method)
+            if on_map:
+                to_map(dataset, tasks, at, backbone)
 
 
 def to_map(dataset: Dataset, tasks: Tasks, at: int, backbone: str) -> None:

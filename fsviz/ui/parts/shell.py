@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,8 @@ from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
 from fsviz.shipped import ROOT
-from fsviz.ui.parts import access, copy_link, links, showing
+from fsviz.studies import named_tasks
+from fsviz.ui.parts import access, copy_link, explained, links, showing
 
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
@@ -77,6 +78,14 @@ PAGES: tuple[Page, ...] = (
         "Are the tasks fine-grained or easy to tell apart?",
         "Draw tasks with sliders, see how far apart their classes are in meaning, save a testbed.",
         ("taxonomy",),
+    ),
+    Page(
+        "pages/15_Passport.py",
+        "Passport",
+        "🪪",
+        "What is known of this one task?",
+        "One task from every side: images and answers, classes, every measure beside its testbed. Its link is stable.",
+        ("features",),
     ),
     Page(
         "pages/13_Build_a_task.py",
@@ -206,11 +215,19 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
             copy_link.button()
             _share()
         st.caption(how.replace("{dataset}", f"**{plain(dataset.title)}**") + (f" After {paper}." if paper else ""))
+        explain(question)
         _say_once()
         with access.turn():
             yield dataset
         if ignored := ", ".join(map(plain, links.ignored(asked))):
             st.toast(f"This link's setting {ignored} is not possible here and was left out.", icon="⚠️")
+
+
+def explain(question: str) -> None:
+    """What the numbers of the page are, closed: nothing of it is sent before it is opened (formulas have fonts)."""
+    label = next((page.label for page in PAGES if page.question == question), "")
+    if label in explained.PAGES:
+        _explained(label)
 
 
 def classroom() -> bool:
@@ -275,6 +292,14 @@ def _share() -> None:
     showing.button(classroom())
 
 
+@st.fragment
+@sentences()
+def _explained(label: str) -> None:
+    with st.expander(explained.TITLE, key=f"explained_{label}", on_change="rerun", type="compact") as section:
+        if section.open:
+            explained.show(label)
+
+
 def pages() -> list[Page]:
     """The pages that are of use to the visitor."""
     return [p for p in PAGES if (ROOT / p.file).exists() and (not p.action or access.may(p.action))]
@@ -289,8 +314,8 @@ def added_pages() -> dict[str, str]:
 
 def pick_dataset() -> Dataset:
     """The dataset picker in the sidebar, kept in the URL (?dataset=NAME) and across pages."""
-    known = _known_names()
-    asked = st.query_params.get("dataset")
+    known = known_names()
+    asked = st.query_params.get("dataset") or _dataset_of_task(known)
     if asked is not None and asked not in known:
         notice(str(UnknownName("dataset", asked, known)) + f" Shown is {DEFAULT_DATASET!r}.")
         del st.query_params["dataset"]
@@ -318,7 +343,16 @@ def pick_dataset() -> Dataset:
         return load_dataset(DEFAULT_DATASET)
 
 
-def _known_names() -> list[str]:
+def _dataset_of_task(known: Sequence[str]) -> str | None:
+    """The dataset that the link's task is of, where it names one that is here: such a link need not say it again."""
+    try:
+        found = named_tasks.dataset_of(st.query_params.get("task", ""))
+    except FsvizError:
+        return None
+    return found if found in known else None
+
+
+def known_names() -> list[str]:
     """Every dataset; without those of the workspace, and with a sentence, when it cannot be read."""
     try:
         return datasets.names()

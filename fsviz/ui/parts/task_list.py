@@ -15,7 +15,7 @@ import numpy as np
 import streamlit as st
 
 from fsviz.figures import palette
-from fsviz.records import PAD, Dataset, Predictions, Tasks
+from fsviz.records import PAD, Dataset, Predictions, TaskId, Tasks
 from fsviz.settings import Setting
 from fsviz.ui.parts import leads, links
 from fsviz.ui.parts.image_wall import TEXT_JS, Frame, Row, Tile, task_rows, thumbnail_uri
@@ -108,8 +108,12 @@ def show_task(
     notes: Sequence[str] = (),
     answer: Predictions | None = None,
     tile_px: int = 64,
+    named: TaskId | None = None,
 ) -> None:
-    """The support and query images of one task, class by class; with answers, queries are framed right or wrong."""
+    """The support and query images of one task, class by class; with answers, queries are framed right or wrong.
+
+    named  what names it in links, where its testbed has a name
+    """
     names = dataset.classes["class_name"].astype(str).to_numpy()
     class_ids = tasks.class_ids[position]
     ways = np.flatnonzero(class_ids != PAD)
@@ -129,7 +133,7 @@ def show_task(
     if len(ways) > MOST_ROWS:
         st.caption(f"The first {MOST_ROWS} of {len(ways):,} classes.")
     leads.to_gallery(dataset, clicked)
-    leads.from_task(dataset, tasks, position)
+    leads.from_task(dataset, tasks, position, named=named)
 
 
 def _right_of(answer: Predictions | None, position: int, way: int) -> str:

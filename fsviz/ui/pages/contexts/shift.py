@@ -20,6 +20,7 @@ from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
+from fsviz.studies import named_tasks
 from fsviz.ui.parts import access, leads, run_panel, shell, showing
 from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods
@@ -204,18 +205,30 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
     at = int(worst[pick(place, three) - 1])
     left, right = st.columns(2, gap="medium")
     with left:
-        _half(dataset, "first", "Same contexts (IID)", found.first, found.said_first, at)
+        _half(dataset, "first", few, 0.0, "Same contexts (IID)", (found.first, found.said_first), at)
     with right:
         name = "Other contexts (OOD)" if shift == 1 else f"{shift:.0%} in other contexts"
-        _half(dataset, "second", name, found.second, found.said_second, at)
+        _half(dataset, "second", few, shift, name, (found.second, found.said_second), at)
     st.caption("Support above, then the queries: a tick is right, a cross wrong, with what was said instead.")
     _made_of(dataset, found)
 
 
-def _half(dataset: Dataset, side: str, title: str, tasks: Tasks, said: Predictions, at: int) -> None:
+def _half(
+    dataset: Dataset,
+    side: str,
+    spec: study.Spec,
+    shift: float,
+    title: str,
+    answered: tuple[Tasks, Predictions],
+    at: int,
+) -> None:
+    tasks, said = answered
     st.markdown(f"**{title}**: {100 * study.accuracy(said)[at]:.0f}% right")
     if dataset.has_pixels:
         leads.to_gallery(dataset, task_rows(dataset, _rows(dataset, tasks, said, at), f"task_{side}", tile_px=64))
+    recipe = {**spec, "sampler": "context", "shift": shift}
+    named = named_tasks.name_task(dataset, tasks, at, recipe, (spec["backbone"],))
+    leads.from_task(dataset, tasks, at, spec["backbone"], named=named)
 
 
 def _rows(dataset: Dataset, tasks: Tasks, said: Predictions, at: int) -> list[Row]:

@@ -18,7 +18,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.text import drawn
 from fsviz.ui.pages.hard_tasks import listing, results, tasks
-from fsviz.ui.parts import access, links, shell, showing
+from fsviz.ui.parts import access, controls, links, shell, showing
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -129,6 +129,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
         default=max(counts, key=lambda value: counts[value]),
         key=f"query_values_{dataset.name}_{attribute}",
         placeholder="at least one value",
+        **controls.BY_TYPING,
     )
     if not values:
         st.info("Choose at least one value that all queries have.", icon="👆")

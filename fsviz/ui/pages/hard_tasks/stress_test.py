@@ -37,7 +37,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             default=known[:4],
             key=f"stress_{dataset.name}",
             format_func=title_of,
-            wrap=True,
+            **controls.BY_TYPING,
             help="Only backbones that have features.",
         )
     offered = {k: v for k, v in stress.ADAPTATIONS.items() if k != stress.FULL}
@@ -48,7 +48,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             default=list(offered),
             key="stress_adaptations",
             format_func=offered.__getitem__,
-            wrap=True,
+            **controls.BY_TYPING,
             help="How the classifier learns a task from its support images: means of the classes (prototypes), a "
             "linear layer trained on them (finetuned head), or one that also looks at the unlabelled queries (TIM).",
         )

@@ -11,6 +11,7 @@ import streamlit as st
 from fsviz import datasets
 from fsviz.figures import support_sets as figures
 from fsviz.records import PAD, Dataset
+from fsviz.studies import named_tasks
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import Explained, SupportSets
 from fsviz.ui.pages.hard_tasks import bars, listing, results
@@ -98,7 +99,9 @@ def one_task(dataset: Dataset, found: SupportSets, task: int, explained: Explain
             "Below a class: the attribute with a measured cost in which its support differs more from its queries than "
             "95% of random supports of that class do. Nothing where chance will do."
         )
-    leads.from_task(dataset, found.tasks["hard"], task, str(found.spec["backbone"]), support="the hard")
+    backbone = str(found.spec["backbone"])
+    named = named_tasks.name_task(dataset, found.tasks["random"], task, found.spec, (backbone,))
+    leads.from_task(dataset, found.tasks["hard"], task, backbone, support="the hard", named=named)
     _reasons(found, explained, task)
     view = st.segmented_control(
         "Queries, as classified with the",

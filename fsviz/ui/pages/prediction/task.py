@@ -8,6 +8,7 @@ import streamlit as st
 
 from fsviz.difficulty.measures import title
 from fsviz.records import PAD, Dataset
+from fsviz.studies import named_tasks
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
 from fsviz.ui.pages.prediction import results
@@ -28,7 +29,9 @@ def show(dataset: Dataset, found: Measured, task: int) -> None:
     with left:
         clicked = task_rows(dataset, _rows(dataset, found, task, said), "prediction_task", tile_px=64)
         leads.to_gallery(dataset, clicked if dataset.has_pixels else None)
-        leads.from_task(dataset, found.tasks, task, str(found.spec["backbone"]))
+        backbone = str(found.spec["backbone"])
+        named = named_tasks.name_task(dataset, found.tasks, task, found.spec, (backbone,))
+        leads.from_task(dataset, found.tasks, task, backbone, named=named)
         if found.spec["setting"] == "unsupervised":
             st.caption(
                 "Every cluster has the name of the class that most of its images are of, each class used once. A "

@@ -95,9 +95,9 @@ def _accuracy(rows: pd.DataFrame, sides: str) -> None:
     lines = {name: (slope.at_zero, slope.slope) for name, slope in slopes.items()}
     showing.chart("Accuracy as test classes move away", figures.plot_transfer(points, lines, TITLES), key="transfer")
     st.caption(
-        f"{int(points['n_runs'].sum()):,} runs (figure 2 of the paper). 95% intervals over test classes: with other "
-        "classes of the same kind the accuracy would vary so much. Multiclass, ProtoNet and ANIL keep their features "
-        "at test time; MAML and Finetune adapt them to every task."
+        f"{int(points['n_runs'].sum()):,} runs{_seeds(rows)} (figure 2 of the paper). 95% intervals over test classes: "
+        "with other classes of the same kind the accuracy would vary so much. Multiclass, ProtoNet and ANIL keep their "
+        "features at test time; MAML and Finetune adapt them to every task."
     )
     _slopes(rows)
     _easy_and_hard(rows, sides)
@@ -140,8 +140,8 @@ def _slopes(rows: pd.DataFrame) -> None:
     own_slopes = pd.DataFrame.from_dict(cells, orient="index").reindex(columns=list(names.values()))
     _beside(own_slopes, study.printed("Table 5"), "{:+.2f}")
     st.caption(
-        "95% intervals by Student's t over divergences; the paper gives none, and tests on one side: compare its "
-        "numbers with “test side”. Other images, larger networks, longer training."
+        f"95% intervals by Student's t over divergences{_seeds(rows, ', of the means of ')}; the paper gives none, and "
+        "tests on one side: compare its numbers with “test side”. Other images, larger networks, longer training."
     )
 
 
@@ -194,8 +194,15 @@ def _matched(rows: pd.DataFrame) -> None:
     st.caption(
         "A split and its mirror image have different test classes, and some classes are harder than others wherever "
         "they stand. Here the test classes stay, and only what was trained on changes: half of the other classes, near "
-        "or far. Points of accuracy, 95% intervals by Student's t over pairs (sides and seeds)."
+        f"or far. Points of accuracy, 95% intervals by Student's t over the {max(pair.n_splits for pair in pairs):,} "
+        f"sets of test classes{_seeds(rows, ', of the means of ')}."
     )
+
+
+def _seeds(rows: pd.DataFrame, before: str = " of ") -> str:
+    """How many seeds every split was trained with, in words; nothing for one."""
+    n = rows["seed"].nunique()
+    return f"{before}{n:,} seeds" if n > 1 else ""
 
 
 def single_tasks(correlations: list[dict[str, Any]] | pd.DataFrame) -> None:
