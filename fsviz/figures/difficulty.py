@@ -114,7 +114,12 @@ def plot_shares(rows: Sequence[Mapping[str, Any]], whole: float, height: int | N
     figure.add_vline(
         x=100 * max(whole, 0),
         line={"color": INK, "width": 1.5, "dash": "dot"},
-        annotation={"text": f"all together {100 * max(whole, 0):.0f}%", "yanchor": "bottom", "y": 1.0},
+        annotation={
+            "text": f"all together {100 * max(whole, 0):.0f}%",
+            "xanchor": "right",
+            "yanchor": "bottom",
+            "y": 1.0,
+        },
     )
     lowest, highest = min(float(low.min()), 0.0), max(float(max(high.max(), alone.max())), 100 * whole)
     figure.update_xaxes(title="differences in accuracy explained (%)", range=[max(lowest - 2, -25), highest * 1.12 + 3])

@@ -48,6 +48,14 @@ class Page:
 PAGES: tuple[Page, ...] = (
     Page("app.py", "Overview", "🏠", "Why is a few-shot task hard?", "Start here."),
     Page(
+        "pages/14_Difficulty.py",
+        "Difficulty",
+        "🧭",
+        "What makes these tasks hard?",
+        "Every measure of every task against what methods got right: which causes matter, and for which tasks.",
+        ("features",),
+    ),
+    Page(
         "pages/1_Gallery.py",
         "Gallery",
         "🖼️",
