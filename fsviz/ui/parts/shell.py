@@ -56,6 +56,13 @@ PAGES: tuple[Page, ...] = (
         ("features",),
     ),
     Page(
+        "pages/16_Learn.py",
+        "Learn",
+        "🎓",
+        "What makes a few-shot task hard, one cause at a time?",
+        "Six lessons of two minutes: move one control, see what happens, answer one question.",
+    ),
+    Page(
         "pages/1_Gallery.py",
         "Gallery",
         "🖼️",
