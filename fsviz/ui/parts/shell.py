@@ -166,6 +166,13 @@ PAGES: tuple[Page, ...] = (
         ("features",),
     ),
     Page(
+        "pages/17_Compare.py",
+        "Compare",
+        "🪞",
+        "Is my data harder than other data, and why?",
+        "The same measures for two or more datasets or splits side by side, and hard supports beside published ones.",
+    ),
+    Page(
         "pages/11_Add_images.py",
         "Add images",
         "➕",
