@@ -140,7 +140,7 @@ def plot_tasks(
     x_title: str,
     y_title: str,
     groups: pd.DataFrame | None = None,
-    height: int = 400,
+    height: int = 440,
 ) -> go.Figure:
     """A point per task, the chosen ones in colour; a box drawn over them hands out its ranges.
 
@@ -185,7 +185,7 @@ def plot_tasks(
         margin=MARGIN,
         dragmode="select",
         hovermode="closest",
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        legend={"orientation": "h", "y": -0.3, "yanchor": "top", "x": 0},
     )
     return figure
 
@@ -250,11 +250,11 @@ def plot_ranks(
         automargin=True,
     )
     figure.update_layout(
-        height=height or 90 + 40 * len(order),
+        height=height or 130 + 40 * max(len(order), 1),
         margin=MARGIN,
         dragmode="select",
         hovermode="closest",
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        legend={"orientation": "h", "y": -60 / (40 * max(len(order), 1)), "yanchor": "top", "x": 0},
     )
     return figure
 

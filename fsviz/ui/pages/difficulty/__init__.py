@@ -150,6 +150,7 @@ def _shares(found: Measured, method: str) -> None:
     stage = controls.pick(study.STAGE)
     known = results.explained(found, method, stage)
     causes = study.causes_at(found, stage)
+    causes = {cause: causes[cast(Any, cause)] for cause in sorted(known.lost, key=lambda c: -known.lost[c].value)}
     rows = [
         {
             "name": cause,
@@ -172,7 +173,9 @@ def _shares(found: Measured, method: str) -> None:
     st.caption(
         "A bar is what would be lost without the cause, on tasks that the regression has not learned from; in colour "
         f"where it is beyond chance. Causes that say the same share the rest. Intervals are over {known.whole.over}. "
-        "Of: " + "; ".join(f"{plain(', '.join(title(n) for n in names))}" for names in causes.values()) + "."
+        "Their measures, in this order: "
+        + "; ".join(plain(", ".join(title(name) for name in names)) for names in causes.values())
+        + "."
     )
 
 
