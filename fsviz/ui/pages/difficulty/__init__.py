@@ -149,8 +149,8 @@ def _shares(found: Measured, method: str) -> None:
     st.markdown("**How much does each cause explain?**")
     stage = controls.pick(study.STAGE)
     known = results.explained(found, method, stage)
-    causes = study.causes_at(found, stage)
-    causes = {cause: causes[cast(Any, cause)] for cause in sorted(known.lost, key=lambda c: -known.lost[c].value)}
+    groups: dict[Any, list[str]] = study.causes_at(found, stage)
+    causes = {cause: groups[cause] for cause in sorted(known.lost, key=lambda c: -known.lost[c].value)}
     rows = [
         {
             "name": cause,

@@ -34,9 +34,7 @@ def show(dataset: Dataset) -> None:
     alike = _headline(found)
     _map_and_side(dataset, classes, found)
     certain.headline(alike, results.agreement(dataset, key))
-    section = st.segmented_control(
-        "What is behind it?", SECTIONS, default=SECTIONS[0], key="show", bind="query-params", required=True
-    )
+    section = shell.pick_section("What is behind it?", SECTIONS)
     if section == "Other divergences":
         _small_multiples(dataset, key, found)
     elif section == "How certain":
