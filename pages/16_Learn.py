@@ -5,8 +5,7 @@ from fsviz.ui.parts import shell
 
 with shell.page(
     "What makes a few-shot task hard, one cause at a time?",
-    "Six lessons of about two minutes. Each has one control and one question: move the control, watch figure and "
-    "images, answer. Every number is measured here, on the demo; none is known beforehand.",
+    "Six lessons of about two minutes: one control, one question each. Every number is measured here, on the demo.",
     icon="🎓",
 ) as dataset:
     learn.show(dataset)

@@ -51,7 +51,7 @@ def plot_stops(
     if hidden:
         figure.add_scatter(
             x=[names[i] for i in hidden],
-            y=[low] * len(hidden),
+            y=[(low + top) / 2] * len(hidden),
             mode="text",
             text=["?"] * len(hidden),
             textfont={"size": 22, "color": QUIET},
@@ -61,7 +61,10 @@ def plot_stops(
     room = 0.08 * (top - low) + 1
     if chance is not None:
         figure.add_hline(
-            y=chance, line={"color": QUIET, "dash": "dash", "width": 1}, annotation_text=f"guessing, {chance:.0f}%"
+            y=chance,
+            line={"color": QUIET, "dash": "dash", "width": 1},
+            annotation_text=f"guessing, {chance:.0f}%",
+            annotation_position="top left",
         )
     figure.update_xaxes(
         title_text=drawn(x_title), categoryorder="array", categoryarray=names, range=[-0.5, len(names) - 0.3]
@@ -115,13 +118,14 @@ def plot_cause(
         figure.add_scatter(
             x=line[0], y=line[1], mode="lines", line={"color": INK, "dash": "dot"}, hoverinfo="skip", showlegend=False
         )
+    middle = (float(values.min()) + float(values.max())) / 2
     for name, task, symbol in (("hard", hard, "x"), ("easy", easy, "circle")):
         figure.add_scatter(
             x=[values[task]],
             y=[accuracy[task]],
             mode="markers+text",
             text=[f"<b>the {name} task</b>"],
-            textposition="top center",
+            textposition="middle left" if values[task] > middle else "middle right",
             marker={"color": meaning(name), "size": 14, "symbol": symbol},
             hovertemplate=f"the {name} task: %{{x:.2f}}, %{{y:.0f}}% right<extra></extra>",
             showlegend=False,

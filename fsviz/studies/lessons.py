@@ -261,7 +261,7 @@ def ask_looks(pairs: Pairs) -> Question:
     told = f"{stops[worst].title} ({stops[worst].told} right, {_bits(stops[worst]):.2f} bits of confusion)"
     also = ", ".join(stops[i].title for i in others)
     return Question(
-        f"Which partner is {pairs.name} told apart from worst? Move the slider to it.",
+        f"Which partner is {pairs.name} told apart from worst? Move the control to it.",
         tuple(stop.title for stop in stops),
         frozenset({worst, *others}),
         worst,
@@ -478,7 +478,7 @@ def ask_together(found: Together) -> Question:
             + "No single cause explains a task: they overlap, and much is left."
         )
     return Question(
-        "Which of these goes most with which tasks are hard? Choose it above.",
+        "Which measure goes most with which tasks are hard? Move the control to it.",
         (*(MEASURES[name].title for name in names), "None of them, beyond chance"),
         frozenset(fits or {len(names)}),
         len(names) if best is None else names.index(best),

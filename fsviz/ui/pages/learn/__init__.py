@@ -53,13 +53,14 @@ def _lesson(dataset: Dataset) -> None:
     st.subheader(f"{place}. {lesson.title}", anchor=False)
     st.markdown(f"{lesson.told} :gray[After {lesson.paper}.]")
     found = _measured(dataset, place)
-    stops = lesson.stops(found)
+    stops, question = lesson.stops(found), lesson.ask(found)
+    st.markdown(f"**Question: {plain(question.text)}**")
     at = _control(lesson, stops)
     seen: set[int] = st.session_state.setdefault(_SEEN, {}).setdefault(place, set())
     seen.add(at)
     answered = _answers().get(place)
     lesson.show(dataset, found, at, [i in seen or answered is not None for i in range(len(stops))])
-    _ask(lesson, lesson.ask(found), at, len(seen), len(stops))
+    _answers_to(lesson, question, at, len(seen), len(stops))
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown("**Where to go on:**", width="content")
         lesson.go_on(dataset, found, at)
@@ -84,9 +85,8 @@ def _control(lesson: Lesson, stops: Any) -> int:
     return names.index(str(picked))
 
 
-def _ask(lesson: Lesson, question: Question, at: int, n_seen: int, n_stops: int) -> None:
+def _answers_to(lesson: Lesson, question: Question, at: int, n_seen: int, n_stops: int) -> None:
     with st.container(border=True):
-        st.markdown(f"**{plain(question.text)}**")
         given = _answers().get(lesson.place)
         extra = range(n_stops, len(question.options))  # beside the positions, where the control is the answer
         which = [at, *extra] if lesson.by_position and given is None else range(len(question.options))
@@ -95,7 +95,9 @@ def _ask(lesson: Lesson, question: Question, at: int, n_seen: int, n_stops: int)
         for column, option in zip(st.columns(len(which)), which, strict=True):
             mark = "" if given is None else " ✓" if option in question.fits else " ✗" if option == given else ""
             column.button(
-                plain(question.options[option]) + mark,
+                ("My answer: " if lesson.by_position and option < n_stops else "")
+                + plain(question.options[option])
+                + mark,
                 key=f"answer_{lesson.place}_{option}",
                 type="primary" if given == option else "secondary",
                 disabled=given is not None,
@@ -105,8 +107,8 @@ def _ask(lesson: Lesson, question: Question, at: int, n_seen: int, n_stops: int)
             )
         if given is None:
             st.caption(
-                f"{n_seen:,} of {n_stops:,} positions seen. Move the control before you answer; the answer follows "
-                "from what is measured."
+                f"{n_seen:,} of {n_stops:,} positions seen. Move the control before you answer: which answer is right "
+                "follows from what is measured."
             )
             return
         if given == question.best:

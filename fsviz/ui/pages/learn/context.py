@@ -36,9 +36,8 @@ LESSON = Lesson(
     2,
     "Context",
     "Does a classifier know the thing or its background?",
-    "Every image of the demo shows a thing (its concept, the class) in a place (its **context**): a camel in a desert, "
-    "a camel on ice. Classes and queries stay the same below; only the contexts of the support images change. "
-    "*Swapped* means that a class is shown where another class of the task is asked.",
+    "Every image of the demo shows a thing (its concept, the class) in a place (its **context**). Below, classes and "
+    "queries stay; only the contexts of the support images change. *Swapped*: those of another class's queries.",
     "Zhang et al. 2024 (MetaCoCo)",
     "Contexts of the support",
     "Move it and look at the first image of every row: same thing, another place.",

@@ -61,9 +61,8 @@ LESSON = Lesson(
     5,
     "Training classes",
     "Is it harder when test classes are unlike the training classes?",
-    "A network learns on some classes and is tested on others. If these are much like those it knows, little is new. "
-    "Classes of the demo were parted into train and test so that the two lie as far apart as was asked for (their "
-    "**divergence**), and networks were trained from scratch on each. Read the intervals, not only the points.",
+    "A network learns on some classes and is tested on others. The demo's classes were parted so that the two sides "
+    "lie as far apart as was asked for (their **divergence**), and networks trained on each. Read the intervals too.",
     "Arnold & Sha 2021",
     "Divergence R",
     "Move it and watch the two sides part on the map.",

@@ -14,7 +14,7 @@ from fsviz.studies.lessons import Question, Stop
 from fsviz.ui.parts import leads, shell
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 
-N_QUERIES = 5  # per class that are shown of a task
+N_QUERIES = 4  # per class that are shown of a task: with the support, a row
 TILE, LARGE = 60, 72
 
 
@@ -53,7 +53,7 @@ def titles(stops: Sequence[Stop]) -> dict[str, str]:
     return {stop.name: stop.title for stop in stops}
 
 
-def chart(stops: Sequence[Stop], at: int, seen: Sequence[bool], x_title: str, height: int = 380) -> None:
+def chart(stops: Sequence[Stop], at: int, seen: Sequence[bool], x_title: str, height: int = 330) -> None:
     """Accuracy at the positions that were seen."""
     means, halves = zip(*(stop.mean for stop in stops), strict=True)
     chance = 100 * stops[0].tasks.chance
@@ -61,12 +61,12 @@ def chart(stops: Sequence[Stop], at: int, seen: Sequence[bool], x_title: str, he
     st.plotly_chart(figure, key="lesson_chart")
     tasks = stops[at].tasks
     st.caption(
-        f"Mean of {len(tasks):,} {tasks.setting} tasks at every position, nearest prototype (ProtoNet), with 95% "
+        f"Mean of {len(tasks):,} tasks ({tasks.setting}) at every position, nearest prototype (ProtoNet), with 95% "
         "intervals over tasks of these images."
     )
 
 
-def images(dataset: Dataset, stop: Stop, task: int, key: str) -> None:
+def images(dataset: Dataset, stop: Stop, task: int, key: str, n_queries: int = N_QUERIES) -> None:
     """A task of a position: the support and some queries of every class, right or wrong."""
     tasks, predicted = stop.tasks, stop.predictions.predicted[task]
     class_ids = tasks.class_ids[task]
@@ -78,7 +78,7 @@ def images(dataset: Dataset, stop: Stop, task: int, key: str) -> None:
         support = [Tile(int(i), badge="support") for i in tasks.support[task, way] if i != PAD]
         queries = [
             Tile(int(i), frame="right" if fine[q] else "wrong", badge="" if fine[q] else names[predicted[way, q]])
-            for q, i in enumerate(query[:N_QUERIES])
+            for q, i in enumerate(query[:n_queries])
             if i != PAD
         ]
         rows.append(Row(name, [*support, *queries], f"{int(fine[query != PAD].sum())} of {int((query != PAD).sum())}"))

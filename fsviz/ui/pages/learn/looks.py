@@ -29,7 +29,7 @@ def _show(dataset: Dataset, pairs: Pairs, at: int, seen: Sequence[bool]) -> None
             f"look alike leave **{stop.facts['confusion']:.2f} bits** of the class unknown (0: they are of one class "
             "each, 1: they tell nothing)."
         )
-    images(dataset, stop, study.typical(pairs.stops, at, paired=False), f"looks_{at}")
+    images(dataset, stop, study.typical(pairs.stops, at, paired=False), f"looks_{at}", n_queries=10)
 
 
 def _stops(pairs: Pairs) -> Mapping[str, str]:
@@ -46,9 +46,8 @@ LESSON = Lesson(
     3,
     "Confusion",
     "Which classes does the backbone mix up?",
-    "What matters in the end is not what classes mean but how they look to the **backbone**, the network that turns "
-    "images into features. One class stays, its partner changes. Where the images of both form one cloud, one labelled "
-    "image of each will not part them, and that can be seen before any query is answered.",
+    "What counts is how classes look to the **backbone**, the network that turns images into features. One class "
+    "stays, its partner changes. Where the images of both form one cloud, one labelled image of each cannot part them.",
     "Bontonou et al. 2020",
     "Partner",
     "They stand in the order of the alphabet. Try them all.",

@@ -37,9 +37,8 @@ LESSON = Lesson(
     1,
     "Meaning",
     "Is a task harder when its classes mean nearly the same?",
-    "A task of a dog, a car and a cup is easy, one of three dogs is not. Classes hang in a tree of meanings, and two "
-    "are close when a small concept holds both. How far apart the classes of a task are is its **coarsity**. The "
-    "sampler draws classes together the more, the closer they are: α says how much that counts.",
+    "Classes hang in a tree of meanings, and two are close when a small concept holds both: two dogs, not a dog and a "
+    "cup. How far apart those of a task are is its **coarsity**. α says how much closeness counts when they are drawn.",
     "Bennequin et al. 2022",
     "Closeness α",
     "0 draws classes at random. Move it to the right and watch classes and accuracy.",

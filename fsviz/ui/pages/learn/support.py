@@ -37,9 +37,9 @@ LESSON = Lesson(
     4,
     "Support",
     "How much is luck with the support images?",
-    "A few-shot classifier sees one image per class and must name all others. Which image that is was chance. Below, "
-    "the queries never change: the support is the **hardest** and the **easiest** that a search (FastDiffSel) finds, "
-    f"and between them the unlucky, the middle and the lucky ones of {study.N_SUPPORTS} random supports.",
+    "Which image of a class is labelled is chance. Below the queries stay; the support is the **hardest** and the "
+    "**easiest** that a search (FastDiffSel) finds, and between them the unlucky, middle and lucky of "
+    f"{study.N_SUPPORTS} random ones.",
     "Basu et al. 2023",
     "Support images",
     "Look at the first image of every row: what is it about the hard ones?",

@@ -26,7 +26,7 @@ def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> N
         line = prediction.fitted_line(values, accuracy)
         figure = figures.plot_cause(values, accuracy, line, found.hard, found.easy, measure.axis)
         st.plotly_chart(figure, key="lesson_chart")
-        st.caption(f"{len(accuracy):,} random {found.stop.tasks.setting} tasks. {plain(measure.what)}")
+        st.caption(f"{len(accuracy):,} random tasks ({found.stop.tasks.setting}). {plain(measure.what)}")
     with right:
         st.metric(
             "Correlation with the accuracy",
@@ -74,10 +74,9 @@ LESSON = Lesson(
     6,
     "Together",
     "Several causes at once: which matters most?",
-    "A real task has all of it: classes close in meaning or in looks, a strange background, an unlucky image. Each "
-    "cause has a number that is known before the queries are answered. A measure that matters lines up with the "
-    "accuracy over many tasks, and lies differently in the hard and in the easy task below.",
-    "Bennequin 2022, Bontonou 2020 and the others",
+    "A real task has it all. Each measure is one number per task that is known before its queries are answered. One "
+    "that matters lines up with the accuracy over many tasks, and differs between the hard and the easy task below.",
+    "Bennequin et al. 2022 and Bontonou et al. 2020",
     "Measure",
     "Move through the measures. Which one orders the tasks best?",
     study.by_causes,
