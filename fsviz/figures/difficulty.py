@@ -114,7 +114,12 @@ def plot_shares(rows: Sequence[Mapping[str, Any]], whole: float, height: int | N
     figure.add_vline(
         x=100 * max(whole, 0),
         line={"color": INK, "width": 1.5, "dash": "dot"},
-        annotation={"text": f"all together {100 * max(whole, 0):.0f}%", "yanchor": "bottom", "y": 1.0},
+        annotation={
+            "text": f"all together {100 * max(whole, 0):.0f}%",
+            "xanchor": "right",
+            "yanchor": "bottom",
+            "y": 1.0,
+        },
     )
     lowest, highest = min(float(low.min()), 0.0), max(float(max(high.max(), alone.max())), 100 * whole)
     figure.update_xaxes(title="differences in accuracy explained (%)", range=[max(lowest - 2, -25), highest * 1.12 + 3])
@@ -135,7 +140,7 @@ def plot_tasks(
     x_title: str,
     y_title: str,
     groups: pd.DataFrame | None = None,
-    height: int = 400,
+    height: int = 440,
 ) -> go.Figure:
     """A point per task, the chosen ones in colour; a box drawn over them hands out its ranges.
 
@@ -180,7 +185,7 @@ def plot_tasks(
         margin=MARGIN,
         dragmode="select",
         hovermode="closest",
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        legend={"orientation": "h", "y": -0.3, "yanchor": "top", "x": 0},
     )
     return figure
 
@@ -245,11 +250,11 @@ def plot_ranks(
         automargin=True,
     )
     figure.update_layout(
-        height=height or 90 + 40 * len(order),
+        height=height or 130 + 40 * max(len(order), 1),
         margin=MARGIN,
         dragmode="select",
         hovermode="closest",
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        legend={"orientation": "h", "y": -60 / (40 * max(len(order), 1)), "yanchor": "top", "x": 0},
     )
     return figure
 

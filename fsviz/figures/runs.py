@@ -53,7 +53,7 @@ def plot_accuracies(
 
 def plot_accuracy_by_measure(
     curves: Mapping[str, pd.DataFrame],
-    points: tuple[np.ndarray, np.ndarray] | None = None,
+    points: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
     quartiles: Sequence[tuple[float, float]] = (),
     axis: str = "",
     measure: str = "",
@@ -63,12 +63,13 @@ def plot_accuracy_by_measure(
 ) -> go.Figure:
     """Accuracy against a measure: a rolling mean and its 95% band per method, labelled at its end.
 
-    points     (measure, accuracy in percent) of single tasks, drawn faintly behind
+    points     (measure, accuracy in percent, position) of single tasks, drawn faintly behind
     quartiles  ranges of the measure, marked Q1 to Q4 along the top
     axis       what stands along the measure's axis, and measure what it is called beside a number
     banded     the one method whose band is drawn, and whose line is wider; unless said, both of two: more bands blend
     at         a value of the measure that is marked
-    Points of a line have its 95% half-width and its name as customdata, so that a click can be followed.
+    Points of a line have its 95% half-width and its name as customdata, single tasks their position, so that a click
+    can be followed.
     """
     figure = go.Figure()
     if points is not None:
@@ -78,7 +79,9 @@ def plot_accuracy_by_measure(
             mode="markers",
             marker={"size": 5, "color": QUIET, "opacity": 0.35},
             name="single tasks",
-            hovertemplate=f"one task: {drawn(measure)} %{{x:.1f}}, %{{y:.0f}}% right<extra></extra>",
+            customdata=points[2].tolist(),
+            hovertemplate=f"task %{{customdata}}: {drawn(measure)} %{{x:.1f}}, %{{y:.0f}}% right; click to see it"
+            "<extra></extra>",
         )
     bands = set(curves if len(curves) <= 2 else ()) if banded is None else {banded} & set(curves)
     looks = _looks(list(curves))

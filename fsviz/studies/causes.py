@@ -5,7 +5,8 @@
 
 The spec of a run: {"study": "causes", "dataset": name, "backbone": name, "methods": [names]} and where the tasks come
 from: the settings of tasks (see fsviz.studies.draw), or {"testbed": name or file}, or {"run": id} of an evaluation,
-whose accuracies then stand beside. A chunk is a range of tasks: every measure of them, and every method's accuracy.
+whose accuracies then stand beside; "most" takes the first so many. A chunk is a range of tasks: every measure of them,
+and every method's accuracy.
 
 After all five papers; that causes are weighed against each other is of this project.
 """
@@ -24,14 +25,16 @@ import pandas as pd
 from fsviz import datasets, evaluation, features
 from fsviz.difficulty.measures import CAUSES, MEASURES, STAGES, Cause, Stage
 from fsviz.errors import BadInput, UnknownName
-from fsviz.evaluation import Explained, Share
+from fsviz.evaluation import Correlation, Explained, Share
 from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
-from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
+from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.settings import N_SHOT, Setting, Unchecked, Value, words
 from fsviz.studies import draw, evaluate, frozen, measuring
 from fsviz.studies.semantic_sampling import smallest_class
 from fsviz.workspace import home, plain_json
+
+__all__ = ["STAGES", "Correlation", "Explained", "Measured", "Share"]
 
 VERSION = 1
 SIDE_BY_SIDE = 2  # chunks that a command computes at once: each takes half of the cores
@@ -115,8 +118,22 @@ def tasks_of(spec: Unchecked, dataset: Dataset, table: Features) -> Testbed:
         sampler = {name: spec[name] for name in TASK_SETTINGS if name in spec and name != "seed"}
         asked: Any = {"testbed": spec["testbed"]} if spec["testbed"] else {"sampler": sampler}
         testbed = evaluate.resolve_testbed({**asked, "seed": spec["seed"]}, dataset, {table.backbone: table})
+    if spec.get("most"):
+        testbed = replace(testbed, tasks=testbed.tasks.take(slice(0, int(spec["most"]))))
     evaluation.check_tasks(table, testbed.tasks)
     return testbed
+
+
+def size(spec: Unchecked) -> tuple[int, int]:
+    """How many tasks a checked spec names, and how many images one of them has at most."""
+    if not (spec["run"] or spec["testbed"]):
+        return int(spec["n_tasks"]), draw.most_images(cast(draw.TaskSpec, spec))
+    tasks = tasks_of(spec, *_source(spec)).tasks
+    return len(tasks), _images_per_task(tasks)
+
+
+def _images_per_task(tasks: Tasks) -> int:
+    return int(np.prod(tasks.support.shape[1:]) + np.prod(tasks.query.shape[1:]))
 
 
 def _chunk(spec: Unchecked, start: int, tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, np.ndarray]:
@@ -178,7 +195,7 @@ def _with_shape(spec: dict[str, Any], testbed: Testbed, dataset: Dataset) -> dic
     return {
         **spec,
         "n_measured": len(tasks),
-        "images_per_task": int(np.prod(tasks.support.shape[1:]) + np.prod(tasks.query.shape[1:])),
+        "images_per_task": _images_per_task(tasks),
         "digest": evaluate.tasks_digest(tasks),
         "unknown": measuring.unknown(tasks, dataset, str(spec["backbone"])),
         "recipe": {**plain_json(dict(testbed.recipe)), "name": testbed.name},
@@ -246,7 +263,7 @@ def summary(found: Measured) -> dict[str, Any]:
             "explained": {stage: _in_numbers(one.whole) for stage, one in by_stage.items()},
             "shares": {cause: _in_numbers(one) for cause, one in by_stage["labelled"].lost.items()},
             "alone": {cause: _in_numbers(one) for cause, one in by_stage["labelled"].alone.items()},
-            "luck": finite(evaluation.luck(values, found.n_queries)),
+            "luck": finite(luck(found, method)),
             "sentence": sentence(found, method, by_stage["labelled"]),
         }
     return plain_json(told)
@@ -266,7 +283,18 @@ def _correlations_in_numbers(found: Measured, method: str) -> dict[str, Any]:
     return {name: {k: finite(getattr(row, k)) for k in ("value", "low", "high")} for name, row in rows.items()}
 
 
-def correlations(found: Measured, method: str) -> dict[str, evaluation.Correlation]:
+def mean_accuracy(found: Measured, method: str) -> tuple[float, float]:
+    """The mean accuracy and half of its 95% interval over tasks."""
+    mean, ci95 = mean_and_ci95(found.accuracy[method][np.isfinite(found.accuracy[method])])
+    return float(mean), float(ci95)
+
+
+def luck(found: Measured, method: str) -> float:
+    """The share of the differences in accuracy that the draw of the queries brings, at most."""
+    return evaluation.luck(found.accuracy[method], found.n_queries)
+
+
+def correlations(found: Measured, method: str) -> dict[str, Correlation]:
     """Pearson's correlation of every measure with the accuracy of a method, with its 95% interval over classes."""
     accuracy = found.accuracy[method]
     return {
@@ -477,6 +505,16 @@ def why_these_in_words(found: Measured, method: str, known: Explained, which: np
     return f"{told}{by}; {100 * left:.1f} are left to luck and to what nobody measured."
 
 
+def answer(dataset: Dataset, found: Measured, method: str, task: int) -> Predictions | None:
+    """What the built-in method of this title says of one task, the only one of the answer; None for other methods."""
+    name = next((name for name, one in METHODS.items() if one.title == method), None)
+    if name is None:
+        return None
+    return evaluate.look(
+        dataset, str(found.spec["backbone"]), name, METHODS[name].checked(), found.tasks.take(np.array([task]))
+    )
+
+
 def as_table(found: Measured) -> pd.DataFrame:
     """One row per task: every measure by name, and the accuracy of every method under its title."""
     return pd.DataFrame({**found.measures, **found.accuracy}, index=pd.RangeIndex(len(found), name="task"))
@@ -512,7 +550,7 @@ def fitting(dataset: Dataset, split: str) -> dict[str, int]:
 
 def checked_spec(spec: Unchecked) -> dict[str, Any]:
     """The spec with its defaults filled in; unknown settings and impossible values are named."""
-    own = {"study", "dataset", "backbone", "methods", "testbed", "run", "version", "folder"}
+    own = {"study", "dataset", "backbone", "methods", "testbed", "run", "most", "version", "folder"}
     shape = {"n_measured", "images_per_task", "digest", "unknown", "recipe"}
     for name in spec:
         if name not in own | shape | set(TASK_SETTINGS):
@@ -536,7 +574,7 @@ def checked_spec(spec: Unchecked) -> dict[str, Any]:
     given = {k: v for k, v in spec.items() if k in TASK_SETTINGS and v is not None}
     tasks = draw.checked(given, **defaults)
     N_SHOT.check(tasks["n_shot"])
-    kept = {name: spec[name] for name in ("folder", *sorted(shape)) if name in spec}
+    kept = {name: spec[name] for name in ("folder", "most", *sorted(shape)) if name in spec}
     return {
         "dataset": dataset.name,
         "backbone": str(spec["backbone"]),

@@ -311,10 +311,11 @@ def curves(lines: Sequence[Line], measure: str = QUARTERS, window: int | None = 
     return found
 
 
-def single_tasks(line: Line, measure: str = QUARTERS, most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
-    """Measure and accuracy (percent) of single tasks, at most so many, evenly taken: a screen shows no more."""
+def single_tasks(line: Line, measure: str = QUARTERS, most: int = 2000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Measure, accuracy (percent) and position of single tasks, at most so many, evenly taken: a screen shows no
+    more."""
     step = slice(None, None, max(1, -(-len(line.accuracy) // most)))
-    return line.measures[measure][step], 100 * line.accuracy[step]
+    return line.measures[measure][step], 100 * line.accuracy[step], np.arange(len(line.accuracy))[step]
 
 
 def ranks(lines: Sequence[Line], measure: str = QUARTERS, n_bins: int = 4) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from fsviz.figures import (
     contexts,
     feature_map,
     overview,
+    passport,
     prediction,
     runs,
     searches,
@@ -125,6 +126,12 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     overview.plot_class_sizes: (
         SizeHistogram(np.array([1.0, 2.0, 3.0]), dict.fromkeys(N, np.array([1, 2])), 2.0, False),
     ),
+    passport.plot_standings: (
+        [{"title": n, "direction": "harder", "harder": [60.0], "value": [1.0]} for n in N],
+        N[:1],
+    ),
+    passport.plot_answers: ([{"label": n, "accuracy": [60.0], "mean": 50.0, "ci95": 1.0, "n": 9} for n in N], N[:1]),
+    passport.plot_answered: (np.array([[3, 1], [0, 4]]), N),
     runs.plot_accuracies: (N, [50.0, 60.0], [1.0, 1.0]),
     runs.plot_accuracy_by_measure: (dict.fromkeys(N, CURVE),),
     runs.plot_quartiles: (pd.DataFrame([{"name": n, "Q1": 1.0, "Q2": 2.0, "Q3": 3.0, "Q4": 4.0} for n in N]),),

@@ -217,14 +217,14 @@ def test_a_saved_testbed_leads_to_evaluate() -> None:
     assert any("testbeds=mine" in query and "tasks_from=saved" in query for query in queries)
 
 
-def test_what_streamlit_keeps_in_the_link_of_a_page_arrives_on_another_one(tmp_path, monkeypatch) -> None:
+def test_classes_and_splits_arrive_on_another_page_and_stand_in_its_link(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     app = open_link("2_Taxonomy", "demo", split="train", classes=["cat", "dog"])
     (there,) = [link.proto.query_string for link in app.main.get("page_link") if link.proto.label == "Its images"]
     asked = parse_qs(there)
-    assert "classes" not in asked and asked["to_classes"] == ["dog"]
+    assert asked["classes"] == ["dog"]
     gallery = open_link("1_Gallery", **{name: value[0] for name, value in asked.items()})
     assert gallery.multiselect(key="classes").value == ["dog"] and not gallery.toast
-    assert "to_classes" not in gallery.query_params
-    tasks = open_link("3_Tasks", "demo", to_split="train")
-    assert tasks.selectbox(key="split").value == "train" and not tasks.toast
+    assert gallery.query_params["classes"] == ["dog"]
+    tasks = open_link("3_Tasks", "demo", split="train")
+    assert tasks.selectbox(key="split").value == "train" and not tasks.toast and link_of(tasks) == {"split": "train"}

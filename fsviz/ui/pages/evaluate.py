@@ -24,7 +24,18 @@ from fsviz.settings import N_TASKS, SEED, Setting, Unchecked
 from fsviz.settings import words as flags
 from fsviz.studies import comparison, draw, evaluate, extraction, named_tasks
 from fsviz.text import drawn
-from fsviz.ui.parts import access, controls, links, mistakes, run_panel, shell, showing, task_list, without_images
+from fsviz.ui.parts import (
+    access,
+    controls,
+    leads,
+    links,
+    mistakes,
+    run_panel,
+    shell,
+    showing,
+    task_list,
+    without_images,
+)
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain
 
@@ -448,6 +459,13 @@ def _named(dataset: Dataset, spec: evaluate.Spec, testbed: Testbed, task: int) -
     return None
 
 
+def _task_clicked() -> None:
+    """A single task of the figure is the one that is shown below."""
+    task = leads.data_of("look_curves")
+    if isinstance(task, int):
+        st.session_state["task"] = str(task)
+
+
 def _single_tasks(dataset: Dataset, spec: evaluate.Spec, answer: Predictions, testbed: Testbed, whose: str) -> None:
     """Every task of the look, the hardest first; the chosen one with its images and answers."""
     st.subheader("Task by task, the hardest first", anchor=False)
@@ -528,13 +546,17 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed, 
     curves = comparison.curves(lines, window=window)
     if curves:
         known = measures.get(comparison.QUARTERS)
+        points = comparison.single_tasks(named[whose])
         figure = figures.plot_accuracy_by_measure(
-            curves, axis=known.axis, measure=known.title.lower(), height=380, banded=whose
+            curves, points, axis=known.axis, measure=known.title.lower(), height=380, banded=whose
         )
-        showing.chart("Accuracy against a measure", figure, key="look_curves")
+        showing.chart(
+            "Accuracy against a measure", figure, key="look_curves", on_select=_task_clicked, selection_mode="points"
+        )
         st.caption(
             f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.axis)}"
             + f", with the 95% band of {plain(whose)} over tasks of these images; point at another line for its own. "
+            + f"Behind them, single tasks of {plain(whose)}: click one to see it below. "
             + plain(draw.explain(known.name, testbed.recipe))
         )
     places = {drawn(name): key for key, name in _places(named).items()}

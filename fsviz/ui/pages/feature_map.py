@@ -228,13 +228,11 @@ def _runs(dataset: Dataset) -> dict[str, str]:
 def _pick_classes(dataset: Dataset) -> list[int]:
     """Classes that stand out when points are coloured by class."""
     names = dataset.distinct_names(np.arange(dataset.n_classes))
-    if "classes" in st.session_state:
-        st.session_state["classes"] = [v for v in st.session_state["classes"] if v in names]
+    links.names_of(names, "classes", study.MOST_NAMES)
     picked = st.multiselect(
         "Classes to highlight",
         names,
         key="classes",
-        bind="query-params",
         placeholder="none",
         max_selections=study.MOST_NAMES,
         **controls.BY_TYPING,

@@ -90,16 +90,13 @@ def _settings(dataset: Dataset) -> tuple[filtering.Filter, str, str]:
 
 def _multiselect(label: str, options: list[str], key: str, placeholder: str) -> list[str]:
     """A multiselect kept in the URL; what the dataset does not have is forgotten."""
-    if key in st.session_state:
-        st.session_state[key] = [v for v in st.session_state[key] if v in options]
-    typed = controls.BY_TYPING
-    return st.multiselect(label, options, key=key, bind="query-params", placeholder=placeholder, **typed)
+    links.names_of(options, key)
+    return st.multiselect(label, options, key=key, placeholder=placeholder, **controls.BY_TYPING)
 
 
 def _selectbox(label: str, options: list[str], key: str) -> str:
-    if st.session_state.get(key) not in options:
-        st.session_state.pop(key, None)
-    return st.selectbox(label, options, key=key, bind="query-params", format_func=lambda o: o.replace("_", " "))
+    links.value_of(Setting(key, label, "", "choice", options[0], choices={name: name for name in options}), key)
+    return st.selectbox(label, options, key=key, format_func=lambda o: o.replace("_", " "))
 
 
 def _attribute(dataset: Dataset, name: str) -> Any:

@@ -23,12 +23,12 @@ from fsviz.studies import passport as study
 from fsviz.studies.named_tasks import Found
 from fsviz.studies.passport import Answer, Passport, Spread
 from fsviz.taxonomy import maps
-from fsviz.ui.parts import access, cached, controls, leads, links, shell, showing, task_list
+from fsviz.ui.parts import access, cached, carrying, controls, leads, links, shell, showing, task_list
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
 
 BY = Setting(
-    "by",
+    "through",
     "Go through the tasks by",
     "What comes before and after this task: its place in the testbed, or the next lower and higher value.",
     "choice",
@@ -88,7 +88,7 @@ def _asked(dataset: Dataset) -> tuple[str, str]:
             st.rerun()
         text = state["passport_task"] = state["passport_other"] = ""  # another dataset was picked here
     if not text:
-        text = state["passport_task"] = str(_first(dataset))
+        text = state["passport_task"] = str(carrying.task_of(dataset) or _first(dataset))
     links.keep("task", text)
     links.keep("other", state.get("passport_other") or None)
     return text, state.get("passport_other", "")
@@ -137,6 +137,7 @@ def _show(passports: Sequence[Passport]) -> None:
     """First what is there at once, then what has to be measured of other tasks, each in its place."""
     head = st.container()
     if len(passports) > 1:
+        _pick_answer(passports[0])
         walls = st.columns(2, gap="large")
         measured = st.container()
     else:
@@ -150,8 +151,12 @@ def _show(passports: Sequence[Passport]) -> None:
         with place:
             if len(passports) > 1:
                 st.markdown(f"**{BESIDE[which]}**: task {passport.position:,} of {plain(passport.found.title)}")
+            if len(passports) == 1:
+                _pick_answer(passport)
             _images(passport, which)
             _leads(passport)
+            if not which:
+                carrying.show(passport.dataset, passport.tasks, 0, passport.task_id, picked=True)
     with classes:
         _classes(passports)
     with measured:
@@ -166,6 +171,8 @@ def _show(passports: Sequence[Passport]) -> None:
         _standings(passports, spreads)
         _answers(passports)
     with more:
+        if any(p.backbone and p.dataset.has_pixels for p in passports):
+            st.subheader("The same queries with other support images", anchor=False)
         for which, passport in enumerate(passports):
             _support_sets(passport, which, titled=len(passports) > 1)
         shell.same_from_terminal(study.command(passports[0]))
@@ -300,7 +307,7 @@ def _images(passport: Passport, which: int) -> None:
     if not passport.has_images or not dataset.has_pixels:
         _without_images(passport)
         return
-    answer = _pick_answer(passport, which)
+    answer = _picked_answer(passport)
     names = passport.names
     ways = range(len(names))
     rows = []
@@ -329,16 +336,17 @@ def _said(answer: Answer) -> Predictions:
     return answer.predictions
 
 
-def _pick_answer(passport: Passport, which: int) -> Answer | None:
+def _pick_answer(passport: Passport) -> None:
     """Whose answers frame the queries: the same for both of two tasks, where both have them."""
     known = {one.key: one for one in passport.answers if one.predictions is not None}
-    if not known:
-        return None
-    if which:
-        return known.get(st.session_state.get(WHOSE.name, ""), next(iter(known.values())))
-    titles = {key: f"{one.label}, {one.accuracy:.0%} right" for key, one in known.items()}
-    key = controls.pick(WHOSE.but(choices=titles, default=next(iter(titles))), about=passport.backbone)
-    return known[str(key)]
+    if known and passport.dataset.has_pixels:
+        titles = {key: f"{one.label}, {one.accuracy:.0%} right" for key, one in known.items()}
+        controls.pick(WHOSE.but(choices=titles, default=next(iter(titles))), about=passport.backbone)
+
+
+def _picked_answer(passport: Passport) -> Answer | None:
+    known = {one.key: one for one in passport.answers if one.predictions is not None}
+    return known.get(st.session_state.get(WHOSE.name, ""), next(iter(known.values()), None))
 
 
 def _without_images(passport: Passport) -> None:
@@ -362,7 +370,7 @@ def _without_images(passport: Passport) -> None:
 
 
 def _classes(passports: Sequence[Passport]) -> None:
-    st.subheader("Its classes" if len(passports) == 1 else "Their classes", anchor=False)
+    st.subheader("How its classes relate" if len(passports) == 1 else "How their classes relate", anchor=False)
     titles = {pairs.name: pairs.title for passport in passports for pairs in _pairs(passport)}
     whose = {} if not any(p.answers for p in passports) else {"answers": "Answers to the queries"}
     titles |= whose
@@ -385,7 +393,7 @@ def _classes(passports: Sequence[Passport]) -> None:
 
 def _pair_map(passport: Passport, chosen: str, which: int) -> None:
     if chosen == "answers":
-        answer = _pick_shown(passport)
+        answer = _picked_answer(passport)
         if answer is None:
             st.caption("No answers to its queries are known.")
             return
@@ -405,12 +413,7 @@ def _pair_map(passport: Passport, chosen: str, which: int) -> None:
         taxonomy_figures.plot_task_distances(pairs.values, passport.names, pairs.title, float(pairs.most), 330),
         key=f"pairs_{which}",
     )
-    st.caption(plain(pairs.what) + " Answers and other distances: at the left.")
-
-
-def _pick_shown(passport: Passport) -> Answer | None:
-    known = {one.key: one for one in passport.answers if one.predictions is not None}
-    return known.get(st.session_state.get(WHOSE.name, ""), next(iter(known.values()), None))
+    st.caption(plain(pairs.what) + (" Answers and other numbers: at the left." if passport.answers else ""))
 
 
 def _tree(passport: Passport, which: int) -> None:
@@ -582,7 +585,6 @@ def _support_sets(passport: Passport, which: int, titled: bool) -> None:
     dataset = passport.dataset
     if not passport.backbone or not dataset.has_pixels:
         return
-    st.subheader("The same queries with other support images", anchor=False)
     if titled:
         st.markdown(f"**{BESIDE[which]}**")
     try:

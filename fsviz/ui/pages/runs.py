@@ -530,7 +530,7 @@ def _curve_clicked() -> None:
     if name is not None and len(known) > 1:
         st.session_state["band"] = name
     st.session_state["at"] = f"{float(points[0]['x']):.4g}"
-    st.session_state["task"] = -1
+    st.session_state["task"] = data if isinstance(data, int) else -1
 
 
 def _forget_place() -> None:

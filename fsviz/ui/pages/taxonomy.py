@@ -100,13 +100,11 @@ def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance
 def _pick_classes(names: list[str]) -> list[int]:
     """Places of the classes picked by name, by click or by link; those of another dataset or split are forgotten."""
     place = {name: i for i, name in enumerate(names)}
-    if any(name not in place for name in st.session_state.get(PICKED, [])):
-        st.session_state[PICKED] = [name for name in st.session_state[PICKED] if name in place]
+    links.names_of(names, PICKED)
     picked = st.multiselect(
         "Find classes, or click them in the picture",
         sorted(names, key=str.lower),
         key=PICKED,
-        bind="query-params",
         placeholder="Type a class name",
         **controls.BY_TYPING,
         help="One class: its path, and its nearest and farthest classes. Several: a task with its coarsity.",

@@ -196,8 +196,8 @@ QUANTITIES: dict[str, Quantity] = {
     "importance": Quantity(
         "Importance of a cause",
         "What is lost of the share explained when the numbers of one cause are dealt to the wrong tasks, on tasks "
-        "that the prediction was not fitted to.",
-        r"I_{j} = R - R_{j}",
+        "that the prediction was not fitted to. Half of it: a wrong number lacks what it knew, and adds as much noise.",
+        r"I_{j} = \frac{1}{2} (R - R_{j})",
         "I_j: the importance of cause j; R: the share explained; R_j: the same with the values of cause j shuffled",
         "Breiman 2001",
     ),

@@ -10,7 +10,7 @@ import streamlit as st
 
 from fsviz.records import PAD, Dataset, TaskId, Tasks
 from fsviz.studies import draw, named_tasks, one_task
-from fsviz.ui.parts import shell
+from fsviz.ui.parts import carrying, shell
 from fsviz.ui.parts.shell import plain
 
 
@@ -71,6 +71,7 @@ def from_task(
     """
     if named is None and tasks.has_images:
         named = TaskId(named_tasks.by_hand(dataset, tasks, at), 0)
+    carrying.show(dataset, tasks, at, named)
     swappable = dataset.has_features and tasks.has_images
     swappable = swappable and (tasks.class_ids[at] != PAD).sum() <= one_task.MOST_CLASSES
     with st.container(horizontal=True, gap="medium"):

@@ -18,15 +18,11 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from fsviz.errors import FsvizError
 from fsviz.records import Dataset
-from fsviz.settings import Setting, Unchecked, Value
+from fsviz.settings import Setting, Value
 
 CLASSROOM = "classroom"
 _KEPT = "_settings_shown"
 _OWN = "_kept_by_pages"
-# What Streamlit's own binding keeps in the link: it takes these keys out of every link that leads from a page that has
-# them to another one. So they travel under names of their own.
-_BOUND = ("classes", "split", "show", "order")
-_TRAVELS = "to_"
 # Keys and values of older links, and what they are called now.
 _OLD_KEY = re.compile(r"(alpha|beta|n_way)_(path_length|wu_palmer|lin|features)(_2)?")
 _OLD_VALUES = {
@@ -52,15 +48,16 @@ class Shown:
     refused: str | None
 
 
+def is_another(page: str) -> bool:
+    """Whether a run that begins is of another page than the one before."""
+    return st.session_state.get("_page") != page
+
+
 def arrive(page: str) -> None:
     """Begins a run of a page. On another page than before, settings start from the link."""
-    if st.session_state.get("_page") != page:
+    if is_another(page):
         st.session_state["_page"] = page
         st.session_state[_KEPT] = {}
-    arrived = {key: texts for key in _BOUND if (texts := st.query_params.get_all(_TRAVELS + key))}
-    for key, texts in arrived.items():
-        st.session_state[key] = texts if key == "classes" else texts[-1]
-        del st.query_params[_TRAVELS + key]
     endless = {}
     for key, text in dict(st.query_params).items():
         renamed = _OLD_KEY.fullmatch(key)
@@ -77,9 +74,15 @@ def arrive(page: str) -> None:
         st.rerun()
 
 
-def on_the_way(asked: Unchecked) -> dict[str, Any]:
-    """Query parameters of a link to another page, under the keys that survive the way there."""
-    return {_TRAVELS + key if key in _BOUND else key: value for key, value in asked.items()}
+def is_bare() -> bool:
+    """Whether the link says nothing but the dataset, as those of the navigation do."""
+    return all(key in ("dataset", CLASSROOM) or key.startswith("embed") for key in st.query_params)
+
+
+def say(**texts: str | Sequence[str]) -> None:
+    """Puts settings into the link before the page reads it."""
+    for key, text in texts.items():
+        _write(key, text)
 
 
 def value_of(setting: Setting, key: str, about: str = "") -> Value:
@@ -131,6 +134,24 @@ def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = ()
         st.session_state[key] = value
     _kept()[key] = Shown("", "", math.inf, refused)
     _write(key, None if value == list(default) else ",".join(value))
+
+
+def names_of(options: Sequence[str], key: str, most: int | None = None) -> None:
+    """Prepares a widget of several names that is about to be drawn under this key; `most` of them can be chosen.
+
+    Names may have anything in them, so each stands in the link by itself: key=a&key=b.
+    """
+    have, texts, refused = st.session_state.get(key), st.query_params.get_all(key), None
+    known = set(options)
+    if _kept().get(key) is not None and have is not None and not _going_back():
+        value = [name for name in have if name in known][:most]
+    else:
+        value = list(dict.fromkeys(text for text in texts if text in known))[:most]
+        refused = next((text for text in texts[::-1] if text not in value), None)
+    if value != have:
+        st.session_state[key] = value
+    _kept()[key] = Shown("", "", math.inf, refused)
+    _write(key, value or None)
 
 
 def asked_for(key: str) -> str | None:
@@ -211,10 +232,10 @@ def _possible(setting: Setting, value: object) -> Value:
         return setting.default
 
 
-def _write(key: str, text: str | None) -> None:
+def _write(key: str, text: str | Sequence[str] | None) -> None:
     if text is None and key in st.query_params:
         del st.query_params[key]
-    elif text is not None and st.query_params.get_all(key) != [text]:
+    elif text is not None and st.query_params.get_all(key) != ([text] if isinstance(text, str) else list(text)):
         st.query_params[key] = text
 
 

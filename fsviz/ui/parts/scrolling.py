@@ -1,4 +1,5 @@
-"""A column that scrolls by itself goes back to its top when it tells about something else."""
+"""Where a page is scrolled to: a column that scrolls by itself goes back to its top when it tells about something else,
+and the browser's back and forward buttons lead to where the page was left."""
 
 from __future__ import annotations
 
@@ -11,15 +12,25 @@ import streamlit as st
 
 def to_top(container: str, about: str) -> None:
     """Scrolls the column around the container with this key to its top whenever `about` changes."""
-    _component()(key=f"{container}_top", data={"container": container, "about": about})
+    _to_top()(key=f"{container}_top", data={"container": container, "about": about})
+
+
+def remember() -> None:
+    """Keeps where each address of this tab is scrolled to, and goes there when the browser goes back or forward."""
+    _remember()(key="fsviz_scrolled", height=1)
 
 
 @cache
-def _component() -> Callable[..., Any]:
-    return st.components.v2.component("fsviz_to_top", html="<span hidden></span>", js=_JS)
+def _to_top() -> Callable[..., Any]:
+    return st.components.v2.component("fsviz_to_top", html="<span hidden></span>", js=_TO_TOP)
 
 
-_JS = """
+@cache
+def _remember() -> Callable[..., Any]:
+    return st.components.v2.component("fsviz_scrolled", html="<span hidden></span>", js=_REMEMBER)
+
+
+_TO_TOP = """
 const before = new Map();
 
 export default function ({ data }) {
@@ -30,5 +41,42 @@ export default function ({ data }) {
   if (!column) return;
   column.scrollTop = 0;
   if (column.getBoundingClientRect().top < 0) column.scrollIntoView();
+}
+"""
+
+# A page is drawn piece by piece, and is as short as its first piece at first: it is scrolled again and again until it
+# is long enough, or until somebody else scrolls.
+_REMEMBER = """
+const PATIENCE = 15000;  // milliseconds
+
+const install = () => {
+  const kept = new Map();
+  let wanted = null;
+  const main = () => document.querySelector('[data-testid="stMain"]');
+  const here = () => location.pathname + location.search;
+  const save = () => { if (wanted === null && main()) kept.set(here(), main().scrollTop); };
+  const give = () => { wanted = null; };
+  const restore = (until) => {
+    if (wanted === null) return;
+    const page = main();
+    if (page && page.scrollHeight - page.clientHeight >= wanted) page.scrollTop = wanted;
+    if (Date.now() < until) setTimeout(() => restore(until), 120); else wanted = null;
+  };
+  const scrolled = (event) => { if (event.target === main()) save(); };
+  document.addEventListener("scroll", scrolled, { capture: true, passive: true });
+  document.addEventListener("click", save, { capture: true });
+  for (const event of ["wheel", "touchstart", "keydown", "pointerdown"]) {
+    document.addEventListener(event, give, { capture: true, passive: true });
+  }
+  window.addEventListener("popstate", () => {
+    wanted = kept.get(here()) ?? 0;
+    restore(Date.now() + PATIENCE);
+  });
+};
+
+export default function () {
+  if (window.fsvizScrolled) return;
+  window.fsvizScrolled = true;
+  install();
 }
 """

@@ -19,13 +19,20 @@ from fsviz.errors import FsvizError, UnknownName
 from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, Setting
 from fsviz.shipped import ROOT
 from fsviz.studies import named_tasks
-from fsviz.ui.parts import access, copy_link, explained, links, showing
+from fsviz.ui.parts import access, carrying, copy_link, explained, links, scrolling, showing
 
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
+SPLIT = Setting(
+    "split",
+    "Split",
+    "A split is a named set of classes. Few-shot methods train on some classes and are tested on others.",
+    "choice",
+    "test",
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ class Page:
     """A page of the app: the file, the name in the navigation, and the question it answers.
 
     wants   what a dataset must offer for the page to show all it can
+    takes   what of the classes and the task that were picked elsewhere it takes along (see carrying.arrive)
     action  what a visitor must be allowed to do for the page to be of use
     """
 
@@ -42,11 +50,27 @@ class Page:
     question: str
     answer: str
     wants: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
     action: str = ""
 
 
 PAGES: tuple[Page, ...] = (
     Page("app.py", "Overview", "🏠", "Why is a few-shot task hard?", "Start here."),
+    Page(
+        "pages/14_Difficulty.py",
+        "Difficulty",
+        "🧭",
+        "What makes these tasks hard?",
+        "Every measure of every task against what methods got right: which causes matter, and for which tasks.",
+        ("features",),
+    ),
+    Page(
+        "pages/16_Learn.py",
+        "Learn",
+        "🎓",
+        "What makes a few-shot task hard, one cause at a time?",
+        "Six lessons of two minutes: move one control, see what happens, answer one question.",
+    ),
     Page(
         "pages/1_Gallery.py",
         "Gallery",
@@ -54,6 +78,7 @@ PAGES: tuple[Page, ...] = (
         "What does this dataset look like?",
         "Browse images by class, context and attribute; click one for its nearest neighbours.",
         ("images",),
+        ("classes", "all"),
     ),
     Page(
         "pages/12_Feature_map.py",
@@ -62,6 +87,7 @@ PAGES: tuple[Page, ...] = (
         "Which images look alike to the backbone?",
         "All images on a map by their features, coloured by class, context, attribute, or right and wrong in a run.",
         ("features",),
+        ("classes", "task", "all"),
     ),
     Page(
         "pages/2_Taxonomy.py",
@@ -70,6 +96,7 @@ PAGES: tuple[Page, ...] = (
         "Which classes mean nearly the same?",
         "The tree of meanings behind the classes, and the distance between any two of them.",
         ("taxonomy",),
+        ("classes",),
     ),
     Page(
         "pages/3_Tasks.py",
@@ -94,6 +121,7 @@ PAGES: tuple[Page, ...] = (
         "What does one support image change?",
         "Choose classes and support images by hand; swap one image and see which queries and causes follow.",
         ("features",),
+        ("task_of",),
     ),
     Page(
         "pages/4_Evaluate.py",
@@ -125,6 +153,7 @@ PAGES: tuple[Page, ...] = (
         "Which classes does the backbone mix up?",
         "A graph of the classes that look alike to a backbone, beside meaning, other backbones and base classes.",
         ("features",),
+        ("classes",),
     ),
     Page(
         "pages/8_Prediction.py",
@@ -202,6 +231,9 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     st.set_page_config(page_title=f"fsviz · {question}", page_icon=icon, layout="wide")
     st.html(_STYLE)
     access.enter()
+    another = links.is_another(question)
+    if another:
+        carrying.leave()
     links.arrive(question)
     showing.begin(question)
     asked = dict(st.query_params)
@@ -209,6 +241,8 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     _navigation()
     with sentences():
         dataset = pick_dataset() if picker else load_dataset(DEFAULT_DATASET)
+        if another:
+            carrying.arrive(dataset, next((p.takes for p in PAGES if p.question == question), ()))
         _pick_classroom()
         with st.container(horizontal=True, vertical_alignment="center", key="fsviz_head"):
             st.title(question, anchor=False)
@@ -373,17 +407,16 @@ def choose_dataset(name: str) -> None:
 def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, default: str = "test") -> str:
     """A split of the dataset, kept in the URL; defaults to test where there is one."""
     options = [*dataset.splits, *([] if "all" in dataset.splits else ["all"])]
-    start = options.index(default) if default in options else 0
-    if st.session_state.get(key) not in options:
-        st.session_state.pop(key, None)
-    return (where or st.sidebar).selectbox(
-        "Split",
-        options,
-        index=start,
-        key=key,
-        bind="query-params",
-        help="A split is a named set of classes. Few-shot methods train on some classes and are tested on others.",
-    )
+    start = default if default in options else options[0]
+    links.value_of(SPLIT.but(choices={name: name for name in options}, default=start), key)
+    return (where or st.sidebar).selectbox(SPLIT.title, options, key=key, help=SPLIT.help)
+
+
+def pick_section(label: str, sections: Sequence[str], default: str = "") -> str:
+    """What a page shows below its answer, one of several; kept in the URL as show."""
+    choices = {name: name for name in sections}
+    links.value_of(Setting("show", label, "", "choice", default or sections[0], choices=choices), "show")
+    return str(st.segmented_control(label, list(sections), key="show", required=True))
 
 
 def needs(dataset: Dataset, *offers: str) -> None:
@@ -446,7 +479,7 @@ def link_to_add_images(label: str = "Add images", query_params: Mapping[str, str
 
 def link(dataset: Dataset, **more: Any) -> Mapping[str, Any]:
     """Query parameters that keep the dataset and classroom mode on the way to another page."""
-    return {"dataset": dataset.name, **_in_class(), **links.on_the_way(more)}
+    return {"dataset": dataset.name, **_in_class(), **more}
 
 
 def _in_class() -> dict[str, str]:
@@ -516,6 +549,7 @@ def _navigation() -> None:
         for file, label in added_pages().items():
             st.page_link(file, label=plain(label), icon="📄", query_params=chosen or None)
         access.sign()
+        scrolling.remember()
         st.divider()
 
 

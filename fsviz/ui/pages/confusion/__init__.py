@@ -48,9 +48,7 @@ def show(dataset: Dataset) -> None:
     found = results.communities(graph)
     _headline(graph, found)
     picked = _graph_and_side(dataset, graph, found)
-    section = st.segmented_control(
-        "What is behind it?", SECTIONS, default="Images", key="show", bind="query-params", required=True
-    )
+    section = shell.pick_section("What is behind it?", SECTIONS, "Images")
     if section == "Images":
         pair.show(dataset, spec, int(graph.rows[picked[0]]), int(graph.rows[picked[1]]))
     elif section == "Heat map":
@@ -132,14 +130,11 @@ def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> t
 def _pick_classes(names: tuple[str, ...]) -> list[int]:
     """Places of the one or two classes picked by name, by click or by link; those of another split are forgotten."""
     place = {name: i for i, name in enumerate(names)}
-    have = st.session_state.get(PICKED, [])
-    if any(name not in place for name in have) or len(have) > 2:
-        st.session_state[PICKED] = [name for name in have if name in place][:2]
+    links.names_of(names, PICKED, 2)
     picked = st.multiselect(
         "Find one class or two, or click the graph",
         sorted(names, key=str.lower),
         key=PICKED,
-        bind="query-params",
         max_selections=2,
         placeholder="Type a class name",
         **BY_TYPING,

@@ -19,9 +19,7 @@ def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
     counted = study.context_table(dataset, split)
     _headline(counted, association(dataset, split))
-    section = st.segmented_control(
-        "What is shown", SECTIONS, default=SECTIONS[0], key="show", bind="query-params", required=True
-    )
+    section = shell.pick_section("What is shown", SECTIONS)
     if section == SECTIONS[1]:
         links.release("order", "cell")
         shift.show(dataset, split)

@@ -46,10 +46,8 @@ def show(dataset: Dataset) -> None:
     if told := results.understated(found, dataset):
         st.warning(plain(shell.in_titles(told)), icon="⚠️")
     _distribution(found)
-    section = st.segmented_control(
-        "Why, and what else?", list(SECTIONS), default="Tasks", key="show", bind="query-params", required=True
-    )
-    SECTIONS[str(section)](dataset, found)
+    section = shell.pick_section("Why, and what else?", list(SECTIONS), "Tasks")
+    SECTIONS[section](dataset, found)
     _keep(found)
 
 

@@ -34,9 +34,7 @@ def show(dataset: Dataset) -> None:
     with right:
         _bars(found)
     _caption(found, name)
-    section = st.segmented_control(
-        "Why, and what else?", SECTIONS, default="Task", key="show", bind="query-params", required=True
-    )
+    section = shell.pick_section("Why, and what else?", SECTIONS, "Task")
     asked = spec
     if section != "Hard or easy":
         links.release(hard_or_easy.CELL.name)

@@ -15,7 +15,7 @@ from fsviz.settings import Setting
 from fsviz.studies import transfer as study
 from fsviz.text import code
 from fsviz.training import TITLES
-from fsviz.ui.parts import shell, showing
+from fsviz.ui.parts import behind, shell, showing
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.run_panel import half_width
@@ -93,12 +93,21 @@ def _accuracy(rows: pd.DataFrame, sides: str) -> None:
     slopes = {slope.method: slope for slope in study.slopes(rows) if slope.sides == sides}
     st.markdown(f"**Accuracy of trained networks as the test classes move away** · {_finding(rows)}")
     lines = {name: (slope.at_zero, slope.slope) for name, slope in slopes.items()}
-    showing.chart("Accuracy as test classes move away", figures.plot_transfer(points, lines, TITLES), key="transfer")
+    chosen = behind.chart(
+        "Accuracy as test classes move away",
+        figures.plot_transfer(points, lines, TITLES),
+        key="transfer",
+        name="runs_of",
+        of=lambda point: str(behind.data(point, 4) or ""),
+        known=_all_cells(rows),
+    )
     st.caption(
         f"{int(points['n_runs'].sum()):,} runs{_seeds(rows)} (figure 2 of the paper). 95% intervals over test classes: "
         "with other classes of the same kind the accuracy would vary so much. Multiclass, ProtoNet and ANIL keep their "
-        "features at test time; MAML and Finetune adapt them to every task."
+        "features at test time; MAML and Finetune adapt them to every task. Click a point for its runs."
     )
+    if chosen and not chosen.endswith(study.MATCHED):
+        _runs_behind(rows, chosen)
     _slopes(rows)
     _easy_and_hard(rows, sides)
 
@@ -113,6 +122,50 @@ def _finding(rows: pd.DataFrame) -> str:
         return f"whether methods that adapt their features hold up better cannot be told: their lead changes by {told}."
     better = "hold up better" if lead.slope > 0 else "fall faster"
     return f"methods that adapt their features {better}: their lead changes by {told}."
+
+
+def _all_cells(rows: pd.DataFrame) -> list[str]:
+    """What points of the figures stand for: a method at a divergence, a method's matched runs."""
+    known = rows.dropna(subset=["asked"])
+    cells = known.loc[known["comparison"] == study.DIVERGENCE, ["method", "asked"]].drop_duplicates()
+    matched = rows.loc[rows["comparison"] == study.MATCHED, "method"].unique()
+    return [f"{m}@{r:g}" for m, r in cells.itertuples(index=False)] + [f"{m}@{study.MATCHED}" for m in matched]
+
+
+def _runs_behind(rows: pd.DataFrame, chosen: str) -> None:
+    """The runs that a point is the mean of, and the way to their split."""
+    method, _, at = chosen.partition("@")
+    own = rows[(rows["method"] == method) & (rows["comparison"] == (at if at == study.MATCHED else study.DIVERGENCE))]
+    own = own if at == study.MATCHED else own[own["asked"] == float(at)]
+    words = "matched pairs" if at == study.MATCHED else f"R = {at}"
+    behind.heading(f"Runs of {TITLES[method]}, {words}", "runs_of")
+    told = {"first": "test side", "second": "other side"}
+    showing.table(
+        "Runs behind the point",
+        pd.DataFrame(
+            {
+                "R asked": own["asked"],
+                "reached": own["reached"].round(2),
+                "tested on": own["side"].map(told),
+                "trained on": own["trained_on"].replace("", "all train classes"),
+                "seed": own["seed"],
+                "accuracy (%)": [
+                    f"{a:.1f}{half_width(c)}" for a, c in own[["accuracy", "ci95_classes"]].itertuples(index=False)
+                ],
+                "run": own["run"],
+            }
+        ),
+        hide_index=True,
+        height="content",
+    )
+    asked = float(own["asked"].iloc[0])
+    st.button(
+        f"See the split at R = {asked:g} on the map above",
+        icon="🗺️",
+        key="see_split",
+        on_click=st.session_state.update,
+        args=({"mode": "stable", "divergence": asked},),
+    )
 
 
 def _fall(rows: pd.DataFrame) -> str:
@@ -179,8 +232,13 @@ def _matched(rows: pd.DataFrame) -> None:
     st.markdown("**The same test classes, after training on the nearest and on the farthest of the others**")
     left, right = shell.columns_if_wide("matched", [2.2, 1], gap="medium")
     with left:
-        showing.chart(
-            "Nearest less farthest", figures.plot_matched(pairs, TITLES, 110 + 42 * len(pairs)), key="matched"
+        chosen = behind.chart(
+            "Nearest less farthest",
+            figures.plot_matched(pairs, TITLES, 110 + 42 * len(pairs)),
+            key="matched",
+            name="runs_of",
+            of=lambda point: str(behind.data(point, 1) or ""),
+            known=_all_cells(rows),
         )
     with right:
         table = pd.DataFrame(
@@ -195,8 +253,10 @@ def _matched(rows: pd.DataFrame) -> None:
         "A split and its mirror image have different test classes, and some classes are harder than others wherever "
         "they stand. Here the test classes stay, and only what was trained on changes: half of the other classes, near "
         f"or far. Points of accuracy, 95% intervals by Student's t over the {max(pair.n_splits for pair in pairs):,} "
-        f"sets of test classes{_seeds(rows, ', of the means of ')}."
+        f"sets of test classes{_seeds(rows, ', of the means of ')}. Click a point for its runs."
     )
+    if chosen.endswith(study.MATCHED):
+        _runs_behind(rows, chosen)
 
 
 def _seeds(rows: pd.DataFrame, before: str = " of ") -> str:

@@ -72,6 +72,13 @@ def comparisons(dataset: Dataset, spec: Spec) -> pd.DataFrame:
     return study.comparisons(dataset, classes(dataset, str(dict(spec)["backbone"])), found(dataset, spec))
 
 
+@remember("Setting splits beside each other", 64)
+def beside(dataset: Dataset, spec: Spec, name: str) -> ClassSplit:
+    """One of the splits that stand beside the one that is shown."""
+    known = classes(dataset, str(dict(spec)["backbone"]))
+    return study.beside(dataset, known, found(dataset, spec))[name].split
+
+
 @remember("Turning the branches", 64)
 def tanglegram(dataset: Dataset, left: str, right: str, class_ids: tuple[int, ...]) -> Tanglegram:
     return study.tanglegram(dataset, left, right, np.array(class_ids))

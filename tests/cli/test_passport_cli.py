@@ -1,0 +1,55 @@
+"""The command passport: what the study says, in words and as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fsviz.cli import main
+from fsviz.sampling import testbeds
+from fsviz.studies import draw, named_tasks
+from tests.cli.calling import fails, run_json
+from tests.studies.toy_dataset import make_toy
+
+SHAPE = {"sampler": "uniform", "n_way": 3, "n_shot": 2, "n_query": 4, "n_tasks": 12}
+
+
+@pytest.fixture(autouse=True)
+def _workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+
+
+def test_a_task_by_its_name_or_by_that_of_a_saved_testbed(capsys) -> None:
+    toy = make_toy("told", noise=2.0)
+    bed = draw.sample(toy, name="mine", **SHAPE)
+    testbeds.save_testbed(bed)
+    name = named_tasks.name_testbed(toy, bed.tasks, bed.recipe)
+    told = run_json(capsys, "passport", f"{name}:5")
+    assert told == run_json(capsys, "passport", "mine:5") and told["task"] == f"{name}:5"
+    assert told["support"] == bed.tasks.support[5].tolist() and told["query"] == bed.tasks.query[5].tolist()
+    coarsity = bed.tasks.measures["coarsity"]
+    (row,) = [m for m in told["measures"] if m["measure"] == "coarsity"]
+    others = [c for i, c in enumerate(coarsity) if i != 5]
+    below = sum(c < coarsity[5] - 1e-9 for c in others) + sum(abs(c - coarsity[5]) < 1e-9 for c in others) / 2
+    assert row["value"] == coarsity[5] and row["percentile"] == pytest.approx(100 * below / 11)
+    assert row["harder_than"] == pytest.approx(100 - row["percentile"])
+    sets = told["support_sets"]
+    assert sets["random"] == next(m["accuracy"] for m in told["methods"] if m["method"] == "ProtoNet")
+    assert main(["passport", "mine:5"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Task 5 of mine") or "3-way 2-shot" in shown.splitlines()[0]
+    assert "harder than (%)" in shown and f"its own {sets['random']:.0f}%" in shown
+
+
+def test_a_benchmark_and_what_is_no_task(capsys) -> None:
+    assert "TESTBED:POSITION" in fails(capsys, "passport", "rubbish")
+    assert "Copy the whole link" in fails(capsys, "passport", "nowhere:3")
+    from fsviz import datasets
+
+    cifar = datasets.load("cifar100")
+    bed = draw.sample(cifar, sampler="uniform", n_way=4, n_tasks=9)
+    name = named_tasks.name_testbed(cifar, bed.tasks, bed.recipe)
+    assert main(["passport", f"{name}:8"]) == 0
+    assert "only its classes are known" in capsys.readouterr().out
+    assert "9 tasks, at positions 0 to 8. Got 9" in fails(capsys, "passport", f"{name}:9")

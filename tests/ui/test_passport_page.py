@@ -1,0 +1,197 @@
+"""The page Passport without a browser: a link names the task, what cannot be shown is one sentence, every page leads
+there, and what was picked goes along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from fsviz import datasets, jobs
+from fsviz.records import Tasks
+from fsviz.sampling import testbeds
+from fsviz.studies import draw, named_tasks
+from tests.studies.toy_dataset import make_toy
+from tests.ui.opening import open_link
+
+PAGE = "15_Passport"
+SHAPE = {"sampler": "uniform", "n_way": 4, "n_shot": 3, "n_query": 5, "n_tasks": 40}
+
+
+@pytest.fixture(autouse=True)
+def _workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    make_toy("toy", noise=2.0)
+
+
+def name() -> str:
+    bed = draw.sample(datasets.load("toy"), **SHAPE)
+    return named_tasks.name_testbed(datasets.load("toy"), bed.tasks, bed.recipe)
+
+
+def link_of(app: AppTest) -> dict[str, str]:
+    return {k: v[-1] if isinstance(v, list) else v for k, v in app.query_params.items() if k != "dataset"}
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    next(b for b in app.button if b.label == label).click().run()
+    assert not app.exception and not app.error
+    return app
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(c.value for c in app.caption)
+
+
+def test_a_task_is_in_the_link_and_gone_through() -> None:
+    app = open_link(PAGE, "toy", task=f"{name()}:7")
+    assert not app.toast and link_of(app) == {"task": f"{name()}:7"}
+    assert "Task 7 of" in captions(app) and "all 40 tasks" in captions(app)
+    assert app.metric[0].label == "Accuracy of ProtoNet" and "the mean of" in app.metric[0].delta
+    assert f"passport '{name()}:7' --backbone alpha_net" in app.code[0].value
+    assert link_of(press(app, "Next")) == {"task": f"{name()}:8"} and "Task 8 of" in captions(app)
+    app.selectbox(key="through").set_value("coarsity").run()
+    bed = draw.sample(datasets.load("toy"), **SHAPE).tasks.measures["coarsity"]
+    before = np.lexsort((np.arange(40), bed)).tolist()
+    assert link_of(press(app, "Previous"))["task"] == f"{name()}:{before[before.index(8) - 1]}"
+
+
+def test_two_tasks_stand_side_by_side() -> None:
+    app = press(open_link(PAGE, "toy", task=f"{name()}:7"), "Beside the next one")
+    assert link_of(app) == {"task": f"{name()}:7", "other": f"{name()}:8"}
+    shared = open_link(PAGE, "toy", **link_of(app))
+    for page in (app, shared):
+        told = "\n".join(m.value for m in page.markdown)
+        assert "**This task**: task 7 of" in told and "**The other**: task 8 of" in told
+    assert link_of(press(app, "Swap the two")) == {"task": f"{name()}:8", "other": f"{name()}:7"}
+    assert link_of(press(app, "Show this one alone")) == {"task": f"{name()}:8"}
+
+
+def test_the_task_says_its_dataset() -> None:
+    app = AppTest.from_file(str(Path(__file__).parents[2] / "app.py"), default_timeout=600)
+    app = app.switch_page(f"pages/{PAGE}.py")
+    app.query_params["task"] = f"{name()}:7"
+    app.run()
+    assert not app.exception and not app.error and "Task 7 of" in captions(app)
+    assert app.query_params["dataset"] in ("toy", ["toy"])
+    app.selectbox(key="dataset_picker").set_value("cifar100").run()  # another dataset: another task
+    assert link_of(app)["task"].startswith("drawn~cifar100~") and not app.error
+    assert "only names, taxonomy and coarsity are known" in captions(app)
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        ("rubbish", "as a link to its passport has it"),
+        ("drawn~toy~n_way-4~0123456789ab:0", "with other images or classes than those here"),
+        ("drawn~nowhere~n_way-4~0123456789ab:0", "is of the dataset 'nowhere', which is not here"),
+        ("saved~toy~mine~0123456789ab:0", "testbed 'mine' of Toy is not in this workspace"),
+        ("run~toy~r1~0~0123456789ab:0", "not in this workspace"),
+        ("{name}:40", "Got 40. Choose one of them"),
+    ],
+)
+def test_a_link_that_leads_nowhere_is_one_sentence(task: str, words: str) -> None:
+    task = task.replace("{name}", name())
+    app = open_link(PAGE, "toy", fine=False, task=task)
+    (error,) = app.error
+    assert words in error.value.replace("\\", "").replace(":gray[]", "")
+    assert link_of(press(app, "Show a task of this dataset"))["task"].startswith("drawn~toy~")
+    assert "Task 0 of" in captions(app)
+
+
+def test_runs_of_the_testbed_are_told() -> None:
+    spec = {
+        "study": "evaluate",
+        "dataset": "toy",
+        "backbones": ["alpha_net"],
+        "methods": ["knn", "tim"],
+        "sampler": SHAPE,
+    }
+    run = jobs.run_here(spec)
+    app = open_link(PAGE, "toy", task=f"{name()}:7")
+    assert "Accuracy of Nearest neighbours" in [m.label for m in app.metric]
+    assert f"From run {run.id}" in captions(app).replace("\\", "")
+    (runs,) = leads_of(open_link("5_Runs", "toy", at="10"), 1)
+    assert runs.testbed == name()  # drawn by the same recipe
+
+
+# Linked ------------------------------------------------------------------------------------------------------------
+
+
+def leads_of(app: AppTest, n: int | None = None) -> list:
+    links = [link.proto for link in app.main.get("page_link") if "Passport" in link.proto.page]
+    found = [named_tasks.parse(parse_qs(link.query_string)["task"][0]) for link in links]
+    assert n is None or len(found) == n, found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("page", "asked", "kind"),
+    [
+        ("3_Tasks", {"n_tasks": "50", "n_shot": "2"}, "drawn"),
+        ("3_Tasks", {"n_tasks": "50", "n_shot": "0"}, "drawn"),
+        ("4_Evaluate", {"n_tasks": "50", "methods": "protonet"}, "drawn"),
+        ("4_Evaluate", {"tasks_from": "saved", "testbeds": "odd", "methods": "protonet"}, "saved"),
+        ("6_Hard_tasks", {"n_tasks": "20"}, "drawn"),
+        ("8_Prediction", {"n_tasks": "50", "task": "3"}, "drawn"),
+        ("12_Feature_map", {"testbed": "drawn", "position": "5"}, "drawn"),
+        ("12_Feature_map", {"testbed": "odd", "position": "5"}, "saved"),
+        ("13_Build_a_task", {}, "hand"),
+    ],
+)
+def test_every_page_that_shows_a_task_leads_to_its_passport(page: str, asked: dict, kind: str) -> None:
+    if "odd" in asked.values():
+        bed = draw.sample(datasets.load("toy"), name="odd", **{**SHAPE, "n_tasks": 300})
+        shuffled = bed.tasks.take(np.arange(300)[::-1])
+        testbeds.save_testbed(type(bed)("odd", shuffled, {"dataset": "toy", "sampler": "imported"}))
+    app = open_link(page, "toy", **asked)
+    (task,) = leads_of(app, 1)
+    assert task.testbed.startswith(f"{kind}~toy~")
+    one = named_tasks.find(task.testbed).tasks.take([task.position])
+    swaps = [link.proto for link in app.main.get("page_link") if "Build_a_task" in link.proto.page]
+    if one.has_images and page not in ("6_Hard_tasks", "13_Build_a_task"):  # the very task, image by image
+        swap = parse_qs(swaps[-1].query_string)
+        assert swap["query"] == [text(one, "query")] and swap["support"] == [text(one, "support")]
+
+
+def text(one: Tasks, side: str) -> str:
+    return ",".join(".".join(map(str, row)) for row in getattr(one, side)[0].tolist())
+
+
+def go(app: AppTest, page: str, **query: str) -> AppTest:
+    app.query_params.clear()
+    for key, value in {"dataset": "toy", **query}.items():
+        app.query_params[key] = value
+    app.switch_page(f"pages/{page}.py").run()
+    assert not app.exception and not app.error, [e.value for e in app.error]
+    return app
+
+
+def test_classes_that_are_picked_go_along() -> None:
+    picked = ["group 0 <b>kind</b> 1", "group 2 <b>kind</b> 3"]
+    app = open_link("2_Taxonomy", "toy")
+    app.multiselect(key="classes").set_value(picked).run()
+    assert go(app, "7_Confusion").multiselect(key="classes").value == picked
+    assert list(app.query_params["classes"]) == picked  # in the link at once
+    go(app, "8_Prediction", n_tasks="20")  # a page between that takes none
+    assert go(app, "12_Feature_map").multiselect(key="classes").value == picked
+    go(app, "13_Build_a_task")
+    assert link_of(app)["task_of"] == ",".join(picked)
+    assert go(app, "2_Taxonomy", classes=picked[0]).multiselect(key="classes").value == picked[:1]  # the link decides
+    app.multiselect(key="classes").set_value([]).run()
+    assert go(app, "7_Confusion").multiselect(key="classes").value == []
+
+
+def test_a_task_that_is_picked_goes_along() -> None:
+    app = open_link("8_Prediction", "toy", n_tasks="50", task="3")
+    (first,) = leads_of(app, 1)
+    assert link_of(go(app, PAGE))["task"] == str(first)  # the task that was looked at last
+    press(app, "Next")
+    one = named_tasks.find(first.testbed).tasks.take([first.position + 1])
+    built = link_of(go(app, "13_Build_a_task"))
+    assert built["support"] == text(one, "support") and built["query"] == text(one, "query")
+    on_map = link_of(go(app, "12_Feature_map"))
+    assert on_map["testbed"] == "linked" and on_map["query"] == text(one, "query")
