@@ -458,19 +458,20 @@ def _along(found: Measured, method: str, axis: str, known: Explained | None) -> 
 
 def extremes(found: Measured, which: np.ndarray) -> pd.DataFrame:
     """How the chosen tasks stand in every measure among all: rank (0.5 is the middle, 1 the hardest), its 95% interval
-    low and high, and whether that is beyond chance with as many measures looked at."""
+    over classes low and high, and whether that is beyond chance with as many measures looked at."""
     from scipy import stats
 
     rows = []
     table = ranks(found)
     for name, values in table.items():
-        inside = values[which & np.isfinite(values)]
-        n, n_all = len(inside), int(np.isfinite(values).sum())
-        if n < 2 or n == n_all:
+        there = np.isfinite(values)
+        n = int((which & there).sum())
+        if n < 2 or n == there.sum():
             continue
-        mean = float(inside.mean())
-        error = float(inside.std(ddof=1) / np.sqrt(n) * np.sqrt(1 - n / n_all))
-        half, sure = (float(stats.t.ppf(1 - 0.025 / m, n - 1)) * error for m in (1, len(table)))
+        mean = float(values[which & there].mean())
+        influence = np.where(which, values - mean, 0.0)[there] * (there.sum() / n)
+        error, _ = evaluation.of_influence(mean, influence, found.tasks.class_ids[there])
+        half, sure = (float(stats.t.ppf(1 - 0.025 / m, error.freedom)) * error.error for m in (1, len(table)))
         beyond = abs(mean - 0.5) > sure
         rows.append({"measure": name, "rank": mean, "low": mean - half, "high": mean + half, "beyond": beyond})
     return pd.DataFrame(rows, columns=["measure", "rank", "low", "high", "beyond"])

@@ -185,3 +185,15 @@ def test_bad_specs_are_refused_in_a_sentence(toy: Measured) -> None:
         causes.with_answers(toy, {"mine": np.zeros(3)})
     with pytest.raises(BadInput, match="at least 50 tasks"):
         causes.explained(replace(toy, accuracy={"ProtoNet": np.full(60, np.nan)}), "ProtoNet")
+
+
+def test_what_stands_out_by_the_classes_alone_is_chance() -> None:
+    """Accuracy and measures both hang on the classes, though not on each other."""
+    wrong = 0
+    for seed in range(10):
+        found, rng = made(seed=seed), np.random.default_rng(100 + seed)
+        of_class = {name: rng.normal(size=30)[found.tasks.class_ids].mean(axis=1) for name in (*MEASURES, "accuracy")}
+        accuracy = {"ProtoNet": 0.7 + 0.1 * of_class.pop("accuracy")}
+        found = replace(found, measures=of_class, accuracy=accuracy)
+        wrong += bool(causes.extremes(found, causes.chosen(found, "ProtoNet"))["beyond"].any())
+    assert wrong <= 3

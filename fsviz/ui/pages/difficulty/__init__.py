@@ -289,7 +289,7 @@ def _chosen(dataset: Dataset, found: Measured, method: str, known: Explained | N
         )
         st.caption(
             "Every dot is a task, the hardest by the measure at the right. Diamonds are means of the chosen with 95% "
-            "intervals over tasks, filled where they are off the middle beyond chance. A box over a strip chooses "
+            "intervals over classes, filled where they are off the middle beyond chance. A box over a strip chooses "
             "tasks by it."
         )
         if known is not None:
