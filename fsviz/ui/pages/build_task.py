@@ -300,9 +300,6 @@ def _causes(now: Answered, before: Answered | None) -> None:
     unknown = [f"{cause.title}: {cause.why_not}" for cause in now.causes if cause.why_not]
     if unknown:
         st.caption("Not known here. " + plain(" ".join(unknown)))
-    with st.expander("What these numbers are"):
-        for cause in known:
-            st.markdown(f"**{plain(cause.title)}** {plain(cause.what)}")
 
 
 def _direction(cause: study.Cause, before: float) -> str:
