@@ -52,7 +52,7 @@ SQUARE = np.array([[0.0, 1.0], [1.0, 0.0]])
 SETS = ("hard", "random", "easy")
 CURVE = pd.DataFrame({"measure": [1.0, 2.0], "accuracy": [50.0, 60.0], "ci95": [1.0, 1.0]})
 POINTS = pd.DataFrame(
-    {"asked": [1.0], "method": ["x", "x"], "x": [0.0, 1.0], "accuracy": [50.0, 49.0], "ci95": 1.0, "n_runs": 1}
+    {"asked": [0.0, 1.0], "method": ["x", "x"], "x": [0.0, 1.0], "accuracy": [50.0, 49.0], "ci95": 1.0, "n_runs": 1}
 )
 MAP = ClassMap(
     names=("root", *N),
