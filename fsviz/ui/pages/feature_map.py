@@ -18,7 +18,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_TASKS, SEED, Setting
 from fsviz.studies import draw, evaluate, named_tasks, one_task
 from fsviz.studies import feature_map as study
-from fsviz.ui.parts import access, cached, controls, leads, links, pointing, run_panel, shell, showing
+from fsviz.ui.parts import access, cached, carrying, controls, leads, links, pointing, run_panel, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -228,7 +228,7 @@ def _runs(dataset: Dataset) -> dict[str, str]:
 def _pick_classes(dataset: Dataset) -> list[int]:
     """Classes that stand out when points are coloured by class."""
     names = dataset.distinct_names(np.arange(dataset.n_classes))
-    links.names_of(names, "classes", study.MOST_NAMES)
+    carrying.pick_classes(names, study.MOST_NAMES)
     picked = st.multiselect(
         "Classes to highlight",
         names,

@@ -232,8 +232,6 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     st.html(_STYLE)
     access.enter()
     another = links.is_another(question)
-    if another:
-        carrying.leave()
     links.arrive(question)
     showing.begin(question)
     asked = dict(st.query_params)
