@@ -5,6 +5,8 @@ Pillow only warns of a decompression bomb; here too many pixels are an error bef
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 import os
 import stat
@@ -116,6 +118,14 @@ def strip(dataset: Dataset, image_ids: Sequence[int], px: int) -> Image.Image:
             part = Image.new("RGB", (px, px), "#D5DAE0")
         made.paste(part, (n * (px + gap) + (px - part.width) // 2, (px - part.height) // 2))
     return made
+
+
+def data_uri(image: Image.Image, quality: int = 82) -> str:
+    """A picture as text that a page can hold: small ones as PNG, others as JPEG."""
+    buffer = io.BytesIO()
+    tiny = max(image.size) <= 64  # JPEG would smear it, PNG is as small
+    image.save(buffer, "PNG" if tiny else "JPEG", **({} if tiny else {"quality": quality}))
+    return f"data:image/{'png' if tiny else 'jpeg'};base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
 def identity(dataset: Dataset, image_id: int) -> str:

@@ -70,7 +70,7 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
     for x, words, anchor in ((reach, "harder →", "right"), (-reach, "← easier", "left")):
         figure.add_annotation(
             x=x, y=1, yref="paper", yshift=14, text=f"{drawn(names[first])} is {words}" if x > 0 else words,
-            showarrow=False, xanchor=anchor, font={"size": 13, "color": INK},
+            showarrow=False, xanchor=anchor, font={"size": 13},
         )  # fmt: skip
     figure.update_xaxes(
         title="difference of the means (in standard deviations of tasks)", range=[-reach, reach], zeroline=False

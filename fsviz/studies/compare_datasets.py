@@ -62,6 +62,7 @@ SETTINGS: dict[str, Setting] = {
 }
 ACCURACY = "accuracy"
 MOST_SIDES = 8
+MOST_TOLD = 4  # measures that a sentence names with their numbers
 WORDNET = "n00001740"  # entity, the root of every taxonomy that was taken from WordNet
 OTHER_DISTANCE = {"jiang_conrath": "path_length"}  # what a verdict in meaning is held against; the others: the default
 _OF_ONE_DATASET = {
@@ -198,9 +199,8 @@ def checked_spec(spec: Unchecked) -> Spec:
 def sides_of(names: Sequence[str]) -> list[Side]:
     """Sides by name, each once: "demo:train", or "demo" for its split test (all classes where it has none)."""
     found: dict[str, Side] = {}
-    known = datasets.names()
     for text in names:
-        name, split = (text, "") if text in known else text.rpartition(":")[::2] if ":" in text else (text, "")
+        name, _, split = text.partition(":")
         dataset = datasets.load(name)
         split = split or draw.default_split(dataset)
         dataset.split_class_ids(split)
@@ -476,21 +476,26 @@ def _parted(found: Compared, rows: Sequence[Difference], than: str = "") -> str:
     """In what the first side is harder, and in what easier: accuracy first, then what is clearest."""
     rows = sorted(rows, key=lambda d: (d.measure != ACCURACY, -abs(d.effect)))
     parts = []
-    for verdict in ("harder", "easier"):
-        told = [_with_numbers(found, d) for d in rows if d.here == verdict]
-        parts += [f"{verdict}{'' if parts else than} {_listed(told)}"] if told else []
+    for verdict in dict.fromkeys(d.here for d in rows):
+        mine = [d for d in rows if d.here == verdict]
+        told = _with_numbers(found, mine[:MOST_TOLD])
+        more = f" and {len(mine) - MOST_TOLD} more" if len(mine) > MOST_TOLD else ""
+        parts += [f"{verdict}{'' if parts else than} {_listed(told)}{more}"] if told else []
     return ", and ".join(parts)
 
 
-def _with_numbers(found: Compared, d: Difference) -> str:
-    values = [found.numbers[d.measure][name].estimate.mean for name in (d.first, d.other)]
-    one, two = (told(value, d.measure) for value in values)
-    if d.measure == ACCURACY:
-        return f"for {METHODS[found.spec['method']].title} ({one} against {two})"
-    name = _name(found, d)
-    if _in_meaning(d.measure):
-        return f"in meaning (mean {name} {one} against {two})"
-    return f"by {name} ({one} against {two})"
+def _with_numbers(found: Compared, rows: Sequence[Difference]) -> list[str]:
+    """Measures with the means of both sides; those of meaning together."""
+    said: dict[str, list[str]] = {}
+    for d in rows:
+        one, two = (told(found.numbers[d.measure][name].estimate.mean, d.measure) for name in (d.first, d.other))
+        against, name = f"{one} against {two}", _name(found, d)
+        if _in_meaning(d.measure):
+            said.setdefault("in meaning", []).append(f"mean {name} {against}")
+        else:
+            by = f"for {METHODS[found.spec['method']].title}" if d.measure == ACCURACY else f"by {name}"
+            said[by] = [against]
+    return [f"{by} ({'; '.join(numbers)})" for by, numbers in said.items()]
 
 
 def _name(found: Compared, d: Difference) -> str:

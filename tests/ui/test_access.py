@@ -48,6 +48,7 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("11_Add_images", {"dataset": "pets", "do": "Rename or delete"}),
     ("12_Feature_map", {"dataset": "toy"}),
     ("13_Build_a_task", {"dataset": "toy"}),
+    ("17_Compare", {"dataset": "toy", "against": "pets", "n_tasks": "20"}),
     ("14_Difficulty", {"dataset": "toy", "n_tasks": "60", "n_shot": "2", "n_query": "5"}),
     ("15_Passport", {"dataset": "toy"}),
 )

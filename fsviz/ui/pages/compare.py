@@ -79,16 +79,22 @@ def _pick(dataset: Dataset) -> study.Spec | None:
 
 
 def _choices(dataset: Dataset, first: str) -> dict[str, str]:
-    """What can be compared with, by name: splits of this dataset, those of datasets that are chosen, all others."""
-    chosen = st.session_state.get(AGAINST) or ",".join(st.query_params.get_all(AGAINST)).split(",")
+    """What can be compared with, by name: splits of this dataset, other datasets by their split test, and the other
+    splits of those that are chosen."""
+    asked = ",".join(st.query_params.get_all(AGAINST)).split(",")
+    chosen = [str(text) for text in (st.session_state.get(AGAINST) or asked)]
     found = {f"{dataset.name}:{split}": f"{dataset.title}, {split}" for split in dataset.splits}
-    for name in dict.fromkeys(str(text).partition(":")[0] for text in chosen):
-        if name in datasets.names() and name != dataset.name:
-            other = shell.load_dataset(name)
-            splits = other.splits or {"all": ()}
-            found |= {f"{name}:{split}": f"{other.title}, {split}" for split in splits}
-    named = {name.partition(":")[0] for name in found}
-    found |= {name: shell.dataset_title(name) for name in datasets.names() if name not in named}
+    for name in datasets.names():
+        if name == dataset.name:
+            continue
+        if not any(text.partition(":")[0] == name for text in chosen):
+            found[name] = shell.dataset_title(name)
+            continue
+        other = shell.load_dataset(name)
+        usual = draw.default_split(other)
+        for split in dict.fromkeys([usual, *other.splits]):
+            known = split == usual and f"{name}:{split}" not in chosen
+            found[name if known else f"{name}:{split}"] = f"{other.title}, {split}"
     found.pop(first, None)
     return found
 
@@ -96,14 +102,9 @@ def _choices(dataset: Dataset, first: str) -> dict[str, str]:
 def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[str]:
     """Something to compare with from the start: another split, and a large benchmark where there is a taxonomy."""
     splits = [f"{dataset.name}:{other}" for other in dataset.splits if other != split]
-    wanted = [*splits[:1], *(["tiered_imagenet"] if dataset.taxonomy is not None else ["demo"])]
-    if dataset.name == "tiered_imagenet":
-        wanted.append("demo")
-    return [next(n for n in choices if n == name or n == f"{name}:test") for name in wanted if _offered(name, choices)]
-
-
-def _offered(name: str, choices: Mapping[str, str]) -> bool:
-    return name in choices or f"{name}:test" in choices
+    others = ["tiered_imagenet" if dataset.taxonomy is not None else "demo", "demo"]
+    wanted = [*splits[:1], *[name for name in others if name != dataset.name][:1]]
+    return [name for name in wanted if name in choices]
 
 
 def _settings(sides: Sequence[study.Side]) -> study.Spec:
@@ -165,9 +166,8 @@ def _answer(found: study.Compared, first_look: bool = False) -> None:
         known = len(rows) - rows.count("unknown")
         column.metric(
             f"Against {plain(side.title)}",
-            f"harder in {rows.count('harder'):,}, easier in {rows.count('easier'):,}",
-            f"of {known:,} measures known of both; these very classes: {here.count('harder'):,} and "
-            f"{here.count('easier'):,}",
+            f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier",
+            f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}",
             delta_color="off",
             delta_arrow="off",
             help="By how many measures the first one is harder or easier beyond noise, so that other classes of the "
