@@ -1,14 +1,17 @@
 """Trains every method on splits of several divergences and keeps what came out: data/training/DATASET.json.
 
     python scripts/train_grid.py [demo] --home GRID_WORKSPACE [--methods ...] [--targets ...] [--seeds 0 1 2] [--plan]
+    python scripts/train_grid.py [demo] --home GRID_WORKSPACE --seeds 1 --add-to data/training/demo.json ...
+    python scripts/train_grid.py --add-to data/training/demo.json --from seed1.json
 
 and every setting of `python -m fsviz train`, such as --epochs 10 --width 16 --order first.
 
 Every method, divergence, side and seed is one run of the study `training` in the workspace --home, so that a stopped
 grid goes on where it was, and --plan only says what is left. The file is written when all runs are finished: rows as
-fsviz.studies.transfer.table gives them, the recipe, the date and the seconds. With the defaults that is about forty
-hours of one core, thirty of them for MAML with second derivatives (0.7 s per task). data/README.md says how the grid of
-the demo was made.
+fsviz.studies.transfer.table gives them, the recipe, the date and the seconds. --add-to joins them to a file that was
+written before with the same recipe and other seeds; --from takes the new ones from a file, too. With the defaults that
+is about forty hours of one core, thirty of them for MAML with second derivatives (0.7 s per task). data/README.md says
+how the grid of the demo was made.
 """
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+import pandas as pd  # noqa: E402
+
 from fsviz import datasets, jobs, workspace  # noqa: E402
+from fsviz.errors import BadInput, FsvizError  # noqa: E402
 from fsviz.settings import add_flags, given  # noqa: E402
 from fsviz.studies import splits, training, transfer  # noqa: E402
 from fsviz.training import TRAINERS  # noqa: E402
@@ -51,7 +57,7 @@ def correlations(classes: splits.ClassFeatures, run_id: str) -> list[dict[str, A
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dataset", nargs="?", default="demo")
-    parser.add_argument("--home", required=True, help="the workspace that keeps the runs")
+    parser.add_argument("--home", help="the workspace that keeps the runs")
     parser.add_argument("--backbone", default="efficientnet_lite0", help="whose features the splits are found by")
     parser.add_argument("--methods", nargs="+", default=list(TRAINERS), choices=list(TRAINERS))
     parser.add_argument("--targets", nargs="+", type=float, default=list(transfer.TARGETS), help="divergences")
@@ -60,14 +66,41 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     add_flags(parser, SETTINGS)
     parser.add_argument("--out", type=Path, help="the file (default: data/training/DATASET.json)")
+    parser.add_argument("--add-to", type=Path, metavar="FILE", help="a grid of other seeds to join the new one to")
+    parser.add_argument(
+        "--from", dest="taken", type=Path, metavar="FILE", help="with --add-to: a grid that is finished"
+    )
     parser.add_argument("--plan", action="store_true", help="say what is left to do, and do nothing")
     arguments = parser.parse_args()
+    try:
+        if arguments.taken is not None:
+            if arguments.add_to is None:
+                raise BadInput("--from needs --add-to FILE, the grid to join it to.")
+            write(arguments.out or arguments.add_to, add_to(arguments.add_to, workspace.read_json(arguments.taken)))
+        elif arguments.home is None:
+            raise BadInput("--home FOLDER is needed: the workspace that keeps the runs.")
+        else:
+            train(arguments)
+    except FsvizError as error:
+        parser.error(str(error))
+
+
+def add_to(file: Path, facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts joined to those of a file that was written before."""
+    return transfer.joined(workspace.read_json(file), facts)
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """Carries out the runs that are missing, and writes what came out of all."""
     os.environ["FSVIZ_HOME"] = str(Path(arguments.home).absolute())
     dataset = datasets.load(arguments.dataset)
     classes = splits.class_features(dataset, arguments.backbone)
     settings = given(arguments, SETTINGS)
     grid = {"methods": arguments.methods, "targets": arguments.targets, "seeds": arguments.seeds}
     more = {"matched_at": arguments.matched_at, "compared": arguments.compared}
+    recipe = {"backbone": arguments.backbone, **grid, **more, **settings}
+    if arguments.add_to is not None:  # found out before hours of training
+        add_to(arguments.add_to, {"dataset": dataset.name, "recipe": recipe, "date": "", "seconds": 0, "rows": []})
     specs = transfer.grid(dataset, classes, **grid, **more, **settings)
     runs = [run_of(spec) for spec in specs]
     left = sum(run is None or run.state != "finished" for run in runs)
@@ -86,14 +119,21 @@ def main() -> None:
     facts = {
         "dataset": dataset.name,
         "date": datetime.date.today().isoformat(),
-        "recipe": {"backbone": arguments.backbone, **grid, **more, **settings},
+        "recipe": recipe,
         "seconds": sum(run.seconds for run in done),
         "rows": table.to_dict("records"),
         "correlations": [row for run in done for row in correlations(classes, run.id)],
     }
-    out = arguments.out or transfer.RECORDED / f"{dataset.name}.json"
+    if arguments.add_to is not None:
+        facts = add_to(arguments.add_to, workspace.plain_json(facts))
+    write(arguments.out or arguments.add_to or transfer.RECORDED / f"{dataset.name}.json", facts)
+
+
+def write(out: Path, facts: dict[str, Any]) -> None:
+    """Keeps a grid, and says what it says of slopes and matched pairs."""
     out.parent.mkdir(parents=True, exist_ok=True)
     workspace.write_json(out, workspace.plain_json(facts))
+    table = pd.DataFrame(facts["rows"], columns=list(transfer.COLUMNS))
     for slope in transfer.slopes(table):
         half = "" if slope.ci95 is None else f" ± {slope.ci95:.2f}"
         print(f"{slope.method}, {slope.sides}: {slope.slope:.2f}{half} points per unit of divergence")

@@ -34,7 +34,7 @@ DOORS: dict[str, set[str]] = {
     "splits": {"records", "numerics"},
     "training": {"features"},
     "figures": {"records", "methods"},
-    "reports": {"records"},
+    "reports": {"records", "datasets", "features", "difficulty", "figures", "studies"},
     "studies": ENGINE | {"records", "numerics", "workspace", "own_code"},
     "jobs": {"studies", "records", "workspace"},
     "ui": {"jobs", "studies", "figures", "reports", "records", "workspace", "datasets", "features", "taxonomy"}

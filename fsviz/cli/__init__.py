@@ -23,6 +23,7 @@ from fsviz.workspace import plain_json
 GROUPS = (
     *("app", "datasets", "own_images", "features", "tasks", "passport", "evaluation"),
     *("support_sets", "confusion", "searches", "prediction", "contexts", "similarity", "splits", "training"),
+    *("causes", "compare_datasets", "report"),
     *("bridges", "runs", "workspace", "completion"),
 )
 

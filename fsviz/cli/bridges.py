@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,9 @@ def show_export(result: dict[str, Any]) -> str:
             f"{result['samples']:,} samples in {result['path']}. In Python:\n"
             f"fiftyone.Dataset.from_dir({result['path']!r}, dataset_type=fiftyone.types.FiftyOneDataset)"
         )
-    inside = " --image image" if "image" in result["columns"] else ""
+    inside = "".join(f" --{name} {name}" for name in ("neighbors", "image") if name in result["columns"])
     left_out = f" {result['left_out']:,} images without features are left out." if result["left_out"] else ""
-    return f"{result['rows']:,} images.{left_out} Open them: embedding-atlas {result['path']} --x x --y y{inside}"
+    return (
+        f"{result['rows']:,} images.{left_out} Open them: "
+        f"embedding-atlas {shlex.quote(result['path'])} --x x --y y{inside}"
+    )

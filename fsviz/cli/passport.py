@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fsviz.cli import add_command, aligned, drawing, tell
+
+if TYPE_CHECKING:
+    from fsviz.studies.passport import Passport, Spread
+    from fsviz.studies.support_sets import SupportSets
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -19,12 +23,20 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 
 def run_passport(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz.studies import passport as study
+
+    passport, among, sets = opened(args.task, args.backbone or "")
+    return study.in_numbers(study.with_spread(passport, among), among, sets)
+
+
+def opened(name: str, backbone: str = "") -> tuple[Passport, Spread, SupportSets | None]:
+    """The passport of a task that is named, its testbed measured, and its hard and easy supports where there are."""
     from fsviz import jobs
     from fsviz.errors import FsvizError
     from fsviz.studies import named_tasks
     from fsviz.studies import passport as study
 
-    task = named_tasks.parse(args.task)
+    task = named_tasks.parse(name)
     found = named_tasks.find(task.testbed, run_folder=jobs.folder)
     wanted, of_runs = study.digest(found), []
     for run in jobs.list_runs("evaluate"):
@@ -32,13 +44,13 @@ def run_passport(args: argparse.Namespace) -> dict[str, Any]:
             of_runs += study.answers_of_run(
                 run.id, jobs.spec(run.id), partial(jobs.chunks, run.id), wanted, task.position
             )
-    passport = study.open_task(found, task.position, args.backbone or "", study.newest_of_each(of_runs))
+    passport = study.open_task(found, task.position, backbone, study.newest_of_each(of_runs))
     here = [one.method for one in passport.answers if not one.source]
     among = study.spread(found, passport.backbone, methods=here, progress=tell)
     sets = None
     with suppress(FsvizError):  # no features, or no image to choose from
         sets = study.support_sets_of(passport)
-    return study.in_numbers(study.with_spread(passport, among), among, sets)
+    return passport, among, sets
 
 
 def show_passport(result: dict[str, Any]) -> str:

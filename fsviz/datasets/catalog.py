@@ -295,9 +295,14 @@ def read_taxonomy(name: str, nodes: pd.Series) -> tuple[pd.DataFrame, dict[str, 
 
 def edges_above(edges: pd.DataFrame, nodes: pd.Series) -> pd.DataFrame:
     """Only the edges on a way from one of these nodes to a root."""
+    children = edges["child"].to_numpy(object)
+    parents: dict[str, list[str]] = {}
+    for child, parent in zip(children, edges["parent"].to_numpy(object)):
+        parents.setdefault(child, []).append(parent)
     reached = set(nodes[nodes.astype(bool)])
-    while True:
-        grown = reached | set(edges["parent"][edges["child"].isin(reached)])
-        if len(grown) == len(reached):
-            return edges[edges["child"].isin(reached)].reset_index(drop=True)
-        reached = grown
+    ahead = list(reached)
+    while ahead:
+        grown = set(parents.get(ahead.pop(), ())) - reached
+        reached |= grown
+        ahead += grown
+    return edges[[child in reached for child in children]].reset_index(drop=True)

@@ -5,13 +5,17 @@ Pillow only warns of a decompression bomb; here too many pixels are an error bef
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 import os
 import stat
+import sys
 import warnings
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import ExifTags, Image, ImageOps
@@ -22,7 +26,7 @@ from fsviz.records import Dataset
 MAX_PIXELS = 64_000_000  # 8,000 x 8,000: more than any camera picture a few-shot dataset holds
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "AVIF", "JPEG2000", "HEIF")
 READ = "JPEG, PNG, WebP, AVIF, HEIC, JPEG 2000, TIFF, BMP, GIF or PPM"
-_DEPTHS = (8, 10, 12, 14)  # bits of cameras whose grey values are kept in 16
+_DEPTHS = (8, 10, 12, 14)  # bits of cameras whose values are kept in 16
 _STRIP = 2_000_000  # pixels converted at a time
 _GLIMPSE = 9_000_000  # pixels decoded for a glimpse; a JPEG that is not progressive gives one without its full size
 SUFFIXES = frozenset(
@@ -114,6 +118,14 @@ def strip(dataset: Dataset, image_ids: Sequence[int], px: int) -> Image.Image:
             part = Image.new("RGB", (px, px), "#D5DAE0")
         made.paste(part, (n * (px + gap) + (px - part.width) // 2, (px - part.height) // 2))
     return made
+
+
+def data_uri(image: Image.Image, quality: int = 82) -> str:
+    """A picture as text that a page can hold: small ones as PNG, others as JPEG."""
+    buffer = io.BytesIO()
+    tiny = max(image.size) <= 64  # JPEG would smear it, PNG is as small
+    image.save(buffer, "PNG" if tiny else "JPEG", **({} if tiny else {"quality": quality}))
+    return f"data:image/{'png' if tiny else 'jpeg'};base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
 def identity(dataset: Dataset, image_id: int) -> str:
@@ -244,8 +256,11 @@ def _pixels(image: Image.Image, path: Path, at_least: int = 0) -> tuple[Image.Im
     What the decoder gave is never copied whole: it may have 256 MB, and its copies as much each.
     """
     drafted = image.draft("RGB", (at_least, at_least)) if at_least else None
+    deep = _is_deep(image)
     _loaded(image, path)
     try:
+        if deep:
+            _brighten(image, path)
         turned = image.getexif().get(ExifTags.Base.Orientation, 1) > 4
         ImageOps.exif_transpose(image, in_place=True)
         width, height = map(float, image.size)
@@ -300,6 +315,44 @@ def _grey_range(image: Image.Image) -> tuple[float, float]:
     if not (math.isfinite(scale) and math.isfinite(shift)):
         raise ValueError("the grey values are not finite")
     return scale, shift
+
+
+_OTHER_BYTE = {"RGB;16L": "RGB;16B", "RGB;16B": "RGB;16L"}
+_OTHER_BYTE["RGB;16N"] = _OTHER_BYTE["RGB;16L" if sys.byteorder == "little" else "RGB;16B"]
+
+
+def _is_deep(image: Image.Image) -> bool:
+    """Whether the file has colours of 16 bits, of which Pillow gives the higher 8. To be asked before decoding."""
+    return image.mode == "RGB" and bool(image.tile) and all(_raw(tile) in _OTHER_BYTE for tile in image.tile)
+
+
+def _raw(tile: Any) -> str:
+    args = tile.args
+    return str(args[0] if isinstance(args, tuple) else args)
+
+
+def _brighten(image: Image.Image, path: Path) -> None:
+    """Colours of a camera of 8, 10, 12 or 14 bits, kept in 16, are nearly black in their higher bytes: takes the 8
+    bits that matter, by decoding the lower bytes as well."""
+    darkest = 2 ** max(_DEPTHS) // 256
+    if max(high for _, high in image.getextrema()) >= darkest:
+        return
+    with _opened(path) as lower:
+        lower.tile = [
+            tile._replace(args=(_OTHER_BYTE[_raw(tile)], *(tile.args[1:] if isinstance(tile.args, tuple) else ())))
+            for tile in lower.tile
+        ]
+        _loaded(lower, path)
+        strips = range(0, image.height, max(1, _STRIP // image.width))
+        boxes = [(0, top, image.width, min(top + strips.step, image.height)) for top in strips]
+        bits = _depth(image, max(int(_words(image, lower, box).max()) for box in boxes))
+        for box in boxes:
+            image.paste(Image.fromarray((_words(image, lower, box) >> (bits - 8)).astype(np.uint8)), box)
+
+
+def _words(higher: Image.Image, lower: Image.Image, box: tuple[int, int, int, int]) -> np.ndarray:
+    """The 16-bit colours of a part of an image, from its two bytes."""
+    return np.asarray(higher.crop(box)).astype(np.uint16) << 8 | np.asarray(lower.crop(box))
 
 
 def _depth(image: Image.Image, high: float) -> int:

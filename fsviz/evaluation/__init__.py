@@ -11,6 +11,7 @@ from fsviz.evaluation.accuracy import (
     class_accuracy,
     mean_loss,
     pair_confusion,
+    quantile_groups,
     query_right,
     rolling_accuracy,
     summary,
@@ -19,7 +20,7 @@ from fsviz.evaluation.accuracy import (
     task_top_k,
 )
 from fsviz.evaluation.explaining import Explained, Share, explain, luck
-from fsviz.evaluation.intervals import OVER, Correlation, Estimate, correlation, estimate
+from fsviz.evaluation.intervals import OVER, Correlation, Estimate, correlation, estimate, of_influence
 from fsviz.evaluation.paired import PairedDifference, method_ranks, paired_difference
 from fsviz.evaluation.predicting import (
     check_class_sizes,
@@ -52,9 +53,11 @@ __all__ = [
     "luck",
     "mean_loss",
     "method_ranks",
+    "of_influence",
     "pair_confusion",
     "paired_difference",
     "predictions_from",
+    "quantile_groups",
     "query_right",
     "resolved_device",
     "rolling_accuracy",

@@ -183,7 +183,7 @@ def _share(saved: np.ndarray, missed: np.ndarray, class_ids: np.ndarray, several
 
     whole = missed.mean()
     if whole <= 0:
-        return Share(*[float("nan")] * 4, "tasks")
+        return Share(float("nan"), float("nan"), float("nan"), float("nan"), "tasks")
     value = float(saved.mean() / whole)
     error, over = of_influence(value, (saved - value * missed) / whole, class_ids)
     half, sure = (float(stats.t.ppf(1 - 0.025 / n, error.freedom)) * error.error for n in (1, several))

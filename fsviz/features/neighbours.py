@@ -17,8 +17,6 @@ def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tupl
     Where the features know groups (copies of a picture, frames of a video), the images of its group are left out too.
     Returns image_ids (Q, k) and cosines (Q, k), nearest first; fewer than k columns when there are fewer images.
     """
-    from sklearn.metrics.pairwise import cosine_similarity
-
     image_ids = np.atleast_1d(np.asarray(image_ids, dtype=np.int64))
     rows = stored.rows_of(image_ids)
     if (rows < 0).any():
@@ -35,7 +33,7 @@ def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tupl
     best = np.empty((len(rows), 0), dtype=np.float64)
     for start in range(0, n, _ROWS):
         block = np.asarray(stored.values[start : start + _ROWS], np.float64)
-        cosines = cosine_similarity(query, block)
+        cosines = _unit(query) @ _unit(block).T
         cosines[groups[rows][:, None] == groups[start : start + len(block)]] = -np.inf
         best = np.concatenate([best, cosines], axis=1)
         best_rows = np.concatenate(
@@ -45,6 +43,12 @@ def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tupl
         best = np.take_along_axis(best, keep, axis=1)
         best_rows = np.take_along_axis(best_rows, keep, axis=1)
     return stored.image_ids[best_rows], best
+
+
+def _unit(values: np.ndarray) -> np.ndarray:
+    """Rows of length one; rows of zeros stay what they are."""
+    lengths = np.linalg.norm(values, axis=1, keepdims=True)
+    return values / np.where(lengths > 0, lengths, 1.0)
 
 
 def nearest_images_of(dataset: Dataset, backbone: str, image_id: int, k: int = 12) -> tuple[np.ndarray, np.ndarray]:

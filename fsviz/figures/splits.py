@@ -215,7 +215,7 @@ def plot_agreement(table: pd.DataFrame, chosen: int, height: int = 380) -> go.Fi
         text=[f"{value:.0%}" for value in table["agreement"]],
         textposition="top center",
         name="two seeds",
-        customdata=table[["reached", "above_floor"]],
+        customdata=table[["reached", "above_floor", "dims"]],
         hovertemplate="%{x} dimensions: two seeds share %{y:.0%} of the held-out classes; reached "
         "%{customdata[0]:.2f}, %{customdata[1]:.4f} above M log M<extra></extra>",
     )
@@ -242,8 +242,8 @@ def plot_mix(table: pd.DataFrame, height: int = 300) -> go.Figure:
             textposition="inside",
             textangle=0,
             insidetextanchor="middle",
-            customdata=names,
-            hovertemplate=f"%{{x}} {side} classes are kinds of %{{customdata}}<extra></extra>",
+            customdata=[[name, f"{side}: {kind}"] for name, kind in zip(names, table.index, strict=True)],
+            hovertemplate=f"%{{x}} {side} classes are kinds of %{{customdata[0]}}; click to see them<extra></extra>",
         )
     figure.update_yaxes(tickvals=list(range(len(table))), ticktext=names, autorange="reversed", automargin=True)
     figure.update_xaxes(title_text="classes")
@@ -288,13 +288,14 @@ def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
             x=[place] * n,
             y=ranks,
             mode="markers+text",
-            marker={"size": 3, "color": QUIET},
+            marker={"size": 5, "color": QUIET},
             text=[
                 f"<b>{drawn(_short(name, 20))} ×</b>" if crosses else drawn(_short(name, 20))
                 for name, crosses in zip(names, facing.crossing, strict=True)
             ],
             textposition=anchor,
             textfont={"size": 10.5},
+            customdata=list(range(n)),
             hovertext=[
                 f"{drawn(name)}, a {side} class{', crosses' if crosses else ''}"
                 for name, side, crosses in zip(names, sides, facing.crossing, strict=True)

@@ -40,9 +40,9 @@ def plot_transfer(
             legendgroup=name,
             marker={"color": colour, "symbol": _SYMBOLS[number % len(_SYMBOLS)], "size": 11},
             error_y={"array": own["ci95"], "color": colour, "thickness": 1, "width": 3},
-            customdata=own[["x", "ci95", "n_runs"]],
+            customdata=[[*row, f"{name}@{row[3]:g}"] for row in own[["x", "ci95", "n_runs", "asked"]].values.tolist()],
             hovertemplate=f"{drawn(titles[name])}: %{{y:.1f}} ± %{{customdata[1]:.1f}}% at a divergence of "
-            "%{customdata[0]:.2f}, %{customdata[2]} runs<extra></extra>",
+            "%{customdata[0]:.2f}, %{customdata[2]} runs; click to see them<extra></extra>",
         )
         if name in lines:
             start, slope = lines[name]
@@ -87,8 +87,9 @@ def plot_matched(pairs: Sequence[Any], titles: Mapping[str, str], height: int = 
             mode="markers",
             name=f"trained on the {which} classes",
             marker={"color": colour, "symbol": symbol, "size": 13},
-            customdata=[drawn(titles[pair.method]) for pair in pairs],
-            hovertemplate=f"%{{customdata}} after training on the {which} classes: %{{x:.1f}}%<extra></extra>",
+            customdata=[[drawn(titles[pair.method]), f"{pair.method}@matched"] for pair in pairs],
+            hovertemplate=f"%{{customdata[0]}} after training on the {which} classes: %{{x:.1f}}%; click to see the "
+            "runs<extra></extra>",
         )
     names = [drawn(titles[pair.method]) for pair in pairs]
     figure.update_yaxes(tickvals=rows, ticktext=names, autorange="reversed", automargin=True, zeroline=False)

@@ -1,4 +1,4 @@
-"""Results as HTML: the tables of a page, and a report in one file that needs nothing else. No streamlit here.
+"""Results as HTML: the tables of a page, and reports in one file that need nothing else. No streamlit here.
 
 Names come from users' datasets: Jinja2 escapes whatever enters a template.
 """
@@ -151,18 +151,41 @@ def report(
         correlated=correlated,
         recipes=recipes,
         caveat=caveat if published is not None and len(published) else "",
-        tasks=[replace(t, pictures=[p for p in t.pictures if p[1].startswith("data:image/")]) for t in tasks],
+        tasks=[_own_pictures(task) for task in tasks],
     )
 
 
-def page(title: str, parts: Sequence[tuple[str, Any]], commands: Sequence[str] = (), made: str = "") -> Markup:
-    """Figures and tables (heading, plotly figure or DataFrame) as one file with plotly.js inside, and commands."""
+@dataclass(frozen=True)
+class Part:
+    """A section of a page: a plotly figure, a DataFrame, or pictures (Shown), with what is said below it."""
+
+    heading: str
+    what: Any = None
+    caption: str = ""
+
+
+def page(title: str, parts: Sequence[Part], commands: Sequence[str] = (), made: str = "") -> Markup:
+    """Figures, tables and pictures as one file with plotly.js inside, and the commands that give the same."""
     from plotly.offline import get_plotlyjs
 
-    drawn = [(heading, any_table(what) if isinstance(what, pd.DataFrame) else _drawn(what)) for heading, what in parts]
-    figures = any(not isinstance(what, pd.DataFrame) for _, what in parts)
-    script = Markup(get_plotlyjs()) if figures else ""
+    drawn = [(part, *_content(part.what)) for part in parts]
+    drawing = any(body and not table for _, body, table, _ in drawn)
+    script = Markup(get_plotlyjs()) if drawing else ""
     return _rendered("page", title=title, made=made, plotly=script, parts=drawn, commands=commands)
+
+
+def _content(what: Any) -> tuple[Markup | None, bool, Sequence[Shown]]:
+    """What stands in a section: HTML, whether that is a table, and pictures."""
+    if isinstance(what, pd.DataFrame):
+        return any_table(what), True, ()
+    if isinstance(what, list | tuple):
+        return None, False, [_own_pictures(shown) for shown in what]
+    return (None if what is None else _drawn(what)), False, ()
+
+
+def _own_pictures(shown: Shown) -> Shown:
+    """Without pictures that are elsewhere: a page asks no network for anything."""
+    return replace(shown, pictures=[p for p in shown.pictures if p[1].startswith("data:image/")])
 
 
 def any_table(table: pd.DataFrame) -> Markup:

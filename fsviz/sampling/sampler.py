@@ -46,6 +46,7 @@ class Sampler:
     needs     what the pool must hold beside classes
     deals     it draws images too; otherwise its tasks are of classes, and n_shot and n_query images are dealt to them
     place     its place among the others on pages
+    formula   LaTeX, where there is one; symbols names every symbol in it
     unable    unable(pool, n_shot, n_query) -> class_id: why, of the classes that none of its tasks can hold
     """
 
@@ -57,6 +58,9 @@ class Sampler:
     needs: tuple[Need, ...] = ()
     deals: bool = False
     place: int = 100
+    formula: str = ""
+    symbols: str = ""
+    paper: str = ""
     unable: Callable[[Pool, int, int], dict[int, str]] | None = None
 
     @property

@@ -35,12 +35,15 @@ class Divergence:
     """How far two distributions over classes are apart.
 
     what       in words, for a page
+    formula    LaTeX; symbols names every symbol in it
     symmetric  whether it stays the same when the two change places
     of         (points (M, d), mu (B, 2, d), log p (B, 2, M)) -> (B,)
     """
 
     title: str
     what: str
+    formula: str
+    symbols: str
     symmetric: bool
     of: Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -71,16 +74,21 @@ def _root(squared: Tensor, smooth: float = 1e-6) -> Tensor:
     return (squared + smooth**2).sqrt() - smooth
 
 
+_SIDES = "p, q: the distributions of train and test over the classes; i: a class; p_i, q_i: its share in either"
 DIVERGENCES: dict[str, Divergence] = {
     "symmetric_kl": Divergence(
         "Symmetrised KL",
         "KL(train, test) + KL(test, train), in nats: how surprised either distribution is by classes of the other.",
+        r"D(p, q) = \sum_{i} (p_i - q_i) \log \frac{p_i}{q_i}",
+        f"D: the divergence; {_SIDES}",
         True,
         _symmetric_kl,
     ),
     "kl": Divergence(
         "Kullback-Leibler",
         "KL(train, test) alone, in nats. It is not symmetric, so it also says which side is train.",
+        r"D(p, q) = \sum_{i} p_i \log \frac{p_i}{q_i}",
+        f"D: the divergence; {_SIDES}",
         False,
         _kl,
     ),
@@ -88,11 +96,19 @@ DIVERGENCES: dict[str, Divergence] = {
         "Wasserstein-2",
         "the distance between Gaussians with the means and the variances along every axis (plus 0.001) that the two "
         "distributions give the class features, in units of the features.",
+        r"D(p, q)^2 = \lVert m_p - m_q \rVert^2 + \lVert s_p - s_q \rVert^2",
+        "D: the divergence; p, q: the distributions of train and test over the classes; m_p, m_q: the mean of the "
+        "class features under either; s_p, s_q: their standard deviations along every axis",
         True,
         _wasserstein,
     ),
     "euclidean": Divergence(
-        "Euclidean", "the distance between the two centroids, in units of the features.", True, _euclidean
+        "Euclidean",
+        "the distance between the two centroids, in units of the features.",
+        r"D(p, q) = \lVert \mu_p - \mu_q \rVert",
+        "D: the divergence; p, q: the distributions of train and test; mu_p, mu_q: their centroids",
+        True,
+        _euclidean,
     ),
 }
 

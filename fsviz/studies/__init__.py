@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 RUNNABLE: dict[str, str] = {
+    "causes": "fsviz.studies.causes",
     "confusion": "fsviz.studies.confusion",
     "evaluate": "fsviz.studies.evaluate",
     "extraction": "fsviz.studies.extraction",

@@ -6,7 +6,7 @@ measures of the tasks it was asked in.
 
 FiftyOne  a folder with samples.json, metadata.json and the images, in the JSON form of its samples that needs no
           version of its database: fiftyone.Dataset.from_dir(FOLDER, dataset_type=fiftyone.types.FiftyOneDataset)
-Atlas     embedding-atlas FILE --x x --y y (and --image image where pictures are inside)
+Atlas     embedding-atlas FILE --x x --y y --neighbors neighbors (and --image image where pictures are inside)
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ import pandas as pd
 from fsviz import datasets, features, workspace
 from fsviz.errors import BadInput
 from fsviz.features import maps
+from fsviz.features.neighbours import nearest_images
 from fsviz.records import PAD, Dataset, Progress
 from fsviz.studies import draw, evaluate, feature_map
 
 THUMBNAIL = 96  # pixels of the longer side of a picture inside a Parquet file
+NEIGHBOURS, MOST_COMPARED = 15, 20_000  # nearest images in a Parquet file, and of how many images they are sought
 _OWN = (
     "x",
     "y",
     "image",
+    "neighbors",
     "features",
     "ground_truth",
     "id",
@@ -106,16 +109,32 @@ def _add_run(
 def write_atlas(
     dataset: Dataset, path: Path, backbone: str = "", runs: Iterable[Recorded] = (), pictures: bool = True
 ) -> dict[str, Any]:
-    """A Parquet file that Embedding Atlas opens, with the 2-D coordinates of the map of features."""
+    """A Parquet file that Embedding Atlas opens: 2-D coordinates of the map of features, the nearest images by the
+    features themselves (of at most MOST_COMPARED images), and small pictures."""
     backbone = backbone or draw.default_backbone(dataset)
     table = images_table(dataset, backbone, runs)
     left_out = int(table["x"].isna().sum())
     table = table[table["x"].notna()].reset_index(drop=True)
+    if 1 < len(table) <= MOST_COMPARED:
+        table["neighbors"] = _neighbours(dataset, backbone, table["image_id"].to_numpy())
     if pictures and dataset.has_pixels:
         table["image"] = [{"bytes": _thumbnail(dataset, i), "path": f"{i}.jpg"} for i in table["image_id"]]
     with workspace.atomic_file(path) as temporary:
         table.to_parquet(temporary, index=False)
     return {"rows": len(table), "columns": list(table.columns), "left_out": left_out, "backbone": backbone}
+
+
+def _neighbours(dataset: Dataset, backbone: str, image_ids: np.ndarray) -> list[dict[str, list[float]]]:
+    """The nearest images of every row as the tool reads them: row numbers, nearest first, and cosine distances."""
+    stored, rows = features.load(dataset, backbone), []
+    for part in np.array_split(image_ids, -(-len(image_ids) // 1024)):
+        near, cosines = nearest_images(stored, part, NEIGHBOURS)
+        places, there = np.searchsorted(image_ids, near), np.isin(near, image_ids)  # a map may leave images out
+        rows += [
+            {"ids": ids[own].tolist(), "distances": (1 - found[own]).tolist()}
+            for ids, found, own in zip(places, cosines, there, strict=True)
+        ]
+    return rows
 
 
 def write_fiftyone(

@@ -35,7 +35,7 @@ from fsviz.taxonomy import DISTANCES
 VERSION = 1
 N_SHOT, N_QUERY, N_TASKS = 5, 10, 20  # of the two-way tasks that show the errors on a pair
 _CHUNK_SECONDS = 1.0
-_MOST_LAID_OUT = 400  # classes: more take a spring layout too long
+_MOST_LAID_OUT = 400  # classes: the springs of more take fewer steps
 
 
 @dataclass(frozen=True)
@@ -495,26 +495,39 @@ def community_order(graph: ClassGraph, found: np.ndarray) -> np.ndarray:
 def layout(graph: ClassGraph, seed: int = 0) -> np.ndarray:
     """Places (C, 2) of the classes by springs: alike classes pull each other; each coordinate from -1 to 1.
 
-    All pairs pull, of very many classes the most alike ones, so that places stay when another number of edges is shown.
-    A bipartite graph stands in two columns, base classes first (R + C, 2), each novel class beside what it is like.
+    All pairs pull, so that places stay when another number of edges is shown. A bipartite graph stands in two columns,
+    base classes first (R + C, 2), each novel class beside what it is like.
     """
-    import networkx as nx
-    from scipy import sparse
-
     if graph.is_bipartite:
         return _two_columns(graph)
     n = len(graph.rows)
     weights = np.nan_to_num(graph.weights, nan=0.0)
     weights = weights / (weights.max() or 1.0)
     rest = np.sort(weights, axis=1)[:, -min(n, 4)]  # what is less than the third likeness of both ends pulls little
-    little = 0.05 if n <= _MOST_LAID_OUT else 0.0  # a million pulls would take a minute to lay out
-    weights = np.where(weights >= np.minimum(rest[:, None], rest[None, :]), weights, little * weights)
-    drawn = nx.from_scipy_sparse_array(sparse.csr_array(weights))
-    places = nx.spring_layout(drawn, k=2.5 / math.sqrt(n), iterations=200 if n <= _MOST_LAID_OUT else 30, seed=seed)
-    xy = np.array([places[v] for v in range(n)])
+    weights = np.where(weights >= np.minimum(rest[:, None], rest[None, :]), weights, 0.05 * weights)
+    xy = _springs(weights, 200 if n <= _MOST_LAID_OUT else 60, np.random.default_rng(seed))
     even = np.stack([_even(_ranks(along)) for along in xy.T], 1)  # half way to evenly spread: names need room
     xy = xy / (np.abs(xy).max(axis=0) + 1e-9) + even
     return xy / (np.abs(xy).max(axis=0) + 1e-9)
+
+
+def _springs(weights: np.ndarray, n_steps: int, rng: np.random.Generator) -> np.ndarray:
+    """Places (C, 2) after Fruchterman & Reingold 1991: neighbours pull by weight, all push, and every step is shorter.
+
+    Like networkx's, but the forces of all pairs are one product of matrices: a tenth of the time.
+    """
+    n = len(weights)
+    between = 2.5 / math.sqrt(n)  # distance at which a pull of weight one and the push are equal
+    pulls = (weights / between).astype(np.float32)
+    xy = rng.random((n, 2), dtype=np.float32)
+    steps = 0.1 * float(np.ptp(xy, axis=0).max()) * (1 - np.arange(n_steps) / (n_steps + 1))
+    for step in steps:
+        lengths = (xy**2).sum(axis=1)
+        squared = np.maximum(lengths[:, None] + lengths - 2 * xy @ xy.T, 1e-4)
+        force = between**2 / squared - pulls * np.sqrt(squared)
+        move = xy * force.sum(axis=1, keepdims=True) - force @ xy
+        xy += step * move / np.maximum(np.linalg.norm(move, axis=1, keepdims=True), 0.01)
+    return xy - xy.mean(axis=0)
 
 
 def _two_columns(graph: ClassGraph) -> np.ndarray:

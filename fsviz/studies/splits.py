@@ -420,6 +420,19 @@ def told(found: Found) -> str:
 def comparisons(dataset: Dataset, classes: ClassFeatures, found: Found) -> pd.DataFrame:
     """The split beside others of the same classes: columns split, train, val, test (numbers of classes), nearest (mean
     distance of a test class to its nearest train class), gap (between the means of train and of held-out classes)."""
+    table = []
+    for name, one in beside(dataset, classes, found).items():
+        parts = one.split.parts
+        train, held = (
+            classes.points[_places(classes, one.split.on(*on))].mean(axis=0) for on in (("train",), ("val", "test"))
+        )
+        sizes = {side: len(ids) for side, ids in parts.items()}
+        table.append({"split": name, **sizes, "nearest": one.nearest, "gap": float(np.linalg.norm(train - held))})
+    return pd.DataFrame(table)
+
+
+def beside(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[str, Found]:
+    """The split and others of the same classes, by what they are: random, by superclasses, the dataset's own, saved."""
     spec = found.settings
     rows = {"this split": found}
     kinds = {"random": "at random", "superclasses": "whole superclasses"}
@@ -440,15 +453,7 @@ def comparisons(dataset: Dataset, classes: ClassFeatures, found: Found) -> pd.Da
             continue
         if kept is not None:
             rows[f"saved: {name}"] = kept
-    table = []
-    for name, one in rows.items():
-        parts = one.split.parts
-        train, held = (
-            classes.points[_places(classes, one.split.on(*on))].mean(axis=0) for on in (("train",), ("val", "test"))
-        )
-        sizes = {side: len(ids) for side, ids in parts.items()}
-        table.append({"split": name, **sizes, "nearest": one.nearest, "gap": float(np.linalg.norm(train - held))})
-    return pd.DataFrame(table)
+    return rows
 
 
 # --- what is on which side ---------------------------------------------------------------------------------------
@@ -531,10 +536,15 @@ def mixes(dataset: Dataset, split: ClassSplit) -> list[Mix]:
     return found
 
 
+def groups_of(dataset: Dataset, split: ClassSplit, n_groups: int = 8) -> list[str]:
+    """The superclass of every class of a split, "others" for those of small ones."""
+    groups = superclasses(dataset, split.class_ids, n_groups=n_groups)
+    return [name if groups.count(name) > 2 else "others" for name in groups]
+
+
 def mix_table(dataset: Dataset, split: ClassSplit, n_groups: int = 8) -> pd.DataFrame:
     """Classes of every superclass (rows, the largest first) on every side (columns)."""
-    groups = superclasses(dataset, split.class_ids, n_groups=n_groups)
-    groups = [name if groups.count(name) > 2 else "others" for name in groups]
+    groups = groups_of(dataset, split, n_groups)
     sides = np.array(SIDES, dtype=object)[split.sides]
     table = pd.crosstab(pd.Series(groups, name="superclass"), pd.Series(sides, name="side"))
     table = table.reindex(columns=list(SIDES), fill_value=0)

@@ -197,7 +197,7 @@ def table(runs: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any] | None]
 
 @dataclass(frozen=True)
 class Slope:
-    """Points of accuracy per unit of divergence, after averaging seeds (and sides).
+    """Points of accuracy per unit of divergence, after averaging seeds (and sides): seeds share the split's classes.
 
     ci95    half-width by Student's t over n_points divergences; None below three
     at_zero accuracy where the line meets a divergence of 0
@@ -293,7 +293,9 @@ def _slope(method: str, sides: str, x: pd.Series, y: pd.Series, n_runs: int) -> 
 class Difference:
     """Accuracy after training on the nearest less that after training on the farthest classes, in points.
 
-    ci95  half-width by Student's t over n_pairs (sides and seeds); None for one pair
+    Seeds are averaged first: runs of one split share their classes, so that more of them make it no more certain what
+    other classes would give.
+    ci95  half-width by Student's t over n_splits sets of test classes; None for one
     """
 
     method: str
@@ -302,6 +304,7 @@ class Difference:
     difference: float
     ci95: float | None
     n_pairs: int
+    n_splits: int
 
 
 def matched_differences(rows: pd.DataFrame) -> list[Difference]:
@@ -316,12 +319,13 @@ def matched_differences(rows: pd.DataFrame) -> list[Difference]:
         if not {NEAREST, FARTHEST} <= set(pairs.columns):
             continue
         pairs = pairs.dropna(subset=[NEAREST, FARTHEST])
-        apart = (pairs[NEAREST] - pairs[FARTHEST]).to_numpy()
+        splits = pairs.groupby(level=["asked", "side"]).mean()
+        apart = (splits[NEAREST] - splits[FARTHEST]).to_numpy()
         n = len(apart)
         if n:
             half = stats.t.ppf(0.975, n - 1) * apart.std(ddof=1) / np.sqrt(n) if n > 1 else None
-            means = (float(pairs[NEAREST].mean()), float(pairs[FARTHEST].mean()))
-            found.append(Difference(method, *means, float(apart.mean()), finite(half), n))
+            means = (float(splits[NEAREST].mean()), float(splits[FARTHEST].mean()))
+            found.append(Difference(method, *means, float(apart.mean()), finite(half), len(pairs), n))
     return found
 
 
@@ -437,6 +441,27 @@ def recorded(dataset: str) -> list[Recorded]:
             rows = pd.DataFrame(facts["rows"], columns=list(COLUMNS))
             found.append(Recorded(path.stem, rows, {k: v for k, v in facts.items() if k != "rows"}))
     return found
+
+
+def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Two recorded grids of one recipe and other seeds as one: rows, correlations, seeds, dates and seconds of both."""
+    then, now = ({"dataset": facts["dataset"], **facts["recipe"]} for facts in (before, more))
+    apart = [key for key in {**then, **now} if key != "seeds" and (then.get(key) or []) != (now.get(key) or [])]
+    if apart:
+        told = "; ".join(f"{key} {then.get(key)!r} and {now.get(key)!r}" for key in apart)
+        raise BadInput(f"Grids are joined when they agree in all but seeds. These differ in: {told}. Record it apart.")
+    seeds = [list(facts["recipe"]["seeds"]) for facts in (before, more)]
+    twice = sorted(set(seeds[0]) & set(seeds[1]))
+    if twice:
+        raise BadInput(f"Seed {twice[0]} is recorded already: {seeds[0]} and {seeds[1]}. Join grids of other seeds.")
+    return {
+        **before,
+        "recipe": {**before["recipe"], "seeds": [*seeds[0], *seeds[1]]},
+        "date": ", ".join(dict.fromkeys([*str(before["date"]).split(", "), *str(more["date"]).split(", ")])),
+        "seconds": before["seconds"] + more["seconds"],
+        "rows": [*before["rows"], *more["rows"]],
+        "correlations": [*(before.get("correlations") or []), *(more.get("correlations") or [])],
+    }
 
 
 # --- what the paper printed --------------------------------------------------------------------------------------

@@ -90,6 +90,7 @@ class Distance:
     alpha       the weight of closeness that suits it, and alpha_most the usual end of a slider: a distance between
                 0 and 1 needs a larger alpha than one that reaches 15
     by_counts   whether image counts enter it
+    formula     LaTeX; symbols names every symbol in it
     """
 
     title: str
@@ -97,6 +98,9 @@ class Distance:
     measure: Callable[..., np.ndarray]
     alpha: float
     alpha_most: float
+    formula: str = ""
+    symbols: str = ""
+    paper: str = ""
     needs: Literal["taxonomy", "features"] = "taxonomy"
     by_counts: bool = False
 
@@ -109,6 +113,10 @@ DISTANCES: dict[str, Distance] = {
         jiang_conrath,
         0.383,
         2.0,
+        r"D(a, b) = 2 \log |s| - \log |a| - \log |b|",
+        "D: the distance; a, b: two classes; s: the smallest concept above both; |s|: images of all classes below s, "
+        "and |a|, |b| those of the two classes",
+        "Jiang & Conrath 1997, as used by Bennequin et al. 2022",
         by_counts=True,
     ),
     "path_length": Distance(
@@ -117,6 +125,9 @@ DISTANCES: dict[str, Distance] = {
         path_length,
         0.25,
         1.5,
+        r"D(a, b) = \min_{s} \, h(a, s) + h(b, s)",
+        "D: the distance; a, b: two classes; s: a concept above both; h: the fewest is-a steps from a class up to it",
+        "Rada et al. 1989",
     ),
     "wu_palmer": Distance(
         "Wu-Palmer",
@@ -124,6 +135,10 @@ DISTANCES: dict[str, Distance] = {
         wu_palmer,
         5.0,
         30.0,
+        r"D(a, b) = 1 - \frac{2 \, d(s)}{d(a) + d(b)}",
+        "D: the distance; a, b: two classes; s: the deepest concept above both; d: depth in concepts from the root, "
+        "which has 1, those of the classes counted through s",
+        "Wu & Palmer 1994",
     ),
     "lin": Distance(
         "Lin",
@@ -131,6 +146,10 @@ DISTANCES: dict[str, Distance] = {
         lin,
         5.0,
         30.0,
+        r"D(a, b) = 1 - \frac{2 \log p(s)}{\log p(a) + \log p(b)}",
+        "D: the distance; a, b: two classes; s: the smallest concept above both; p: the share of all images that is of "
+        "classes at or below it",
+        "Lin 1998",
         by_counts=True,
     ),
     "features": Distance(
@@ -139,6 +158,9 @@ DISTANCES: dict[str, Distance] = {
         feature_distances,
         5.0,
         40.0,
+        r"D(a, b) = \lVert \mu_a - \mu_b \rVert",
+        "D: the distance; a, b: two classes; mu_a, mu_b: the means of their images' features, made of unit length",
+        "",
         needs="features",
     ),
 }

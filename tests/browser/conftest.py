@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -41,6 +42,7 @@ FLAGS = [
 # How long anything may take before a test gives up (ms). Waiting ends as soon as the thing is there, so patience costs
 # nothing on a quiet machine, and a busy one fails no test.
 PATIENCE = 240_000
+QUESTION = re.compile(r"\?\s*$")  # the title of every page asks one
 T = TypeVar("T")
 
 
@@ -165,7 +167,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 
 @pytest.fixture
 def page(browser, app: str) -> Iterator[object]:
-    """A fresh tab; after the test it must show no exception, no console error and no outside request."""
+    """A fresh tab; after the test it must show a question, no exception, no console error and no outside request."""
     tab = browser.new_page()
     errors: list[str] = []
     outside: list[str] = []
@@ -183,7 +185,9 @@ def page(browser, app: str) -> Iterator[object]:
     tab.on("request", on_request)
     yield tab
     boxes = tab.locator('[data-testid="stException"]').count()
+    titles = tab.locator("h1").all_inner_texts()
     tab.close()
+    assert all(map(QUESTION.search, titles)), titles
     assert boxes == 0, "an exception box is on the page"
     assert not errors, errors
     assert not outside, outside

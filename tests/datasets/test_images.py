@@ -259,6 +259,30 @@ def test_a_tiff_of_twelve_bits_says_so_itself(tmp_path: Path) -> None:
     assert np.asarray(images.open_file(tmp_path / "twelve.tif"))[0, :, 0].tolist() == [first >> 4, second >> 4]
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["as it is", "deflated"])
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("most", [255, 1023, 4095, 16_383, 65_535])
+def test_colours_of_48_bits_are_stretched_to_their_depth(tmp_path: Path, most: int, order: str, packed: bool) -> None:
+    import struct
+    import zlib
+
+    values = np.array([[[most, 0, (most + 1) // 2], [0, most, (most + 1) // 4]]] * 3, dtype=f"{order}u2")
+    body = zlib.compress(values.tobytes()) if packed else values.tobytes()
+    data = 8 + 8  # behind the header and the three depths, padded
+    tags = [(256, 3, 1, 2), (257, 3, 1, 3), (258, 3, 3, 8), (259, 3, 1, 8 if packed else 1), (262, 3, 1, 2)]
+    tags += [(273, 4, 1, data), (277, 3, 1, 3), (278, 3, 1, 3), (279, 4, 1, len(body))]
+    short = {(3, 1): "HHIHxx", (3, 3): "HHII", (4, 1): "HHII"}
+    directory = struct.pack(order + "H", len(tags))
+    directory += b"".join(struct.pack(order + short[tag[1:3]], *tag) for tag in tags) + b"\0" * 4
+    body += b"\0" * (len(body) % 2)
+    head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(order + "IHHHH", data + len(body), 16, 16, 16, 0)
+    (tmp_path / "deep.tif").write_bytes(head + body + directory)
+    pixels = np.asarray(images.open_file(tmp_path / "deep.tif"))
+    assert pixels[0].tolist() == pixels[2].tolist() == [[255, 0, 128], [0, 255, 64]]
+    _, small = images.glimpse(tmp_path / "deep.tif", None, 1)
+    assert small is not None and small.max() > 60
+
+
 @pytest.mark.parametrize("form", ["ICO", "TGA"])
 def test_formats_that_are_not_read_are_one_sentence(tmp_path: Path, form: str) -> None:
     Image.new("RGB", (32, 32), "teal").save(tmp_path / "photo.jpg", form)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from fsviz import datasets, features, jobs, own_code
+from fsviz.cli import main
 from fsviz.errors import BadInput, NotAllowed
 from fsviz.features.backbones import load_backbone
 from fsviz.records import PAD
@@ -233,6 +234,15 @@ def test_fiftyone_and_atlas_hold_features_places_predictions_and_accuracies(digi
     from PIL import Image
 
     assert Image.open(io.BytesIO(table["image"][0]["bytes"])).size
+    values = stored.values.astype(float)
+    unit = values / np.linalg.norm(values, axis=1, keepdims=True)
+    group = np.arange(32) if stored.groups is None else stored.groups  # copies of a picture are no neighbours of it
+    apart = 1 - unit @ unit.T + 9 * (group[:, None] == group)
+    first = table["neighbors"][3]  # row numbers of the table, nearest first, as the tool's --neighbors reads them
+    assert list(first["ids"]) == np.argsort(apart[3])[:15].tolist()
+    assert np.allclose(first["distances"], np.sort(apart[3])[:15], atol=1e-3)
+    assert main(["export", "mine", "--to", "atlas", "--out", "b.parquet", "--no-pictures"]) == 0
+    assert "embedding-atlas b.parquet --x x --y y --neighbors neighbors\n" in capsys.readouterr().out
     by_id = table.set_index("image_id")["right ProtoNet"].dropna().to_dict()
     assert by_id == pytest.approx(accuracy)
     assert table.set_index("image_id")["asked ProtoNet"].sum() == 30 * 9

@@ -95,6 +95,21 @@ def test_every_likeness_gives_a_graph_of_the_same_classes(toy) -> None:
     assert means.weights[0, 5] == pytest.approx(by_hand, abs=1e-4)
 
 
+@pytest.mark.parametrize("n", [12, 180, 600])  # many classes take fewer steps
+def test_alike_classes_stand_together(n: int) -> None:
+    group = np.arange(n) % 3
+    same = group[:, None] == group
+    weights = np.where(same, 1.0, 0.1)
+    np.fill_diagonal(weights, np.nan)
+    names = tuple(f"c{i}" for i in range(n))
+    graph = ClassGraph("confusion", "Confusion", "bits", "", np.arange(n), np.arange(n), names, names, weights)
+    places = study.layout(graph, seed=3)
+    assert np.array_equal(places, study.layout(graph, seed=3)) and np.abs(places).max() <= 1
+    apart = np.linalg.norm(places[:, None] - places, axis=2)
+    assert apart[same & ~np.eye(n, dtype=bool)].mean() < 0.6 * apart[~same].mean()
+    assert apart[~np.eye(n, dtype=bool)].min() > 0  # no two in one place
+
+
 def test_a_run_gives_the_same_graph_in_any_number_of_chunks(toy) -> None:
     spec = {"study": "confusion", **SPEC, "k": 10}
     run = jobs.run_here(spec)

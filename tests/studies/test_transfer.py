@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +15,9 @@ from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.records import Tasks
 from fsviz.splits import clustering, gaussians
 from fsviz.studies import splits, transfer
+from fsviz.workspace import plain_json, read_json, write_json
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(number: int, method: str, recipe: dict, accuracy: float, seed: int = 0) -> tuple[str, dict, dict]:
@@ -132,6 +139,10 @@ def test_matched_pairs_by_hand() -> None:
     (found,) = transfer.matched_differences(transfer.table(measured))
     assert (found.n_pairs, found.difference) == (2, pytest.approx(3.15))  # the seed without a partner is left out
     assert found.ci95 == pytest.approx(12.706 * 0.35, rel=1e-3)  # 3.5 and 2.8: their error is 0.35
+    twice = [*measured[:4], pair("first", "nearest", 77.0, 1), pair("first", "farthest", 72.5, 1)]
+    (more,) = transfer.matched_differences(transfer.table(twice))
+    assert (more.n_pairs, more.n_splits, more.difference) == (3, 2, pytest.approx(3.4))  # 4.0 of two seeds, and 2.8
+    assert more.ci95 == pytest.approx(12.706 * 0.6, rel=1e-3)  # seeds of one split are no further splits
     (one,) = transfer.matched_differences(transfer.table(measured[:2]))
     assert one.ci95 is None and transfer.slopes(transfer.table(measured)) == []
 
@@ -222,6 +233,47 @@ def test_the_recorded_grid_is_whole() -> None:
         slopes = [slope for slope in transfer.slopes(grid.rows) if slope.sides == "both"]
         assert slopes and all(slope.ci95 is not None for slope in slopes)
         assert transfer.matched_differences(grid.rows) and len({g.title for g in (first, *others)}) == 1 + len(others)
+
+
+def grid_of(seed: int, **more) -> dict:
+    rows = [{"method": "anil", "seed": seed, "accuracy": 50.0 + seed, "run": f"run{seed}"}]
+    recipe = {"methods": ["anil"], "seeds": [seed], "epochs": 2, **more}
+    told = {"date": f"2026-11-{17 + seed}", "seconds": 10.0 * (seed + 1), "correlations": [{"run": f"run{seed}"}]}
+    return {"dataset": "demo", "recipe": recipe, "rows": rows, **told}
+
+
+def test_recorded_grids_of_other_seeds_are_joined() -> None:
+    both = transfer.joined(grid_of(0), grid_of(1, compared=[]))  # an older record says nothing of an empty list
+    assert both["recipe"] == {"methods": ["anil"], "seeds": [0, 1], "epochs": 2} and both["seconds"] == 30
+    assert [row["accuracy"] for row in both["rows"]] == [50, 51] and len(both["correlations"]) == 2
+    assert both["date"] == "2026-11-17, 2026-11-18"
+    three = transfer.joined(both, {**grid_of(2), "date": "2026-11-18"})
+    assert three["recipe"]["seeds"] == [0, 1, 2] and three["date"] == both["date"]
+    with pytest.raises(BadInput, match="Seed 1 is recorded already"):
+        transfer.joined(both, grid_of(1))
+    with pytest.raises(BadInput, match="differ in: epochs 2 and 3; width None and 8"):
+        transfer.joined(both, grid_of(2, epochs=3, width=8))
+    with pytest.raises(BadInput, match="dataset 'demo' and 'pets'"):
+        transfer.joined(both, {**grid_of(2), "dataset": "pets"})
+
+
+def test_the_script_joins_a_grid_that_is_finished(tmp_path: Path) -> None:
+    recorded = transfer.recorded("demo")[0]
+    facts = {**recorded.facts, "rows": recorded.rows.to_dict("records")}
+    recipe = {**facts["recipe"], "seeds": [9]}
+    rows = [{**row, "seed": 9, "accuracy": row["accuracy"] + 2} for row in facts["rows"]]
+    for name, one in (("old", facts), ("new", {**facts, "recipe": recipe, "rows": rows})):
+        write_json(tmp_path / name, plain_json(one))
+    script = [sys.executable, str(ROOT / "scripts" / "train_grid.py")]
+    wanted = ["--add-to", str(tmp_path / "old"), "--from", str(tmp_path / "new")]
+    subprocess.run([*script, *wanted], check=True, capture_output=True, cwd=tmp_path)
+    both = read_json(tmp_path / "old")
+    assert both["recipe"]["seeds"] == [*facts["recipe"]["seeds"], 9] and len(both["rows"]) == 2 * len(rows)
+    again = subprocess.run([*script, *wanted], capture_output=True, text=True, cwd=tmp_path)
+    assert again.returncode == 2 and "Seed 9 is recorded already" in again.stderr
+    before, after = (transfer.slopes(pd.DataFrame(r, columns=list(transfer.COLUMNS))) for r in (rows, both["rows"]))
+    assert [s.slope for s in after] == pytest.approx([s.slope for s in before])  # all higher by 1, as steep
+    assert [s.ci95 for s in after] == pytest.approx([s.ci95 for s in before])  # and no more certain
 
 
 def test_the_divergence_of_a_task_grows_with_its_distance_from_the_train_classes() -> None:

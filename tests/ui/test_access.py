@@ -48,7 +48,10 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("11_Add_images", {"dataset": "pets", "do": "Rename or delete"}),
     ("12_Feature_map", {"dataset": "toy"}),
     ("13_Build_a_task", {"dataset": "toy"}),
+    ("17_Compare", {"dataset": "toy", "against": "pets", "n_tasks": "20"}),
+    ("14_Difficulty", {"dataset": "toy", "n_tasks": "60", "n_shot": "2", "n_query": "5"}),
     ("15_Passport", {"dataset": "toy"}),
+    ("16_Learn", {"dataset": "toy", "lesson": "2"}),
 )
 # What a visitor must not find; the walk without sharing finds each of them, so none is a name of the past.
 FORBIDDEN = {

@@ -180,3 +180,21 @@ def test_what_another_page_left_in_the_link_is_dropped_without_a_word() -> None:
     app.query_params["image"] = "17"
     app.run()
     assert not app.exception and not app.toast and "image" not in app.query_params
+
+
+def test_filters_that_leave_nothing_say_so() -> None:
+    demo = datasets.load("demo")
+    seen = demo.contexts.pivot_table(index="class_id", columns="context", values="n_images", fill_value=0)
+    class_id, context = next((c, k) for c in seen.index for k in seen.columns if seen.loc[c, k] == 0)
+    app = run("1_Gallery.py", classes=demo.classes["class_name"].iat[class_id], contexts=context)
+    assert "No image passes all of these filters" in texts(app)
+
+
+def test_a_dataset_without_pixels_lists_its_classes_and_says_what_to_do() -> None:
+    told = texts(run("1_Gallery.py", dataset="tiered_imagenet"))
+    assert "has no pixels here" in told and "Its place among meanings" in told
+    assert "python -m fsviz add tiered_imagenet ~/imagenet/train" in told
+
+
+def test_an_image_that_is_not_there_leaves_the_first_one() -> None:
+    assert "The first image shown" in texts(run("1_Gallery.py", image="99999999"))

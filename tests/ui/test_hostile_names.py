@@ -153,7 +153,7 @@ def test_hard_tasks() -> None:
 
 def test_prediction() -> None:
     app = open_page("8_Prediction", n_tasks="50", n_way="2", n_shot="2", n_query="4")
-    for section in ("Measures", "Spread by cause", "What to label next", "Shots, ways, queries", "Task"):
+    for section in ("Hard or easy", "Spread by cause", "What to label next", "Shots, ways, queries", "Task"):
         look(app.segmented_control(key="show").set_value(section).run())
     assert plain(LINK) in texts(app) or plain(PICTURE) in texts(app)
 

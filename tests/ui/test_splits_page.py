@@ -168,3 +168,48 @@ def test_a_network_is_trained_on_the_split_and_counts_at_once(home, tmp_path: Pa
     assert "1 runs" not in words(page) and "No two finished runs" in words(page)  # its mirror image is missing
     other = open_page("digits", **{**asked, "trained_on": "second"})
     assert [button for button in other.button if button.label == "Train"]
+
+
+def test_a_method_is_trained_at_every_divergence_and_its_runs_are_rows_of_the_user(
+    home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_digits_workspace(tmp_path / "ws")
+    monkeypatch.setattr(jobs.local, "start", lambda polling=False: None)  # no worker: the runs are carried out here
+    small = {"train_width": "4", "train_side": "16", "train_epochs": "1", "train_n_tasks": "10", "train_n_query": "5"}
+    asked = {"show": "What it costs", "starts": "2", "train_method": "protonet", "train_seed": "3", **small}
+    page = open_page("digits", **asked)
+    page.button(key="train_grid").click().run()
+    n_runs = 2 * len(transfer.TARGETS) + 4
+    assert f"{n_runs} runs are queued" in page.success[0].value and f"({n_runs} runs)" in words_of_buttons(page)
+    runs = jobs.list_runs("training")
+    assert [run.state for run in runs] == ["queued"] * n_runs
+    specs = [run.spec for run in runs]
+    assert {(s["method"], s["seed"], s["width"], s["side"], s["epochs"], s["n_tasks"]) for s in specs} == {
+        ("protonet", 3, 4, 16, 1, 10)
+    }
+    recipes = [spec["split"]["recipe"] for spec in specs]
+    cells = [(r["comparison"], r["divergence"], r["side"], r.get("trained_on", "")) for r in recipes]
+    sides = ("first", "second")
+    wanted = [("divergence", target, side, "") for target in transfer.TARGETS for side in sides]
+    wanted += [("matched", 2.0, side, half) for side in sides for half in ("nearest", "farthest")]
+    assert sorted(cells) == sorted(wanted)
+    page.button(key="train_grid").click().run()
+    assert "0 runs are queued" in page.success[0].value and f"{n_runs} more were there already" in page.success[0].value
+    ends = [run for run, cell in zip(runs, cells) if cell[0] == "matched" or cell[1] in (0, 4)]
+    for run in ends:
+        assert jobs.resume_here(run.id).state == "finished"
+    page = open_page("digits", **asked)
+    assert page.selectbox(key="of").options == ["Your runs"]
+    own = transfer.table((run.id, run.spec, run.summary) for run in map(jobs.status, [run.id for run in ends]))
+    chart = json.loads(page.get("plotly_chart")[1].proto.spec)
+    points = transfer.accuracy_points(own)
+    assert chart["data"][0]["name"] == "ProtoNet" and points["n_runs"].tolist() == [2, 2]
+    assert "4 runs (figure 2 of the paper)" in words(page)
+    at = points[points["asked"] == 4].iloc[0]
+    assert page.dataframe[1].value.set_index("method").loc["ProtoNet", "R = 4"].startswith(f"{at['accuracy']:.1f}")
+    (pair,) = transfer.matched_differences(own)
+    assert page.dataframe[2].value["nearest less farthest"][0].startswith(f"{pair.difference:+.1f}")
+
+
+def words_of_buttons(page: AppTest) -> str:
+    return "\n".join(button.label for button in page.button)

@@ -10,10 +10,23 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from fsviz.difficulty.measures.declaration import NEEDS, Given, Measure, Need
+from fsviz.difficulty.measures.declaration import CAUSES, NEEDS, STAGES, Cause, Given, Measure, Need, Stage
 from fsviz.errors import UnknownName
 
-__all__ = ["MEASURES", "NEEDS", "Given", "Measure", "Need", "axis", "get", "title"]
+__all__ = [
+    "CAUSES",
+    "MEASURES",
+    "NEEDS",
+    "STAGES",
+    "Cause",
+    "Given",
+    "Measure",
+    "Need",
+    "Stage",
+    "axis",
+    "get",
+    "title",
+]
 
 _PIECES = {"declaration"}  # what measures are built from
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -153,16 +152,6 @@ class Measure:
     def axis(self) -> str:
         """What stands along an axis."""
         return f"{self.words} ({self.title[:1].lower()}{self.title[1:]})"
-
-    @property
-    def symbols_as_written(self) -> str:
-        r"""The symbols in Markdown, each as the formula writes it: mu_c as $\mu_{c}$."""
-        said = []
-        for line in self.symbols.split("; "):
-            symbol, _, words = line.partition(": ")
-            symbol = re.sub(r"\b(mu|delta|lambda)_", r"\\\1_", symbol)
-            said.append("$" + re.sub(r"_(\w+)", r"_{\1}", symbol) + f"$: {words}")
-        return "; ".join(said)
 
     @property
     def stage(self) -> Stage:

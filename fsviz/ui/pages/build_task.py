@@ -96,7 +96,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
         on_change=_classes_picked,
         args=(dataset, class_ids, rows[0], rows[1]),
         max_selections=study.MOST_CLASSES,
-        wrap=True,
+        **controls.BY_TYPING,
         help="Type a name. Images of classes that stay are kept.",
     )
     other.button("Other classes", icon="🎲", width="stretch", on_click=_other_classes, args=(dataset, len(class_ids)))
@@ -300,9 +300,6 @@ def _causes(now: Answered, before: Answered | None) -> None:
     unknown = [f"{cause.title}: {cause.why_not}" for cause in now.causes if cause.why_not]
     if unknown:
         st.caption("Not known here. " + plain(" ".join(unknown)))
-    with st.expander("What these numbers are"):
-        for cause in known:
-            st.markdown(f"**{plain(cause.title)}** {plain(cause.what)}")
 
 
 def _direction(cause: study.Cause, before: float) -> str:

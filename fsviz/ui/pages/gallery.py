@@ -117,7 +117,10 @@ def _attribute(dataset: Dataset, name: str) -> Any:
         return st.slider(plain(label), low, high, (low, high), key=key, bind="query-params")
     if kept is not None and not (isinstance(kept, list) and set(kept) <= set(values)):
         st.session_state.pop(key)
-    return st.multiselect(plain(label), values, default=values[:1], key=key, bind="query-params", format_func=str)
+    typed = controls.BY_TYPING
+    return st.multiselect(
+        plain(label), values, default=values[:1], key=key, bind="query-params", format_func=str, **typed
+    )
 
 
 def _headline(dataset: Dataset, image_ids: np.ndarray) -> None:

@@ -23,12 +23,13 @@ from fsviz.figures import runs as figures
 from fsviz.methods import METHODS
 from fsviz.records import PAD, Dataset, Predictions, TaskId, Tasks
 from fsviz.reports import html as report
+from fsviz.reports import runs as run_report
 from fsviz.reports import tables
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting, Unchecked
 from fsviz.studies import comparison, draw, evaluate, named_tasks
 from fsviz.text import csv, drawn
-from fsviz.ui.parts import access, controls, leads, links, mistakes, run_panel, shell, showing
+from fsviz.ui.parts import access, behind, controls, leads, links, mistakes, run_panel, shell, showing
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
 from fsviz.ui.parts.shell import plain
@@ -72,9 +73,7 @@ AT = Setting("at", "Tasks around", "A value of the measure: the tasks nearest to
 TASK = Setting("task", "Task", "The task whose images are shown, by its number; -1 is the first listed.", "int", -1, -1)
 CURVES = "curves"
 STRIP_PX = 38
-REPORT_PX = 72
-REPORT_CLASSES = 10  # of a task that stand in a report with an image each
-REPORT_TASKS = 3  # hardest and easiest tasks, as many of each
+MOST_LISTED = 60  # tasks behind a point
 MISTAKES_OF = 20_000  # tasks whose queries are looked at one by one
 
 
@@ -138,7 +137,9 @@ def _published_meanwhile() -> None:
     table = published_table("better-tieredImageNet", "5-way 1-shot").rename(columns={"method": "name"})
     lost = table["Q4"] - table["Q1"]
     showing.chart(
-        "Published accuracy by quarter of the tasks", figures.plot_quartiles(table), key="published_quartiles"
+        "Published accuracy by quarter of the tasks",
+        figures.plot_quartiles(table, source="Bennequin et al. 2022, table 1"),
+        key="published_quartiles",
     )
     st.caption(
         "Published numbers, not computed here (Bennequin et al. 2022, table 1: tieredImageNet, ResNet12, 5 ways, "
@@ -181,7 +182,7 @@ def _choose(runs: Sequence[jobs.Run]) -> list[jobs.Run]:
         list(known),
         format_func=lambda run_id: _title(known[run_id]) if run_id in known else run_id,
         key="runs",
-        wrap=True,
+        **controls.BY_TYPING,
         placeholder="the newest of one testbed",
         help="Runs of the same tasks are compared task by task. The table at the end of the page has all runs.",
     )
@@ -366,9 +367,13 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
     published, pairs, caveat = _results(table, main[0], over)
     left, right = shell.columns_if_wide("methods", 2, gap="large")
     with left:
-        _ranks(main)
+        cell = _ranks(main)
     with right:
-        _paired(main, differences, len(groups), over)
+        other = _paired(main, differences, len(groups), over)
+    if cell:
+        _tasks_of_cell(main, cell)
+    if other:
+        _tasks_apart(main, str(differences["reference"].iloc[0]), other)
     if len(differences):
         _paired_numbers(differences)
     _mistakes(lines)
@@ -460,11 +465,23 @@ def _big_figure(
     known = comparison.measures_of(main)
     if not known:
         st.subheader("Accuracy", anchor=False)
-        showing.chart("Accuracy", figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]), key="bars")
+        chosen = behind.chart(
+            "Accuracy",
+            figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]),
+            key="bars",
+            name="bar_of",
+            of=lambda point: str(behind.data(point, 1) or ""),
+            known=here["name"].tolist(),
+            about=main[0].digest,
+        )
         st.caption(
             "No measure of difficulty is known of these tasks (the dataset has no taxonomy), so there is none to draw "
-            "against: mean accuracies."
+            "against: mean accuracies. Click a point for the tasks of its method."
         )
+        if chosen:
+            behind.heading(f"Tasks of {plain(chosen)}, the hardest first", "bar_of")
+            line = comparison.named(main)[chosen]
+            _list_tasks(line, np.argsort(line.accuracy, kind="stable"), chosen, "bar_task")
         return _Shown()
     picked, share = _curve_settings(known)
     title = measures.title(picked).lower()
@@ -495,7 +512,7 @@ def _big_figure(
     if at is not None:
         _around(main, picked, at, band)
     correlations = _correlations(main, picked)
-    told, correlated = _correlated(correlations, title)
+    told, correlated = run_report.correlated(correlations, title)
     st.html(report.plain_table(told, report.CORRELATION_TITLES, {}))
     st.caption(plain(correlated))
     if picked == comparison.QUARTERS and recipe.get("distance") != "features":
@@ -557,7 +574,7 @@ def _around(main: list[comparison.Line], measure: str, at: float, band: str) -> 
     names = dataset.classes["class_name"].astype(str)
     rows = pd.DataFrame({"task": near, measures.title(measure): line.measures[measure][near]})
     if dataset.has_pixels:
-        rows["images"] = [strip_uri(dataset, _faces(line.tasks.support[t], 5), STRIP_PX) for t in near]
+        rows["images"] = [strip_uri(dataset, run_report.faces(line.tasks.support[t], 5), STRIP_PX) for t in near]
     for name, other in list(named.items())[:6]:
         rows[name] = 100 * other.accuracy[near]
     rows["classes"] = [", ".join(names.reindex(ids[ids != PAD]).fillna("?")) for ids in line.tasks.class_ids[near]]
@@ -610,7 +627,7 @@ def _one_task(dataset: Dataset, line: comparison.Line, task: int, who: str) -> N
     accuracy = 100 * float(line.accuracy[task])
     st.markdown(f"**Task {task:,}** · {accuracy:.0f}% of queries right with {plain(who)}")
     rows = []
-    for way in np.flatnonzero(tasks.class_ids[task] != PAD)[:REPORT_CLASSES]:
+    for way in np.flatnonzero(tasks.class_ids[task] != PAD)[: run_report.MOST_CLASSES]:
         support, query = tasks.support[task, way], tasks.query[task, way]
         rows.append(Row(names[way], [Tile(int(i)) for i in support[support != PAD][:20]], kind="support"))
         tiles = []
@@ -634,11 +651,6 @@ def _named(dataset: Dataset, line: comparison.Line, task: int) -> TaskId | None:
     return named_tasks.name_task(dataset, whole, task, part["recipe"], backbones, saved, (line.run_id, entry.part))
 
 
-def _faces(image_ids: np.ndarray, most: int) -> list[int]:
-    """The first image of each class (W, n)."""
-    return [int(ids[ids != PAD][0]) for ids in image_ids if (ids != PAD).any()][:most]
-
-
 def _curve_settings(known: list[str]) -> tuple[str, int]:
     """The measure of the tasks to draw against, and the share of the tasks (percent) in a rolling window."""
     picked = known[0]
@@ -646,27 +658,6 @@ def _curve_settings(known: list[str]) -> tuple[str, int]:
         setting = MEASURE.but(choices={name: measures.title(name) for name in known}, default=picked)
         picked = controls.pick(setting, st.sidebar)
     return picked, controls.pick(WINDOW, st.sidebar, as_slider=True)
-
-
-def _correlated(correlations: pd.DataFrame, measure: str) -> tuple[pd.DataFrame, str]:
-    """The correlations with their intervals as text, and a caption."""
-    told = pd.DataFrame({"name": correlations["name"]})
-    for kind in evaluate.CORRELATIONS:
-        told[kind] = [
-            tables.number(value, ".2f") + ("" if np.isnan(low) else f" ({low:.2f} to {high:.2f})")
-            for value, low, high in correlations[[kind, f"{kind}_low", f"{kind}_high"]].itertuples(index=False)
-        ]
-    over_classes = (correlations["over"] == "classes").all()
-    return told, (
-        f"How closely {measure} and accuracy go together over {correlations['n_tasks'].max():,} tasks: 0 not at "
-        "all, 1 perfectly, -1 perfectly the other way round. Pearson's number is about a straight line, Spearman's "
-        "about any steady rise. "
-        + (
-            "Intervals are over classes: tasks share classes and their images, so each class counts as one observation."
-            if over_classes
-            else "Intervals are over tasks of these images; those over classes are known once a run is finished."
-        )
-    )
 
 
 def _results(
@@ -734,31 +725,93 @@ def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
     )
 
 
-def _ranks(main: list[comparison.Line]) -> None:
+def _ranks(main: list[comparison.Line]) -> str:
+    """The ranks; returns the cell that was clicked, "" for none."""
     st.subheader("Who is best on which tasks?", anchor=False)
     ranks = _ranks_of(main)
     if ranks.empty or len(main) < 2:
         st.caption("Ranks need at least two methods on the same tasks, and a dataset with a taxonomy.")
-        return
-    showing.chart("Ranks by quarter of the tasks", figures.plot_ranks(ranks), key="ranks")
-    st.caption("Rank by mean accuracy in each quarter of the tasks, from the finest to the coarsest; 1 is best.")
+        return ""
+    chosen = behind.chart(
+        "Ranks by quarter of the tasks",
+        figures.plot_ranks(ranks),
+        key="ranks",
+        name="rank_of",
+        of=lambda point: str(behind.data(point) or ""),
+        known=[f"{name}@Q{b}" for name, b in ranks[["method", "bin"]].itertuples(index=False)],
+        about=main[0].digest,
+    )
+    st.caption(
+        "Rank by mean accuracy in each quarter of the tasks, from the finest to the coarsest; 1 is best. Click a cell "
+        "for its tasks."
+    )
+    return chosen
 
 
-def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: int, over: str) -> None:
+def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: int, over: str) -> str:
+    """The differences; returns the method that was clicked, "" for none."""
     st.subheader("Is the difference real?", anchor=False)
     if differences.empty:
         st.caption(
             "A paired comparison needs at least two methods on the same tasks. Evaluate another one on this testbed."
         )
-        return
-    showing.chart("Paired differences", figures.plot_differences(differences), key="differences")
+        return ""
+    chosen = behind.chart(
+        "Paired differences",
+        figures.plot_differences(differences),
+        key="differences",
+        name="differs",
+        of=lambda point: str(behind.data(point, 3) or ""),
+        known=differences["name"].tolist(),
+        about=main[0].digest,
+    )
     st.caption(
         f"Differences to {plain(differences['reference'].iloc[0])} over the same "
         f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals {comparison.OVER[over]}. "
         + ("Filled: real (p below 5%" + (" in a paired t test and in Wilcoxon's test" if over == "tasks" else ""))
         + ", corrected for the number of comparisons by Holm's method); hollow: chance will do."
         + (" Only runs of the same tasks are compared; the sidebar says which." if n_groups > 1 else "")
+        + " Click a point for the tasks on which the two differ most."
     )
+    return chosen
+
+
+def _tasks_of_cell(main: list[comparison.Line], cell: str) -> None:
+    """The tasks of a quarter, the worst of a method first."""
+    name, _, quarter = cell.rpartition("@Q")
+    line = comparison.named(main)[name]
+    behind.heading(f"Tasks of quarter {plain(quarter)}, the worst of {plain(name)} first", "rank_of")
+    _list_tasks(line, comparison.of_quarter(line, int(quarter)), cell, "rank_task")
+
+
+def _tasks_apart(main: list[comparison.Line], reference: str, other: str) -> None:
+    """The tasks on which two methods differ most."""
+    named = comparison.named(main)
+    one, two = named[other], named[reference]
+    apart = one.accuracy - two.accuracy
+    order = np.argsort(-np.abs(np.nan_to_num(apart)), kind="stable")
+    behind.heading(f"Where {plain(other)} and {plain(reference)} differ most", "differs")
+    told = {
+        int(t): f"{100 * one.accuracy[t]:.0f}% by {other}, {100 * two.accuracy[t]:.0f}% by {reference}" for t in order
+    }
+    _list_tasks(one, order, other, "differs_task", told)
+
+
+def _list_tasks(
+    line: comparison.Line, order: np.ndarray, about: str, name: str, notes: Mapping[int, str] | None = None
+) -> None:
+    """Tasks of a line in this order with their images; `name` is where the chosen one is in the link."""
+    order = order[np.isfinite(line.accuracy[order])]
+    if line.tasks is None:
+        st.caption("Single tasks can be looked at once the run is finished.")
+        return
+    try:
+        dataset = shell.load_dataset(line.dataset)
+    except FsvizError as error:
+        st.caption(f"The images cannot be shown: {plain(str(error))}")
+        return
+    told = notes or {int(t): f"{100 * line.accuracy[t]:.0f}% right" for t in order}
+    behind.tasks(dataset, line.tasks, order[:MOST_LISTED], told, f"{line.digest} {about}", name)
 
 
 def _paired_numbers(differences: pd.DataFrame) -> None:
@@ -801,10 +854,14 @@ def _exports(
         return json.dumps(body, indent=2)
 
     def as_report() -> str:
-        return _report(table, lines, main, differences, published, recipes, over, pairs, shown, caveat)
+        return run_report.write(
+            *(lines, main, table, differences, recipes, over, pairs, shown.figure, shown.told, shown.correlated),
+            _over_tasks(published, over),
+            caveat,
+        )
 
     def as_figures() -> str:
-        found = _figures(table, main, differences, over, shown)
+        found = run_report.figures_of(table, main, differences, over, shown.figure)
         return json.dumps({title: json.loads(figure.to_json()) for title, figure, _ in found})
 
     columns = st.columns([1, 1, 1, 1.2, 1, 1.4])  # by their labels, which a narrow page would cut
@@ -843,89 +900,6 @@ def _exports(
             st.markdown("\n".join(f"- {plain(title)}: {plain(words)}" for title, words in recipe.words))
             if recipe.command:
                 st.code(recipe.command, language="bash", wrap_lines=True)
-
-
-def _figures(
-    table: pd.DataFrame, main: list[comparison.Line], differences: pd.DataFrame, over: str, shown: _Shown
-) -> list[tuple[str, Figure, str]]:
-    """The figures that are taken along: title, figure, caption."""
-    found = [shown.figure] if shown.figure else []
-    here = table[table["digest"] == main[0].digest]
-    found.append(
-        (
-            "Mean accuracies",
-            figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]),
-            f"Over the same {len(main[0].accuracy):,} tasks, with 95% intervals {comparison.OVER[over]}.",
-        )
-    )
-    ranks = _ranks_of(main)
-    if len(ranks) and len(main) > 1:
-        found.append(
-            (
-                f"Ranks by quarter of {measures.title(comparison.QUARTERS).lower()}",
-                figures.plot_ranks(ranks),
-                "1 is best.",
-            )
-        )
-    if len(differences):
-        found.append(
-            ("Paired differences", figures.plot_differences(differences), "Filled: real; hollow: may be chance.")
-        )
-    return found
-
-
-def _report(
-    table: pd.DataFrame,
-    lines: list[comparison.Line],
-    main: list[comparison.Line],
-    differences: pd.DataFrame,
-    published: pd.DataFrame | None,
-    recipes: list[report.Recipe],
-    over: str,
-    pairs: Mapping[tuple[str, str], pd.DataFrame],
-    shown: _Shown,
-    caveat: str,
-) -> str:
-    found = _figures(table, main, differences, over, shown)
-    datasets = ", ".join(dict.fromkeys(shell.dataset_title(line.dataset) for line in lines))
-    made = f"Made by fsviz on {time.strftime('%d %B %Y, %H:%M')}."
-    return report.report(
-        f"Few-shot evaluation on {datasets}",
-        table,
-        found,
-        recipes,
-        differences,
-        _over_tasks(published, over),
-        made,
-        comparison.OVER[over],
-        {", ".join((shell.dataset_title(key[0]), key[1])): pair for key, pair in pairs.items()},
-        comparison.p_in_words(over),
-        shown.told,
-        shown.correlated,
-        caveat,
-        _hardest_and_easiest(main[0]),
-    )
-
-
-def _hardest_and_easiest(line: comparison.Line) -> list[report.Shown]:
-    """Some tasks of the most accurate method, with the first support and query image of each class."""
-    try:
-        dataset = shell.load_dataset(line.dataset)
-    except FsvizError:
-        return []
-    names, tasks = dataset.classes["class_name"].astype(str), line.tasks
-    found = []
-    for kind, which in zip(("Hard", "Easy"), comparison.extremes(line, REPORT_TASKS)):
-        for task in which:
-            assert tasks is not None  # it has extremes
-            ids = tasks.class_ids[task]
-            pictures = [
-                (title, strip_uri(dataset, _faces(image_ids[task], REPORT_CLASSES), REPORT_PX))
-                for title, image_ids in (("support, one image per class", tasks.support), ("queries", tasks.query))
-            ]
-            heading = f"{kind}: task {task:,}, {100 * line.accuracy[task]:.0f}% of queries right with {line.label}"
-            found.append(report.Shown(heading, ", ".join(names.reindex(ids[ids != PAD]).fillna("?")), pictures))
-    return found
 
 
 def _recipe(run: jobs.Run) -> report.Recipe:

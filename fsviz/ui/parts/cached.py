@@ -53,8 +53,7 @@ def compute_with_bar(compute: Callable[..., Answer], spec: Unchecked, words: str
     A function kept by `remember` replays what it drew, so a bar cannot live in one. Moving the bar also lets Streamlit
     stop the computation as soon as the visitor changes a setting or leaves.
     """
-    memory = _computed()
-    key = (compute.__qualname__, json.dumps(spec, sort_keys=True), datasets.stamp(spec["dataset"]))
+    memory, key = _computed(), _key(compute, spec)
     slot = st.empty()
     if key not in memory:
         slot.progress(0.0, f"{words} …")
@@ -71,6 +70,15 @@ def compute_with_bar(compute: Callable[..., Answer], spec: Unchecked, words: str
             memory.popitem(last=False)
         slot.empty()
     return memory[key]
+
+
+def is_computed(compute: Callable[..., Any], spec: Unchecked) -> bool:
+    """Whether `compute_with_bar` would answer at once."""
+    return _key(compute, spec) in _computed()
+
+
+def _key(compute: Callable[..., Any], spec: Unchecked) -> tuple[str, str, str]:
+    return compute.__qualname__, json.dumps(spec, sort_keys=True), datasets.stamp(spec["dataset"])
 
 
 @st.cache_resource(show_spinner=False)

@@ -6,9 +6,7 @@ as one Streamlit element per image. Names from datasets are user data: they ente
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import io
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -82,7 +80,7 @@ def strip_uri(dataset: Dataset, image_ids: Sequence[int], px: int) -> str:
         if name in _kept:
             _kept.move_to_end(name)
             return _kept[name][0]
-    made = (_data_uri(images.strip(dataset, image_ids, px), 70), "")
+    made = (images.data_uri(images.strip(dataset, image_ids, px), 70), "")
     _keep(name, made)
     return made[0]
 
@@ -136,7 +134,7 @@ def _thumbnail(dataset: Dataset, image_id: int, px: int) -> tuple[str, str]:
             _kept.move_to_end(name)
             return _kept[name]
     try:
-        made = (_data_uri(images.thumbnail(dataset, image_id, px)), "")
+        made = (images.data_uri(images.thumbnail(dataset, image_id, px)), "")
     except FsvizError as error:
         made = ("", str(error))
     _keep(name, made)
@@ -148,13 +146,6 @@ def _keep(name: tuple[str, int], made: tuple[str, str]) -> None:
         _kept[name] = made
         while len(_kept) > _KEEP:
             _kept.popitem(last=False)
-
-
-def _data_uri(image: Any, quality: int = 82) -> str:
-    buffer = io.BytesIO()
-    tiny = max(image.size) <= 64  # JPEG would smear it, PNG is as small
-    image.save(buffer, "PNG" if tiny else "JPEG", **({} if tiny else {"quality": quality}))
-    return f"data:image/{'png' if tiny else 'jpeg'};base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
 def _nothing() -> None:

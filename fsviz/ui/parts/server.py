@@ -29,7 +29,7 @@ from fsviz.errors import FsvizError
 from fsviz.ui.parts import access
 
 _FIRST_PAGE_SECONDS = 4
-_SLOW = ("scipy.stats", "sklearn.metrics.pairwise")  # intervals, nearest images
+_SLOW = ("scipy.stats",)  # intervals
 _UPLOADS = "/_stcore/upload_file/"
 _PAGES = {path.stem.partition("_")[2] for path in Path(__file__).parents[3].glob("pages/*.py")}
 # The folder of the page's address, whatever stands before it on the way through a proxy.

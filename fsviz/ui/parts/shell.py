@@ -22,7 +22,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, Setting
 from fsviz.shipped import ROOT
 from fsviz.studies import named_tasks
-from fsviz.ui.parts import access, carrying, copy_link, links, scrolling, showing
+from fsviz.ui.parts import access, carrying, copy_link, explained, links, scrolling, showing
 
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
@@ -56,6 +56,21 @@ class Page:
 
 PAGES: tuple[Page, ...] = (
     Page("app.py", "Overview", "🏠", "Why is a few-shot task hard?", "Start here."),
+    Page(
+        "pages/14_Difficulty.py",
+        "Difficulty",
+        "🧭",
+        "What makes these tasks hard?",
+        "Every measure of every task against what methods got right: which causes matter, and for which tasks.",
+        ("features",),
+    ),
+    Page(
+        "pages/16_Learn.py",
+        "Learn",
+        "🎓",
+        "What makes a few-shot task hard, one cause at a time?",
+        "Six lessons of two minutes: move one control, see what happens, answer one question.",
+    ),
     Page(
         "pages/1_Gallery.py",
         "Gallery",
@@ -165,6 +180,13 @@ PAGES: tuple[Page, ...] = (
         ("features",),
     ),
     Page(
+        "pages/17_Compare.py",
+        "Compare",
+        "🪞",
+        "Is my data harder than other data, and why?",
+        "The same measures for two or more datasets or splits side by side, and hard supports beside published ones.",
+    ),
+    Page(
         "pages/11_Add_images.py",
         "Add images",
         "➕",
@@ -225,11 +247,19 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
             copy_link.button()
             _share()
         st.caption(how.replace("{dataset}", f"**{plain(dataset.title)}**") + (f" After {paper}." if paper else ""))
+        explain(question)
         _say_once()
         with access.turn():
             yield dataset
         if ignored := ", ".join(map(plain, links.ignored(asked))):
             st.toast(f"This link's setting {ignored} is not possible here and was left out.", icon="⚠️")
+
+
+def explain(question: str) -> None:
+    """What the numbers of the page are, closed: nothing of it is sent before it is opened (formulas have fonts)."""
+    label = next((entry.label for entry in PAGES if entry.question == question), "")
+    if label in explained.PAGES:
+        _explained(label)
 
 
 def classroom() -> bool:
@@ -292,6 +322,14 @@ def sentences() -> Iterator[None]:
 @sentences()
 def _share() -> None:
     showing.button(classroom())
+
+
+@st.fragment
+@sentences()
+def _explained(label: str) -> None:
+    with st.expander(explained.TITLE, key=f"explained_{label}", on_change="rerun", type="compact") as section:
+        if section.open:
+            explained.show(label)
 
 
 def pages() -> list[Page]:

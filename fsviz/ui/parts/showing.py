@@ -170,7 +170,7 @@ def file_name(title: str) -> str:
 
 
 def to_html(item: Item) -> str:
-    return str(html.page(item.title, [(item.title, item.what)]))
+    return str(html.page(item.title, [html.Part(item.title, item.what)]))
 
 
 def to_csv(item: Item) -> str:
@@ -184,7 +184,8 @@ def to_latex(item: Item) -> str:
 def to_page(items: list[Item]) -> str:
     """Figures, tables and commands of a page as one file."""
     state: _Shown | None = st.session_state.get(_SHOWN)
-    parts = [(i.title, frame(i) if i.kind == "table" else i.what) for i in items if i.kind in ("chart", "table")]
+    shown = [i for i in items if i.kind in ("chart", "table")]
+    parts = [html.Part(i.title, frame(i) if i.kind == "table" else i.what) for i in shown]
     commands = [i.what for i in items if i.kind == "recipe"]
     return str(html.page(state.question if state else "fsviz", parts, commands))
 

@@ -36,18 +36,20 @@ def pick_task(
     about: str,
     key: str = "task_list",
     examples: Callable[[int], np.ndarray] | None = None,
+    name: str = TASK.name,
 ) -> int:
     """A list of the tasks at these positions, in this order, some per page; returns the position of the chosen one.
 
     notes     what a line says of its task, by position: called for the lines that are shown
     about     which list this is: in another one, the choice starts over at its first task
     examples  pictures to show for a task without images of its own
+    name      under which the choice is in the link
     """
     order = [int(p) for p in positions]
-    text = str(links.value_of(TASK, "task", about))
+    text = str(links.value_of(TASK, name, about))
     chosen = int(text) if text.isascii() and text.isdecimal() and int(text) in order else order[0]
     n_pages = -(-len(order) // PER_PAGE)
-    asked = str(links.value_of(PAGE, "task_page", about))
+    asked = str(links.value_of(PAGE, f"{name}_page", about))
     page = int(asked) if asked.isascii() and asked.isdecimal() and 1 <= int(asked) <= n_pages else 0
     page = page or 1 + order.index(chosen) // PER_PAGE
     shown = order[(page - 1) * PER_PAGE : page * PER_PAGE]
@@ -56,22 +58,22 @@ def pick_task(
     _component()(
         key=key,
         data={"rows": rows, "chosen": chosen, "px": _PX},
-        on_picked_change=lambda: _picked(key),
+        on_picked_change=lambda: _picked(key, name),
     )
     if n_pages > 1:
         widget = f"{key}_page_{hashlib.blake2b(f'{about} {n_pages}'.encode(), digest_size=6).hexdigest()}"
-        st.pagination(n_pages, default=page, key=widget, on_change=_paged, args=(widget,))
+        st.pagination(n_pages, default=page, key=widget, on_change=_paged, args=(widget, name))
     return chosen
 
 
-def _picked(key: str) -> None:
+def _picked(key: str, name: str) -> None:
     picked = dict(st.session_state.get(key) or {}).get("picked")
     if isinstance(picked, int):
-        st.session_state["task"] = str(picked)
+        st.session_state[name] = str(picked)
 
 
-def _paged(widget: str) -> None:
-    st.session_state["task_page"] = str(st.session_state[widget])
+def _paged(widget: str, name: str) -> None:
+    st.session_state[f"{name}_page"] = str(st.session_state[widget])
 
 
 def _row(

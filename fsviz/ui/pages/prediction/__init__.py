@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -12,13 +14,13 @@ from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
-from fsviz.ui.pages.prediction import explained, hard_or_easy, labelling, results, settings, spread, task, varied
+from fsviz.ui.pages.prediction import hard_or_easy, labelling, results, settings, spread, task, varied
 from fsviz.ui.parts import controls, leads, links, shell, showing
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
 MOST_POINTS = 3000
-SECTIONS = ("Task", "Measures", "Hard or easy", "Shots, ways, queries", "Spread by cause", "What to label next")
+SECTIONS = ("Task", "Hard or easy", "Shots, ways, queries", "Spread by cause", "What to label next")
 
 
 def show(dataset: Dataset) -> None:
@@ -40,12 +42,11 @@ def show(dataset: Dataset) -> None:
         links.release(hard_or_easy.CELL.name)
     if section == "Task":
         task.show(dataset, found, chosen)
-    elif section == "Measures":
-        explained.show(found)
     elif section == "Hard or easy":
         asked = hard_or_easy.show(dataset, spec)
     else:
-        asked = {"Shots, ways, queries": varied, "Spread by cause": spread}.get(str(section), labelling).show(spec)
+        part: Any = {"Shots, ways, queries": varied, "Spread by cause": spread}.get(str(section), labelling)
+        asked = part.show(dataset, spec)
     st.divider()
     shell.same_from_terminal(study.command(asked))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from fsviz.figures import splits as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.studies import splits as study
 from fsviz.ui.pages.splits import certain, cost, keep, mix, published, results, settings, train, trees
-from fsviz.ui.parts import pointing, shell, showing
+from fsviz.ui.parts import behind, leads, pointing, shell, showing
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import plain
 
@@ -141,6 +142,16 @@ def _clicked() -> None:
         st.session_state[PICKED] = drawn[number]
 
 
+def _name(names: tuple[str, ...], place: Any) -> str:
+    return names[place] if isinstance(place, int) and 0 <= place < len(names) else ""
+
+
+def _row_clicked(names: list[str]) -> None:
+    row = leads.row_of("class_neighbours")
+    if row is not None and row < len(names):
+        st.session_state[PICKED] = names[row]
+
+
 def _in_words(dataset: Dataset, found: study.Found) -> None:
     """What the sides are made of, and where the divergence that was asked for is not there."""
     mix.say(dataset, found.split)
@@ -176,8 +187,16 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Fou
             gallery(dataset, [Tile(int(i)) for i in ids], key=f"class_{int(split.class_ids[place])}", tile_px=64)
         near = study.neighbours(classes, split, place)
         near["distance"] = near["distance"].round(3)
-        showing.table("Classes most like it", near, hide_index=True, height="content")
-        st.caption("The classes most like it, whatever their side.")
+        showing.table(
+            "Classes most like it",
+            near,
+            hide_index=True,
+            height="content",
+            key="class_neighbours",
+            on_select=partial(_row_clicked, near["class"].tolist()),
+            selection_mode="single-row",
+        )
+        st.caption("The classes most like it, whatever their side; a row leads to its class.")
 
 
 def _small_multiples(dataset: Dataset, key: results.Spec, found: study.Found) -> None:
@@ -189,6 +208,8 @@ def _small_multiples(dataset: Dataset, key: results.Spec, found: study.Found) ->
         "Splits as more divergence is asked for",
         figures.plot_small_multiples([one.split for one in many]),
         key="small_multiples",
+        on_select=behind.clicks("small_multiples", PICKED, lambda point: _name(found.split.names, behind.data(point))),
+        selection_mode="points",
     )
     st.caption(
         "The same classes as more divergence is asked for, all else as at the left (figure 3 of the paper). The "
@@ -196,27 +217,29 @@ def _small_multiples(dataset: Dataset, key: results.Spec, found: study.Found) ->
         + ", ".join(f"{study.centroid_distance(one.split):.1f}" for one in many)
         + " in units of the features, in which a class is about "
         f"{float(np.linalg.norm(found.split.points, axis=1).mean()):.1f} from the middle. They lie far outside the "
-        "classes, so that the map shows their direction."
+        "classes, so that the map shows their direction. Click a class to see its images above."
     )
 
 
 def _superclasses(dataset: Dataset, found: study.Found) -> None:
     if not study.mixes(dataset, found.split):
         return
-    table = study.mix_table(dataset, found.split)
-    showing.chart("Superclasses by side", figures.plot_mix(table, 80 + 28 * len(table)), key="mix")
+    mix.draw(dataset, found.split, "mix", 80, 28)
     st.caption(
-        "Classes by superclass and side. The split has not seen them: it knows features alone. Superclasses come from "
-        "the root of the taxonomy down; the largest is replaced by those below it."
+        "Classes by superclass and side; click a bar for its classes. The split has not seen them: it knows features "
+        "alone. Superclasses come from the root of the taxonomy down; the largest is replaced by those below it."
     )
 
 
 def _comparisons(dataset: Dataset, key: results.Spec) -> None:
     table = results.comparisons(dataset, key)
     table = table.assign(nearest=table["nearest"].round(3), gap=table["gap"].round(3))
-    showing.table(
+    chosen = behind.table(
         "Splits beside each other",
         table,
+        key="comparisons",
+        name="beside",
+        texts=table["split"].tolist(),
         hide_index=True,
         height="content",
         column_config={
@@ -231,5 +254,11 @@ def _comparisons(dataset: Dataset, key: results.Spec) -> None:
     st.caption(
         "Features of unit length, all dimensions. A wanted divergence moves the means of the two sides apart, but a "
         "test class can still have a training class beside it: read both columns. Whole superclasses keep relatives "
-        "together instead."
+        "together instead. Choose a row to see its classes."
     )
+    if chosen:
+        behind.heading(f"Train and test classes: {plain(chosen)}", "beside")
+        split = results.beside(dataset, key, chosen)
+        for side in ("train", "test"):
+            st.markdown(f"**{side}**: {len(split.on(side)):,} classes")
+            behind.classes(dataset, split.on(side).tolist(), f"beside_{side}")

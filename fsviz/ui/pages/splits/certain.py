@@ -12,7 +12,7 @@ from fsviz.records import Dataset
 from fsviz.settings import Value
 from fsviz.studies import splits as study
 from fsviz.ui.pages.splits import results
-from fsviz.ui.parts import access, showing
+from fsviz.ui.parts import access, behind, showing
 from fsviz.ui.parts.cached import compute_with_bar
 
 
@@ -40,8 +40,13 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
         return
     asked = {"dataset": dataset.name, "n_seeds": n_seeds, **spec}
     table = compute_with_bar(results.over_dims, asked, "Splits of several seeds")
+    most = study.most_dims(dataset) if spec["mode"] == "stable" else 0
     showing.chart(
-        "Agreement of seeds by dimensions", figures.plot_agreement(table, found.split.points.shape[1]), key="over_dims"
+        "Agreement of seeds by dimensions",
+        figures.plot_agreement(table, found.split.points.shape[1]),
+        key="over_dims",
+        on_select=behind.clicks("over_dims", "dims", lambda point: _dims(behind.data(point, 2), most)),
+        selection_mode="points",
     )
     n, floor = len(found.split.names), found.floor
     all_dims = table.iloc[-1]
@@ -64,4 +69,10 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
     st.caption(
         f"Mode “stable”: for every number of dimensions {n_seeds} seeds, the best of the chosen number of "
         f"starts each. Reached divergence and objective are means over seeds. {study.SIDE_RULE}"
+        + (" Click a point to see the split of so many dimensions above." if most else "")
     )
+
+
+def _dims(value: Any, most: int) -> int | None:
+    """The number of dimensions that a point stands for, where the page can show it."""
+    return int(value) if isinstance(value, int | float) and 1 <= value <= most else None

@@ -15,7 +15,7 @@ from fsviz.settings import Setting
 from fsviz.studies import transfer as study
 from fsviz.text import code
 from fsviz.training import TITLES
-from fsviz.ui.parts import shell, showing
+from fsviz.ui.parts import behind, shell, showing
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.run_panel import half_width
@@ -57,8 +57,9 @@ def show(dataset: Dataset) -> None:
     grid = grids.get(source)
     rows = own if grid is None else grid.rows
     sides = pick(SIDES, right)
-    _accuracy(rows, sides)
-    _matched(rows)
+    chosen = behind.chosen("runs_of", _all_cells(rows))
+    _accuracy(rows, sides, chosen)
+    _matched(rows, chosen)
     if grid is not None:
         single_tasks(grid.facts.get("correlations") or [])
         _how(grid)
@@ -85,7 +86,7 @@ def _how(grid: study.Recorded) -> None:
     )
 
 
-def _accuracy(rows: pd.DataFrame, sides: str) -> None:
+def _accuracy(rows: pd.DataFrame, sides: str, chosen: str) -> None:
     points = study.accuracy_points(rows, sides)
     if points.empty:
         st.info("No two finished runs here are a split and its mirror image. Choose one side, or train the other.")
@@ -93,12 +94,20 @@ def _accuracy(rows: pd.DataFrame, sides: str) -> None:
     slopes = {slope.method: slope for slope in study.slopes(rows) if slope.sides == sides}
     st.markdown(f"**Accuracy of trained networks as the test classes move away** · {_finding(rows)}")
     lines = {name: (slope.at_zero, slope.slope) for name, slope in slopes.items()}
-    showing.chart("Accuracy as test classes move away", figures.plot_transfer(points, lines, TITLES), key="transfer")
-    st.caption(
-        f"{int(points['n_runs'].sum()):,} runs (figure 2 of the paper). 95% intervals over test classes: with other "
-        "classes of the same kind the accuracy would vary so much. Multiclass, ProtoNet and ANIL keep their features "
-        "at test time; MAML and Finetune adapt them to every task."
+    showing.chart(
+        "Accuracy as test classes move away",
+        figures.plot_transfer(points, lines, TITLES),
+        key="transfer",
+        on_select=behind.clicks("transfer", "runs_of", lambda point: behind.data(point, 4)),
+        selection_mode="points",
     )
+    st.caption(
+        f"{int(points['n_runs'].sum()):,} runs{_seeds(rows)} (figure 2 of the paper). 95% intervals over test classes: "
+        "with other classes of the same kind the accuracy would vary so much. Multiclass, ProtoNet and ANIL keep their "
+        "features at test time; MAML and Finetune adapt them to every task. Click a point for its runs."
+    )
+    if chosen and not chosen.endswith(study.MATCHED):
+        _runs_behind(rows, chosen)
     _slopes(rows)
     _easy_and_hard(rows, sides)
 
@@ -113,6 +122,50 @@ def _finding(rows: pd.DataFrame) -> str:
         return f"whether methods that adapt their features hold up better cannot be told: their lead changes by {told}."
     better = "hold up better" if lead.slope > 0 else "fall faster"
     return f"methods that adapt their features {better}: their lead changes by {told}."
+
+
+def _all_cells(rows: pd.DataFrame) -> list[str]:
+    """What points of the figures stand for: a method at a divergence, a method's matched runs."""
+    known = rows.dropna(subset=["asked"])
+    cells = known.loc[known["comparison"] == study.DIVERGENCE, ["method", "asked"]].drop_duplicates()
+    matched = rows.loc[rows["comparison"] == study.MATCHED, "method"].unique()
+    return [f"{m}@{r:g}" for m, r in cells.itertuples(index=False)] + [f"{m}@{study.MATCHED}" for m in matched]
+
+
+def _runs_behind(rows: pd.DataFrame, chosen: str) -> None:
+    """The runs that a point is the mean of, and the way to their split."""
+    method, _, at = chosen.partition("@")
+    own = rows[(rows["method"] == method) & (rows["comparison"] == (at if at == study.MATCHED else study.DIVERGENCE))]
+    own = own if at == study.MATCHED else own[own["asked"] == float(at)]
+    words = "matched pairs" if at == study.MATCHED else f"R = {at}"
+    behind.heading(f"Runs of {TITLES[method]}, {words}", "runs_of")
+    told = {"first": "test side", "second": "other side"}
+    showing.table(
+        "Runs behind the point",
+        pd.DataFrame(
+            {
+                "R asked": own["asked"],
+                "reached": own["reached"].round(2),
+                "tested on": own["side"].map(told),
+                "trained on": own["trained_on"].replace("", "all train classes"),
+                "seed": own["seed"],
+                "accuracy (%)": [
+                    f"{a:.1f}{half_width(c)}" for a, c in own[["accuracy", "ci95_classes"]].itertuples(index=False)
+                ],
+                "run": own["run"],
+            }
+        ),
+        hide_index=True,
+        height="content",
+    )
+    asked = float(own["asked"].iloc[0])
+    st.button(
+        f"See the split at R = {asked:g} on the map above",
+        icon="🗺️",
+        key="see_split",
+        on_click=st.session_state.update,
+        args=({"mode": "stable", "divergence": asked},),
+    )
 
 
 def _fall(rows: pd.DataFrame) -> str:
@@ -140,8 +193,8 @@ def _slopes(rows: pd.DataFrame) -> None:
     own_slopes = pd.DataFrame.from_dict(cells, orient="index").reindex(columns=list(names.values()))
     _beside(own_slopes, study.printed("Table 5"), "{:+.2f}")
     st.caption(
-        "95% intervals by Student's t over divergences; the paper gives none, and tests on one side: compare its "
-        "numbers with “test side”. Other images, larger networks, longer training."
+        f"95% intervals by Student's t over divergences{_seeds(rows, ', of the means of ')}; the paper gives none, and "
+        "tests on one side: compare its numbers with “test side”. Other images, larger networks, longer training."
     )
 
 
@@ -172,7 +225,7 @@ def _beside(own: pd.DataFrame, printed: pd.DataFrame, words: str = "{}") -> None
     showing.table("Beside published numbers", table.reset_index(), hide_index=True, height="content")
 
 
-def _matched(rows: pd.DataFrame) -> None:
+def _matched(rows: pd.DataFrame, chosen: str) -> None:
     pairs = study.matched_differences(rows)
     if not pairs:
         return
@@ -180,7 +233,11 @@ def _matched(rows: pd.DataFrame) -> None:
     left, right = shell.columns_if_wide("matched", [2.2, 1], gap="medium")
     with left:
         showing.chart(
-            "Nearest less farthest", figures.plot_matched(pairs, TITLES, 110 + 42 * len(pairs)), key="matched"
+            "Nearest less farthest",
+            figures.plot_matched(pairs, TITLES, 110 + 42 * len(pairs)),
+            key="matched",
+            on_select=behind.clicks("matched", "runs_of", lambda point: behind.data(point, 1)),
+            selection_mode="points",
         )
     with right:
         table = pd.DataFrame(
@@ -194,8 +251,17 @@ def _matched(rows: pd.DataFrame) -> None:
     st.caption(
         "A split and its mirror image have different test classes, and some classes are harder than others wherever "
         "they stand. Here the test classes stay, and only what was trained on changes: half of the other classes, near "
-        "or far. Points of accuracy, 95% intervals by Student's t over pairs (sides and seeds)."
+        f"or far. Points of accuracy, 95% intervals by Student's t over the {max(pair.n_splits for pair in pairs):,} "
+        f"sets of test classes{_seeds(rows, ', of the means of ')}. Click a point for its runs."
     )
+    if chosen.endswith(study.MATCHED):
+        _runs_behind(rows, chosen)
+
+
+def _seeds(rows: pd.DataFrame, before: str = " of ") -> str:
+    """How many seeds every split was trained with, in words; nothing for one."""
+    n = rows["seed"].nunique()
+    return f"{before}{n:,} seeds" if n > 1 else ""
 
 
 def single_tasks(correlations: list[dict[str, Any]] | pd.DataFrame) -> None:

@@ -1,11 +1,14 @@
-"""What the sides of a split are made of, in a line each."""
+"""What the sides of a split are made of: in a line each, and as bars that lead to their classes."""
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
-from fsviz.records import ClassSplit, Dataset
+from fsviz.figures import splits as figures
+from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.studies import splits as study
+from fsviz.ui.parts import behind
 from fsviz.ui.parts.shell import plain
 
 
@@ -18,3 +21,23 @@ def say(dataset: Dataset, split: ClassSplit) -> bool:
             f"{mix.n_rest:,} of {mix.of_rest:,})."
         )
     return bool(found)
+
+
+def draw(dataset: Dataset, split: ClassSplit, key: str, room: int, row: int) -> None:
+    """Classes by superclass and side; below, the classes of the bar that was clicked."""
+    table = study.mix_table(dataset, split)
+    kinds = [f"{side}: {kind}" for kind in table.index for side in SIDES if table.loc[kind, side]]
+    chosen = behind.chart(
+        "Superclasses by side",
+        figures.plot_mix(table, room + row * len(table)),
+        key=key,
+        name="kind",
+        of=lambda point: str(behind.data(point, 1) or ""),
+        known=kinds,
+    )
+    if chosen:
+        side, _, kind = chosen.partition(": ")
+        of_kind = np.array(study.groups_of(dataset, split)) == kind
+        here = split.class_ids[of_kind & (split.sides == SIDES.index(side))]
+        behind.heading(f"{side} classes that are kinds of {plain(kind)}", "kind")
+        behind.classes(dataset, here.tolist(), f"{key}_classes")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from fsviz.figures import splits as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.studies import splits as study
 from fsviz.ui.pages.splits import keep, mix
@@ -43,10 +42,7 @@ def show(dataset: Dataset) -> None:
     st.markdown(f"**Published: {sizes} train, val and test classes** of {study.PUBLISHED[name]} at R = {target:g}.")
     split = study.published_split(dataset, target) if name == dataset.name else None
     if split is not None and mix.say(dataset, split):
-        table = study.mix_table(dataset, split)
-        showing.chart(
-            "Superclasses of the published split", figures.plot_mix(table, 90 + 34 * len(table)), key="published_mix"
-        )
+        mix.draw(dataset, split, "published_mix", 90, 34)
     names = study.published_names(name)
     columns = {side: pd.Series([names[i] for i in parts[side]]) for side in SIDES}
     showing.table("Classes of the published split", pd.DataFrame(columns).fillna(""), hide_index=True, height=300)

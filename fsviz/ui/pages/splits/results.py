@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fsviz.records import Dataset, Progress, Tanglegram
+from fsviz.records import ClassSplit, Dataset, Progress, Tanglegram
 from fsviz.settings import Unchecked, Value
 from fsviz.studies import splits as study
 from fsviz.ui.parts import access, shell
@@ -70,6 +70,13 @@ def over_dims(spec: Unchecked, progress: Progress) -> pd.DataFrame:
 @remember("Setting splits beside each other", 64)
 def comparisons(dataset: Dataset, spec: Spec) -> pd.DataFrame:
     return study.comparisons(dataset, classes(dataset, str(dict(spec)["backbone"])), found(dataset, spec))
+
+
+@remember("Setting splits beside each other", 64)
+def beside(dataset: Dataset, spec: Spec, name: str) -> ClassSplit:
+    """One of the splits that stand beside the one that is shown."""
+    known = classes(dataset, str(dict(spec)["backbone"]))
+    return study.beside(dataset, known, found(dataset, spec))[name].split
 
 
 @remember("Turning the branches", 64)

@@ -89,15 +89,29 @@ def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Un
     settings = {name: spec[name] for name in trainer.settings if name != "seed"}
     n_runs = 2 * len(transfer.TARGETS) + 4
     if st.button(f"Train {plain(trainer.title)} at every divergence ({n_runs} runs)", icon="🗂️", key="train_grid"):
-        grid = transfer.grid(dataset, classes, [trainer.name], seeds=[spec["seed"]], matched_at=MATCHED_AT, **settings)
-        for one in grid:
-            access.do("run", jobs.submit, one)
+        with st.spinner("Finding the splits and queueing the runs."):
+            grid = transfer.grid(
+                dataset, classes, [trainer.name], seeds=[spec["seed"]], matched_at=MATCHED_AT, **settings
+            )
+            known = [run for run in jobs.list_runs("training") if run.active or run.state == "finished"]
+            missing = [one for one in grid if not any(_is_of(one, run) for run in known)]
+            for one in missing:
+                access.do("run", jobs.submit, one)
         targets = ", ".join(f"{target:g}" for target in transfer.TARGETS)
+        there = f" {len(grid) - len(missing):,} more were there already." if len(missing) < len(grid) else ""
         st.success(
-            f"{len(grid):,} runs are queued: divergences {targets} on both sides, and matched at {MATCHED_AT:g}, of "
-            "mode “stable”. They go on without this page; the page Runs can stop them.",
+            f"{len(missing):,} runs are queued: divergences {targets} on both sides, and matched at {MATCHED_AT:g}, of "
+            f"mode “stable”.{there} They go on without this page; the page Runs can stop them.",
             icon="✅",
         )
+
+
+def _is_of(spec: Unchecked, run: jobs.Run) -> bool:
+    """Whether a run asks for this cell of a grid: the same settings, classes and recipe of its split."""
+    split = run.spec.get("split")
+    same = isinstance(split, Mapping) and split.get("recipe") == spec["split"]["recipe"]
+    settings = {name: value for name, value in spec.items() if name != "split"}
+    return same and _classes_of(split) == _classes_of(spec["split"]) and jobs.asks_the_same(settings, run.spec)
 
 
 def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[str, Any]:

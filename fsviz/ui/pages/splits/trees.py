@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -10,7 +13,7 @@ from fsviz.figures import splits as figures
 from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.studies import splits as study
 from fsviz.ui.pages.splits import results
-from fsviz.ui.parts import showing
+from fsviz.ui.parts import behind, leads, showing
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import plain
 
@@ -45,16 +48,27 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
     else:
         facing = results.tanglegram(dataset, left, right, tuple(map(int, class_ids)))
         sides = [SIDES[s] for s in split.sides[np.searchsorted(split.class_ids, class_ids)]]
-        showing.chart("Trees facing each other", figures.plot_tanglegram(facing, sides), key="tanglegram")
+        names = [split.names[i] for i in np.searchsorted(split.class_ids, class_ids)]
+        showing.chart(
+            "Trees facing each other",
+            figures.plot_tanglegram(facing, sides),
+            key="tanglegram",
+            on_select=behind.clicks("tanglegram", "class", lambda point: _name(names, behind.data(point))),
+            selection_mode="points",
+        )
         n = len(class_ids)
         st.caption(
             f"{n:,} classes, each joined to itself. Branches are turned so that few lines cross: {facing.crossings:,} "
             f"of {n * (n - 1) // 2:,} pairs still do. Marked with × are the fewest classes "
             f"({int(facing.crossing.sum()):,}) without which none would. A tree of features is Ward's clustering of "
             "class means, its branches as long as the distance at which groups join (square roots); concepts "
-            "of the taxonomy are small squares."
+            "of the taxonomy are small squares. Click the dot of a class to see its images above."
         )
     _table(dataset, tuple(known), titles)
+
+
+def _name(names: list[str], place: Any) -> str:
+    return names[place] if isinstance(place, int) and 0 <= place < len(names) else ""
 
 
 def _table(dataset: Dataset, known: tuple[str, ...], titles: dict[str, str]) -> None:
@@ -67,6 +81,9 @@ def _table(dataset: Dataset, known: tuple[str, ...], titles: dict[str, str]) -> 
         shown,
         hide_index=True,
         height="content",
+        key="hop_table",
+        on_select=partial(_pair_clicked, list(zip(table["first"], table["second"], strict=True))),
+        selection_mode="single-row",
         column_config={
             "hops": st.column_config.NumberColumn(
                 "difference in hops", help="Mean over pairs of classes: edges between them in one tree less the other."
@@ -82,5 +99,11 @@ def _table(dataset: Dataset, known: tuple[str, ...], titles: dict[str, str]) -> 
     st.caption(
         "All classes of the dataset; a hop is an edge, in the taxonomy along all of its paths. Published for "
         "ImageNet-1k: 2.0 to 2.3 between backbones, 8.4 to 8.6 from any of them to WordNet. How those were normalised "
-        "is not said, so compare within one table only."
+        "is not said, so compare within one table only. Choose a row to see its two trees above."
     )
+
+
+def _pair_clicked(pairs: list[tuple[str, str]]) -> None:
+    row = leads.row_of("hop_table")
+    if row is not None and row < len(pairs):
+        st.session_state["left_tree"], st.session_state["right_tree"] = pairs[row]

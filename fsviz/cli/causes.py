@@ -1,0 +1,87 @@
+"""causes: what makes the tasks at hand hard?"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from fsviz.cli import add_command, aligned, drawing, names, tell
+from fsviz.studies import causes as study
+from fsviz.studies import draw
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    parser = add_command(
+        commands, "causes", run_causes, show_causes, "weigh every cause of difficulty against the accuracy of tasks"
+    )
+    drawing.add_dataset(parser)
+    drawing.add_backbone(parser, "measured and classified")
+    drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
+    study.TESTBED.add_flag(parser)
+    parser.add_argument("--run", dest="run_id", metavar="ID", help=f"{study.RUN.help[0].lower()}{study.RUN.help[1:-1]}")
+    methods = ",".join(study.DEFAULT_METHODS)
+    parser.add_argument(
+        "--methods", metavar="M[,M]", help=f"whose accuracy is explained: {methods}, or those of --run alone"
+    )
+    parser.add_argument("--out", metavar="FILE.csv", help="also write every measure and accuracy, a row per task")
+
+
+def run_causes(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets, jobs
+    from fsviz.studies import comparison
+
+    asked = drawing.asked(args, study.TASK_SETTINGS)
+    spec: dict[str, Any] = {"study": "causes", "dataset": args.dataset, **asked}
+    if args.testbed or args.run_id:
+        spec |= {"testbed": args.testbed or "", "run": args.run_id or ""}
+    else:
+        drawing.name_unused(asked, draw.recipe_for(datasets.load(args.dataset), **{**study.TASK_DEFAULTS, **asked}))
+    spec["methods"] = names(args.methods) or ([] if args.run_id else list(study.DEFAULT_METHODS))
+    spec["backbone"] = args.backbone or drawing.backbone(args)
+    lines = []
+    if args.run_id:
+        evaluated = jobs.spec(args.run_id)
+        lines = comparison.lines_of(args.run_id, evaluated, jobs.chunks(args.run_id), jobs.status(args.run_id).summary)
+        spec["backbone"] = args.backbone or lines[0].backbone
+    run = jobs.run_here(spec, tell)
+    found = study.collect(jobs.spec(run.id), jobs.chunks(run.id))
+    own = [line for line in lines if line.backbone == spec["backbone"]]
+    found = study.with_answers(found, {name: line.accuracy for name, line in comparison.named(own).items()})
+    if args.out:
+        Path(args.out).write_text(study.as_table(found).to_csv(), encoding="utf-8")
+    told = study.summary(found) if own else jobs.results(run.id)
+    return told | {"run": run.id} | ({"written": args.out} if args.out else {})
+
+
+def show_causes(result: dict[str, Any]) -> str:
+    """Every method's correlations, shares and sentence, for a person."""
+    from fsviz.difficulty.measures import CAUSES, title
+
+    methods = result["methods"]
+    measures = list(dict.fromkeys(name for one in methods.values() for name in one["correlations"]))
+    rows = [
+        {"measure": title(name)} | {method: one["correlations"][name]["value"] for method, one in methods.items()}
+        for name in measures
+    ]
+    lines = [
+        f"Correlation of every measure with the accuracy of {result['n_tasks']:,} tasks",
+        aligned(rows, ["measure", *methods]),
+    ]
+    for method, one in methods.items():
+        lines += ["", f"{method}: {100 * one['accuracy']:.1f} ± {100 * one['ci95']:.1f}%", one["sentence"]]
+        if "explained" in one:
+            shares = [
+                {"cause": CAUSES[cause], "explains %": 100 * row["share"], "low": 100 * row["low"]}
+                | {"high": 100 * row["high"], "alone %": 100 * one["alone"][cause]["share"]}
+                for cause, row in one["shares"].items()
+            ]
+            lines += [aligned(shares, ["cause", "explains %", "low", "high", "alone %"])]
+            foreseen = ", ".join(
+                f"{study.STAGES[stage]} {100 * row['share']:.0f}% ({100 * row['low']:.0f} to {100 * row['high']:.0f})"
+                for stage, row in one["explained"].items()
+            )
+            lines += [f"Known {foreseen}; luck of the queries, at most {100 * one['luck']:.0f}%."]
+    for name, why in result["unknown"].items():
+        lines += ["", f"{title(name)} is not known here: {why}"]
+    return "\n".join(lines)

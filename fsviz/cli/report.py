@@ -1,0 +1,72 @@
+"""report: runs or one task as one HTML file with interactive figures that opens without a network."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from fsviz.cli import add_command, drawing, passport
+from fsviz.errors import BadInput
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    parser = add_command(
+        commands,
+        "report",
+        run_report,
+        show_report,
+        "runs, or one task, as one HTML file with interactive figures that needs no network",
+    )
+    either = parser.add_mutually_exclusive_group(required=True)
+    either.add_argument("ids", nargs="*", default=[], metavar="ID", help="runs of evaluate, or one of hard (see: runs)")
+    either.add_argument("--task", metavar="TASK", help="the passport of a task: TESTBED:POSITION (see: passport)")
+    parser.add_argument("--out", metavar="FILE", help="the file to write (default: fsviz-ID.html, fsviz-task.html)")
+    drawing.add_backbone(parser, "compared, with --task")
+
+
+def run_report(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz.workspace import atomic_file
+
+    out = Path(args.out or ("fsviz-task.html" if args.task else f"fsviz-{args.ids[0]}.html"))
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise BadInput(f"--out is a file that ends in .html. Got {args.out}.")
+    page = _of_task(args) if args.task else _of_runs(list(dict.fromkeys(args.ids)))
+    with atomic_file(out) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return {"file": str(out), "bytes": len(page.encode())}
+
+
+def _of_task(args: argparse.Namespace) -> str:
+    from fsviz.reports import passports
+
+    return passports.of_passport(*passport.opened(args.task, args.backbone or ""))
+
+
+def _of_runs(run_ids: list[str]) -> str:
+    from fsviz import jobs
+    from fsviz.reports import html, runs
+    from fsviz.studies import comparison, support_sets
+
+    found = [jobs.status(run_id) for run_id in run_ids]
+    studies = {run.study for run in found}
+    if studies <= set(support_sets.NAMES) and len(found) == 1:
+        sets = support_sets.collect(jobs.spec(run_ids[0]), jobs.chunks(run_ids[0]))
+        return runs.of_support_sets(sets, run_ids[0])
+    if studies != {"evaluate"}:
+        raise BadInput(
+            f"There are reports of runs of evaluate, or of one run of hard. Got {', '.join(sorted(studies))}."
+        )
+    lines, recipes = [], []
+    for run in found:
+        summary = run.summary if run.state == "finished" else None
+        lines += comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
+        words = [*comparison.in_words(run.spec), ("Took", f"{run.seconds:.0f} s")]
+        recipes.append(html.Recipe(run.id, words, comparison.command(run.spec)))
+    if not lines:
+        raise BadInput("No task of these runs is finished yet. Wait for the first ones.")
+    return runs.of_lines(lines, recipes)
+
+
+def show_report(result: dict[str, Any]) -> str:
+    return f"Wrote {result['file']} ({result['bytes'] / 1e6:.1f} MB). It opens in any browser, without a network."

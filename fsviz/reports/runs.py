@@ -1,0 +1,224 @@
+"""The report of runs: what the page Runs shows of them, as one file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz import datasets
+from fsviz.datasets import images
+from fsviz.difficulty import measures
+from fsviz.errors import FsvizError
+from fsviz.figures import runs as figures
+from fsviz.figures import support_sets as support_figures
+from fsviz.records import PAD, Dataset
+from fsviz.reports import html, tables
+from fsviz.studies import comparison, draw, evaluate, support_sets
+
+PICTURE_PX = 72
+MOST_CLASSES = 10  # of a task that stand in a report with an image each
+N_TASKS = 3  # hardest and easiest tasks, as many of each
+WINDOW = 10  # percent of the tasks in a rolling mean
+
+Figure = tuple[str, Any, str]  # heading, plotly figure, caption
+
+
+def made() -> str:
+    return f"Made by fsviz on {time.strftime('%d %B %Y, %H:%M')}."
+
+
+def of_lines(lines: Sequence[comparison.Line], recipes: Sequence[html.Recipe], over: str = "tasks") -> str:
+    """The report of evaluated methods, with the settings that the page Runs begins with."""
+    groups = comparison.groups(lines)
+    for group in groups.values():
+        group.sort(key=lambda line: -np.nanmean(line.accuracy))
+    lines = [line for group in groups.values() for line in group]
+    main = max(groups.values(), key=len)
+    table = comparison.with_interval(comparison.table(lines), over)
+    compared = comparison.differences(main, over=over)
+    compared["verdict"] = np.where(compared["significant"], "real", "may be chance")
+    figure, told, words = None, None, ""
+    known = comparison.measures_of(main)
+    if known:
+        figure = by_measure(main, known[0])
+        told, words = correlated(comparison.correlations(main, known[0]), measures.title(known[0]).lower())
+    pairs = comparison.side_by_side(table)
+    return write(lines, main, table, compared, recipes, over, pairs, figure, told, words)
+
+
+def by_measure(main: Sequence[comparison.Line], measure: str) -> Figure:
+    """Accuracy against a measure of the tasks."""
+    window = comparison.window_of(main, WINDOW)
+    curves = comparison.curves(main, measure, window)
+    values = main[0].measures[measure]
+    edges = np.quantile(values[np.isfinite(values)], [0, 0.25, 0.5, 0.75, 1])
+    points = comparison.single_tasks(main[0], measure) if len(main) == 1 else None
+    title = measures.title(measure).lower()
+    figure = figures.plot_accuracy_by_measure(
+        curves, points, list(pairwise(edges)), measures.axis(measure), title, banded=next(iter(curves))
+    )
+    return (
+        f"Accuracy against {measures.axis(measure)}",
+        figure,
+        f"Rolling mean over {window:,} of {len(values):,} tasks sorted by {title}, with the 95% band of "
+        f"{next(iter(curves))} over tasks of these images. Dotted lines cut the tasks into quarters. "
+        f"{draw.explain(measure, {})}",
+    )
+
+
+def correlated(correlations: pd.DataFrame, measure: str) -> tuple[pd.DataFrame, str]:
+    """The correlations with their intervals as text, and a caption."""
+    told = pd.DataFrame({"name": correlations["name"]})
+    for kind in evaluate.CORRELATIONS:
+        told[kind] = [
+            tables.number(value, ".2f") + ("" if np.isnan(low) else f" ({low:.2f} to {high:.2f})")
+            for value, low, high in correlations[[kind, f"{kind}_low", f"{kind}_high"]].itertuples(index=False)
+        ]
+    over_classes = (correlations["over"] == "classes").all()
+    return told, (
+        f"How closely {measure} and accuracy go together over {correlations['n_tasks'].max():,} tasks: 0 not at "
+        "all, 1 perfectly, -1 perfectly the other way round. Pearson's number is about a straight line, Spearman's "
+        "about any steady rise. "
+        + (
+            "Intervals are over classes: tasks share classes and their images, so each class counts as one observation."
+            if over_classes
+            else "Intervals are over tasks of these images; those over classes are known once a run is finished."
+        )
+    )
+
+
+def figures_of(
+    table: pd.DataFrame,
+    main: Sequence[comparison.Line],
+    differences: pd.DataFrame,
+    over: str,
+    first: Figure | None = None,
+) -> list[Figure]:
+    """The figures that are taken along, `first` before the others."""
+    found = [first] if first else []
+    here = table[table["digest"] == main[0].digest]
+    found.append(
+        (
+            "Mean accuracies",
+            figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]),
+            f"Over the same {len(main[0].accuracy):,} tasks, with 95% intervals {comparison.OVER[over]}.",
+        )
+    )
+    ranks = comparison.ranks(main)
+    if len(ranks) and len(main) > 1:
+        title = f"Ranks by quarter of {measures.title(comparison.QUARTERS).lower()}"
+        found.append((title, figures.plot_ranks(ranks), "1 is best."))
+    if len(differences):
+        caption = "Filled: real; hollow: may be chance."
+        found.append(("Paired differences", figures.plot_differences(differences), caption))
+    return found
+
+
+def write(
+    lines: Sequence[comparison.Line],
+    main: Sequence[comparison.Line],
+    table: pd.DataFrame,
+    differences: pd.DataFrame,
+    recipes: Sequence[html.Recipe],
+    over: str,
+    pairs: Mapping[tuple[str, str], pd.DataFrame],
+    figure: Figure | None = None,
+    told: pd.DataFrame | None = None,
+    words: str = "",
+    published: pd.DataFrame | None = None,
+    caveat: str = "",
+) -> str:
+    """The report of lines that were computed already.
+
+    main         the lines that figures and paired tests are about
+    figure       the one that comes first
+    told, words  correlations as text, and their caption
+    """
+    return html.report(
+        f"Few-shot evaluation on {', '.join(dict.fromkeys(_title(line.dataset) for line in lines))}",
+        table,
+        figures_of(table, main, differences, over, figure),
+        recipes,
+        differences,
+        published,
+        made(),
+        comparison.OVER[over],
+        {", ".join((_title(key[0]), key[1])): pair for key, pair in pairs.items()},
+        comparison.p_in_words(over),
+        told,
+        words,
+        caveat,
+        _hardest_and_easiest(main[0]),
+    )
+
+
+def _hardest_and_easiest(line: comparison.Line) -> list[html.Shown]:
+    """Some tasks of the most accurate method, with the first support and query image of each class."""
+    try:
+        dataset = datasets.load(line.dataset)
+    except FsvizError:
+        return []
+    names, tasks = dataset.classes["class_name"].astype(str), line.tasks
+    found = []
+    for kind, which in zip(("Hard", "Easy"), comparison.extremes(line, N_TASKS), strict=True):
+        for task in which:
+            assert tasks is not None  # it has extremes
+            ids = tasks.class_ids[task]
+            shown = (("support, one image per class", tasks.support), ("queries", tasks.query))
+            pictures = [(title, strip(dataset, faces(of_class[task], MOST_CLASSES))) for title, of_class in shown]
+            heading = f"{kind}: task {task:,}, {100 * line.accuracy[task]:.0f}% of queries right with {line.label}"
+            found.append(html.Shown(heading, ", ".join(names.reindex(ids[ids != PAD]).fillna("?")), pictures))
+    return found
+
+
+def faces(image_ids: np.ndarray, most: int) -> list[int]:
+    """The first image of each class (W, n)."""
+    return [int(ids[ids != PAD][0]) for ids in image_ids if (ids != PAD).any()][:most]
+
+
+def strip(dataset: Dataset, image_ids: Sequence[int]) -> str:
+    """Images side by side as text that stands in the file; "" where there are no pixels."""
+    if not dataset.has_pixels or not len(image_ids):
+        return ""
+    return images.data_uri(images.strip(dataset, image_ids, PICTURE_PX), 70)
+
+
+def _title(name: str) -> str:
+    try:
+        return datasets.title(name)
+    except FsvizError:
+        return name
+
+
+# Support sets --------------------------------------------------------------------------------------------------------
+
+
+def of_support_sets(found: support_sets.SupportSets, run: str) -> str:
+    """The report of hard, random and easy support sets."""
+    numbers = support_sets.summary(found)
+    rows = [
+        {
+            "supports": name,
+            "accuracy (%)": numbers["accuracy"][name],
+            "± 95%": numbers["ci95"][name],
+            "tasks": numbers["n_tasks"],
+        }
+        for name in support_sets.SETS
+    ]
+    spec = found.spec
+    figure = support_figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"])
+    caption = (
+        f"{len(found):,} tasks of split {spec['split']}: the same queries with hard, random and easy support images. "
+        "Means with 95% intervals over tasks of these images."
+    )
+    parts = [
+        html.Part("Accuracy with hard, random and easy supports", figure, caption),
+        html.Part("In numbers", pd.DataFrame(rows), f"Run {run}."),
+    ]
+    title = f"Hard, random and easy support sets of {_title(spec['dataset'])}"
+    return str(html.page(title, parts, [support_sets.command(spec)], made()))

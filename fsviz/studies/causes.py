@@ -1,0 +1,590 @@
+"""What makes these tasks hard? Every measure of every task, set against what methods got right.
+
+    tasks -> measures (fsviz.difficulty.measures) and accuracies -> correlations, families of measures
+          -> a regression that has not seen the task -> shares of the causes -> one sentence
+
+The spec of a run: {"study": "causes", "dataset": name, "backbone": name, "methods": [names]} and where the tasks come
+from: the settings of tasks (see fsviz.studies.draw), or {"testbed": name or file}, or {"run": id} of an evaluation,
+whose accuracies then stand beside; "most" takes the first so many. A chunk is a range of tasks: every measure of them,
+and every method's accuracy.
+
+After all five papers; that causes are weighed against each other is of this project.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from fsviz import datasets, evaluation, features
+from fsviz.difficulty.measures import CAUSES, MEASURES, STAGES, Cause, Stage
+from fsviz.errors import BadInput, UnknownName
+from fsviz.evaluation import Correlation, Explained, Share
+from fsviz.methods import METHODS
+from fsviz.numerics import finite, mean_and_ci95
+from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
+from fsviz.settings import N_SHOT, Setting, Unchecked, Value, words
+from fsviz.studies import draw, evaluate, frozen, measuring
+from fsviz.studies.semantic_sampling import smallest_class
+from fsviz.workspace import home, plain_json
+
+__all__ = ["STAGES", "Correlation", "Explained", "Measured", "Share"]
+
+VERSION = 1
+SIDE_BY_SIDE = 2  # chunks that a command computes at once: each takes half of the cores
+TASK_SETTINGS: dict[str, Setting] = evaluate.TASK_SETTINGS
+TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", "n_shot": 5, "n_query": 10, "n_tasks": 300}
+TESTBED = Setting("testbed", "Testbed", "A saved testbed, or a file of one, instead of tasks drawn here.", "text", "")
+RUN = Setting("run", "Run", "An evaluation whose tasks are measured; its accuracies stand beside.", "text", "")
+STAGE = Setting(
+    "stage",
+    "Explained by",
+    "What a regression may know of a task when it says how accurate a method will be.",
+    "choice",
+    "labelled",
+    choices={name: words for name, words in STAGES.items() if name != "answered"},
+)
+BRUSH = Setting(
+    "brush",
+    "Chosen tasks",
+    "Ranges that tasks are chosen by, such as accuracy~0.2~0.6;coarsity~10~25; the hardest tenth where empty.",
+    "text",
+    "",
+)
+DEFAULT_METHODS = ("protonet", "logistic", "bd_cspn")
+FEW = 0.1  # the share of tasks that count as the hardest
+ALIKE = 0.6  # rank correlation from which on measures are one family
+ACCURACY, EXPECTED, RANK = "accuracy", "expected", "rank "
+_CHUNK_IMAGES = 12_000  # images in the tasks of a chunk: two or three seconds on one core
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Tasks with everything that is known of them.
+
+    measures  by name (T,), NaN where a measure is not defined for a task
+    accuracy  by label of a method (T,), from 0 to 1
+    unknown   why a measure is not among them, in a sentence
+    recipe    as of a Testbed, and its name
+    """
+
+    spec: Unchecked
+    tasks: Tasks
+    measures: Mapping[str, np.ndarray]
+    accuracy: Mapping[str, np.ndarray]
+    unknown: Mapping[str, str]
+    recipe: Unchecked
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    @property
+    def n_queries(self) -> np.ndarray:
+        """(T,)"""
+        return (self.tasks.query != PAD).sum(axis=(1, 2))
+
+
+# --- measuring ---------------------------------------------------------------------------------------------------
+
+
+def measure(spec: Unchecked, progress: Progress | None = None) -> Measured:
+    """Draws or reads tasks and measures them, in this process and nothing recorded."""
+    settled = checked_spec(spec)
+    dataset, table = _source(settled)
+    testbed = tasks_of(settled, dataset, table)
+    settled = _with_shape(settled, testbed, dataset)
+    chunks, n_chunks = [], plan(settled)
+    for index in range(n_chunks):
+        start, stop = _range(settled, index)
+        chunks.append(_chunk(settled, start, testbed.tasks.take(slice(start, stop)), dataset, table))
+        if progress is not None:
+            progress(index + 1, n_chunks, describe(settled, index))
+    return collect(settled, chunks, testbed.tasks)
+
+
+def tasks_of(spec: Unchecked, dataset: Dataset, table: Features) -> Testbed:
+    """The tasks that a spec names: drawn, saved, or those of an evaluation."""
+    if spec["run"]:
+        folder = home() / "runs" / str(spec["run"])
+        tasks = frozen.tasks(folder, evaluate.tasks_file(0))
+        testbed = Testbed(f"run {spec['run']}", tasks, {"dataset": dataset.name, "sampler": "", "run": spec["run"]})
+    else:
+        sampler = {name: spec[name] for name in TASK_SETTINGS if name in spec and name != "seed"}
+        asked: Any = {"testbed": spec["testbed"]} if spec["testbed"] else {"sampler": sampler}
+        testbed = evaluate.resolve_testbed({**asked, "seed": spec["seed"]}, dataset, {table.backbone: table})
+    if spec.get("most"):
+        testbed = replace(testbed, tasks=testbed.tasks.take(slice(0, int(spec["most"]))))
+    evaluation.check_tasks(table, testbed.tasks)
+    return testbed
+
+
+def size(spec: Unchecked) -> tuple[int, int]:
+    """How many tasks a checked spec names, and how many images one of them has at most."""
+    if not (spec["run"] or spec["testbed"]):
+        return int(spec["n_tasks"]), draw.most_images(cast(draw.TaskSpec, spec))
+    tasks = tasks_of(spec, *_source(spec)).tasks
+    return len(tasks), _images_per_task(tasks)
+
+
+def _images_per_task(tasks: Tasks) -> int:
+    return int(np.prod(tasks.support.shape[1:]) + np.prod(tasks.query.shape[1:]))
+
+
+def _chunk(spec: Unchecked, start: int, tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {"start": np.array(start)}
+    of_image = measuring.of_images(tasks, table)
+    said = {}
+    for method in spec["methods"]:
+        said[method] = evaluate.look(dataset, table.backbone, method, METHODS[method].checked(), tasks)
+        found[f"accuracy_{method}"] = evaluation.task_accuracy(said[method])
+    answers = said[spec["methods"][0]] if said else "protonet"
+    for name, measure in MEASURES.items():
+        if name in of_image:
+            found[f"measure_{name}"] = of_image[name]
+        elif name not in spec["unknown"]:
+            found[f"measure_{name}"] = measuring.measured(measure, tasks, dataset, table, answers)
+    return found
+
+
+def collect(spec: Unchecked, chunks: Sequence[Mapping[str, np.ndarray]], tasks: Tasks | None = None) -> Measured:
+    """What is known of the tasks of the finished chunks."""
+    if tasks is None:
+        tasks = frozen.tasks(spec["folder"])
+    parts = sorted(chunks, key=lambda chunk: int(chunk["start"]))
+    if not parts:
+        raise BadInput("No task of this run has been measured yet. Wait for its first part.")
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0] if name != "start"}
+    at = np.concatenate([int(part["start"]) + np.arange(len(part["measure_eigenvalue"])) for part in parts])
+    known = {n.removeprefix("measure_"): v for n, v in joined.items() if n.startswith("measure_")}
+    lost = {n: "It is not defined for tasks like these." for n, v in known.items() if not np.isfinite(v).any()}
+    accuracy = {METHODS[n.removeprefix("accuracy_")].title: v for n, v in joined.items() if n.startswith("accuracy_")}
+    ordered = {name: known[name] for name in MEASURES if name in known and name not in lost}
+    return Measured(spec, tasks.take(at), ordered, accuracy, {**spec["unknown"], **lost}, spec["recipe"])
+
+
+def with_answers(found: Measured, accuracy: Mapping[str, np.ndarray]) -> Measured:
+    """The same tasks with accuracies that were recorded elsewhere: of all tasks, in their order."""
+    for label, values in accuracy.items():
+        if len(values) != len(found):
+            raise BadInput(f"{label} answered {len(values):,} tasks, and {len(found):,} were measured. Choose its run.")
+    return replace(found, accuracy={**found.accuracy, **accuracy})
+
+
+# --- the run -----------------------------------------------------------------------------------------------------
+
+
+def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Checks a spec and freezes its tasks into `folder`."""
+    settled = checked_spec(spec)
+    dataset, table = _source(settled)
+    testbed = tasks_of(settled, dataset, table)
+    frozen.freeze(folder, testbed)
+    return {"study": "causes", **_with_shape(settled, testbed, dataset), "version": VERSION}
+
+
+def _with_shape(spec: dict[str, Any], testbed: Testbed, dataset: Dataset) -> dict[str, Any]:
+    tasks = testbed.tasks
+    return {
+        **spec,
+        "n_measured": len(tasks),
+        "images_per_task": _images_per_task(tasks),
+        "digest": evaluate.tasks_digest(tasks),
+        "unknown": measuring.unknown(tasks, dataset, str(spec["backbone"])),
+        "recipe": {**plain_json(dict(testbed.recipe)), "name": testbed.name},
+    }
+
+
+def _chunk_size(spec: Unchecked) -> int:
+    return int(np.clip(_CHUNK_IMAGES // spec["images_per_task"], 1, 200))
+
+
+def plan(spec: Unchecked) -> int:
+    return -(-int(spec["n_measured"]) // _chunk_size(spec))
+
+
+def _range(spec: Unchecked, index: int) -> tuple[int, int]:
+    size = _chunk_size(spec)
+    return index * size, min(int(spec["n_measured"]), (index + 1) * size)
+
+
+def run_chunk(spec: Unchecked, index: int) -> dict[str, np.ndarray]:
+    dataset, table = _source(spec)
+    start, stop = _range(spec, index)
+    return _chunk(spec, start, frozen.tasks(spec["folder"], start=start, stop=stop), dataset, table)
+
+
+def describe(spec: Unchecked, index: int) -> str:
+    start, stop = _range(spec, index)
+    return f"tasks {start:,} to {stop - 1:,}"
+
+
+def summarise(spec: Unchecked, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """How many tasks are measured, while a run is under way."""
+    if not chunks:
+        return {"n_tasks": 0}
+    found = collect(spec, chunks)
+    return plain_json({"n_tasks": len(found), "methods": {k: _mean(v) for k, v in found.accuracy.items()}})
+
+
+def finish(spec: Unchecked, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    return summary(collect(spec, chunks))
+
+
+# --- what came out -----------------------------------------------------------------------------------------------
+
+
+def summary(found: Measured) -> dict[str, Any]:
+    """Everything in numbers: per method its mean, correlations, shares and sentence; families of measures; what is not
+    known and why."""
+    told: dict[str, Any] = {
+        **{name: found.spec[name] for name in ("dataset", "backbone", "testbed", "run")},
+        "n_tasks": len(found),
+        "digest": found.spec["digest"],
+        "unknown": dict(found.unknown),
+        "families": families(found)[1],
+        "methods": {},
+    }
+    for method, values in found.accuracy.items():
+        told["methods"][method] = {**_mean(values), "correlations": _correlations_in_numbers(found, method)}
+        try:
+            by_stage = {stage: explained(found, method, stage) for stage in STAGE.choices}
+        except BadInput as error:
+            told["methods"][method]["sentence"] = str(error)
+            continue
+        told["methods"][method] |= {
+            "explained": {stage: _in_numbers(one.whole) for stage, one in by_stage.items()},
+            "shares": {cause: _in_numbers(one) for cause, one in by_stage["labelled"].lost.items()},
+            "alone": {cause: _in_numbers(one) for cause, one in by_stage["labelled"].alone.items()},
+            "luck": finite(luck(found, method)),
+            "sentence": sentence(found, method, by_stage["labelled"]),
+        }
+    return plain_json(told)
+
+
+def _mean(values: np.ndarray) -> dict[str, float | None]:
+    mean, ci95 = mean_and_ci95(values[np.isfinite(values)])
+    return {"accuracy": finite(mean), "ci95": finite(ci95)}
+
+
+def _in_numbers(share: Share) -> dict[str, Any]:
+    return {"share": finite(share.value), "low": finite(share.low), "high": finite(share.high), "over": share.over}
+
+
+def _correlations_in_numbers(found: Measured, method: str) -> dict[str, Any]:
+    rows = correlations(found, method)
+    return {name: {k: finite(getattr(row, k)) for k in ("value", "low", "high")} for name, row in rows.items()}
+
+
+def mean_accuracy(found: Measured, method: str) -> tuple[float, float]:
+    """The mean accuracy and half of its 95% interval over tasks."""
+    mean, ci95 = mean_and_ci95(found.accuracy[method][np.isfinite(found.accuracy[method])])
+    return float(mean), float(ci95)
+
+
+def luck(found: Measured, method: str) -> float:
+    """The share of the differences in accuracy that the draw of the queries brings, at most."""
+    return evaluation.luck(found.accuracy[method], found.n_queries)
+
+
+def correlations(found: Measured, method: str) -> dict[str, Correlation]:
+    """Pearson's correlation of every measure with the accuracy of a method, with its 95% interval over classes."""
+    accuracy = found.accuracy[method]
+    return {
+        name: evaluation.correlation(accuracy, values, found.tasks.class_ids) for name, values in found.measures.items()
+    }
+
+
+def families(found: Measured) -> tuple[pd.DataFrame, list[list[str]]]:
+    """Rank correlations among the measures, each turned so that higher is harder; rows and columns in an order that
+    puts families together, and the families: measures that are alike on the average (see ALIKE)."""
+    from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
+    from scipy.spatial.distance import squareform
+    from scipy.stats import spearmanr
+
+    harder = pd.DataFrame({name: _harder(name, found.measures[name]) for name in varied(found)})
+    if harder.shape[1] < 2:
+        return pd.DataFrame(np.ones((harder.shape[1],) * 2), harder.columns, harder.columns), [[n] for n in harder]
+    matrix = np.atleast_2d(spearmanr(harder, nan_policy="omit").statistic)
+    if harder.shape[1] == 2:
+        matrix = np.array([[1.0, matrix.ravel()[0]], [matrix.ravel()[0], 1.0]])
+    matrix = np.nan_to_num(np.asarray(matrix, dtype=float))
+    np.fill_diagonal(matrix, 1.0)
+    tree = linkage(squareform(np.clip(1 - np.abs(matrix), 0, 1), checks=False), "average", optimal_ordering=True)
+    order = leaves_list(tree)
+    of = fcluster(tree, 1 - ALIKE, "distance")[order]
+    names = [harder.columns[i] for i in order]
+    return (
+        pd.DataFrame(matrix[np.ix_(order, order)], names, names),
+        [[name for name, family in zip(names, of, strict=True) if family == one] for one in dict.fromkeys(of)],
+    )
+
+
+def varied(found: Measured) -> list[str]:
+    """Measures that are known of most tasks and differ between them."""
+    return [
+        name
+        for name, values in found.measures.items()
+        if np.isfinite(values).mean() > 0.5 and np.nanmax(values) > np.nanmin(values)
+    ]
+
+
+def causes_at(found: Measured, stage: str) -> dict[Cause, list[str]]:
+    """The measures that are known at a stage, by cause."""
+    known = list(STAGES)[: list(STAGES).index(cast(Stage, stage)) + 1]
+    names = [name for name in varied(found) if MEASURES[name].stage in known]
+    groups = {cause: [name for name in names if MEASURES[name].cause == cause] for cause in CAUSES}
+    return {cause: group for cause, group in groups.items() if group}
+
+
+def explained(found: Measured, method: str, stage: str = "labelled") -> Explained:
+    """What a regression on the measures that are known at a stage says of tasks it has not learned from."""
+    groups = cast(Mapping[str, Sequence[str]], causes_at(found, stage))
+    return evaluation.explain(found.measures, found.accuracy[method], groups, found.tasks.class_ids)
+
+
+def sentence(found: Measured, method: str, known: Explained) -> str:
+    """Why these tasks are hard, in one sentence with its numbers, or that no cause explains it."""
+    share, lost = known.whole, known.lost
+    ordered = sorted(lost, key=lambda cause: -lost[cause].value)
+    sure = [cause for cause in ordered if lost[cause].sure > 0]
+    if share.low <= 0 or not sure:
+        why = "no cause alone does so beyond chance" if share.low > 0 else "which chance would do as well"
+        return (
+            f"None of these causes explains it: for {method}, all measures together explain {max(share.value, 0):.0%} "
+            f"of the differences in accuracy between these tasks ({_interval(share)}), {why}."
+        )
+    first = lost[sure[0]]
+    how = "mostly" if first.value > share.value / 2 else "first of all"
+    also = [f"{CAUSES[cast(Cause, cause)]} ({lost[cause].value:.0%})" for cause in sure[1:]]
+    others = f", then because {', and because '.join(also)}" if also else ""
+    return (
+        f"For {method}, these tasks are hard {how} because {CAUSES[cast(Cause, sure[0])]}: that explains "
+        f"{first.value:.0%} of the differences in accuracy between them ({_interval(first)}){others}. All measures "
+        f"together explain {share.value:.0%} ({_interval(share)})."
+    )
+
+
+def _interval(share: Share) -> str:
+    return f"95% interval {max(share.low, 0):.0%} to {min(share.high, 1):.0%}"
+
+
+def calibration(found: Measured, method: str, known: Explained, n_groups: int = 8) -> pd.DataFrame:
+    """Tasks in groups by what the regression expects: columns expected, accuracy, ci95 (over tasks), n_tasks."""
+    there = np.flatnonzero(np.isfinite(known.expected))
+    order = there[np.argsort(known.expected[there], kind="stable")]
+    rows = []
+    for part in np.array_split(order, min(n_groups, max(1, len(order) // 5))):
+        mean, ci95 = mean_and_ci95(found.accuracy[method][part])
+        rows.append(
+            {
+                "expected": float(known.expected[part].mean()),
+                "accuracy": float(mean),
+                "ci95": float(ci95),
+                "n_tasks": len(part),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+# --- chosen tasks ------------------------------------------------------------------------------------------------
+
+
+def _harder(name: str, values: np.ndarray) -> np.ndarray:
+    """Values turned so that higher is harder."""
+    return values if MEASURES[name].direction == "harder" else -values
+
+
+def ranks(found: Measured) -> dict[str, np.ndarray]:
+    """By measure, where every task (T,) stands among these: 0 the easiest, 1 the hardest by this measure."""
+    from scipy.stats import rankdata
+
+    told = {}
+    for name in varied(found):
+        values = _harder(name, found.measures[name])
+        there = np.isfinite(values)
+        told[name] = np.full(len(values), np.nan)
+        told[name][there] = (rankdata(values[there]) - 0.5) / there.sum()
+    return told
+
+
+def brush_text(ranges: Mapping[str, tuple[float, float]]) -> str:
+    """What `chosen` reads: axis~low~high, semicolons between."""
+    return ";".join(f"{axis}~{min(ends):.6g}~{max(ends):.6g}" for axis, ends in ranges.items())
+
+
+def chosen(found: Measured, method: str, brush: str = "", known: Explained | None = None) -> np.ndarray:
+    """Which tasks (T,) a brush chooses; the hardest tenth where it is empty.
+
+    An axis is "accuracy", "expected", a measure, or "rank " and a measure: where it stands among these tasks.
+    """
+    accuracy = found.accuracy[method]
+    if not brush:
+        few = max(1, round(FEW * np.isfinite(accuracy).sum()))
+        order = np.argsort(np.where(np.isfinite(accuracy), accuracy, np.inf), kind="stable")
+        return np.isin(np.arange(len(found)), order[:few])
+    which = np.ones(len(found), dtype=bool)
+    for part in brush.split(";"):
+        axis, *ends = part.split("~")
+        try:
+            low, high = (float(end) for end in ends)
+        except ValueError:
+            raise BadInput(f"A range of tasks is written axis~low~high: accuracy~0.2~0.6. Got {part[:40]!r}.") from None
+        with np.errstate(invalid="ignore"):
+            values = _along(found, method, axis, known)
+            which &= (values >= low) & (values <= high)
+    return which
+
+
+def _along(found: Measured, method: str, axis: str, known: Explained | None) -> np.ndarray:
+    if axis == ACCURACY:
+        return found.accuracy[method]
+    if axis == EXPECTED and known is not None:
+        return known.expected
+    if axis.startswith(RANK) and axis.removeprefix(RANK) in varied(found):
+        return ranks(found)[axis.removeprefix(RANK)]
+    if axis in found.measures:
+        return found.measures[axis]
+    axes = [ACCURACY, *found.measures, *([EXPECTED] if known else [])]
+    raise UnknownName("axis of chosen tasks", axis, axes)
+
+
+def extremes(found: Measured, which: np.ndarray) -> pd.DataFrame:
+    """How the chosen tasks stand in every measure among all: rank (0.5 is the middle, 1 the hardest), its 95% interval
+    over classes low and high, and whether that is beyond chance with as many measures looked at."""
+    from scipy import stats
+
+    rows = []
+    table = ranks(found)
+    for name, values in table.items():
+        there = np.isfinite(values)
+        n = int((which & there).sum())
+        if n < 2 or n == there.sum():
+            continue
+        mean = float(values[which & there].mean())
+        influence = np.where(which, values - mean, 0.0)[there] * (there.sum() / n)
+        error, _ = evaluation.of_influence(mean, influence, found.tasks.class_ids[there])
+        half, sure = (float(stats.t.ppf(1 - 0.025 / m, error.freedom)) * error.error for m in (1, len(table)))
+        beyond = abs(mean - 0.5) > sure
+        rows.append({"measure": name, "rank": mean, "low": mean - half, "high": mean + half, "beyond": beyond})
+    return pd.DataFrame(rows, columns=["measure", "rank", "low", "high", "beyond"])
+
+
+def why_these(found: Measured, method: str, known: Explained, which: np.ndarray) -> dict[str, float]:
+    """What parts the chosen tasks from all, in accuracy (0 to 1): "below" the mean of all, by cause what the regression
+    puts down to it, and "left" unexplained: luck, and causes that nobody measured."""
+    accuracy = found.accuracy[method]
+    there = which & np.isfinite(known.expected)
+    if not there.any():
+        raise BadInput("No task is chosen. Choose a wider range.")
+    below = float(np.nanmean(accuracy) - accuracy[there].mean())
+    by_cause = {cause: -float(values[there].mean()) for cause, values in known.added.items()}
+    return {"below": below, **by_cause, "left": below - sum(by_cause.values())}
+
+
+def why_these_in_words(found: Measured, method: str, known: Explained, which: np.ndarray) -> str:
+    """The same in a sentence."""
+    parts = why_these(found, method, known, which)
+    below, left = parts.pop("below"), parts.pop("left")
+    n = int(which.sum())
+    told = f"The {n:,} chosen tasks lie {abs(100 * below):.1f} points {'below' if below >= 0 else 'above'} the mean"
+    if known.whole.low <= 0:
+        return told + "; no cause explains the accuracy of these tasks beyond chance."
+    named = [
+        f"{100 * value:.1f} because {CAUSES[cast(Cause, cause)]}"
+        for cause, value in sorted(parts.items(), key=lambda pair: -pair[1] * np.sign(below))
+        if value * np.sign(below) > 0.005 and known.lost[cause].sure > 0
+    ]
+    by = f": by what was measured, {', '.join(named)}" if named else ": nothing that was measured says why"
+    return f"{told}{by}; {100 * left:.1f} are left to luck and to what nobody measured."
+
+
+def answer(dataset: Dataset, found: Measured, method: str, task: int) -> Predictions | None:
+    """What the built-in method of this title says of one task, the only one of the answer; None for other methods."""
+    name = next((name for name, one in METHODS.items() if one.title == method), None)
+    if name is None:
+        return None
+    return evaluate.look(
+        dataset, str(found.spec["backbone"]), name, METHODS[name].checked(), found.tasks.take(np.array([task]))
+    )
+
+
+def as_table(found: Measured) -> pd.DataFrame:
+    """One row per task: every measure by name, and the accuracy of every method under its title."""
+    return pd.DataFrame({**found.measures, **found.accuracy}, index=pd.RangeIndex(len(found), name="task"))
+
+
+# --- checking ----------------------------------------------------------------------------------------------------
+
+
+def command(spec: Unchecked) -> str:
+    """The command that measures the same."""
+    dataset = datasets.load(str(spec["dataset"]))
+    flags: list[str] = []
+    if spec["run"]:
+        flags = RUN.words(spec["run"])
+    elif spec["testbed"]:
+        flags = TESTBED.words(spec["testbed"])
+    else:
+        said = draw.recipe_for(dataset, **{name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}).said
+        flags = words({name: value for name, value in said.items() if name != "backbone"}, draw.KNOWN)
+    methods = ["--methods", ",".join(spec["methods"])] if tuple(spec["methods"]) != DEFAULT_METHODS else []
+    return shlex.join(
+        ["python", "-m", "fsviz", "causes", dataset.name, "--backbone", str(spec["backbone"]), *flags, *methods]
+    )
+
+
+def fitting(dataset: Dataset, split: str) -> dict[str, int]:
+    """Shots and queries that the smallest class of a split can give, as near to the defaults as possible."""
+    images = smallest_class(dataset, split) or 15
+    n_shot = min(int(TASK_DEFAULTS["n_shot"]), max(1, images // 3))
+    n_query = min(int(TASK_DEFAULTS["n_query"]), max(1, images - n_shot))
+    return {"n_way": min(5, max(2, len(dataset.split_class_ids(split)))), "n_shot": n_shot, "n_query": n_query}
+
+
+def checked_spec(spec: Unchecked) -> dict[str, Any]:
+    """The spec with its defaults filled in; unknown settings and impossible values are named."""
+    own = {"study", "dataset", "backbone", "methods", "testbed", "run", "most", "version", "folder"}
+    shape = {"n_measured", "images_per_task", "digest", "unknown", "recipe"}
+    for name in spec:
+        if name not in own | shape | set(TASK_SETTINGS):
+            raise UnknownName("setting of the study of causes", name, sorted(own - {"version", "folder"}))
+    for name in ("dataset", "backbone"):
+        if not spec.get(name):
+            raise BadInput(f'The study of causes needs "{name}".')
+    dataset = datasets.load(spec["dataset"])
+    methods = list(spec["methods"]) if spec.get("methods") is not None else list(DEFAULT_METHODS)
+    for method in methods:
+        if method not in METHODS:
+            raise UnknownName("method", method, METHODS)
+    testbed, run = str(spec.get("testbed") or ""), str(spec.get("run") or "")
+    if testbed and run:
+        raise BadInput("Tasks come from a testbed or from a run, not from both. Name one of them.")
+    if not methods and not run:
+        raise BadInput("At least one method must answer the tasks. Name one, such as protonet.")
+    split = str(spec.get("split") or draw.default_split(dataset))
+    defaults = {**TASK_DEFAULTS, "split": split, **fitting(dataset, split)}
+    defaults |= draw.alpha_for(dataset, {**defaults, **spec})
+    given = {k: v for k, v in spec.items() if k in TASK_SETTINGS and v is not None}
+    tasks = draw.checked(given, **defaults)
+    N_SHOT.check(tasks["n_shot"])
+    kept = {name: spec[name] for name in ("folder", "most", *sorted(shape)) if name in spec}
+    return {
+        "dataset": dataset.name,
+        "backbone": str(spec["backbone"]),
+        "methods": methods,
+        "testbed": testbed,
+        "run": run,
+        **{name: tasks[name] for name in TASK_SETTINGS},
+        **kept,
+    }
+
+
+def _source(spec: Unchecked) -> tuple[Dataset, Features]:
+    dataset = datasets.load(str(spec["dataset"]))
+    return dataset, features.load(dataset, str(spec["backbone"]))

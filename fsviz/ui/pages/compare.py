@@ -1,0 +1,377 @@
+"""The page Compare: a split beside others, measure by measure, and the suite of hard, random and easy support sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from fsviz import datasets, features, jobs
+from fsviz.difficulty import measures
+from fsviz.errors import FsvizError
+from fsviz.features.backbones import title_of
+from fsviz.figures import compare_datasets as figures
+from fsviz.records import Dataset, Progress
+from fsviz.settings import Setting, Unchecked
+from fsviz.studies import compare_datasets as study
+from fsviz.studies import draw, support_sets
+from fsviz.ui.parts import access, cached, controls, links, run_panel, shell, showing
+from fsviz.ui.parts.shell import plain
+
+AGAINST = "against"
+CHART = "differences"
+SECTIONS = ("One measure", "All numbers", "Hard, random and easy supports")
+MEASURE = Setting("measure", "Measure", "The measure that is shown for every side.", "choice", "")
+AT_ONCE = 500  # tasks per side that are searched for hard supports while the page waits
+NUMBERS = [
+    *("title", "side_title", "mean", "ci95", "q1", "median", "q3", "n_tasks", "over", "higher_is", "first_is"),
+    *("difference", "difference_ci95", "why"),
+]
+VERDICTS = {"harder": "harder", "easier": "easier", "noise": "not beyond noise", "unknown": "unknown", "": ""}
+
+
+def show(dataset: Dataset) -> None:
+    spec = _pick(dataset)
+    if spec is None:
+        return
+    found = _found(spec)
+    if found is None:
+        return
+    section = st.segmented_control(
+        "Why, and what else?", SECTIONS, default=SECTIONS[0], key="show", bind="query-params", required=True
+    )
+    if section == SECTIONS[0]:
+        _one_measure(found)
+    elif section == SECTIONS[1]:
+        _all_numbers(found)
+    else:
+        _suite(found)
+    st.divider()
+    shell.same_from_terminal(study.command(spec, suite=section == SECTIONS[2]))
+
+
+# What is compared --------------------------------------------------------------------------------------------------
+
+
+def _pick(dataset: Dataset) -> study.Spec | None:
+    split = shell.pick_split(dataset)
+    first = f"{dataset.name}:{split}"
+    choices = _choices(dataset, first)
+    links.several_of(choices, AGAINST, _default(dataset, split, choices))
+    against = st.multiselect(
+        "Compared with",
+        list(choices),
+        format_func=lambda name: plain(choices.get(name, name)),
+        key=AGAINST,
+        max_selections=study.MOST_SIDES - 1,
+        help="Other splits of this dataset, and other datasets by their split test; once one is chosen, its other "
+        "splits are offered too.",
+        **controls.BY_TYPING,
+    )
+    if not against:
+        st.info("Choose what to compare with: another split, or another dataset.", icon="🪞")
+        return None
+    sides = study.sides_of([first, *against])
+    return _settings(sides)
+
+
+def _choices(dataset: Dataset, first: str) -> dict[str, str]:
+    """What can be compared with, by name: splits of this dataset, other datasets by their split test, and the other
+    splits of those that are chosen."""
+    asked = ",".join(st.query_params.get_all(AGAINST)).split(",")
+    chosen = [str(text) for text in (st.session_state.get(AGAINST) or asked)]
+    found = {f"{dataset.name}:{split}": f"{dataset.title}, {split}" for split in dataset.splits}
+    for name in datasets.names():
+        if name == dataset.name:
+            continue
+        if not any(text.partition(":")[0] == name for text in chosen):
+            found[name] = shell.dataset_title(name)
+            continue
+        other = shell.load_dataset(name)
+        usual = draw.default_split(other)
+        for split in dict.fromkeys([usual, *other.splits]):
+            known = split == usual and f"{name}:{split}" not in chosen
+            found[name if known else f"{name}:{split}"] = f"{other.title}, {split}"
+    found.pop(first, None)
+    return found
+
+
+def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[str]:
+    """Something to compare with from the start: another split, and a large benchmark where there is a taxonomy."""
+    splits = [f"{dataset.name}:{other}" for other in dataset.splits if other != split]
+    others = ["tiered_imagenet" if dataset.taxonomy is not None else "demo", "demo"]
+    wanted = [*splits[:1], *[name for name in others if name != dataset.name][:1]]
+    return [name for name in wanted if name in choices]
+
+
+def _settings(sides: Sequence[study.Side]) -> study.Spec:
+    fewest = min(len(side.class_ids) for side in sides)
+    backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
+    values: dict[str, Any] = {}
+    with st.sidebar:
+        for name, setting in study.SETTINGS.items():
+            if name == "n_way":
+                setting = setting.but(high=max(2, fewest), default=min(int(setting.default), max(2, fewest)))
+            elif name == "n_tasks":
+                setting = setting.but(high=min(setting.high, access.limit("tasks")))
+            elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):
+                setting = setting.but(choices={"uniform": setting.choices["uniform"]})
+            elif name == "backbone":
+                if not backbones:
+                    continue
+                best = study.common_backbone(sides)
+                titles = {known: title_of(known) for known in backbones}
+                setting = setting.but(kind="choice", choices=titles, default=best)
+            values[name] = controls.pick(setting)
+    return study.checked_spec({"sides": [side.name for side in sides], **values})
+
+
+# What came out -----------------------------------------------------------------------------------------------------
+
+
+def _found(spec: study.Spec) -> study.Compared | None:
+    """The comparison; while features are measured, what is known of meaning stands there already."""
+    n_images = len(spec["sides"]) * spec["n_tasks"] * draw.most_images(spec)
+    if not access.fits(len(spec["sides"]) * spec["n_tasks"], n_images):
+        return None
+    names = [name.rpartition(":")[0] for name in spec["sides"]]
+    asked = {"dataset": names[0], "stamps": [datasets.stamp(name) for name in names], "spec": dict(spec)}
+    slot = st.empty()
+    if not cached.is_computed(_compare, asked):
+        with slot.container():
+            _answer(cached.compute_with_bar(_compare_meaning, asked, "Comparing meanings"), first_look=True)
+    found = cached.compute_with_bar(_compare, asked, "Measuring tasks")
+    with slot.container():
+        _answer(found)
+    return found
+
+
+def _compare(asked: Unchecked, progress: Progress | None = None) -> study.Compared:
+    return study.compare(asked["spec"], progress)
+
+
+def _compare_meaning(asked: Unchecked, progress: Progress | None = None) -> study.Compared:
+    return study.compare(asked["spec"], progress, meaning_only=True)
+
+
+def _answer(found: study.Compared, first_look: bool = False) -> None:
+    first, *others = found.sides
+    columns = st.columns(max(len(others), 3))
+    for column, side in zip(columns, others, strict=False):
+        both = [(d.verdict, d.here) for d in study.differences(found) if d.other == side.name]
+        rows, here = [verdict for verdict, _ in both], [verdict for _, verdict in both]
+        known = len(rows) - rows.count("unknown")
+        column.metric(
+            f"Against {plain(side.title)}",
+            f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier",
+            f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}",
+            delta_color="off",
+            delta_arrow="off",
+            help="By how many measures the first one is harder or easier beyond noise, so that other classes of the "
+            "same kind would say so too: the 95% interval over classes leaves out 0. Then the same for these very "
+            "classes and images, over tasks. One in twenty differences is beyond noise by chance.",
+        )
+    for side in others:
+        st.markdown(plain(study.in_words(found, side.name)))
+    table = study.table(found)
+    if first_look:
+        figure = figures.plot_differences(table, first.name)
+        showing.chart("What parts them, so far", figure, key="differences_so_far")
+        return
+    picked = _picked_measure(found)
+    showing.chart(
+        "What parts them",
+        figures.plot_differences(table, first.name, picked),
+        key=CHART,
+        on_select=_clicked,
+        selection_mode="points",
+    )
+    spec = found.spec
+    st.caption(
+        f"{spec['n_tasks']:,} tasks per side of {spec['n_way']:,} classes"
+        + (f", {spec['n_shot']:,} support and {spec['n_query']:,} query images per class" if found.backbone else "")
+        + f", sampler {plain(study.SAMPLED.choices[spec['sampler']])}. 95% intervals over classes: what tasks of other "
+        "classes of the same kind would give. Filled: beyond that. Hollow with a dot: beyond noise for these very "
+        "classes and images only. Hollow: within noise. Click a point for its measure. "
+        + " ".join(map(plain, study.notes(found)))
+    )
+
+
+def _picked_measure(found: study.Compared) -> str:
+    """The measure that the link names or that was clicked, else the first that most sides have."""
+    titles = {name: study.title(name, found.spec) for name in found.measures}
+    most = max(titles, key=lambda name: len(found.numbers[name]), default="")
+    return str(links.value_of(MEASURE.but(choices=titles, default=most), MEASURE.name)) if titles else ""
+
+
+def _clicked() -> None:
+    points = st.session_state[CHART].selection.points
+    if points and points[0].get("customdata"):
+        st.session_state[MEASURE.name] = points[0]["customdata"][0]
+
+
+def _one_measure(found: study.Compared) -> None:
+    if not found.measures:
+        st.info("No measure is known of any side.", icon="🧩")
+        return
+    titles = {name: study.title(name, found.spec) for name in found.measures}
+    most = max(titles, key=lambda name: len(found.numbers[name]))
+    name = controls.pick(MEASURE.but(choices=titles, default=most), st.columns([2, 3])[0])
+    table = study.table(found)
+    rows = table[(table["measure"] == name) & np.isfinite(table["mean"])]
+    axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.axis(name)
+    figure = figures.plot_measure(rows, axis, study.direction(name))
+    showing.chart(f"{titles[name]} of every side", figure, key="one_measure")
+    lacking = table[(table["measure"] == name) & ~np.isfinite(table["mean"])]
+    st.caption(
+        "Bars hold the middle half of the tasks, a stroke is their median, a point the mean with its 95% interval "
+        f"over {plain(' or '.join(dict.fromkeys(rows['over'])))}. "
+        + (f"{plain(measures.get(name).what)} " if name in measures.MEASURES else "")
+        + " ".join(f"{plain(row.side_title)}: {plain(_why(found, name, row.side))}" for row in lacking.itertuples())
+    )
+    _what_to_add(found)
+
+
+def _why(found: study.Compared, measure: str, side: str) -> str:
+    return found.unknown.get(measure, {}).get(side, "not known.")
+
+
+def _what_to_add(found: study.Compared) -> None:
+    """The way to features where a side has images and no features under the backbone."""
+    for side in found.sides:
+        if side.dataset.has_pixels and found.backbone not in features.available(side.dataset):
+            shell.link_to_add_images(
+                f"Extract features of {plain(side.dataset.title)}", shell.link(side.dataset, do="Extract features")
+            )
+
+
+def _all_numbers(found: study.Compared) -> None:
+    facts = study.facts(found)
+    low, middle, high = (facts[f"images_{name}"].map("{:,.0f}".format) for name in ("low", "median", "high"))
+    facts["per_class"] = (middle + " (" + low + " to " + high + ")").where(facts["images_median"].notna(), "not known")
+    st.markdown("**What they are**")
+    showing.table(
+        "What they are",
+        facts[["title", "n_classes", "n_images", "per_class", "own_coarsity", "has"]],
+        hide_index=True,
+        height="content",
+        column_config={
+            "title": st.column_config.TextColumn("Side"),
+            "n_classes": st.column_config.NumberColumn("Classes"),
+            "n_images": st.column_config.NumberColumn("Images", format="localized"),
+            "per_class": st.column_config.TextColumn("Images per class (quartiles)"),
+            "own_coarsity": st.column_config.NumberColumn(
+                "Own coarsity",
+                format="%.1f",
+                help="Median coarsity on its own taxonomy, as other pages show it. Not comparable between sides: its "
+                "scale follows the number of classes.",
+            ),
+            "has": st.column_config.TextColumn("It has"),
+        },
+    )
+    st.markdown("**Every measure of every side**")
+    table = study.table(found)
+    table = table.assign(first_is=table["first_is"].map(VERDICTS))
+    number = st.column_config.NumberColumn(format="%.3g")
+    showing.table(
+        "Every measure of every side",
+        table[NUMBERS],
+        hide_index=True,
+        height=460,
+        placeholder="",
+        column_config={
+            "title": st.column_config.TextColumn("Measure", width=170),
+            "side_title": st.column_config.TextColumn("Side", width=160),
+            "mean": st.column_config.NumberColumn("Mean", format="%.3g"),
+            "ci95": st.column_config.NumberColumn("± 95%", format="%.2g"),
+            "q1": number,
+            "median": st.column_config.NumberColumn("Median", format="%.3g"),
+            "q3": number,
+            "n_tasks": st.column_config.NumberColumn("Tasks"),
+            "over": st.column_config.TextColumn("Interval over"),
+            "higher_is": st.column_config.TextColumn("Higher is"),
+            "first_is": st.column_config.TextColumn("The first one is"),
+            "difference": st.column_config.NumberColumn("Difference", format="%+.3g"),
+            "difference_ci95": st.column_config.NumberColumn("its ± 95%", format="%.2g"),
+            "why": st.column_config.TextColumn("Why it is not known", width=220),
+        },
+    )
+    _what_to_add(found)
+
+
+# The suite ---------------------------------------------------------------------------------------------------------
+
+
+def _suite(found: study.Compared) -> None:
+    specs, without = study.suite_specs(found.spec)
+    rows = []
+    for name, spec in specs.items():
+        summary = _searched(found.side(name), spec)
+        if summary is not None:
+            rows.append(study.suite_row(found.side(name), summary))
+    published = _published()
+    showing.chart("Hard, random and easy supports", figures.plot_suite(rows, published.to_dict("records")), key="suite")
+    spec = found.spec
+    st.caption(
+        (
+            f"Computed here (bold): {spec['n_tasks']:,} uniform tasks per side of {spec['n_way']:,} classes and "
+            f"{spec['n_shot']:,} support images, features of {plain(title_of(found.backbone))}, the same queries with "
+            "hard, random and easy supports; 95% intervals over tasks of these images. "
+            if rows
+            else ""
+        )
+        + "Hollow, in italics: published by Basu et al. (2023), not computed here; the middle and the range over their "
+        "backbones. Their tasks of Meta-Dataset have varying numbers of classes and images, those of ObjectNet, "
+        "CURE-OR and ORBIT five of each, on other backbones: heights are not comparable with those above, what hard "
+        "supports cost is. "
+        + " ".join(f"{plain(found.side(name).title)} is left out: {plain(why)}" for name, why in without.items())
+    )
+    if rows:
+        table = pd.DataFrame(rows).assign(cost=lambda t: t["random"] - t["hard"])
+        kinds = (f"{kind}{end}" for kind in support_sets.SETS for end in ("", "_ci95"))
+        table = table[["title", "cost", *kinds, "n_tasks"]]
+        showing.table(
+            "Hard, random and easy supports",
+            table,
+            hide_index=True,
+            height="content",
+            column_config={
+                "title": st.column_config.TextColumn("Side"),
+                "cost": st.column_config.NumberColumn("Hard supports cost (points)", format="%.1f"),
+                "n_tasks": st.column_config.NumberColumn("Tasks"),
+                **{
+                    f"{kind}{end}": st.column_config.NumberColumn(
+                        f"± {kind}" if end else f"{kind.capitalize()} (%)", format="%.1f"
+                    )
+                    for kind in support_sets.SETS
+                    for end in ("", "_ci95")
+                },
+            },
+        )
+    with st.expander("The published numbers"):
+        kept = ["title", "method", "setting", "hard", "hard_low", "hard_high", "random", "n_backbones", "source"]
+        showing.table("Published by Basu et al. (2023)", published[kept], hide_index=True, height="content")
+
+
+def _searched(side: study.Side, spec: support_sets.Spec) -> Mapping[str, Any] | None:
+    """Accuracies with hard, random and easy supports: at once where that is quick, else of a run in the background."""
+    try:
+        if spec["n_tasks"] <= min(AT_ONCE, access.limit("tasks")):
+            words = f"Searching supports of {plain(side.title)}"
+            return cached.compute_with_bar(study.searched, spec, words)
+        run = jobs.newest(spec, *support_sets.NAMES, aside=("objective",), defaults=support_sets.OLDER)
+        if run is not None and run.state == "finished":
+            return run.summary
+        words = f"**{plain(side.title)}: {spec['n_tasks']:,} tasks run in the background.**"
+        run_panel.offer({"study": "support_sets", **spec}, run, words)
+    except FsvizError as error:
+        st.caption(f"{plain(side.title)}: {plain(error)}")
+    return None
+
+
+@cached.remember()
+def _published() -> pd.DataFrame:
+    return study.published_suite()

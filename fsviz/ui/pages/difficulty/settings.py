@@ -1,0 +1,64 @@
+"""The sidebar of the page: which tasks, seen by which backbone, answered by which methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from fsviz import jobs
+from fsviz.records import Dataset
+from fsviz.settings import N_TASKS, SEED, Setting
+from fsviz.studies import causes as study
+from fsviz.studies import evaluate
+from fsviz.ui.parts import controls, run_panel, shell
+from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_images, pick_sampler, pick_sampler_settings
+
+DRAWN = "drawn"
+
+
+def pick(dataset: Dataset, known: list[str]) -> dict[str, Any]:
+    """The checked spec of what the sidebar asks for."""
+    with st.sidebar:
+        backbone = pick_backbone(known, help="The network whose features are measured and classified.")
+        source = controls.pick(_sources(dataset, backbone))
+    kind, _, name = source.partition(":")
+    spec: dict[str, Any] = {"dataset": dataset.name, "backbone": backbone, "methods": list(study.DEFAULT_METHODS)}
+    if kind == "run":
+        return study.checked_spec({**spec, "run": name, "methods": []})
+    if kind == "testbed":
+        spec["testbed"] = name
+    else:
+        split = shell.pick_split(dataset)
+        with st.sidebar:
+            sampler = pick_sampler(dataset, "uniform")
+            places = pairs()
+            n_classes = len(dataset.split_class_ids(split))
+            own = pick_sampler_settings(sampler, n_classes, where=lambda _: next(places), of=(dataset, split))
+            fitting = {n: v for n, v in study.fitting(dataset, split).items() if n != "n_way"}
+            spec |= {"split": split, "sampler": sampler, **own, **pick_images(sampler, places, **fitting)}
+            spec["n_tasks"] = controls.pick(N_TASKS.but(default=int(study.TASK_DEFAULTS["n_tasks"])))
+            spec |= pick_groups(dataset)
+            spec["seed"] = controls.pick(SEED)
+    with st.sidebar:
+        chosen = controls.pick_methods(study.DEFAULT_METHODS, "Whose accuracy the measures are set against.")
+    return study.checked_spec({**spec, "methods": chosen or list(study.DEFAULT_METHODS[:1])})
+
+
+def _sources(dataset: Dataset, backbone: str) -> Setting:
+    """Where tasks can come from: drawn here, a saved testbed, a finished evaluation on this backbone."""
+    choices = {DRAWN: "Tasks drawn here"}
+    names = evaluate.testbeds(dataset)
+    choices |= {f"testbed:{name}": f"Testbed {title}" for name, title in evaluate.testbed_titles(names).items()}
+    for run in jobs.list_runs("evaluate"):
+        of_this = run.spec.get("dataset") == dataset.name and backbone in (run.spec.get("backbones") or ())
+        if of_this and run.state == "finished" and len(evaluate.parts(run.spec)) == 1:
+            choices[f"run:{run.id}"] = f"Run of {run_panel.when(run.created)}, {run.spec.get('testbed_name', run.id)}"
+    return Setting(
+        "tasks_from",
+        "Tasks",
+        "Tasks that are drawn here, those of a saved testbed, or those of a finished evaluation with its accuracies.",
+        "choice",
+        DRAWN,
+        choices=choices,
+    )

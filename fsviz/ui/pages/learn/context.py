@@ -1,0 +1,50 @@
+"""Lesson 2: backgrounds (Zhang et al. 2024, MetaCoCo)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from fsviz.records import Dataset
+from fsviz.studies import draw
+from fsviz.studies import lessons as study
+from fsviz.studies.lessons import Stop
+from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
+from fsviz.ui.parts import shell
+from fsviz.ui.parts.shell import plain
+
+COSTS = "What another context costs"  # the section of the page Contexts
+
+
+def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) -> None:
+    left, right = shell.columns_if_wide("context", 2, gap="large")
+    with left:
+        chart(stops, at, seen, "contexts of the support images, against those of the queries")
+    with right:
+        task = study.typical(stops, at, paired=True)
+        st.markdown(f"**The same queries, support: {plain(stops[at].title)}** · {stops[at].accuracy[task]:.0f}% right")
+        images(dataset, stops[at], task, f"context_{at}")
+
+
+def _go_on(dataset: Dataset, stops: list[Stop], at: int) -> None:
+    asked = {"split": draw.default_split(dataset), "show": COSTS, "n_shot": str(study.SHAPE["n_shot"])}
+    label = "What another context costs every method"
+    st.page_link("pages/9_Contexts.py", label=label, icon="🏜️", query_params=shell.link(dataset, **asked))
+
+
+LESSON = Lesson(
+    2,
+    "Context",
+    "Does a classifier know the thing or its background?",
+    "Every image of the demo shows a thing (its concept, the class) in a place (its **context**). Below, classes and "
+    "queries stay; only the contexts of the support images change. *Swapped*: those of another class's queries.",
+    "Zhang et al. 2024 (MetaCoCo)",
+    "Contexts of the support",
+    "Move it and look at the first image of every row: same thing, another place.",
+    study.by_context,
+    titles,
+    study.ask_context,
+    _show,
+    _go_on,
+)

@@ -1,0 +1,75 @@
+"""Lesson 5: test classes far from the training classes (Arnold & Sha 2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from fsviz.figures import lessons as figures
+from fsviz.figures import splits as split_figures
+from fsviz.records import Dataset
+from fsviz.studies import lessons as study
+from fsviz.studies.lessons import Trained
+from fsviz.training import TITLES
+from fsviz.ui.pages.learn.lesson import Lesson
+from fsviz.ui.parts import shell
+from fsviz.ui.parts.shell import plain
+
+COSTS = "What it costs"  # the section of the page Splits
+
+
+def _show(dataset: Dataset, trained: Trained, at: int, seen: Sequence[bool]) -> None:
+    split = trained.found[at].split
+    left, right = shell.columns_if_wide("distance", 2, gap="large")
+    with left:
+        points = trained.points
+        figure = figures.plot_stops(
+            list(_stops(trained).values()),
+            points["accuracy"].tolist(),
+            points["ci95"].tolist(),
+            seen,
+            at,
+            "divergence that was asked for between train and test classes",
+            height=400,
+        )
+        st.plotly_chart(figure, key="lesson_chart")
+        st.caption(
+            f"{trained.n_runs:,} networks ({TITLES[study.TRAINED]}) trained on {plain(trained.date)}, recorded: the "
+            f"whole grid took {trained.minutes:.0f} minutes. Tasks of the test classes; mean of every split and its mirror "
+            "image, 95% intervals over test classes."
+        )
+    with right:
+        figure = split_figures.plot_split(split, list(range(len(split.names))), height=400, names=False)
+        st.plotly_chart(figure, key="lesson_map")
+        st.caption(
+            f"Every class by the mean of its features. Divergence reached: **{split.reached:.2f}**; mean distance of a "
+            f"test class to the nearest training class: **{trained.found[at].nearest:.2f}**."
+        )
+
+
+def _stops(trained: Trained) -> Mapping[str, str]:
+    return {f"{asked:g}": f"R = {asked:g}" for asked in trained.points["asked"]}
+
+
+def _go_on(dataset: Dataset, trained: Trained, at: int) -> None:
+    asked = {"divergence": f"{trained.points['asked'][at]:g}", "show": COSTS}
+    label = "This split, its classes, and all recorded networks"
+    st.page_link("pages/10_Splits.py", label=label, icon="✂️", query_params=shell.link(dataset, **asked))
+
+
+LESSON = Lesson(
+    5,
+    "Training classes",
+    "Is it harder when test classes are unlike the training classes?",
+    "A network learns on some classes and is tested on others. The demo's classes were parted so that the two sides "
+    "lie as far apart as was asked for (their **divergence**), and networks trained on each. Read the intervals too.",
+    "Arnold & Sha 2021",
+    "Divergence R",
+    "Move it and watch the two sides part on the map.",
+    study.by_divergence,
+    _stops,
+    study.ask_divergence,
+    _show,
+    _go_on,
+)

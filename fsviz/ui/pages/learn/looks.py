@@ -1,0 +1,60 @@
+"""Lesson 3: classes that look alike to the backbone (Bontonou et al. 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from fsviz.figures import lessons as figures
+from fsviz.records import Dataset
+from fsviz.studies import draw
+from fsviz.studies import lessons as study
+from fsviz.studies.lessons import Pairs
+from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
+from fsviz.ui.parts import shell
+from fsviz.ui.parts.shell import plain
+
+
+def _show(dataset: Dataset, pairs: Pairs, at: int, seen: Sequence[bool]) -> None:
+    stop = pairs.stops[at]
+    left, right = shell.columns_if_wide("looks", 2, gap="large")
+    with left:
+        chart(pairs.stops, at, seen, f"partner of {pairs.name}", height=300, in_order=False)
+    with right:
+        figure = figures.plot_clouds(pairs.points[at], pairs.labels[at], (pairs.name, stop.title), height=300)
+        st.plotly_chart(figure, key="lesson_clouds")
+        st.caption(
+            f"All images of {plain(pairs.name)} and {plain(stop.title)} by their features. Communities of images that "
+            f"look alike leave **{stop.facts['confusion']:.2f} bits** of the class unknown (0: they are of one class "
+            "each, 1: they tell nothing)."
+        )
+    images(dataset, stop, study.typical(pairs.stops, at, paired=False), f"looks_{at}", n_queries=10)
+
+
+def _stops(pairs: Pairs) -> Mapping[str, str]:
+    return titles(pairs.stops)
+
+
+def _go_on(dataset: Dataset, pairs: Pairs, at: int) -> None:
+    asked = {"split": draw.default_split(dataset), "classes": [pairs.name, pairs.stops[at].title]}
+    label = f"{plain(pairs.name)} and {plain(pairs.stops[at].title)} among all classes, with the images behind it"
+    st.page_link("pages/7_Confusion.py", label=label, icon="🔀", query_params=shell.link(dataset, **asked))
+
+
+LESSON = Lesson(
+    3,
+    "Confusion",
+    "Which classes does the backbone mix up?",
+    "What counts is how classes look to the **backbone**, the network that turns images into features. One class "
+    "stays, its partner changes. Where the images of both form one cloud, one labelled image of each cannot part them.",
+    "Bontonou et al. 2020",
+    "Partner",
+    "They stand in the order of the alphabet. Try them all.",
+    study.by_looks,
+    _stops,
+    study.ask_looks,
+    _show,
+    _go_on,
+    by_position=True,
+)

@@ -1,0 +1,52 @@
+"""Lesson 1: classes that are close in meaning (Bennequin et al. 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from fsviz.records import Dataset
+from fsviz.studies import draw
+from fsviz.studies import lessons as study
+from fsviz.studies.lessons import Stop
+from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
+from fsviz.ui.parts import shell
+from fsviz.ui.parts.shell import plain
+
+
+def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) -> None:
+    left, right = shell.columns_if_wide("meaning", 2, gap="large")
+    with left:
+        chart(stops, at, seen, "closeness in meaning that classes are drawn with")
+    with right:
+        task = study.typical(stops, at, paired=False)
+        apart = stops[at].tasks.measures["coarsity"][task]
+        st.markdown(
+            f"**A typical task at {plain(stops[at].title)}**: coarsity {apart:.0f} (mean of all: "
+            f"{stops[at].facts['coarsity']:.0f}), {stops[at].accuracy[task]:.0f}% right"
+        )
+        images(dataset, stops[at], task, f"meaning_{at}")
+
+
+def _go_on(dataset: Dataset, stops: list[Stop], at: int) -> None:
+    asked = {"split": draw.default_split(dataset), "sampler": "semantic", "alpha": stops[at].name}
+    label = f"Draw tasks at {plain(stops[at].title)}, see their coarsity"
+    st.page_link("pages/3_Tasks.py", label=label, icon="🎚️", query_params=shell.link(dataset, **asked))
+
+
+LESSON = Lesson(
+    1,
+    "Meaning",
+    "Is a task harder when its classes mean nearly the same?",
+    "Classes hang in a tree of meanings, and two are close when a small concept holds both: two dogs, not a dog and a "
+    "cup. How far apart those of a task are is its **coarsity**. α says how much closeness counts when they are drawn.",
+    "Bennequin et al. 2022",
+    "Closeness α",
+    "0 draws classes at random. Move it to the right and watch classes and accuracy.",
+    study.by_meaning,
+    titles,
+    study.ask_meaning,
+    _show,
+    _go_on,
+)

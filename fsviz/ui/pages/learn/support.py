@@ -1,0 +1,52 @@
+"""Lesson 4: lucky and unlucky support images (Basu et al. 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from fsviz.records import Dataset
+from fsviz.studies import draw
+from fsviz.studies import lessons as study
+from fsviz.studies.lessons import Stop
+from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
+from fsviz.ui.parts import leads, shell
+from fsviz.ui.parts.shell import plain
+
+
+def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) -> None:
+    left, right = shell.columns_if_wide("support", 2, gap="large")
+    with left:
+        chart(stops, at, seen, "support of the same queries")
+    with right:
+        task = study.typical(stops, at, paired=True)
+        st.markdown(f"**The same queries, support: {plain(stops[at].title)}** · {stops[at].accuracy[task]:.0f}% right")
+        images(dataset, stops[at], task, f"support_{at}")
+
+
+def _go_on(dataset: Dataset, stops: list[Stop], at: int) -> None:
+    task = study.typical(stops, at, paired=True)
+    backbone = draw.default_backbone(dataset)
+    leads.to_task(dataset, stops[at].tasks, task, backbone, "Swap support images of this very task", study.METHOD)
+    asked = {"split": draw.default_split(dataset), "n_shot": str(study.SHAPE["n_shot"])}
+    label = "Hard and easy support of many tasks"
+    st.page_link("pages/6_Hard_tasks.py", label=label, icon="🧗", query_params=shell.link(dataset, **asked))
+
+
+LESSON = Lesson(
+    4,
+    "Support",
+    "How much is luck with the support images?",
+    "Which image of a class is labelled is chance. Below the queries stay; the support is the **hardest** and the "
+    "**easiest** that a search (FastDiffSel) finds, and between them the unlucky, middle and lucky of "
+    f"{study.N_SUPPORTS} random ones.",
+    "Basu et al. 2023",
+    "Support images",
+    "Look at the first image of every row: what is it about the hard ones?",
+    study.by_support,
+    titles,
+    study.ask_support,
+    _show,
+    _go_on,
+)

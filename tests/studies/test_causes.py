@@ -1,0 +1,199 @@
+"""What makes tasks hard: tasks from anywhere, measured once; planted causes are named; chosen tasks are described."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fsviz import cli, jobs
+from fsviz.difficulty.measures import CAUSES, MEASURES
+from fsviz.errors import BadInput, UnknownName
+from fsviz.records import Tasks
+from fsviz.studies import causes
+from fsviz.studies.causes import Measured
+from tests.studies.toy_dataset import make_toy
+
+SPEC = {"dataset": "toy", "backbone": "alpha_net", "methods": ["protonet"], "n_tasks": 60, "n_shot": 2, "n_query": 5}
+
+
+@pytest.fixture
+def toy() -> Measured:
+    make_toy(noise=2.0)
+    return causes.measure(SPEC)
+
+
+def made(n_tasks: int = 300, seed: int = 0, **weights: float) -> Measured:
+    """Tasks whose measures are noise, and whose accuracy these measures move."""
+    rng = np.random.default_rng(seed)
+    class_ids = np.stack([rng.choice(30, 5, replace=False) for _ in range(n_tasks)])
+    query = np.zeros((n_tasks, 5, 10), dtype=np.int64)
+    measures = {name: rng.normal(size=n_tasks) for name in MEASURES}
+    accuracy = 0.7 + 0.04 * rng.normal(size=n_tasks) + sum(w * measures[name] for name, w in weights.items())
+    spec = {**causes.checked_spec({"dataset": "demo", "backbone": "efficientnet_lite0"}), "digest": "made"}
+    tasks = Tasks(class_ids, query[:, :, :1], query)
+    return Measured(spec, tasks, measures, {"ProtoNet": accuracy}, {}, {})
+
+
+def test_measures_and_accuracies_are_those_of_the_engine(toy: Measured) -> None:
+    from fsviz import datasets, evaluation
+    from fsviz.studies import evaluate, measuring
+
+    dataset = datasets.load("toy")
+    said = evaluate.look(dataset, "alpha_net", "protonet", {}, toy.tasks)
+    np.testing.assert_array_equal(toy.accuracy["ProtoNet"], evaluation.task_accuracy(said))
+    expected = measuring.measure_tasks(toy.tasks, dataset, "alpha_net")
+    assert set(toy.measures) == set(expected) and set(toy.unknown) == set(MEASURES) - set(expected)
+    for name, values in toy.measures.items():
+        np.testing.assert_allclose(values, expected[name], rtol=1e-5, err_msg=name)
+    assert (toy.n_queries == 25).all()
+
+
+def test_a_run_finds_what_was_measured_at_once_and_the_first_tasks_are_the_first(toy: Measured) -> None:
+    run = jobs.run_here({"study": "causes", **SPEC})
+    found = causes.collect(jobs.spec(run.id), jobs.chunks(run.id))
+    assert found.spec["digest"] == toy.spec["digest"]
+    for name, values in found.measures.items():
+        np.testing.assert_allclose(values, toy.measures[name], rtol=1e-6, err_msg=name)
+    assert jobs.newest(causes.checked_spec(SPEC), "causes", aside=("most",)) == run
+    few = causes.measure({**SPEC, "most": 10})
+    np.testing.assert_array_equal(few.tasks.support, toy.tasks.support[:10])
+    told = jobs.results(run.id)
+    assert told["methods"]["ProtoNet"]["accuracy"] == pytest.approx(float(toy.accuracy["ProtoNet"].mean()))
+    assert set(told["methods"]["ProtoNet"]["explained"]) == {"before", "support", "labelled"}
+
+
+def test_an_evaluation_brings_its_tasks_and_its_accuracies(toy: Measured, capsys: pytest.CaptureFixture[str]) -> None:
+    sampler = {"sampler": "uniform", "n_tasks": 60, "n_shot": 2, "n_query": 5}
+    spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet", "ridge"]}
+    run = jobs.run_here({**spec, "sampler": sampler})
+    assert cli.main(["causes", "toy", "--run", run.id, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert set(told["methods"]) == {"ProtoNet", "Ridge regression (R2D2)"}
+    expected = {row["label"]: row["accuracy"] / 100 for row in jobs.results(run.id)["results"]}
+    assert {m: one["accuracy"] for m, one in told["methods"].items()} == pytest.approx(expected)
+
+
+def test_the_command_tells_every_number_and_writes_the_table(
+    toy: Measured, capsys: pytest.CaptureFixture[str], tmp_path
+) -> None:
+    said = causes.command(toy.spec).split()[3:]
+    assert cli.main([*said, "--out", str(tmp_path / "tasks.csv")]) == 0
+    text = capsys.readouterr().out
+    assert "Coarsity" in text and "ProtoNet:" in text and "luck of the queries" in text
+    assert "Context overlap is not known here: It is not known in which contexts" in text
+    rows = (tmp_path / "tasks.csv").read_text().splitlines()
+    assert rows[0].startswith("task,coarsity,") and rows[0].endswith(",ProtoNet") and len(rows) == 61
+
+
+@pytest.mark.parametrize("name", ["coarsity", "confusion_sum", "attribute_gap", "base_divergence"])
+def test_the_planted_cause_is_the_one_that_is_named(name: str) -> None:
+    found = made(**{name: 0.05})
+    known = causes.explained(found, "ProtoNet")
+    assert f"hard mostly because {CAUSES[MEASURES[name].cause]}" in causes.sentence(found, "ProtoNet", known)
+
+
+def test_noise_is_called_noise() -> None:
+    found = made()
+    known = causes.explained(found, "ProtoNet")
+    assert causes.sentence(found, "ProtoNet", known).startswith("None of these causes explains it")
+    assert "no cause explains" in causes.why_these_in_words(found, "ProtoNet", known, causes.chosen(found, "ProtoNet"))
+
+
+def test_a_stage_knows_what_those_before_it_know_and_never_the_answers() -> None:
+    found = made()
+    stages = [{n for group in causes.causes_at(found, s).values() for n in group} for s in causes.STAGE.choices]
+    assert stages[0] < stages[1] < stages[2] == set(MEASURES) - {"query_loss"}
+    assert stages[0] == {"coarsity", "smallest_distance", "davies_bouldin", "eigenvalue", "attribute_gap"}
+
+
+def test_families_are_measures_that_say_the_same_whatever_their_direction() -> None:
+    found = made()
+    turned = {**found.measures, "similarity": -found.measures["lr_loss"]}  # easier where the other is harder
+    matrix, groups = causes.families(replace(found, measures=turned))
+    assert matrix.loc["similarity", "lr_loss"] == pytest.approx(1)
+    assert [set(group) for group in groups if len(group) > 1] == [{"similarity", "lr_loss"}]
+    assert list(matrix.columns) == [name for group in groups for name in group]
+
+
+def test_the_hardest_tenth_is_chosen_and_a_brush_chooses_by_ranges() -> None:
+    found = made(coarsity=0.05)
+    accuracy = found.accuracy["ProtoNet"]
+    which = causes.chosen(found, "ProtoNet")
+    assert which.sum() == 30 and accuracy[which].max() <= accuracy[~which].min()
+    brush = causes.brush_text({"coarsity": (0.5, -0.5), "accuracy": (0.0, 0.7)})
+    values = found.measures["coarsity"]
+    np.testing.assert_array_equal(
+        causes.chosen(found, "ProtoNet", brush),
+        (values >= -0.5) & (values <= 0.5) & (accuracy >= 0) & (accuracy <= 0.7),
+    )
+    by_rank = causes.chosen(found, "ProtoNet", "rank coarsity~0.9~1")
+    assert by_rank.sum() == 30 and values[by_rank].max() <= values[~by_rank].min()  # low coarsity is hard
+    known = causes.explained(found, "ProtoNet")
+    assert causes.chosen(found, "ProtoNet", "expected~0~1", known).all()
+    with pytest.raises(UnknownName, match="axis of chosen tasks"):
+        causes.chosen(found, "ProtoNet", "colour~0~1")
+    with pytest.raises(BadInput, match="axis~low~high"):
+        causes.chosen(found, "ProtoNet", "coarsity~1")
+
+
+def test_chosen_tasks_stand_out_where_they_do_and_nowhere_else() -> None:
+    found = made(coarsity=0.06)
+    means = causes.extremes(found, causes.chosen(found, "ProtoNet")).set_index("measure")
+    assert means.loc["coarsity", "rank"] > 0.75 and means.loc["coarsity", "beyond"]
+    assert means["beyond"].sum() == 1
+    assert causes.extremes(found, np.ones(len(found), dtype=bool)).empty
+
+
+def test_what_parts_chosen_tasks_from_all_adds_up() -> None:
+    found = made(coarsity=0.06)
+    known, which = causes.explained(found, "ProtoNet"), causes.chosen(found, "ProtoNet")
+    parts = causes.why_these(found, "ProtoNet", known, which)
+    accuracy = found.accuracy["ProtoNet"]
+    assert parts["below"] == pytest.approx(accuracy.mean() - accuracy[which].mean())
+    assert parts["below"] == pytest.approx(sum(v for k, v in parts.items() if k != "below"))
+    assert parts["meaning"] > 0.6 * parts["below"]
+    words = causes.why_these_in_words(found, "ProtoNet", known, which)
+    assert f"{100 * parts['below']:.1f} points below the mean" in words and CAUSES["meaning"] in words
+    with pytest.raises(BadInput, match="wider range"):
+        causes.why_these(found, "ProtoNet", known, np.zeros(len(found), dtype=bool))
+
+
+def test_calibration_groups_hold_every_task_once() -> None:
+    found = made(coarsity=0.06)
+    known = causes.explained(found, "ProtoNet")
+    table = causes.calibration(found, "ProtoNet", known)
+    assert table["n_tasks"].sum() == 300 and table["expected"].is_monotonic_increasing
+    weighted = (table["accuracy"] * table["n_tasks"]).sum() / 300
+    assert weighted == pytest.approx(found.accuracy["ProtoNet"].mean())
+    assert (np.abs(table["accuracy"] - table["expected"]) < 0.05).all()
+
+
+def test_bad_specs_are_refused_in_a_sentence(toy: Measured) -> None:
+    for bad, said in (
+        ({"methods": ["proto"]}, "proto"),
+        ({"methods": []}, "At least one method"),
+        ({"testbed": "a", "run": "b"}, "not from both"),
+        ({"colour": 1}, "colour"),
+        ({"backbone": ""}, "backbone"),
+    ):
+        with pytest.raises((BadInput, UnknownName), match=said):
+            causes.checked_spec({**SPEC, **bad})
+    with pytest.raises(BadInput, match="answered 3 tasks"):
+        causes.with_answers(toy, {"mine": np.zeros(3)})
+    with pytest.raises(BadInput, match="at least 50 tasks"):
+        causes.explained(replace(toy, accuracy={"ProtoNet": np.full(60, np.nan)}), "ProtoNet")
+
+
+def test_what_stands_out_by_the_classes_alone_is_chance() -> None:
+    """Accuracy and measures both hang on the classes, though not on each other."""
+    wrong = 0
+    for seed in range(10):
+        found, rng = made(seed=seed), np.random.default_rng(100 + seed)
+        of_class = {name: rng.normal(size=30)[found.tasks.class_ids].mean(axis=1) for name in (*MEASURES, "accuracy")}
+        accuracy = {"ProtoNet": 0.7 + 0.1 * of_class.pop("accuracy")}
+        found = replace(found, measures=of_class, accuracy=accuracy)
+        wrong += bool(causes.extremes(found, causes.chosen(found, "ProtoNet"))["beyond"].any())
+    assert wrong <= 3

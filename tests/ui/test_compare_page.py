@@ -1,0 +1,60 @@
+"""The page Compare without a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fsviz.studies import compare_datasets as study
+from tests.studies.toy_dataset import make_toy
+from tests.ui.opening import open_link
+
+PAGE = "17_Compare"
+
+
+@pytest.fixture(autouse=True)
+def _workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "home"))
+    make_toy("clear", noise=0.5)
+    make_toy("blurred", noise=3.0)
+
+
+def words(app) -> str:
+    return "\n".join([*(m.value for m in app.markdown), *(c.value for c in app.caption)])
+
+
+def test_the_page_says_which_is_harder_and_gives_the_command() -> None:
+    app = open_link(PAGE, "blurred", against="clear", n_tasks="20", n_shot="2")
+    assert [m.label for m in app.metric] == ["Against Clear, test"]
+    found = study.compare({"sides": ["blurred", "clear"], "n_tasks": 20, "n_shot": 2})
+    assert study.in_words(found, "clear:test").split("(")[0] in words(app)
+    assert "shares no root" in words(app) and "different backbones" in words(app)
+    assert {c.proto.id.rpartition("-")[2] for c in app.get("plotly_chart")} >= {"differences", "one_measure"}
+    asked = "python -m fsviz compare-datasets blurred:test clear:test --n-shot 2 --n-tasks 20"
+    assert app.code[0].value.startswith(asked)
+    assert not app.toast and app.query_params["against"] in ("clear", ["clear"])
+
+
+def test_every_measure_of_every_side_is_in_a_table() -> None:
+    app = open_link(PAGE, "blurred", against="clear:test", n_tasks="20", n_shot="2", show="All numbers")
+    sides, numbers = (frame.value for frame in app.dataframe)
+    assert sides["n_classes"].tolist() == [16, 16] and sides["per_class"].tolist() == ["24 (24 to 24)"] * 2
+    accuracy = numbers[numbers["title"].str.startswith("Accuracy")]
+    assert accuracy["side_title"].tolist() == ["Blurred, test", "Clear, test"]
+    assert accuracy["first_is"].tolist() == ["", "harder"] and (accuracy["ci95"] > 0).all()
+
+
+def test_the_suite_shows_computed_and_published_rows() -> None:
+    suite = "Hard, random and easy supports"
+    app = open_link(PAGE, "blurred", against="clear,mini_imagenet", n_tasks="20", n_shot="2", show=suite)
+    rows = next(f.value for f in app.dataframe if "cost" in f.value)
+    assert rows["title"].tolist() == ["Blurred, test", "Clear, test"] and (rows["hard"] < rows["random"]).all()
+    chart = next(c for c in app.get("plotly_chart") if c.proto.id.endswith("suite")).proto.spec
+    assert chart.count("(published)") == len(study.published_suite())
+    assert "miniImageNet, test is left out" in words(app) and "--suite" in app.code[0].value
+
+
+def test_nothing_chosen_asks_for_something_and_a_bad_link_is_told() -> None:
+    app = open_link(PAGE, "blurred", against="nowhere", n_tasks="20")
+    assert "Choose what to compare with" in app.info[0].value and app.toast

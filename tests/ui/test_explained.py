@@ -1,0 +1,95 @@
+"""What am I looking at? On every page, closed at first, with every symbol named."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from fsviz.difficulty.measures import MEASURES
+from fsviz.studies.splits import DIVERGENCES
+from fsviz.taxonomy import DISTANCES
+from fsviz.ui.parts import explained, shell
+
+LABELS = [page.label for page in shell.PAGES]
+SHOWN = {quantity.title: quantity for label in explained.PAGES for quantity in explained.of_page(label)}
+# LaTeX that is no symbol: layout, operators, and e of the exponential function.
+_TEXT = re.compile(r"\\text\{[^}]*\}")
+_ACCENTED = re.compile(r"\\(?:hat|bar)\{(\w)\}")
+_GREEK = {"alpha", "beta", "chi", "delta", "eta", "lambda", "mu"}
+
+
+def symbols_in(latex: str) -> set[str]:
+    """The letters of a formula, without what stands below them: a letter below is a place, or a symbol elsewhere."""
+    latex = _ACCENTED.sub(r"\1", _TEXT.sub("", latex)).replace("e^{-", "^{-")
+    bare = re.sub(r"_(\{[^}]*\}|\w)", " ", latex)
+    named = {name for name in re.findall(r"\\([a-zA-Z]+)", bare) if name in _GREEK}
+    return named | set(re.findall(r"[A-Za-z]", re.sub(r"\\[a-zA-Z]+", " ", bare)))
+
+
+@pytest.mark.parametrize("title", SHOWN)
+def test_every_symbol_of_a_formula_is_named(title: str) -> None:
+    quantity = SHOWN[title]
+    named = " ".join(line.partition(": ")[0] for line in quantity.symbols.split("; "))
+    missing = [s for s in symbols_in(quantity.formula) if not re.search(rf"(?<![a-z]){s}(?![a-z])", named)]
+    assert not missing, (quantity.formula, quantity.symbols)
+    assert bool(quantity.formula) == bool(quantity.symbols) and len(quantity.what) > 40
+
+
+def test_symbols_that_nobody_named_are_seen() -> None:
+    assert symbols_in(r"\frac{1}{W} \sum_{i} D(c_i, \mu_a)^2 + \bar{q} e^{-\alpha}") == {
+        "W",
+        "D",
+        "c",
+        "mu",
+        "q",
+        "alpha",
+    }
+
+
+def test_symbols_are_written_as_in_the_formula() -> None:
+    assert explained.as_written("mu_c: the centre; a, b: classes") == r"$\mu_{c}$: the centre; $a$, $b$: classes"
+    assert explained.as_written("hat{y}_m, bar{a}: guesses") == r"$\hat{y}_{m}$, $\bar{a}$: guesses"
+
+
+def test_everything_with_a_formula_is_explained_somewhere() -> None:
+    declared = [m.formula for m in MEASURES.values()] + [d.formula for d in DISTANCES.values()]
+    declared += [d.formula for d in DIVERGENCES.values()]
+    assert set(declared) <= {quantity.formula for quantity in SHOWN.values()} and all(declared)
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A page on a class table, where what follows the explanation is quick."""
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+
+    def open_page(page: shell.Page, at_once: bool) -> AppTest:
+        app = AppTest.from_file(str(shell.ROOT / "app.py"), default_timeout=600)
+        if page.file != "app.py":
+            app.switch_page(page.file)
+        app.query_params["dataset"] = "dtd"
+        app.session_state[f"explained_{page.label}"] = at_once
+        app.run()
+        assert not app.exception
+        return app
+
+    return open_page
+
+
+@pytest.mark.parametrize("page", shell.PAGES, ids=LABELS)
+def test_every_page_says_what_its_numbers_are(opened, page: shell.Page) -> None:
+    app = opened(page, True)
+    (section,) = [box for box in app.expander if box.label == explained.TITLE]
+    said = " ".join(element.value for element in section.markdown)
+    wanted = explained.of_page(page.label)
+    assert wanted and all(f"**{quantity.title}**" in said for quantity in wanted)
+    assert len(section.latex) == sum(bool(quantity.formula) for quantity in wanted)
+    paper = re.search(r"After ([^ ]+)", app.caption[0].value)  # the line below the title names the page's paper
+    assert paper is None or paper[1] in said
+
+
+def test_nothing_of_it_is_sent_while_it_is_closed(opened) -> None:
+    (section,) = [box for box in opened(shell.PAGES[0], False).expander if box.label == explained.TITLE]
+    assert not section.markdown and not section.latex
