@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -811,7 +812,8 @@ def _list_tasks(
         st.caption(f"The images cannot be shown: {plain(str(error))}")
         return
     told = notes or {int(t): f"{100 * line.accuracy[t]:.0f}% right" for t in order}
-    behind.tasks(dataset, line.tasks, order[:MOST_LISTED], told, f"{line.digest} {about}", name)
+    named = partial(_named, dataset, line)
+    behind.tasks(dataset, line.tasks, order[:MOST_LISTED], told, f"{line.digest} {about}", name, named=named)
 
 
 def _paired_numbers(differences: pd.DataFrame) -> None:
