@@ -233,8 +233,8 @@ def by_looks(dataset: Dataset) -> Pairs:
     names = dataset.distinct_names(class_ids)
     chosen = order[np.unique(np.linspace(0, len(order) - 1, N_PARTNERS).round().astype(int))]
     chosen = sorted(chosen.tolist(), key=lambda place: names[place])  # the slider's ends are to tell nothing
-    spec = {"dataset": dataset.name, "backbone": table.backbone, "split": split}
-    spec["k"] = min(int(confusion.SETTINGS["k"].default), confusion.most_k(dataset, table.backbone, split))
+    k = min(int(confusion.SETTINGS["k"].default), confusion.most_k(dataset, table.backbone, split))
+    spec = {"dataset": dataset.name, "backbone": table.backbone, "split": split, "k": k}
     of_image = np.full(len(dataset.image_class_ids()), -1)
     of_image[table.image_ids] = table.class_ids
     stops, points, labels, images = [], [], [], []

@@ -45,16 +45,15 @@ def show(dataset: Dataset) -> None:
 def _lesson(dataset: Dataset) -> None:
     links.value_of(WHICH, "lesson")
     labels = {n: f"{n:d} {LESSONS[n].cause}{' ✓' if n in _answers() else ''}" for n in LESSONS}
-    place = int(
-        st.segmented_control(
-            "Lesson",
-            list(LESSONS),
-            key="lesson",
-            format_func=labels.get,
-            required=True,
-            label_visibility="collapsed",
-        )
+    picked = st.segmented_control(
+        "Lesson",
+        list(LESSONS),
+        key="lesson",
+        format_func=labels.__getitem__,
+        required=True,
+        label_visibility="collapsed",
     )
+    place = int(WHICH.check(picked))
     lesson = LESSONS[place]
     st.subheader(f"{place}. {lesson.title}", anchor=False)
     st.markdown(f"{lesson.told} :gray[After {lesson.paper}.]")

@@ -36,8 +36,8 @@ def _show(dataset: Dataset, trained: Trained, at: int, seen: Sequence[bool]) -> 
         st.plotly_chart(figure, key="lesson_chart")
         st.caption(
             f"{trained.n_runs:,} networks ({TITLES[study.TRAINED]}) trained on {plain(trained.date)}, recorded: the "
-            f"whole grid took {trained.minutes:.0f} minutes. Tasks of the test classes; mean of every split and its mirror "
-            "image, 95% intervals over test classes."
+            f"whole grid took {trained.minutes:.0f} minutes. Tasks of the test classes; mean of every split and its "
+            "mirror image, 95% intervals over test classes."
         )
     with right:
         figure = split_figures.plot_split(split, list(range(len(split.names))), height=400, names=False)
