@@ -9,6 +9,7 @@ written here.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -72,6 +73,11 @@ def table(title: str, data: Any, *, where: Any = st, **more: Any) -> Any:
 def recipe(command: str, title: str = "From a terminal") -> None:
     """Names a command that gives what the page shows."""
     _register(Item("recipe", title, command))
+
+
+def command(*said: str) -> None:
+    """The same for the words of a command after `python -m fsviz`."""
+    recipe(shlex.join(["python", "-m", "fsviz", *said]))
 
 
 def shown() -> list[Item]:
