@@ -80,6 +80,19 @@ def accuracy_by_quantile(accuracy: np.ndarray, measure: np.ndarray, n_bins: int 
     return pd.DataFrame(rows, columns=["bin", "low", "high", "n_tasks", "accuracy", "ci95"])
 
 
+def quantile_groups(measure: np.ndarray, n_bins: int = 4, usable: np.ndarray | None = None) -> np.ndarray:
+    """The group (1..n_bins) of every task as `accuracy_by_quantile` cuts them; 0 for tasks that are left out.
+
+    usable  (T,) tasks with a finite accuracy; unless said, all
+    """
+    there = np.isfinite(measure) if usable is None else np.isfinite(measure) & usable
+    places = np.flatnonzero(there)[sort_order(measure[there])]
+    groups = np.zeros(len(measure), dtype=int)
+    for b in range(n_bins):
+        groups[places[-(-b * len(places) // n_bins) : -(-(b + 1) * len(places) // n_bins)]] = b + 1
+    return groups
+
+
 def rolling_accuracy(
     accuracy: np.ndarray, measure: np.ndarray, window: int | None = None, most: int | None = None
 ) -> pd.DataFrame:

@@ -160,7 +160,8 @@ def plot_losses(names: Sequence[str], losses: Sequence[float], halves: Sequence[
             marker={"color": meaning("hard")},
             text=[drawn(name) for name in names[:most]],
             textposition="none",
-            hovertemplate="%{text}: %{x:.1f} points lost<extra></extra>",
+            customdata=list(names[:most]),
+            hovertemplate="%{text}: %{x:.1f} points lost; click to see the queries<extra></extra>",
         )
     )
     figure.update_xaxes(title_text="points lost", zeroline=True)
@@ -226,7 +227,10 @@ def plot_benchmarks(
             marker={"color": [ACCENT if one[2] else QUIET for one in every]},
             text=[f"{one[0]:.3f}" for one in every],
             customdata=[drawn(one[1]) for one in every],
-            hovertemplate="%{customdata}: %{x:.3f}<extra></extra>",
+            hovertemplate=[
+                "%{customdata}: %{x:.3f}" + ("" if one[2] else " (Zhang et al. 2024, table 1)") + "<extra></extra>"
+                for one in every
+            ],
         )
     )
     figure.update_xaxes(title_text="mean M<sub>concept</sub>")

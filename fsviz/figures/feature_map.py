@@ -41,8 +41,11 @@ def plot_map(
     as_accuracy: bool = False,
     view: str = "",
     height: int = 640,
+    outline: np.ndarray | None = None,
 ) -> go.Figure:
     """Images (n, 2) on a map.
+
+    outline     corners (m, 2) of what was drawn around
 
     words       what an image is, for the hover box (n,)
     roles       which images are support and query of a task: they stand out, all others step back
@@ -79,6 +82,9 @@ def plot_map(
         figure.add_scatter(
             x=xy[at, 0], y=xy[at, 1], mode="markers", marker=ring, hoverinfo="skip", showlegend=False, name="chosen"
         )
+    if outline is not None:
+        corners = "L".join(f"{x:g},{y:g}" for x, y in outline)
+        figure.add_shape(type="path", path=f"M{corners}Z", line={"color": ACCENT, "width": 2, "dash": "dot"})
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False, scaleanchor="x")
     figure.update_layout(

@@ -130,8 +130,12 @@ def plot_curves(
     y_title: str,
     percent: bool = False,
     height: int = 420,
+    leads: bool = False,
 ) -> go.Figure:
-    """A line per name with its 95% band: (x, value, low, high), gaps where there is no value; labelled at its end."""
+    """A line per name with its 95% band: (x, value, low, high), gaps where there is no value; labelled at its end.
+
+    leads  whether a click shows more; the third thing that a point carries is "NAME@X"
+    """
     figure = go.Figure()
     for i, (name, points) in enumerate(curves.items()):
         colour = SERIES[i % len(SERIES)]
@@ -158,9 +162,12 @@ def plot_curves(
             name=drawn(name),
             line={"color": colour, "width": 2.5},
             marker={"symbol": _SYMBOLS[i % len(_SYMBOLS)], "size": 8},
-            customdata=np.stack([np.nan_to_num(low[there]), np.nan_to_num(high[there])], axis=1),
+            customdata=[
+                [a, b, f"{name}@{at:g}"]
+                for a, b, at in zip(np.nan_to_num(low[there]), np.nan_to_num(high[there]), x[there], strict=True)
+            ],
             hovertemplate=f"{drawn(name)} at %{{x:g}}: %{{y:.2f}}{unit} (%{{customdata[0]:.2f}} to "
-            f"%{{customdata[1]:.2f}})<extra></extra>",
+            f"%{{customdata[1]:.2f}}){'; click to see what is behind' if leads else ''}<extra></extra>",
         )
     figure.update_xaxes(title=drawn(x_title))
     figure.update_yaxes(title=drawn(y_title))
@@ -184,9 +191,12 @@ def plot_roc(
     figure.add_scatter(
         x=fpr,
         y=tpr,
-        mode="lines",
+        mode="lines+markers",
         line={"color": ACCENT, "width": 3},
-        hovertemplate="finds %{y:.0%} of the hard tasks, calls %{x:.0%} of the easy ones hard<extra></extra>",
+        marker={"color": ACCENT, "size": 5},
+        customdata=np.round(100 * np.asarray(tpr)).astype(int).tolist(),
+        hovertemplate="finds %{y:.0%} of the hard tasks, calls %{x:.0%} of the easy ones hard; click to put the "
+        "threshold here<extra></extra>",
     )
     for point, text, symbol, place in (
         (at, "threshold", "circle", "bottom right"),
@@ -249,7 +259,8 @@ def plot_spread(rows: Sequence[Mapping[str, Any]], height: int = 250) -> go.Figu
             textposition="top center",
             marker={"size": 12, "color": ACCENT},
             error_x={"type": "data", "array": [100 * (row["ci95"] or 0) for row in rows], "width": 5, "color": QUIET},
-            hovertemplate="%{y}: standard deviation %{x:.2f} points<extra></extra>",
+            customdata=[row["cause"] for row in rows],
+            hovertemplate="%{y}: standard deviation %{x:.2f} points; click to see such tasks<extra></extra>",
             cliponaxis=False,
         )
     )
@@ -275,8 +286,10 @@ def plot_parts(parts: Sequence[Mapping[str, Any]], height: int = 190) -> go.Figu
             textangle=0,
             insidetextanchor="middle",
             textfont={"color": "#FFFFFF", "size": 14},
+            customdata=[part["cause"]],
             hovertemplate=f"{drawn(part['cause'])}: {share:.0f}% of the variance "
-            f"({100 * part['low']:.0f} to {100 * part['high']:.0f}%)<extra></extra>",
+            f"({100 * part['low']:.0f} to {100 * part['high']:.0f}%); click to see tasks that differ in it"
+            "<extra></extra>",
         )
     figure.update_xaxes(title="share of the variance of the accuracy (%)", range=[0, 100])
     figure.update_yaxes(showticklabels=False)

@@ -23,7 +23,8 @@ def plot_accuracies(
 ) -> go.Figure:
     """A dot a method with its 95% interval, the best on top; a dotted line marks guessing. Percent."""
     order = np.argsort(np.asarray(accuracy, dtype=float), kind="stable")
-    names = [drawn(names[i]) for i in order]
+    told = [names[i] for i in order]
+    names = [drawn(name) for name in told]
     values = np.asarray(accuracy, dtype=float)[order]
     half = np.nan_to_num(np.asarray(ci95, dtype=float)[order])
     top = len(names) - 1
@@ -36,8 +37,8 @@ def plot_accuracies(
             textposition="top center",
             marker={"size": 11, "color": [ACCENT if i == top and top else QUIET for i in range(len(names))]},
             error_x={"type": "data", "array": half, "thickness": 2, "width": 5, "color": QUIET},
-            customdata=half,
-            hovertemplate="%{y}: %{x:.2f} ± %{customdata:.2f}% of queries right<extra></extra>",
+            customdata=[[h, name] for h, name in zip(half.tolist(), told, strict=True)],
+            hovertemplate="%{y}: %{x:.2f} ± %{customdata[0]:.2f}% of queries right<extra></extra>",
             cliponaxis=False,
         )
     )
@@ -150,8 +151,11 @@ def plot_accuracy_by_measure(
     return figure
 
 
-def plot_quartiles(results: pd.DataFrame, height: int = 340) -> go.Figure:
-    """Accuracy by quartile of coarsity, a line a method; columns name, Q1 .. Q4 and their ci95."""
+def plot_quartiles(results: pd.DataFrame, height: int = 340, source: str = "") -> go.Figure:
+    """Accuracy by quartile of coarsity, a line a method; columns name, Q1 .. Q4 and their ci95.
+
+    source  where the numbers were published, for the hover: nothing is behind them here
+    """
     figure = go.Figure()
     quartiles = ["Q1", "Q2", "Q3", "Q4"]
     looks = _looks([str(name) for name in results["name"]])
@@ -167,7 +171,8 @@ def plot_quartiles(results: pd.DataFrame, height: int = 340) -> go.Figure:
             line={"color": colour, "width": 2, "dash": dash},
             marker={"symbol": _SYMBOLS[i % len(_SYMBOLS)], "size": 9},
             customdata=np.nan_to_num(half),
-            hovertemplate=f"{drawn(row['name'])}, %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}}%<extra></extra>",
+            hovertemplate=f"{drawn(row['name'])}, %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}}%"
+            f"{f' ({drawn(source)})' if source else ''}<extra></extra>",
         )
     ends = {
         str(row["name"]): pd.DataFrame({"measure": [3] * 4, "accuracy": [row[q] for q in quartiles]})
@@ -205,8 +210,7 @@ def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
             y=[_in_two_lines(name) for name in wide.index],
             text=[[f"{r:g}" for r in row] for row in wide.to_numpy()],
             texttemplate="%{text}",
-            customdata=accuracy.to_numpy(),
-            hovertemplate="%{y} in %{x}: rank %{text}, %{customdata:.1f}% right<extra></extra>",
+            hoverinfo="skip",
             colorscale=[[0, ACCENT], [1, meaning("all")]],
             textfont={"color": "#FFFFFF", "size": 14},
             zmin=1,
@@ -215,6 +219,19 @@ def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
             xgap=3,
             ygap=3,
         )
+    )
+    cells = [(name, b, r) for name, row in zip(wide.index, wide.to_numpy(), strict=True) for b, r in zip(wide, row)]
+    # unseen markers above the cells: a heat map alone reports no clicks
+    figure.add_scatter(
+        x=[f"Q{b}" for _, b, _ in cells],
+        y=[_in_two_lines(name) for name, _, _ in cells],
+        mode="markers",
+        marker={"symbol": "square", "size": 28, "color": "rgba(0,0,0,0)"},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        customdata=[[f"{name}@Q{b}", accuracy.loc[name, b], f"{r:g}"] for name, b, r in cells],
+        hovertemplate="%{y} in %{x}: rank %{customdata[2]}, %{customdata[1]:.1f}% right<extra></extra>",
+        showlegend=False,
     )
     figure.update_xaxes(side="top", showgrid=False)
     figure.update_yaxes(automargin=True, showgrid=False)
@@ -239,7 +256,16 @@ def plot_differences(differences: pd.DataFrame) -> go.Figure:
                 "line": {"width": 2, "color": list(colours)},
             },
             error_x={"type": "data", "array": np.nan_to_num(table["ci95"]), "thickness": 2, "width": 5, "color": QUIET},
-            customdata=list(zip(np.nan_to_num(table["ci95"]), table["p_holm"].fillna(1), table["name"].map(drawn))),
+            customdata=[
+                list(row)
+                for row in zip(
+                    np.nan_to_num(table["ci95"]),
+                    table["p_holm"].fillna(1),
+                    table["name"].map(drawn),
+                    table["name"],
+                    strict=True,
+                )
+            ],
             hovertemplate="%{customdata[2]}: %{x:+.2f} ± %{customdata[0]:.2f} points, p = %{customdata[1]:.2g}"
             "<extra></extra>",
         )

@@ -36,7 +36,9 @@ def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], 
             textposition="top center",
             name=f"{objective} supports",
             marker={"color": meaning(objective), "symbol": SYMBOL[objective], "size": 12},
-            hovertemplate=f"%{{y}}: %{{x:.1f}}% right with its {objective} supports<extra></extra>",
+            customdata=part["search"].tolist(),
+            hovertemplate=f"%{{y}}: %{{x:.1f}}% right with its {objective} supports; click for its tasks"
+            "<extra></extra>",
             row=1,
             col=1,
         )
@@ -60,7 +62,8 @@ def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], 
         textposition="outside",
         cliponaxis=False,
         showlegend=False,
-        hovertemplate="%{y}: %{x:.3g} milliseconds per task<extra></extra>",
+        customdata=names,
+        hovertemplate="%{y}: %{x:.3g} milliseconds per task; click for its tasks<extra></extra>",
         row=1,
         col=2,
     )
@@ -99,7 +102,8 @@ def plot_step_sizes(
             name=objective,
             line={"color": meaning(objective), "width": 2},
             marker={"symbol": SYMBOL[objective], "size": 9},
-            hovertemplate=f"step %{{x:g}}: {objective} supports reach %{{y:.1f}}%<extra></extra>",
+            customdata=rows["step"].tolist(),
+            hovertemplate=f"step %{{x:g}}: {objective} supports reach %{{y:.1f}}%; click for its tasks<extra></extra>",
         )
         last = rows.iloc[-1]
         figure.add_annotation(
@@ -159,7 +163,8 @@ def plot_number_of_steps(table: pd.DataFrame, height: int = 330) -> go.Figure:
             showlegend=column == 2,
             line={"color": colour, "width": 2, "dash": dash},
             marker={"symbol": symbol, "size": 8},
-            hovertemplate=f"{title} after %{{x}} steps: {words}<extra></extra>",
+            customdata=known["n_steps"].tolist(),
+            hovertemplate=f"{title} after %{{x}} steps: {words}; click for its tasks<extra></extra>",
             row=1,
             col=column,
         )
@@ -188,11 +193,14 @@ def plot_filtered(curve: pd.DataFrame, means: pd.DataFrame, at: float, second: s
     figure.add_scatter(
         x=curve["accuracy"],
         y=curve["draws"],
-        mode="lines",
+        mode="lines+markers",
         line={"shape": "hv", "color": meaning("random"), "width": 2},
+        marker={"size": 6},
         fill="tozeroy",
         fillcolor=faint(meaning("random"), 0.12),
-        hovertemplate="one random task in %{y:,.0f} has an accuracy of %{x:.0f}% or less<extra></extra>",
+        customdata=[f"random@{value:g}" for value in curve["accuracy"]],
+        hovertemplate="one random task in %{y:,.0f} has an accuracy of %{x:.0f}% or less; click to see them"
+        "<extra></extra>",
         showlegend=False,
         row=1,
         col=1,
@@ -231,7 +239,8 @@ def plot_filtered(curve: pd.DataFrame, means: pd.DataFrame, at: float, second: s
             "color": [_KIND_COLOURS[kind] for kind in means.index],
             "symbol": [_KIND_SYMBOLS[kind] for kind in means.index],
         },
-        hovertemplate="%{y}: %{x:.1f}<extra></extra>",
+        customdata=list(means.index),
+        hovertemplate="%{y}: %{x:.1f}; click to see them<extra></extra>",
         showlegend=False,
         row=1,
         col=2,
@@ -260,7 +269,8 @@ def plot_shares(table: pd.DataFrame, values: Sequence[str], height: int | None =
             mode="markers",
             name=f"{name} supports",
             marker={"color": meaning(name), "size": 11, "symbol": SYMBOL[name]},
-            hovertemplate=f"%{{x:.0f}}% of the {name} support images: %{{y}}<extra></extra>",
+            customdata=[f"{name}: {value}" for value in order],
+            hovertemplate=f"%{{x:.0f}}% of the {name} support images: %{{y}}; click to see them<extra></extra>",
         )
     figure.add_hrect(
         y0=len(order) - len(values) - 0.5, y1=len(order) - 0.5, fillcolor=ACCENT, opacity=0.12, line_width=0

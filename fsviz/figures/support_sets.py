@@ -24,11 +24,13 @@ def plot_distribution(
     ci95: Mapping[str, float | None],
     height: int = 360,
     chosen: tuple[str, int] | None = None,
+    leads: bool = True,
 ) -> go.Figure:
     """How many tasks reach which accuracy, with hard, random and easy supports; means are written at their lines.
 
     chosen  a set and the place of one of its bars, marked. Points of the traces "bars of ..." have (set, bar) as
             customdata.
+    leads   whether a click shows the tasks: not while they are still being searched
     """
     edges = np.asarray(histogram["edges"])
     centre, width = (edges[:-1] + edges[1:]) / 2, edges[1] - edges[0]
@@ -63,8 +65,9 @@ def plot_distribution(
             unselected={"marker": {"opacity": 1}},
             showlegend=False,
             customdata=[[name, int(bar)] for bar in filled],
-            hovertemplate=f"%{{y}} tasks with {name} supports reach about %{{x:.0f}}% accuracy; click to see them"
-            "<extra></extra>",
+            hovertemplate=f"%{{y}} tasks with {name} supports reach about %{{x:.0f}}% accuracy"
+            + ("; click to see them" if leads else "")
+            + "<extra></extra>",
         )
     for name, anchor, level in _label_places(mean):
         half = f" ± {ci95[name]:.1f}" if ci95[name] is not None else ""
@@ -197,9 +200,9 @@ def plot_reasons(rows: Sequence[Mapping[str, Any]], height: int | None = None) -
                 "line": {"width": 2, "color": meaning(name)},
             },
             error_x={"type": "data", "array": [r["ci95"] for r in rows], "thickness": 1.5, "width": 4} if hard else {},
-            customdata=[drawn(r["attribute"]) for r in rows],
-            hovertemplate=f"%{{customdata}}: the gap of the {name} support costs %{{x:.1f}} points beyond random ones"
-            "<extra></extra>",
+            customdata=[[drawn(r["attribute"]), r["attribute"]] for r in rows],
+            hovertemplate=f"%{{customdata[0]}}: the gap of the {name} support costs %{{x:.1f}} points beyond random "
+            "ones; click to see the images<extra></extra>",
         )
         _add_legend(figure, {f"{name} support": (SYMBOL[name] + ("" if hard else "-open"), meaning(name))})
     figure.add_vline(x=0, line={"color": meaning("random"), "width": 1.5, "dash": "dot"})
@@ -229,6 +232,7 @@ def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure
     Filled where the cost is real (column significant), hollow where chance will do.
     """
     table = table.dropna(subset=["cost"]).sort_values("cost")
+    names = table["attribute"].tolist()
     table["attribute"] = table["attribute"].map(drawn)
     figure = go.Figure()
     for _, row in table.iterrows():
@@ -256,7 +260,8 @@ def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure
                 "line": {"width": 2, "color": colour},
             },
             showlegend=False,
-            hovertemplate=f"%{{y}}, {name}: %{{x:.1f}}% right<extra></extra>",
+            customdata=names,
+            hovertemplate=f"%{{y}}, {name}: %{{x:.1f}}% right; click to see such tasks<extra></extra>",
         )
         _add_legend(figure, {name: (symbol, colour)})
     for _, row in table.iterrows():
@@ -335,10 +340,12 @@ def plot_stress(
     adaptation_names: Mapping[str, str],
     source: str,
     titles: Mapping[str, str] | None = None,
+    leads: bool = False,
 ) -> go.Figure:
     """Drop from random to hard tasks for every backbone and adaptation; cells say both accuracies.
 
     titles  of backbones, for people; a name without one stands for itself
+    leads   whether a click shows the tasks of a cell
     """
     titles = titles or {}
     rows = [r for r in matrix if r["source"] == source]
@@ -347,11 +354,13 @@ def plot_stress(
     drop = np.full((len(backbones), len(adaptations)), np.nan)
     text = np.full(drop.shape, "", dtype=object)
     words = np.full(drop.shape, "", dtype=object)
+    cells = []
     for r in rows:
         at = backbones.index(r["backbone"]), adaptations.index(r["adaptation"])
         drop[at] = r["drop"]
         half = f" ± {r['drop_ci95']:.1f}" if r["drop_ci95"] is not None else ""
         text[at] = f"<b>{-r['drop']:+.1f}{half}</b><br>{r['random']:.1f} → {r['hard']:.1f}"
+        cells.append((at, f"{r['backbone']} {r['adaptation']}"))
         words[at] = drawn(
             f"{_both(r['backbone'], titles)}, {adaptation_names[r['adaptation']]}: {r['random']:.1f}% on random tasks, "
             f"{r['hard']:.1f}% on hard ones ({r['n_tasks']} tasks)"
@@ -364,8 +373,7 @@ def plot_stress(
             text=text,
             texttemplate="%{text}",
             textfont={"size": 14},
-            customdata=words,
-            hovertemplate="%{customdata}<extra></extra>",
+            hoverinfo="skip",
             colorscale=[[0, _on_white(meaning("hard"), 0.06)], [1, _on_white(meaning("hard"), 0.9)]],
             zmin=0,
             zmax=max(30.0, float(np.nanmax(drop)) if np.isfinite(drop).any() else 30.0),
@@ -373,6 +381,19 @@ def plot_stress(
             ygap=3,
             colorbar={"title": {"text": "points lost"}, "thickness": 14},
         )
+    )
+    # unseen markers above the cells: a heat map alone reports no clicks
+    figure.add_scatter(
+        x=[adaptation_names[adaptations[at[1]]] for at, _ in cells],
+        y=[figure.data[0].y[at[0]] for at, _ in cells],
+        mode="markers",
+        marker={"symbol": "square", "size": 60, "color": "rgba(0,0,0,0)"},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        customdata=[cell for _, cell in cells],
+        text=[words[at] for at, _ in cells],
+        hovertemplate="%{text}" + ("; click to see its tasks" if leads else "") + "<extra></extra>",
+        showlegend=False,
     )
     figure.update_xaxes(title="how the classifier adapts to the support set", side="top")
     figure.update_yaxes(autorange="reversed", automargin=True, ticklabelstandoff=8)

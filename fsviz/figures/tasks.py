@@ -132,8 +132,10 @@ def plot_balance(
             "type": "line",
             "name": name,
             "data": [round(float(v), 4) for v in values],
-            "showSymbol": False,
-            "sampling": "lttb",
+            "showSymbol": True,  # a line alone cannot be clicked
+            "symbolSize": 5 if len(names) <= 200 else 3,
+            "selectedMode": "single",
+            "select": {"itemStyle": {"color": ACCENT, "borderColor": ACCENT, "borderWidth": 4}},
             "lineStyle": {"width": 1.6, "color": colours[name]},
             "itemStyle": {"color": colours[name]},
         }

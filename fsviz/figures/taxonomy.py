@@ -343,6 +343,7 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
             {
                 "type": "graph",
                 "layout": "none",
+                "selectedMode": "single",
                 "preserveAspect": "contain",
                 "data": nodes,
                 "links": [

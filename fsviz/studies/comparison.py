@@ -334,6 +334,14 @@ def ranks(lines: Sequence[Line], measure: str = QUARTERS, n_bins: int = 4) -> pd
     return ranked
 
 
+def of_quarter(line: Line, quarter: int, measure: str = QUARTERS, n_bins: int = 4) -> np.ndarray:
+    """The tasks of a quantile group of a measure (1 is the lowest), as `ranks` cuts them, the worst answered first."""
+    from fsviz.evaluation import quantile_groups
+
+    here = np.flatnonzero(quantile_groups(line.measures[measure], n_bins, np.isfinite(line.accuracy)) == quarter)
+    return here[np.argsort(line.accuracy[here], kind="stable")]
+
+
 def differences(lines: Sequence[Line], reference: str | None = None, over: str = "tasks") -> pd.DataFrame:
     """Every line against the reference (the most accurate one unless named), task by task.
 

@@ -389,12 +389,7 @@ def losses(dataset: Dataset, found: Answers, by: str) -> pd.DataFrame:
     """Loss in points by class ("class") or by context of the query ("context"): name, loss, ci95, n_queries, and how
     many images were asked. Largest first; 95% intervals over images; rows of a single image are left out."""
     query = found.first.query
-    if by == "class":
-        kind = np.broadcast_to(found.first.class_ids[:, :, None], query.shape)
-        names = dict(enumerate(dataset.distinct_names(np.arange(dataset.n_classes))))
-    else:
-        codes, known = pd.factorize(dataset.image_contexts())
-        kind, names = codes[query], dict(enumerate(known))
+    kind, names = _kinds(dataset, found, by)
     rows = []
     for which in np.unique(kind):
         here = kind == which
@@ -404,6 +399,32 @@ def losses(dataset: Dataset, found: Answers, by: str) -> pd.DataFrame:
             rows.append((names[int(which)], mean, half, int(here.sum()), n_images))
     table = pd.DataFrame(rows, columns=["name", "loss", "ci95", "n_queries", "n_images"])
     return table.sort_values("loss", ascending=False, ignore_index=True, kind="stable")
+
+
+def _kinds(dataset: Dataset, found: Answers, by: str) -> tuple[np.ndarray, dict[int, str]]:
+    """The class or the context of every query (T, W, Q) as a number, and the names of these."""
+    query = found.first.query
+    if by == "class":
+        kind = np.broadcast_to(found.first.class_ids[:, :, None], query.shape)
+        return kind, dict(enumerate(dataset.distinct_names(np.arange(dataset.n_classes))))
+    codes, known = pd.factorize(dataset.image_contexts())
+    return codes[query], dict(enumerate(known))
+
+
+def lost_queries(dataset: Dataset, found: Answers, by: str, name: str) -> pd.DataFrame:
+    """Queries of a class or of a context, the most often lost first: image_id, n_asked, n_lost, and told: its context
+    where they are of a class, its class where they are of a context."""
+    kind, names = _kinds(dataset, found, by)
+    here = np.isin(kind, [number for number, known in names.items() if known == name])
+    table = pd.DataFrame({"image_id": found.first.query[here], "lost": found.loss[here] == 1})
+    counts = table.groupby("image_id")["lost"].agg(n_asked="size", n_lost="sum").reset_index()
+    other = (
+        dataset.image_contexts()
+        if by == "class"
+        else dataset.classes["class_name"].to_numpy()[dataset.image_class_ids()]
+    )
+    counts["told"] = [str(other[i]) for i in counts["image_id"]]
+    return counts.sort_values(["n_lost", "n_asked"], ascending=[False, True], ignore_index=True, kind="stable")
 
 
 def treacherous(dataset: Dataset, found: Answers, n_contexts: int = 5, n_images: int = 9) -> list[Treacherous]:

@@ -374,3 +374,44 @@ def roles(tasks: Tasks, image_ids: np.ndarray) -> Colouring:
     codes[np.isin(image_ids, tasks.query[tasks.query != PAD])] = 1
     codes[np.isin(image_ids, tasks.support[tasks.support != PAD])] = 0
     return Colouring("place in the task", codes=codes, names=("support", "query"))
+
+
+# --- a part of the map that was drawn around ----------------------------------------------------------------------
+
+MOST_CORNERS = 40  # of an outline in a link
+
+
+def outline_text(x: Sequence[float], y: Sequence[float]) -> str:
+    """An outline for a link: two opposite corners of a box, or the corners of a drawn one, at most MOST_CORNERS of
+    them, spread evenly; "" for none."""
+    if len(x) < 2 or len(x) != len(y):
+        return ""
+    kept = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_CORNERS)).round().astype(int))
+    return "_".join(f"{x[i]:.4g},{y[i]:.4g}" for i in kept)
+
+
+def outline_in(text: str) -> np.ndarray | None:
+    """The corners (n, 2) of an outline as `outline_text` writes it, None where the text is none."""
+    try:
+        corners = np.array([[float(part) for part in corner.split(",")] for corner in text.split("_")])
+    except ValueError:
+        return None
+    if corners.ndim != 2 or corners.shape[1] != 2 or not 2 <= len(corners) <= MOST_CORNERS:
+        return None
+    if not np.isfinite(corners).all():
+        return None
+    if len(corners) > 2:
+        return corners
+    (left, low), (right, high) = corners
+    return np.array([[left, low], [right, low], [right, high], [left, high]])
+
+
+def images_inside(found: maps.FeatureMap, corners: np.ndarray) -> np.ndarray:
+    """image_ids inside an outline: a line from a point to the right crosses its edges an odd number of times."""
+    x, y = found.xy[:, 0], found.xy[:, 1]
+    inside = np.zeros(len(x), dtype=bool)
+    for (x0, y0), (x1, y1) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        if y0 != y1:
+            crosses = (y0 > y) != (y1 > y)
+            inside ^= crosses & (x < x0 + (y - y0) / (y1 - y0) * (x1 - x0))
+    return found.image_ids[inside]

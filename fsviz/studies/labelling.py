@@ -56,6 +56,22 @@ def label_and_learn(spec: Spec, tasks: Tasks, table: Features, first: int) -> di
     return found
 
 
+def labelled(spec: Spec, tasks: Tasks, table: Features, policy: str, n: int) -> list[np.ndarray]:
+    """Per task the n images that a policy labels first, as `label_and_learn` does; the tasks begin with number 0."""
+    import torch
+
+    from fsviz.difficulty.predictors import views
+
+    found: list[np.ndarray] = [np.empty(0, int)] * len(tasks)
+    with torch.inference_mode():
+        for where, view in views(table, tasks, "semi", spec["neighbours"]):
+            for t, confidence in zip(where, view.confidence.numpy(), strict=True):
+                luck = np.random.default_rng(chunk_seed(spec["seed"], int(t)))
+                order = confidence if policy == POLICIES[0] else luck.random(view.query_mask.shape[1])
+                found[t] = tasks.query[t].ravel()[np.argsort(order, kind="stable")[:n]]
+    return found
+
+
 def _relearned(view: View, labelled: Tensor) -> Tensor:
     """What is said of every query (T, M) once the labelled ones (T, M) are part of the support."""
     import torch

@@ -107,6 +107,7 @@ HALVES = ("first half", "second half")
 OF_CLASSES = ("coarsity", "confusion_sum")  # measures that tasks are drawn with, whatever is seen of their images
 CAUSES = ("random tasks", "fixed classes", "fixed shots")
 _KEPT_EIGENVALUES = 40
+MOST_TOLD = 60  # tasks of a cell that are shown one by one
 _CONFUSION_SECONDS = 12.0  # that all pairs of a split may take on one core
 _CHUNK_IMAGES = 20_000  # images in the tasks of a chunk: a second or two on one core
 
@@ -250,6 +251,36 @@ def _at_once(spec: Unchecked, progress: Progress | None) -> tuple[Spec, list, li
         if progress is not None:
             progress(index + 1, n_chunks, describe(settled, index))
     return settled, chunks, tasks
+
+
+def tasks_of_cell(spec: Unchecked, value: str, progress: Progress | None = None) -> tuple[Tasks, np.ndarray]:
+    """Some tasks of a question's cell, named by its value as `cell_text` writes it, and their outcomes (fractions)."""
+    settled = checked_spec(spec)
+    dataset, table = _source(settled)
+    settled = fitted(settled, dataset, table)
+    known = {cell_text(cell.value): cell for cell in cells(settled)}
+    if value not in known:
+        raise UnknownName("point", value, known)
+    tasks = draw_cell(settled, known[value], dataset, table).take(slice(0, MOST_TOLD))
+    if progress is not None:
+        progress(1, 2, "tasks drawn")
+    return tasks, look(known[value].spec, tasks, table)["outcome"]
+
+
+def cell_text(value: float | str) -> str:
+    """The value of a cell as text, in links."""
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def labelled_images(spec: Unchecked, policy: str, n: int, most: int = 3) -> tuple[Tasks, list[np.ndarray]]:
+    """The first tasks of the question "labelling", and the images of each that a policy has labelled first."""
+    from fsviz.studies import labelling
+
+    settled = checked_spec(spec)
+    dataset, table = _source(settled)
+    settled = fitted(settled, dataset, table)
+    tasks = draw_cell(settled, cells(settled)[0], dataset, table).take(slice(0, most))
+    return tasks, labelling.labelled(settled, tasks, table, policy, n)
 
 
 def look(spec: Spec, tasks: Tasks, table: Features, eigenvalues: bool = False) -> dict[str, np.ndarray]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -322,11 +322,17 @@ class Filtered:
     tasks    one row per task: kind ("random", "filtered" or "searched"), accuracy, n_way, coarsity where it is known
     curve    accuracy, draws: after how many random tasks, on average, one is as hard
     as_hard  how rare a random task is that is as hard as the mean of the searched ones
+    sets     the tasks themselves by kind, in the order of their rows
     """
 
     tasks: pd.DataFrame
     curve: pd.DataFrame
     as_hard: Rarity
+    sets: Mapping[str, Tasks] = field(default_factory=dict)
+
+    def accuracy(self, kind: str) -> np.ndarray:
+        """(T,) accuracy of the tasks of a kind, in percent."""
+        return self.tasks.loc[self.tasks["kind"] == kind, "accuracy"].to_numpy()
 
     @property
     def second(self) -> str:
@@ -378,7 +384,8 @@ def filtered_tasks(spec: Unchecked, progress: Progress | None = None) -> Filtere
         ignore_index=True,
     )
     curve = pd.DataFrame(dict(zip(("accuracy", "draws"), draws_needed(accuracy), strict=True)))
-    return Filtered(tasks, curve, rarity(accuracy, float(searched.mean())))
+    sets = {"random": drawn, "filtered": drawn.take(kept), "searched": found}
+    return Filtered(tasks, curve, rarity(accuracy, float(searched.mean())), sets)
 
 
 def _described(kind: str, tasks: Tasks, accuracy: np.ndarray) -> pd.DataFrame:

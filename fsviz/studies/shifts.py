@@ -14,6 +14,7 @@ import pandas as pd
 
 from fsviz import datasets, evaluation, features
 from fsviz.difficulty import attribute_gaps, curated
+from fsviz.difficulty.curated import CuratedPair
 from fsviz.errors import BadInput
 from fsviz.numerics import clustered_mean, holm
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
@@ -57,7 +58,7 @@ def _with_enough_images(spec: Spec, sample: Callable[[int], Drawn]) -> tuple[Dra
 # --- drawn with and without a shift ------------------------------------------------------------------------------
 
 
-def curated_tasks(spec: Unchecked, attribute: str, query_group: str | None = None) -> curated.CuratedPair:
+def curated_tasks(spec: Unchecked, attribute: str, query_group: str | None = None) -> CuratedPair:
     """Pairs of tasks that share classes and queries, without and with a shift of one attribute (appendix D)."""
     spec = checked_spec(spec)
     dataset = datasets.load(spec["dataset"])
@@ -66,7 +67,7 @@ def curated_tasks(spec: Unchecked, attribute: str, query_group: str | None = Non
 
 def _curated(
     spec: Spec, dataset: Dataset, table: Features, attribute: str, query_group: str | None = None
-) -> curated.CuratedPair:
+) -> CuratedPair:
     sizes = {name: spec[name] for name in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
     read = attribute_gaps.read_attribute(dataset, attribute)
     classes = dataset.split_class_ids(spec["split"])
@@ -75,9 +76,7 @@ def _curated(
     )
 
 
-def save_curated(
-    spec: Unchecked, attribute: str, pair: curated.CuratedPair, query_group: str | None = None
-) -> list[str]:
+def save_curated(spec: Unchecked, attribute: str, pair: CuratedPair, query_group: str | None = None) -> list[str]:
     """Saves a pair's tasks as two testbeds of the workspace; returns their names."""
     spec = checked_spec(spec)
     names = []
@@ -113,7 +112,7 @@ def shift_table(
         if progress is not None:
             progress(done, len(names), name)
 
-        def sample(n_query: int, name: str = name) -> curated.CuratedPair:
+        def sample(n_query: int, name: str = name) -> CuratedPair:
             return _curated({**spec, "n_query": n_query}, dataset, table, name)
 
         try:
@@ -183,6 +182,15 @@ def share_table(found: SupportSets, dataset: Dataset, attribute: str) -> pd.Data
             share, half, _ = clustered_mean(100 * (groups[image_ids] == code).mean(axis=2), class_ids)
             rows.append((name, value, share, half))
     return pd.DataFrame(rows, columns=["set", "value", "share", "ci95"])
+
+
+def images_with(found: SupportSets, dataset: Dataset, attribute: str, name: str, value: str) -> np.ndarray:
+    """The support images of a set ("hard", "random", "easy") that have a value, those chosen most often first."""
+    groups, names = curated.attribute_groups(attribute_gaps.read_attribute(dataset, attribute))
+    support = found.tasks[name].support
+    image_ids, times = np.unique(support[support != PAD], return_counts=True)
+    has = groups[image_ids] == names.index(value)
+    return image_ids[has][np.argsort(-times[has], kind="stable")]
 
 
 def shared_values(found: SupportSets, dataset: Dataset, attribute: str, values: Sequence[str]) -> dict[str, Any]:

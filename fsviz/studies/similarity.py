@@ -23,7 +23,7 @@ from fsviz.datasets.catalog import DATA
 from fsviz.errors import BadInput, Missing
 from fsviz.features import checkpoints, image_text
 from fsviz.numerics import clustered_mean, finite, told_mean
-from fsviz.records import Dataset
+from fsviz.records import Dataset, Tasks
 from fsviz.settings import Setting, Unchecked, words
 from fsviz.studies import draw, evaluate
 from fsviz.studies.contexts import load_with_images
@@ -201,6 +201,7 @@ class AgainstAccuracy:
     accuracy: np.ndarray
     line: tuple[list[float], list[float]] | None
     summary: Mapping[str, Any]
+    tasks: Tasks
 
 
 def against_accuracy(found: Similarity, backbone: str, n_tasks: int = 300) -> AgainstAccuracy:
@@ -220,7 +221,7 @@ def against_accuracy(found: Similarity, backbone: str, n_tasks: int = 300) -> Ag
         tasks = draw.sample(dataset, sampler="uniform", usable=usable, **asked).tasks
     except BadInput:  # too few classes, or images that no task can hold: the rest of the page does not need it
         nothing = {"pearson": None, "low": None, "high": None, "n_tasks": 0}
-        return AgainstAccuracy(np.zeros(0), np.zeros(0), None, nothing)
+        return AgainstAccuracy(np.zeros(0), np.zeros(0), None, nothing, Tasks(np.zeros((0, 0), int)))
     accuracy = evaluation.task_accuracy(evaluate.look(dataset, backbone, "protonet", {}, tasks))
     of_image = np.full(int(found.image_ids.max()) + 1, np.nan)
     of_image[found.image_ids] = found.context
@@ -232,7 +233,7 @@ def against_accuracy(found: Similarity, backbone: str, n_tasks: int = 300) -> Ag
         x = np.array([closeness.min(), closeness.max()])
         line = (x.tolist(), np.polyval(np.polyfit(closeness, 100 * accuracy, 1), x).tolist())
     told = known | {"n_tasks": len(tasks), "n_way": n_way, "n_shot": n_shot, "backbone": backbone, "over": value.over}
-    return AgainstAccuracy(closeness, accuracy, line, told)
+    return AgainstAccuracy(closeness, accuracy, line, told, tasks)
 
 
 def benchmarks() -> pd.DataFrame:

@@ -31,6 +31,7 @@ from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.settings import SEED, Setting, Unchecked
 from fsviz.studies import chunked, frozen, support_sets
+from fsviz.studies.support_sets import SupportSets
 from fsviz.workspace import atomic_file, read_json, write_json
 
 __all__ = ["LEARNING_RATES"]
@@ -103,6 +104,23 @@ def run_at_once(spec: Unchecked, progress: Progress | None = None) -> dict[str, 
                 progress(index, total, describe(settled, index))
             chunks.append(run_chunk(settled, index))
         return summarise(settled, chunks)
+
+
+def answers_of(
+    spec: Unchecked, source: str, backbone: str, adaptation: str, progress: Progress | None = None
+) -> tuple[SupportSets, dict[str, Predictions]]:
+    """The tasks behind a cell: random and hard sets as found with `source`, and what `backbone` with an adaptation says
+    of their queries, by set."""
+    settled = checked_spec(dict(spec))
+    dataset = datasets.load(settled["dataset"])
+    tables = {name: features.load(dataset, name) for name in {*settled["sources"], *settled["backbones"]}}
+    base = support_sets.checked_spec({**_base(settled), "backbone": source})
+    tasks = support_sets.draw_tasks(_base(settled), dataset, tables)
+    shared = _shared_images(tables[source], tables)
+    sets = support_sets.search_and_classify(base, tasks, shared, base["seed"], progress)
+    asked = support_sets.checked_spec({**base, "backbone": backbone, "classifier": adaptation})
+    both = {name: sets.tasks[name] for name in ("random", "hard")}
+    return sets, {name: support_sets.classify(asked, tables[backbone], own, dataset) for name, own in both.items()}
 
 
 def prepare(spec: dict[str, Any], folder: Path) -> Spec:

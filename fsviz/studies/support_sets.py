@@ -511,6 +511,13 @@ def explained_in_words(found: SupportSets, explained: Explained, task: int) -> s
     )
 
 
+def told_values(dataset: Dataset, image_ids: np.ndarray, attribute: str) -> list[tuple[int, str]]:
+    """Images in the order of an attribute, each with its value as text."""
+    assert dataset.images is not None  # it has attributes
+    values = dataset.images[attribute].loc[image_ids].sort_values(kind="stable")
+    return [(int(i), f"{v:.2f}" if isinstance(v, float) else str(v)) for i, v in values.items()]
+
+
 def class_differences(
     found: SupportSets, dataset: Dataset, explained: Explained | None, task: int, which: str
 ) -> list[Difference | None]:

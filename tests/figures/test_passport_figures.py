@@ -1,4 +1,4 @@
-"""Figures of a passport: the harder the further right, two tasks told apart by shape, right answers apart from wrong."""
+"""Figures of a passport: harder is further right, two tasks have two shapes, right answers stand apart from wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROWS = [
 def test_one_task_has_a_bar_from_the_middle_and_two_have_shapes() -> None:
     one = figures.plot_standings(ROWS)
     bars = [trace for trace in one.data if trace.mode == "lines"]
-    assert [tuple(bar.x) for bar in bars][0] == (50, 80.0) and bars[0].y[0] == "Coarsity"
+    assert tuple(bars[0].x) == (50, 80.0) and bars[0].y[0] == "Coarsity"
     (dots,) = [trace for trace in one.data if "markers" in trace.mode]
     assert dots.x[0] == 80 and "Coarsity 12: harder than 80% of the tasks" in dots.customdata[0]
     assert "a higher value is easier" in dots.customdata[0] and dots.text[1] == ""

@@ -11,6 +11,7 @@ import pytest
 from fsviz import datasets, jobs
 from fsviz.features import maps
 from fsviz.studies import draw
+from fsviz.studies import feature_map as study
 from tests.studies.toy_dataset import make_toy, save_toy_features
 from tests.ui.opening import open_link
 from tests.ui.test_gallery_pages import texts
@@ -127,3 +128,30 @@ def test_features_that_give_no_map_are_one_sentence() -> None:
     app = open_link(PAGE, "toy", fine=False, backbone="flat")
     assert "are the same" in app.error[0].value
     assert any("has no features" in i.value for i in open_link(PAGE, "tiered_imagenet").info)
+
+
+def test_what_was_drawn_around_is_in_the_link() -> None:
+    found = maps.find(datasets.load("demo"), "efficientnet_lite0")
+    low, high = np.quantile(found.xy, 0.4, axis=0), np.quantile(found.xy, 0.6, axis=0)
+    text = study.outline_text([low[0], high[0]], [low[1], high[1]])
+    box = study.outline_in(text)
+    assert box is not None and box.shape == (4, 2)
+    inside = study.images_inside(found, box)
+    by_hand = ((found.xy >= box.min(axis=0)) & (found.xy <= box.max(axis=0))).all(axis=1)
+    assert sorted(inside) == sorted(found.image_ids[by_hand]) and len(inside) > 10
+    app = open_link(PAGE, "demo", around=text)
+    assert f"{len(inside):,} images chosen" in texts(app) and link_of(app) == {"around": text}
+    assert json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["shapes"][0]["path"].endswith("Z")
+    app.button(key="forget_around").click().run()
+    assert link_of(app) == {} and "images chosen" not in texts(app)
+    for bad in ("1,2", "a,b_c,d", "1,2_3,4,5", "nan,1_2,3", "_".join(["1,2"] * 60)):
+        assert study.outline_in(bad) is None
+    app = open_link(PAGE, "demo", around="nonsense")
+    assert "around=nonsense" in app.toast[0].value and link_of(app) == {}
+
+
+def test_a_long_outline_keeps_its_shape_in_few_corners() -> None:
+    turn = np.linspace(0, 2 * np.pi, 500)
+    corners = study.outline_in(study.outline_text(10 * np.cos(turn), 10 * np.sin(turn)))
+    assert corners is not None and len(corners) == study.MOST_CORNERS
+    assert np.allclose(np.linalg.norm(corners, axis=1), 10, atol=0.01)

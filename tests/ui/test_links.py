@@ -225,6 +225,6 @@ def test_classes_and_splits_arrive_on_another_page_and_stand_in_its_link(tmp_pat
     assert asked["classes"] == ["dog"]
     gallery = open_link("1_Gallery", **{name: value[0] for name, value in asked.items()})
     assert gallery.multiselect(key="classes").value == ["dog"] and not gallery.toast
-    assert gallery.query_params["classes"] == ["dog"]
+    assert link_of(gallery)["classes"] == "dog"
     tasks = open_link("3_Tasks", "demo", split="train")
     assert tasks.selectbox(key="split").value == "train" and not tasks.toast and link_of(tasks) == {"split": "train"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -26,6 +27,7 @@ from fsviz.studies import comparison, draw, evaluate, extraction, named_tasks
 from fsviz.text import drawn
 from fsviz.ui.parts import (
     access,
+    behind,
     controls,
     leads,
     links,
@@ -449,6 +451,20 @@ def _point_clicked(places: Mapping[str, str]) -> None:
         st.session_state["whose"] = places[points[0]["y"]]
 
 
+def _curve_clicked(places: Mapping[str, str], values: np.ndarray) -> None:
+    """A single task of the figure is the one that is shown below; a point of a line chooses whose answers are shown,
+    and the task whose measure is nearest."""
+    points = st.session_state["look_curves"].selection.points
+    if not points or "x" not in points[0]:
+        return
+    if isinstance(task := leads.data_of("look_curves"), int):
+        st.session_state["task"] = str(task)
+        return
+    if (name := str(behind.data(points[0], 1))) in places:
+        st.session_state["whose"] = places[name]
+    st.session_state["task"] = str(int(np.nanargmin(np.abs(values - float(points[0]["x"])))))
+
+
 def _named(dataset: Dataset, spec: evaluate.Spec, testbed: Testbed, task: int) -> TaskId | None:
     """What names a task of the look in links: of a saved testbed that is looked at in part, its place in the whole."""
     with suppress(FsvizError):
@@ -458,13 +474,6 @@ def _named(dataset: Dataset, spec: evaluate.Spec, testbed: Testbed, task: int) -
             return named_tasks.name_task(dataset, whole.tasks, at, whole.recipe, saved=str(spec["testbed"]))
         return named_tasks.name_task(dataset, testbed.tasks, task, testbed.recipe, spec["backbones"])
     return None
-
-
-def _task_clicked() -> None:
-    """A single task of the figure is the one that is shown below."""
-    task = leads.data_of("look_curves")
-    if isinstance(task, int):
-        st.session_state["task"] = str(task)
 
 
 def _single_tasks(dataset: Dataset, spec: evaluate.Spec, answer: Predictions, testbed: Testbed, whose: str) -> None:
@@ -547,17 +556,22 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed, 
     curves = comparison.curves(lines, window=window)
     if curves:
         known = measures.get(comparison.QUARTERS)
+        coarsity = testbed.tasks.measures[known.name]
         points = comparison.single_tasks(named[whose])
         figure = figures.plot_accuracy_by_measure(
             curves, points, axis=known.axis, measure=known.title.lower(), height=380, banded=whose
         )
         showing.chart(
-            "Accuracy against a measure", figure, key="look_curves", on_select=_task_clicked, selection_mode="points"
+            "Accuracy against a measure",
+            figure,
+            key="look_curves",
+            on_select=partial(_curve_clicked, {drawn(name): key for key, name in _places(named).items()}, coarsity),
+            selection_mode="points",
         )
         st.caption(
             f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.axis)}"
             + f", with the 95% band of {plain(whose)} over tasks of these images; point at another line for its own. "
-            + f"Behind them, single tasks of {plain(whose)}: click one to see it below. "
+            + f"Behind them, single tasks of {plain(whose)}: click one, or a line, to see the task there below. "
             + plain(draw.explain(known.name, testbed.recipe))
         )
     places = {drawn(name): key for key, name in _places(named).items()}

@@ -18,11 +18,11 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_TASKS, SEED, Setting
 from fsviz.studies import draw, evaluate, named_tasks, one_task
 from fsviz.studies import feature_map as study
-from fsviz.ui.parts import access, cached, controls, leads, links, pointing, run_panel, shell, showing
+from fsviz.ui.parts import access, cached, carrying, controls, leads, links, pointing, run_panel, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
-CHART, SHARED = "feature_map", "map_shared"
+CHART, SHARED, AROUND = "feature_map", "map_shared", "around"
 MOST_TILES = 90
 MOST_BARS = 10
 N_BUILT = 5  # classes of a task that is built of what was drawn around
@@ -141,7 +141,7 @@ def _figure(
     dataset: Dataset, found: maps.FeatureMap, by: str, title: str, class_ids: list[int], task: Tasks | None
 ) -> list[int]:
     """Draws the map; returns the images that are chosen on it."""
-    chosen = _chosen(dataset)
+    chosen, around = _chosen(dataset), _around(dataset, found)
     colouring = _colouring(dataset, found, by, title, class_ids)
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()[found.image_ids]
@@ -158,19 +158,45 @@ def _figure(
         chosen,
         as_accuracy=by == study.BY_RUN,
         view=f"{dataset.name} {found.backbone} {found.kind}",
+        outline=around,
     )
     event = showing.chart(
         "Feature map",
         figure,
         key=CHART,
-        on_select="rerun",
+        on_select=_drawn_around,
         selection_mode=("points", "box", "lasso"),
         config={"scrollZoom": True, "displaylogo": False},
     )
     if dataset.has_pixels:
         pointing.thumbnails(dataset, CHART, _ids(found))
     there = _ids(found)
+    if around is not None:
+        return study.images_inside(found, around).tolist()
     return [i for i in (p.get("customdata") for p in event.selection.points) if isinstance(i, int) and i in there]
+
+
+def _around(dataset: Dataset, found: maps.FeatureMap) -> np.ndarray | None:
+    """The outline that was drawn on this map, kept in the link as around; None for none."""
+    asked, state = links.asked_for(AROUND), st.session_state
+    here = " ".join(found.identity)
+    if asked is not None or state.get("around_of") != here:
+        state["around_of"], state[AROUND] = here, asked or ""
+    corners = study.outline_in(state[AROUND])
+    links.keep(AROUND, state[AROUND] if corners is not None else None)
+    return corners
+
+
+def _drawn_around() -> None:
+    """Keeps the box or the lasso that was drawn last; a click on a single point, or on nothing, forgets it."""
+    selection = st.session_state[CHART].selection
+    drawn = [*selection.get("box", []), *selection.get("lasso", [])]
+    st.session_state[AROUND] = study.outline_text(drawn[-1]["x"], drawn[-1]["y"]) if drawn else ""
+    st.session_state["around_simpler"] = bool(drawn) and len(drawn[-1]["x"]) > study.MOST_CORNERS
+
+
+def _forget_around() -> None:
+    st.session_state[AROUND] = ""
 
 
 @_of_map()
@@ -229,7 +255,7 @@ def _runs(dataset: Dataset) -> dict[str, str]:
 def _pick_classes(dataset: Dataset) -> list[int]:
     """Classes that stand out when points are coloured by class."""
     names = dataset.distinct_names(np.arange(dataset.n_classes))
-    links.names_of(names, "classes", study.MOST_NAMES)
+    carrying.pick_classes(names, study.MOST_NAMES)
     picked = st.multiselect(
         "Classes to highlight",
         names,
@@ -414,6 +440,10 @@ def _wall(dataset: Dataset, selected: list[int]) -> int | None:
     )
     if len(few) < len(selected):
         st.caption(f"{len(few):,} of them, spread evenly over all.")
+    if st.session_state.get("around_simpler"):
+        st.caption(f"The outline is kept with {study.MOST_CORNERS} corners, so that it fits into the link.")
+    if st.session_state.get(AROUND):
+        st.button("Forget the outline", key="forget_around", on_click=_forget_around)
     together = [int(c) for c in np.argsort(-counts, kind="stable")[:N_BUILT] if counts[c]]
     leads.to_classes(dataset, together, "Build a task of the classes that meet here")
     return clicked

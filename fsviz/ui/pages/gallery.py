@@ -21,7 +21,7 @@ from fsviz.settings import Setting
 from fsviz.studies import one_task
 from fsviz.taxonomy import places
 from fsviz.text import code
-from fsviz.ui.parts import cached, controls, leads, links, scrolling, shell, showing
+from fsviz.ui.parts import cached, carrying, controls, leads, links, scrolling, shell, showing
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -71,11 +71,14 @@ def _settings(dataset: Dataset) -> tuple[filtering.Filter, str, str]:
     split = shell.pick_split(dataset, default="all")
     with st.sidebar:
         names = dataset.classes["class_name"].iloc[dataset.split_class_ids(split)].astype(str)
-        classes = _multiselect("Class", list(dict.fromkeys(names)), "classes", "every class")
+        known = list(dict.fromkeys(names))
+        carrying.pick_classes(known)
+        typed = controls.BY_TYPING
+        classes = st.multiselect("Class", known, key=carrying.KEY, placeholder="every class", **typed)
         contexts: list[str] = []
         if dataset.contexts is not None:
-            known = dataset.contexts.groupby("context")["n_images"].sum().sort_values(ascending=False)
-            contexts = _multiselect("Context", known.index.astype(str).tolist(), "contexts", "every background")
+            counts = dataset.contexts.groupby("context")["n_images"].sum().sort_values(ascending=False)
+            contexts = _multiselect("Context", counts.index.astype(str).tolist(), "contexts", "every background")
         attributes: dict[str, Any] = {}
         if dataset.attributes:
             for name in _multiselect("Filter by attribute", list(dataset.attributes), "by", "none"):

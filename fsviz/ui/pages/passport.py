@@ -255,10 +255,15 @@ def _in_words(passport: Passport, among: Spread) -> str:
     hard = [f"{plain(MEASURES[n].title)} ({s.harder:.0%})" for n, s in known if s.harder >= 0.75]
     easy = [f"{plain(MEASURES[n].title)} ({s.harder:.0%})" for n, s in known[::-1] if s.harder <= 0.25]
     if known and len(among.positions) > 1:
-        found += f" Harder than three quarters of the testbed by {', '.join(hard)}." if hard else ""
-        found += f" Easier than three quarters by {', '.join(easy)}." if easy else ""
+        found += f" Harder than three quarters of the testbed by {_some(hard)}." if hard else ""
+        found += f" Easier than three quarters by {_some(easy)}." if easy else ""
         found += " By every measure it is among the middle half of its testbed." if not hard and not easy else ""
     return found
+
+
+def _some(titles: Sequence[str], most: int = 4) -> str:
+    more = f" and {len(titles) - most} more" if len(titles) > most else ""
+    return ", ".join(titles[:most]) + more
 
 
 def _steps(passport: Passport, among: Spread, by: str) -> None:

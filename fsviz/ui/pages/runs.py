@@ -29,7 +29,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting, Unchecked
 from fsviz.studies import comparison, draw, evaluate, named_tasks
 from fsviz.text import csv, drawn
-from fsviz.ui.parts import access, controls, leads, links, mistakes, run_panel, shell, showing
+from fsviz.ui.parts import access, behind, controls, leads, links, mistakes, run_panel, shell, showing
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
 from fsviz.ui.parts.shell import plain
@@ -73,6 +73,7 @@ AT = Setting("at", "Tasks around", "A value of the measure: the tasks nearest to
 TASK = Setting("task", "Task", "The task whose images are shown, by its number; -1 is the first listed.", "int", -1, -1)
 CURVES = "curves"
 STRIP_PX = 38
+MOST_LISTED = 60  # tasks behind a point
 MISTAKES_OF = 20_000  # tasks whose queries are looked at one by one
 
 
@@ -136,7 +137,9 @@ def _published_meanwhile() -> None:
     table = published_table("better-tieredImageNet", "5-way 1-shot").rename(columns={"method": "name"})
     lost = table["Q4"] - table["Q1"]
     showing.chart(
-        "Published accuracy by quarter of the tasks", figures.plot_quartiles(table), key="published_quartiles"
+        "Published accuracy by quarter of the tasks",
+        figures.plot_quartiles(table, source="Bennequin et al. 2022, table 1"),
+        key="published_quartiles",
     )
     st.caption(
         "Published numbers, not computed here (Bennequin et al. 2022, table 1: tieredImageNet, ResNet12, 5 ways, "
@@ -364,9 +367,13 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
     published, pairs, caveat = _results(table, main[0], over)
     left, right = shell.columns_if_wide("methods", 2, gap="large")
     with left:
-        _ranks(main)
+        cell = _ranks(main)
     with right:
-        _paired(main, differences, len(groups), over)
+        other = _paired(main, differences, len(groups), over)
+    if cell:
+        _tasks_of_cell(main, cell)
+    if other:
+        _tasks_apart(main, str(differences["reference"].iloc[0]), other)
     if len(differences):
         _paired_numbers(differences)
     _mistakes(lines)
@@ -458,11 +465,23 @@ def _big_figure(
     known = comparison.measures_of(main)
     if not known:
         st.subheader("Accuracy", anchor=False)
-        showing.chart("Accuracy", figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]), key="bars")
+        chosen = behind.chart(
+            "Accuracy",
+            figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]),
+            key="bars",
+            name="bar_of",
+            of=lambda point: str(behind.data(point, 1) or ""),
+            known=here["name"].tolist(),
+            about=main[0].digest,
+        )
         st.caption(
             "No measure of difficulty is known of these tasks (the dataset has no taxonomy), so there is none to draw "
-            "against: mean accuracies."
+            "against: mean accuracies. Click a point for the tasks of its method."
         )
+        if chosen:
+            behind.heading(f"Tasks of {plain(chosen)}, the hardest first", "bar_of")
+            line = comparison.named(main)[chosen]
+            _list_tasks(line, np.argsort(line.accuracy, kind="stable"), chosen, "bar_task")
         return _Shown()
     picked, share = _curve_settings(known)
     title = measures.title(picked).lower()
@@ -706,31 +725,93 @@ def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
     )
 
 
-def _ranks(main: list[comparison.Line]) -> None:
+def _ranks(main: list[comparison.Line]) -> str:
+    """The ranks; returns the cell that was clicked, "" for none."""
     st.subheader("Who is best on which tasks?", anchor=False)
     ranks = _ranks_of(main)
     if ranks.empty or len(main) < 2:
         st.caption("Ranks need at least two methods on the same tasks, and a dataset with a taxonomy.")
-        return
-    showing.chart("Ranks by quarter of the tasks", figures.plot_ranks(ranks), key="ranks")
-    st.caption("Rank by mean accuracy in each quarter of the tasks, from the finest to the coarsest; 1 is best.")
+        return ""
+    chosen = behind.chart(
+        "Ranks by quarter of the tasks",
+        figures.plot_ranks(ranks),
+        key="ranks",
+        name="rank_of",
+        of=lambda point: str(behind.data(point) or ""),
+        known=[f"{name}@Q{b}" for name, b in ranks[["method", "bin"]].itertuples(index=False)],
+        about=main[0].digest,
+    )
+    st.caption(
+        "Rank by mean accuracy in each quarter of the tasks, from the finest to the coarsest; 1 is best. Click a cell "
+        "for its tasks."
+    )
+    return chosen
 
 
-def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: int, over: str) -> None:
+def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: int, over: str) -> str:
+    """The differences; returns the method that was clicked, "" for none."""
     st.subheader("Is the difference real?", anchor=False)
     if differences.empty:
         st.caption(
             "A paired comparison needs at least two methods on the same tasks. Evaluate another one on this testbed."
         )
-        return
-    showing.chart("Paired differences", figures.plot_differences(differences), key="differences")
+        return ""
+    chosen = behind.chart(
+        "Paired differences",
+        figures.plot_differences(differences),
+        key="differences",
+        name="differs",
+        of=lambda point: str(behind.data(point, 3) or ""),
+        known=differences["name"].tolist(),
+        about=main[0].digest,
+    )
     st.caption(
         f"Differences to {plain(differences['reference'].iloc[0])} over the same "
         f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals {comparison.OVER[over]}. "
         + ("Filled: real (p below 5%" + (" in a paired t test and in Wilcoxon's test" if over == "tasks" else ""))
         + ", corrected for the number of comparisons by Holm's method); hollow: chance will do."
         + (" Only runs of the same tasks are compared; the sidebar says which." if n_groups > 1 else "")
+        + " Click a point for the tasks on which the two differ most."
     )
+    return chosen
+
+
+def _tasks_of_cell(main: list[comparison.Line], cell: str) -> None:
+    """The tasks of a quarter, the worst of a method first."""
+    name, _, quarter = cell.rpartition("@Q")
+    line = comparison.named(main)[name]
+    behind.heading(f"Tasks of quarter {plain(quarter)}, the worst of {plain(name)} first", "rank_of")
+    _list_tasks(line, comparison.of_quarter(line, int(quarter)), cell, "rank_task")
+
+
+def _tasks_apart(main: list[comparison.Line], reference: str, other: str) -> None:
+    """The tasks on which two methods differ most."""
+    named = comparison.named(main)
+    one, two = named[other], named[reference]
+    apart = one.accuracy - two.accuracy
+    order = np.argsort(-np.abs(np.nan_to_num(apart)), kind="stable")
+    behind.heading(f"Where {plain(other)} and {plain(reference)} differ most", "differs")
+    told = {
+        int(t): f"{100 * one.accuracy[t]:.0f}% by {other}, {100 * two.accuracy[t]:.0f}% by {reference}" for t in order
+    }
+    _list_tasks(one, order, other, "differs_task", told)
+
+
+def _list_tasks(
+    line: comparison.Line, order: np.ndarray, about: str, name: str, notes: Mapping[int, str] | None = None
+) -> None:
+    """Tasks of a line in this order with their images; `name` is where the chosen one is in the link."""
+    order = order[np.isfinite(line.accuracy[order])]
+    if line.tasks is None:
+        st.caption("Single tasks can be looked at once the run is finished.")
+        return
+    try:
+        dataset = shell.load_dataset(line.dataset)
+    except FsvizError as error:
+        st.caption(f"The images cannot be shown: {plain(str(error))}")
+        return
+    told = notes or {int(t): f"{100 * line.accuracy[t]:.0f}% right" for t in order}
+    behind.tasks(dataset, line.tasks, order[:MOST_LISTED], told, f"{line.digest} {about}", name)
 
 
 def _paired_numbers(differences: pd.DataFrame) -> None:

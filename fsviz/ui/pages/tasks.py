@@ -20,7 +20,7 @@ from fsviz.studies import draw, named_tasks
 from fsviz.studies import semantic_sampling as study
 from fsviz.studies.draw import SHOTS, Recipe
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
-from fsviz.ui.parts import access, cached, controls, leads, links, shell, showing, task_list
+from fsviz.ui.parts import access, behind, cached, controls, leads, links, pointing, shell, showing, task_list
 from fsviz.ui.parts.shell import plain
 
 HISTOGRAM = "coarsity_histogram"
@@ -39,6 +39,7 @@ QUANTILE = Setting(
     100,
 )
 BAR = Setting("bar", "Bar", "The bar whose tasks are listed: its testbed and a coarsity in it.", "text", "")
+WITH = Setting("with", "With", "The class whose tasks are listed, and their testbed.", "text", "")
 BROWSE = Setting("browse", "Testbed", "The testbed whose tasks are listed.", "choice", "chosen")
 MOST_DEALT_IMAGES = 5_000_000  # images of a testbed that are dealt while somebody waits
 MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": "application/json"}
@@ -304,7 +305,16 @@ def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str
 
 
 def _forget_bar() -> None:
-    st.session_state[BAR.name] = ""
+    st.session_state[BAR.name] = st.session_state[WITH.name] = ""
+
+
+def _class_clicked(names: list[str], beds: list[str]) -> None:
+    """Puts the class of a point of the balance into the link, with the testbed of its line."""
+    for group in st.session_state["class_balance"].selection.selected:
+        for at in group["data_indices"]:
+            if at < len(names) and group["series_index"] < len(beds):
+                st.session_state[WITH.name] = f"{beds[group['series_index']]}:{names[at]}"
+                st.session_state[BAR.name] = ""
 
 
 def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
@@ -325,13 +335,17 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
         ),
         key="class_balance",
         height=230,
+        on_select=partial(_class_clicked, [names[i] for i in order], list(beds)),
         alt="Share of tasks that hold each class",
     )
     more = (
         " Raising β flattens it; dropping repeated tasks undoes a little of that, and this shows the testbed as kept."
     )
     balanced = any("beta" in bed.recipe for bed in beds.values())
-    st.caption("A flat line means that every class is in as many tasks as the others." + (more if balanced else ""))
+    st.caption(
+        "A flat line means that every class is in as many tasks as the others. Click a point to list the tasks of its "
+        "class above." + (more if balanced else "")
+    )
 
 
 def _left_out(classes: Classes, recipes: dict[str, Recipe]) -> None:
@@ -353,7 +367,17 @@ def _browser(
     """The tasks of the chosen bar, or around a quantile; returns the testbed and the position of the chosen one."""
     left, right = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
     coarsity: np.ndarray | None
-    if bar is not None:
+    of, _, wanted = str(links.value_of(WITH, WITH.name)).partition(":")
+    if bar is None and of in beds and wanted in classes.names:
+        name = of
+        coarsity = beds[name].tasks.measures.get("coarsity")
+        class_id = classes.dataset.split_class_ids(classes.split)[classes.names.index(wanted)]
+        found = np.flatnonzero((beds[name].tasks.class_ids == class_id).any(axis=1))
+        if coarsity is not None:
+            found = found[np.argsort(coarsity[found], kind="stable")]
+        left.markdown(f"**{plain(titles[name])}**: {len(found):,} tasks with {plain(wanted)}, the finest first")
+        right.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
+    elif bar is not None:
         name = bar[0]
         coarsity = beds[name].tasks.measures["coarsity"]
         bins: study.CoarsityBins = st.session_state["_bins"][0]
@@ -380,7 +404,7 @@ def _browser(
     bed = _dealt(classes, full[name]) or beds[name]
     notes = {int(i): "" if coarsity is None else f"coarsity {_number(float(coarsity[i]))}" for i in found}
     examples = None if bed.tasks.has_images else partial(_example_images, classes, bed)
-    about = f"{beds[name].name} {bar} {st.session_state.get('quantile') if bar is None else ''}"
+    about = f"{beds[name].name} {bar} {wanted} {st.session_state.get('quantile') if bar is None else ''}"
     return bed, task_list.pick_task(classes.dataset, bed.tasks, found, notes, about, examples=examples)
 
 
@@ -467,6 +491,9 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
             taxonomy_figures.plot_task_distances(inside, shown, name, float(distances.max()), 380),
             key="task_distances",
         )
+        faces = bed.tasks.support[task, : len(class_ids), 0] if bed.tasks.has_images else None
+        faces = None if faces is None or not dataset.has_pixels else [int(i) for i in faces]
+        pointing.answer_cells(dataset, "task_distances", faces, _pair_clicked, len(class_ids))
         values = inside[np.triu_indices(len(class_ids), 1)]
         st.caption(
             f"Coarsity {_number(bed.tasks.measures['coarsity'][task])} is "
@@ -481,17 +508,38 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
             _task_tree(graph, positions)
     if not few:
         _task_tree(graph, positions)
+    pair = behind.chosen(
+        "cell", [f"{a}-{b}" for a in range(len(shown)) for b in range(len(shown))], f"{bed.name} {task}"
+    )
+    if pair:
+        places = sorted({int(at) for at in pair.split("-")})
+        behind.heading(" and ".join(plain(shown[at]) for at in places), "cell")
+        behind.classes(dataset, [int(class_ids[at]) for at in places], "cell_classes")
+
+
+def _pair_clicked(row: int, column: int) -> None:
+    st.session_state["cell"] = f"{row}-{column}"
+
+
+def _node_clicked(of_node: list[int]) -> None:
+    """A class of the tree; concepts above them stand for nothing else."""
+    for group in st.session_state["task_tree"].selection.selected:
+        for node in group["data_indices"] if group["data_type"] != "edge" else ():
+            if node < len(of_node) and of_node[node] != PAD:
+                _pair_clicked(of_node[node], of_node[node])
 
 
 def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
     if graph is None or len(positions) > 25:
         return
-    st.markdown("**Their place in the taxonomy**, from the smallest concept above all of them:")
+    st.markdown("**Their place in the taxonomy**, from the smallest concept above all of them; click a class:")
+    drawn = maps.task_map(graph, positions.tolist())
     showing.graph(
         "The task in the taxonomy",
-        taxonomy_figures.plot_task_tree(maps.task_map(graph, positions.tolist())),
+        taxonomy_figures.plot_task_tree(drawn),
         key="task_tree",
         height=60 + 34 * len(positions),
+        on_select=partial(_node_clicked, [int(place) for place in drawn.class_position]),
         alt="Tree of concepts above the classes of the task",
     )
 

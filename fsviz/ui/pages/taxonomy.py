@@ -17,13 +17,13 @@ from fsviz.settings import Setting, words
 from fsviz.studies import draw
 from fsviz.studies import semantic_sampling as study
 from fsviz.taxonomy import DISTANCES, Dag, maps
-from fsviz.ui.parts import cached, controls, leads, links, shell, showing
+from fsviz.ui.parts import cached, carrying, controls, leads, links, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows, thumbnail_uri
 from fsviz.ui.parts.pointing import answer_cells
 from fsviz.ui.parts.shell import plain
 
 GRAPH = "taxonomy_graph"
-PICKED = "classes"
+PICKED = carrying.KEY
 FEW = 60  # classes whose whole graph can be read; more open as rings
 HEAT_MOST = 180  # rows of the heat map; more classes are averaged in blocks
 N_BUILT = 5  # classes of a task that is built around one
@@ -103,7 +103,7 @@ def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance
 def _pick_classes(names: list[str]) -> list[int]:
     """Places of the classes picked by name, by click or by link; those of another dataset or split are forgotten."""
     place = {name: i for i, name in enumerate(names)}
-    links.names_of(names, PICKED)
+    carrying.pick_classes(names)
     picked = st.multiselect(
         "Find classes, or click them in the picture",
         sorted(names, key=str.lower),

@@ -20,10 +20,10 @@ _TASK = "_picked_task"
 KEY = "classes"  # of the widget, on every page that has one
 
 
-def leave() -> None:
-    """At the start of the first run of another page: what the one before had picked."""
-    if KEY in st.session_state:
-        st.session_state[_CLASSES] = (st.session_state.get("_dataset", ""), list(st.session_state[KEY]))
+def pick_classes(options: Sequence[str], most: int | None = None) -> None:
+    """Prepares the widget of classes that is about to be drawn under KEY, and keeps what is picked in it."""
+    links.names_of(options, KEY, most)
+    st.session_state[_CLASSES] = (st.session_state.get("_dataset", ""), list(st.session_state[KEY]))
 
 
 def show(dataset: Dataset, tasks: Tasks, at: int, named: TaskId | None, picked: bool = False) -> None:

@@ -293,10 +293,12 @@ def of_page(label: str) -> list[Quantity]:
 
 def show(label: str) -> None:
     """The numbers of a page, one below the other."""
+    from fsviz.ui.parts.shell import plain  # which imports this module
+
     for quantity in of_page(label):
         left, right = st.columns([5, 4], gap="large", vertical_alignment="center")
-        paper = f" · {quantity.paper}" if quantity.paper else ""
-        left.markdown(f"**{quantity.title}**{paper}  \n{quantity.what[:1].upper()}{quantity.what[1:]}")
+        paper = f" · {plain(quantity.paper)}" if quantity.paper else ""
+        left.markdown(f"**{plain(quantity.title)}**{paper}  \n{plain(quantity.what[:1].upper() + quantity.what[1:])}")
         if quantity.formula:
             right.latex(quantity.formula)
             right.caption(as_written(quantity.symbols))

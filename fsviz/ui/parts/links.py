@@ -148,7 +148,7 @@ def names_of(options: Sequence[str], key: str, most: int | None = None) -> None:
     else:
         value = list(dict.fromkeys(text for text in texts if text in known))[:most]
         refused = next((text for text in texts[::-1] if text not in value), None)
-    if value != have:
+    if value != have or key not in _kept():
         st.session_state[key] = value
     _kept()[key] = Shown("", "", math.inf, refused)
     _write(key, value or None)

@@ -51,10 +51,11 @@ const PATIENCE = 15000;  // milliseconds
 
 const install = () => {
   const kept = new Map();
-  let wanted = null;
+  let wanted = null;  // where to scroll to
+  let left = null;  // the address that a link was followed from: its page is taken down before the address changes
   const main = () => document.querySelector('[data-testid="stMain"]');
   const here = () => location.pathname + location.search;
-  const save = () => { if (wanted === null && main()) kept.set(here(), main().scrollTop); };
+  const save = () => { if (wanted === null && left !== here() && main()) kept.set(here(), main().scrollTop); };
   const give = () => { wanted = null; };
   const restore = (until) => {
     if (wanted === null) return;
@@ -64,7 +65,12 @@ const install = () => {
   };
   const scrolled = (event) => { if (event.target === main()) save(); };
   document.addEventListener("scroll", scrolled, { capture: true, passive: true });
-  document.addEventListener("click", save, { capture: true });
+  const clicked = (event) => {
+    left = null;
+    save();
+    if (event.target.closest?.("a[href]")) left = here();
+  };
+  document.addEventListener("click", clicked, { capture: true });
   for (const event of ["wheel", "touchstart", "keydown", "pointerdown"]) {
     document.addEventListener(event, give, { capture: true, passive: true });
   }

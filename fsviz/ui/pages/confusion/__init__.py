@@ -14,13 +14,13 @@ from fsviz.reports import graphs
 from fsviz.studies import confusion as study
 from fsviz.text import short
 from fsviz.ui.pages.confusion import base, compare, pair, results, settings
-from fsviz.ui.parts import leads, links, shell, showing
+from fsviz.ui.parts import carrying, leads, links, shell, showing
 from fsviz.ui.parts.controls import BY_TYPING, pick
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
 GRAPH = "class_graph"
-PICKED = "classes"
+PICKED = carrying.KEY
 TABLE, HEAT_MAP = "class_pairs", "likeness_map"
 NEIGHBOURS = 12
 N_BUILT = 5  # classes of a task that is built around one
@@ -130,7 +130,7 @@ def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> t
 def _pick_classes(names: tuple[str, ...]) -> list[int]:
     """Places of the one or two classes picked by name, by click or by link; those of another split are forgotten."""
     place = {name: i for i, name in enumerate(names)}
-    links.names_of(names, PICKED, 2)
+    carrying.pick_classes(names, 2)
     picked = st.multiselect(
         "Find one class or two, or click the graph",
         sorted(names, key=str.lower),

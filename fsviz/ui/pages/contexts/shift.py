@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -21,7 +22,7 @@ from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
 from fsviz.studies import named_tasks
-from fsviz.ui.parts import access, leads, run_panel, shell, showing
+from fsviz.ui.parts import access, behind, leads, run_panel, shell, showing
 from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -30,6 +31,7 @@ from fsviz.ui.parts.shell import plain
 
 AT_ONCE = 12.0  # seconds of work, by its guess, that the page waits for
 MOST_TILES = 10
+MOST_LOST = 36
 AXES = {"shots": "support images per class (shots)", "ways": "classes per task (ways)", "dial": "shift of contexts"}
 
 
@@ -45,7 +47,7 @@ def show(dataset: Dataset, split: str) -> None:
     spec = _settings(dataset, split, shell.known_backbones(dataset))
     found = _answer(spec)
     if found is not None:
-        _compared(found)
+        _compared(dataset, spec, found)
     _task(dataset, spec)
     published(spec["n_way"], spec["n_shot"])
     shell.same_from_terminal(study.command(spec))
@@ -86,8 +88,9 @@ def _answer(spec: study.Spec) -> study.Summary | None:
     return compute_with_bar(study.answer, {**spec, "n_tasks": few}, "Classifying tasks")
 
 
-def _compared(found: study.Summary) -> None:
+def _compared(dataset: Dataset, spec: study.Spec, found: study.Summary) -> None:
     question, rows = found["question"], found["rows"]
+    chosen = ""
     last = "1" if question == "dial" else "ood"
     worst = max(rows, key=lambda row: row["loss"][last]["mean"])
     least = min(rows, key=lambda row: row["loss"][last]["mean"])
@@ -108,7 +111,15 @@ def _compared(found: study.Summary) -> None:
         )
         st.caption("Click a point to see the answers of its method below.")
     else:
-        showing.chart("Accuracy as a setting varies", _curves(found), key=f"curves_{question}")
+        chosen = behind.chart(
+            "Accuracy as a setting varies",
+            _curves(found),
+            key=f"curves_{question}",
+            name="point",
+            of=lambda point: str(behind.data(point, 2) or ""),
+            known=_points(found),
+            about=question,
+        )
     ways = "" if question == "ways" else f"{found['n_way']:,}-way "
     shots = "" if question == "shots" else f"{found['n_shot']:,}-shot "
     backbone = "" if question == "backbones" else f", features of {plain(title_of(found['backbone']))}"
@@ -124,6 +135,30 @@ def _compared(found: study.Summary) -> None:
     if found["left_out"]:
         more = f" {len(found['left_out']) - 1:,} more are left out too." if len(found["left_out"]) > 1 else ""
         st.caption(f"Left out: {plain(found['left_out'][0])}{more}")
+    if chosen:
+        _behind_point(dataset, spec, question, chosen)
+
+
+def _points(found: study.Summary) -> list[str]:
+    """What the points of the curves carry: the name of a line, and where it stands."""
+    return [f"{line}@{point[0]:g}" for line, points in _lines_of(found).items() for point in points]
+
+
+def _behind_point(dataset: Dataset, spec: study.Spec, question: str, chosen: str) -> None:
+    """The tasks of a point of a curve, those that are answered worst first."""
+    line, _, at = chosen.rpartition("@")
+    title, _, support = line.rpartition(", ") if question != "dial" else (line, "", "")
+    method = next(name for name, one in METHODS.items() if one.title == title)
+    shift = float(at) if question == "dial" else 0.0 if support == "IID" else 1.0
+    asked: study.Spec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
+    if question in ("shots", "ways"):
+        asked = {**asked, "n_shot" if question == "shots" else "n_way": int(float(at))}
+    behind.heading(f"Tasks behind {plain(line)} at {plain(at)}, the worst answered first", "point")
+    tasks, said = _answered(dataset, json.dumps({**asked, "methods": method}, sort_keys=True), method, shift)
+    right = 100 * study.accuracy(said)
+    order = np.argsort(right, kind="stable")
+    notes = {int(t): f"{right[t]:.0f}% right with {shift:.0%} of the support in other contexts" for t in order}
+    behind.tasks(dataset, tasks, order, notes, f"{chosen} {json.dumps(asked, sort_keys=True)}", "point_task", said)
 
 
 def _who(row: study.Row) -> str:
@@ -142,6 +177,14 @@ def _clicked_method() -> None:
 def _curves(found: study.Summary, at: float | None = None, height: int = 420) -> Figure:
     """Accuracy against what is varied: the dial, shots or ways. `at` is where the dial stands."""
     question = found["question"]
+    curves = _lines_of(found)
+    figure = plot_curves(curves, AXES[question], "accuracy (%)", percent=True, height=height, leads=True)
+    return figure if at is None else figures.mark(figure, at)
+
+
+def _lines_of(found: study.Summary) -> dict[str, list[tuple]]:
+    """(x, mean, low, high) along every line, by its name."""
+    question = found["question"]
     curves: dict[str, list[tuple]] = {}
     for row in found["rows"]:
         for name, one_of in row["accuracy"].items():
@@ -151,8 +194,7 @@ def _curves(found: study.Summary, at: float | None = None, height: int = 420) ->
             around = one_of["ci95"] or 0.0
             point = (one_of["mean"], one_of["mean"] - around, one_of["mean"] + around)
             curves.setdefault(line, []).append((float(name) if question == "dial" else row["value"], *point))
-    figure = plot_curves(curves, AXES[question], "accuracy (%)", percent=True, height=height)
-    return figure if at is None else figures.mark(figure, at)
+    return curves
 
 
 def _lost(where: Any, label: str, row: study.Row, last: str) -> None:
@@ -194,11 +236,18 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
     found = study.Answers(first, second, said_first, said_second)
     if spec["question"] != "dial" and study.guess_seconds(few) <= AT_ONCE:  # where it is not above already
         along = compute_with_bar(study.answer, few, "Turning the dial")
-        showing.chart("Accuracy along the dial", _curves(along, shift, height=300), key="along_the_dial")
+        showing.chart(
+            "Accuracy along the dial",
+            _curves(along, shift, height=300),
+            key="along_the_dial",
+            on_select=partial(_dial_clicked, titles),
+            selection_mode="points",
+        )
     mean = [100 * float(study.accuracy(said).mean()) for said in (found.said_first, found.said_second)]
     st.caption(
         f"Over {len(found.first):,} tasks {plain(METHODS[method].title)} falls from {mean[0]:.1f}% to {mean[1]:.1f}% "
-        "at this shift: the share of support images that are in other contexts than the queries of their class."
+        "at this shift: the share of support images that are in other contexts than the queries of their class. "
+        "Click a point of a line to turn the dial there."
     )
     worst = np.argsort(-found.loss.sum((1, 2)), kind="stable")
     place = Setting("place", "Task, most lost first", "1 is the task that loses most.", "int", 1, 1, len(worst))
@@ -211,6 +260,15 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
         _half(dataset, "second", few, shift, name, (found.second, found.said_second), at)
     st.caption("Support above, then the queries: a tick is right, a cross wrong, with what was said instead.")
     _made_of(dataset, found)
+
+
+def _dial_clicked(titles: Mapping[str, str]) -> None:
+    """A point along the dial chooses its method and its shift."""
+    points = st.session_state["along_the_dial"].selection.points
+    title, _, at = str(behind.data(points[0], 2) or "").rpartition("@") if points else ("", "", "")
+    for name, known in titles.items():
+        if known == title:
+            st.session_state["looked"], st.session_state[SHIFT.name] = name, float(at)
 
 
 def _half(
@@ -252,18 +310,31 @@ def _rows(dataset: Dataset, tasks: Tasks, said: Predictions, at: int) -> list[Ro
 
 def _made_of(dataset: Dataset, found: study.Answers) -> None:
     st.subheader("What the loss is made of", anchor=False)
+    lost: dict[str, str] = {}
     for column, by, title in zip(st.columns(2, gap="large"), ("class", "context"), ("concept", "context of the query")):
         table = study.losses(dataset, found, by)
         with column:
             st.markdown(f"**By {title}**")
             if len(table):
                 figure = figures.plot_losses(table["name"].tolist(), table["loss"].tolist(), table["ci95"].tolist())
-                showing.chart(f"Where accuracy is lost, by {title}", figure, key=f"losses_{by}")
+                lost[by] = behind.chart(
+                    f"Where accuracy is lost, by {title}",
+                    figure,
+                    key=f"losses_{by}",
+                    name=f"lost_{by}",
+                    of=lambda point: str(behind.data(point) or ""),
+                    known=table["name"].tolist(),
+                )
                 st.caption(
-                    f"The first of {len(table):,}; {table['n_queries'].sum():,} queries, 95% intervals over images."
+                    f"The first of {len(table):,}; {table['n_queries'].sum():,} queries, 95% intervals over images. "
+                    "Click a bar for its queries."
                 )
             else:
                 st.caption("Too few images were asked to tell.")
+    for by, name in lost.items():
+        if name:
+            behind.heading(f"Queries of {plain(name)}: lost most often first", f"lost_{by}")
+            _lost_queries(dataset, found, by, name)
     worst = study.treacherous(dataset, found)
     if dataset.has_pixels and worst:
         st.markdown("**The most treacherous contexts:** images that are known in their context and lost without it")
@@ -293,6 +364,17 @@ def _made_of(dataset: Dataset, found: study.Answers) -> None:
             "Queries that are named rightly with support of their contexts and wrongly at this shift: in how many of "
             "the tasks that ask them, and what they are taken for most often then."
         )
+
+
+def _lost_queries(dataset: Dataset, found: study.Answers, by: str, name: str) -> None:
+    """Queries of a concept or a context: in how many of their tasks they are known first and lost then."""
+    table = study.lost_queries(dataset, found, by, name)
+    tiles = [
+        Tile(int(row.image_id), caption=str(row.told), badge=f"{row.n_lost} of {row.n_asked}")
+        for row in table.head(MOST_LOST).itertuples()
+    ]
+    behind.images(dataset, [Row("", tiles)], f"lost_{by}_images")
+    st.caption("Below an image: in how many of the tasks that ask it, it is named rightly first and wrongly then.")
 
 
 @remember(most=24)

@@ -14,7 +14,7 @@ from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_scatter
 from fsviz.records import Dataset
 from fsviz.studies import similarity as study
-from fsviz.ui.parts import leads, pointing, shell, showing
+from fsviz.ui.parts import behind, leads, pointing, shell, showing, task_list
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
@@ -145,10 +145,11 @@ def _scatter(dataset: Dataset, found: study.Similarity) -> None:
 def _classes(dataset: Dataset, found: study.Similarity) -> None:
     st.markdown("**Concept by concept**")
     table = study.by_class(found).sort_values("nearer_to_context", ascending=False)
-    showing.table(
+    names = dataset.distinct_names(table["class_id"].to_numpy())
+    chosen = behind.table(
         "Concepts against words",
         {
-            "concept": dataset.classes["class_name"].astype(str).loc[table["class_id"]].tolist(),
+            "concept": names,
             "nearer to context": 100 * table["nearer_to_context"],
             "image and concept": table["m_concept"],
             "image and context": table["m_context"],
@@ -161,7 +162,14 @@ def _classes(dataset: Dataset, found: study.Similarity) -> None:
             "image and concept": st.column_config.NumberColumn(format="%.3f"),
             "image and context": st.column_config.NumberColumn(format="%.3f"),
         },
+        key="concepts_against_words",
+        name="concept_row",
+        texts=names,
+        about=dataset.name,
     )
+    if chosen:
+        behind.heading(plain(chosen), "concept_row")
+        behind.classes(dataset, [int(table["class_id"].iloc[names.index(chosen)])], "concept_row_images")
 
 
 def _benchmarks(dataset: Dataset, model: str = "", value: float = 0.0) -> None:
@@ -195,13 +203,25 @@ def _accuracy(dataset: Dataset, found: study.Similarity) -> None:
         "accuracy (%)",
         height=340,
     )
-    showing.chart("Accuracy against closeness to the context", figure, key="closeness")
+    chosen = behind.chart(
+        "Accuracy against closeness to the context",
+        figure,
+        key="closeness",
+        name="near_task",
+        of=lambda point: str(behind.data(point)) if behind.data(point) is not None else "",
+        known=[str(t) for t in range(len(tasks.accuracy))],
+        about=str(found.spec),
+    )
     st.caption(
         f"{told['n_tasks']:,} uniform {told['n_way']:,}-way {told['n_shot']:,}-shot tasks, ProtoNet on "
         f"{plain(title_of(known[0]))}. The accuracy and the mean closeness of queries to the words for their contexts "
         f"correlate by {told['pearson']:.2f} ({told['low']:.2f} to {told['high']:.2f}, 95% interval over "
-        f"{plain(told['over'])})."
+        f"{plain(told['over'])}). Every point is a task: click one to see it."
     )
+    if chosen:
+        task = int(chosen)
+        behind.heading(f"Task {task:,}: {100 * tasks.accuracy[task]:.0f}% right", "near_task")
+        task_list.show_task(dataset, tasks.tasks, task, "near_task_images")
 
 
 @remember("Comparing images with words", 24)

@@ -18,7 +18,7 @@ from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.text import drawn
 from fsviz.ui.pages.hard_tasks import listing, results, tasks
-from fsviz.ui.parts import access, controls, links, shell, showing
+from fsviz.ui.parts import access, behind, controls, leads, links, shell, showing
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -30,6 +30,7 @@ QUERY_ATTRIBUTE = Setting(
 
 GAP_IN = Setting("gap_in", "Tasks with a gap in", "The attribute whose tasks are listed.", "choice", "")
 GAPS = "gaps"
+MOST_SHOWN = 48
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
@@ -70,7 +71,15 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     spec = results.plain_spec(found, n_tasks=int(min(len(found), 200, access.limit("sweep"))))
     table = compute_with_bar(shifts.shift_table, spec, "Drawing tasks with and without a shift")
     if table["cost"].notna().any():
-        showing.chart("What a shift of one attribute costs", figures.plot_shift_cost(table), key="shift_cost")
+        shifted = behind.chart(
+            "What a shift of one attribute costs",
+            figures.plot_shift_cost(table),
+            key="shift_cost",
+            name="shift_in",
+            of=lambda point: str(behind.data(point) or ""),
+            known=table.loc[table["cost"].notna(), "attribute"].tolist(),
+            about=dataset.name,
+        )
         fewer = table[(table["n_query"] > 0) & (table["n_query"] < spec["n_query"])]
         asked = ", ".join(f"{plain(r['attribute'])} {r['n_query']:,}" for _, r in fewer.iterrows())
         st.caption(
@@ -81,7 +90,14 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             f"hold it ({int(table['n_classes'].max())} classes at most). Filled: a real cost (p below 5%, corrected "
             "for the number of attributes by Holm's method); hollow: chance will do."
             + (f" Fewer queries per class where images are few: {asked}." if asked else "")
+            + " Click a point to see such tasks."
         )
+        if shifted:
+            behind.heading(f"Two tasks with the same queries, without and with a shift of {plain(shifted)}", "shift_in")
+            few = {**spec, "n_query": int(table.set_index("attribute").loc[shifted, "n_query"])}
+            pair = shifts.curated_tasks(few, shifted)
+            _pair(dataset, pair, "shifted")
+            leads.from_task(dataset, pair.with_shift, 0, str(spec["backbone"]), support="the differing")
     problems = table[table["problem"] != ""]
     if len(problems):
         with st.expander(f"Too few images for a shift of {plain(', '.join(problems['attribute']))}"):
@@ -149,7 +165,15 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
             f"{numbers['accuracy'][name]:.1f}" + (f" ± {half:.1f}%" if half is not None else "%"),
         )
     shares = shifts.share_table(restricted, dataset, attribute)
-    showing.chart("Attribute values of chosen supports", search_figures.plot_shares(shares, values), key="shares")
+    shown = behind.chart(
+        "Attribute values of chosen supports",
+        search_figures.plot_shares(shares, values),
+        key="shares",
+        name="share_of",
+        of=lambda point: str(behind.data(point) or ""),
+        known=[f"{name}: {value}" for name in study.SETS for value in shares["value"].unique()],
+        about=f"{dataset.name} {attribute}",
+    )
     n_query = restricted.spec["n_query"]
     told = shifts.shared_in_words(shifts.shared_values(restricted, dataset, attribute, values))
     st.caption(
@@ -158,8 +182,16 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
         + f", all of them {plain(attribute)} {plain(' or '.join(values))}. Supports are chosen out of all other images "
         f"by {study.SEARCH.choices[search]}, which does not know the attribute. {plain(told)} 95% intervals: of "
         "accuracies over tasks of these images, of shares over classes with their images. After figure 5 (left) and "
-        "appendix L of the paper."
+        "appendix L of the paper. Click a point to see the images."
     )
+    if shown:
+        name, _, value = shown.partition(": ")
+        chosen = shifts.images_with(restricted, dataset, attribute, name, value)
+        behind.heading(f"{len(chosen):,} images of {name} supports with {plain(attribute)} {plain(value)}", "share_of")
+        tiles = [Tile(int(i)) for i in chosen[:MOST_SHOWN]]
+        behind.images(
+            dataset, [Row("", tiles, "those chosen most often first" if len(tiles) else "none")], "share_images"
+        )
     own = ["--attribute", attribute, *(word for value in values for word in ("--value", value))]
     shell.same_from_terminal(study.command({**spec, "search": search}, "restricted", own))
 
@@ -173,22 +205,27 @@ def _curate(dataset: Dataset, spec: dict[str, Any], table: pd.DataFrame, possibl
         group = columns[1].selectbox("Queries have", ["any one value", *groups], key=f"curated_group_{attribute}")
         wanted = {**spec, "n_query": int(table.loc[attribute, "n_query"])}
         pair = shifts.curated_tasks(wanted, attribute, None if group == "any one value" else group)
-        names = dataset.classes["class_name"].astype(str).to_numpy()
-        for column, half, title in zip(
-            st.columns(2, gap="large"),
-            (pair.without_shift, pair.with_shift),
-            ("Support is like the query", "Support differs from the query"),
-        ):
-            with column:
-                st.markdown(f"**{title}**")
-                rows = []
-                for way, class_id in enumerate(half.class_ids[0]):
-                    name, value = names[class_id], pair.group_names[pair.groups[0, way]]
-                    rows.append(Row(name, [Tile(int(i)) for i in half.support[0, way]], kind="support"))
-                    rows.append(Row(name, [Tile(int(i)) for i in half.query[0, way]], value, kind="query"))
-                task_rows(dataset, rows[:6], f"curated_{title[:12]}", tile_px=44)
+        _pair(dataset, pair, "curated")
         st.caption(f"The first three classes of the first of {len(pair.with_shift):,} pairs of tasks.")
         if access.may("save") and columns[2].button("Save both as testbeds", icon="💾", key="save_curated"):
             value = None if group == "any one value" else group
             saved = access.do("save", shifts.save_curated, wanted, attribute, pair, value)
             st.toast(f"Saved as {plain(' and '.join(saved))}", icon="💾")
+
+
+def _pair(dataset: Dataset, pair: shifts.CuratedPair, key: str) -> None:
+    """The first pair of tasks side by side: three classes with support that is like the queries, and that differs."""
+    names = dataset.classes["class_name"].astype(str).to_numpy()
+    for column, half, title in zip(
+        st.columns(2, gap="large"),
+        (pair.without_shift, pair.with_shift),
+        ("Support is like the query", "Support differs from the query"),
+    ):
+        with column:
+            st.markdown(f"**{title}**")
+            rows = []
+            for way, class_id in enumerate(half.class_ids[0]):
+                name, value = names[class_id], pair.group_names[pair.groups[0, way]]
+                rows.append(Row(name, [Tile(int(i)) for i in half.support[0, way]], kind="support"))
+                rows.append(Row(name, [Tile(int(i)) for i in half.query[0, way]], value, kind="query"))
+            leads.to_gallery(dataset, task_rows(dataset, rows[:6], f"{key}_{title[:12]}", tile_px=44))

@@ -10,11 +10,11 @@ import pandas as pd
 import streamlit as st
 
 from fsviz.records import PAD, Dataset
-from fsviz.settings import Setting
+from fsviz.settings import Setting, Unchecked
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import Explained, SupportSets
 from fsviz.ui.pages.hard_tasks import results
-from fsviz.ui.parts import links, showing
+from fsviz.ui.parts import behind, links, showing
 from fsviz.ui.parts.image_wall import strip_uri
 
 PER_PAGE = 40
@@ -128,3 +128,13 @@ def point_of(chart: str) -> dict[str, Any]:
     """The point of a figure that was clicked last, {} for none."""
     points = st.session_state[chart].selection.points
     return dict(points[0]) if points else {}
+
+
+def of_search(dataset: Dataset, spec: Unchecked, name: str) -> None:
+    """The tasks of a search with other settings, the hardest first, with what is said of their queries; `name` is where
+    the chosen one is in the link."""
+    found = results.search(spec)
+    hard, random = (100 * found.accuracy(which) for which in ("hard", "random"))
+    order = np.argsort(hard, kind="stable")
+    notes = {int(t): f"{hard[t]:.0f}% right with hard supports, {random[t]:.0f}% with random ones" for t in order}
+    behind.tasks(dataset, found.tasks["hard"], order, notes, results.about(found), name, found.predictions["hard"])

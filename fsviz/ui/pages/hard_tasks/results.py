@@ -57,7 +57,9 @@ def _n_images(spec: study.Spec, most: float) -> float:
 def _so_far(summary: Mapping[str, Any]) -> None:
     """The distribution over the tasks that are finished."""
     histogram, accuracy, ci95 = (summary[name] for name in ("histogram", "accuracy", "ci95"))
-    showing.chart("Accuracy so far", figures.plot_distribution(histogram, accuracy, ci95, 260), key="so_far")
+    showing.chart(
+        "Accuracy so far", figures.plot_distribution(histogram, accuracy, ci95, 260, leads=False), key="so_far"
+    )
     st.caption(f"The {summary['n_tasks']:,} tasks finished so far.")
 
 

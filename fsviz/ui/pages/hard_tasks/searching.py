@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from fsviz import jobs
@@ -14,8 +15,8 @@ from fsviz.settings import Unchecked
 from fsviz.studies import draw, evaluate, searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import results
-from fsviz.ui.parts import access, run_panel, shell, showing
+from fsviz.ui.pages.hard_tasks import listing, results
+from fsviz.ui.parts import access, behind, run_panel, shell
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import plain
@@ -38,12 +39,12 @@ def _side_by_side(dataset: Dataset, found: SupportSets) -> None:
     wanted = searches.checked_spec(results.plain_spec(found, n_tasks=len(found)))
     run = jobs.newest(wanted, "searches", defaults=study.OLDER)
     if run is not None and run.state == "finished":
-        _compared(jobs.results(run.id), wanted, "", f"compared_{run.id}")
+        _compared(dataset, found, jobs.results(run.id), wanted, "", f"compared_{run.id}")
         return
     few = _at_once(dataset, found, wanted)
     left_out = ", and greedy search, which would take too long here" * ("greedy" not in few["searches"])
     result = compute_with_bar(searches.compare_searches, few, "Searching with every search")
-    _compared(result, few, f" This is a first look: a run takes all tasks{left_out}.", "compared")
+    _compared(dataset, found, result, few, f" This is a first look: a run takes all tasks{left_out}.", "compared")
     words = f"**All {wanted['n_tasks']:,} tasks of this page, with every search, run in the background.**"
     run_panel.offer(wanted, run, words, start="Compare on all tasks")
 
@@ -57,16 +58,29 @@ def _at_once(dataset: Dataset, found: SupportSets, wanted: Mapping[str, Any]) ->
     return {**wanted, "n_tasks": len(tasks), "searches": names}
 
 
-def _compared(result: Mapping[str, Any], spec: Unchecked, more: str, key: str) -> None:
-    showing.chart("Searches compared", figures.plot_searches(result["rows"], study.SEARCH.choices), key=key)
+def _compared(
+    dataset: Dataset, found: SupportSets, result: Mapping[str, Any], spec: Unchecked, more: str, key: str
+) -> None:
+    chosen = behind.chart(
+        "Searches compared",
+        figures.plot_searches(result["rows"], study.SEARCH.choices),
+        key=key,
+        name="search_of",
+        of=lambda point: str(behind.data(point) or ""),
+        known=[row["search"] for row in result["rows"] if row["search"] != "random"],
+    )
     st.caption(
         f"{result['n_tasks']:,} tasks, the same for all searches, with the loss and the start of the sidebar; means "
         "with 95% intervals over tasks of these images, differences to greedy search task by task. Times are by the "
         "clock of this machine, a mean of both ends; all but greedy search take up to "
         f"{min(result['n_tasks'], searches.MOST):,} tasks at once, and the more, the less time per task. "
         f"{plain(searches.compared_in_words(result['rows']))}{more} The paper (figures 2 and 6) finds sets about as "
-        "hard as greedy's, at least 20 times as fast."
+        "hard as greedy's, at least 20 times as fast. Click a point for the tasks of its search."
     )
+    if chosen:
+        n_tasks = min(len(found), FEW if chosen == "greedy" else results.PREVIEW)
+        behind.heading(f"Hard supports by {plain(study.SEARCH.choices[chosen])}, the hardest first", "search_of")
+        listing.of_search(dataset, results.plain_spec(found, search=chosen, n_tasks=n_tasks), "search_task")
     shell.same_from_terminal(study.command(spec, "searches"))
 
 
@@ -90,16 +104,30 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
         n_random = pick(setting.but(high=most, default=n_random), st.columns([2, 3])[0])
     answer = compute_with_bar(searches.filtered_tasks, {**spec, "n_random": n_random}, "Filtering random tasks")
     means, second = answer.means, answer.second
-    showing.chart(
+    cells = [f"random@{value:g}" for value in answer.curve["accuracy"]]
+    chosen = behind.chart(
         "Filtering instead of searching",
         figures.plot_filtered(answer.curve, means, answer.as_hard.at_most, second),
         key="filtered",
+        name="filtered_of",
+        of=lambda point: str(behind.data(point) or ""),
+        known=[*cells, *answer.sets],
+        about=f"{results.about(found)} {n_random}",
     )
     kept, searched = (int(means.set_index("kind").loc[kind, "n_tasks"]) for kind in ("filtered", "searched"))
     st.caption(
         f"{n_random:,} random tasks, the {kept:,} hardest of them (one in fifty, as in appendix Q of the paper), and "
         f"{searched:,} of them with the hard supports of {study.SEARCH.choices[spec['search']]}; 95% intervals over "
-        f"tasks of these images. {plain(searches.filtered_in_words(answer))}"
+        f"tasks of these images. {plain(searches.filtered_in_words(answer))} Click a point for its tasks."
     )
+    if chosen:
+        kind, _, most = chosen.partition("@")
+        accuracy = answer.accuracy(kind)
+        order = np.argsort(accuracy, kind="stable")
+        order = order[accuracy[order] <= float(most) + 1e-6] if most else order
+        told = f"{plain(figures.KINDS[kind])}{f' with an accuracy of {float(most):.0f}% or less' if most else ''}"
+        behind.heading(f"{len(order):,} tasks: {told}", "filtered_of")
+        notes = {int(t): f"{accuracy[t]:.0f}% right" for t in order}
+        behind.tasks(dataset, answer.sets[kind], order, notes, f"{results.about(found)} {chosen}", "filtered_task")
     own = searches.N_RANDOM.words(n_random)
     shell.same_from_terminal(study.command(spec, "filtered", own))

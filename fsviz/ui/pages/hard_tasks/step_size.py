@@ -9,8 +9,8 @@ from fsviz.records import Dataset
 from fsviz.studies import searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import results
-from fsviz.ui.parts import access, shell, showing
+from fsviz.ui.pages.hard_tasks import listing, results
+from fsviz.ui.parts import access, behind, shell
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
@@ -49,22 +49,42 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "hard, equal start": equal["hard"],
         "easy, equal start": equal["easy"],
     }
-    showing.chart("Step size", figures.plot_step_sizes(table, reference, chosen), key="step_sizes")
+    stepped = behind.chart(
+        "Step size",
+        figures.plot_step_sizes(table, reference, chosen),
+        key="step_sizes",
+        name="step_of",
+        of=lambda point: f"{behind.data(point):g}" if behind.data(point) is not None else "",
+        known=[f"{step:g}" for step in study.STEP_SIZES],
+    )
     st.caption(
         f"{spec['n_tasks']:,} tasks. Every pool image has a selection weight that starts random; one gradient "
         "step moves it, and the heaviest images become the support set. A tiny step keeps the random order, so "
         "accuracy is that of random supports; a large one follows the gradient alone. Dotted: from equal "
         "weights, where any step picks the same images and no step size is needed (the default here). Means with 95% "
-        "intervals over tasks of these images."
+        "intervals over tasks of these images. Click a point for its tasks."
     )
+    if stepped:
+        behind.heading(f"Hard supports after one step of {stepped}, the hardest first", "step_of")
+        listing.of_search(dataset, {**spec, "start": "random", "step": float(stepped)}, "step_task")
     st.subheader("And how often?", anchor=False)
     several = compute_with_bar(searches.by_number_of_steps, spec, "Trying numbers of steps")
-    showing.chart("Number of steps", figures.plot_number_of_steps(several), key="n_steps_plot")
+    after = behind.chart(
+        "Number of steps",
+        figures.plot_number_of_steps(several),
+        key="n_steps_plot",
+        name="steps_of",
+        of=lambda point: f"{behind.data(point):g}" if behind.data(point) else "",
+        known=[f"{n:g}" for n in several["n_steps"] if n],
+    )
     st.caption(
         f"Hard supports of the same {spec['n_tasks']:,} tasks after one step and more, from equal weights; means "
         "with 95% intervals over tasks of these images. The steps climb the loss of the weighted prototypes: means "
         "of all pool images, by their weights (appendix K of the paper). The images that are then selected have a loss "
         f"of their own. {plain(searches.steps_in_words(several))} The paper finds the hardest tasks after one step, "
-        "and gives as the reason that the weights are sparse once projected."
+        "and gives as the reason that the weights are sparse once projected. Click a point for its tasks."
     )
+    if after:
+        behind.heading(f"Hard supports after {after} gradient steps, the hardest first", "steps_of")
+        listing.of_search(dataset, {**spec, "n_steps": int(after)}, "steps_task")
     shell.same_from_terminal(study.command({**spec, "search": "fastdiffsel"}, "steps"))

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import streamlit as st
 from plotly.graph_objects import Figure
 
 from fsviz import features, jobs
 from fsviz.features.backbones import title_of
 from fsviz.figures import support_sets as figures
-from fsviz.records import Dataset
+from fsviz.records import Dataset, Progress
 from fsviz.settings import Unchecked
 from fsviz.studies import stress
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.text import code
 from fsviz.ui.pages.hard_tasks import listing, results, tasks
-from fsviz.ui.parts import access, controls, run_panel, showing
+from fsviz.ui.parts import access, behind, controls, run_panel, showing
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.shell import plain, sentences
 
@@ -74,7 +75,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "backbones": backbones,
         "adaptations": adaptations,
     }
-    _results(spec, str(source))
+    _results(dataset, spec, str(source))
     if len(known) == 1:
         st.caption(
             f"Only {_backbone(known[0])} has features of {plain(dataset.title)}. For a second row extract another "
@@ -107,8 +108,17 @@ def _clicked() -> None:
         listing.choose(task)
 
 
-def _matrix(result: Mapping[str, Any], source: str, n_tasks: int) -> None:
-    showing.chart("Stress test", _figure(result["matrix"], source), key=f"stress_{source}")
+def _matrix(dataset: Dataset, spec: dict[str, Any], result: Mapping[str, Any], source: str, n_tasks: int) -> None:
+    here = [row for row in result["matrix"] if row["source"] == source and spec["search"] != "greedy"]
+    chosen = behind.chart(
+        "Stress test",
+        _figure(result["matrix"], source, leads=bool(here)),
+        key=f"stress_{source}",
+        name="stress_cell",
+        of=lambda point: str(behind.data(point) or ""),
+        known=[f"{row['backbone']} {row['adaptation']}" for row in here],
+        about=source,
+    )
     others = [e for e in result["agreement"] if e["source"] == source and e["accuracy"] is not None]
     words = " ".join(
         f"Over random and hard tasks, the accuracies of {_backbone(e['backbone'])} follow those of {_backbone(source)} "
@@ -125,7 +135,28 @@ def _matrix(result: Mapping[str, Any], source: str, n_tasks: int) -> None:
         f"Points lost from random to hard support sets that were searched with {_backbone(source)} and prototypes, and "
         f"both accuracies in percent; {n_tasks:,} tasks, paired 95% intervals over tasks of these images. A loss in "
         f"the other rows and columns means that the difficulty is in the images, not only in one classifier. {words}"
+        + (" Click a cell for its tasks." if here else "")
     )
+    if chosen:
+        _behind_cell(dataset, spec, source, *chosen.rsplit(" ", 1))
+
+
+def _behind_cell(dataset: Dataset, spec: dict[str, Any], source: str, backbone: str, adaptation: str) -> None:
+    """The tasks of a cell, those that lose most first, with what its classifier says of their queries."""
+    told = f"{_backbone(backbone)}, {stress.ADAPTATIONS[adaptation]}"
+    behind.heading(f"Tasks of {told}, most lost first", "stress_cell")
+    asked = {**spec, "source": source, "backbone": backbone, "adaptation": adaptation}
+    sets, said = compute_with_bar(_answers, asked, "Answering the queries of these tasks")
+    random, hard = (100 * said[name].task_mean(said[name].rank == 0) for name in ("random", "hard"))
+    order = np.argsort(hard - random, kind="stable")
+    notes = {int(t): f"{random[t]:.0f}% right with random, {hard[t]:.0f}% with hard supports" for t in order}
+    about = f"{results.about(sets)} {told}"
+    behind.tasks(dataset, sets.tasks["hard"], order, notes, about, "stress_task", said["hard"])
+
+
+def _answers(spec: Unchecked, progress: Progress) -> Any:
+    asked = {name: value for name, value in spec.items() if name not in ("source", "backbone", "adaptation")}
+    return stress.answers_of(asked, spec["source"], spec["backbone"], spec["adaptation"], progress)
 
 
 def _backbone(name: str) -> str:
@@ -136,16 +167,16 @@ def _told(entry: Mapping[str, Any], name: str) -> str:
     return plain(study.correlation_in_words(entry[name], entry[f"{name}_ci95"], entry[f"{name}_over"]))
 
 
-def _results(spec: dict[str, Any], source: str) -> None:
+def _results(dataset: Dataset, spec: dict[str, Any], source: str) -> None:
     """The matrix, computed while the page waits; greedy search takes minutes, so with it this is a run."""
     if spec["search"] != "greedy":
         result = compute_with_bar(stress.run_at_once, spec, "Stress test")
-        _matrix(result, source, spec["n_tasks"])
+        _matrix(dataset, spec, result, source, spec["n_tasks"])
         return
     wanted = stress.checked_spec(spec)
     run = jobs.newest(wanted, "stress", defaults=study.OLDER)
     if run is not None and run.state == "finished":
-        _matrix(jobs.results(run.id), source, spec["n_tasks"])
+        _matrix(dataset, spec, jobs.results(run.id), source, spec["n_tasks"])
         return
 
     def so_far(summary: Mapping[str, Any]) -> None:
@@ -158,12 +189,12 @@ def _results(spec: dict[str, Any], source: str) -> None:
     )
     run_panel.offer(wanted, run, words, so_far, start="Start the stress test")
     preview = {**spec, "search": "fastdiffsel"}
-    _matrix(compute_with_bar(stress.run_at_once, preview, "Stress test"), source, spec["n_tasks"])
+    _matrix(dataset, preview, compute_with_bar(stress.run_at_once, preview, "Stress test"), source, spec["n_tasks"])
 
 
-def _figure(matrix: list[dict[str, Any]], source: str) -> Figure:
+def _figure(matrix: list[dict[str, Any]], source: str, leads: bool = False) -> Figure:
     titles = {name: title_of(name) for row in matrix for name in (row["backbone"], row["source"])}
-    return figures.plot_stress(matrix, stress.ADAPTATIONS, source, titles)
+    return figures.plot_stress(matrix, stress.ADAPTATIONS, source, titles, leads)
 
 
 def _full_finetuning(spec: Unchecked) -> None:

@@ -15,7 +15,7 @@ from fsviz.studies import named_tasks
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import Explained, SupportSets
 from fsviz.ui.pages.hard_tasks import bars, listing, results
-from fsviz.ui.parts import leads, shell, showing
+from fsviz.ui.parts import behind, leads, shell, showing
 from fsviz.ui.parts.controls import BY_TYPING
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain, sentences
@@ -102,7 +102,7 @@ def one_task(dataset: Dataset, found: SupportSets, task: int, explained: Explain
     backbone = str(found.spec["backbone"])
     named = named_tasks.name_task(dataset, found.tasks["random"], task, found.spec, (backbone,))
     leads.from_task(dataset, found.tasks["hard"], task, backbone, support="the hard", named=named)
-    _reasons(found, explained, task)
+    _reasons(dataset, found, explained, task)
     view = st.segmented_control(
         "Queries, as classified with the",
         study.SETS,
@@ -172,7 +172,7 @@ def _query_rows(dataset: Dataset, found: SupportSets, task: int, view: str, ways
     return rows
 
 
-def _reasons(found: SupportSets, explained: Explained | None, task: int) -> None:
+def _reasons(dataset: Dataset, found: SupportSets, explained: Explained | None, task: int) -> None:
     """What explains that the hard support of one task is hard, in words and as points of accuracy."""
     if explained is None:
         st.caption(
@@ -191,7 +191,15 @@ def _reasons(found: SupportSets, explained: Explained | None, task: int) -> None
         place = {attribute.name: a for a, attribute in enumerate(explained.attributes)}
         shown = every[:MOST_BARS]
         rows = [vars(reason) | {"easy": float(easy[place[reason.attribute]])} for reason in shown]
-        showing.chart("Reasons of the task", figures.plot_reasons(rows), key="task_reasons")
+        attribute = behind.chart(
+            "Reasons of the task",
+            figures.plot_reasons(rows),
+            key="task_reasons",
+            name="reason",
+            of=lambda point: str(behind.data(point, 1) or ""),
+            known=[reason.attribute for reason in shown],
+            about=results.about(found),
+        )
     n_tasks = int(explained.costs["n_tasks"].max())
     st.caption(
         "Points are how much larger a gap is than with random supports of this task, times what a gap costs. Costs "
@@ -199,8 +207,23 @@ def _reasons(found: SupportSets, explained: Explained | None, task: int) -> None
         "gap between support and query is larger, inside each task. Bars: 95% interval of that cost, from dealing "
         "the attribute's values out anew among the images of each class 200 times. Filled: a reason, its cost beyond "
         "chance (p below 5%, corrected for the number of attributes by Holm's method) and its gap larger than in 95% "
-        "of random supports of this task. Hollow: chance will do."
+        "of random supports of this task. Hollow: chance will do. Click a point to see the images by that attribute."
     )
+    if every and attribute:
+        _by_attribute(dataset, found, task, attribute)
+
+
+def _by_attribute(dataset: Dataset, found: SupportSets, task: int, attribute: str) -> None:
+    """Support images of all three sets and the queries, each in the order of an attribute, with its values."""
+    behind.heading(f"Task {task:,} by {plain(attribute)}", "reason")
+    rows = []
+    for title, images in (
+        *((SET_WORDS[name], found.tasks[name].support[task]) for name in study.SETS),
+        ("Queries", found.tasks["random"].query[task]),
+    ):
+        told = study.told_values(dataset, images[images != PAD], attribute)
+        rows.append(Row(title, [Tile(image_id, value) for image_id, value in told[:MOST_TILES]]))
+    behind.images(dataset, rows, "by_attribute", tile_px=48)
 
 
 def _enlarge(dataset: Dataset, found: SupportSets, task: int, clicked: Mapping[str, int | None]) -> None:

@@ -14,6 +14,7 @@ from fsviz.studies.lessons import Trained
 from fsviz.training import TITLES
 from fsviz.ui.pages.learn.lesson import Lesson
 from fsviz.ui.parts import shell
+from fsviz.ui.parts.shell import plain
 
 COSTS = "What it costs"  # the section of the page Splits
 
@@ -34,9 +35,9 @@ def _show(dataset: Dataset, trained: Trained, at: int, seen: Sequence[bool]) -> 
         )
         st.plotly_chart(figure, key="lesson_chart")
         st.caption(
-            f"{trained.n_runs:,} networks ({TITLES[study.TRAINED]}) trained on {trained.date}, recorded: they take an "
-            "hour. Tasks of the test classes; mean of every split and its mirror image, 95% intervals over test "
-            "classes."
+            f"{trained.n_runs:,} networks ({TITLES[study.TRAINED]}) trained on {plain(trained.date)}, recorded: the "
+            f"whole grid took {trained.minutes:.0f} minutes. Tasks of the test classes; mean of every split and its mirror "
+            "image, 95% intervals over test classes."
         )
     with right:
         figure = split_figures.plot_split(split, list(range(len(split.names))), height=400, names=False)

@@ -20,7 +20,7 @@ def _show(dataset: Dataset, pairs: Pairs, at: int, seen: Sequence[bool]) -> None
     stop = pairs.stops[at]
     left, right = shell.columns_if_wide("looks", 2, gap="large")
     with left:
-        chart(pairs.stops, at, seen, f"partner of {pairs.name}", height=300)
+        chart(pairs.stops, at, seen, f"partner of {pairs.name}", height=300, in_order=False)
     with right:
         figure = figures.plot_clouds(pairs.points[at], pairs.labels[at], (pairs.name, stop.title), height=300)
         st.plotly_chart(figure, key="lesson_clouds")

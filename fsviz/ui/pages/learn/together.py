@@ -24,14 +24,17 @@ def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> N
     left, right = shell.columns_if_wide("together", [3, 2], gap="large")
     with left:
         line = prediction.fitted_line(values, accuracy)
-        figure = figures.plot_cause(values, accuracy, line, found.hard, found.easy, measure.axis)
+        figure = figures.plot_cause(values, accuracy, line, found.hard, found.easy, measure.title)
         st.plotly_chart(figure, key="lesson_chart")
-        st.caption(f"{len(accuracy):,} random tasks ({found.stop.tasks.setting}). {plain(measure.what)}")
+        st.caption(
+            f"{len(accuracy):,} random tasks ({plain(found.stop.tasks.setting)}). **{plain(measure.title)}**: "
+            f"{plain(measure.words)}. {plain(measure.what)}"
+        )
     with right:
         st.metric(
             "Correlation with the accuracy",
             f"{how.value:.2f}",
-            f"{how.low:.2f} to {how.high:.2f} over {how.over}; the higher, the {measure.direction}",
+            f"{how.low:.2f} to {how.high:.2f} over {plain(how.over)}; the higher, the {measure.direction}",
             delta_color="off",
             delta_arrow="off",
         )
@@ -45,8 +48,8 @@ def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> N
         st.dataframe(
             {
                 "measure": [MEASURES[n].title for n in known],
-                "correlation": [round(found.correlations[n].value, 2) for n in known],
-                "points between the two": [round(found.points(n), 1) for n in known],
+                "correlation": [f"{found.correlations[n].value:.2f}" for n in known],
+                "points between the two": [f"{found.points(n):.1f}" for n in known],
             },
             hide_index=True,
             height="content",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -43,7 +45,8 @@ def show(dataset: Dataset) -> None:
     elif section == "Hard or easy":
         asked = hard_or_easy.show(dataset, spec)
     else:
-        asked = {"Shots, ways, queries": varied, "Spread by cause": spread}.get(str(section), labelling).show(spec)
+        part: Any = {"Shots, ways, queries": varied, "Spread by cause": spread}.get(str(section), labelling)
+        asked = part.show(dataset, spec)
     st.divider()
     shell.same_from_terminal(study.command(asked))
 

@@ -13,7 +13,7 @@ from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
 from fsviz.ui.pages.prediction import results
-from fsviz.ui.parts import leads, links, showing
+from fsviz.ui.parts import behind, leads, links, showing
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -61,7 +61,13 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     with left:
         st.markdown("**On the first half of the classes**")
         carried = (float(shares[1]), float(shares[0])) if table.sum(axis=1).all() else None
-        showing.chart("Hard or easy: ROC curve", figures.plot_roc(curve.fpr, curve.tpr, curve.at, carried), key="roc")
+        showing.chart(
+            "Hard or easy: ROC curve",
+            figures.plot_roc(curve.fpr, curve.tpr, curve.at, carried),
+            key="roc",
+            on_select=behind.clicks("roc", study.FOUND.name, _share),
+            selection_mode="points",
+        )
     with right:
         st.markdown("**The same threshold on the other half**")
         showing.chart(
@@ -84,6 +90,12 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         )
     _called(dataset, second, name, hard_below, curve.value)
     return asked
+
+
+def _share(point: behind.Point) -> int | None:
+    """The share of hard tasks that the threshold at a point of the curve finds, where a threshold can be set there."""
+    share = behind.data(point)
+    return share if isinstance(share, int) and study.FOUND.low <= share <= study.FOUND.high else None
 
 
 def _halves(spec: study.Spec) -> list[Measured] | None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import streamlit as st
 
 from fsviz.figures import prediction as figures
+from fsviz.records import PAD, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.ui.pages.prediction import results
-from fsviz.ui.parts import showing
+from fsviz.ui.parts import behind
 from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.image_wall import Row, Tile
 from fsviz.ui.parts.run_panel import half_width
+from fsviz.ui.parts.shell import plain
 
+MOST_TILES = 30
 COUNTED = Setting(
     "counted",
     "Counted are",
@@ -23,7 +27,7 @@ COUNTED = Setting(
 )
 
 
-def show(spec: study.Spec) -> study.Spec:
+def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     """The curves of both policies; returns what was asked."""
     st.subheader("Which images should be labelled next?", anchor=False)
     asked = study.checked_spec({**spec, "question": "labelling"})
@@ -38,10 +42,13 @@ def show(spec: study.Spec) -> study.Spec:
             (n, 100 * m, 100 * (m - (h or 0)), 100 * (m + (h or 0)))
             for n, m, h in zip(found["budgets"], of["mean"], of["ci95"], strict=True)
         ]
-    showing.chart(
+    chosen = behind.chart(
         "What to label next",
-        figures.plot_curves(curves, "images labelled by hand", "accuracy (%)", percent=True),
+        figures.plot_curves(curves, "images labelled by hand", "accuracy (%)", percent=True, leads=True),
         key="labelling",
+        name="labelled",
+        of=lambda point: str(behind.data(point, 2) or ""),
+        known=[f"{policy}@{n:g}" for policy in study.POLICIES for n in found["budgets"]],
     )
     gain, half = found[kind]["gain"], found[kind]["gain_ci95"]
     last = len(found["budgets"]) - 1
@@ -51,6 +58,27 @@ def show(spec: study.Spec) -> study.Spec:
         f"{found['budgets'][last]:,} labels, choosing the least confident ones changes the accuracy by "
         f"{100 * gain[last]:+.1f}{half_width(half[last], 1, 100)} points against random ones, on the same tasks (95% "
         "interval over tasks of these images). The paper finds chance better as long as labels are few, because it "
-        "keeps the classes balanced."
+        "keeps the classes balanced. Click a point to see which images are labelled."
     )
+    if chosen:
+        _labelled(dataset, asked, *chosen.split("@"))
     return asked
+
+
+def _labelled(dataset: Dataset, spec: study.Spec, policy: str, n: str) -> None:
+    """The images of the first tasks that a policy has labelled first."""
+    tasks, images = study.labelled_images(spec, policy, int(n))
+    behind.heading(f"The first {int(n):,} images to be labelled: {plain(policy)}", "labelled")
+    names = dataset.classes["class_name"].astype(str).to_numpy()
+    of_image = dataset.image_class_ids()
+    rows = [
+        Row(
+            f"Task {t:,}",
+            [Tile(int(i), str(names[of_image[i]])) for i in images[t][:MOST_TILES]],
+            ", ".join(names[tasks.class_ids[t][tasks.class_ids[t] != PAD]]),
+        )
+        for t in range(len(tasks))
+    ]
+    behind.images(dataset, rows, "labelled_images")
+    if int(n) > MOST_TILES:
+        st.caption(f"The first {MOST_TILES} of each task are shown.")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
+
 from fsviz import datasets, jobs
+from fsviz.records import Dataset, Progress
+from fsviz.settings import Unchecked
 from fsviz.studies import draw
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
-from fsviz.ui.parts import access, run_panel
+from fsviz.ui.parts import access, behind, run_panel
 from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.run_panel import duration
 
@@ -72,6 +76,20 @@ def answer(spec: study.Spec, preview: bool, cost: float, words: str) -> dict[str
     if run is not None and run.active and run.summary:
         return dict(run.summary)
     return compute_with_bar(study.answer, few, words) if few else None
+
+
+def show_cell(dataset: Dataset, spec: study.Spec, value: str, name: str) -> None:
+    """Some tasks of a question's cell, the hardest first, with their outcomes; `name` is where one is in the link."""
+    tasks, outcome = compute_with_bar(_tasks_of_cell, {**spec, "cell": value}, "Drawing these tasks again")
+    what = study.outcome_name(spec)
+    order = np.argsort(outcome, kind="stable")
+    notes = {int(t): f"{100 * outcome[t]:.0f}% {what}" for t in order}
+    behind.tasks(dataset, tasks, order, notes, f"{json.dumps(dict(spec), sort_keys=True)} {value}", name)
+
+
+def _tasks_of_cell(spec: Unchecked, progress: Progress) -> Any:
+    asked = {name: value for name, value in spec.items() if name != "cell"}
+    return study.tasks_of_cell(asked, spec["cell"], progress)
 
 
 def identity(found: Measured) -> tuple[str, int, str]:

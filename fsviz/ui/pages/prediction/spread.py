@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
 import streamlit as st
 
 from fsviz.figures import prediction as figures
+from fsviz.records import Dataset
 from fsviz.studies import prediction as study
+from fsviz.studies.spread import PARTS
 from fsviz.ui.pages.prediction import results
-from fsviz.ui.parts import showing
-from fsviz.ui.parts.shell import columns_if_wide
+from fsviz.ui.parts import behind, showing
+from fsviz.ui.parts.shell import columns_if_wide, plain
 
 
-def show(spec: study.Spec) -> study.Spec:
+def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     """What makes the accuracy vary; returns what was asked."""
     st.subheader("What makes the accuracy vary: the classes, the support, or the queries?", anchor=False)
     setting = "supervised" if spec["setting"] == "unsupervised" else spec["setting"]
@@ -21,10 +27,19 @@ def show(spec: study.Spec) -> study.Spec:
         return asked
     left, right = columns_if_wide("spread", 2, gap="large")
     rows = [row for row in found["spread"] if row["std"] is not None]
+    # what a part of the variance is told by: random tasks differ in classes, tasks of fixed classes in support images,
+    # tasks of fixed support images in queries
+    of_part = dict(zip(PARTS, study.CAUSES, strict=True))
+    cause = behind.chosen("cause", study.CAUSES)
+
+    def clicks(key: str) -> dict[str, Any]:
+        of = partial(_cause, of_part)
+        return {"key": key, "on_select": behind.clicks(key, "cause", of), "selection_mode": "points"}
+
     with left:
         st.markdown("**How far accuracies of tasks spread**")
         if rows:
-            showing.chart("Spread of accuracies", figures.plot_spread(rows), key="spread")
+            showing.chart("Spread of accuracies", figures.plot_spread(rows), **clicks("spread"))
         st.caption(
             "Standard deviation over random tasks, over tasks of the same classes (mean over sets of classes), and "
             "over tasks that take the same support images for every class (mean over choices of them); "
@@ -35,7 +50,7 @@ def show(spec: study.Spec) -> study.Spec:
         st.markdown("**What the variance is due to**")
         if "parts" in found and found["parts"]["parts"][0]["share"] is not None:
             parts = found["parts"]["parts"]
-            showing.chart("What the variance is due to", figures.plot_parts(parts), key="parts")
+            showing.chart("What the variance is due to", figures.plot_parts(parts), **clicks("parts"))
             words = ", ".join(f"{part['low']:.0%} to {part['high']:.0%}" for part in parts)
             st.caption(
                 "Tasks of the same classes with other support images, and how the answers to their queries vary, tell "
@@ -44,4 +59,12 @@ def show(spec: study.Spec) -> study.Spec:
             )
         else:
             st.caption("More tasks, and two queries per class at least, are needed to tell the parts apart.")
+    if cause:
+        behind.heading(f"Tasks: {plain(cause)}, the hardest first", "cause")
+        results.show_cell(dataset, asked, cause, "spread_task")
     return asked
+
+
+def _cause(of_part: Mapping[str, str], point: behind.Point) -> str:
+    said = str(behind.data(point) or "")
+    return of_part.get(said, said)

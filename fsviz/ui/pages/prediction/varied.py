@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from fsviz.difficulty.measures import MEASURES, title
 from fsviz.figures import prediction as figures
+from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.ui.pages.prediction import results
-from fsviz.ui.parts import showing
+from fsviz.ui.parts import behind, showing
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -23,7 +26,7 @@ AXES = {
 }
 
 
-def show(spec: study.Spec) -> study.Spec:
+def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     """The curves; returns what was asked."""
     st.subheader("When can the accuracy be told?", anchor=False)
     choices = {name: study.QUESTION.choices[name] for name in AXES}
@@ -40,13 +43,19 @@ def show(spec: study.Spec) -> study.Spec:
         return asked
     cells = [cell for cell in found["cells"] if cell["n_tasks"] > 3]
     what = plain(study.outcome_name(found))
+    value = behind.chosen("value", [study.cell_text(cell["value"]) for cell in cells], question)
+
+    def clicks(key: str) -> dict[str, Any]:
+        of = behind.clicks(key, "value", lambda point: str(behind.data(point, 2) or "").rpartition("@")[2])
+        return {"key": key, "on_select": of, "selection_mode": "points"}
+
     left, right = columns_if_wide("varied", [3, 2], gap="large")
     with left:
         st.markdown(f"**Correlation of the measures with the {what}, in the direction expected**")
         showing.chart(
             "Correlations as a setting varies",
-            figures.plot_curves(_curves(cells), AXES[question], "correlation"),
-            key=f"curves_{question}",
+            figures.plot_curves(_curves(cells), AXES[question], "correlation", leads=True),
+            **clicks(f"curves_{question}"),
         )
     with right:
         st.markdown(f"**Mean {what} behind every point**")
@@ -61,8 +70,8 @@ def show(spec: study.Spec) -> study.Spec:
         ]
         showing.chart(
             "Means as a setting varies",
-            figures.plot_curves({what: mean}, AXES[question], f"mean {what} (%)", percent=True),
-            key=f"mean_{question}",
+            figures.plot_curves({what: mean}, AXES[question], f"mean {what} (%)", percent=True, leads=True),
+            **clicks(f"mean_{question}"),
         )
     if question == "eigenvalues":
         words = [
@@ -82,7 +91,11 @@ def show(spec: study.Spec) -> study.Spec:
             if found.get("n_unlabelled")
             else ""
         )
+        + " Click a point for its tasks."
     )
+    if value:
+        behind.heading(f"Some tasks with {plain(AXES[question])}: {plain(value)}, the hardest first", "value")
+        results.show_cell(dataset, asked, value, "varied_task")
     return asked
 
 

@@ -226,8 +226,8 @@ def _superclasses(dataset: Dataset, found: study.Found) -> None:
         return
     mix.draw(dataset, found.split, "mix", 80, 28)
     st.caption(
-        "Classes by superclass and side; click a bar for its classes. The split has not seen them: it knows features alone. Superclasses come from "
-        "the root of the taxonomy down; the largest is replaced by those below it."
+        "Classes by superclass and side; click a bar for its classes. The split has not seen them: it knows features "
+        "alone. Superclasses come from the root of the taxonomy down; the largest is replaced by those below it."
     )
 
 

@@ -57,8 +57,9 @@ def show(dataset: Dataset) -> None:
     grid = grids.get(source)
     rows = own if grid is None else grid.rows
     sides = pick(SIDES, right)
-    _accuracy(rows, sides)
-    _matched(rows)
+    chosen = behind.chosen("runs_of", _all_cells(rows))
+    _accuracy(rows, sides, chosen)
+    _matched(rows, chosen)
     if grid is not None:
         single_tasks(grid.facts.get("correlations") or [])
         _how(grid)
@@ -85,7 +86,7 @@ def _how(grid: study.Recorded) -> None:
     )
 
 
-def _accuracy(rows: pd.DataFrame, sides: str) -> None:
+def _accuracy(rows: pd.DataFrame, sides: str, chosen: str) -> None:
     points = study.accuracy_points(rows, sides)
     if points.empty:
         st.info("No two finished runs here are a split and its mirror image. Choose one side, or train the other.")
@@ -93,13 +94,12 @@ def _accuracy(rows: pd.DataFrame, sides: str) -> None:
     slopes = {slope.method: slope for slope in study.slopes(rows) if slope.sides == sides}
     st.markdown(f"**Accuracy of trained networks as the test classes move away** · {_finding(rows)}")
     lines = {name: (slope.at_zero, slope.slope) for name, slope in slopes.items()}
-    chosen = behind.chart(
+    showing.chart(
         "Accuracy as test classes move away",
         figures.plot_transfer(points, lines, TITLES),
         key="transfer",
-        name="runs_of",
-        of=lambda point: str(behind.data(point, 4) or ""),
-        known=_all_cells(rows),
+        on_select=behind.clicks("transfer", "runs_of", lambda point: behind.data(point, 4)),
+        selection_mode="points",
     )
     st.caption(
         f"{int(points['n_runs'].sum()):,} runs{_seeds(rows)} (figure 2 of the paper). 95% intervals over test classes: "
@@ -225,20 +225,19 @@ def _beside(own: pd.DataFrame, printed: pd.DataFrame, words: str = "{}") -> None
     showing.table("Beside published numbers", table.reset_index(), hide_index=True, height="content")
 
 
-def _matched(rows: pd.DataFrame) -> None:
+def _matched(rows: pd.DataFrame, chosen: str) -> None:
     pairs = study.matched_differences(rows)
     if not pairs:
         return
     st.markdown("**The same test classes, after training on the nearest and on the farthest of the others**")
     left, right = shell.columns_if_wide("matched", [2.2, 1], gap="medium")
     with left:
-        chosen = behind.chart(
+        showing.chart(
             "Nearest less farthest",
             figures.plot_matched(pairs, TITLES, 110 + 42 * len(pairs)),
             key="matched",
-            name="runs_of",
-            of=lambda point: str(behind.data(point, 1) or ""),
-            known=_all_cells(rows),
+            on_select=behind.clicks("matched", "runs_of", lambda point: behind.data(point, 1)),
+            selection_mode="points",
         )
     with right:
         table = pd.DataFrame(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fsviz.records import Dataset, Progress, Tanglegram
+from fsviz.records import ClassSplit, Dataset, Progress, Tanglegram
 from fsviz.settings import Unchecked, Value
 from fsviz.studies import splits as study
 from fsviz.ui.parts import access, shell

@@ -1,0 +1,164 @@
+"""What a click on a point, a bar, a cell or a row shows below, from the link; no browser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fsviz import datasets, jobs
+from fsviz.figures import runs as run_figures
+from fsviz.records import SIDES
+from fsviz.studies import comparison, prediction, searches, shifts, splits, stress, support_sets, transfer
+from fsviz.ui.parts import behind
+from tests.studies.toy_dataset import make_toy
+from tests.ui.opening import open_link
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+
+
+@pytest.fixture
+def toy():
+    return make_toy(backbones=("alpha_net", "beta_net"))
+
+
+def words(page) -> str:
+    return "\n".join(m.value for m in (*page.markdown, *page.caption)).replace("\\", "")
+
+
+def carried(page, key: str) -> list:
+    """What the points of a figure carry, trace by trace."""
+    for chart in page.get("plotly_chart"):
+        if chart.proto.id.endswith(f"-{key}"):
+            return [trace["customdata"] for trace in json.loads(chart.proto.spec)["data"] if "customdata" in trace]
+    raise AssertionError(f"no figure {key}")
+
+
+def test_what_a_point_carries_is_found_by_its_place() -> None:
+    assert behind.data({"customdata": [1, "two"]}, 1) == "two" and behind.data({"customdata": "one"}) == "one"
+    assert behind.data({}) is None and behind.data({"customdata": [1]}, 4) is None
+
+
+def test_splits_lead_to_classes_and_runs() -> None:
+    page = open_link("10_Splits", "demo", show="What it costs", runs_of="maml@2")
+    rows = transfer.recorded("demo")[0].rows
+    behind_it = rows[(rows["method"] == "maml") & (rows["asked"] == 2) & (rows["comparison"] == "divergence")]
+    table = next(frame.value for frame in page.dataframe if "R asked" in frame.value)
+    assert table["run"].tolist() == behind_it["run"].tolist() and "Runs of MAML, R = 2" in words(page)
+    assert "maml@2" in [point[4] for trace in carried(page, "transfer") for point in trace]
+    page.button(key="see_split").click().run()
+    assert page.slider(key="divergence").value == 2.0
+    page.button(key="close_runs_of").click().run()
+    assert "Runs of MAML, R = 2" not in words(page) and "runs_of" not in page.query_params
+    page = open_link("10_Splits", "demo", runs_of="maml@77", show="What it costs")
+    assert "runs_of=maml@77" in page.toast[0].value
+
+
+def test_a_bar_of_superclasses_leads_to_its_classes(toy) -> None:
+    dataset = datasets.load("demo")
+    found = splits.find(dataset, splits.class_features(dataset, "efficientnet_lite0"))
+    table = splits.mix_table(dataset, found.split)
+    kind = str(table.index[0])
+    side = next(side for side in SIDES if table.loc[kind, side])
+    page = open_link("10_Splits", "demo", kind=f"{side}: {kind}")
+    assert f"{side} classes that are kinds of {kind}" in words(page)
+    of_kind = np.array(splits.groups_of(dataset, found.split)) == kind
+    assert int((of_kind & (found.split.sides == SIDES.index(side))).sum()) == table.loc[kind, side]
+
+
+def test_hard_tasks_lead_to_tasks(toy) -> None:
+    page = open_link("6_Hard_tasks", "toy", show="Searches", search_of="refined", filtered_of="filtered")
+    assert "the hardest first" in words(page) and "tasks: the hardest of them" in words(page)
+    assert {"fastdiffsel", "refined"} <= set(np.concatenate([np.ravel(c) for c in carried(page, "compared")[:1]]))
+    page = open_link("6_Hard_tasks", "toy", show="Step size", step_of="200", steps_of="2")
+    assert "after one step of 200" in words(page) and "after 2 gradient steps" in words(page)
+    page = open_link("6_Hard_tasks", "toy", show="Stress test", stress_cell="beta_net tim")
+    assert "Tasks of beta_net, transductive (TIM), most lost first" in words(page)
+
+
+def test_the_tasks_behind_a_cell_of_the_stress_test_are_those_it_was_measured_on(toy) -> None:
+    spec = {"dataset": "toy", "n_tasks": 6, "sources": ["alpha_net"], "backbones": ["alpha_net", "beta_net"]}
+    spec |= {"adaptations": ["protonet", "tim"], "n_way": 3, "n_shot": 2, "n_query": 4}
+    matrix = stress.run_at_once(spec)["matrix"]
+    for row in matrix:
+        _, said = stress.answers_of(spec, "alpha_net", row["backbone"], row["adaptation"])
+        for name in ("random", "hard"):
+            right = 100 * float(said[name].task_mean(said[name].rank == 0).mean())
+            assert right == pytest.approx(row[name]), (row, name)
+
+
+def test_filtered_tasks_are_kept_in_the_order_of_their_accuracies(toy) -> None:
+    spec = {"dataset": "toy", "backbone": "alpha_net", "n_tasks": 5, "n_random": 100, "n_way": 3, "n_shot": 2}
+    found = searches.filtered_tasks({**spec, "n_query": 4})
+    kinds = {kind: len(found.accuracy(kind)) for kind in found.sets}
+    assert kinds == {kind: len(tasks) for kind, tasks in found.sets.items()} and kinds["searched"] == 5
+    checked = support_sets.checked_spec({k: v for k, v in {**spec, "n_query": 4}.items() if k != "n_random"})
+    dataset = datasets.load("toy")
+    table = support_sets.sample_tasks(checked)[1]
+    for kind, tasks in found.sets.items():
+        said = support_sets.classify(checked, table, tasks, dataset)
+        assert 100 * said.task_mean(said.rank == 0) == pytest.approx(found.accuracy(kind)), kind
+
+
+def test_predictions_lead_to_tasks_and_images(toy) -> None:
+    page = open_link("8_Prediction", "toy", show="Spread by cause", cause="fixed classes", n_tasks="30")
+    assert "Tasks: fixed classes, the hardest first" in words(page)
+    page = open_link("8_Prediction", "toy", show="What to label next", labelled="random@2", n_tasks="30")
+    assert "The first 2 images to be labelled: random" in words(page)
+
+
+def test_images_are_labelled_in_the_order_of_their_confidence(toy) -> None:
+    spec = {"dataset": "toy", "backbone": "alpha_net", "setting": "semi", "n_tasks": 4, "question": "labelling"}
+    tasks, images = prediction.labelled_images({**spec, "n_way": 3, "n_shot": 2, "n_query": 5}, "least confident", 4)
+    settled = prediction.checked_spec({**spec, "n_way": 3, "n_shot": 2, "n_query": 5})
+    from fsviz import features
+
+    said = prediction.predictions(settled, tasks, features.load(toy, "alpha_net"))
+    for t, chosen in enumerate(images):
+        order = np.argsort(said["confidence"][t].ravel(), kind="stable")
+        assert chosen.tolist() == tasks.query[t].ravel()[order[:4]].tolist()
+    _, at_random = prediction.labelled_images({**spec, "n_way": 3, "n_shot": 2, "n_query": 5}, "random", 4)
+    assert [a.tolist() for a in at_random] != [a.tolist() for a in images]
+
+
+def test_tasks_of_a_class_and_a_pair_of_a_task(toy) -> None:
+    name = datasets.load("demo").classes["class_name"].astype(str)
+    test = name[datasets.load("demo").split_class_ids("test")].iloc[0]
+    page = open_link("3_Tasks", "demo", **{"with": f"chosen:{test}", "cell": "0-1", "n_tasks": "200"})
+    assert f"tasks with {test}, the finest first" in words(page) and not page.toast
+    page = open_link("3_Tasks", "demo", **{"with": "chosen:no such class", "n_tasks": "200"})
+    assert "the finest first" not in words(page)
+
+
+def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) -> None:
+    spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"]}
+    sampler = {"sampler": "uniform", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 20}
+    run = jobs.run_here({**spec, "methods": [{"name": "protonet"}, {"name": "ridge"}], "sampler": sampler})
+    lines = comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), run.summary)
+    ranks = comparison.ranks(lines)
+    name, line = next(iter(comparison.named(lines).items()))
+    for quarter in range(1, 5):
+        own = comparison.of_quarter(line, quarter)
+        told = ranks[(ranks["method"] == name) & (ranks["bin"] == quarter)]["accuracy"].iloc[0]
+        assert 100 * line.accuracy[own].mean() == pytest.approx(told)
+    other = str(comparison.differences(lines)["name"].iloc[0])
+    page = open_link("5_Runs", "toy", rank_of=f"{name}@Q1", differs=other)
+    assert "Tasks of quarter 1" in words(page) and "differ most" in words(page) and not page.toast
+    figure = run_figures.plot_ranks(ranks)
+    assert f"{name}@Q1" in [point[0] for point in figure.data[1].customdata]
+
+
+def test_support_images_of_a_value_are_counted(toy) -> None:
+    demo = datasets.load("demo")
+    spec = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 4, "attribute": "context"}
+    value = next(iter(shifts.query_values(demo, "context")))
+    found = shifts.restricted_sets({**spec, "values": [value], "n_way": 3, "n_shot": 2, "n_query": 2})
+    chosen = shifts.images_with(found, demo, "context", "random", value)
+    support = found.tasks["random"].support.ravel()
+    contexts = demo.image_contexts()
+    assert sorted(chosen) == sorted({int(i) for i in support if i >= 0 and contexts[i] == value})
