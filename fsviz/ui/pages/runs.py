@@ -836,6 +836,7 @@ def _exports(
     shown: _Shown,
     caveat: str,
 ) -> None:
+    showing.command("report", *(run.id for run in chosen))
     st.subheader("Take it along", anchor=False)
     stem = f"fsviz-{chosen[0].id}" if len(chosen) == 1 else f"fsviz-{len(chosen)}-runs"
     rows = table.drop(columns=["digest"])
