@@ -55,7 +55,17 @@ def begin(question: str) -> None:
 def chart(title: str, figure: Any, *, key: str, where: Any = st, **more: Any) -> Any:
     """Draws a Plotly figure that can be taken along under this title; `more` as of st.plotly_chart."""
     _register(Item("chart", title, figure, key))
+    if more.get("on_select"):
+        _stay_visible(figure)
     return where.plotly_chart(figure, key=key, **more)
+
+
+def _stay_visible(figure: Any) -> None:
+    """What was not clicked steps back a little: as plotly has it, all the rest of the figure would nearly vanish."""
+    for trace in figure.data:
+        if trace.type in ("scatter", "bar") and trace.unselected.marker.opacity is None:
+            now = trace.marker.opacity
+            trace.unselected.marker.opacity = 0.55 * (1.0 if now is None or not isinstance(now, int | float) else now)
 
 
 def graph(title: str, option: Mapping[str, Any], *, key: str, where: Any = st, **more: Any) -> Any:
