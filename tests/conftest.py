@@ -14,6 +14,10 @@ import pytest
 
 # Several test processes share the cores: each computes on one (must stand before torch is imported).
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# What Python compiles is kept, also where the environment says otherwise: the tests start some hundred processes, and
+# pytest rewrites every module of tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 MAIN = sys.modules["__main__"]
 

@@ -215,7 +215,7 @@ def plot_agreement(table: pd.DataFrame, chosen: int, height: int = 380) -> go.Fi
         text=[f"{value:.0%}" for value in table["agreement"]],
         textposition="top center",
         name="two seeds",
-        customdata=table[["reached", "above_floor", "dims"]],
+        customdata=table[["reached", "above_floor", "dims"]].values.tolist(),
         hovertemplate="%{x} dimensions: two seeds share %{y:.0%} of the held-out classes; reached "
         "%{customdata[0]:.2f}, %{customdata[1]:.4f} above M log M<extra></extra>",
     )

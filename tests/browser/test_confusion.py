@@ -67,7 +67,7 @@ def test_the_demo_opens_with_its_graph_and_clicks_pick_a_pair_and_a_class(page, 
 
 def test_base_classes_are_matched_and_an_edge_shows_its_images(page, app: str) -> None:
     chart = ".st-key-base_graph canvas"
-    open_page(page, app, "?show=Base+classes", chart)
+    open_page(page, app, "?show=Base+classes&split=val", chart)
     for title in ("Perfect matches", "Split base classes", "Split novel classes"):
         page.get_by_text(title).first.wait_for()
     page.get_by_text("looks like").first.wait_for()

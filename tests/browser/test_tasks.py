@@ -54,6 +54,26 @@ def test_the_demo_shows_histograms_and_a_task_with_images_at_once(page, app: str
     expect(page.locator(".st-key-task_images .row")).to_have_count(10)  # support and queries of five classes
     page.locator(".st-key-task_distances .js-plotly-plot").wait_for()
     page.locator(".st-key-task_tree canvas").first.wait_for()
+    _what_is_shown_can_be_taken_along(page)
+
+
+def _what_is_shown_can_be_taken_along(page) -> None:
+    """Pictures are taken by the browser, pages written when asked for; the list stays open meanwhile."""
+    page.get_by_role("button", name="📤 Share").click()
+    listed = page.locator('[data-testid="stPopoverBody"]')
+    expect(listed).to_contain_text("Class distances of the task")
+    expect(listed.locator('[data-testid="stCode"]')).to_contain_text("python -m fsviz sample demo", use_inner_text=True)
+
+    def taken(kind: str) -> bytes:
+        with page.expect_download() as download:
+            listed.get_by_role("button", name=kind, exact=True).first.click()
+        assert download.value.suggested_filename.endswith(kind.lower())
+        return Path(download.value.path()).read_bytes()
+
+    assert taken("PNG").startswith(b"\x89PNG")  # of the histograms, which ECharts draws
+    assert taken("SVG").startswith(b"<svg") and taken("HTML").startswith(b"<!doctype html>")
+    assert listed.get_by_role("button", name="PNG", exact=True).count() > 1
+    page.keyboard.press("Escape")
 
 
 def test_every_step_of_a_slider_redraws_the_histogram_and_a_bar_opens_its_tasks(page, app: str) -> None:

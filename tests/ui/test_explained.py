@@ -16,7 +16,7 @@ from fsviz.ui.parts import explained, shell
 LABELS = [page.label for page in shell.PAGES]
 SHOWN = {quantity.title: quantity for label in explained.PAGES for quantity in explained.of_page(label)}
 # LaTeX that is no symbol: layout, operators, and e of the exponential function.
-_TEXT = re.compile(r"\\text\{[^}]*\}")
+_TEXT = re.compile(r"\\text\{[^}]*\}|\\\\\[[^]]*\]")
 _ACCENTED = re.compile(r"\\(?:hat|bar)\{(\w)\}")
 _GREEK = {"alpha", "beta", "chi", "delta", "eta", "lambda", "mu"}
 

@@ -207,3 +207,31 @@ def test_the_method_and_the_task_of_a_change_of_context_come_from_the_link() -> 
     app = open_link("9_Contexts", "demo", **query, looked="simpleshot", place="3")
     assert app.selectbox(key="looked").value == "simpleshot" and app.number_input(key="place").value == 3
     assert (in_link(app, "looked"), in_link(app, "place")) == ("simpleshot", "3")
+
+
+@pytest.mark.parametrize(
+    ("page", "asked"),
+    [
+        ("1_Gallery", {}),
+        ("9_Contexts", {"show": "What another context costs", "n_tasks": "10"}),
+        ("9_Contexts", {"show": "Images and words"}),
+        ("11_Add_images", {}),
+    ],
+)
+def test_pages_before_a_class_have_fewer_controls_and_the_same_numbers(page: str, asked: dict[str, str]) -> None:
+    kinds = ("selectbox", "multiselect", "number_input", "text_input", "checkbox", "select_slider", "slider")
+
+    def controls(app) -> int:
+        buttons = sum(len(group.options) for group in app.get("button_group"))
+        return sum(len(getattr(app, kind)) for kind in kinds) + buttons
+
+    alone, before_a_class = open_link(page, "demo", **asked), open_link(page, "demo", classroom="true", **asked)
+    assert controls(before_a_class) < controls(alone)
+    assert [m.value for m in before_a_class.metric] == [m.value for m in alone.metric]
+
+
+def test_a_control_that_the_link_uses_is_there_before_a_class_too() -> None:
+    app = open_link("1_Gallery", "demo", classroom="true", by="blur")
+    assert app.multiselect(key="by").value == ["blur"]
+    app = open_link("11_Add_images", "demo", classroom="true", do="Meanings")
+    assert not app.exception and "Meanings" in str([group.options for group in app.get("button_group")])

@@ -65,9 +65,10 @@ def show(dataset: Dataset) -> None:
     if not access.may("save"):
         st.info(access.reason("save"), icon="🔒")
         return
+    few = shell.classroom() and st.session_state.get("do", st.query_params.get("do", ADD)) in (ADD, EXTRACT)
     choice = st.segmented_control(
         "What do you want to do?",
-        (ADD, EXTRACT, IMPORT, MEANING, KEEP),
+        (ADD, EXTRACT) if few else (ADD, EXTRACT, IMPORT, MEANING, KEEP),
         default=ADD,
         key="do",
         bind="query-params",
@@ -117,7 +118,7 @@ def _add(dataset: Dataset) -> None:
         _layouts()
         _mine()
         return
-    by_size = st.checkbox(
+    by_size = not shell.classroom() and st.checkbox(
         "Split the classes by size",
         key="by_size",
         help="As MetaCoCo does, whatever the folders say: the 64% of classes with most images train, the next 20% "

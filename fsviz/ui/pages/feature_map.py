@@ -42,6 +42,7 @@ def show(dataset: Dataset) -> None:
     known = shell.known_backbones(dataset)
     with st.sidebar:
         backbone = controls.pick_backbone(known, help="Whose features lie on the map.")
+    showing.command("map", dataset.name, "--backbone", backbone)
     found = _map(dataset, backbone)
     with st.sidebar:
         by, title = _pick_colour(dataset)

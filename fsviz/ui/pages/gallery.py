@@ -39,6 +39,7 @@ PICKED = Setting(one_task.LINK_KEY, "Classes for a task", "Classes that were pic
 
 
 def show(dataset: Dataset) -> None:
+    showing.command("show", dataset.name)
     if dataset.root is not None and not dataset.root.is_dir():
         st.warning(plain(moved_sentence(dataset.name, dataset.root)), icon="📁")
     if not dataset.has_pixels:
@@ -79,16 +80,21 @@ def _settings(dataset: Dataset) -> tuple[filtering.Filter, str, str]:
             counts = dataset.contexts.groupby("context")["n_images"].sum().sort_values(ascending=False)
             contexts = _multiselect("Context", counts.index.astype(str).tolist(), "contexts", "every background")
         attributes: dict[str, Any] = {}
-        if dataset.attributes:
+        if dataset.attributes and not _is_spared("by"):
             for name in _multiselect("Filter by attribute", list(dataset.attributes), "by", "none"):
                 attributes[name] = _attribute(dataset, name)
         orders = [filtering.SHUFFLED, filtering.BY_CLASS, *dataset.attributes]
-        order = _selectbox("Order", orders, "order")
+        order = filtering.SHUFFLED if _is_spared("order") else _selectbox("Order", orders, "order")
         views = ("Images", "Classes")
         view = st.segmented_control("Show", views, default="Images", key="view", bind="query-params", required=True)
     by_name = pd.Series(dataset.classes.index, index=dataset.classes["class_name"].astype(str))
     class_ids = by_name[by_name.index.isin(classes)].tolist()
     return filtering.Filter(split, class_ids, contexts, attributes), order, str(view or "Images")
+
+
+def _is_spared(key: str) -> bool:
+    """Whether a control is out of sight before a class: unless the link, or somebody before, has used it."""
+    return shell.classroom() and key not in st.query_params and not st.session_state.get(key)
 
 
 def _multiselect(label: str, options: list[str], key: str, placeholder: str) -> list[str]:
@@ -190,7 +196,9 @@ def _images(dataset: Dataset, image_ids: np.ndarray, order: str, marked: int | N
         Tile(int(i), str(name), "selected" if i == marked else None, badge)
         for i, name, badge in zip(part, names, badges)
     ]
-    clicked = gallery(dataset, tiles, key=f"wall_{st.session_state.get('wall_turn', 0)}", tile_px=84)
+    clicked = gallery(
+        dataset, tiles, key=f"wall_{st.session_state.get('wall_turn', 0)}", tile_px=128 if shell.classroom() else 84
+    )
     start = (page - 1) * PER_PAGE + 1
     st.caption(f"Images {start:,} to {start + len(part) - 1:,} of {len(image_ids):,}. Click one to see all about it.")
     return clicked, int(part[0])
@@ -213,7 +221,12 @@ def _classes(dataset: Dataset, image_ids: np.ndarray, marked: int | None) -> tup
         note = f"{about['split']} · {len(members):,} images"
         tiles = [Tile(int(i), frame="selected" if i == marked else None) for i in members[:8]]
         rows.append(Row(str(about["class_name"]), tiles, note=note))
-    clicked = task_rows(dataset, rows, key=f"class_wall_{st.session_state.get('wall_turn', 0)}", tile_px=76)
+    clicked = task_rows(
+        dataset,
+        rows,
+        key=f"class_wall_{st.session_state.get('wall_turn', 0)}",
+        tile_px=110 if shell.classroom() else 76,
+    )
     st.caption(f"{len(present):,} classes, the first 8 of each one's images. Click an image to see all about it.")
     return clicked, rows[0].tiles[0].image_id
 
@@ -360,7 +373,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
         Tile(int(i), str(names[class_ids[i]]), "right" if alike else "wrong", f"{cosine:.2f}")
         for i, cosine, alike in zip(near, cosines, same)
     ]
-    clicked = gallery(dataset, tiles, key=f"near_{dataset.name}_{image_id}", tile_px=84)
+    clicked = gallery(dataset, tiles, key=f"near_{dataset.name}_{image_id}", tile_px=128 if shell.classroom() else 84)
     grouped = "" if dataset.image_groups() is None else " Images of its own group (copies, frames) are left out."
     st.caption(
         f"{int(same.sum())} of {len(near)} neighbours are of the same class (✓). The number is the cosine of the two "

@@ -176,6 +176,7 @@ def _show(passports: Sequence[Passport]) -> None:
         for which, passport in enumerate(passports):
             _support_sets(passport, which, titled=len(passports) > 1)
         shell.same_from_terminal(study.command(passports[0]))
+        showing.command("report", "--task", str(passports[0].task_id))
 
 
 def _pick_order(passport: Passport) -> str:

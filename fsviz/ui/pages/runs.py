@@ -93,7 +93,7 @@ def show(dataset: Dataset) -> None:
     else:
         _first_run(dataset)
         _published_meanwhile()
-    if runs:
+    if runs and not (lines and shell.classroom()):  # a class looks at what came out
         _all_runs(runs)
 
 
@@ -375,10 +375,11 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
         _tasks_of_cell(main, cell)
     if other:
         _tasks_apart(main, str(differences["reference"].iloc[0]), other)
-    if len(differences):
+    if len(differences) and not shell.classroom():
         _paired_numbers(differences)
     _mistakes(lines)
-    _exports(table, lines, main, differences, published, chosen, over, pairs, shown, caveat)
+    if not shell.classroom():
+        _exports(table, lines, main, differences, published, chosen, over, pairs, shown, caveat)
 
 
 def _main_group(groups: Mapping[str, list[comparison.Line]]) -> list[comparison.Line]:
@@ -396,6 +397,8 @@ def _group_name(line: comparison.Line) -> str:
 
 def _pick_interval() -> str:
     """What intervals are over. Every number of the page follows but the bands of curves and the quarters."""
+    if shell.classroom() and "over" not in st.query_params and st.session_state.get("over", "tasks") == "tasks":
+        return "tasks"
     return str(
         st.sidebar.segmented_control(
             "95% intervals over",
@@ -836,6 +839,7 @@ def _exports(
     shown: _Shown,
     caveat: str,
 ) -> None:
+    showing.command("report", *(run.id for run in chosen))
     st.subheader("Take it along", anchor=False)
     stem = f"fsviz-{chosen[0].id}" if len(chosen) == 1 else f"fsviz-{len(chosen)}-runs"
     rows = table.drop(columns=["digest"])

@@ -55,15 +55,16 @@ def show(dataset: Dataset, split: str) -> None:
 
 def _settings(dataset: Dataset, split: str, known: list[str]) -> study.Spec:
     with st.sidebar:
-        question = pick(study.QUESTION)
+        question = pick(study.QUESTION.but(advanced=True))
         backbone = pick_backbone(known, help="The network whose features are classified.")
         names = pick_methods(study.METHOD_NAMES.default.split(","))
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
         fits = _fitting(dataset, split)
         shape = [s.but(default=fits[s.name]) for s in (N_WAY.but(high=min(N_WAY.high, n_classes)), N_SHOT, N_QUERY)]
+        shape[-1] = shape[-1].but(advanced=True)
         tasks = {s.name: pick(s, next(places)) for s in (*shape, SEED)}
-        tasks["n_tasks"] = pick(study.TASKS["n_tasks"])
+        tasks["n_tasks"] = pick(study.TASKS["n_tasks"].but(advanced=True))
         tasks |= pick_groups(dataset)
     chosen = ",".join(names) if names else "protonet"
     asked = {"dataset": dataset.name, "split": split, "backbone": backbone, "question": question, "methods": chosen}

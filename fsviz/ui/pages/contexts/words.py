@@ -40,10 +40,13 @@ def show(dataset: Dataset, split: str) -> None:
         return
     with st.sidebar:
         model = pick(
-            study.MODEL.but(kind="choice", choices={name: title_of(name) for name in models}, default=models[0])
+            study.MODEL.but(
+                kind="choice", choices={name: title_of(name) for name in models}, default=models[0], advanced=True
+            )
         )
     left, right = st.columns(2)
-    prompts = {s.name: pick(s, where) for s, where in ((study.CONCEPT_PROMPT, left), (study.CONTEXT_PROMPT, right))}
+    asked = ((study.CONCEPT_PROMPT.but(advanced=True), left), (study.CONTEXT_PROMPT.but(advanced=True), right))
+    prompts = {s.name: pick(s, where) for s, where in asked}
     spec = study.checked_spec({"dataset": dataset.name, "split": split, "model": model, **prompts})
     found = _measure(dataset, json.dumps(spec, sort_keys=True))
     told = study.summary(found)

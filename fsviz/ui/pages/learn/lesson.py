@@ -11,7 +11,7 @@ import streamlit as st
 from fsviz.figures import lessons as figures
 from fsviz.records import PAD, Dataset
 from fsviz.studies.lessons import Question, Stop
-from fsviz.ui.parts import leads, shell
+from fsviz.ui.parts import leads, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -61,7 +61,7 @@ def chart(
     means, halves = zip(*(stop.mean for stop in stops), strict=True)
     chance = 100 * stops[0].tasks.chance
     figure = figures.plot_stops([s.title for s in stops], means, halves, seen, at, x_title, chance, height, in_order)
-    st.plotly_chart(figure, key="lesson_chart")
+    showing.chart("Accuracy at every position", figure, key="lesson_chart")
     tasks = stops[at].tasks
     st.caption(
         f"Mean of {len(tasks):,} tasks ({plain(tasks.setting)}) at every position, nearest prototype (ProtoNet), with "

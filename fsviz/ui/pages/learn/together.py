@@ -13,7 +13,7 @@ from fsviz.studies import draw, prediction
 from fsviz.studies import lessons as study
 from fsviz.studies.lessons import Together
 from fsviz.ui.pages.learn.lesson import Lesson, images
-from fsviz.ui.parts import leads, shell
+from fsviz.ui.parts import leads, shell, showing
 from fsviz.ui.parts.shell import plain
 
 
@@ -25,7 +25,7 @@ def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> N
     with left:
         line = prediction.fitted_line(values, accuracy)
         figure = figures.plot_cause(values, accuracy, line, found.hard, found.easy, measure.title)
-        st.plotly_chart(figure, key="lesson_chart")
+        showing.chart("A measure against accuracy", figure, key="lesson_chart")
         st.caption(
             f"{len(accuracy):,} random tasks ({plain(found.stop.tasks.setting)}). **{plain(measure.title)}**: "
             f"{plain(measure.words)}. {plain(measure.what)}"
@@ -45,7 +45,8 @@ def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> N
                 f"{found.percentile(name, task):.0f}% of all",
             )
         known = [n for n, there in zip(found.measures, seen, strict=True) if there]
-        st.dataframe(
+        showing.table(
+            "Measures that were looked at",
             {
                 "measure": [MEASURES[n].title for n in known],
                 "correlation": [f"{found.correlations[n].value:.2f}" for n in known],
