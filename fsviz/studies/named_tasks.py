@@ -179,7 +179,7 @@ def _rows_text(rows: np.ndarray) -> str:
 # From names to tasks -----------------------------------------------------------------------------------------------
 
 
-def parse(text: str) -> TaskId:
+def task_in(text: str) -> TaskId:
     """The name of a task as text, refused in one sentence where it is none.
 
     NAME:POSITION is read too, for a testbed of the workspace.

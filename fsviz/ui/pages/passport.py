@@ -104,7 +104,7 @@ def _dataset_of(text: str) -> str:
 def _open(dataset: Dataset, text: str) -> tuple[Found, int] | None:
     """The testbed of a task that is named, and its position; None after a sentence on why it cannot be shown."""
     try:
-        task = named_tasks.parse(text)
+        task = named_tasks.task_in(text)
         if not access.fits(named_tasks.n_tasks_of(task.testbed), named_tasks.n_images_of(task.testbed)):
             return None
         found = _find(dataset, task.testbed)
