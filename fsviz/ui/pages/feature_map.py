@@ -325,7 +325,7 @@ def _pick_task(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks | None, 
             links.release(*draw.KNOWN)
             position = int(controls.pick(POSITION, about=source))
             task = study.task_at(dataset, f"{source}:{position}")
-            return task, named_tasks.parse(f"{source}:{position}")
+            return task, named_tasks.task_in(f"{source}:{position}")
         return _draw(dataset, found)
     except FsvizError as error:
         st.warning(plain(shell.in_titles(error)), icon="⚠️")
