@@ -310,7 +310,8 @@ def show(label: str) -> None:
             right.caption(as_written(quantity.symbols))
 
 
-_GREEK = re.compile(r"\b(alpha|beta|chi|delta|eta|lambda|mu)(?![a-z])")
+GREEK = ("alpha", "beta", "chi", "delta", "eta", "gamma", "lambda", "mu", "phi", "pi", "rho", "sigma", "tau", "theta")
+_GREEK = re.compile(rf"\b({'|'.join(GREEK)})(?![a-z])")
 _ACCENT = re.compile(r"\b(hat|bar)(?=\{)")
 
 
