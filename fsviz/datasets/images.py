@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import ExifTags, Image, ImageOps
+from PIL import ExifTags, Image, ImageFile, ImageOps
 
 from fsviz.errors import BadInput, FsvizError
 from fsviz.records import Dataset
@@ -323,7 +323,8 @@ _OTHER_BYTE["RGB;16N"] = _OTHER_BYTE["RGB;16L" if sys.byteorder == "little" else
 
 def _is_deep(image: Image.Image) -> bool:
     """Whether the file has colours of 16 bits, of which Pillow gives the higher 8. To be asked before decoding."""
-    return image.mode == "RGB" and bool(image.tile) and all(_raw(tile) in _OTHER_BYTE for tile in image.tile)
+    tiles = getattr(image, "tile", ())
+    return image.mode == "RGB" and bool(tiles) and all(_raw(tile) in _OTHER_BYTE for tile in tiles)
 
 
 def _raw(tile: Any) -> str:
@@ -335,9 +336,10 @@ def _brighten(image: Image.Image, path: Path) -> None:
     """Colours of a camera of 8, 10, 12 or 14 bits, kept in 16, are nearly black in their higher bytes: takes the 8
     bits that matter, by decoding the lower bytes as well."""
     darkest = 2 ** max(_DEPTHS) // 256
-    if max(high for _, high in image.getextrema()) >= darkest:
+    if np.asarray(image.getextrema())[:, 1].max() >= darkest:
         return
     with _opened(path) as lower:
+        assert isinstance(lower, ImageFile.ImageFile)
         lower.tile = [
             tile._replace(args=(_OTHER_BYTE[_raw(tile)], *(tile.args[1:] if isinstance(tile.args, tuple) else ())))
             for tile in lower.tile

@@ -133,7 +133,7 @@ def plot_balance(
             "name": name,
             "data": [round(float(v), 4) for v in values],
             "showSymbol": True,  # a line alone cannot be clicked
-            "symbolSize": 5 if len(names) <= 200 else 3,
+            "symbolSize": 8 if len(names) <= 200 else 4,
             "selectedMode": "single",
             "select": {"itemStyle": {"color": ACCENT, "borderColor": ACCENT, "borderWidth": 4}},
             "lineStyle": {"width": 1.6, "color": colours[name]},

@@ -491,8 +491,8 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
             taxonomy_figures.plot_task_distances(inside, shown, name, float(distances.max()), 380),
             key="task_distances",
         )
-        faces = bed.tasks.support[task, : len(class_ids), 0] if bed.tasks.has_images else None
-        faces = None if faces is None or not dataset.has_pixels else [int(i) for i in faces]
+        pictured = bed.tasks.has_images and dataset.has_pixels
+        faces = [int(i) for i in bed.tasks.support[task, : len(class_ids), 0]] if pictured else None
         pointing.answer_cells(dataset, "task_distances", faces, _pair_clicked, len(class_ids))
         values = inside[np.triu_indices(len(class_ids), 1)]
         st.caption(

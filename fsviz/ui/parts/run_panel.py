@@ -158,7 +158,8 @@ def _watch(run_id: str, so_far: SoFar) -> None:
 
 def show_parts_done(run: jobs.Run) -> None:
     parts = f"{run.n_done:,} of {run.n_chunks:,} parts"
-    st.progress(run.share_done, text=f"{plain(run.message)} · {parts}" if run.message else parts)
+    told = [plain(run.message)] if run.message and run.message != parts else []
+    st.progress(run.share_done, text=" · ".join([*told, parts]))
 
 
 def half_width(ci95: float | None, digits: int = 1, times: float = 1.0) -> str:

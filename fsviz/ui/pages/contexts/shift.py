@@ -152,8 +152,10 @@ def _behind_point(dataset: Dataset, spec: study.Spec, question: str, chosen: str
     method = next(name for name, one in METHODS.items() if one.title == title)
     shift = float(at) if question == "dial" else 0.0 if support == "IID" else 1.0
     asked: study.Spec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
-    if question in ("shots", "ways"):
-        asked = {**asked, "n_shot" if question == "shots" else "n_way": int(float(at))}
+    if question == "shots":
+        asked = {**asked, "n_shot": int(float(at))}
+    elif question == "ways":
+        asked = {**asked, "n_way": int(float(at))}
     behind.heading(f"Tasks behind {plain(line)} at {plain(at)}, the worst answered first", "point")
     tasks, said = _answered(dataset, json.dumps({**asked, "methods": method}, sort_keys=True), method, shift)
     right = 100 * study.accuracy(said)

@@ -121,11 +121,11 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
         f"tasks of these images. {plain(searches.filtered_in_words(answer))} Click a point for its tasks."
     )
     if chosen:
-        kind, _, most = chosen.partition("@")
+        kind, _, limit = chosen.partition("@")
         accuracy = answer.accuracy(kind)
         order = np.argsort(accuracy, kind="stable")
-        order = order[accuracy[order] <= float(most) + 1e-6] if most else order
-        told = f"{plain(figures.KINDS[kind])}{f' with an accuracy of {float(most):.0f}% or less' if most else ''}"
+        order = order[accuracy[order] <= float(limit) + 1e-6] if limit else order
+        told = f"{plain(figures.KINDS[kind])}{f' with an accuracy of {float(limit):.0f}% or less' if limit else ''}"
         behind.heading(f"{len(order):,} tasks: {told}", "filtered_of")
         notes = {int(t): f"{accuracy[t]:.0f}% right" for t in order}
         behind.tasks(dataset, answer.sets[kind], order, notes, f"{results.about(found)} {chosen}", "filtered_task")
