@@ -144,7 +144,7 @@ def test_an_archive_that_leads_outside_is_refused_and_another_is_saved(page, app
     page.locator('input[type="file"]').set_input_files(str(tmp_path / "evil.zip"))
     page.get_by_text("names a file outside its own folder").wait_for()
     settle(page)
-    page.locator('[data-testid="stFileUploaderDeleteBtn"] button').click()
+    page.locator('[data-testid="stFileChipDeleteBtn"]').click()
     page.get_by_text("names a file outside its own folder").wait_for(state="detached")
     page.locator('input[type="file"]').set_input_files(str(tmp_path / "birds.zip"))
     page.get_by_role("button", name="Save dataset").wait_for()
