@@ -7,12 +7,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 # Several test processes share the cores: each computes on one (must stand before torch is imported).
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# What Python compiles is kept, also where the environment says otherwise: the tests start some hundred processes, and
+# pytest rewrites every module of tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 MAIN = sys.modules["__main__"]
 
@@ -29,6 +34,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         order += [path, *computing[:4]]
         del computing[:4]
     items[:] = [item for path in order + computing for item in modules[path]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed_components() -> Iterator[None]:
+    """Every AppTest reads the metadata of all installed packages in search of components: most of the time that a page
+    takes, and the same answer every time."""
+    from streamlit.components.v2 import manifest_scanner
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture(autouse=True)

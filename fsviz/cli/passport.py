@@ -36,7 +36,7 @@ def opened(name: str, backbone: str = "") -> tuple[Passport, Spread, SupportSets
     from fsviz.studies import named_tasks
     from fsviz.studies import passport as study
 
-    task = named_tasks.parse(name)
+    task = named_tasks.task_in(name)
     found = named_tasks.find(task.testbed, run_folder=jobs.folder)
     wanted, of_runs = study.digest(found), []
     for run in jobs.list_runs("evaluate"):

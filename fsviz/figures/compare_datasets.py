@@ -13,6 +13,7 @@ from fsviz.figures.palette import ACCENT, INK, QUIET, SERIES, meaning
 from fsviz.text import drawn, short
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "bowtie")
+MEAN = meaning("all")  # seen on light and dark, and on the bars
 SETS = {"hard": "triangle-down", "random": "circle", "easy": "triangle-up"}
 
 
@@ -132,8 +133,8 @@ def plot_measure(table: pd.DataFrame, axis: str, higher_is: str) -> go.Figure:
     )  # fmt: skip
     figure.add_scatter(
         y=names, x=table["mean"], mode="markers", showlegend=False,
-        marker={"size": 9, "color": INK},
-        error_x={"type": "data", "array": table["ci95"], "color": INK, "thickness": 1.5},
+        marker={"size": 9, "color": MEAN},
+        error_x={"type": "data", "array": table["ci95"], "color": MEAN, "thickness": 1.5},
         hovertext=[f"{drawn(r.side_title)}: mean {r.mean:.3g} ± {r.ci95:.2g}" for r in table.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip

@@ -22,11 +22,13 @@ def plot_stops(
     x_title: str,
     chance: float | None = None,
     height: int = 340,
+    in_order: bool = True,
 ) -> go.Figure:
     """Accuracy (%) with its interval at every position of a control that was seen; a question mark at the others.
 
-    at      the position that the control is at
-    chance  accuracy of guessing (%)
+    at        the position that the control is at
+    chance    accuracy of guessing (%)
+    in_order  whether the positions have an order, and are joined by a line
     """
     figure = go.Figure()
     names = [drawn(title) for title in titles]
@@ -37,7 +39,7 @@ def plot_stops(
     figure.add_scatter(
         x=[names[i] for i in shown],
         y=[means[i] for i in shown],
-        mode="lines+markers+text",
+        mode="lines+markers+text" if in_order else "markers+text",
         text=[f"<b>{means[i]:.1f}</b>" if i == at else f"{means[i]:.1f}" for i in shown],
         textposition="top right",
         error_y={"array": [halves[i] for i in shown], "color": INK, "thickness": 1.5, "width": 4},
@@ -64,7 +66,7 @@ def plot_stops(
             y=chance,
             line={"color": QUIET, "dash": "dash", "width": 1},
             annotation_text=f"guessing, {chance:.0f}%",
-            annotation_position="top left",
+            annotation_position="top right",
         )
     figure.update_xaxes(
         title_text=drawn(x_title), categoryorder="array", categoryarray=names, range=[-0.5, len(names) - 0.3]

@@ -134,14 +134,17 @@ def plot_answered(counts: np.ndarray, names: Sequence[str], height: int = 330) -
             colorscale=[[0, meaning("right")], [0.5, "rgba(127,127,127,0.06)"], [1, meaning("wrong")]],
             showscale=False,
             text=counts,
-            texttemplate="%{text}" if len(names) <= 15 else None,
             customdata=[[f"{a} named as {b}" for b in shown] for a in shown],
             hovertemplate="%{customdata}: %{text} queries<extra></extra>",
             xgap=1,
             ygap=1,
         )
     )
-    places = {"tickvals": list(range(len(names))), "ticktext": shown}
+    if len(names) <= 15:  # in the colour of the page's text: that of a heat map's own cannot be read on faint cells
+        rows, columns = np.nonzero(counts)
+        told = [str(n) for n in counts[rows, columns]]
+        figure.add_scatter(x=columns, y=rows, text=told, mode="text", hoverinfo="skip", showlegend=False)
+    places = {"tickvals": list(range(len(names))), "ticktext": shown, "showgrid": False, "zeroline": False}
     figure.update_xaxes(**places, title="named as", tickangle=-35, automargin=True)
     figure.update_yaxes(**places, title="is", autorange="reversed", automargin=True)
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})

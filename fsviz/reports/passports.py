@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import pandas as pd
 
@@ -32,8 +34,6 @@ def of_passport(passport: Passport, among: Spread, sets: SupportSets | None = No
 
 def command(task: str) -> str:
     """The command that writes the report of a task."""
-    import shlex
-
     return shlex.join(["python", "-m", "fsviz", "report", "--task", task])
 
 
@@ -101,7 +101,7 @@ def _answers(passport: Passport) -> list[html.Part]:
         return []
     rows = [
         {
-            "label": one.key,
+            "label": f"{one.label} · {title_of(one.backbone)}",
             "accuracy": [100 * one.accuracy],
             "mean": 100 * one.mean[0],
             "ci95": 100 * one.mean[1],
@@ -147,6 +147,7 @@ def _surroundings(passport: Passport) -> list[html.Part]:
 def _supports(sets: SupportSets | None) -> list[html.Part]:
     if sets is None:
         return []
-    rows = [{"supports": name, "accuracy (%)": 100 * float(sets.accuracy(name)[0])} for name in SETS]
-    caption = "ProtoNet on the same queries; random is the task's own support, hard and easy are FastDiffSel's."
+    called = {"random": "the task's own"}
+    rows = [{"supports": called.get(n, n), "accuracy (%)": 100 * float(sets.accuracy(n)[0])} for n in SETS]
+    caption = "ProtoNet on the same queries; hard and easy supports are those that FastDiffSel finds."
     return [html.Part("The same queries with other supports", pd.DataFrame(rows), caption)]

@@ -123,11 +123,10 @@ def frame_to_latex(table: pd.DataFrame) -> str:
 
 def cell_text(value: Any) -> str:
     """A cell of any table as text: a dash where there is nothing, numbers that are no counts to four digits."""
-    if value is None or (isinstance(value, float | np.floating) and not np.isfinite(value)):
-        return NOTHING
     if isinstance(value, float | np.floating):
-        return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
-    return " ".join(str(value).split())
+        number = float(value)
+        return NOTHING if not np.isfinite(number) else f"{number:.4g}" if abs(number) < 1000 else f"{number:.0f}"
+    return NOTHING if value is None or value is pd.NA else " ".join(str(value).split())
 
 
 def _latex(cells: pd.DataFrame, marks: pd.DataFrame, columns: str = "") -> str:

@@ -138,9 +138,7 @@ def _images_per_task(tasks: Tasks) -> int:
 
 def _chunk(spec: Unchecked, start: int, tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, np.ndarray]:
     found: dict[str, np.ndarray] = {"start": np.array(start)}
-    of_image: dict[str, np.ndarray] = {}
-    for name, where, values in measuring.of_images(tasks, table):
-        of_image.setdefault(name, np.full(len(tasks), np.nan))[where] = values
+    of_image = measuring.of_images(tasks, table)
     said = {}
     for method in spec["methods"]:
         said[method] = evaluate.look(dataset, table.backbone, method, METHODS[method].checked(), tasks)

@@ -475,7 +475,7 @@ def meaning_checked(found: Compared, first: str, other: str) -> list[str]:
 def _parted(found: Compared, rows: Sequence[Difference], than: str = "") -> str:
     """In what the first side is harder, and in what easier: accuracy first, then what is clearest."""
     rows = sorted(rows, key=lambda d: (d.measure != ACCURACY, -abs(d.effect)))
-    parts = []
+    parts: list[str] = []
     for verdict in dict.fromkeys(d.here for d in rows):
         mine = [d for d in rows if d.here == verdict]
         told = _with_numbers(found, mine[:MOST_TOLD])

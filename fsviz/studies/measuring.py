@@ -5,7 +5,7 @@ tasks -> what measures need of the dataset, each need found once -> one number p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -35,14 +35,16 @@ def measure_tasks(
     """
     table = features.load(dataset, backbone)
     evaluation.check_tasks(table, tasks)
-    found = {}
-    for measure in [get(name) for name in wanted] if wanted else MEASURES.values():
+    chosen = [get(name) for name in wanted] if wanted else list(MEASURES.values())
+    found = of_images(tasks, table, chosen)
+    for measure in (measure for measure in chosen if measure.name not in found):
         try:
             found[measure.name] = measured(measure, tasks, dataset, table, method)
         except FsvizError:
             if wanted:
                 raise
-    return pd.DataFrame(found, index=pd.RangeIndex(len(tasks), name="task"))
+    ordered = {measure.name: found[measure.name] for measure in chosen if measure.name in found}
+    return pd.DataFrame(ordered, index=pd.RangeIndex(len(tasks), name="task"))
 
 
 def unknown(tasks: Tasks, dataset: Dataset, backbone: str) -> dict[str, str]:
@@ -64,14 +66,8 @@ def measured(
 
     method  whose answers a measure of answers is about, or the answers
     """
-    from fsviz.difficulty.predictors import views
-
     if OF_IMAGES & set(measure.needs):
-        values = np.full(len(tasks), np.nan)
-        with half_the_cores():
-            for where, view in views(table, tasks, "supervised" if measure.needs == ("support",) else "semi"):
-                values[where] = measure(view)
-        return values
+        return of_images(tasks, table, [measure])[measure.name]
     if "predictions" in measure.needs:
         said = method if isinstance(method, Predictions) else evaluate.look(dataset, table.backbone, method, {}, tasks)
         return measure(Given(predictions=said))
@@ -79,17 +75,20 @@ def measured(
     return measure(Given(**_FOUND[need](tasks, dataset, table)))
 
 
-def of_images(tasks: Tasks, table: Features) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Every measure of the tasks' own images: name, which of the tasks, their values; what they share is found once."""
+def of_images(tasks: Tasks, table: Features, chosen: Iterable[Measure] = MEASURES.values()) -> dict[str, np.ndarray]:
+    """Those of the chosen measures that need features of the tasks' own images, by name (T,); what they share is found
+    once for all of them."""
     from fsviz.difficulty.predictors import views
 
-    of_image = [measure for measure in MEASURES.values() if OF_IMAGES & set(measure.needs)]
+    found: dict[str, np.ndarray] = {}
+    of_image = [measure for measure in chosen if OF_IMAGES & set(measure.needs)]
     with half_the_cores():
         for setting in ("supervised", "semi"):
             seen = [m for m in of_image if (m.needs == ("support",)) == (setting == "supervised")]
-            for where, view in views(table, tasks, setting):
+            for where, view in views(table, tasks, setting) if seen else ():
                 for measure in seen:
-                    yield measure.name, where, measure(view)
+                    found.setdefault(measure.name, np.full(len(tasks), np.nan))[where] = measure(view)
+    return found
 
 
 # --- what measures need ------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -30,7 +30,7 @@ from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.features.store import fingerprint
 from fsviz.records import PAD, Dataset, TaskId, Tasks, Testbed
 from fsviz.sampling import SAMPLERS, testbed_tables, testbeds
-from fsviz.settings import Setting, Unchecked
+from fsviz.settings import Setting, Unchecked, Value
 from fsviz.studies import draw, evaluate, frozen
 
 TASK = Setting(
@@ -179,7 +179,7 @@ def _rows_text(rows: np.ndarray) -> str:
 # From names to tasks -----------------------------------------------------------------------------------------------
 
 
-def parse(text: str) -> TaskId:
+def task_in(text: str) -> TaskId:
     """The name of a task as text, refused in one sentence where it is none.
 
     NAME:POSITION is read too, for a testbed of the workspace.
@@ -297,7 +297,7 @@ def _of_images(parts: list[str], dataset: Dataset) -> Testbed:
         for way, row in enumerate(side):
             rows[0, way, : len(row)] = row
         padded.append(rows)
-    tasks = Tasks(of_image[padded[0][:, :, 0]], *padded)
+    tasks = Tasks(of_image[padded[0][:, :, 0]], padded[0], padded[1])
     testbed_tables.check_tasks(tasks, dataset)
     return Testbed("by hand", draw.with_coarsity(tasks, dataset), {"dataset": dataset.name, "sampler": "by hand"})
 
@@ -337,9 +337,9 @@ def _parts(name: str) -> list[str]:
     return parts
 
 
-def _settings(parts: list[str]) -> Mapping[str, object]:
+def _settings(parts: list[str]) -> dict[str, Value]:
     """The settings that the name of a recipe holds, checked one by one."""
-    found: dict[str, object] = {}
+    found: dict[str, Value] = {}
     for part in parts[2:-1]:
         name, _, value = part.partition("-")
         if name == _FROM:

@@ -98,9 +98,9 @@ class Distance:
     measure: Callable[..., np.ndarray]
     alpha: float
     alpha_most: float
-    formula: str
-    symbols: str
-    paper: str
+    formula: str = ""
+    symbols: str = ""
+    paper: str = ""
     needs: Literal["taxonomy", "features"] = "taxonomy"
     by_counts: bool = False
 

@@ -105,18 +105,24 @@ def serving(home: Path, *words: str, **more: Any) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def app(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
+def app_home(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The workspace of `app`."""
+    base = tmp_path_factory.getbasetemp()
+    return (base if worker_id == "master" else base.parent) / "app" / "home"
+
+
+@pytest.fixture(scope="session")
+def app(app_home: Path) -> Iterator[str]:
     """URL of a running app, its workspace empty at first.
 
     One server for all processes of the tests: what a page shows first is then computed once. Whoever comes first starts
     it, whoever is last to end stops it.
     """
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "app"
+    folder = app_home.parent
     folder.mkdir(exist_ok=True)
     with _told(folder) as told:
         if not told.get("users"):
-            process, url = start_app(folder / "home", folder / "log.txt")
+            process, url = start_app(app_home, folder / "log.txt")
             told |= {"users": 0, "pid": process.pid, "url": url}
         told["users"] += 1
         url = told["url"]

@@ -1,4 +1,4 @@
-"""From a folder to a dataset with taxonomy and features through the page alone, and every way it can go wrong."""
+"""From a folder to a dataset with taxonomy and features through the page alone."""
 
 from __future__ import annotations
 
@@ -29,17 +29,13 @@ def give_path(page, path: Path | str) -> None:
     field.press("Enter")
 
 
-def try_to_save_as(page, name: str) -> None:
+def save_as(page, name: str) -> None:
     field = page.get_by_role("textbox", name="Name", exact=True)
     expect(field).to_have_count(1)  # while the page is drawn anew, the old field may stand beside the new one
     field.fill(name)
     field.press("Enter")
     settle(page)
     page.get_by_role("button", name="Save dataset").click()
-
-
-def save_as(page, name: str) -> None:
-    try_to_save_as(page, name)
     page.get_by_text("is saved").wait_for()
 
 
@@ -51,7 +47,7 @@ def expect_metric(page, label: str, value: str) -> None:
 @pytest.fixture
 def pets(tmp_path: Path) -> Path:
     for name in ("dog", "wolf", HOSTILE, 'it\'s "quoted" 🐶'):
-        for i in range(6):
+        for i in range(3):
             picture(tmp_path / "pets" / name.replace("/", "_") / f"{i}.png", size=40)
     (tmp_path / "pets" / "dog" / "broken.jpg").write_text("not a picture")
     return tmp_path / "pets"
@@ -64,13 +60,13 @@ def test_a_folder_becomes_a_dataset_with_taxonomy_and_features(page, app: str, p
     page.get_by_role("button", name="Save dataset").wait_for()
     settle(page)
     expect_metric(page, "Classes", "4")
-    expect_metric(page, "Images", "24")
+    expect_metric(page, "Images", "12")
     page.get_by_text("1 file cannot be opened and is left out").wait_for()
-    expect(page.locator(".tile")).to_have_count(24)
+    expect(page.locator(".tile")).to_have_count(12)
     save_as(page, "browser_pets")
     expect(page).to_have_url(re.compile("dataset=browser_pets"))
     page.get_by_role("button", name="Extract features").last.click()
-    page.get_by_text("Last extraction: 24 images").wait_for()
+    page.get_by_text("Last extraction: 12 images").wait_for()
     page.get_by_text("Features are there under EfficientNet-Lite0").wait_for()
     page.locator('[data-testid="stMainBlockContainer"]').get_by_role("link", name="Gallery").click()
     page.wait_for_url("**/Gallery**")
@@ -134,7 +130,7 @@ def test_a_meaning_can_be_corrected_in_the_table_and_later(page, app: str, tmp_p
     page.get_by_text("wading bird").first.wait_for()
 
 
-def test_a_zip_is_unpacked_and_saved_with_its_images(page, app: str, tmp_path: Path) -> None:
+def test_an_archive_that_leads_outside_is_refused_and_another_is_saved(page, app: str, tmp_path: Path) -> None:
     picture_bytes = io.BytesIO()
     Image.new("RGB", (32, 32), "teal").save(picture_bytes, "PNG")
     with zipfile.ZipFile(tmp_path / "birds.zip", "w") as archive:
@@ -143,6 +139,13 @@ def test_a_zip_is_unpacked_and_saved_with_its_images(page, app: str, tmp_path: P
                 archive.writestr(f"birds/{name}/{i}.png", picture_bytes.getvalue())
     open_page(page, app)
     page.get_by_role("radio", name="Files to upload").click()
+    with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
+        archive.writestr("../evil.png", b"x")
+    page.locator('input[type="file"]').set_input_files(str(tmp_path / "evil.zip"))
+    page.get_by_text("names a file outside its own folder").wait_for()
+    settle(page)
+    page.locator('[data-testid="stFileChipDeleteBtn"]').click()
+    page.get_by_text("names a file outside its own folder").wait_for(state="detached")
     page.locator('input[type="file"]').set_input_files(str(tmp_path / "birds.zip"))
     page.get_by_role("button", name="Save dataset").wait_for()
     settle(page)
@@ -174,38 +177,3 @@ def test_copies_are_shown_and_folders_of_frames_become_groups(page, app: str, tm
     page.get_by_role("button", name="Take folders as groups").click()
     page.get_by_text("24 images in 4 groups").first.wait_for()
     expect_metric(page, "Classes", "2")
-
-
-def test_bad_archives_and_paths_are_one_sentence(page, app: str, tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
-        archive.writestr("../evil.png", b"x")
-    open_page(page, app)
-    page.get_by_role("radio", name="Files to upload").click()
-    page.locator('input[type="file"]').set_input_files(str(tmp_path / "evil.zip"))
-    page.get_by_text("names a file outside its own folder").wait_for()
-    page.get_by_role("radio", name="A folder or table on this computer").click()
-    settle(page)
-    give_path(page, "/nowhere/at/all")
-    page.get_by_text("'/nowhere/at/all' does not exist").wait_for()
-    (tmp_path / "list.csv").write_text("path,class\ngone.png,dog\n")
-    give_path(page, tmp_path / "list.csv")
-    page.get_by_text("None of the files in the table is there").wait_for()
-
-
-def test_a_taken_name_is_one_sentence(page, app: str, tmp_path: Path) -> None:
-    for name in ("dog", "cat"):
-        for i in range(2):
-            picture(tmp_path / "two" / name / f"{i}.png")
-    open_page(page, app)
-    give_path(page, tmp_path / "two")
-    page.get_by_role("button", name="Save dataset").wait_for()
-    settle(page)
-    try_to_save_as(page, "demo")
-    page.get_by_text("The name 'demo' belongs to a dataset that comes with fsviz").wait_for()
-
-
-def test_other_ways_open_and_explain_themselves(page, app: str) -> None:
-    open_page(page, app, "?dataset=tiered_imagenet&do=Extract+features")
-    page.get_by_text("has no images here, so features cannot be extracted").wait_for()
-    open_page(page, app, "?do=Import+features")
-    page.get_by_text("Pickles are refused").wait_for()

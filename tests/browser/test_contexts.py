@@ -13,7 +13,7 @@ def click_a_cell(page, nth: int) -> None:
     page.locator(".js-plotly-plot").first.locator(".scatterlayer .point").nth(nth).click(force=True)
 
 
-def test_a_click_on_a_cell_shows_its_images_and_is_in_the_link(page, app: str) -> None:
+def test_cells_show_their_images_and_are_in_the_link_and_sums_lead_to_profiles(page, app: str) -> None:
     page.goto(f"{app}/Contexts?find=owl")
     settle(page)
     page.wait_for_selector("h3:has-text('shrimp · underwater')")  # the strongest, until one is chosen
@@ -21,6 +21,10 @@ def test_a_click_on_a_cell_shows_its_images_and_is_in_the_link(page, app: str) -
     page.wait_for_selector("h3:has-text('owl · night')")
     expect(page.locator(".tile img")).to_have_count(17)
     page.wait_for_function("() => location.search.includes('concept=owl') && location.search.includes('context=night')")
+    click_a_cell(page, 14)  # after the cells of the one row its sum
+    page.wait_for_selector("text=/48 images in .* contexts, .* bits from/")
+    click_a_cell(page, 15)  # and then those of the columns
+    page.wait_for_selector("text=/images in .* concepts, .* bits from/")
 
 
 def test_the_dial_answers_the_same_queries_with_another_support(page, app: str) -> None:
@@ -38,14 +42,7 @@ def test_the_dial_answers_the_same_queries_with_another_support(page, app: str) 
     eventually(page, lambda: end() < before)
 
 
-def test_sums_lead_to_profiles_and_points_show_their_pictures(page, app: str) -> None:
-    page.goto(f"{app}/Contexts?find=owl")
-    settle(page)
-    page.wait_for_selector("h3:has-text('shrimp · underwater')")
-    click_a_cell(page, 14)  # after the cells of the one row its sum
-    page.wait_for_selector("text=/48 images in .* contexts, .* bits from/")
-    click_a_cell(page, 15)  # and then those of the columns
-    page.wait_for_selector("text=/images in .* concepts, .* bits from/")
+def test_points_show_their_pictures(page, app: str) -> None:
     page.goto(f"{app}/Contexts?show=Images+and+words")
     settle(page)
     point = page.locator(".st-key-similarity .scatterlayer .trace").nth(1).locator(".point").first

@@ -1,7 +1,8 @@
-"""The page Evaluate in a real browser: a first look at once, a run to its end, cancel, other people's runs."""
+"""The pages Evaluate and Runs in a real browser: the first run by a button, exports, a run to its end, cancel."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PATIENCE, eventually, serving, settle
+from tests.browser.conftest import PATIENCE, serving, settle
 from tests.browser.digits_workspace import make_digits_workspace
 
 
@@ -44,16 +45,52 @@ def start(page) -> None:
     page.get_by_role("button", name="Start the run").click()
 
 
-def test_the_demo_shows_a_real_result_at_once(page, app: str) -> None:
-    page.goto(f"{app}/Evaluate")
+def test_one_click_makes_the_first_run_whose_exports_are_whole_and_ask_no_network(
+    page, browser, app: str, workspace: Path, tmp_path: Path
+) -> None:
+    from fsviz import jobs
+
+    for run in jobs.list_runs():  # of a first try of this test
+        jobs.cancel(run.id)
+        jobs.delete(run.id)
+    page.goto(f"{app}/Runs?dataset=digits")
     settle(page)
-    expect(page.get_by_text("First look: 200 tasks")).to_be_visible()
-    value = page.locator('[data-testid="stMetricValue"]').first
-    accuracy = eventually(page, lambda: float(re.match(r"([\d.]+) ±", value.inner_text())[1]))
-    assert 20 < accuracy < 99.5
-    page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length >= 2")
-    expect(page.get_by_text("What gets confused")).to_be_visible()
-    expect(page.locator(".tile img").nth(10)).to_be_attached()  # the images behind the mistakes
+    expect(page.get_by_text("No evaluation has results yet.")).to_be_visible()
+    expect(page.get_by_text(re.compile("Published numbers, not computed here"))).to_be_visible()
+    expect(page.locator(".js-plotly-plot")).to_have_count(1)
+    page.get_by_role("button", name="Start a first run").click()
+    expect(page.get_by_role("heading", name="Is the difference real?", exact=True)).to_be_visible()
+    expect(page.get_by_text("Most accurate")).to_be_visible()
+    table = page.locator(".results table").first
+    expect(table.locator("tbody tr:not(.published):not(.divider)")).to_have_count(5)
+    expect(table.locator("b").first).to_be_attached()
+    expect(table.get_by_text(re.compile("Published numbers, not computed here"))).to_be_visible()
+    (run,) = jobs.list_runs()
+    run = jobs.wait(run.id, PATIENCE / 1000)
+    expected = sorted(round(r["accuracy"], 2) for r in run.summary["results"])
+    for value in expected:  # of the run as a whole
+        expect(table).to_contain_text(f"{value:.2f}")
+    settle(page)
+    files = {}
+    for label in ("CSV", "JSON", "LaTeX", "Markdown", "Figures", "HTML report"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=label, exact=True).click()
+        files[label] = tmp_path / download.value.suggested_filename
+        download.value.save_as(files[label])
+    body = json.loads(files["JSON"].read_text())
+    assert sorted(round(r["accuracy"], 2) for r in body["results"]) == expected
+    assert files["CSV"].read_text().count("\n") == 6
+    for name in ("LaTeX", "Markdown"):
+        assert all(f"{value:.2f}" in files[name].read_text() for value in expected)
+    assert all(figure["data"] and figure["layout"] for figure in json.loads(files["Figures"].read_text()).values())
+    report = browser.new_page()
+    outside = []
+    report.on("request", lambda request: outside.append(request.url))
+    report.goto(files["HTML report"].as_uri())
+    report.wait_for_selector(".js-plotly-plot .main-svg")
+    expect(report.locator(".js-plotly-plot").nth(1)).to_be_attached()
+    assert [url for url in outside if not url.startswith(("file:", "data:", "blob:"))] == []
+    report.close()
 
 
 def test_a_run_from_start_to_finish(page, app: str, workspace: Path) -> None:
@@ -76,12 +113,13 @@ def test_a_run_from_start_to_finish(page, app: str, workspace: Path) -> None:
 def test_live_progress_cancel_and_a_second_session(page, browser, app: str, workspace: Path) -> None:
     from fsviz import jobs
 
-    page.goto(f"{app}/Evaluate?{SMALL.replace('100', '10000')}&methods=TIM&tim_steps=1000")
+    other = browser.new_page()  # somebody else, on another page, sees the same run
+    other.goto(f"{app}/Runs?dataset=digits")
+    settle(other)
+    page.goto(f"{app}/Evaluate?{SMALL.replace('100', '100000')}&methods=TIM&tim_steps=100")
     settle(page)
     start(page)
     expect(page.get_by_text("Accuracy so far")).to_be_visible()
-    other = browser.new_page()  # somebody else, on another page, sees the same run
-    other.goto(f"{app}/Runs")
     expect(other.get_by_text("Accuracy so far")).to_be_visible()
     (run,) = (run for run in jobs.list_runs() if run.active)
     expect(other.get_by_text(run.id).first).to_be_attached()
@@ -90,20 +128,3 @@ def test_live_progress_cancel_and_a_second_session(page, browser, app: str, work
     other.close()
     expect(page.get_by_text(re.compile("was cancelled"))).to_be_visible()
     assert jobs.status(run.id).n_done > 0
-
-
-def test_too_many_shots_are_named_and_the_largest_that_fits_is_offered(page, app: str) -> None:
-    page.goto(f"{app}/Evaluate?dataset=digits&n_shot=190&n_query=10&methods=ProtoNet")
-    settle(page)
-    expect(
-        page.get_by_text(re.compile("has 174 images .* fewer than “Support images” . “Query images” = 200"))
-    ).to_be_visible()
-    page.get_by_role("button", name="Use what fits: “Support images” 164").click()
-    expect(page.get_by_text("First look: 200 tasks")).to_be_visible()
-
-
-def test_a_dataset_without_features_says_how_to_make_them(page, app: str) -> None:
-    page.goto(f"{app}/Evaluate?dataset=tiered_imagenet")
-    settle(page)
-    expect(page.get_by_text(re.compile("comes without images"))).to_be_visible()
-    assert page.get_by_role("button", name="Start the run").count() == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,14 +31,11 @@ FOUND = """() => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    home = tmp_path_factory.mktemp("hostile")
+@pytest.fixture(scope="module", autouse=True)
+def hostile(app: str, app_home: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FSVIZ_HOME", str(home / "home"))
-        make_hostile_run(make_hostile(home / "images"))
-    with serving(home / "home") as url:
-        yield url
+        patch.setenv("FSVIZ_HOME", str(app_home))
+        make_hostile_run(make_hostile(app_home.parent / "images"))
 
 
 def test_names_are_letters_on_every_page(page, app: str) -> None:

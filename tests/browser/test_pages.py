@@ -80,7 +80,7 @@ def test_the_overview_leads_to_every_page_and_a_sample_image_to_itself_in_the_ga
     page.locator("h3", has_text="tiger").first.wait_for()
 
 
-def test_a_page_that_lacks_features_leads_to_them_or_to_the_demo(page, app: str) -> None:
+def test_a_page_that_lacks_features_leads_to_them_or_to_the_demo_with_a_real_result(page, app: str) -> None:
     page.goto(f"{app}/Hard_tasks?dataset=digits")
     settle(page)
     page.get_by_text("python -m fsviz extract digits --backbone efficientnet_lite0").wait_for()
@@ -91,3 +91,11 @@ def test_a_page_that_lacks_features_leads_to_them_or_to_the_demo(page, app: str)
     page.goto(f"{app}/Evaluate?dataset=dtd")
     page.get_by_role("button", name="Show the demo instead").click()
     page.get_by_text("Most accurate").first.wait_for()
+    settle(page)
+    expect(page.get_by_text("First look: 200 tasks")).to_be_visible()
+    value = page.locator('[data-testid="stMetricValue"]').first
+    accuracy = eventually(page, lambda: float(re.match(r"([\d.]+) ±", value.inner_text())[1]))
+    assert 20 < accuracy < 99.5
+    page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length >= 2")
+    expect(page.get_by_text("What gets confused")).to_be_visible()
+    expect(page.locator(".tile img").nth(10)).to_be_attached()  # the images behind the mistakes

@@ -1,15 +1,12 @@
-"""The Splits page in a real browser: a slider moves the split, a class is clicked, a split is saved and used."""
+"""The Splits page in a real browser: a slider moves the split, a class is clicked, trees are drawn."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import serving, settle
+from tests.browser.conftest import settle
 
 MAP = ".st-key-split_map .js-plotly-plot"
 # Where a class of the map stands in the window.
@@ -25,15 +22,7 @@ PLACE = """([where, name]) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A workspace of its own: a split is saved here."""
-    home: Path = tmp_path_factory.mktemp("splits") / "home"
-    with serving(home) as url:
-        yield url
-
-
-def test_a_slider_moves_the_split_and_a_class_is_clicked_and_seen(page, app: str) -> None:
+def test_a_slider_moves_the_split_a_class_is_clicked_and_seen_and_two_trees_are_drawn(page, app: str) -> None:
     page.goto(f"{app}/Splits")
     expect(page.get_by_text("asked for 0.96")).to_be_visible()
     expect(page.get_by_text("by chance 39%")).to_be_visible()
@@ -49,22 +38,8 @@ def test_a_slider_moves_the_split_and_a_class_is_clicked_and_seen(page, app: str
     page.mouse.click(x, y)
     expect(page.get_by_text("hamburger is a train class.")).to_be_visible()
     expect(page.locator(".tile")).to_have_count(8)
-
-
-def test_a_link_opens_two_trees_and_the_published_way(page, app: str) -> None:
-    page.goto(f"{app}/Splits?mode=paper&show=Trees")
-    expect(page.get_by_text("The objective is at its floor, 499.993")).to_be_visible()
+    settle(page)
+    page.get_by_role("radio", name="Trees").click()
     expect(page.locator(".st-key-tanglegram .js-plotly-plot")).to_be_visible()
     expect(page.get_by_text("How far the trees are apart")).to_be_visible()
-    expect(page.locator('[data-testid="stToast"]')).to_have_count(0)
-
-
-def test_a_saved_split_is_chosen_on_the_page_tasks(page, app: str) -> None:
-    page.goto(f"{app}/Splits?divergence=2")
-    page.get_by_role("button", name="Save split").click()
-    expect(page.get_by_text("Saved: r2_train, r2_val, r2_test are splits of")).to_be_visible()
-    page.goto(f"{app}/Tasks?split=r2_test")
-    settle(page)
-    page.get_by_role("button", name="The same tasks from a terminal").click()
-    expect(page.locator("code", has_text="--split r2_test").first).to_be_visible()
     expect(page.locator('[data-testid="stToast"]')).to_have_count(0)

@@ -65,7 +65,8 @@ def _words(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def test_every_dataset_is_the_first_word_or_a_flag(capsys) -> None:
-    (commands,) = (a.choices for a in build_parser()._actions if isinstance(a.choices, dict))
+    parser = build_parser()
+    (commands,) = (a.choices for a in parser._actions if isinstance(a.choices, dict))
     taking = [name for name, parser in commands.items() if "dataset" in _words(parser)]
     assert {"show", "extract", "distances", "coarsity", "sample", "evaluate", "hard", "stress"} <= set(taking)
     for name in taking:
@@ -75,11 +76,11 @@ def test_every_dataset_is_the_first_word_or_a_flag(capsys) -> None:
         n_words = sum(not a.option_strings for a in asked)
         last = [*needed[n_words:], "--json", "x", *needed[:n_words]]
         spellings = (["x", *needed], last, ["--dataset", "x", *needed])
-        word, last, flag = (build_parser().parse_args([name, *words]) for words in spellings)
+        word, last, flag = (parser.parse_args([name, *words]) for words in spellings)
         assert word.dataset == last.dataset == flag.dataset == "x"
         for wrong in (needed, ["x", *needed, "--dataset", "y"]):
             with pytest.raises(SystemExit):
-                build_parser().parse_args([name, *wrong])
+                parser.parse_args([name, *wrong])
             assert "DATASET" in capsys.readouterr().err
 
 

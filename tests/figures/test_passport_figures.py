@@ -34,5 +34,6 @@ def test_the_accuracy_of_a_task_stands_beside_the_mean_of_its_testbed() -> None:
 
 
 def test_right_and_wrong_answers_have_different_signs() -> None:
-    (cells,) = figures.plot_answered(np.array([[3, 1], [0, 4]]), ["a", "b"]).data
+    cells, written = figures.plot_answered(np.array([[3, 1], [0, 4]]), ["a", "b"]).data
+    assert list(zip(written.x, written.y, written.text, strict=True)) == [(0, 0, "3"), (1, 0, "1"), (1, 1, "4")]
     assert np.asarray(cells.z).tolist() == [[-0.75, 0.25], [0.0, -1.0]] and np.asarray(cells.text)[0, 1] == 1

@@ -118,3 +118,10 @@ def test_ranks_put_the_best_on_top() -> None:
 def test_quartiles_are_drawn_in_their_order() -> None:
     table = pd.DataFrame([{"name": "A", "Q1": 40, "Q2": 50, "Q3": 60, "Q4": 70, "Q1_ci95": 1.0}])
     assert list(figures.plot_quartiles(table).data[0].y) == [40, 50, 60, 70]
+
+
+def test_single_tasks_behind_the_curves_say_which_they_are() -> None:
+    points = (np.array([10.0, 80.0]), np.array([40.0, 90.0]), np.array([7, 3]))
+    first = figures.plot_accuracy_by_measure({"A": curve(50)}, points).data[0]
+    assert list(first.customdata) == [7, 3] and list(first.x) == [10, 80]
+    assert all(isinstance(task, int) for task in first.customdata)

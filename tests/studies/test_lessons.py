@@ -90,7 +90,7 @@ def test_a_slope_is_told_only_beyond_its_interval(slope: float, ci95: float | No
     points = pd.DataFrame({"x": [0.1, 3.0], "accuracy": [60.0, 50.0], "ci95": [4.0, 4.0]})
     line = transfer.Slope("multiclass", "both", slope, ci95, 60.0, 2, 4)
     found = tuple(SimpleNamespace(nearest=near) for near in (0.5, 0.6))
-    asked = lessons.ask_divergence(lessons.Trained(found, points, line, 4, "2026-11-17"))
+    asked = lessons.ask_divergence(lessons.Trained(found, points, line, 4, "2026-11-17", 60.0))
     assert asked.best == best and asked.fits == {best}
     assert ("holds 0" in asked.why) == (best == 2)
 

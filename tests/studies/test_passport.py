@@ -72,7 +72,7 @@ def test_odd_names_of_splits_and_backbones_come_back(toy: Dataset) -> None:
     other = save_dataset(replace(datasets.load("named"), splits={odd: np.arange(9)}), overwrite=True)
     bed = draw.sample(other, **SHAPE, split=odd)
     name = named_tasks.name_testbed(other, bed.tasks, bed.recipe)
-    assert same(named_tasks.find(name).tasks, bed.tasks) and named_tasks.parse(f"{name}:4") == TaskId(name, 4)
+    assert same(named_tasks.find(name).tasks, bed.tasks) and named_tasks.task_in(f"{name}:4") == TaskId(name, 4)
 
 
 def test_tasks_of_images_with_features_say_whose(toy: Dataset) -> None:
@@ -97,7 +97,7 @@ def test_the_same_link_gives_the_same_task_in_another_workspace(
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "elsewhere"))
     make_toy("named", noise=2.0)
     for text, one in names.items():
-        task = named_tasks.parse(text)
+        task = named_tasks.task_in(text)
         assert same(named_tasks.find(task.testbed).tasks.take([task.position]), one)
 
 
@@ -118,7 +118,7 @@ def test_saved_testbeds_that_no_sampler_draws_are_named_by_their_content(toy: Da
     task = named_tasks.name_task(toy, shuffled, 2, saved.recipe, saved="mine.1")
     assert str(task).startswith("saved~named~mine.1~") and str(task).endswith(":2")
     assert same(named_tasks.find(task.testbed).tasks, shuffled)
-    assert named_tasks.parse("mine.1:2") == task  # as a person writes it
+    assert named_tasks.task_in("mine.1:2") == task  # as a person writes it
     testbeds.delete_testbed("mine.1")
     with pytest.raises(Missing, match=r"testbed 'mine.1' of Named is not in this workspace. Copy the file"):
         named_tasks.find(task.testbed)
@@ -191,7 +191,7 @@ def test_a_name_that_another_version_drew_otherwise_is_refused(toy: Dataset) -> 
 )
 def test_what_names_no_task_is_one_sentence(text: str, error: type[FsvizError], words: str) -> None:
     with pytest.raises(error, match=words):
-        named_tasks.find(named_tasks.parse(text).testbed, run_folder=jobs.folder)
+        named_tasks.find(named_tasks.task_in(text).testbed, run_folder=jobs.folder)
 
 
 # Passports ---------------------------------------------------------------------------------------------------------

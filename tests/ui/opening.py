@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 APP = Path(__file__).resolve().parent.parent.parent / "app.py"
 
 
-def open_link(page: str, dataset: str, fine: bool = True, **query: str) -> AppTest:
+def open_link(page: str, dataset: str, fine: bool = True, **query: str | list[str]) -> AppTest:
     """The page ("7_Confusion") of a dataset; `fine`: it shows no error."""
     app = AppTest.from_file(str(APP), default_timeout=600).switch_page(f"pages/{page}.py")
     for name, value in {"dataset": dataset, **query}.items():

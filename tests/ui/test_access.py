@@ -51,6 +51,7 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("17_Compare", {"dataset": "toy", "against": "pets", "n_tasks": "20"}),
     ("14_Difficulty", {"dataset": "toy", "n_tasks": "60", "n_shot": "2", "n_query": "5"}),
     ("15_Passport", {"dataset": "toy"}),
+    ("16_Learn", {"dataset": "toy", "lesson": "2"}),
 )
 # What a visitor must not find; the walk without sharing finds each of them, so none is a name of the past.
 FORBIDDEN = {

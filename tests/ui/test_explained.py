@@ -16,16 +16,15 @@ from fsviz.ui.parts import explained, shell
 LABELS = [page.label for page in shell.PAGES]
 SHOWN = {quantity.title: quantity for label in explained.PAGES for quantity in explained.of_page(label)}
 # LaTeX that is no symbol: layout, operators, and e of the exponential function.
-_TEXT = re.compile(r"\\text\{[^}]*\}")
+_TEXT = re.compile(r"\\text\{[^}]*\}|\\\\\[[^]]*\]")
 _ACCENTED = re.compile(r"\\(?:hat|bar)\{(\w)\}")
-_GREEK = {"alpha", "beta", "chi", "delta", "eta", "lambda", "mu"}
 
 
 def symbols_in(latex: str) -> set[str]:
     """The letters of a formula, without what stands below them: a letter below is a place, or a symbol elsewhere."""
     latex = _ACCENTED.sub(r"\1", _TEXT.sub("", latex)).replace("e^{-", "^{-")
     bare = re.sub(r"_(\{[^}]*\}|\w)", " ", latex)
-    named = {name for name in re.findall(r"\\([a-zA-Z]+)", bare) if name in _GREEK}
+    named = {name for name in re.findall(r"\\([a-zA-Z]+)", bare) if name in explained.GREEK}
     return named | set(re.findall(r"[A-Za-z]", re.sub(r"\\[a-zA-Z]+", " ", bare)))
 
 

@@ -32,7 +32,7 @@ def measured(place: int):
 def answer(app: AppTest, place: int, option: int, stops: list[str]) -> AppTest:
     """Gives an answer, by moving the control to it where it is a position."""
     if learn.LESSONS[place].by_position and option < len(stops):
-        app.select_slider(key="at").set_value(stops[option]).run()
+        app.select_slider(key="control").set_value(stops[option]).run()
     return app.button(key=f"answer_{place}_{option}").click().run()
 
 
@@ -67,19 +67,19 @@ def test_a_lesson_tells_right_from_wrong_by_what_it_measured(place: int) -> None
 def test_the_figure_follows_the_control_and_the_link_keeps_both() -> None:
     app = open_lesson(2)
     assert known_points(app) == 1 and app.query_params == {"dataset": "demo", "lesson": "2"}
-    app.select_slider(key="at").set_value("swapped").run()
-    assert known_points(app) == 2 and app.query_params["at"] == "swapped"
-    app = open_lesson(2, at="swapped")
-    assert app.select_slider(key="at").value == "swapped" and known_points(app) == 1
+    app.select_slider(key="control").set_value("swapped").run()
+    assert known_points(app) == 2 and app.query_params["control"] == "swapped"
+    app = open_lesson(2, control="swapped")
+    assert app.select_slider(key="control").value == "swapped" and known_points(app) == 1
 
 
 def test_answers_stay_while_one_moves_on() -> None:
     app = open_lesson(1)
-    app.select_slider(key="at").set_value("1.5").run()
+    app.select_slider(key="control").set_value("1.5").run()
     app.button(key="answer_1_0").click().run()
     assert known_points(app) == len(measured(1))  # the answer shows what was not tried
     next(button for button in app.button if button.label == "Next").click().run()
-    assert app.query_params["lesson"] == "2" and "at" not in app.query_params and not app.warning
+    assert app.query_params["lesson"] == "2" and "control" not in app.query_params and not app.warning
     next(button for button in app.button if button.label == "Previous").click().run()
     assert "lesson" not in app.query_params and app.warning and app.session_state["lesson"] == 1
 
@@ -102,7 +102,7 @@ def test_recorded_networks_stand_beside_the_splits_they_were_trained_on() -> Non
 
 
 def test_a_link_that_asks_for_no_lesson_and_a_class_that_looks_on() -> None:
-    app = open_lesson(99, at="nowhere", classroom="true")
+    app = open_lesson(99, control="nowhere", classroom="true")
     assert app.session_state["lesson"] == 1 and "lesson" not in app.query_params and app.toast
     assert app.sidebar.toggle(key="classroom_switch").value
 
@@ -110,4 +110,4 @@ def test_a_link_that_asks_for_no_lesson_and_a_class_that_looks_on() -> None:
 def test_lessons_are_of_the_demo_whatever_is_chosen() -> None:
     app = open_link("16_Learn", "dtd")
     assert any("The lessons measure the demo" in caption.value for caption in app.caption)
-    assert app.select_slider(key="at").options[0] == "α = 0"
+    assert app.select_slider(key="control").options[0] == "α = 0"

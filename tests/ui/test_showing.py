@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from fsviz.ui.parts import showing
+from fsviz.ui.parts import shell, showing
 from tests.reports.test_html import loaded
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -92,3 +92,18 @@ def _page() -> None:
         showing.table("Numbers", {"n": [i]}, hide_index=True)
     showing.recipe("python -m fsviz show demo")
     showing.recipe("python -m fsviz show demo")
+
+
+@pytest.mark.parametrize("label", [p.label for p in shell.PAGES if p.label not in ("Learn", "Add images")])
+def test_every_page_names_a_command_that_gives_the_same(label: str) -> None:
+    folder, name = ROOT / "fsviz" / "ui" / "pages", label.lower().replace(" ", "_").removesuffix("_a_task")
+    name = {"build": "build_task"}.get(name, name)
+    files = [folder / f"{name}.py", *(folder / name).rglob("*.py")]
+    called = {
+        ast.unparse(node.func)
+        for path in files
+        if path.exists()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+    }
+    assert called & {"shell.same_from_terminal", "showing.command", "showing.recipe"}

@@ -23,6 +23,7 @@ from fsviz.ui.parts.shell import plain
 
 AGAINST = "against"
 CHART = "differences"
+SO_FAR = "differences_so_far"
 SECTIONS = ("One measure", "All numbers", "Hard, random and easy supports")
 MEASURE = Setting("measure", "Measure", "The measure that is shown for every side.", "choice", "")
 AT_ONCE = 500  # tasks per side that are searched for hard supports while the page waits
@@ -144,6 +145,7 @@ def _found(spec: study.Spec) -> study.Compared | None:
         with slot.container():
             _answer(cached.compute_with_bar(_compare_meaning, asked, "Comparing meanings"), first_look=True)
     found = cached.compute_with_bar(_compare, asked, "Measuring tasks")
+    showing.forget(SO_FAR)
     with slot.container():
         _answer(found)
     return found
@@ -179,7 +181,7 @@ def _answer(found: study.Compared, first_look: bool = False) -> None:
     table = study.table(found)
     if first_look:
         figure = figures.plot_differences(table, first.name)
-        showing.chart("What parts them, so far", figure, key="differences_so_far")
+        showing.chart("What parts them, so far", figure, key=SO_FAR)
         return
     picked = _picked_measure(found)
     showing.chart(
@@ -308,8 +310,8 @@ def _all_numbers(found: study.Compared) -> None:
 def _suite(found: study.Compared) -> None:
     specs, without = study.suite_specs(found.spec)
     rows = []
-    for name, spec in specs.items():
-        summary = _searched(found.side(name), spec)
+    for name, of_side in specs.items():
+        summary = _searched(found.side(name), of_side)
         if summary is not None:
             rows.append(study.suite_row(found.side(name), summary))
     published = _published()

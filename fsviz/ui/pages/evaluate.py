@@ -179,6 +179,7 @@ def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None) 
             st.session_state["watched_run"] = run_id
             st.toast(f"Run {plain(run_id)} is on its way. You may close the browser.", icon="🚀")
             st.rerun(scope="app")
+        showing.recipe(command(whole))
         with copy.popover("Command", width="stretch"):
             st.code(command(whole), language="bash", wrap_lines=True)
         tasks = f"{spec['sampler']['n_tasks']:,} tasks" if spec.get("sampler") else "the whole testbed"

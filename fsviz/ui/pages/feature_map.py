@@ -42,6 +42,7 @@ def show(dataset: Dataset) -> None:
     known = shell.known_backbones(dataset)
     with st.sidebar:
         backbone = controls.pick_backbone(known, help="Whose features lie on the map.")
+    showing.command("map", dataset.name, "--backbone", backbone)
     found = _map(dataset, backbone)
     with st.sidebar:
         by, title = _pick_colour(dataset)
@@ -324,7 +325,7 @@ def _pick_task(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks | None, 
             links.release(*draw.KNOWN)
             position = int(controls.pick(POSITION, about=source))
             task = study.task_at(dataset, f"{source}:{position}")
-            return task, named_tasks.parse(f"{source}:{position}")
+            return task, named_tasks.task_in(f"{source}:{position}")
         return _draw(dataset, found)
     except FsvizError as error:
         st.warning(plain(shell.in_titles(error)), icon="⚠️")

@@ -39,6 +39,7 @@ PICKED = Setting(one_task.LINK_KEY, "Classes for a task", "Classes that were pic
 
 
 def show(dataset: Dataset) -> None:
+    showing.command("show", dataset.name)
     if dataset.root is not None and not dataset.root.is_dir():
         st.warning(plain(moved_sentence(dataset.name, dataset.root)), icon="📁")
     if not dataset.has_pixels:

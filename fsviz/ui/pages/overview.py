@@ -33,6 +33,7 @@ GUESSED = "_guessed"  # task -> which answer was chosen
 def show(dataset: Dataset) -> None:
     """Images first: a browser is kept busy by all that follows, and draws no image meanwhile."""
     _answer(dataset)
+    showing.command("look", dataset.name)
     _below(dataset)
 
 

@@ -104,7 +104,7 @@ def _dataset_of(text: str) -> str:
 def _open(dataset: Dataset, text: str) -> tuple[Found, int] | None:
     """The testbed of a task that is named, and its position; None after a sentence on why it cannot be shown."""
     try:
-        task = named_tasks.parse(text)
+        task = named_tasks.task_in(text)
         if not access.fits(named_tasks.n_tasks_of(task.testbed), named_tasks.n_images_of(task.testbed)):
             return None
         found = _find(dataset, task.testbed)
@@ -138,7 +138,7 @@ def _show(passports: Sequence[Passport]) -> None:
     head = st.container()
     if len(passports) > 1:
         _pick_answer(passports[0])
-        walls = st.columns(2, gap="large")
+        walls = list(st.columns(2, gap="large"))
         measured = st.container()
     else:
         wall, measured = shell.columns_if_wide("passport", [11, 10], gap="large")
@@ -176,6 +176,7 @@ def _show(passports: Sequence[Passport]) -> None:
         for which, passport in enumerate(passports):
             _support_sets(passport, which, titled=len(passports) > 1)
         shell.same_from_terminal(study.command(passports[0]))
+        showing.command("report", "--task", str(passports[0].task_id))
 
 
 def _pick_order(passport: Passport) -> str:
@@ -275,8 +276,8 @@ def _steps(passport: Passport, among: Spread, by: str) -> None:
     name, other = passport.found.name, st.session_state.get("passport_other", "")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for label, icon, to in (("Previous", "◀️", before), ("Next", "▶️", after)):
-            args = (str(TaskId(name, to)),) if to is not None else ("",)
-            st.button(label, icon=icon, key=f"step_{label}", disabled=to is None, on_click=_go, args=args)
+            there = str(TaskId(name, to)) if to is not None else ""
+            st.button(label, icon=icon, key=f"step_{label}", disabled=to is None, on_click=_go, args=(there,))
         if by != study.POSITION:
             st.caption(f"by {plain(_pretty(passport, by))}")
         if other:
@@ -488,13 +489,13 @@ def _values_alone(passports: Sequence[Passport], stands: Sequence[Mapping[str, s
         formats = {c: st.column_config.NumberColumn(format="%.4g") for c in table if str(c).startswith("value")}
         formats |= {c: st.column_config.NumberColumn(format="%.0f") for c in table if str(c).startswith("percentile")}
         showing.table("Measures", table, hide_index=True, height="content", column_config=formats, key="measure_table")
-        for value in passports[0].values:
-            if not value.why_not:
-                st.markdown(f"**{plain(value.measure.title)}** {plain(value.measure.what)}")
+        for known in passports[0].values:
+            if not known.why_not:
+                st.markdown(f"**{plain(known.measure.title)}** {plain(known.measure.what)}")
         reasons: dict[str, list[str]] = {}
-        for value in passports[0].values:
-            if value.why_not:
-                reasons.setdefault(value.why_not, []).append(value.measure.title)
+        for unknown in passports[0].values:
+            if unknown.why_not:
+                reasons.setdefault(unknown.why_not, []).append(unknown.measure.title)
         for why_not, titles in reasons.items():
             st.caption(f"Not known here: {plain(', '.join(titles))}. {plain(why_not)}")
 
@@ -521,7 +522,7 @@ def _answers(passports: Sequence[Passport]) -> None:
     figure = figures.plot_answers(rows, BESIDE[: len(passports)])
     showing.chart("What methods get right of it", figure, key="method_answers")
     runs = list(dict.fromkeys(one.source for one in passports[0].answers if one.source))
-    n = max(row["n"] for row in rows)
+    n = max(int(np.isfinite(one.others).sum()) for one in passports[0].answers)
     told = f"Its own accuracy is exact for its queries. The mean is over {n:,} tasks of the testbed, with 95% intervals"
     told += " over tasks of these images. "
     if runs:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -814,7 +815,8 @@ def _list_tasks(
         st.caption(f"The images cannot be shown: {plain(str(error))}")
         return
     told = notes or {int(t): f"{100 * line.accuracy[t]:.0f}% right" for t in order}
-    behind.tasks(dataset, line.tasks, order[:MOST_LISTED], told, f"{line.digest} {about}", name)
+    named = partial(_named, dataset, line)
+    behind.tasks(dataset, line.tasks, order[:MOST_LISTED], told, f"{line.digest} {about}", name, named=named)
 
 
 def _paired_numbers(differences: pd.DataFrame) -> None:
@@ -837,6 +839,7 @@ def _exports(
     shown: _Shown,
     caveat: str,
 ) -> None:
+    showing.command("report", *(run.id for run in chosen))
     st.subheader("Take it along", anchor=False)
     stem = f"fsviz-{chosen[0].id}" if len(chosen) == 1 else f"fsviz-{len(chosen)}-runs"
     rows = table.drop(columns=["digest"])

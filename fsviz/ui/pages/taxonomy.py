@@ -13,7 +13,8 @@ import streamlit as st
 
 from fsviz.figures import taxonomy as figures
 from fsviz.records import PAD, ClassMap, ConceptTree, Dataset
-from fsviz.settings import Setting
+from fsviz.settings import Setting, words
+from fsviz.studies import draw
 from fsviz.studies import semantic_sampling as study
 from fsviz.taxonomy import DISTANCES, Dag, maps
 from fsviz.ui.parts import cached, carrying, controls, leads, links, shell, showing
@@ -50,6 +51,8 @@ def show(dataset: Dataset) -> None:
     shell.needs(dataset, "taxonomy")
     split = shell.pick_split(dataset)
     distance, dag, backbone = controls.pick_distance(dataset)
+    asked = {"split": split, "distance": distance, "dag": dag, **({"backbone": backbone} if backbone else {})}
+    showing.command("distances", dataset.name, *words(asked, draw.KNOWN))
     distances = cached.distances(dataset, split, distance, dag, backbone)
     names = controls.class_names(dataset, split)
     here = f"{dataset.name} {split} {dag}"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from fsviz.records import Dataset, Predictions, Tasks
+from fsviz.records import Dataset, Predictions, TaskId, Tasks
 from fsviz.settings import Setting
 from fsviz.text import drawn
 from fsviz.ui.parts import leads, links, shell, showing, task_list
@@ -154,8 +154,12 @@ def tasks(
     about: str,
     name: str,
     answer: Predictions | None = None,
+    named: Callable[[int], TaskId | None] | None = None,
 ) -> None:
-    """A list of tasks, some per page, and the images of the chosen one; `name` is where it is in the link."""
+    """A list of tasks, some per page, and the images of the chosen one; `name` is where it is in the link.
+
+    named  position -> what names the task in links, where its testbed has a name
+    """
     if not len(positions):
         st.caption("There is no such task.")
         return
@@ -165,4 +169,5 @@ def tasks(
     with right:
         st.markdown(f"**Task {task:,}**: {plain(notes[task])}")
         if found.has_images:
-            task_list.show_task(dataset, found, task, f"{name}_images", answer=answer)
+            called = named(task) if named else None
+            task_list.show_task(dataset, found, task, f"{name}_images", answer=answer, named=called)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import streamlit as st
-
 from fsviz.difficulty.measures import MEASURES
 from fsviz.sampling import SAMPLERS
 from fsviz.taxonomy import DISTANCES
@@ -81,6 +79,14 @@ QUANTITIES: dict[str, Quantity] = {
         "v_e, v_h: the cause in the easy and in the hard task; b: accuracy per unit of the cause; r: their "
         "correlation; s_a, s_v: standard deviations of accuracy and cause over tasks",
     ),
+    "untypical": Quantity(
+        "How typical support images are",
+        "How far the support images of a task are from the middle of their class, by how far its images usually are: "
+        "1 is usual, more is less typical.",
+        r"\frac{1}{NK} \sum_{i=1}^{NK} \frac{\lVert f(x_i) - \mu_i \rVert}{s_i}",
+        "N: classes of the task; K: support images per class; x_i: a support image; f: the backbone, image to "
+        "features; mu_i: the mean of its class; s_i: the root mean squared distance of the class's images to it",
+    ),
     "neighbours": Quantity(
         "Nearest neighbours",
         "What a backbone sees of an image is a list of numbers, its features. Images are compared by the angle between "
@@ -122,7 +128,7 @@ QUANTITIES: dict[str, Quantity] = {
         "Confusion of two classes",
         "All images of both are joined by how alike they look, and Louvain's algorithm finds communities without "
         "looking at labels. 0 bits: every community is of one class; 1 bit: communities know nothing of the classes.",
-        r"H(Y \mid C) = \sum_{c} \frac{|c|}{|V|} \, h(p_c), \quad h(p) = -p \log_2 p - (1 - p) \log_2 (1 - p)",
+        r"H(Y \mid C) = \sum_{c} \frac{|c|}{|V|} \, h(p_c) \\[1ex] h(p) = -p \log_2 p - (1 - p) \log_2 (1 - p)",
         "H: what is left unknown of the class, in bits; Y: the class; C: the communities; c: one of them; |c|: its "
         "images; |V|: images of both classes; p_c: the share of c that is of the first class; h: the entropy of a "
         "share p",
@@ -133,9 +139,9 @@ QUANTITIES: dict[str, Quantity] = {
         "0 where every concept is seen in every context alike, 1 where one decides the other; beside it what chance "
         "alone would give.",
         r"V = \sqrt{\frac{\chi^2 / n}{\min(R, K) - 1}}",
-        "V: the tie; chi: chi^2 sums (seen - expected)^2 / expected over the table, here less what chance adds; n: "
-        "images; R, K: concepts and contexts",
-        "Zhang et al. 2024",
+        "V: the tie; chi: its square is the sum of (seen − expected)² / expected over the table, less what chance "
+        "adds; n: images; R, K: concepts and contexts",
+        "Cramér 1946, Bergsma 2013",
     ),
     "information": Quantity(
         "Tie of one concept to one context",
@@ -162,9 +168,9 @@ QUANTITIES: dict[str, Quantity] = {
     ),
     "clustering": Quantity(
         "A split by divergence (ATG)",
-        "Two centroids are sought that describe all classes together and are as far apart as was asked for. A class "
-        "goes to the side whose centroid is more likely to have given it.",
-        r"J = -\sum_{i} \log \frac{p_i + q_i}{2} + \lambda \, (D(p, q) - R)^2, \quad "
+        "Two centroids are sought that describe all classes together and are as far apart as was asked for. Classes "
+        "stand in the order of how much more likely one centroid is than the other; the test end is test and val.",
+        r"J = -\sum_{i} \log \frac{p_i + q_i}{2} + \lambda \, (D(p, q) - R)^2 \\[1ex] "
         r"p_i \propto e^{-\lVert x_i - \mu_p \rVert^2}",
         "J: what is minimised; i: a class; x_i: its mean feature; mu_p: the train centroid; p_i: the share of class i "
         "under it; q_i: the same under the test centroid; D: the divergence of p and q; R: the one that is asked for; "
@@ -207,8 +213,8 @@ QUANTITIES: dict[str, Quantity] = {
     ),
     "features": Quantity(
         "Features",
-        "What a frozen backbone makes of an image: a few hundred numbers. fsviz classifies by them, so that every "
-        "method sees the same; extracting them is the slow step, and is done once.",
+        "What a frozen backbone makes of an image: a list of some hundred or thousand numbers. fsviz classifies by "
+        "them, so that every method sees the same; extracting them is the slow step, and is done once.",
     ),
     "copies": Quantity(
         "Copies",
@@ -231,7 +237,7 @@ QUANTITIES: dict[str, Quantity] = {
 
 _TASK = ("accuracy", "protonet")
 PAGES: dict[str, tuple[str, ...]] = {
-    "Overview": (*_TASK, "interval", "coarsity", "distance:features", "gap", "correlation", "points"),
+    "Overview": (*_TASK, "interval", "coarsity", "distance:features", "untypical", "gap", "correlation", "points"),
     "Learn": (
         *_TASK,
         "interval",
@@ -293,16 +299,19 @@ def of_page(label: str) -> list[Quantity]:
 
 def show(label: str) -> None:
     """The numbers of a page, one below the other."""
-    for quantity in of_page(label):
-        left, right = st.columns([5, 4], gap="large", vertical_alignment="center")
-        paper = f" · {quantity.paper}" if quantity.paper else ""
-        left.markdown(f"**{quantity.title}**{paper}  \n{quantity.what[:1].upper()}{quantity.what[1:]}")
+    from fsviz.ui.parts.shell import columns_if_wide, plain  # which imports this module
+
+    for i, quantity in enumerate(of_page(label)):
+        left, right = columns_if_wide(f"explained_{i}", 2, gap="large", vertical_alignment="center")
+        paper = f" · {plain(quantity.paper)}" if quantity.paper else ""
+        left.markdown(f"**{plain(quantity.title)}**{paper}  \n{plain(quantity.what[:1].upper() + quantity.what[1:])}")
         if quantity.formula:
             right.latex(quantity.formula)
             right.caption(as_written(quantity.symbols))
 
 
-_GREEK = re.compile(r"\b(alpha|beta|chi|delta|eta|lambda|mu)(?![a-z])")
+GREEK = ("alpha", "beta", "chi", "delta", "eta", "gamma", "lambda", "mu", "phi", "pi", "rho", "sigma", "tau", "theta")
+_GREEK = re.compile(rf"\b({'|'.join(GREEK)})(?![a-z])")
 _ACCENT = re.compile(r"\b(hat|bar)(?=\{)")
 
 

@@ -257,7 +257,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
 
 def explain(question: str) -> None:
     """What the numbers of the page are, closed: nothing of it is sent before it is opened (formulas have fonts)."""
-    label = next((page.label for page in PAGES if page.question == question), "")
+    label = next((entry.label for entry in PAGES if entry.question == question), "")
     if label in explained.PAGES:
         _explained(label)
 

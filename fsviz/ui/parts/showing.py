@@ -9,6 +9,7 @@ written here.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -84,6 +85,18 @@ def recipe(command: str, title: str = "From a terminal") -> None:
     _register(Item("recipe", title, command))
 
 
+def command(*said: str) -> None:
+    """The same for the words of a command after `python -m fsviz`."""
+    recipe(shlex.join(["python", "-m", "fsviz", *said]))
+
+
+def forget(key: str) -> None:
+    """A figure that something else took the place of."""
+    state: _Shown | None = st.session_state.get(_SHOWN)
+    if state is not None:
+        state.items = {k: i for k, i in state.items.items() if i.key != key}
+
+
 def shown() -> list[Item]:
     """What the page shows now."""
     state: _Shown | None = st.session_state.get(_SHOWN)
@@ -93,11 +106,12 @@ def shown() -> list[Item]:
 def _register(item: Item) -> None:
     state: _Shown = st.session_state.setdefault(_SHOWN, _Shown(""))
     context = get_script_run_ctx()
-    again = getattr(context, "fragment_ids_this_run", None) or ()
-    if again and state.run is not context.cursors:  # a part of the page is drawn again: forget what it had
-        state.items = {k: i for k, i in state.items.items() if i.fragment not in again}
-    state.run = getattr(context, "cursors", None)
-    fragment = ThreadState.get().fragment_id if context else None
+    fragment = None
+    if context is not None:
+        again, fragment = context.fragment_ids_this_run or (), ThreadState.get().fragment_id
+        if again and state.run is not context.cursors:  # a part of the page is drawn again: forget what it had
+            state.items = {k: i for k, i in state.items.items() if i.fragment not in again}
+        state.run = context.cursors
     named = item.key or (item.what if item.kind == "recipe" else item.title)
     n, name = 1, named
     while (item.kind, name) in state.items and not item.key and item.kind == "table":

@@ -44,11 +44,16 @@ def show(dataset: Dataset) -> None:
 @shell.sentences()
 def _lesson(dataset: Dataset) -> None:
     links.value_of(WHICH, "lesson")
-    place = int(
-        st.segmented_control(
-            "Lesson", list(LESSONS), key="lesson", format_func=_tab, required=True, label_visibility="collapsed"
-        )
+    labels = {n: f"{n:d} {LESSONS[n].cause}{' ✓' if n in _answers() else ''}" for n in LESSONS}
+    picked = st.segmented_control(
+        "Lesson",
+        list(LESSONS),
+        key="lesson",
+        format_func=labels.__getitem__,
+        required=True,
+        label_visibility="collapsed",
     )
+    place = int(WHICH.check(picked))
     lesson = LESSONS[place]
     st.subheader(f"{place}. {lesson.title}", anchor=False)
     st.markdown(f"{lesson.told} :gray[After {lesson.paper}.]")
@@ -67,19 +72,15 @@ def _lesson(dataset: Dataset) -> None:
     _turn(place)
 
 
-def _tab(place: int) -> str:
-    return f"{place} {LESSONS[place].cause}{' ✓' if place in _answers() else ''}"
-
-
 def _control(lesson: Lesson, stops: Any) -> int:
     """The one control of a lesson; returns its position."""
     names = list(stops)
-    setting = Setting("at", lesson.control, lesson.do, "choice", names[0], choices=dict(stops))
-    links.value_of(setting, "at", about=str(lesson.place))
+    setting = Setting("control", lesson.control, lesson.do, "choice", names[0], choices=dict(stops))
+    links.value_of(setting, "control", about=str(lesson.place))
     picked = st.select_slider(
         f"**{plain(lesson.control)}** · {plain(lesson.do)}",
         names,
-        key="at",
+        key="control",
         format_func=lambda name: plain(stops.get(name, name)),
     )
     return names.index(str(picked))
@@ -92,7 +93,7 @@ def _answers_to(lesson: Lesson, question: Question, at: int, n_seen: int, n_stop
         which = [at, *extra] if lesson.by_position and given is None else range(len(question.options))
         if given is not None and lesson.by_position:
             which = [given]
-        for column, option in zip(st.columns(len(which)), which, strict=True):
+        for column, option in zip(shell.columns_if_wide("answers", len(which)), which, strict=True):
             mark = "" if given is None else " ✓" if option in question.fits else " ✗" if option == given else ""
             column.button(
                 ("My answer: " if lesson.by_position and option < n_stops else "")

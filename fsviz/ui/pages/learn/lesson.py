@@ -11,8 +11,9 @@ import streamlit as st
 from fsviz.figures import lessons as figures
 from fsviz.records import PAD, Dataset
 from fsviz.studies.lessons import Question, Stop
-from fsviz.ui.parts import leads, shell
+from fsviz.ui.parts import leads, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
+from fsviz.ui.parts.shell import plain
 
 N_QUERIES = 4  # per class that are shown of a task: with the support, a row
 TILE, LARGE = 60, 72
@@ -53,16 +54,18 @@ def titles(stops: Sequence[Stop]) -> dict[str, str]:
     return {stop.name: stop.title for stop in stops}
 
 
-def chart(stops: Sequence[Stop], at: int, seen: Sequence[bool], x_title: str, height: int = 330) -> None:
+def chart(
+    stops: Sequence[Stop], at: int, seen: Sequence[bool], x_title: str, height: int = 320, in_order: bool = True
+) -> None:
     """Accuracy at the positions that were seen."""
     means, halves = zip(*(stop.mean for stop in stops), strict=True)
     chance = 100 * stops[0].tasks.chance
-    figure = figures.plot_stops([s.title for s in stops], means, halves, seen, at, x_title, chance, height)
-    st.plotly_chart(figure, key="lesson_chart")
+    figure = figures.plot_stops([s.title for s in stops], means, halves, seen, at, x_title, chance, height, in_order)
+    showing.chart("Accuracy at every position", figure, key="lesson_chart")
     tasks = stops[at].tasks
     st.caption(
-        f"Mean of {len(tasks):,} tasks ({tasks.setting}) at every position, nearest prototype (ProtoNet), with 95% "
-        "intervals over tasks of these images."
+        f"Mean of {len(tasks):,} tasks ({plain(tasks.setting)}) at every position, nearest prototype (ProtoNet), with "
+        "95% intervals over tasks of these images."
     )
 
 

@@ -12,7 +12,7 @@ from fsviz.studies import draw
 from fsviz.studies import lessons as study
 from fsviz.studies.lessons import Pairs
 from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
-from fsviz.ui.parts import shell
+from fsviz.ui.parts import shell, showing
 from fsviz.ui.parts.shell import plain
 
 
@@ -20,10 +20,10 @@ def _show(dataset: Dataset, pairs: Pairs, at: int, seen: Sequence[bool]) -> None
     stop = pairs.stops[at]
     left, right = shell.columns_if_wide("looks", 2, gap="large")
     with left:
-        chart(pairs.stops, at, seen, f"partner of {pairs.name}", height=300)
+        chart(pairs.stops, at, seen, f"partner of {pairs.name}", height=300, in_order=False)
     with right:
         figure = figures.plot_clouds(pairs.points[at], pairs.labels[at], (pairs.name, stop.title), height=300)
-        st.plotly_chart(figure, key="lesson_clouds")
+        showing.chart("Images of both classes", figure, key="lesson_clouds")
         st.caption(
             f"All images of {plain(pairs.name)} and {plain(stop.title)} by their features. Communities of images that "
             f"look alike leave **{stop.facts['confusion']:.2f} bits** of the class unknown (0: they are of one class "

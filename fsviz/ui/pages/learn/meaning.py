@@ -12,6 +12,7 @@ from fsviz.studies import lessons as study
 from fsviz.studies.lessons import Stop
 from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
 from fsviz.ui.parts import shell
+from fsviz.ui.parts.shell import plain
 
 
 def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) -> None:
@@ -20,16 +21,17 @@ def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) ->
         chart(stops, at, seen, "closeness in meaning that classes are drawn with")
     with right:
         task = study.typical(stops, at, paired=False)
+        apart = stops[at].tasks.measures["coarsity"][task]
         st.markdown(
-            f"**A typical task at {stops[at].title}**: coarsity {stops[at].tasks.measures['coarsity'][task]:.0f} (mean "
-            f"of all: {stops[at].facts['coarsity']:.0f}), {stops[at].accuracy[task]:.0f}% right"
+            f"**A typical task at {plain(stops[at].title)}**: coarsity {apart:.0f} (mean of all: "
+            f"{stops[at].facts['coarsity']:.0f}), {stops[at].accuracy[task]:.0f}% right"
         )
         images(dataset, stops[at], task, f"meaning_{at}")
 
 
 def _go_on(dataset: Dataset, stops: list[Stop], at: int) -> None:
     asked = {"split": draw.default_split(dataset), "sampler": "semantic", "alpha": stops[at].name}
-    label = f"Draw tasks at {stops[at].title}, see their coarsity"
+    label = f"Draw tasks at {plain(stops[at].title)}, see their coarsity"
     st.page_link("pages/3_Tasks.py", label=label, icon="🎚️", query_params=shell.link(dataset, **asked))
 
 

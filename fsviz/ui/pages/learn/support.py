@@ -12,6 +12,7 @@ from fsviz.studies import lessons as study
 from fsviz.studies.lessons import Stop
 from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
 from fsviz.ui.parts import leads, shell
+from fsviz.ui.parts.shell import plain
 
 
 def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) -> None:
@@ -20,7 +21,7 @@ def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) ->
         chart(stops, at, seen, "support of the same queries")
     with right:
         task = study.typical(stops, at, paired=True)
-        st.markdown(f"**The same queries, support: {stops[at].title}** · {stops[at].accuracy[task]:.0f}% right")
+        st.markdown(f"**The same queries, support: {plain(stops[at].title)}** · {stops[at].accuracy[task]:.0f}% right")
         images(dataset, stops[at], task, f"support_{at}")
 
 

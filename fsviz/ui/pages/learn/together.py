@@ -13,7 +13,7 @@ from fsviz.studies import draw, prediction
 from fsviz.studies import lessons as study
 from fsviz.studies.lessons import Together
 from fsviz.ui.pages.learn.lesson import Lesson, images
-from fsviz.ui.parts import leads, shell
+from fsviz.ui.parts import leads, shell, showing
 from fsviz.ui.parts.shell import plain
 
 
@@ -24,14 +24,17 @@ def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> N
     left, right = shell.columns_if_wide("together", [3, 2], gap="large")
     with left:
         line = prediction.fitted_line(values, accuracy)
-        figure = figures.plot_cause(values, accuracy, line, found.hard, found.easy, measure.axis)
-        st.plotly_chart(figure, key="lesson_chart")
-        st.caption(f"{len(accuracy):,} random tasks ({found.stop.tasks.setting}). {plain(measure.what)}")
+        figure = figures.plot_cause(values, accuracy, line, found.hard, found.easy, measure.title)
+        showing.chart("A measure against accuracy", figure, key="lesson_chart")
+        st.caption(
+            f"{len(accuracy):,} random tasks ({plain(found.stop.tasks.setting)}). **{plain(measure.title)}**: "
+            f"{plain(measure.words)}. {plain(measure.what)}"
+        )
     with right:
         st.metric(
             "Correlation with the accuracy",
             f"{how.value:.2f}",
-            f"{how.low:.2f} to {how.high:.2f} over {how.over}; the higher, the {measure.direction}",
+            f"{how.low:.2f} to {how.high:.2f} over {plain(how.over)}; the higher, the {measure.direction}",
             delta_color="off",
             delta_arrow="off",
         )
@@ -42,11 +45,12 @@ def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> N
                 f"{found.percentile(name, task):.0f}% of all",
             )
         known = [n for n, there in zip(found.measures, seen, strict=True) if there]
-        st.dataframe(
+        showing.table(
+            "Measures that were looked at",
             {
                 "measure": [MEASURES[n].title for n in known],
-                "correlation": [round(found.correlations[n].value, 2) for n in known],
-                "points between the two": [round(found.points(n), 1) for n in known],
+                "correlation": [f"{found.correlations[n].value:.2f}" for n in known],
+                "points between the two": [f"{found.points(n):.1f}" for n in known],
             },
             hide_index=True,
             height="content",
