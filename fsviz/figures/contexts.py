@@ -160,7 +160,7 @@ def plot_losses(names: Sequence[str], losses: Sequence[float], halves: Sequence[
             marker={"color": meaning("hard")},
             text=[drawn(name) for name in names[:most]],
             textposition="none",
-            customdata=list(names[:most]),
+            customdata=[drawn(name) for name in names[:most]],
             hovertemplate="%{text}: %{x:.1f} points lost; click to see the queries<extra></extra>",
         )
     )

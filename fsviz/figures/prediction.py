@@ -163,7 +163,7 @@ def plot_curves(
             line={"color": colour, "width": 2.5},
             marker={"symbol": _SYMBOLS[i % len(_SYMBOLS)], "size": 8},
             customdata=[
-                [a, b, f"{name}@{at:g}"]
+                [a, b, drawn(f"{name}@{at:g}")]
                 for a, b, at in zip(np.nan_to_num(low[there]), np.nan_to_num(high[there]), x[there], strict=True)
             ],
             hovertemplate=f"{drawn(name)} at %{{x:g}}: %{{y:.2f}}{unit} (%{{customdata[0]:.2f}} to "
@@ -259,7 +259,7 @@ def plot_spread(rows: Sequence[Mapping[str, Any]], height: int = 250) -> go.Figu
             textposition="top center",
             marker={"size": 12, "color": ACCENT},
             error_x={"type": "data", "array": [100 * (row["ci95"] or 0) for row in rows], "width": 5, "color": QUIET},
-            customdata=[row["cause"] for row in rows],
+            customdata=[drawn(row["cause"]) for row in rows],
             hovertemplate="%{y}: standard deviation %{x:.2f} points; click to see such tasks<extra></extra>",
             cliponaxis=False,
         )
@@ -286,7 +286,7 @@ def plot_parts(parts: Sequence[Mapping[str, Any]], height: int = 190) -> go.Figu
             textangle=0,
             insidetextanchor="middle",
             textfont={"color": "#FFFFFF", "size": 14},
-            customdata=[part["cause"]],
+            customdata=[drawn(part["cause"])],
             hovertemplate=f"{drawn(part['cause'])}: {share:.0f}% of the variance "
             f"({100 * part['low']:.0f} to {100 * part['high']:.0f}%); click to see tasks that differ in it"
             "<extra></extra>",

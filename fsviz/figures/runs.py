@@ -23,8 +23,7 @@ def plot_accuracies(
 ) -> go.Figure:
     """A dot a method with its 95% interval, the best on top; a dotted line marks guessing. Percent."""
     order = np.argsort(np.asarray(accuracy, dtype=float), kind="stable")
-    told = [names[i] for i in order]
-    names = [drawn(name) for name in told]
+    names = [drawn(names[i]) for i in order]
     values = np.asarray(accuracy, dtype=float)[order]
     half = np.nan_to_num(np.asarray(ci95, dtype=float)[order])
     top = len(names) - 1
@@ -37,7 +36,7 @@ def plot_accuracies(
             textposition="top center",
             marker={"size": 11, "color": [ACCENT if i == top and top else QUIET for i in range(len(names))]},
             error_x={"type": "data", "array": half, "thickness": 2, "width": 5, "color": QUIET},
-            customdata=[[h, name] for h, name in zip(half.tolist(), told, strict=True)],
+            customdata=[[h, name] for h, name in zip(half.tolist(), names, strict=True)],
             hovertemplate="%{y}: %{x:.2f} ± %{customdata[0]:.2f}% of queries right<extra></extra>",
             cliponaxis=False,
         )
@@ -229,7 +228,7 @@ def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
         marker={"symbol": "square", "size": 28, "color": "rgba(0,0,0,0)"},
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
-        customdata=[[f"{name}@Q{b}", accuracy.loc[name, b], f"{r:g}"] for name, b, r in cells],
+        customdata=[[drawn(f"{name}@Q{b}"), accuracy.loc[name, b], f"{r:g}"] for name, b, r in cells],
         hovertemplate="%{y} in %{x}: rank %{customdata[2]}, %{customdata[1]:.1f}% right<extra></extra>",
         showlegend=False,
     )
@@ -262,7 +261,6 @@ def plot_differences(differences: pd.DataFrame) -> go.Figure:
                     np.nan_to_num(table["ci95"]),
                     table["p_holm"].fillna(1),
                     table["name"].map(drawn),
-                    table["name"],
                     strict=True,
                 )
             ],

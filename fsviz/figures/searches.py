@@ -269,7 +269,7 @@ def plot_shares(table: pd.DataFrame, values: Sequence[str], height: int | None =
             mode="markers",
             name=f"{name} supports",
             marker={"color": meaning(name), "size": 11, "symbol": SYMBOL[name]},
-            customdata=[f"{name}: {value}" for value in order],
+            customdata=[drawn(f"{name}: {value}") for value in order],
             hovertemplate=f"%{{x:.0f}}% of the {name} support images: %{{y}}; click to see them<extra></extra>",
         )
     figure.add_hrect(

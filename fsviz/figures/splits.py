@@ -242,7 +242,7 @@ def plot_mix(table: pd.DataFrame, height: int = 300) -> go.Figure:
             textposition="inside",
             textangle=0,
             insidetextanchor="middle",
-            customdata=[[name, f"{side}: {kind}"] for name, kind in zip(names, table.index, strict=True)],
+            customdata=[[name, drawn(f"{side}: {kind}")] for name, kind in zip(names, table.index, strict=True)],
             hovertemplate=f"%{{x}} {side} classes are kinds of %{{customdata[0]}}; click to see them<extra></extra>",
         )
     figure.update_yaxes(tickvals=list(range(len(table))), ticktext=names, autorange="reversed", automargin=True)

@@ -200,8 +200,8 @@ def plot_reasons(rows: Sequence[Mapping[str, Any]], height: int | None = None) -
                 "line": {"width": 2, "color": meaning(name)},
             },
             error_x={"type": "data", "array": [r["ci95"] for r in rows], "thickness": 1.5, "width": 4} if hard else {},
-            customdata=[[drawn(r["attribute"]), r["attribute"]] for r in rows],
-            hovertemplate=f"%{{customdata[0]}}: the gap of the {name} support costs %{{x:.1f}} points beyond random "
+            customdata=[drawn(r["attribute"]) for r in rows],
+            hovertemplate=f"%{{customdata}}: the gap of the {name} support costs %{{x:.1f}} points beyond random "
             "ones; click to see the images<extra></extra>",
         )
         _add_legend(figure, {f"{name} support": (SYMBOL[name] + ("" if hard else "-open"), meaning(name))})
@@ -232,7 +232,6 @@ def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure
     Filled where the cost is real (column significant), hollow where chance will do.
     """
     table = table.dropna(subset=["cost"]).sort_values("cost")
-    names = table["attribute"].tolist()
     table["attribute"] = table["attribute"].map(drawn)
     figure = go.Figure()
     for _, row in table.iterrows():
@@ -260,7 +259,7 @@ def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure
                 "line": {"width": 2, "color": colour},
             },
             showlegend=False,
-            customdata=names,
+            customdata=table["attribute"].tolist(),
             hovertemplate=f"%{{y}}, {name}: %{{x:.1f}}% right; click to see such tasks<extra></extra>",
         )
         _add_legend(figure, {name: (symbol, colour)})
@@ -360,7 +359,7 @@ def plot_stress(
         drop[at] = r["drop"]
         half = f" ± {r['drop_ci95']:.1f}" if r["drop_ci95"] is not None else ""
         text[at] = f"<b>{-r['drop']:+.1f}{half}</b><br>{r['random']:.1f} → {r['hard']:.1f}"
-        cells.append((at, f"{r['backbone']} {r['adaptation']}"))
+        cells.append((at, drawn(f"{r['backbone']} {r['adaptation']}")))
         words[at] = drawn(
             f"{_both(r['backbone'], titles)}, {adaptation_names[r['adaptation']]}: {r['random']:.1f}% on random tasks, "
             f"{r['hard']:.1f}% on hard ones ({r['n_tasks']} tasks)"

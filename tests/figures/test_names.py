@@ -51,7 +51,9 @@ N = (EVIL, f"other {EVIL}")
 SQUARE = np.array([[0.0, 1.0], [1.0, 0.0]])
 SETS = ("hard", "random", "easy")
 CURVE = pd.DataFrame({"measure": [1.0, 2.0], "accuracy": [50.0, 60.0], "ci95": [1.0, 1.0]})
-POINTS = pd.DataFrame({"method": ["x", "x"], "x": [0.0, 1.0], "accuracy": [50.0, 49.0], "ci95": 1.0, "n_runs": 1})
+POINTS = pd.DataFrame(
+    {"asked": [0.0, 1.0], "method": ["x", "x"], "x": [0.0, 1.0], "accuracy": [50.0, 49.0], "ci95": 1.0, "n_runs": 1}
+)
 MAP = ClassMap(
     names=("root", *N),
     xy=np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]),
@@ -172,7 +174,7 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     splits.plot_mix: (pd.DataFrame(1, index=list(N), columns=["train", "val", "test"]),),
     splits.plot_tanglegram: (FACING, ["train", "test"]),
     transfer.plot_transfer: (POINTS, {"x": (50.0, -1.0)}, {"x": EVIL}),
-    transfer.plot_matched: ([Difference("x", 60.0, 50.0, 10.0, 1.0, 2)], {"x": EVIL}),
+    transfer.plot_matched: ([Difference("x", 60.0, 50.0, 10.0, 1.0, 2, 2)], {"x": EVIL}),
     feature_map.plot_shared: ([Shared("class", EVIL, 0.5, 0.1)],),
     feature_map.plot_map: (SQUARE, np.arange(2), Colouring("class", np.arange(2), N), N),
     tasks.plot_balance: (N, {"uniform": np.ones(2)}, {"uniform": "#000000"}, 1.0),

@@ -765,7 +765,7 @@ def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: in
         figures.plot_differences(differences),
         key="differences",
         name="differs",
-        of=lambda point: str(behind.data(point, 3) or ""),
+        of=lambda point: str(behind.data(point, 2) or ""),
         known=differences["name"].tolist(),
         about=main[0].digest,
     )

@@ -16,6 +16,7 @@ import streamlit as st
 
 from fsviz.records import Dataset, Predictions, TaskId, Tasks
 from fsviz.settings import Setting
+from fsviz.text import drawn
 from fsviz.ui.parts import leads, links, shell, showing, task_list
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
@@ -42,8 +43,10 @@ def chart(
     known  the texts that are possible
     about  what the choice belongs to: when that changes, nothing is chosen
     """
-    found = chosen(name, known, about)
-    showing.chart(title, figure, key=key, on_select=clicks(key, name, of), selection_mode="points", **more)
+    texts = list(known)
+    found = chosen(name, texts, about)
+    answer = clicks(key, name, of, {drawn(text): text for text in texts})
+    showing.chart(title, figure, key=key, on_select=answer, selection_mode="points", **more)
     return found
 
 
@@ -63,17 +66,22 @@ def chosen(name: str, known: Iterable[str], about: str = "") -> str:
     )
 
 
-def clicks(key: str, name: str, of: Callable[[Point], Any]) -> Callable[[], None]:
+def clicks(
+    key: str, name: str, of: Callable[[Point], Any], texts: Mapping[str, str] | None = None
+) -> Callable[[], None]:
     """What a click on the figure with this key does: the thing that a point stands for becomes the value of `name`,
-    which may be any setting of the page."""
-    return partial(_clicked, key, name, of)
+    which may be any setting of the page.
+
+    texts  what points carry, escaped as figures write it -> the text itself
+    """
+    return partial(_clicked, key, name, of, texts or {})
 
 
-def _clicked(key: str, name: str, of: Callable[[Point], Any]) -> None:
+def _clicked(key: str, name: str, of: Callable[[Point], Any], texts: Mapping[str, str]) -> None:
     points = st.session_state[key].selection.points
     found = next((value for value in map(of, points) if value not in (None, "")), None)
     if found is not None:
-        st.session_state[name] = found
+        st.session_state[name] = texts.get(found, found)
 
 
 def _row_chosen(key: str, name: str, texts: Sequence[str]) -> None:

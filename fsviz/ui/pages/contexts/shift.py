@@ -22,6 +22,7 @@ from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
 from fsviz.studies import named_tasks
+from fsviz.text import drawn
 from fsviz.ui.parts import access, behind, leads, run_panel, shell, showing
 from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods
@@ -270,7 +271,7 @@ def _dial_clicked(titles: Mapping[str, str]) -> None:
     points = st.session_state["along_the_dial"].selection.points
     title, _, at = str(behind.data(points[0], 2) or "").rpartition("@") if points else ("", "", "")
     for name, known in titles.items():
-        if known == title:
+        if drawn(known) == title:
             st.session_state["looked"], st.session_state[SHIFT.name] = name, float(at)
 
 

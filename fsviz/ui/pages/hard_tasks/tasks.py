@@ -196,7 +196,7 @@ def _reasons(dataset: Dataset, found: SupportSets, explained: Explained | None, 
             figures.plot_reasons(rows),
             key="task_reasons",
             name="reason",
-            of=lambda point: str(behind.data(point, 1) or ""),
+            of=lambda point: str(behind.data(point) or ""),
             known=[reason.attribute for reason in shown],
             about=results.about(found),
         )
