@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import pandas as pd
 
@@ -46,6 +46,11 @@ def published_table(benchmark: str, setting: str) -> pd.DataFrame:
 
     Columns method, fsviz_method, backbone, accuracy, ci95, top5, Q1 .. Q4 (NaN where not printed), source.
     """
+    return _published_table(benchmark, setting).copy()
+
+
+@cache
+def _published_table(benchmark: str, setting: str) -> pd.DataFrame:
     table = _read()
     table = table[(table["benchmark"] == benchmark) & (table["setting"] == setting)]
     rows = []
