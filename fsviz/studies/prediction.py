@@ -215,7 +215,7 @@ def left_out(found: Measured) -> dict[str, str]:
                 confusions_of(found.spec)
                 said[name] = "it was not measured when these tasks were drawn"
             except FsvizError as error:
-                said[name] = str(error)[:1].lower() + str(error)[1:].rstrip(".")
+                said[name] = str(error).rstrip(".")
     return said
 
 

@@ -15,9 +15,12 @@ import pytest
 
 from fsviz import figures
 from fsviz.figures import (
+    compare_datasets,
     confusion,
     contexts,
+    difficulty,
     feature_map,
+    lessons,
     overview,
     passport,
     prediction,
@@ -177,10 +180,51 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     transfer.plot_matched: ([Difference("x", 60.0, 50.0, 10.0, 1.0, 2, 2)], {"x": EVIL}),
     feature_map.plot_shared: ([Shared("class", EVIL, 0.5, 0.1)],),
     feature_map.plot_map: (SQUARE, np.arange(2), Colouring("class", np.arange(2), N), N),
+    difficulty.plot_correlations: (
+        [{"name": "x", "title": "x", "method": n, "value": 0.1, "low": 0.0, "high": 0.2, "shown": "0.1"} for n in N],
+        "x",
+    ),
+    lessons.plot_stops: (N, [50.0, 60.0], [1.0, 1.0], [True, True], 0, "x"),
+    lessons.plot_clouds: (SQUARE, np.arange(2), N),
+    compare_datasets.plot_differences: (
+        pd.DataFrame(
+            {"measure": "m", "title": "m", "side": ["a", "b"], "side_title": N, "first_is": ["", "harder"]}
+            | {
+                "here": ["", "harder"],
+                "effect": [np.nan, 1.0],
+                "effect_ci95": 0.1,
+                "difference": 1.0,
+                "difference_ci95": 0.1,
+            }
+            | {"mean": 1.0, "why": ""}
+        ),
+        "a",
+    ),
+    compare_datasets.plot_measure: (
+        pd.DataFrame({"side_title": N, "q1": 1.0, "median": 2.0, "q3": 3.0, "mean": 2.0, "ci95": 0.1, "n_tasks": 5}),
+        "x",
+        "harder",
+    ),
+    compare_datasets.plot_suite: (
+        [
+            {
+                "title": EVIL,
+                "published": False,
+                "n_tasks": 9,
+                **{f"{s}{end}": 50.0 for s in SETS for end in ("", "_ci95")},
+            }
+        ],
+        [],
+    ),
     tasks.plot_balance: (N, {"uniform": np.ones(2)}, {"uniform": "#000000"}, 1.0),
 }
 # Every function that draws nothing but words of its own.
 NAMELESS = {
+    difficulty.plot_shares,
+    difficulty.plot_tasks,
+    difficulty.plot_ranks,
+    difficulty.plot_likeness,
+    lessons.plot_cause,
     prediction.plot_scatter,
     prediction.plot_roc,
     prediction.plot_confusion_table,

@@ -89,7 +89,7 @@ def _headline(found: Measured, method: str) -> None:
             delta_arrow="off",
             help="The share of the differences in accuracy between tasks that a regression explains from what is "
             f"known {study.STAGES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% interval is over "
-            f"{share.over}; below zero, always expecting the mean would be better.",
+            f"{plain(share.over)}; below zero, always expecting the mean would be better.",
         )
     luck = study.luck(found, method)
     if np.isfinite(luck):
@@ -133,8 +133,8 @@ def _correlations(found: Measured, method: str) -> str:
     )
     over = results.correlations(found, method)[best["name"]].over
     st.caption(
-        f"A point per method, with its 95% interval over {over}; click one to see its measure below. Query loss is "
-        "made of the same answers as the accuracy: it is shown, and explains nothing."
+        f"A point per method, with its 95% interval over {plain(over)}; click one to see its measure below. Query loss "
+        "is made of the same answers as the accuracy: it is shown, and explains nothing."
     )
     return chosen
 
@@ -172,8 +172,8 @@ def _shares(found: Measured, method: str) -> None:
     )
     st.caption(
         "A bar is what would be lost without the cause, on tasks that the regression has not learned from; in colour "
-        f"where it is beyond chance. Causes that say the same share the rest. Intervals are over {known.whole.over}. "
-        "Their measures, in this order: "
+        f"where it is beyond chance. Causes that say the same share the rest. Intervals are over "
+        f"{plain(known.whole.over)}. Their measures, in this order: "
         + "; ".join(plain(", ".join(title(name) for name in names)) for names in causes.values())
         + "."
     )

@@ -161,7 +161,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
     for column, name in zip(st.columns(3), study.SETS):
         half = numbers["ci95"][name]
         column.metric(
-            f"Accuracy, {name} supports",
+            f"Accuracy, {plain(name)} supports",
             f"{numbers['accuracy'][name]:.1f}" + (f" ± {half:.1f}%" if half is not None else "%"),
         )
     shares = shifts.share_table(restricted, dataset, attribute)
@@ -187,7 +187,9 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
     if shown:
         name, _, value = shown.partition(": ")
         chosen = shifts.images_with(restricted, dataset, attribute, name, value)
-        behind.heading(f"{len(chosen):,} images of {name} supports with {plain(attribute)} {plain(value)}", "share_of")
+        behind.heading(
+            f"{len(chosen):,} images of {plain(name)} supports with {plain(attribute)} {plain(value)}", "share_of"
+        )
         tiles = [Tile(int(i)) for i in chosen[:MOST_SHOWN]]
         behind.images(
             dataset, [Row("", tiles, "those chosen most often first" if len(tiles) else "none")], "share_images"

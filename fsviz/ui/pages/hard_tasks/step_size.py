@@ -65,7 +65,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "intervals over tasks of these images. Click a point for its tasks."
     )
     if stepped:
-        behind.heading(f"Hard supports after one step of {stepped}, the hardest first", "step_of")
+        behind.heading(f"Hard supports after one step of {plain(stepped)}, the hardest first", "step_of")
         listing.of_search(dataset, {**spec, "start": "random", "step": float(stepped)}, "step_task")
     st.subheader("And how often?", anchor=False)
     several = compute_with_bar(searches.by_number_of_steps, spec, "Trying numbers of steps")
@@ -85,6 +85,6 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "and gives as the reason that the weights are sparse once projected. Click a point for its tasks."
     )
     if after:
-        behind.heading(f"Hard supports after {after} gradient steps, the hardest first", "steps_of")
+        behind.heading(f"Hard supports after {plain(after)} gradient steps, the hardest first", "steps_of")
         listing.of_search(dataset, {**spec, "n_steps": int(after)}, "steps_task")
     shell.same_from_terminal(study.command({**spec, "search": "fastdiffsel"}, "steps"))

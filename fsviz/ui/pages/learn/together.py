@@ -70,8 +70,8 @@ def _go_on(dataset: Dataset, found: Together, at: int) -> None:
     backbone = draw.default_backbone(dataset)
     leads.to_task(dataset, found.stop.tasks, found.hard, backbone, "Take the hard task apart", study.METHOD)
     asked = {"split": draw.default_split(dataset), **{name: str(n) for name, n in study.SHAPE.items()}}
-    label = "Every measure against the accuracy"
-    st.page_link("pages/8_Prediction.py", label=label, icon="🔮", query_params=shell.link(dataset, **asked))
+    label = "Every cause of these tasks, weighed against the others"
+    st.page_link("pages/14_Difficulty.py", label=label, icon="🧭", query_params=shell.link(dataset, **asked))
 
 
 LESSON = Lesson(

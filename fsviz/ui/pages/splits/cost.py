@@ -137,8 +137,8 @@ def _runs_behind(rows: pd.DataFrame, chosen: str) -> None:
     method, _, at = chosen.partition("@")
     own = rows[(rows["method"] == method) & (rows["comparison"] == (at if at == study.MATCHED else study.DIVERGENCE))]
     own = own if at == study.MATCHED else own[own["asked"] == float(at)]
-    words = "matched pairs" if at == study.MATCHED else f"R = {at}"
-    behind.heading(f"Runs of {TITLES[method]}, {words}", "runs_of")
+    words = "matched pairs" if at == study.MATCHED else f"R = {plain(at)}"
+    behind.heading(f"Runs of {plain(TITLES[method])}, {plain(words)}", "runs_of")
     told = {"first": "test side", "second": "other side"}
     showing.table(
         "Runs behind the point",

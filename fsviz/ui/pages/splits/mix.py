@@ -39,5 +39,5 @@ def draw(dataset: Dataset, split: ClassSplit, key: str, room: int, row: int) -> 
         side, _, kind = chosen.partition(": ")
         of_kind = np.array(study.groups_of(dataset, split)) == kind
         here = split.class_ids[of_kind & (split.sides == SIDES.index(side))]
-        behind.heading(f"{side} classes that are kinds of {plain(kind)}", "kind")
+        behind.heading(f"{plain(side)} classes that are kinds of {plain(kind)}", "kind")
         behind.classes(dataset, here.tolist(), f"{key}_classes")
