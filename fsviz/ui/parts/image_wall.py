@@ -195,7 +195,8 @@ _CSS = (
   background: rgba(16, 20, 27, 0.82); color: #fff; border-radius: 5px; padding: 1px 5px; font-size: 0.68rem;
   line-height: 1.35; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .caption { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden;
-  font-size: 0.72rem; line-height: 1.25; margin-top: 4px; overflow-wrap: anywhere; opacity: 0.85; }
+  font-size: clamp(0.58rem, calc(var(--px) / 5.6), 0.72rem); line-height: 1.25; margin-top: 4px;
+  overflow-wrap: anywhere; opacity: 0.85; }
 .empty { font-size: 0.8rem; opacity: 0.65; }
 """.replace("SUPPORT", palette.meaning("support"))
     .replace("QUERY", palette.meaning("query"))
