@@ -264,7 +264,7 @@ def test_without_the_password_nothing_is_shown(furnished: Path, monkeypatch: pyt
         app = open_page(page, query)
         assert [title.value for title in app.title] == ["This server is locked"]
         assert controls(app) == {"Password", "Unlock"} and not app.metric and not app.selectbox
-    app = unlock(app, "a wrong word")
+    app = unlock(open_page("11_Add_images", {"dataset": "pets"}), "a wrong word")
     assert "not the password" in app.error[0].value
     app = unlock(app, WORD)
     assert "How do I bring" in app.title[0].value
