@@ -44,12 +44,15 @@ class VariableLimits:
     most_noise: float = float(np.log(2.0))
 
 
+META_DATASET = VariableLimits()
+
+
 def sample_variable(
     image_class_ids: np.ndarray,
     class_ids: np.ndarray,
     n_tasks: int,
     seed: int | np.random.SeedSequence | np.random.Generator,
-    limits: VariableLimits = VariableLimits(),  # noqa: B008 - frozen
+    limits: VariableLimits = META_DATASET,
     image_ids: np.ndarray | None = None,
     groups: np.ndarray | None = None,
 ) -> Tasks:
