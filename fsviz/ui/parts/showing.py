@@ -3,7 +3,7 @@ that a page names, are in the list behind the button Share.
 
 Nothing is made before it is asked for: the list is drawn when it is opened, and a file when its button is pressed. PNG
 and SVG are taken by the browser from the figure as it stands there, zoom and theme included; HTML, CSV and LaTeX are
-written here.
+written here. ECharts draws on a canvas, which gives a PNG alone: for SVG and HTML its figures are drawn again by Plotly.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from fsviz import text
+from fsviz.figures import redrawn
 from fsviz.reports import html, tables
 from fsviz.ui.parts import access
 
@@ -162,14 +163,16 @@ def _row(title: str) -> Any:
 
 def _figure(item: Item) -> None:
     name = file_name(item.title)
+    again = f"redrawn_{item.key}" if item.kind == "graph" else item.key
     with _row(item.title):
         _component()(
             key=f"share_{item.key}",
-            data={"chart": _css_class(item.key), "name": name, "svg": item.kind == "chart"},
+            data={"png": _css_class(item.key), "svg": _css_class(again), "name": name},
             width="content",
         )
-        if item.kind == "chart":
-            _download("HTML", partial(to_html, item), f"{name}.html", "text/html", f"{item.key}_html")
+        _download("HTML", partial(to_html, item), f"{name}.html", "text/html", f"{item.key}_html")
+    if item.kind == "graph":
+        st.plotly_chart(figure_of(item), key=again)
 
 
 def _download(label: str, make: Callable[[], str], name: str, mime: str, key: str) -> None:
@@ -193,8 +196,13 @@ def file_name(title: str) -> str:
 # Files -------------------------------------------------------------------------------------------------------------
 
 
+def figure_of(item: Item) -> Any:
+    """The Plotly figure of a chart, or of a graph drawn again."""
+    return redrawn.redraw(item.what) if item.kind == "graph" else item.what
+
+
 def to_html(item: Item) -> str:
-    return str(html.page(item.title, [html.Part(item.title, item.what)]))
+    return str(html.page(item.title, [html.Part(item.title, figure_of(item))]))
 
 
 def to_csv(item: Item) -> str:
@@ -208,8 +216,8 @@ def to_latex(item: Item) -> str:
 def to_page(items: list[Item]) -> str:
     """Figures, tables and commands of a page as one file."""
     state: _Shown | None = st.session_state.get(_SHOWN)
-    shown = [i for i in items if i.kind in ("chart", "table")]
-    parts = [html.Part(i.title, frame(i) if i.kind == "table" else i.what) for i in shown]
+    shown = [i for i in items if i.kind != "recipe"]
+    parts = [html.Part(i.title, frame(i) if i.kind == "table" else figure_of(i)) for i in shown]
     commands = [i.what for i in items if i.kind == "recipe"]
     return str(html.page(state.question if state else "fsviz", parts, commands))
 
@@ -247,7 +255,6 @@ _CSS = """
 button { font: inherit; color: inherit; cursor: pointer; padding: 0.25rem 0.75rem; min-height: 2.5rem;
   border-radius: var(--st-button-radius, 8px); border: 1px solid var(--st-border-color); background: none; }
 button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
-button[hidden] { display: none; }
 span { font-size: 0.85rem; max-width: 14rem; }
 span:empty { display: none; }
 """
@@ -296,9 +303,9 @@ const picture = (place, name, format) => {
 export default function ({ data, parentElement }) {
   const said = parentElement.querySelector("span");
   for (const button of parentElement.querySelectorAll("button")) {
-    button.hidden = button.dataset.format === "svg" && !data.svg;
     button.onclick = () => {
-      const done = picture(document.querySelector("." + data.chart), data.name, button.dataset.format);
+      const { format } = button.dataset;
+      const done = picture(document.querySelector("." + data[format]), data.name, format);
       said.textContent = done ? "" : "It is out of sight: open its section of the page first.";
     };
   }
