@@ -3,7 +3,7 @@ that a page names, are in the list behind the button Share.
 
 Nothing is made before it is asked for: the list is drawn when it is opened, and a file when its button is pressed. PNG
 and SVG are taken by the browser from the figure as it stands there, zoom and theme included; HTML, CSV and LaTeX are
-written here. ECharts draws on a canvas, which gives a PNG alone: for SVG and HTML its figures are drawn again by Plotly.
+written here. ECharts draws on a canvas, which gives a PNG alone: for SVG and HTML, Plotly draws its figures again.
 """
 
 from __future__ import annotations
