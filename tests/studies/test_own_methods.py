@@ -13,7 +13,7 @@ from fsviz import jobs, own_code
 from fsviz.cli import main
 from fsviz.errors import BadInput, BrokenCode, NotAllowed
 from fsviz.methods import protonet
-from fsviz.studies import comparison, evaluate, frozen, own_methods
+from fsviz.studies import comparison, evaluate, frozen, named_tasks, own_methods
 from tests.cli.calling import fails, run_json
 from tests.studies.test_evaluate import spec_of
 from tests.studies.toy_dataset import make_toy
@@ -58,6 +58,12 @@ def test_a_file_and_an_easyfsl_class_give_the_table_of_the_built_in_twin(toy, ca
         assert {n: twin[n] for n in NUMBERS} == {n: built_in[n] for n in NUMBERS}
     assert file["loss"] == built_in["loss"]
     assert answer["failed"] == []
+    run = next(run for run in jobs.list_runs("evaluate"))
+    tasks = frozen.tasks(jobs.folder(run.id), evaluate.tasks_file(0))
+    name = named_tasks.name_testbed(toy, tasks, run.spec["recipe"], ["alpha_net"], run=(run.id, 0))
+    Path("mine.py").unlink()  # a passport reads what was answered, and runs no code
+    told = {one["method"]: one["accuracy"] for one in run_json(capsys, "passport", f"{name}:7")["methods"]}
+    assert told["mine.py"] == told["PrototypicalNetworks"] == told["ProtoNet"]
 
 
 def test_an_easyfsl_class_that_learns_gives_the_predictions_of_its_twin(toy) -> None:
