@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from fsviz import text
 from fsviz.cli import add_command, aligned, drawing, names, tell
 from fsviz.studies import causes as study
 from fsviz.studies import draw
@@ -49,7 +50,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
     own = [line for line in lines if line.backbone == spec["backbone"]]
     found = study.with_answers(found, {name: line.accuracy for name, line in comparison.named(own).items()})
     if args.out:
-        Path(args.out).write_text(study.as_table(found).to_csv(), encoding="utf-8")
+        Path(args.out).write_text(text.csv(study.as_table(found), "task"), encoding="utf-8")
     told = study.summary(found) if own else jobs.results(run.id)
     return told | {"run": run.id} | ({"written": args.out} if args.out else {})
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from fsviz.cli import (
     add_command,
     aligned,
+    causes,
     confusion,
     contexts,
     evaluation,
@@ -43,6 +44,7 @@ STUDIES: dict[str, Told] = {
     "confusion": Told(confusion.result_of, confusion.show),
     "searches": Told(searches.result_of, searches.show_searches),
     "prediction": Told(_summary, prediction.show_predict),
+    "causes": Told(_summary, causes.show_causes),
     "contexts": Told(_summary, contexts.show_contexts),
     "training": Told(_summary, training.show_train),
     "extraction": Told(features.extraction_of, features.show_extract),

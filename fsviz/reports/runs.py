@@ -48,7 +48,7 @@ def of_lines(lines: Sequence[comparison.Line], recipes: Sequence[html.Recipe], o
         figure = by_measure(main, known[0])
         told, words = correlated(comparison.correlations(main, known[0]), measures.title(known[0]).lower())
     pairs = comparison.side_by_side(table)
-    return write(lines, main, table, compared, recipes, over, pairs, figure, told, words)
+    return composed(lines, main, table, compared, recipes, over, pairs, figure, told, words)
 
 
 def by_measure(main: Sequence[comparison.Line], measure: str) -> Figure:
@@ -119,7 +119,7 @@ def figures_of(
     return found
 
 
-def write(
+def composed(
     lines: Sequence[comparison.Line],
     main: Sequence[comparison.Line],
     table: pd.DataFrame,

@@ -111,7 +111,7 @@ def test_every_step_of_a_slider_redraws_the_histogram_and_a_bar_opens_its_tasks(
 
 def test_two_settings_are_compared(page, app: str) -> None:
     open_page(page, app, "?dataset=cifar100")
-    page.get_by_text("Compare", exact=True).click()
+    page.get_by_test_id("stMain").get_by_text("Compare", exact=True).click()
     slider(page, "Closeness α (second)").wait_for(state="attached")
     expect(page).to_have_url(re.compile("compare=true"))
     settle(page)

@@ -268,7 +268,7 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     different = runs.comparison.differences(lines).assign(verdict="real")
     caveat = "Published rows are of another benchmark."
     recipes = [runs._recipe(run)]
-    html = report.write(lines, lines, table, different, recipes, "tasks", {}, published=published, caveat=caveat)
+    html = report.composed(lines, lines, table, different, recipes, "tasks", {}, published=published, caveat=caveat)
     own = html.split("</head>", 1)[1]
     assert own.count('<img src="data:image/') == 2 * 6 and caveat in own  # support and query of three and three tasks
     assert len(own) < 600_000 and "http" not in own.replace("http://www.w3.org", "")

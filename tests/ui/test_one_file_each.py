@@ -64,7 +64,7 @@ from fsviz.difficulty.measures.declaration import Measure
 
 MEASURE = Measure(
     "spread", "Spread of the support", "how far apart support images are", "New.", "s", "s: the spread", "harder",
-    ("support",), "2026", 99,
+    ("support",), "2026", 99, "images",
 )
 
 

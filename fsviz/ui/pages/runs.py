@@ -860,7 +860,7 @@ def _exports(
         return json.dumps(body, indent=2)
 
     def as_report() -> str:
-        return run_report.write(
+        return run_report.composed(
             *(lines, main, table, differences, recipes, over, pairs, shown.figure, shown.told, shown.correlated),
             _over_tasks(published, over),
             caveat,

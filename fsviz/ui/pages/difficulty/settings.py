@@ -51,8 +51,9 @@ def _sources(dataset: Dataset, backbone: str) -> Setting:
     names = evaluate.testbeds(dataset)
     choices |= {f"testbed:{name}": f"Testbed {title}" for name, title in evaluate.testbed_titles(names).items()}
     for run in jobs.list_runs("evaluate"):
-        of_this = run.spec.get("dataset") == dataset.name and backbone in (run.spec.get("backbones") or ())
-        if of_this and run.state == "finished" and len(evaluate.parts(run.spec)) == 1:
+        if run.state != "finished" or run.spec.get("dataset") != dataset.name or not evaluate.is_whole(run.spec):
+            continue
+        if backbone in (run.spec.get("backbones") or ()) and len(evaluate.parts(run.spec)) == 1:
             choices[f"run:{run.id}"] = f"Run of {run_panel.when(run.created)}, {run.spec.get('testbed_name', run.id)}"
     return Setting(
         "tasks_from",
