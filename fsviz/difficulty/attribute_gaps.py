@@ -81,7 +81,11 @@ def attribute_names(dataset: Dataset) -> list[str]:
         return []
     has_context = "context" in dataset.images.columns
     names = (["context"] if has_context else []) + [a for a in dataset.attributes if a != "context"]
-    return [n for n in names if n in dataset.images.columns and dataset.images[n].nunique() > 1]
+    return [name for name in names if _differs(dataset, name)]
+
+
+def _differs(dataset: Dataset, name: str) -> bool:
+    return dataset.images is not None and name in dataset.images.columns and dataset.images[name].nunique() > 1
 
 
 def require_attributes(dataset: Dataset) -> list[str]:
@@ -97,7 +101,7 @@ def require_attributes(dataset: Dataset) -> list[str]:
 
 def read_attribute(dataset: Dataset, name: str) -> Attribute:
     """One attribute of a dataset; numbers with more than two values are numeric, everything else is categorical."""
-    if name not in attribute_names(dataset):
+    if name not in ("context", *dataset.attributes) or not _differs(dataset, name):
         raise UnknownName("attribute", name, attribute_names(dataset), f"Those are the attributes of {dataset.title}.")
     assert dataset.images is not None  # it has attributes
     column = dataset.images[name]

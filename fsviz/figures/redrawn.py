@@ -73,6 +73,7 @@ def _graph(series: Mapping[str, Any]) -> go.Figure:
             hoverinfo="text",
             marker={
                 "size": [node.get("symbolSize", series.get("symbolSize", 10)) for node in own],
+                "opacity": 1.0,  # points of different sizes are see-through otherwise
                 "symbol": _SYMBOLS.get(str(category.get("symbol")), "circle"),
                 "color": [_colour(node, category) for node in own],
                 "line": {
