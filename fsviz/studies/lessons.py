@@ -9,6 +9,7 @@ difference as well, "cannot be told" is the right answer. Intervals are over tas
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,8 +25,8 @@ from fsviz.errors import FsvizError, Missing
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import Dataset, Features, Predictions, Tasks
 from fsviz.sampling import assign_images
-from fsviz.settings import Unchecked
-from fsviz.studies import confusion, draw, evaluate, measuring, splits, support_sets, transfer
+from fsviz.settings import Unchecked, words
+from fsviz.studies import causes, confusion, draw, evaluate, measuring, splits, support_sets, transfer
 from fsviz.taxonomy import DISTANCES
 from fsviz.training import TITLES
 
@@ -122,6 +123,23 @@ class Question:
     fits: frozenset[int]
     best: int
     why: str
+
+
+def command(dataset: Dataset, place: int, stop: str) -> str:
+    """The command that measures what a lesson shows where its control stands."""
+    backbone, split = _features(dataset).backbone, draw.default_split(dataset)
+    if place in (1, 2):
+        sampler = {"sampler": "semantic", "alpha": float(stop)} if place == 1 else CONTEXTS[stop][1]
+        said = words(_recipe(dataset, **sampler).said | {"backbone": backbone}, draw.KNOWN)
+        return shlex.join(["python", "-m", "fsviz", "evaluate", dataset.name, *said, "--methods", METHOD])
+    shape = {"dataset": dataset.name, "backbone": backbone, "split": split, **SHAPE, "seed": SEED}
+    if place == 3:
+        return confusion.command(confusion.checked_spec({n: shape[n] for n in ("dataset", "backbone", "split")}))
+    if place == 4:
+        return support_sets.command(support_sets.checked_spec({**shape, "n_tasks": N_TASKS // 4}))
+    if place == 5:
+        return shlex.join(["python", "-m", "fsviz", "transfer", dataset.name, "--recorded"])
+    return causes.command(causes.checked_spec({**shape, "n_tasks": N_TASKS, "methods": [METHOD]}))
 
 
 # --- 1: meaning ----------------------------------------------------------------------------------------------------

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fsviz import evaluation
+from fsviz import cli, datasets, evaluation
 from fsviz.records import Features, Predictions, Tasks
 from fsviz.studies import lessons, transfer
 from fsviz.studies.lessons import Effect, Stop
+from tests.cli.calling import run_json
 
 N = 40  # tasks
 EVEN = np.tile([-10.0, 10.0], N // 2)  # percent, around a mean: standard deviation 10.13, half-width 3.14
@@ -153,3 +154,18 @@ def test_the_plane_of_two_directions_keeps_distances() -> None:
     xy = lessons._plane(table, np.arange(30))
     apart = np.linalg.norm(flat[:, None] - flat[None], axis=2)
     assert np.allclose(np.linalg.norm(xy[:, None] - xy[None], axis=2), apart, atol=0.01)
+
+
+def test_the_command_of_a_lesson_measures_what_it_shows(
+    capsys: pytest.CaptureFixture[str], tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
+    dataset = datasets.load("demo")
+    shown = lessons.by_meaning(dataset)[-1]
+    said = lessons.command(dataset, 1, shown.name).split()[3:]
+    (result,) = run_json(capsys, *said)["results"]
+    assert result["accuracy"] == pytest.approx(shown.mean[0])
+    parser = cli.build_parser()
+    for place, at in ((2, "half"), (2, "swapped"), (3, "5"), (4, "hard"), (5, "0"), (6, "coarsity")):
+        words = lessons.command(dataset, place, at).split()
+        assert words[:3] == ["python", "-m", "fsviz"] and parser.parse_args(words[3:]).dataset == "demo"

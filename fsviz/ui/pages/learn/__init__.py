@@ -14,6 +14,7 @@ import streamlit as st
 
 from fsviz.records import Dataset
 from fsviz.settings import Setting
+from fsviz.studies import lessons as study
 from fsviz.studies.lessons import Question
 from fsviz.ui.pages.learn.lesson import Lesson
 from fsviz.ui.parts import cached, links, shell
@@ -70,6 +71,7 @@ def _lesson(dataset: Dataset) -> None:
         st.markdown("**Where to go on:**", width="content")
         lesson.go_on(dataset, found, at)
     _turn(place)
+    shell.same_from_terminal(study.command(dataset, place, list(stops)[at]))
 
 
 def _control(lesson: Lesson, stops: Any) -> int:
