@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -347,3 +348,12 @@ def import_features(name: str, path: str, **options: Any) -> dict[str, Any]:
         _with_senses(imported.dataset, chosen, kept)
         return result | {"guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses]}
     return result | {"guesses": []}
+
+
+def command(path: str, options: Mapping[str, Any], name: str = "NAME") -> str:
+    """The command that adds the images of a path found with these options (see `find`); meanings are guessed."""
+    said = [f"--{part}-column={column}" for part, column in (options.get("columns") or {}).items()]
+    for option, default in (("images", None), ("first_level", "auto"), ("groups", "auto"), ("class_level", 0)):
+        if options.get(option, default) != default:
+            said.append(f"--{option.replace('_', '-')}={options[option]}")
+    return shlex.join(["python", "-m", "fsviz", "add", name, path, *said])

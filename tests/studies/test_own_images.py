@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -452,3 +453,13 @@ def test_flowers_are_labelled_from_one(tmp_path: Path) -> None:
 
     preview = torchvision_sets.read_flowers102(tmp_path, [Theirs()])
     assert preview.images["class_name"].tolist() == ["canna lily", "pink primrose"]
+
+
+def test_the_command_that_adds_the_same_is_read_by_its_parser() -> None:
+    options = {"images": "my images", "first_level": "class", "groups": "folder", "class_level": 1}
+    words = shlex.split(own_images.command("/a b/c", {**options, "columns": {"path": "file"}}, "pets"))
+    asked = cli.build_parser().parse_args(words[3:])
+    assert (asked.name, asked.path, asked.path_column) == ("pets", "/a b/c", "file")
+    assert {name: getattr(asked, name) for name in options} == options
+    plain = own_images.command("/a", {"images": None, "first_level": "auto", "groups": "auto", "class_level": 0})
+    assert plain == "python -m fsviz add NAME /a"

@@ -174,6 +174,7 @@ def _from_path() -> tuple[Preview | None, Path | None]:
             folder = access.do("upload", packed.unpack, allowed)
         with uploads.kept_if_usable(folder):
             return _look("upload", str(folder), groups=groups), folder
+    shell.same_from_terminal(own_images.command(allowed, options))
     return _look("paths", allowed, **options), None
 
 
