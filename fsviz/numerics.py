@@ -30,12 +30,11 @@ def finite(value: float | np.ndarray | None) -> float | None:
     return float(value) if value is not None and np.isfinite(value) else None
 
 
-def mean_of_known(values: np.ndarray) -> np.ndarray:
-    """The mean over the last axis of what is not NaN; NaN where nothing is known."""
+def mean_of_known(values: np.ndarray, axis: int = -1) -> np.ndarray:
+    """The mean over an axis of what is finite; NaN where nothing is."""
     known = np.isfinite(values)
-    n_known = known.sum(axis=-1)
-    total = np.where(known, values, 0.0).sum(axis=-1)
-    return np.where(n_known > 0, total / np.maximum(n_known, 1), np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(known, values, 0).sum(axis=axis) / known.sum(axis=axis)
 
 
 def told_mean(values: np.ndarray) -> dict[str, float | None]:

@@ -92,6 +92,11 @@ class Dataset:
             raise UnknownName("split", split, known, f"Dataset {self.name!r} has those splits.")
         return np.asarray(self.splits[split])
 
+    def split_of(self, class_ids: np.ndarray) -> str:
+        """The first split that holds all of these classes (PAD is none); "all" where no other does."""
+        used = np.unique(class_ids[class_ids != PAD])
+        return next((s for s in self.splits if np.isin(used, self.split_class_ids(s)).all()), "all")
+
     def distinct_names(self, class_ids: np.ndarray) -> list[str]:
         """Names of these classes; where two of them share one, their nodes tell them apart."""
         table = self.classes.loc[class_ids]

@@ -31,7 +31,7 @@ from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.settings import N_SHOT, Setting, Unchecked, Value, words
 from fsviz.studies import draw, evaluate, frozen, measuring
-from fsviz.studies.semantic_sampling import smallest_class
+from fsviz.studies.semantic_sampling import fitting_images
 from fsviz.workspace import home, plain_json
 
 __all__ = ["STAGES", "Correlation", "Explained", "Measured", "Share"]
@@ -541,10 +541,7 @@ def command(spec: Unchecked) -> str:
 
 def fitting(dataset: Dataset, split: str) -> dict[str, int]:
     """Shots and queries that the smallest class of a split can give, as near to the defaults as possible."""
-    images = smallest_class(dataset, split) or 15
-    n_shot = min(int(TASK_DEFAULTS["n_shot"]), max(1, images // 3))
-    n_query = min(int(TASK_DEFAULTS["n_query"]), max(1, images - n_shot))
-    return {"n_way": min(5, max(2, len(dataset.split_class_ids(split)))), "n_shot": n_shot, "n_query": n_query}
+    return fitting_images(dataset, split, int(TASK_DEFAULTS["n_shot"]), int(TASK_DEFAULTS["n_query"]))
 
 
 def checked_spec(spec: Unchecked) -> dict[str, Any]:
@@ -568,7 +565,8 @@ def checked_spec(spec: Unchecked) -> dict[str, Any]:
     if not methods and not run:
         raise BadInput("At least one method must answer the tasks. Name one, such as protonet.")
     split = str(spec.get("split") or draw.default_split(dataset))
-    defaults = {**TASK_DEFAULTS, "split": split, **fitting(dataset, split)}
+    n_way = min(5, max(2, len(dataset.split_class_ids(split))))
+    defaults = {**TASK_DEFAULTS, "split": split, "n_way": n_way, **fitting(dataset, split)}
     defaults |= draw.alpha_for(dataset, {**defaults, **spec})
     given = {k: v for k, v in spec.items() if k in TASK_SETTINGS and v is not None}
     tasks = draw.checked(given, **defaults)

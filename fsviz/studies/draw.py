@@ -545,8 +545,7 @@ def with_coarsity(tasks: Tasks, dataset: Dataset) -> Tasks:
     """The tasks with their coarsity, where the dataset has a taxonomy and it is not known yet."""
     if "coarsity" in tasks.measures or dataset.taxonomy is None:
         return tasks
-    used = np.unique(tasks.class_ids[tasks.class_ids != PAD])
-    split = next((s for s in (*dataset.splits, "all") if np.isin(used, dataset.split_class_ids(s)).all()), "all")
+    split = dataset.split_of(tasks.class_ids)
     try:
         return measure_coarsity(tasks, dataset.split_class_ids(split), class_distances(dataset, split))
     except FsvizError:  # a class outside the taxonomy, a task of one way: kept all the same, without its coarsity

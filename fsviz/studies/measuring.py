@@ -94,22 +94,16 @@ def of_images(tasks: Tasks, table: Features, chosen: Iterable[Measure] = MEASURE
 # --- what measures need ------------------------------------------------------------------------------------------
 
 
-def _split_of(dataset: Dataset, tasks: Tasks) -> str:
-    """The split that holds all classes of the tasks."""
-    used = np.unique(tasks.class_ids[tasks.class_ids != PAD])
-    return next((s for s in (*dataset.splits, "all") if np.isin(used, dataset.split_class_ids(s)).all()), "all")
-
-
 def _distances(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
     if dataset.taxonomy is None:
         raise Missing(f"{dataset.title} has no taxonomy that says how far apart these classes are in meaning.")
-    split = _split_of(dataset, tasks)
+    split = dataset.split_of(tasks.class_ids)
     distances = _distances_at(dataset.name, split, "", chunked.stamp(dataset.name))
     return {"positions": tasks.positions(dataset.split_class_ids(split)), "distances": distances}
 
 
 def _looks(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
-    split = _split_of(dataset, tasks)
+    split = dataset.split_of(tasks.class_ids)
     distances = _distances_at(dataset.name, split, table.backbone, chunked.stamp(dataset.name))
     return {"positions": tasks.positions(dataset.split_class_ids(split)), "looks": distances}
 
@@ -125,7 +119,7 @@ def _distances_at(dataset: str, split: str, backbone: str, stamp: str) -> np.nda
 
 
 def _confusions(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
-    asked = {"dataset": dataset.name, "backbone": table.backbone, "split": _split_of(dataset, tasks)}
+    asked = {"dataset": dataset.name, "backbone": table.backbone, "split": dataset.split_of(tasks.class_ids)}
     class_ids, confusions = prediction.confusions_of(prediction.checked_spec(asked))
     return {"positions": tasks.positions(class_ids), "confusions": confusions}
 

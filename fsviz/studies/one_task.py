@@ -338,10 +338,12 @@ def way_of(tasks: Tasks, image_id: int) -> int:
 
 def testbed(dataset: Dataset, tasks: Tasks, name: str = "by_hand") -> Testbed:
     """The task as a testbed of its own."""
-    split = next(
-        (s for s in (*dataset.splits, "all") if np.isin(tasks.class_ids[0], dataset.split_class_ids(s)).all()), "all"
-    )
-    recipe = {"dataset": dataset.name, "split": split, "sampler": "by hand", "version": fsviz.__version__}
+    recipe = {
+        "dataset": dataset.name,
+        "split": dataset.split_of(tasks.class_ids),
+        "sampler": "by hand",
+        "version": fsviz.__version__,
+    }
     sizes = {"n_shot": tasks.support.shape[2], "n_query": tasks.query.shape[2], "n_distinct": 1}
     return Testbed(name, draw.with_coarsity(tasks, dataset), recipe | sizes)
 

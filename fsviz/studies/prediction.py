@@ -31,7 +31,7 @@ from fsviz.settings import N_SHOT, Setting, Unchecked, Value, words
 from fsviz.studies import chunked, confusion, draw, frozen
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.labelling import POLICIES
-from fsviz.studies.semantic_sampling import smallest_class
+from fsviz.studies.semantic_sampling import fitting_images
 from fsviz.studies.threads import half_the_cores
 from fsviz.workspace import plain_json
 
@@ -837,9 +837,7 @@ def command(spec: Unchecked) -> str:
 
 def fitting(dataset: Dataset, split: str) -> dict[str, int]:
     """Shots and queries that the smallest class of a split can give, as near to the defaults as possible."""
-    images = smallest_class(dataset, split) or 35
-    n_shot = min(int(N_SHOT.default), max(1, images // 3))
-    return {"n_shot": n_shot, "n_query": min(int(TASK_DEFAULTS["n_query"]), max(1, images - n_shot))}
+    return fitting_images(dataset, split, int(N_SHOT.default), int(TASK_DEFAULTS["n_query"]))
 
 
 def checked_spec(spec: Unchecked) -> Spec:

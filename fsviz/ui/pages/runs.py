@@ -567,13 +567,8 @@ def _around(main: list[comparison.Line], measure: str, at: float, band: str) -> 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**Tasks around {plain(measures.title(measure).lower())} {at:.4g}**")
         st.button("Close", key="forget_place", on_click=_forget_place)
-    if not len(near) or line.tasks is None:
-        st.caption("Single tasks can be looked at once the run is finished.")
-        return
-    try:
-        dataset = shell.load_dataset(line.dataset)
-    except FsvizError as error:
-        st.caption(f"The images cannot be shown: {plain(str(error))}")
+    dataset = _dataset_of(line, bool(len(near)))
+    if dataset is None or line.tasks is None:
         return
     names = dataset.classes["class_name"].astype(str)
     rows = pd.DataFrame({"task": near, measures.title(measure): line.measures[measure][near]})
@@ -614,6 +609,18 @@ def _task_chosen() -> None:
     rows = [row for row in st.session_state["around_table"].selection.rows if row < len(listed)]
     if rows:
         st.session_state["task"] = int(listed[rows[0]])
+
+
+def _dataset_of(line: comparison.Line, any_task: bool = True) -> Dataset | None:
+    """The dataset of a line whose single tasks can be shown; None where they cannot, and it says why."""
+    if not any_task or line.tasks is None:
+        st.caption("Single tasks can be looked at once the run is finished.")
+        return None
+    try:
+        return shell.load_dataset(line.dataset)
+    except FsvizError as error:
+        st.caption(f"The images cannot be shown: {plain(str(error))}")
+        return None
 
 
 def _one_task(dataset: Dataset, line: comparison.Line, task: int, who: str) -> None:
@@ -806,13 +813,8 @@ def _list_tasks(
 ) -> None:
     """Tasks of a line in this order with their images; `name` is where the chosen one is in the link."""
     order = order[np.isfinite(line.accuracy[order])]
-    if line.tasks is None:
-        st.caption("Single tasks can be looked at once the run is finished.")
-        return
-    try:
-        dataset = shell.load_dataset(line.dataset)
-    except FsvizError as error:
-        st.caption(f"The images cannot be shown: {plain(str(error))}")
+    dataset = _dataset_of(line)
+    if dataset is None or line.tasks is None:
         return
     told = notes or {int(t): f"{100 * line.accuracy[t]:.0f}% right" for t in order}
     named = partial(_named, dataset, line)

@@ -35,8 +35,8 @@ def pick(dataset: Dataset, known: list[str]) -> dict[str, Any]:
             places = pairs()
             n_classes = len(dataset.split_class_ids(split))
             own = pick_sampler_settings(sampler, n_classes, where=lambda _: next(places), of=(dataset, split))
-            fitting = {n: v for n, v in study.fitting(dataset, split).items() if n != "n_way"}
-            spec |= {"split": split, "sampler": sampler, **own, **pick_images(sampler, places, **fitting)}
+            images = pick_images(sampler, places, **study.fitting(dataset, split))
+            spec |= {"split": split, "sampler": sampler, **own, **images}
             spec["n_tasks"] = controls.pick(N_TASKS.but(default=int(study.TASK_DEFAULTS["n_tasks"])))
             spec |= pick_groups(dataset)
             spec["seed"] = controls.pick(SEED)

@@ -10,21 +10,14 @@ from fsviz.records import Dataset
 from fsviz.studies import draw
 from fsviz.studies import lessons as study
 from fsviz.studies.lessons import Stop
-from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
+from fsviz.ui.pages.learn.lesson import Lesson, same_queries, titles
 from fsviz.ui.parts import shell
-from fsviz.ui.parts.shell import plain
 
 COSTS = "What another context costs"  # the section of the page Contexts
 
 
 def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) -> None:
-    left, right = shell.columns_if_wide("context", 2, gap="large")
-    with left:
-        chart(stops, at, seen, "contexts of the support images, against those of the queries")
-    with right:
-        task = study.typical(stops, at, paired=True)
-        st.markdown(f"**The same queries, support: {plain(stops[at].title)}** · {stops[at].accuracy[task]:.0f}% right")
-        images(dataset, stops[at], task, f"context_{at}")
+    same_queries(dataset, stops, at, seen, "contexts of the support images, against those of the queries", "context")
 
 
 def _go_on(dataset: Dataset, stops: list[Stop], at: int) -> None:

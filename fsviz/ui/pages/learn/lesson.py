@@ -10,7 +10,7 @@ import streamlit as st
 
 from fsviz.figures import lessons as figures
 from fsviz.records import PAD, Dataset
-from fsviz.studies.lessons import Question, Stop
+from fsviz.studies.lessons import Question, Stop, typical
 from fsviz.ui.parts import leads, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
@@ -67,6 +67,19 @@ def chart(
         f"Mean of {len(tasks):,} tasks ({plain(tasks.setting)}) at every position, nearest prototype (ProtoNet), with "
         "95% intervals over tasks of these images."
     )
+
+
+def same_queries(
+    dataset: Dataset, stops: Sequence[Stop], at: int, seen: Sequence[bool], x_title: str, key: str
+) -> None:
+    """The chart beside a typical task, where only the support differs between positions."""
+    left, right = shell.columns_if_wide(key, 2, gap="large")
+    with left:
+        chart(stops, at, seen, x_title)
+    with right:
+        task = typical(stops, at, paired=True)
+        st.markdown(f"**The same queries, support: {plain(stops[at].title)}** · {stops[at].accuracy[task]:.0f}% right")
+        images(dataset, stops[at], task, f"{key}_{at}")
 
 
 def images(dataset: Dataset, stop: Stop, task: int, key: str, n_queries: int = N_QUERIES) -> None:

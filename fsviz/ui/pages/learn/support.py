@@ -10,19 +10,12 @@ from fsviz.records import Dataset
 from fsviz.studies import draw
 from fsviz.studies import lessons as study
 from fsviz.studies.lessons import Stop
-from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
+from fsviz.ui.pages.learn.lesson import Lesson, same_queries, titles
 from fsviz.ui.parts import leads, shell
-from fsviz.ui.parts.shell import plain
 
 
 def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) -> None:
-    left, right = shell.columns_if_wide("support", 2, gap="large")
-    with left:
-        chart(stops, at, seen, "support of the same queries")
-    with right:
-        task = study.typical(stops, at, paired=True)
-        st.markdown(f"**The same queries, support: {plain(stops[at].title)}** · {stops[at].accuracy[task]:.0f}% right")
-        images(dataset, stops[at], task, f"support_{at}")
+    same_queries(dataset, stops, at, seen, "support of the same queries", "support")
 
 
 def _go_on(dataset: Dataset, stops: list[Stop], at: int) -> None:
