@@ -166,7 +166,7 @@ def plot_curves(
                 [a, b, drawn(f"{name}@{at:g}")]
                 for a, b, at in zip(np.nan_to_num(low[there]), np.nan_to_num(high[there]), x[there], strict=True)
             ],
-            hovertemplate=f"{drawn(name)} at %{{x:g}}: %{{y:.2f}}{unit} (%{{customdata[0]:.2f}} to "
+            hovertemplate=f"{drawn(name)} at %{{x:~g}}: %{{y:.2f}}{unit} (%{{customdata[0]:.2f}} to "
             f"%{{customdata[1]:.2f}}){'; click to see what is behind' if leads else ''}<extra></extra>",
         )
     figure.update_xaxes(title=drawn(x_title))

@@ -103,7 +103,7 @@ def plot_step_sizes(
             line={"color": meaning(objective), "width": 2},
             marker={"symbol": SYMBOL[objective], "size": 9},
             customdata=rows["step"].tolist(),
-            hovertemplate=f"step %{{x:g}}: {objective} supports reach %{{y:.1f}}%; click for its tasks<extra></extra>",
+            hovertemplate=f"step %{{x:~g}}: {objective} supports reach %{{y:.1f}}%; click for its tasks<extra></extra>",
         )
         last = rows.iloc[-1]
         figure.add_annotation(

@@ -489,7 +489,7 @@ def _single_tasks(dataset: Dataset, spec: evaluate.Spec, answer: Predictions, te
     order = np.argsort(accuracy, kind="stable")
     left, right = shell.columns_if_wide("single", [5, 6], gap="large")
     with left:
-        task = task_list.pick_task(dataset, tasks, order, notes, f"{testbed.name} {whose}", "look_tasks")
+        task = task_list.pick_task(dataset, tasks, order, notes, testbed.name, "look_tasks")
     with right:
         st.markdown(f"**Task {task:,}**: {plain(whose)} names {accuracy[task]:.0%} of its queries rightly")
         task_list.show_task(

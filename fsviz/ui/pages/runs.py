@@ -548,10 +548,13 @@ def _curve_clicked() -> None:
     known: dict[str, str] = st.session_state.get("_curves", {})
     data = points[0].get("customdata")
     name = known.get(str(data[1])) if isinstance(data, list | tuple) and len(data) == 2 else None
+    at, task = f"{float(points[0]['x']):.4g}", data if isinstance(data, int) else -1
+    same_line = name is None or len(known) == 1 or name == st.session_state.get("band")
+    if same_line and (at, task) == (st.session_state.get("at"), st.session_state.get("task")):  # clicked again
+        return _forget_place()
     if name is not None and len(known) > 1:
         st.session_state["band"] = name
-    st.session_state["at"] = f"{float(points[0]['x']):.4g}"
-    st.session_state["task"] = data if isinstance(data, int) else -1
+    st.session_state["at"], st.session_state["task"] = at, task
 
 
 def _forget_place() -> None:

@@ -2,7 +2,8 @@
 shown below, beside the figure that stays as it is.
 
 A page says how a clicked point is written as text (`of`); the text is in the link under a name, so that a link opens
-with the same thing chosen. A text that the page does not know is told as ignored, like any setting of a link.
+with the same thing chosen. A text that the page does not know is told as ignored, like any setting of a link. A second
+click on the same thing, a double click on the empty area and the button Close let go of it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from fsviz.ui.parts.shell import plain
 
 Point = Mapping[str, Any]  # customdata, x, y, curve_number, point_index, ... as Streamlit reports a clicked point
 MOST_CLASSES, MOST_IMAGES = 12, 12
+_DRAWN = "_leading_on"  # name in the link -> key of every figure and table that chooses it -> how often it was let go
 
 
 def chart(
@@ -34,18 +36,21 @@ def chart(
     of: Callable[[Point], str],
     known: Iterable[str],
     about: str = "",
+    already: str | None = None,
     **more: Any,
 ) -> str:
     """Draws a figure; returns the text of the point that was clicked last or that the link names, "" for none.
 
-    name   under which it is in the link
-    of     a clicked point -> its text, "" where it stands for nothing
-    known  the texts that are possible
-    about  what the choice belongs to: when that changes, nothing is chosen
+    name     under which it is in the link
+    of       a clicked point -> its text, "" where it stands for nothing
+    known    the texts that are possible
+    about    what the choice belongs to: when that changes, nothing is chosen
+    already  what is chosen, where another figure of the same name has asked
     """
     texts = list(known)
-    found = chosen(name, texts, about)
-    answer = clicks(key, name, of, {drawn(text): text for text in texts})
+    found = chosen(name, texts, about) if already is None else already
+    answer = clicks(key, name, of, {drawn(text): text for text in texts}, clears=True)
+    figure.update_layout(meta=_times_let_go(name, key))  # Streamlit draws another figure anew, with nothing marked
     showing.chart(title, figure, key=key, on_select=answer, selection_mode="points", **more)
     return found
 
@@ -53,8 +58,9 @@ def chart(
 def table(title: str, data: Any, *, key: str, name: str, texts: Sequence[str], about: str = "", **more: Any) -> str:
     """Draws a table; returns the text of the row that was chosen last or that the link names, "" for none."""
     found = chosen(name, texts, about)
-    answer = partial(_row_chosen, key, name, tuple(texts))
-    showing.table(title, data, key=key, on_select=answer, selection_mode="single-row", **more)
+    now = _key_now(key, _times_let_go(name, key))
+    answer = partial(_row_chosen, key, now, name, tuple(texts))
+    showing.table(title, data, key=now, on_select=answer, selection_mode="single-row", **more)
     return found
 
 
@@ -67,26 +73,51 @@ def chosen(name: str, known: Iterable[str], about: str = "") -> str:
 
 
 def clicks(
-    key: str, name: str, of: Callable[[Point], Any], texts: Mapping[str, str] | None = None
+    key: str, name: str, of: Callable[[Point], Any], texts: Mapping[str, str] | None = None, clears: bool = False
 ) -> Callable[[], None]:
     """What a click on the figure with this key does: the thing that a point stands for becomes the value of `name`,
     which may be any setting of the page.
 
-    texts  what points carry, escaped as figures write it -> the text itself
+    texts   what points carry, escaped as figures write it -> the text itself; others stand for nothing
+    clears  whether nothing is chosen once the click is taken back: a setting that always has a value keeps it
     """
-    return partial(_clicked, key, name, of, texts or {})
+    return partial(_clicked, key, name, of, texts or {}, clears)
 
 
-def _clicked(key: str, name: str, of: Callable[[Point], Any], texts: Mapping[str, str]) -> None:
+def _clicked(key: str, name: str, of: Callable[[Point], Any], texts: Mapping[str, str], clears: bool) -> None:
     points = st.session_state[key].selection.points
-    found = next((value for value in map(of, points) if value not in (None, "")), None)
+    told = (texts.get(value) if texts else value for value in map(of, points))
+    found = next((value for value in told if value not in (None, "")), None)
     if found is not None:
-        st.session_state[name] = texts.get(found, found)
+        st.session_state[name] = found
+        _let_go(name, but=key)
+    elif clears and not points:
+        st.session_state[name] = ""
 
 
-def _row_chosen(key: str, name: str, texts: Sequence[str]) -> None:
-    row = leads.row_of(key)
+def _times_let_go(name: str, key: str) -> int:
+    """How often what was marked in a figure or table was let go of."""
+    return int(st.session_state.setdefault(_DRAWN, {}).setdefault(name, {}).setdefault(key, 0))
+
+
+def _key_now(key: str, times: int) -> str:
+    """The key of a table, another one once what was ticked in it was let go of."""
+    return f"{key}_{times}" if times else key
+
+
+def _let_go(name: str, but: str = "") -> None:
+    """Nothing is marked any more in what chooses this name, except in the one that was clicked just now."""
+    times: dict[str, int] = st.session_state.get(_DRAWN, {}).get(name, {})
+    for key in times:
+        events = (st.session_state.get(each) for each in (key, _key_now(key, times[key])))
+        marked = any(event.selection.get("points") or event.selection.get("rows") for event in events if event)
+        times[key] += marked and key != but
+
+
+def _row_chosen(key: str, now: str, name: str, texts: Sequence[str]) -> None:
+    row = leads.row_of(now)
     st.session_state[name] = texts[row] if row is not None and row < len(texts) else ""
+    _let_go(name, but=key)
 
 
 def data(point: Point, place: int = 0) -> Any:
@@ -106,6 +137,7 @@ def heading(words: str, name: str) -> None:
 
 def _forget(name: str) -> None:
     st.session_state[name] = ""
+    _let_go(name)
 
 
 # What can be behind -----------------------------------------------------------------------------------------------

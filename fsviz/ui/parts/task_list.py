@@ -49,6 +49,9 @@ def pick_task(
     text = str(links.value_of(TASK, name, about))
     chosen = int(text) if text.isascii() and text.isdecimal() and int(text) in order else order[0]
     n_pages = -(-len(order) // PER_PAGE)
+    if st.session_state.get(f"_{name}_seen", chosen) != chosen:  # chosen elsewhere, such as in a figure: turn to it
+        st.session_state[f"{name}_page"] = PAGE.default
+    st.session_state[f"_{name}_seen"] = chosen
     asked = str(links.value_of(PAGE, f"{name}_page", about))
     page = int(asked) if asked.isascii() and asked.isdecimal() and 1 <= int(asked) <= n_pages else 0
     page = page or 1 + order.index(chosen) // PER_PAGE
@@ -62,6 +65,8 @@ def pick_task(
     )
     if n_pages > 1:
         widget = f"{key}_page_{hashlib.blake2b(f'{about} {n_pages}'.encode(), digest_size=6).hexdigest()}"
+        if st.session_state.get(widget) not in (None, page):
+            st.session_state[widget] = page
         st.pagination(n_pages, default=page, key=widget, on_change=_paged, args=(widget, name))
     return chosen
 

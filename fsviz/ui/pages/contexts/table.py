@@ -89,12 +89,14 @@ def _found(table: ContextTable, rows: np.ndarray, columns: np.ndarray, search: s
 
 
 def _clicked() -> None:
-    """A click chooses the concept and the context of a cell, or one of them by its sum; on nothing it lets go."""
+    """A click chooses the concept and the context of a cell, or one of them by its sum; a second one lets go."""
     names: tuple[tuple[str, ...], tuple[str, ...]] = st.session_state.get("_context_names", ((), ()))
     points = st.session_state[MAP].selection.points
     chosen = points[0].get("customdata") if points else None
-    for key, which in ((CONCEPT, 0), (CONTEXT, 1)):
-        st.session_state[key] = names[which][int(chosen[which])] if chosen and chosen[which] >= 0 else None
+    found = [names[which][int(chosen[which])] if chosen and chosen[which] >= 0 else None for which in (0, 1)]
+    again = found == [st.session_state.get(key) for key in (CONCEPT, CONTEXT)]
+    for key, name in zip((CONCEPT, CONTEXT), found, strict=True):
+        st.session_state[key] = None if again else name
 
 
 def _behind(dataset: Dataset, table: ContextTable, bits: np.ndarray, picked: tuple[int | None, int | None]) -> None:

@@ -48,7 +48,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         key="labelling",
         name="labelled",
         of=lambda point: str(behind.data(point, 2) or ""),
-        known=[f"{policy}@{n:g}" for policy in study.POLICIES for n in found["budgets"]],
+        known=[f"{policy}@{n:g}" for policy in study.POLICIES for n in found["budgets"] if n],
     )
     gain, half = found[kind]["gain"], found[kind]["gain_ci95"]
     last = len(found["budgets"]) - 1

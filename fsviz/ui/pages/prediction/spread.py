@@ -13,7 +13,7 @@ from fsviz.records import Dataset
 from fsviz.studies import prediction as study
 from fsviz.studies.spread import PARTS
 from fsviz.ui.pages.prediction import results
-from fsviz.ui.parts import behind, showing
+from fsviz.ui.parts import behind
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
 
@@ -31,15 +31,12 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     # tasks of fixed support images in queries
     of_part = dict(zip(PARTS, study.CAUSES, strict=True))
     cause = behind.chosen("cause", study.CAUSES)
-
-    def clicks(key: str) -> dict[str, Any]:
-        of = partial(_cause, of_part)
-        return {"key": key, "on_select": behind.clicks(key, "cause", of), "selection_mode": "points"}
+    leading: Any = {"name": "cause", "of": partial(_cause, of_part), "known": study.CAUSES, "already": cause}
 
     with left:
         st.markdown("**How far accuracies of tasks spread**")
         if rows:
-            showing.chart("Spread of accuracies", figures.plot_spread(rows), **clicks("spread"))
+            behind.chart("Spread of accuracies", figures.plot_spread(rows), key="spread", **leading)
         st.caption(
             "Standard deviation over random tasks, over tasks of the same classes (mean over sets of classes), and "
             "over tasks that take the same support images for every class (mean over choices of them); "
@@ -50,7 +47,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         st.markdown("**What the variance is due to**")
         if "parts" in found and found["parts"]["parts"][0]["share"] is not None:
             parts = found["parts"]["parts"]
-            showing.chart("What the variance is due to", figures.plot_parts(parts), **clicks("parts"))
+            behind.chart("What the variance is due to", figures.plot_parts(parts), key="parts", **leading)
             words = ", ".join(f"{part['low']:.0%} to {part['high']:.0%}" for part in parts)
             st.caption(
                 "Tasks of the same classes with other support images, and how the answers to their queries vary, tell "

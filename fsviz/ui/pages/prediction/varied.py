@@ -12,7 +12,7 @@ from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.ui.pages.prediction import results
-from fsviz.ui.parts import behind, showing
+from fsviz.ui.parts import behind
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -43,19 +43,22 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         return asked
     cells = [cell for cell in found["cells"] if cell["n_tasks"] > 3]
     what = plain(study.outcome_name(found))
-    value = behind.chosen("value", [study.cell_text(cell["value"]) for cell in cells], question)
-
-    def clicks(key: str) -> dict[str, Any]:
-        of = behind.clicks(key, "value", lambda point: str(behind.data(point, 2) or "").rpartition("@")[2])
-        return {"key": key, "on_select": of, "selection_mode": "points"}
-
+    values = [study.cell_text(cell["value"]) for cell in cells]
+    value = behind.chosen("value", values, question)
+    leading: Any = {
+        "name": "value",
+        "of": lambda point: str(behind.data(point, 2) or "").rpartition("@")[2],
+        "known": values,
+        "already": value,
+    }
     left, right = columns_if_wide("varied", [3, 2], gap="large")
     with left:
         st.markdown(f"**Correlation of the measures with the {what}, in the direction expected**")
-        showing.chart(
+        behind.chart(
             "Correlations as a setting varies",
             figures.plot_curves(_curves(cells), AXES[question], "correlation", leads=True),
-            **clicks(f"curves_{question}"),
+            key=f"curves_{question}",
+            **leading,
         )
     with right:
         st.markdown(f"**Mean {what} behind every point**")
@@ -68,10 +71,11 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
             )
             for cell in cells
         ]
-        showing.chart(
+        behind.chart(
             "Means as a setting varies",
             figures.plot_curves({what: mean}, AXES[question], f"mean {what} (%)", percent=True, leads=True),
-            **clicks(f"mean_{question}"),
+            key=f"mean_{question}",
+            **leading,
         )
     if question == "eigenvalues":
         words = [

@@ -139,7 +139,8 @@ def _clicked() -> None:
     number = points[0].get("customdata") if points else None
     number = number[0] if isinstance(number, list) else number
     if isinstance(number, int) and number in drawn:
-        st.session_state[PICKED] = drawn[number]
+        again = st.session_state.get(PICKED) == drawn[number]
+        st.session_state[PICKED] = None if again else drawn[number]
 
 
 def _name(names: tuple[str, ...], place: Any) -> str:

@@ -94,12 +94,14 @@ def _accuracy(rows: pd.DataFrame, sides: str, chosen: str) -> None:
     slopes = {slope.method: slope for slope in study.slopes(rows) if slope.sides == sides}
     st.markdown(f"**Accuracy of trained networks as the test classes move away** · {_finding(rows)}")
     lines = {name: (slope.at_zero, slope.slope) for name, slope in slopes.items()}
-    showing.chart(
+    behind.chart(
         "Accuracy as test classes move away",
         figures.plot_transfer(points, lines, TITLES),
         key="transfer",
-        on_select=behind.clicks("transfer", "runs_of", lambda point: behind.data(point, 4)),
-        selection_mode="points",
+        name="runs_of",
+        of=lambda point: str(behind.data(point, 4) or ""),
+        known=_all_cells(rows),
+        already=chosen,
     )
     st.caption(
         f"{int(points['n_runs'].sum()):,} runs{_seeds(rows)} (figure 2 of the paper). 95% intervals over test classes: "
@@ -232,12 +234,14 @@ def _matched(rows: pd.DataFrame, chosen: str) -> None:
     st.markdown("**The same test classes, after training on the nearest and on the farthest of the others**")
     left, right = shell.columns_if_wide("matched", [2.2, 1], gap="medium")
     with left:
-        showing.chart(
+        behind.chart(
             "Nearest less farthest",
             figures.plot_matched(pairs, TITLES, 110 + 42 * len(pairs)),
             key="matched",
-            on_select=behind.clicks("matched", "runs_of", lambda point: behind.data(point, 1)),
-            selection_mode="points",
+            name="runs_of",
+            of=lambda point: str(behind.data(point, 1) or ""),
+            known=_all_cells(rows),
+            already=chosen,
         )
     with right:
         table = pd.DataFrame(
