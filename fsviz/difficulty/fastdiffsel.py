@@ -12,7 +12,8 @@ contiguously, so that one matrix product serves every task that uses a class.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,6 +88,44 @@ def select_supports(
             if progress is not None and progress(first + len(part), n_tasks, f"{objective} support sets") is False:
                 raise Cancelled("The search for support sets was stopped.")
     return Tasks(tasks.class_ids, support, tasks.query, tasks.measures)
+
+
+def select_by_step(
+    features: Features,
+    tasks: Tasks,
+    steps: Sequence[float],
+    objectives: Sequence[str] = ("hard", "easy"),
+    loss: str = "euclidean",
+    scale: float | None = None,
+    start: str = "random",
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> dict[tuple[str, float], Tasks]:
+    """What `select_supports` picks after one step, for every objective and size of the step.
+
+    The gradient is the same for all of them, so that many sizes take hardly longer than one.
+    """
+    import torch
+
+    for objective in objectives:
+        for step in steps:
+            check_request(features, tasks, objective, loss, step, 1, start)
+    layout = ClassLayout(features, np.unique(tasks.class_ids[tasks.class_ids != PAD]), device)
+    layout.require_pool(tasks)
+    chunk = _chunk_size(tasks, features.values.shape[1])
+    support = {(o, s): np.full(tasks.support.shape, PAD, dtype=np.int64) for o in objectives for s in steps}
+    with torch.inference_mode():
+        for first in range(0, len(tasks), chunk):
+            part = tasks.take(slice(first, first + chunk))
+            weights = _first_weights(layout, part, start, seed)
+            slopes, _ = _slopes(layout, part, _asked(layout, part, loss, scale), weights, loss)
+            for (objective, step), chosen in support.items():
+                moved = _moved(weights, slopes, 1.0 if objective == "hard" else -1.0, step)
+                chosen[first : first + len(part)] = _select(layout, part, moved, start, seed, False)
+            if progress is not None and progress(first + len(part), len(tasks), "tasks, every step size") is False:
+                raise Cancelled("The search for support sets was stopped.")
+    return {which: Tasks(tasks.class_ids, chosen, tasks.query, tasks.measures) for which, chosen in support.items()}
 
 
 def trace_steps(
@@ -477,36 +516,68 @@ def _steps(
     literal: bool = False,
 ) -> Iterator[tuple[Weights, torch.Tensor]]:
     """Step by step: the weights it led to, not yet projected, and the mean query loss (T,) of those it started from."""
+    asked = _asked(layout, tasks, loss, scale)
+    weights = _first_weights(layout, tasks, start, seed)
+    moved: Weights = {}
+    for nth in range(n_steps):
+        if nth:
+            weights = _projected(layout, tasks, moved, literal)
+        slopes, mean_loss = _slopes(layout, tasks, asked, weights, loss, literal)
+        moved = _moved(weights, slopes, sign, step)
+        yield moved, mean_loss
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The queries of tasks (see ClassLayout.queries), which ways they have (T, W), and the factor of the loss."""
+
+    query: torch.Tensor
+    query_mask: torch.Tensor
+    labels: torch.Tensor
+    way_mask: torch.Tensor
+    scales: torch.Tensor | float
+
+
+def _asked(layout: ClassLayout, tasks: Tasks, loss: str, scale: float | None) -> _Asked:
     import torch
 
     query, query_mask, labels = layout.queries(tasks)
     way_mask = torch.from_numpy(tasks.class_ids != PAD).to(layout.device)
     scales = resolve_scale(scale, loss, layout.pool_means(tasks, query, query_mask), way_mask, query, query_mask)
-    entries = class_entries(tasks)
-    of_sum = query_mask.sum(dim=1) if literal else torch.ones(len(tasks), device=layout.device)
-    weights = _first_weights(layout, tasks, start, seed)
-    moved: dict[int, torch.Tensor] = {}
-    for nth in range(n_steps):
-        if nth:
-            weights = _projected(layout, tasks, moved, literal)
-        prototypes = torch.zeros(*tasks.class_ids.shape, query.shape[2]).to(query)
-        for class_id, at in entries:
-            w = weights[class_id]
-            prototypes[at] = (w @ layout.values(class_id)) / w.sum(dim=1, keepdim=True)
-        mean_loss, gradient = loss_gradient(prototypes, way_mask, query, query_mask, labels, loss, scales)
-        if not bool(mean_loss.isfinite().all()):
-            raise BadInput(
-                "After a gradient step the selection weights of a class cancel each other, so that its prototype is "
-                "not finite. Take one step, or a search other than literal, which lets weights become negative."
-            )
-        moved = {}
-        for class_id, at in entries:
-            w, g = weights[class_id], gradient[at] * of_sum[at[0]][:, None]
-            slope = (g @ layout.values(class_id).T - (g * prototypes[at]).sum(dim=1, keepdim=True)) / w.sum(
-                dim=1, keepdim=True
-            )
-            moved[class_id] = w + sign * step * slope
-        yield moved, mean_loss
+    return _Asked(query, query_mask, labels, way_mask, scales)
+
+
+def _slopes(
+    layout: ClassLayout, tasks: Tasks, asked: _Asked, weights: Weights, loss: str, literal: bool = False
+) -> tuple[Weights, torch.Tensor]:
+    """How fast the loss rises with every weight (literally the sum of the queries' losses, else their mean), and the
+    mean query loss (T,)."""
+    import torch
+
+    query, entries = asked.query, class_entries(tasks)
+    of_sum = asked.query_mask.sum(dim=1) if literal else torch.ones(len(tasks), device=layout.device)
+    prototypes = torch.zeros(*tasks.class_ids.shape, query.shape[2]).to(query)
+    for class_id, at in entries:
+        w = weights[class_id]
+        prototypes[at] = (w @ layout.values(class_id)) / w.sum(dim=1, keepdim=True)
+    mean_loss, gradient = loss_gradient(
+        prototypes, asked.way_mask, query, asked.query_mask, asked.labels, loss, asked.scales
+    )
+    if not bool(mean_loss.isfinite().all()):
+        raise BadInput(
+            "After a gradient step the selection weights of a class cancel each other, so that its prototype is "
+            "not finite. Take one step, or a search other than literal, which lets weights become negative."
+        )
+    slopes = {}
+    for class_id, at in entries:
+        g = gradient[at] * of_sum[at[0]][:, None]
+        along = g @ layout.values(class_id).T - (g * prototypes[at]).sum(dim=1, keepdim=True)
+        slopes[class_id] = along / weights[class_id].sum(dim=1, keepdim=True)
+    return slopes, mean_loss
+
+
+def _moved(weights: Weights, slopes: Weights, sign: float, step: float) -> Weights:
+    return {class_id: w + sign * step * slopes[class_id] for class_id, w in weights.items()}
 
 
 def _projected(layout: ClassLayout, tasks: Tasks, moved: Weights, literal: bool) -> Weights:

@@ -36,7 +36,7 @@ def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], 
             textposition="top center",
             name=f"{objective} supports",
             marker={"color": meaning(objective), "symbol": SYMBOL[objective], "size": 12},
-            customdata=part["search"].tolist(),
+            customdata=[leads_to(name, objective) for name in part["search"]],
             hovertemplate=f"%{{y}}: %{{x:.1f}}% right with its {objective} supports; click for its tasks"
             "<extra></extra>",
             row=1,
@@ -84,6 +84,11 @@ def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], 
     return figure
 
 
+def leads_to(name: str, objective: str) -> str:
+    """What a point of a search at one end stands for, in the link: hard sets by the name alone."""
+    return name if objective == "hard" else f"{name}@{objective}"
+
+
 def _duration(milliseconds: float) -> str:
     return f"{milliseconds:,.0f} ms" if milliseconds >= 10 else f"{milliseconds:.2g} ms"
 
@@ -102,7 +107,7 @@ def plot_step_sizes(
             name=objective,
             line={"color": meaning(objective), "width": 2},
             marker={"symbol": SYMBOL[objective], "size": 9},
-            customdata=rows["step"].tolist(),
+            customdata=[leads_to(f"{step:g}", objective) for step in rows["step"]],
             hovertemplate=f"step %{{x:~g}}: {objective} supports reach %{{y:.1f}}%; click for its tasks<extra></extra>",
         )
         last = rows.iloc[-1]
@@ -164,7 +169,10 @@ def plot_number_of_steps(table: pd.DataFrame, height: int = 330) -> go.Figure:
             line={"color": colour, "width": 2, "dash": dash},
             marker={"symbol": symbol, "size": 8},
             customdata=known["n_steps"].tolist(),
-            hovertemplate=f"{title} after %{{x}} steps: {words}; click for its tasks<extra></extra>",
+            hovertemplate=[
+                f"{title} after {n} step{'s' * (n != 1)}: {words}{'; click for its tasks' * bool(n)}<extra></extra>"
+                for n in known["n_steps"]
+            ],
             row=1,
             col=column,
         )

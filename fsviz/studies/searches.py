@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from fsviz import evaluation
+from fsviz import datasets, evaluation
 from fsviz.difficulty.filtered import PAPER_SHARE, Rarity, draws_needed, hardest, rarity
 from fsviz.errors import UnknownName
 from fsviz.numerics import holm, mean_and_ci95
@@ -229,15 +229,20 @@ def by_step_size(
 
     Columns objective, step, accuracy, ci95. A tiny step keeps the random order of the weights.
     """
-    spec = support_sets.checked_spec({**spec, "start": "random", "search": "fastdiffsel"})
+    from fsviz.difficulty.fastdiffsel import select_by_step
+
+    spec = support_sets.checked_spec({**spec, "start": "random", "search": "fastdiffsel", "n_steps": 1})
+    dataset = datasets.load(spec["dataset"])
     tasks, table = support_sets.sample_tasks(spec)
+    loss, scale = LOSSES[spec["loss"]]
+    searched = support_sets.searched_features(spec, table)
+    how: dict[str, Any] = {"start": spec["start"], "seed": spec["seed"], "device": spec["device"]}
+    found = select_by_step(searched, tasks, steps, objectives, loss, scale, progress=progress, **how)
     rows = []
-    for objective in objectives:
-        for step in steps:
-            chosen = support_sets.search({**spec, "step": float(step)}, tasks, table, objective, spec["seed"])
-            rows.append((objective, float(step), *support_sets.accuracy_of(spec, table, chosen)))
-            if progress is not None:
-                progress(len(rows), len(steps) * len(objectives), f"{objective} support sets, step {step:g}")
+    for (objective, step), chosen in found.items():
+        rows.append((objective, float(step), *support_sets.accuracy_of(spec, table, chosen, dataset)))
+        if progress is not None:
+            progress(len(rows), len(found), f"{objective} support sets, step {step:g}")
     return pd.DataFrame(rows, columns=["objective", "step", "accuracy", "ci95"])
 
 

@@ -9,6 +9,7 @@ from fsviz.difficulty.fastdiffsel import (
     ClassLayout,
     loss_gradient,
     project_l1,
+    select_by_step,
     select_supports,
     support_loss,
     trace_steps,
@@ -204,6 +205,19 @@ def nearest_in_ball(w: np.ndarray, radius: float) -> np.ndarray:
     above = np.flatnonzero(sizes - (sizes.cumsum() - radius) / np.arange(1, len(w) + 1) > 0)[-1]
     threshold = (sizes[: above + 1].sum() - radius) / (above + 1)
     return np.sign(w) * np.maximum(np.abs(w) - threshold, 0)
+
+
+@pytest.mark.parametrize("loss", ["euclidean", "cosine"])
+def test_every_size_of_a_step_at_once_is_each_by_itself(loss: str) -> None:
+    features = clustered_features()
+    tasks = random_tasks(features, 12, 4, 3, 6)
+    found = select_by_step(features, tasks, (0.1, 5.0, 1000.0), loss=loss, seed=3)
+    assert len({part.support.tobytes() for part in found.values()}) == 6
+    for (objective, step), part in found.items():
+        alone = select_supports(features, tasks, objective, loss, step=step, start="random", seed=3)
+        assert (part.support == alone.support).all() and (part.query == tasks.query).all()
+    with pytest.raises(Cancelled):
+        select_by_step(features, tasks, (1.0,), progress=lambda *now: False)
 
 
 @pytest.mark.parametrize("objective", ["hard", "easy"])

@@ -130,11 +130,12 @@ def point_of(chart: str) -> dict[str, Any]:
     return dict(points[0]) if points else {}
 
 
-def of_search(dataset: Dataset, spec: Unchecked, name: str) -> None:
-    """The tasks of a search with other settings, the hardest first, with what is said of their queries; `name` is where
-    the chosen one is in the link."""
+def of_search(dataset: Dataset, spec: Unchecked, name: str, which: str = "hard") -> None:
+    """The tasks of a search with other settings and their hard or easy supports, the hardest or easiest first, with
+    what is said of their queries; `name` is where the chosen one is in the link."""
     found = results.search(spec)
-    hard, random = (100 * found.accuracy(which) for which in ("hard", "random"))
-    order = np.argsort(hard, kind="stable")
-    notes = {int(t): f"{hard[t]:.0f}% right with hard supports, {random[t]:.0f}% with random ones" for t in order}
-    behind.tasks(dataset, found.tasks["hard"], order, notes, results.about(found), name, found.predictions["hard"])
+    right, random = (100 * found.accuracy(each) for each in (which, "random"))
+    order = np.argsort(right if which == "hard" else -right, kind="stable")
+    notes = {int(t): f"{right[t]:.0f}% right with {which} supports, {random[t]:.0f}% with random ones" for t in order}
+    about = f"{results.about(found)} {which}"
+    behind.tasks(dataset, found.tasks[which], order, notes, about, name, found.predictions[which])

@@ -67,7 +67,9 @@ def _compared(
         key=key,
         name="search_of",
         of=lambda point: str(behind.data(point) or ""),
-        known=[row["search"] for row in result["rows"] if row["search"] != "random"],
+        known=[
+            figures.leads_to(row["search"], row["objective"]) for row in result["rows"] if row["search"] != "random"
+        ],
     )
     st.caption(
         f"{result['n_tasks']:,} tasks, the same for all searches, with the loss and the start of the sidebar; means "
@@ -78,9 +80,12 @@ def _compared(
         "hard as greedy's, at least 20 times as fast. Click a point for the tasks of its search."
     )
     if chosen:
-        n_tasks = min(len(found), FEW if chosen == "greedy" else results.PREVIEW)
-        behind.heading(f"Hard supports by {plain(study.SEARCH.choices[chosen])}, the hardest first", "search_of")
-        listing.of_search(dataset, results.plain_spec(found, search=chosen, n_tasks=n_tasks), "search_task")
+        search, _, which = chosen.partition("@")
+        which = which or "hard"
+        n_tasks = min(len(found), FEW if search == "greedy" else results.PREVIEW)
+        by = plain(study.SEARCH.choices[search])
+        behind.heading(f"{which.capitalize()} supports by {by}, the {which}est first", "search_of")
+        listing.of_search(dataset, results.plain_spec(found, search=search, n_tasks=n_tasks), "search_task", which)
     shell.same_from_terminal(study.command(spec, "searches"))
 
 

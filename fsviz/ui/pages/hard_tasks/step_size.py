@@ -54,8 +54,8 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         figures.plot_step_sizes(table, reference, chosen),
         key="step_sizes",
         name="step_of",
-        of=lambda point: f"{behind.data(point):g}" if behind.data(point) is not None else "",
-        known=[f"{step:g}" for step in study.STEP_SIZES],
+        of=lambda point: str(behind.data(point) or ""),
+        known=[figures.leads_to(f"{step:g}", which) for step in study.STEP_SIZES for which in ("hard", "easy")],
     )
     st.caption(
         f"{spec['n_tasks']:,} tasks. Every pool image has a selection weight that starts random; one gradient "
@@ -65,8 +65,10 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "intervals over tasks of these images. Click a point for its tasks."
     )
     if stepped:
-        behind.heading(f"Hard supports after one step of {plain(stepped)}, the hardest first", "step_of")
-        listing.of_search(dataset, {**spec, "start": "random", "step": float(stepped)}, "step_task")
+        step, _, which = stepped.partition("@")
+        which = which or "hard"
+        behind.heading(f"{which.capitalize()} supports after one step of {step}, the {which}est first", "step_of")
+        listing.of_search(dataset, {**spec, "start": "random", "step": float(step)}, "step_task", which)
     st.subheader("And how often?", anchor=False)
     several = compute_with_bar(searches.by_number_of_steps, spec, "Trying numbers of steps")
     after = behind.chart(
@@ -85,6 +87,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "and gives as the reason that the weights are sparse once projected. Click a point for its tasks."
     )
     if after:
-        behind.heading(f"Hard supports after {plain(after)} gradient steps, the hardest first", "steps_of")
+        told = f"{plain(after)} gradient step{'s' * (after != '1')}"
+        behind.heading(f"Hard supports after {told}, the hardest first", "steps_of")
         listing.of_search(dataset, {**spec, "n_steps": int(after)}, "steps_task")
     shell.same_from_terminal(study.command({**spec, "search": "fastdiffsel"}, "steps"))
