@@ -67,6 +67,7 @@ class Look:
     hard, easy   positions of the two tasks among them
     backbone     "" where there are no features: then tasks are classified by their bare pixels, or not at all
     distances    (C, C) between the split's classes, by features where there are some, else by meaning
+    table        what was compared: features, or bare pixels
     """
 
     dataset: Dataset
@@ -78,7 +79,7 @@ class Look:
     backbone: str = ""
     accuracy: np.ndarray | None = None
     predictions: Predictions | None = None
-    causes: tuple[Cause, ...] = ()
+    table: Features | None = None
 
     @property
     def sees(self) -> str:
@@ -91,6 +92,15 @@ class Look:
         assert self.accuracy is not None
         mean, half = mean_and_ci95(self.accuracy)
         return float(mean), float(half)
+
+    @cached_property
+    def causes(self) -> tuple[Cause, ...]:
+        """What may part the tasks, measured when it is asked for: the tasks and their images need not wait for it."""
+        if self.accuracy is None or self.table is None:
+            return ()
+        class_ids = self.dataset.split_class_ids(self.recipe.split)
+        measured = _measured(self.dataset, self.table, self.tasks, class_ids, self.distances)
+        return _causes(measured, self.accuracy, self.tasks)
 
     def points(self, cause: Cause) -> float:
         """How many points (0 to 100) between the two tasks go with a cause, by its line over all tasks."""
@@ -252,10 +262,8 @@ def _classified(dataset: Dataset, backbone: str = "") -> Look:
     answer = evaluation.evaluate(table, tasks, METHOD)
     accuracy = evaluation.task_accuracy(answer)
     distances = taxonomy.DISTANCES["features"].measure(table, class_ids)
-    measured = _measured(dataset, table, tasks, class_ids, distances)
     hard, easy = _ends(accuracy)
-    causes = _causes(measured, accuracy, tasks)
-    return Look(dataset, recipe, tasks, hard, easy, distances, backbone, accuracy, answer, causes)
+    return Look(dataset, recipe, tasks, hard, easy, distances, backbone, accuracy, answer, table)
 
 
 def _some(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:

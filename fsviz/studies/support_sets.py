@@ -571,9 +571,7 @@ def understated(spec: Spec, tasks: Tasks, dataset: Dataset) -> str:
     )
 
 
-def accuracy_of(
-    spec: Spec, table: Features, tasks: Tasks, dataset: Dataset | None = None
-) -> tuple[float, float]:
+def accuracy_of(spec: Spec, table: Features, tasks: Tasks, dataset: Dataset | None = None) -> tuple[float, float]:
     mean, half = mean_and_ci95(100 * evaluation.task_accuracy(classify(spec, table, tasks, dataset)))
     return float(mean), float(half)
 

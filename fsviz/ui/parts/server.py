@@ -112,11 +112,11 @@ async def lifespan(_: Any) -> AsyncIterator[None]:
 
 
 def _look() -> None:
-    """What the first page shows, so that whoever opens it need not wait for it."""
+    """What the first page shows, so that whoever opens it need not wait for it: images first, then what parts them."""
     from fsviz.ui.parts import cached, shell
 
     with suppress(FsvizError):  # the page says why
-        cached.look(shell.load_dataset(shell.DEFAULT_DATASET))
+        _ = cached.look(shell.load_dataset(shell.DEFAULT_DATASET)).causes
 
 
 def _warm_up(first: threading.Thread) -> None:

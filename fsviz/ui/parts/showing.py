@@ -26,6 +26,7 @@ from fsviz.reports import html, tables
 from fsviz.ui.parts import access
 
 _SHOWN = "_shown_here"
+BUTTONS_PX = 34  # how far down Plotly's buttons reach
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ def chart(title: str, figure: Any, *, key: str, where: Any = st, **more: Any) ->
     _register(Item("chart", title, figure, key))
     if more.get("on_select"):
         _stay_visible(figure)
+        _leave_room(figure)
     return where.plotly_chart(figure, key=key, **more)
 
 
@@ -67,6 +69,15 @@ def _stay_visible(figure: Any) -> None:
         if trace.type in ("scatter", "bar") and trace.unselected.marker.opacity is None:
             now = trace.marker.opacity
             trace.unselected.marker.opacity = 0.55 * (1.0 if now is None or not isinstance(now, int | float) else now)
+
+
+def _leave_room(figure: Any) -> None:
+    """Plotly's buttons come up over the top of a figure that is pointed at: no point may lie below them."""
+    now = figure.layout.margin.t
+    if now is not None and now < BUTTONS_PX:
+        figure.layout.margin.t = BUTTONS_PX
+        if figure.layout.height is not None:
+            figure.layout.height += BUTTONS_PX - now
 
 
 def graph(title: str, option: Mapping[str, Any], *, key: str, where: Any = st, **more: Any) -> Any:

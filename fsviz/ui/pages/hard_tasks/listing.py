@@ -24,6 +24,7 @@ TASK = Setting(
     "task", "Task", "The task whose images are shown, by its number; -1 is the first of the list.", "int", -1, -1
 )
 NO_ATTRIBUTE = "no attribute"
+FIRST = {"hard": "hardest", "easy": "easiest"}  # of the tasks of a search
 
 
 def chosen_task(found: SupportSets) -> int | None:

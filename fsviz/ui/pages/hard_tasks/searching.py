@@ -84,7 +84,7 @@ def _compared(
         which = which or "hard"
         n_tasks = min(len(found), FEW if search == "greedy" else results.PREVIEW)
         by = plain(study.SEARCH.choices[search])
-        behind.heading(f"{which.capitalize()} supports by {by}, the {which}est first", "search_of")
+        behind.heading(f"{which.capitalize()} supports by {by}, the {listing.FIRST[which]} first", "search_of")
         listing.of_search(dataset, results.plain_spec(found, search=search, n_tasks=n_tasks), "search_task", which)
     shell.same_from_terminal(study.command(spec, "searches"))
 

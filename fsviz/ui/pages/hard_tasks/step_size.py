@@ -67,7 +67,9 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     if stepped:
         step, _, which = stepped.partition("@")
         which = which or "hard"
-        behind.heading(f"{which.capitalize()} supports after one step of {step}, the {which}est first", "step_of")
+        behind.heading(
+            f"{which.capitalize()} supports after one step of {step}, the {listing.FIRST[which]} first", "step_of"
+        )
         listing.of_search(dataset, {**spec, "start": "random", "step": float(step)}, "step_task", which)
     st.subheader("And how often?", anchor=False)
     several = compute_with_bar(searches.by_number_of_steps, spec, "Trying numbers of steps")
