@@ -274,6 +274,17 @@ def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[st
     }
 
 
+def cell_of_run(
+    spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]], source: str, backbone: str, adaptation: str
+) -> tuple[Tasks, np.ndarray, np.ndarray]:
+    """The tasks behind a cell of a finished run with their hard sets, and the accuracies (T,) of a backbone with an
+    adaptation on random and on hard sets."""
+    accuracy, _ = _numbers(spec, chunks)
+    place = {(c.source, c.backbone, c.adaptation): i for i, c in enumerate(cells(spec))}
+    random, hard = (accuracy[place[sets, backbone, adaptation]] for sets in (RANDOM, source))
+    return hard_tasks(spec, source, 0, len(hard)), random, hard
+
+
 def _understated(spec: Spec) -> str:
     """A sentence where some classes leave no choice of support; "" where all do."""
     return support_sets.understated(_base(spec), frozen.tasks(spec["folder"], RANDOM), datasets.load(spec["dataset"]))

@@ -263,6 +263,11 @@ def test_the_stress_test_searches_inside_its_run_the_same_sets_as_all_at_once(sh
         assert (stress.hard_tasks(settled, source).support == whole.support).all()
         assert (stress.hard_tasks(settled, source, 3, 5).support == whole.support[3:5]).all()
     before = jobs.results(run.id)["matrix"]
+    for row in before:
+        where = row["source"], row["backbone"], row["adaptation"]
+        tasks, *both = stress.cell_of_run(settled, jobs.chunks(run.id), *where)
+        assert [100 * of.mean() for of in both] == pytest.approx([row["random"], row["hard"]])
+        assert (tasks.support == stress.hard_tasks(settled, row["source"]).support).all()
     for path in (jobs.folder(run.id) / "inputs").glob("source*.npy"):
         path.unlink()  # lost, or never written because another machine searched: found again
     for path in (jobs.folder(run.id) / "chunks").iterdir():
@@ -287,8 +292,12 @@ def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatc
         "n_query": 4,
         "finetuning": {"n_tasks": 2, "n_validation": 1, "n_steps": 3, "size": 24},
     }
-    result = jobs.results(jobs.run_here(spec).id)
+    run = jobs.run_here(spec)
+    result = jobs.results(run.id)
     rows = {row["adaptation"]: row for row in result["matrix"]}
+    where = "conv64f@random", "conv64f@random", "full_finetuning"
+    behind_it, _, hard = stress.cell_of_run(jobs.spec(run.id), jobs.chunks(run.id), *where)
+    assert len(behind_it) == 2 and 100 * hard.mean() == pytest.approx(rows["full_finetuning"]["hard"])
     assert rows["full_finetuning"]["n_tasks"] == 2
     assert rows["full_finetuning"]["random"] > 40  # three classes of coloured squares; guessing gives 33
     chosen = result["learning_rates"]["conv64f@random"]

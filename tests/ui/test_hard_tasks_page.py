@@ -6,11 +6,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz import jobs
 from fsviz.datasets.saved import save_dataset
+from fsviz.studies import stress
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import open_link
@@ -120,6 +122,17 @@ def test_a_run_recorded_under_the_earlier_name_is_shown(open_page) -> None:
     numbers = jobs.results(run.id)
     assert page.metric[0].value == f"{numbers['drop']:.1f} ± {numbers['drop_ci95']:.1f} points"
     assert page.metric[1].value == f"{numbers['accuracy']['hard']:.1f} ± {numbers['ci95']['hard']:.1f}%"
+    whose = {"sources": ["first"], "backbones": ["first", "second"]}
+    whose["adaptations"] = [name for name in stress.ADAPTATIONS if name != stress.FULL]
+    spec = {name: value for name, value in spec.items() if name != "backbone"}
+    stressed = jobs.run_here({"study": "stress", **spec, **whose, "search": "greedy"})
+    page.query_params["stress_cell"] = "second tim"
+    page.segmented_control(key="show").set_value("Stress test").run()
+    assert_fine(page)
+    _, random, hard = stress.cell_of_run(jobs.spec(stressed.id), jobs.chunks(stressed.id), "first", "second", "tim")
+    lost = int(np.argsort(hard - random, kind="stable")[0])  # the cells of the run lead to its tasks
+    told = f"{100 * random[lost]:.0f}% right with random, {100 * hard[lost]:.0f}% with hard supports"
+    assert f"**Task {lost}**: {told}" in [m.value for m in page.markdown]
 
 
 def caption(page: AppTest, words: str) -> str:

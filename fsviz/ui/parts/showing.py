@@ -22,6 +22,7 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from fsviz import text
 from fsviz.figures import redrawn
+from fsviz.figures.palette import QUIET
 from fsviz.reports import html, tables
 from fsviz.ui.parts import access
 
@@ -69,6 +70,8 @@ def _stay_visible(figure: Any) -> None:
         if trace.type in ("scatter", "bar") and trace.unselected.marker.opacity is None:
             now = trace.marker.opacity
             trace.unselected.marker.opacity = 0.55 * (1.0 if now is None or not isinstance(now, int | float) else now)
+            if trace.text is not None:
+                trace.unselected.textfont.color = trace.textfont.color or QUIET
 
 
 def _leave_room(figure: Any) -> None:

@@ -98,7 +98,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     if (task := listing.chosen_task(found)) is not None:
         tasks.one_task(dataset, found, task, results.explained(found, dataset))
     if dataset.has_pixels:
-        _full_finetuning(spec)
+        _full_finetuning(dataset, spec)
 
 
 def _clicked() -> None:
@@ -108,17 +108,11 @@ def _clicked() -> None:
         listing.choose(task)
 
 
-def _matrix(dataset: Dataset, spec: dict[str, Any], result: Mapping[str, Any], source: str, n_tasks: int) -> None:
-    here = [row for row in result["matrix"] if row["source"] == source and spec["search"] != "greedy"]
-    chosen = behind.chart(
-        "Stress test",
-        _figure(result["matrix"], source, leads=bool(here)),
-        key=f"stress_{source}",
-        name="stress_cell",
-        of=lambda point: str(behind.data(point) or ""),
-        known=[f"{row['backbone']} {row['adaptation']}" for row in here],
-        about=source,
-    )
+def _matrix(
+    dataset: Dataset, spec: dict[str, Any], result: Mapping[str, Any], source: str, n_tasks: int, run_id: str = ""
+) -> None:
+    """run_id: of the run that it comes from; without one it was computed at once."""
+    chosen = _cells("Stress test", result["matrix"], source, f"stress_{source}", "stress_cell")
     others = [e for e in result["agreement"] if e["source"] == source and e["accuracy"] is not None]
     words = " ".join(
         f"Over random and hard tasks, the accuracies of {_backbone(e['backbone'])} follow those of {_backbone(source)} "
@@ -134,11 +128,41 @@ def _matrix(dataset: Dataset, spec: dict[str, Any], result: Mapping[str, Any], s
     st.caption(
         f"Points lost from random to hard support sets that were searched with {_backbone(source)} and prototypes, and "
         f"both accuracies in percent; {n_tasks:,} tasks, paired 95% intervals over tasks of these images. A loss in "
-        f"the other rows and columns means that the difficulty is in the images, not only in one classifier. {words}"
-        + (" Click a cell for its tasks." if here else "")
+        f"the other rows and columns means that the difficulty is in the images, not only in one classifier. {words} "
+        "Click a cell for its tasks."
     )
-    if chosen:
+    if chosen and run_id:
+        _cell_of_run(dataset, run_id, source, chosen, "stress_cell", "stress_task")
+    elif chosen:
         _behind_cell(dataset, spec, source, *chosen.rsplit(" ", 1))
+
+
+def _cells(title: str, matrix: list[dict[str, Any]], source: str, key: str, name: str) -> str:
+    """The matrix; the cell that is looked at, "" for none."""
+    return behind.chart(
+        title,
+        _figure(matrix, source, leads=True),
+        key=key,
+        name=name,
+        of=lambda point: str(behind.data(point) or ""),
+        known=[f"{row['backbone']} {row['adaptation']}" for row in matrix if row["source"] == source],
+        about=source,
+    )
+
+
+def _cell_of_run(dataset: Dataset, run_id: str, source: str, cell: str, name: str, task: str) -> None:
+    """The tasks of a cell of a run, those that lose most first."""
+    backbone, adaptation = cell.rsplit(" ", 1)
+    behind.heading(f"Tasks of {_backbone(backbone)}, {stress.ADAPTATIONS[adaptation]}, most lost first", name)
+    found, *both = stress.cell_of_run(jobs.spec(run_id), jobs.chunks(run_id), source, backbone, adaptation)
+    random, hard = (100 * accuracy for accuracy in both)
+    behind.tasks(dataset, found, *_most_lost(random, hard), f"{run_id} {cell}", task)
+
+
+def _most_lost(random: np.ndarray, hard: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
+    """Tasks in the order of what they lose, the most first, and what is said of each."""
+    order = np.argsort(hard - random, kind="stable")
+    return order, {int(t): f"{random[t]:.0f}% right with random, {hard[t]:.0f}% with hard supports" for t in order}
 
 
 def _behind_cell(dataset: Dataset, spec: dict[str, Any], source: str, backbone: str, adaptation: str) -> None:
@@ -148,10 +172,8 @@ def _behind_cell(dataset: Dataset, spec: dict[str, Any], source: str, backbone: 
     asked = {**spec, "source": source, "backbone": backbone, "adaptation": adaptation}
     sets, said = compute_with_bar(_answers, asked, "Answering the queries of these tasks")
     random, hard = (100 * said[name].task_mean(said[name].rank == 0) for name in ("random", "hard"))
-    order = np.argsort(hard - random, kind="stable")
-    notes = {int(t): f"{random[t]:.0f}% right with random, {hard[t]:.0f}% with hard supports" for t in order}
     about = f"{results.about(sets)} {told}"
-    behind.tasks(dataset, sets.tasks["hard"], order, notes, about, "stress_task", said["hard"])
+    behind.tasks(dataset, sets.tasks["hard"], *_most_lost(random, hard), about, "stress_task", said["hard"])
 
 
 def _answers(spec: Unchecked, progress: Progress) -> Any:
@@ -176,7 +198,7 @@ def _results(dataset: Dataset, spec: dict[str, Any], source: str) -> None:
     wanted = stress.checked_spec(spec)
     run = jobs.newest(wanted, "stress", defaults=study.OLDER)
     if run is not None and run.state == "finished":
-        _matrix(dataset, spec, jobs.results(run.id), source, spec["n_tasks"])
+        _matrix(dataset, spec, jobs.results(run.id), source, spec["n_tasks"], run.id)
         return
 
     def so_far(summary: Mapping[str, Any]) -> None:
@@ -197,7 +219,7 @@ def _figure(matrix: list[dict[str, Any]], source: str, leads: bool = False) -> F
     return figures.plot_stress(matrix, stress.ADAPTATIONS, source, titles, leads)
 
 
-def _full_finetuning(spec: Unchecked) -> None:
+def _full_finetuning(dataset: Dataset, spec: Unchecked) -> None:
     """The slow adaptation, as a background run."""
     rates = ", ".join(f"{rate:g}" for rate in stress.LEARNING_RATES)
     with st.expander("Also finetune the whole backbone on every task (slow, runs in the background)"):
@@ -231,12 +253,12 @@ def _full_finetuning(spec: Unchecked) -> None:
                 access.do("run", jobs.submit, wanted)
                 st.rerun()
         else:
-            _live_stress(run.id, backbone)
+            _live_stress(dataset, run.id, backbone)
 
 
 @st.fragment(run_every=2.0)
 @sentences()
-def _live_stress(run_id: str, source: str) -> None:
+def _live_stress(dataset: Dataset, run_id: str, source: str) -> None:
     run = jobs.status(run_id)
     if run.active:
         run_panel.show_parts_done(run)
@@ -249,13 +271,21 @@ def _live_stress(run_id: str, source: str) -> None:
             access.do("run", jobs.resume, run_id)
             st.rerun(scope="fragment")
     if run.summary and run.summary.get("matrix"):
-        _matrix_of_run(run.summary, source, run_id)
+        _matrix_of_run(dataset, run.summary, source, run_id, run.state == "finished")
 
 
-def _matrix_of_run(result: Mapping[str, Any], source: str, run_id: str) -> None:
-    showing.chart("Stress test with finetuned backbones", _figure(result["matrix"], source), key=f"full_{run_id}")
+def _matrix_of_run(dataset: Dataset, result: Mapping[str, Any], source: str, run_id: str, finished: bool) -> None:
+    """The matrix with the finetuned backbone; its cells lead to their tasks once all of them are there."""
+    title, key, chosen = "Stress test with finetuned backbones", f"full_{run_id}", ""
+    if finished:
+        chosen = _cells(title, result["matrix"], source, key, "full_cell")
+    else:
+        showing.chart(title, _figure(result["matrix"], source), key=key)
     rates = result.get("learning_rates", {})
-    chosen = "; ".join(f"{_backbone(name)}: {entry['chosen']:g}" for name, entry in rates.items())
+    told = "; ".join(f"{_backbone(name)}: {entry['chosen']:g}" for name, entry in rates.items())
     st.caption(
-        f"Learning rate chosen on validation tasks: {chosen or 'not yet'}. The finished part of the tasks counts."
+        f"Learning rate chosen on validation tasks: {told or 'not yet'}. "
+        + ("Click a cell for its tasks." if finished else "The finished part of the tasks counts.")
     )
+    if chosen:
+        _cell_of_run(dataset, run_id, source, chosen, "full_cell", "full_task")
