@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import eventually, insist, settle
+from tests.browser.conftest import eventually, insist, settle, still
 
 TRIES, SEARCHES = itertools.count(), itertools.count()  # seeds: a second try finds no run of the first
 SECTIONS = {
@@ -29,6 +29,25 @@ def metric(page, label: str) -> float:
     exact = page.locator('[data-testid="stMetricLabel"]', has_text=re.compile(rf"^\s*{re.escape(label)}\s*$"))
     box = page.locator('[data-testid="stMetric"]').filter(has=exact).first
     return float(re.search(r"-?[\d.]+", box.locator('[data-testid="stMetricValue"]').inner_text())[0])
+
+
+def look_behind_a_search(page) -> None:
+    """A click shows the tasks of a search below its figure, which stays where it is; a second one lets go of them."""
+    chart = page.locator('[class*="st-key-compared"] .js-plotly-plot')
+    easy = chart.locator(".scatterlayer .trace").nth(1).locator(".point").last
+    chart.scroll_into_view_if_needed()
+    still(chart)
+    before, box = chart.bounding_box(), easy.bounding_box()
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.click(*middle)
+    expect(page).to_have_url(re.compile("search_of=[a-z]+%40easy"))
+    expect(page.get_by_text(re.compile("Easy supports by .*, the easiest first"))).to_be_visible()
+    settle(page)
+    assert chart.bounding_box() == before
+    page.mouse.click(*middle)
+    expect(page).not_to_have_url(re.compile("search_of="))
+    settle(page)
+    assert chart.bounding_box() == before
 
 
 def test_the_demo_shows_a_result_at_once_and_a_task_can_be_read(page, app: str) -> None:
@@ -86,6 +105,8 @@ def test_a_click_on_the_distribution_lists_its_tasks_and_every_section_opens(pag
             page.get_by_role("button", name="Compare on all tasks").click()
             page.wait_for_selector("text=50 tasks, the same for all searches")
             expect(page.get_by_role("button", name="Compare on all tasks")).to_have_count(0)
+            settle(page)
+            look_behind_a_search(page)
         if section == "Step size":
             slider = page.locator('[data-testid="stSlider"]', has_text="Step size").get_by_role("slider")
             slider.focus()

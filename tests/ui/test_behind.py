@@ -56,6 +56,11 @@ def test_splits_lead_to_classes_and_runs() -> None:
     assert page.slider(key="divergence").value == 2.0
     page.button(key="close_runs_of").click().run()
     assert "Runs of MAML, R = 2" not in words(page) and "runs_of" not in page.query_params
+    of_slope = rows[(rows["method"] == "maml") & (rows["comparison"] == "divergence")]
+    page = open_link("10_Splits", "demo", show="What it costs", runs_of="maml@slope")  # a row of the table of slopes
+    assert "Runs of MAML, every divergence" in words(page)
+    table = next(frame.value for frame in page.dataframe if "R asked" in frame.value)
+    assert table["run"].tolist() == of_slope["run"].tolist() and not any(b.key == "see_split" for b in page.button)
     page = open_link("10_Splits", "demo", runs_of="maml@77", show="What it costs")
     assert "is not possible here" in page.toast[0].value and "maml" in page.toast[0].value
 

@@ -55,9 +55,19 @@ def chart(
     return found
 
 
-def table(title: str, data: Any, *, key: str, name: str, texts: Sequence[str], about: str = "", **more: Any) -> str:
+def table(
+    title: str,
+    data: Any,
+    *,
+    key: str,
+    name: str,
+    texts: Sequence[str],
+    about: str = "",
+    already: str | None = None,
+    **more: Any,
+) -> str:
     """Draws a table; returns the text of the row that was chosen last or that the link names, "" for none."""
-    found = chosen(name, texts, about)
+    found = chosen(name, texts, about) if already is None else already
     now = _key_now(key, _times_let_go(name, key))
     answer = partial(_row_chosen, key, now, name, tuple(texts))
     showing.table(title, data, key=now, on_select=answer, selection_mode="single-row", **more)

@@ -22,6 +22,7 @@ from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
 OWN = "own"  # the source that is no recorded grid
+SLOPE, SPLITS = "slope", "splits"  # what rows of tables stand for: a method at all divergences, on all splits
 SIDES = Setting(
     "sides",
     "Tested on",
@@ -108,10 +109,10 @@ def _accuracy(rows: pd.DataFrame, sides: str, chosen: str) -> None:
         "with other classes of the same kind the accuracy would vary so much. Multiclass, ProtoNet and ANIL keep their "
         "features at test time; MAML and Finetune adapt them to every task. Click a point for its runs."
     )
-    if chosen and not chosen.endswith(study.MATCHED):
+    if chosen and chosen.partition("@")[2] not in (study.MATCHED, SLOPE, SPLITS):
         _runs_behind(rows, chosen)
-    _slopes(rows)
-    _easy_and_hard(rows, sides)
+    _slopes(rows, chosen)
+    _easy_and_hard(rows, sides, chosen)
 
 
 def _finding(rows: pd.DataFrame) -> str:
@@ -131,15 +132,24 @@ def _all_cells(rows: pd.DataFrame) -> list[str]:
     known = rows.dropna(subset=["asked"])
     cells = known.loc[known["comparison"] == study.DIVERGENCE, ["method", "asked"]].drop_duplicates()
     matched = rows.loc[rows["comparison"] == study.MATCHED, "method"].unique()
-    return [f"{m}@{r:g}" for m, r in cells.itertuples(index=False)] + [f"{m}@{study.MATCHED}" for m in matched]
+    return (
+        [f"{m}@{r:g}" for m, r in cells.itertuples(index=False)]
+        + [f"{m}@{study.MATCHED}" for m in matched]
+        + [f"{m}@{all_of}" for m in rows["method"].unique() for all_of in (SLOPE, SPLITS)]
+    )
 
 
 def _runs_behind(rows: pd.DataFrame, chosen: str) -> None:
-    """The runs that a point is the mean of, and the way to their split."""
+    """The runs that a point or a row is the mean of, and where they are of one split, the way to it."""
     method, _, at = chosen.partition("@")
-    own = rows[(rows["method"] == method) & (rows["comparison"] == (at if at == study.MATCHED else study.DIVERGENCE))]
-    own = own if at == study.MATCHED else own[own["asked"] == float(at)]
-    words = "matched pairs" if at == study.MATCHED else f"R = {plain(at)}"
+    own = rows[rows["method"] == method]
+    if at != SPLITS:
+        own = own[own["comparison"] == (study.MATCHED if at == study.MATCHED else study.DIVERGENCE)]
+    words = {study.MATCHED: "matched pairs", SLOPE: "every divergence", SPLITS: "every split"}.get(
+        at, f"R = {plain(at)}"
+    )
+    if at not in (study.MATCHED, SLOPE, SPLITS):
+        own = own[own["asked"] == float(at)]
     behind.heading(f"Runs of {plain(TITLES[method])}, {plain(words)}", "runs_of")
     told = {"first": "test side", "second": "other side"}
     showing.table(
@@ -160,6 +170,8 @@ def _runs_behind(rows: pd.DataFrame, chosen: str) -> None:
         hide_index=True,
         height="content",
     )
+    if own["asked"].nunique(dropna=False) > 1:
+        return
     asked = float(own["asked"].iloc[0])
     st.button(
         f"See the split at R = {asked:g} on the map above",
@@ -181,7 +193,7 @@ def _fall(rows: pd.DataFrame) -> str:
     return f"{TITLES[best.method]} changes by {told}{sure}."
 
 
-def _slopes(rows: pd.DataFrame) -> None:
+def _slopes(rows: pd.DataFrame, chosen: str) -> None:
     """Table 5: slopes by side, the published ones beside."""
     names = {"both": "both sides", study.FIRST: "test side", study.SECOND: "other side"}
     cells: dict[str, dict[str, str]] = {}
@@ -193,14 +205,17 @@ def _slopes(rows: pd.DataFrame) -> None:
         return
     st.markdown("**Points of accuracy per unit of divergence**, ours and published (table 5)")
     own_slopes = pd.DataFrame.from_dict(cells, orient="index").reindex(columns=list(names.values()))
-    _beside(own_slopes, study.printed("Table 5"), "{:+.2f}")
+    _beside(own_slopes, study.printed("Table 5"), "{:+.2f}", SLOPE, chosen)
     st.caption(
         f"95% intervals by Student's t over divergences{_seeds(rows, ', of the means of ')}; the paper gives none, and "
-        "tests on one side: compare its numbers with “test side”. Other images, larger networks, longer training."
+        "tests on one side: compare its numbers with “test side”. Other images, larger networks, longer training. "
+        "Choose a row for its runs."
     )
+    if chosen.endswith(f"@{SLOPE}"):
+        _runs_behind(rows, chosen)
 
 
-def _easy_and_hard(rows: pd.DataFrame, sides: str) -> None:
+def _easy_and_hard(rows: pd.DataFrame, sides: str, chosen: str) -> None:
     """Tables 1 and 4: every method on every split, published easy and hard ones beside."""
     table = study.by_split(rows, sides)
     table = table.assign(
@@ -210,21 +225,41 @@ def _easy_and_hard(rows: pd.DataFrame, sides: str) -> None:
     wide = table.pivot(index="method", columns="split", values="cell")
     order = [title for title in TITLES.values() if title in wide.index]
     st.markdown("**Accuracy (%) on easy and on hard splits**, ours and published (tables 1 and 4)")
-    _beside(wide.reindex(index=order, columns=list(dict.fromkeys(table["split"]))), study.printed_easy_and_hard())
+    wide = wide.reindex(index=order, columns=list(dict.fromkeys(table["split"])))
+    _beside(wide, study.printed_easy_and_hard(), "{}", SPLITS, chosen)
     st.caption(
         "R is the divergence that was asked for; 95% intervals over test classes. Published: 5-way 5-shot, from "
-        "R = 0.04 to R = 0.96."
+        "R = 0.04 to R = 0.96. Choose a row for its runs."
         + ("" if table["asked"].isna().any() else " Train on other splits below, and they stand here as well.")
     )
+    if chosen.endswith(f"@{SPLITS}"):
+        _runs_behind(rows, chosen)
 
 
-def _beside(own: pd.DataFrame, printed: pd.DataFrame, words: str = "{}") -> None:
-    """A table, and columns of what was published for the same rows (columns row, benchmark, value)."""
+def _beside(own: pd.DataFrame, printed: pd.DataFrame, words: str, leads: str = "", chosen: str = "") -> None:
+    """A table, and columns of what was published for the same rows (columns row, benchmark, value).
+
+    leads  what a row stands for, with its method: the runs that it leads to; "" where it leads nowhere
+    """
     cells = printed.assign(benchmark="published: " + printed["benchmark"], cell=printed["value"].map(words.format))
     wide = cells.pivot(index="row", columns="benchmark", values="cell")
     wide = wide.reindex(index=own.index, columns=list(dict.fromkeys(cells["benchmark"])))
     table = pd.concat([own, wide], axis=1).fillna("").rename_axis(own.index.name or "method")
-    showing.table("Beside published numbers", table.reset_index(), hide_index=True, height="content")
+    table = table.reset_index()
+    if not leads:
+        showing.table("Beside published numbers", table, hide_index=True, height="content")
+        return
+    methods = {title: name for name, title in TITLES.items()}
+    behind.table(
+        "Beside published numbers",
+        table,
+        key=f"beside_{leads}",
+        name="runs_of",
+        texts=[f"{methods[title]}@{leads}" for title in own.index],
+        already=chosen,
+        hide_index=True,
+        height="content",
+    )
 
 
 def _matched(rows: pd.DataFrame, chosen: str) -> None:
@@ -251,7 +286,16 @@ def _matched(rows: pd.DataFrame, chosen: str) -> None:
                 "pairs": [pair.n_pairs for pair in pairs],
             }
         )
-        showing.table("Nearest less farthest", table, hide_index=True, height="content")
+        behind.table(
+            "Nearest less farthest",
+            table,
+            key="matched_table",
+            name="runs_of",
+            texts=[f"{pair.method}@{study.MATCHED}" for pair in pairs],
+            already=chosen,
+            hide_index=True,
+            height="content",
+        )
     st.caption(
         "A split and its mirror image have different test classes, and some classes are harder than others wherever "
         "they stand. Here the test classes stay, and only what was trained on changes: half of the other classes, near "
