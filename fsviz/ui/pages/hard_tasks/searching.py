@@ -80,8 +80,7 @@ def _compared(
         "hard as greedy's, at least 20 times as fast. Click a point for the tasks of its search."
     )
     if chosen:
-        search, _, which = chosen.partition("@")
-        which = which or "hard"
+        search, which = chosen.partition("@")[0], "easy" if chosen.endswith("@easy") else "hard"
         n_tasks = min(len(found), FEW if search == "greedy" else results.PREVIEW)
         by = plain(study.SEARCH.choices[search])
         behind.heading(f"{which.capitalize()} supports by {by}, the {listing.FIRST[which]} first", "search_of")

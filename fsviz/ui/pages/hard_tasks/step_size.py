@@ -65,12 +65,10 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "intervals over tasks of these images. Click a point for its tasks."
     )
     if stepped:
-        step, _, which = stepped.partition("@")
-        which = which or "hard"
-        behind.heading(
-            f"{which.capitalize()} supports after one step of {step}, the {listing.FIRST[which]} first", "step_of"
-        )
-        listing.of_search(dataset, {**spec, "start": "random", "step": float(step)}, "step_task", which)
+        step, which = float(stepped.partition("@")[0]), "easy" if stepped.endswith("@easy") else "hard"
+        told = f"{which.capitalize()} supports after one step of {step:g}"
+        behind.heading(f"{told}, the {listing.FIRST[which]} first", "step_of")
+        listing.of_search(dataset, {**spec, "start": "random", "step": step}, "step_task", which)
     st.subheader("And how often?", anchor=False)
     several = compute_with_bar(searches.by_number_of_steps, spec, "Trying numbers of steps")
     after = behind.chart(
