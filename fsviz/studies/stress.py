@@ -150,6 +150,11 @@ def plan(spec: Spec) -> int:
     return _n_searches(spec) + sum(cell.n_chunks for cell in cells(spec))
 
 
+def waits_for(spec: Spec, index: int) -> int:
+    """The searches come before everything that uses them."""
+    return 0 if index < _n_searches(spec) else _n_searches(spec)
+
+
 def n_bytes(spec: Spec) -> float:
     """About how large the run's results are: supports, two numbers per task and cell, and a small file per chunk."""
     searched = 8.0 * frozen.tasks(spec["folder"], RANDOM).support.size * len(spec["sources"])

@@ -194,6 +194,12 @@ def _at(spec: Spec, index: int) -> tuple[str, int]:
     raise IndexError("no such chunk")
 
 
+def waits_for(spec: Spec, index: int) -> int:
+    """Parts are read in any order; epochs follow one another; the tests come after all of them."""
+    stage, place = _at(spec, index)
+    return 0 if stage == "read" else index - (place if stage.startswith("test ") else 0)
+
+
 def n_bytes(spec: Spec) -> float:
     """Small images, and the weights with what Adam keeps of them for the last epochs."""
     weights = 4e6 * (spec["width"] / 64) ** 2 * (12.5 if spec["network"] == "resnet12" else 0.5)
