@@ -14,6 +14,7 @@ and, where needed,
     waits_for(spec, index) -> int           how many first chunks must be finished before this one begins: on a cluster,
                                             where all would begin at once
     HOLDS_A_MODEL = True                    chunks share what is costly to load: on a cluster they run in actors
+    READS_IMAGES = True                     chunks open image files, which all machines of a cluster must see
 All but `prepare` get the spec with "folder", the run's folder. `chunks` is a sequence that reads from disk on demand.
 """
 

@@ -26,6 +26,7 @@ import fsviz
 from fsviz.errors import BadInput, FsvizError
 from fsviz.jobs.engines import Engine, chosen
 from fsviz.jobs.execute import ChunkRunner, Found, study_module
+from fsviz.studies import chunked, threads
 from fsviz.workspace import home
 
 _SEEN = ".seen"  # a file in a run's folder that every machine must read the same
@@ -65,7 +66,7 @@ def _joined(address: str) -> Iterator[None]:
         "FSVIZ_HOME": str(home()),
         "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]),
         **{name: os.environ[name] for name in ("FSVIZ_STUDIES",) if name in os.environ},
-        **_threads(),
+        **threads.as_here(),
     }
     handler = signal.getsignal(signal.SIGTERM)
     try:
@@ -98,15 +99,6 @@ def _knock(address: str) -> None:
     host, _, port = address.rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host, int(port)), timeout=_KNOCK).close()
-
-
-def _threads() -> dict[str, str]:
-    """What makes other machines compute with as many threads as this one."""
-    import torch
-
-    from fsviz.features.device import cores
-
-    return {"FSVIZ_CORES": str(cores()), "OMP_NUM_THREADS": str(torch.get_num_threads())}
 
 
 def _nodes() -> list[dict[str, Any]]:
@@ -169,8 +161,6 @@ def _check_machines(spec: dict[str, Any]) -> None:
 
 def _trouble(spec: dict[str, Any], token: str, version: str) -> str:
     """Runs on every machine: why it cannot compute chunks of this spec, "" where it can."""
-    from fsviz import datasets
-
     if fsviz.__version__ != version:
         return f"it has fsviz {fsviz.__version__}, not {version}"
     try:
@@ -179,14 +169,10 @@ def _trouble(spec: dict[str, Any], token: str, version: str) -> str:
     except OSError:
         return f"it does not see {spec['folder']}"
     try:
-        study_module(spec)
-        if spec.get("dataset"):
-            dataset = datasets.load(str(spec["dataset"]))
-            if dataset.root is not None and not dataset.root.is_dir():
-                return f"it does not see the images in {dataset.root}"
+        root = chunked.folder_of_images(spec) if getattr(study_module(spec), "READS_IMAGES", False) else None
     except (FsvizError, ImportError) as error:
         return str(error).rstrip(".")
-    return ""
+    return f"it does not see the images in {root}" if root is not None and not root.is_dir() else ""
 
 
 # --- giving out --------------------------------------------------------------------------------------------------

@@ -66,6 +66,7 @@ FINETUNING: dict[str, Setting] = {  # of the whole backbone, under the names tha
 }
 RANDOM = "random"
 VERSION = 2  # runs of the first version searched before they began: their hard sets are frozen like the random tasks
+READS_IMAGES = True  # where whole backbones are finetuned
 _CHUNK = 50  # tasks of a cell that are classified together
 _ON_ONE = ("dataset", "backbone", "classifier", "objective", "study", "version", "folder")
 

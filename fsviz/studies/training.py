@@ -46,6 +46,7 @@ METHOD = Setting(
     choices={name: trainer.title for name, trainer in TRAINERS.items()},
 )
 SETTINGS: dict[str, Setting] = {name: s for trainer in TRAINERS.values() for name, s in trainer.settings.items()}
+READS_IMAGES = True
 TEST_AT_ONCE = 50  # test tasks of a chunk
 RATE_TASKS = 20  # validation tasks that the rate of Finetune is chosen on
 _KEPT = 2  # epochs whose state is kept: a kill may fall between the state of an epoch and its chunk

@@ -14,6 +14,7 @@ from fsviz import datasets, features, jobs
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features.store import remove_features
 from fsviz.jobs import engines
+from tests.cli.calling import run_json
 from tests.jobs.studies_for_tests import hurry, traced
 from tests.jobs.test_jobs import chunk_bytes, pid_of, until
 
@@ -159,16 +160,23 @@ def test_studies_give_the_bytes_of_this_machine(workspace, ray_engine, study) ->
     }
 
 
-def test_features_extracted_there_are_those_extracted_here(workspace, ray_engine) -> None:
+def test_features_extracted_there_are_those_extracted_here(workspace, ray_engine, capsys) -> None:
     spec = {"study": "extraction", "dataset": "digits", "backbone": "conv64f", "device": "cpu"}
     found = []
     for engine in (None, ray_engine):
-        run = jobs.run_here(spec, engine=engine)
+        if engine is None:
+            jobs.run_here(spec)
+        else:
+            words = ["extract", "digits", "--backbone", "conv64f", "--device", "cpu"]
+            told = run_json(capsys, *words, "--address", engine.address)
+            assert told["n_images"] == 1797
         dataset = datasets.load("digits")
         (name,) = features.available(dataset)
         found.append(features.load(dataset, name).values.copy())
         remove_features("digits", name)
-    assert run.state == "finished" and found[0].tobytes() == found[1].tobytes()
+    listed = run_json(capsys, "runs")["runs"]
+    assert [(run["engine"], run["state"]) for run in listed] == [("ray", "finished"), ("local", "finished")]
+    assert found[0].tobytes() == found[1].tobytes()
 
 
 def test_a_machine_that_does_not_see_the_workspace_is_named(numbers, workspace, cluster, ray_engine) -> None:

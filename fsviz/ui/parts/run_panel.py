@@ -151,7 +151,7 @@ def where(key: str) -> jobs.Engine:
     """Which machines compute a run: a choice beside the button that starts it, where there is more than one."""
     if len(engines.available()) == 1:
         return jobs.Engine()
-    with st.popover("Where it runs", icon="🖧", key=f"where {key}"):
+    with st.popover("Where it runs", icon=":material/dns:", key=f"where {key}"):
         name = st.radio(
             "Where it runs", engines.available(), format_func=_ENGINES.get, key=f"engine {key}", horizontal=True
         )
