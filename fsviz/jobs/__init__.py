@@ -60,7 +60,7 @@ def submit(spec: Unchecked, engine: Engine | None = None) -> str:
     """Queues a run and starts a worker process when a place is free; returns the run's id."""
     if reason := _here_only(spec):
         raise BadInput(f"{reason}: not in the background.")
-    run = store.create(spec, prepare, store.QUEUED, asdict(engine or Engine()))
+    run = store.create(spec, prepare, store.QUEUED, asdict(_checked(engine)))
     local.start()
     return run.id
 
@@ -68,7 +68,7 @@ def submit(spec: Unchecked, engine: Engine | None = None) -> str:
 def run_here(spec: Unchecked, progress: Progress | None = None, started=None, engine: Engine | None = None) -> Run:
     """Records a run and carries it out, in this process unless another engine is chosen; `started(run)` is told its id
     first."""
-    engine = engine or Engine()
+    engine = _checked(engine)
     if engine != Engine() and (reason := _here_only(spec)):
         raise BadInput(f"{reason}: not on a cluster.")
     run = store.create(spec, prepare, store.INTERRUPTED, asdict(engine))
@@ -203,6 +203,10 @@ def wait(run_id: str, seconds: float = 600.0, every: float = 0.05) -> Run:
 def _here_only(spec: Unchecked) -> str:
     study = study_module(spec)
     return study.here_only(spec) if hasattr(study, "here_only") else ""
+
+
+def _checked(engine: Engine | None) -> Engine:
+    return engines.chosen(engine.name, engine.address) if engine else Engine()
 
 
 def _goes_on(run: Run) -> bool:

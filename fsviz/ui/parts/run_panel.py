@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import streamlit as st
 
 from fsviz import jobs
+from fsviz.errors import BadInput
 from fsviz.jobs import engines
 from fsviz.settings import Unchecked
 from fsviz.text import code
@@ -164,7 +165,11 @@ def where(key: str) -> jobs.Engine:
             help="HOST:PORT as `ray start --head` told it; auto: the cluster that this machine is part of. Every "
             "machine must see the workspace under the same path.",
         )
-        return engines.chosen(name, address.strip())
+        try:
+            return engines.chosen(name, address.strip())
+        except BadInput as error:
+            st.error(plain(str(error)), icon="⚠️")
+            return jobs.Engine(name, address)  # refused where it is used
 
 
 @st.fragment(run_every=1.0)
