@@ -254,7 +254,13 @@ def plot_ranks(
         margin=MARGIN,
         dragmode="select",
         hovermode="closest",
-        legend={"orientation": "h", "y": -60 / (40 * max(len(order), 1)), "yanchor": "top", "x": 0},
+        legend={
+            "orientation": "h",
+            "y": -60 / (40 * max(len(order), 1)),
+            "yanchor": "top",
+            "x": 0,
+            "itemsizing": "constant",  # dots as small as in the figure would not be seen
+        },
     )
     return figure
 

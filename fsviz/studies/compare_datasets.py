@@ -439,7 +439,7 @@ def in_words(found: Compared, other: str, first: str = "") -> str:
     if firm:
         sentence = f"{mine} is {_parted(found, firm, f' than {theirs}')}"
     elif here:
-        sentence = f"Nothing parts {mine} from {theirs} beyond what other classes of the same kind could turn"
+        sentence = f"Nothing parts {mine} from {theirs} beyond what other classes of the same kind could overturn"
     elif noise:
         sentence = f"Nothing that is known of both parts {mine} from {theirs} beyond noise"
     else:
@@ -447,7 +447,7 @@ def in_words(found: Compared, other: str, first: str = "") -> str:
     if here:
         more.append(
             f"For these very classes it is {_parted(found, here)}"
-            + (", which other classes of the same kind could turn." if firm else ".")
+            + (", which other classes of the same kind could overturn." if firm else ".")
         )
     more += [f"Not beyond noise: {_listed(noise)}."] if noise else []
     reasons: dict[str, list[str]] = {}

@@ -25,7 +25,7 @@ from fsviz.errors import BadInput, Missing
 from fsviz.features import bare_pixels
 from fsviz.features.backbones import title_of
 from fsviz.numerics import holm, mean_and_ci95
-from fsviz.records import Dataset, Features, Predictions, Tasks
+from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.studies import draw
 from fsviz.taxonomy import maps
 
@@ -109,6 +109,15 @@ class Look:
         """Names of a task's classes, as pages call the classes of the split."""
         names = self.dataset.distinct_names(self.dataset.split_class_ids(self.recipe.split))
         return [names[at] for at in self.positions_of(task)]
+
+    def some_queries(self, task: int, way: int, n: int) -> np.ndarray:
+        """Places of up to n queries of a class to show: as mixed of right and wrong answers as all of them are."""
+        assert self.predictions is not None
+        there = np.flatnonzero(self.tasks.query[task, way] != PAD)
+        right = self.predictions.predicted[task, way, there] == way
+        n = min(n, len(there))
+        n_right = int(np.clip(round(n * right.mean()), right.any(), n - (~right).any())) if n > 1 else n * int(right[0])
+        return np.sort(np.concatenate([there[right][:n_right], there[~right][: n - n_right]]))
 
     def closest_of(self, task: int) -> tuple[str, str]:
         """The two classes of a task with the smallest distance."""

@@ -138,12 +138,11 @@ def _task(found: study.Look, task: int, key: str, told: bool) -> int | None:
         fine = predicted[way] == way
         queries = [
             Tile(
-                int(i),
+                int(query[q]),
                 frame=("right" if fine[q] else "wrong") if told else None,
                 badge=names[predicted[way, q]] if told and not fine[q] else "",
             )
-            for q, i in enumerate(query[:N_QUERIES])
-            if i != PAD
+            for q in found.some_queries(task, way, N_QUERIES)
         ]
         note = f"{int(fine[query != PAD].sum())} of {int((query != PAD).sum())} right" if told else ""
         rows.append(Row(name, [*support, *queries], note))

@@ -419,7 +419,7 @@ def _pair_map(passport: Passport, chosen: str, which: int) -> None:
         taxonomy_figures.plot_task_distances(pairs.values, passport.names, pairs.title, float(pairs.most), 330),
         key=f"pairs_{which}",
     )
-    st.caption(plain(pairs.what) + (" Answers and other numbers: at the left." if passport.answers else ""))
+    st.caption(plain(pairs.what) + (" The sidebar has answers and other numbers." if passport.answers else ""))
 
 
 def _tree(passport: Passport, which: int) -> None:

@@ -153,7 +153,7 @@ def _component() -> Callable[..., Any]:
 _CSS = """
 .tasks { font-family: var(--st-font); color: var(--st-text-color); container-type: inline-size; padding: 2px; }
 .task { all: unset; box-sizing: border-box; cursor: pointer; display: grid; width: 100%; gap: 12px; padding: 6px 8px;
-  grid-template-columns: minmax(84px, 118px) 1fr; border-left: 4px solid transparent; border-radius: 6px;
+  grid-template-columns: minmax(84px, 104px) 1fr; border-left: 4px solid transparent; border-radius: 6px;
   border-bottom: 1px solid var(--st-border-color); }
 .task:hover { background: var(--st-secondary-background-color); }
 .task:focus-visible { outline: 2px solid ACCENT; }

@@ -337,7 +337,7 @@ def _families(found: Measured) -> None:
     shared = [" · ".join(title(name) for name in group) for group in groups if len(group) > 1]
     st.caption(
         "Rank correlations over the tasks, every measure turned so that higher is harder. Frames hold families, whose "
-        f"measures are alike by {study.ALIKE} on the average"
+        f"measures are alike by {study.ALIKE} on average"
         + (f": {plain('; '.join(shared))}." if shared else "; there is none here.")
     )
 
