@@ -145,9 +145,10 @@ def plot_class_map(
     pictures  node -> HTML of its pictures
     """
     picked = {int(graph.shown_at[p]) for p in selected}
-    first_level = np.flatnonzero(graph.depth == 1)
-    few_branches = 1 < len(first_level) <= len(SERIES) - 1
-    branch_colour = {int(v): SERIES[(i + 1) % len(SERIES)] for i, v in enumerate(first_level)} if few_branches else {}
+    first_level = np.flatnonzero((graph.depth == 1) & (graph.class_position == PAD))
+    colours = [colour for colour in SERIES if colour not in (ACCENT, meaning("leaf"))]  # red is a class, blue is picked
+    few_branches = 1 < len(first_level) <= len(colours)
+    branch_colour = {int(v): colour for v, colour in zip(first_level, colours)} if few_branches else {}
     crowded = len(graph.names) > MANY
     size = 5 if crowded else 7 if len(graph.names) > 250 else 10
     ends = np.ones(len(graph.names), dtype=bool)

@@ -356,7 +356,7 @@ def sentence(found: Measured, method: str, known: Explained) -> str:
     if share.low <= 0 or not sure:
         why = "no cause alone does so beyond chance" if share.low > 0 else "which chance would do as well"
         return (
-            f"None of these causes explains it: for {method}, all measures together explain {max(share.value, 0):.0%} "
+            f"No single cause explains it: for {method}, all measures together explain {max(share.value, 0):.0%} "
             f"of the differences in accuracy between these tasks ({_interval(share)}), {why}."
         )
     first = lost[sure[0]]

@@ -34,6 +34,7 @@ from fsviz.records import Dataset, Progress, Tasks
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, Value, words
 from fsviz.studies import draw, evaluate, measuring, support_sets
+from fsviz.studies.semantic_sampling import fitting_images
 from fsviz.taxonomy import DISTANCE, DISTANCES, Dag
 
 METHOD = Setting(
@@ -194,6 +195,12 @@ def checked_spec(spec: Unchecked) -> Spec:
         )
     values = {name: s.check(spec.get(name, s.default)) for name, s in SETTINGS.items()}
     return cast(Spec, {"sides": names, **values})
+
+
+def fitting(sides: Sequence[Side]) -> dict[str, int]:
+    """Shots and queries that the smallest class of every side can give, as near to the defaults as possible."""
+    each = [fitting_images(s.dataset, s.split, int(N_SHOT.default), int(N_QUERY.default)) for s in sides]
+    return {name: min(one[name] for one in each) for name in ("n_shot", "n_query")}
 
 
 def sides_of(names: Sequence[str]) -> list[Side]:

@@ -28,6 +28,7 @@ from fsviz.numerics import holm, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.studies import draw
 from fsviz.taxonomy import maps
+from fsviz.text import of_split
 
 METHOD = "protonet"
 N_TASKS = 1000
@@ -171,14 +172,14 @@ def look(dataset: Dataset) -> Look:
 
 def rule(found: Look) -> str:
     """How the two tasks were found, in one sentence."""
-    tasks, split = f"{len(found.tasks):,} random {found.tasks.setting} tasks", found.recipe.split
+    tasks, whose = f"{len(found.tasks):,} random {found.tasks.setting} tasks", of_split(found.recipe.split)
     if found.accuracy is None:
         return (
-            f"Of {tasks} of split {split}, by how far apart their classes are in meaning (coarsity): the "
+            f"Of {tasks} of {whose}, by how far apart their classes are in meaning (coarsity): the "
             "finest and the coarsest."
         )
     return (
-        f"Of {tasks} of split {split}, classified by ProtoNet on {found.sees}: the tasks in "
+        f"Of {tasks} of {whose}, classified by ProtoNet on {found.sees}: the tasks in "
         "the middle of the hardest and of the easiest tenth."
     )
 

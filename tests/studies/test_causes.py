@@ -99,7 +99,7 @@ def test_the_planted_cause_is_the_one_that_is_named(name: str) -> None:
 def test_noise_is_called_noise() -> None:
     found = made()
     known = causes.explained(found, "ProtoNet")
-    assert causes.sentence(found, "ProtoNet", known).startswith("None of these causes explains it")
+    assert causes.sentence(found, "ProtoNet", known).startswith("No single cause explains it")
     assert "no cause explains" in causes.why_these_in_words(found, "ProtoNet", known, causes.chosen(found, "ProtoNet"))
 
 

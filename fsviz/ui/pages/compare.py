@@ -111,11 +111,14 @@ def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[s
 def _settings(sides: Sequence[study.Side]) -> study.Spec:
     fewest = min(len(side.class_ids) for side in sides)
     backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
+    images = study.fitting(sides)
     values: dict[str, Any] = {}
     with st.sidebar:
         for name, setting in study.SETTINGS.items():
             if name == "n_way":
                 setting = setting.but(high=max(2, fewest), default=min(int(setting.default), max(2, fewest)))
+            elif name in images:
+                setting = setting.but(default=images[name])
             elif name == "n_tasks":
                 setting = setting.but(high=min(setting.high, access.limit("tasks")))
             elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):

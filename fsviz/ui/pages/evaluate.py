@@ -524,11 +524,13 @@ def _headline(dataset: Dataset, table: Any, top: Any, testbed: Testbed, n_tasks:
     chance = 100 * tasks.chance
     if len(table) > 1:
         runner = table[table["name"] != top["name"]].sort_values("accuracy").iloc[-1]
+        gap = top["accuracy"] - runner["accuracy"]
         second.metric(
             f"Next: {plain(runner['name'])}",
             run_panel.accuracy(runner),
-            f"{runner['accuracy'] - top['accuracy']:+.1f} points",
+            f"{runner['accuracy'] - top['accuracy']:+.1f} points" if gap >= 0.05 else "less than 0.1 points behind",
             delta_color="off",
+            delta_arrow="auto" if gap >= 0.05 else "off",
         )
     else:
         second.metric("Guessing", f"{chance:.1f}%", help="One class out of the ways of a task, at random.")
