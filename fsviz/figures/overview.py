@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import QUIET, meaning
-from fsviz.records import Hierarchy, SizeHistogram
+from fsviz.records import SIDES, Hierarchy, SizeHistogram
 from fsviz.text import drawn, of_split
 
 ROOT = "#5B6675"  # dark enough for a white label on both themes
@@ -40,7 +40,7 @@ def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
             pathbar={"thickness": PATH},
         )
     )
-    splits = [split for split in dict.fromkeys(hierarchy.split[1:]) if split != "mixed"]
+    splits = sorted(set(hierarchy.split[1:]) - {"mixed"}, key=_place)
     key = [f'<span style="color:{meaning(split)}">■</span> split {drawn(split)}' for split in splits]
     if "mixed" in hierarchy.split[1:]:
         key.append(f'<span style="color:{QUIET}">■</span> several splits')
@@ -54,6 +54,11 @@ def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
         uniformtext={"minsize": SMALLEST, "mode": "hide"},  # what has no room for its name says it on hover
     )
     return figure
+
+
+def _place(split: str) -> tuple[int, str]:
+    """Train before val before test, others after them by name."""
+    return SIDES.index(split) if split in SIDES else len(SIDES), split
 
 
 def _of_split(split: str) -> str:

@@ -318,6 +318,7 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
     """ECharts graph of the concepts above a few classes: the smallest shared concept left, the classes right."""
     n_classes = len(graph.shown_at)
     wide = 210 if n_classes <= 10 else 480
+    first = min(len(graph.names[0]), 20) if graph.names else 0  # its name stands above it and reaches out to the left
     across = max(float(graph.xy[:, 0].max()), 1e-9)
     along = max(float(graph.xy[:, 1].max()), 1e-9)
     nodes = []
@@ -352,7 +353,7 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
                 ],
                 "label": {"show": True, "fontSize": 11.5},
                 "lineStyle": {"color": QUIET, "width": 1.3, "opacity": 0.8},
-                "left": 50,
+                "left": max(50, 4 * first),
                 "right": "40%",
                 "top": 26,
                 "bottom": 14,

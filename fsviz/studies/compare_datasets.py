@@ -97,7 +97,7 @@ class Side:
 
     @property
     def title(self) -> str:
-        return f"{self.dataset.title}, {self.split}"
+        return self.dataset.title if self.split == "all" else f"{self.dataset.title}, {self.split}"
 
     @property
     def class_ids(self) -> np.ndarray:
@@ -461,8 +461,7 @@ def in_words(found: Compared, other: str, first: str = "") -> str:
     for d in rows:
         if d.verdict == "unknown":
             reasons.setdefault(d.why, []).append(_name(found, d))
-    told_why = (f"{_some(names)} ({why.rstrip('.')})" for why, names in reasons.items())
-    more += [f"Unknown: {'; '.join(told_why)}."] if reasons else []
+    more += [f"Unknown: {_some(names)}. {why.rstrip('.')}." for why, names in reasons.items()]
     return " ".join([f"{sentence}.", *more, *meaning_checked(found, first, other)])
 
 

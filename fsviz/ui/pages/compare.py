@@ -84,7 +84,7 @@ def _choices(dataset: Dataset, first: str) -> dict[str, str]:
     splits of those that are chosen."""
     asked = ",".join(st.query_params.get_all(AGAINST)).split(",")
     chosen = [str(text) for text in (st.session_state.get(AGAINST) or asked)]
-    found = {f"{dataset.name}:{split}": f"{dataset.title}, {split}" for split in dataset.splits}
+    found = {f"{dataset.name}:{s}": study.Side(f"{dataset.name}:{s}", dataset, s).title for s in dataset.splits}
     for name in datasets.names():
         if name == dataset.name:
             continue
@@ -95,7 +95,7 @@ def _choices(dataset: Dataset, first: str) -> dict[str, str]:
         usual = draw.default_split(other)
         for split in dict.fromkeys([usual, *other.splits]):
             known = split == usual and f"{name}:{split}" not in chosen
-            found[name if known else f"{name}:{split}"] = f"{other.title}, {split}"
+            found[name if known else f"{name}:{split}"] = study.Side(name, other, split).title
     found.pop(first, None)
     return found
 

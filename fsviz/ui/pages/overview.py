@@ -224,7 +224,7 @@ def _by_meaning(found: study.Look) -> None:
             st.metric(
                 title,
                 f"coarsity {coarsity[task]:.1f}",
-                f"all below “{plain(top)}”",
+                f"all below “{plain(top)}”" if top != "root" else "with no group in common",
                 delta_color="off",
                 delta_arrow="off",
             )
@@ -330,8 +330,7 @@ def _next_task(n_tasks: int) -> None:
 def _headline(dataset: Dataset) -> None:
     main = {name: ids for name, ids in dataset.splits.items() if name in ("train", "val", "test", "all")}
     shown = main or dict(list(dataset.splits.items())[:3])
-    several = len(shown) > 1 or len(next(iter(shown.values()))) < dataset.n_classes
-    classes, images, *splits, context = st.columns(4 if several else 3)
+    classes, images, *splits, context = st.columns(3 if list(shown) == ["all"] else 4)
     classes.metric("Classes", f"{dataset.n_classes:,}")
     images.metric("Images", "unknown" if dataset.n_images is None else f"{dataset.n_images:,}")
     for column in splits:

@@ -162,6 +162,7 @@ _CSS = """
 .note { font-size: 0.78rem; opacity: 0.75; overflow-wrap: anywhere; }
 .tiles { display: flex; flex-wrap: wrap; gap: 6px; align-items: flex-start; }
 .tile { max-width: 120px; font-size: 0.72rem; line-height: 1.25; overflow-wrap: anywhere; opacity: 0.9; }
+.tile:not(.pictured) { padding: 1px 7px; border: 1px solid var(--st-border-color); border-radius: 9px; }
 .tile.pictured { width: calc(var(--px) + 14px); text-align: center; }
 .tile img { display: block; margin: 0 auto 2px; width: var(--px); height: var(--px); object-fit: cover;
   border-radius: 6px; }
