@@ -171,8 +171,10 @@ def _answer(found: study.Compared, first_look: bool = False) -> None:
         known = len(rows) - rows.count("unknown")
         column.metric(
             f"Against {plain(side.title)}",
-            f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier",
-            f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}",
+            f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier" if known else "not comparable",
+            f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}"
+            if known
+            else "no measure is known of both",
             delta_color="off",
             delta_arrow="off",
             help="By how many measures the first one is harder or easier beyond noise, so that other classes of the "
@@ -182,6 +184,8 @@ def _answer(found: study.Compared, first_look: bool = False) -> None:
     for side in others:
         st.markdown(plain(study.in_words(found, side.name)))
     table = study.table(found)
+    if all(d.verdict == "unknown" for d in study.differences(found)):
+        return
     if first_look:
         figure = figures.plot_differences(table, first.name)
         showing.chart("What parts them, so far", figure, key=SO_FAR)
