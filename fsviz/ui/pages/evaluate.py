@@ -483,7 +483,7 @@ def _single_tasks(dataset: Dataset, spec: evaluate.Spec, answer: Predictions, te
     accuracy = answer.task_mean(answer.rank == 0)
     coarsity = tasks.measures.get("coarsity")
     notes = {
-        i: f"{accuracy[i]:.0%} right" + ("" if coarsity is None else f", coarsity {coarsity[i]:.1f}")
+        i: f"{accuracy[i]:.0%} right" + ("" if coarsity is None else f", coarsity\N{NO-BREAK SPACE}{coarsity[i]:.1f}")
         for i in range(len(tasks))
     }
     order = np.argsort(accuracy, kind="stable")
@@ -519,7 +519,7 @@ def _headline(dataset: Dataset, table: Any, top: Any, testbed: Testbed, n_tasks:
         f"First look: {len(tasks):,} tasks, {plain(tasks.setting)}, {'up to ' if (tasks.query < 0).any() else ''}"
         f"{tasks.query.shape[2]:,} queries per class. {plain(_more_tasks(dataset, testbed, n_tasks))}"
     )
-    best, second, fine, coarse = st.columns(4)
+    best, second, fine, coarse = shell.columns_if_wide("headline", 4, "pairs")
     run_panel.show_most_accurate(best, top)
     chance = 100 * tasks.chance
     if len(table) > 1:

@@ -66,7 +66,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
     likeness = study.LIKENESS[graph.kind]
     i, j, weights = graph.edges()
     mean = study.mean(graph)
-    classes, average, most, groups = st.columns(4)
+    classes, average, most, groups = shell.columns_if_wide("headline", 4, "pairs")
     classes.metric(
         "Classes", f"{len(graph.rows):,}", help=f"{len(weights):,} pairs of classes, each with a number of its own."
     )

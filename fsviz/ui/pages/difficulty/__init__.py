@@ -62,7 +62,7 @@ def _pick_method(found: Measured) -> str:
 
 
 def _headline(found: Measured, method: str) -> None:
-    columns = st.columns(4)
+    columns = shell.columns_if_wide("headline", 4, "pairs")
     mean, ci95 = study.mean_accuracy(found, method)
     columns[0].metric(
         f"Mean accuracy of {plain(method)}",

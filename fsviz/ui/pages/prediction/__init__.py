@@ -54,7 +54,7 @@ def show(dataset: Dataset) -> None:
 
 def _headline(found: Measured) -> None:
     what = plain(study.outcome_name(found.spec))
-    columns = st.columns(4)
+    columns = shell.columns_if_wide("headline", 4, "pairs")
     best = study.best_measure(results.correlations(found))
     if best is not None:
         name, row = best
