@@ -101,9 +101,10 @@ def _choices(dataset: Dataset, first: str) -> dict[str, str]:
 
 
 def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[str]:
-    """Something to compare with from the start: another split, and a large benchmark where there is a taxonomy."""
+    """Something to compare with from the start: another split, and a large benchmark where the taxonomies meet."""
     splits = [f"{dataset.name}:{other}" for other in dataset.splits if other != split]
-    others = ["tiered_imagenet" if dataset.taxonomy is not None else "demo", "demo"]
+    meets = dataset.taxonomy is not None and study.WORDNET in set(dataset.taxonomy["parent"])
+    others = ["tiered_imagenet" if meets or not dataset.has_features else "demo", "demo"]
     wanted = [*splits[:1], *[name for name in others if name != dataset.name][:1]]
     return [name for name in wanted if name in choices]
 
@@ -149,6 +150,7 @@ def _found(spec: study.Spec) -> study.Compared | None:
             _answer(cached.compute_with_bar(_compare_meaning, asked, "Comparing meanings"), first_look=True)
     found = cached.compute_with_bar(_compare, asked, "Measuring tasks")
     showing.forget(SO_FAR)
+    slot.empty()  # a container that is drawn again keeps what the new one does not overwrite
     with slot.container():
         _answer(found)
     return found
