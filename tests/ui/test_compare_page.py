@@ -34,6 +34,7 @@ def test_the_page_says_which_is_harder_and_gives_the_command() -> None:
     asked = "python -m fsviz compare-datasets blurred:test clear:test --n-shot 2 --n-tasks 20"
     assert app.code[0].value.startswith(asked)
     assert not app.toast and app.query_params["against"] in ("clear", ["clear"])
+    assert "Clear" in app.multiselect(key="against").options  # as it is called before it is chosen
 
 
 def test_every_measure_of_every_side_is_in_a_table() -> None:

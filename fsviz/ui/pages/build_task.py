@@ -189,7 +189,7 @@ def _in_words(dataset: Dataset, now: Answered, changed: Change | None, swap: tup
     whose = names[int(now.tasks.class_ids[0, study.way_of(now.tasks, swap[1])])]
     moved = f", {len(changed.moved):,} are wrong in another way" if len(changed.moved) else ""
     return (
-        f"Image {swap[1]} took the place of image {swap[0]} in the support of **{plain(whose)}**: "
+        f"Image {swap[1]:d} took the place of image {swap[0]:d} in the support of **{plain(whose)}**: "
         f"{len(changed.gained):,} queries turned right, {len(changed.lost):,} turned wrong{moved}. {counted}"
     )
 
@@ -231,7 +231,7 @@ def _candidates(dataset: Dataset, backbone: str, method: str, tasks: Tasks, pick
     way = study.way_of(tasks, picked)
     name = _names(dataset)[int(tasks.class_ids[0, way])]
     images = study.candidates(dataset, features.load(dataset, backbone), tasks, way)
-    st.markdown(f"**Swap image {picked}** of {plain(name)} for")
+    st.markdown(f"**Swap image {picked:d}** of {plain(name)} for")
     if not len(images):
         st.caption("All images of this class are in the task already. Lower the images per class to have some left.")
         return

@@ -95,7 +95,9 @@ def _choices(dataset: Dataset, first: str) -> dict[str, str]:
         usual = draw.default_split(other)
         for split in dict.fromkeys([usual, *other.splits]):
             known = split == usual and f"{name}:{split}" not in chosen
-            found[name if known else f"{name}:{split}"] = study.Side(name, other, split).title
+            # called as before it was chosen: a list whose options change their names forgets what was chosen
+            title = shell.dataset_title(name) if known else study.Side(name, other, split).title
+            found[name if known else f"{name}:{split}"] = title
     found.pop(first, None)
     return found
 
@@ -286,7 +288,6 @@ def _all_numbers(found: study.Compared) -> None:
     st.markdown("**Every measure of every side**")
     table = study.table(found)
     table = table.assign(first_is=table["first_is"].map(VERDICTS))
-    number = st.column_config.NumberColumn(format="%.3g")
     showing.table(
         "Every measure of every side",
         table[NUMBERS],
@@ -298,9 +299,9 @@ def _all_numbers(found: study.Compared) -> None:
             "side_title": st.column_config.TextColumn("Side", width=160),
             "mean": st.column_config.NumberColumn("Mean", format="%.3g"),
             "ci95": st.column_config.NumberColumn("± 95%", format="%.2g"),
-            "q1": number,
+            "q1": st.column_config.NumberColumn("A quarter below", format="%.3g"),
             "median": st.column_config.NumberColumn("Median", format="%.3g"),
-            "q3": number,
+            "q3": st.column_config.NumberColumn("A quarter above", format="%.3g"),
             "n_tasks": st.column_config.NumberColumn("Tasks"),
             "over": st.column_config.TextColumn("Interval over"),
             "higher_is": st.column_config.TextColumn("Higher is"),
