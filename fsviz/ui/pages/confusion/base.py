@@ -28,8 +28,8 @@ def show(dataset: Dataset, spec: study.Asked) -> tuple[study.Asked, ClassGraph] 
     others = [s for s in dict.fromkeys(others) if len(np.setdiff1d(dataset.split_class_ids(s), _novel(dataset, spec)))]
     if not others:
         st.info(
-            f"{plain(dataset.title)} has no classes outside of {plain(of_split(spec['split']))} to compare with. Pick a "
-            "smaller split in the sidebar; the page Splits makes some where there are none.",
+            f"{plain(dataset.title)} has no classes outside of {plain(of_split(spec['split']))} to compare with. Pick "
+            "a smaller split in the sidebar; the page Splits makes some where there are none.",
             icon="🧩",
         )
         return None

@@ -67,10 +67,11 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     st.caption(
         f"Mean over {len(found):,} tasks. {'Left: ' if shares and numbers else ''}{SHARES if shares else ''} "
         f"{'Right: ' if shares and numbers else ''}{NUMBERS if numbers else ''} Where hard lies to the right of "
-        "random, the search chose support images that differ from the queries in that attribute, although it never saw "
-        "the attributes. Tasks share images, so chance is measured: the attribute's values are dealt out anew among "
-        "the images of each class 200 times, and bars show how far 95% of these shuffles stray. Filled: beyond chance (p "
-        "below 5%, corrected for the number of attributes and sets by Holm's method); hollow: chance will do. Click a point to list the tasks with the largest gaps."
+        "random, the search chose support images that differ from the queries in that attribute, although it never "
+        "saw the attributes. Tasks share images, so chance is measured: the attribute's values are dealt out anew "
+        "among the images of each class 200 times, and bars show how far 95% of these shuffles stray. Filled: beyond "
+        "chance (p below 5%, corrected for the number of attributes and sets by Holm's method); hollow: chance will "
+        "do. Click a point to list the tasks with the largest gaps."
     )
     _tasks_of(dataset, found)
     st.subheader("What does a shift of one attribute cost?", anchor=False)
