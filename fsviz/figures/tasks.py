@@ -52,6 +52,7 @@ def plot_coarsity(edges: np.ndarray, panels: Sequence[Panel], chosen: tuple[int,
                 "name": "coarsity of the task (small = classes close in meaning)" if n == 1 or i == 0 else "coarsity",
                 "nameLocation": "middle",
                 "nameGap": 30,
+                "axisLabel": {"showMaxLabel": False},  # it is no round number, and crowds the last one that is
                 "splitLine": {"show": False},
             }
         )
