@@ -11,7 +11,10 @@ and, where needed,
     n_bytes(spec) -> float                  about how large all chunks and results are: a full disk is found in time
     TRANSIENT = True                        the chunks are removed once `finish` has saved what they made
     here_only(spec) -> str                  why no worker may run it ("" where one may): it has code of the user
+    waits_for(spec, index) -> int           how many first chunks must be finished before this one begins: on a cluster,
+                                            where all would begin at once
     HOLDS_A_MODEL = True                    chunks share what is costly to load: on a cluster they run in actors
+    READS_IMAGES = True                     chunks open image files, which all machines of a cluster must see
 All but `prepare` get the spec with "folder", the run's folder. `chunks` is a sequence that reads from disk on demand.
 """
 

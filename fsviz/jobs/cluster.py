@@ -9,6 +9,7 @@ all machines must share. Machines use as many threads as this one would, so that
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import signal
@@ -25,6 +26,7 @@ import fsviz
 from fsviz.errors import BadInput, FsvizError
 from fsviz.jobs.engines import Engine, chosen
 from fsviz.jobs.execute import ChunkRunner, Found, study_module
+from fsviz.studies import chunked, threads
 from fsviz.workspace import home
 
 _SEEN = ".seen"  # a file in a run's folder that every machine must read the same
@@ -47,7 +49,7 @@ def runner(engine: Engine) -> ChunkRunner:
             holds = n_gpus or getattr(study_module(spec), "HOLDS_A_MODEL", False)
             places = (_Actors if holds else _Tasks)(spec, n_cpus, n_gpus)
             try:
-                yield from _given_out(places, waiting)
+                yield from _given_out(places, waiting, spec)
             finally:
                 places.close()
 
@@ -64,7 +66,7 @@ def _joined(address: str) -> Iterator[None]:
         "FSVIZ_HOME": str(home()),
         "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]),
         **{name: os.environ[name] for name in ("FSVIZ_STUDIES",) if name in os.environ},
-        **_threads(),
+        **threads.as_here(),
     }
     handler = signal.getsignal(signal.SIGTERM)
     try:
@@ -73,7 +75,7 @@ def _joined(address: str) -> Iterator[None]:
             address=address,
             runtime_env={"env_vars": environment},
             log_to_driver=False,
-            logging_level="ERROR",
+            logging_level=logging.ERROR,
             configure_logging=False,
         )
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
@@ -97,15 +99,6 @@ def _knock(address: str) -> None:
     host, _, port = address.rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host, int(port)), timeout=_KNOCK).close()
-
-
-def _threads() -> dict[str, str]:
-    """What makes other machines compute with as many threads as this one."""
-    import torch
-
-    from fsviz.features.device import cores
-
-    return {"FSVIZ_CORES": str(cores()), "OMP_NUM_THREADS": str(torch.get_num_threads())}
 
 
 def _nodes() -> list[dict[str, Any]]:
@@ -168,8 +161,6 @@ def _check_machines(spec: dict[str, Any]) -> None:
 
 def _trouble(spec: dict[str, Any], token: str, version: str) -> str:
     """Runs on every machine: why it cannot compute chunks of this spec, "" where it can."""
-    from fsviz import datasets
-
     if fsviz.__version__ != version:
         return f"it has fsviz {fsviz.__version__}, not {version}"
     try:
@@ -178,14 +169,10 @@ def _trouble(spec: dict[str, Any], token: str, version: str) -> str:
     except OSError:
         return f"it does not see {spec['folder']}"
     try:
-        study_module(spec)
-        if spec.get("dataset"):
-            dataset = datasets.load(str(spec["dataset"]))
-            if dataset.root is not None and not dataset.root.is_dir():
-                return f"it does not see the images in {dataset.root}"
+        root = chunked.folder_of_images(spec) if getattr(study_module(spec), "READS_IMAGES", False) else None
     except (FsvizError, ImportError) as error:
         return str(error).rstrip(".")
-    return ""
+    return f"it does not see the images in {root}" if root is not None and not root.is_dir() else ""
 
 
 # --- giving out --------------------------------------------------------------------------------------------------
@@ -209,7 +196,7 @@ class _Worker:
     """An actor: a process that keeps what it has loaded."""
 
     def ready(self) -> None:
-        return None
+        """Answers as soon as the process is there."""
 
     def run(self, spec: dict[str, Any], index: int) -> Any:
         return _run_chunk(spec, index)
@@ -252,7 +239,7 @@ class _Actors:
         import ray
 
         self.spec, self.n_cpus, self.n_gpus = ray.put(spec), n_cpus, n_gpus
-        self.worker = ray.remote(num_cpus=n_cpus, num_gpus=n_gpus)(_Worker)
+        self.worker: Any = ray.remote(num_cpus=n_cpus, num_gpus=n_gpus)(_Worker)
         self.coming: dict[Any, Any] = {}
         self.free: list[Any] = []
         self.busy: dict[Any, Any] = {}
@@ -266,7 +253,7 @@ class _Actors:
             min(int(r["CPU"]) // self.n_cpus, int(r.get("GPU", 0)) if self.n_gpus else 10**6) for r in resources
         )
         for _ in range(wanted - len(self.coming) - len(self.free) - len(self.busy)):
-            actor = self.worker.remote()
+            actor: Any = self.worker.remote()
             self.coming[actor.ready.remote()] = actor
         if self.coming:
             patience = 0.0 if self.free or self.busy else _LOOK_AGAIN
@@ -301,16 +288,24 @@ class _Actors:
                 ray.kill(actor)
 
 
-def _given_out(places: _Tasks | _Actors, waiting: deque[int]) -> Iterator[tuple[int, Found]]:
+def _given_out(places: _Tasks | _Actors, waiting: deque[int], spec: dict[str, Any]) -> Iterator[tuple[int, Found]]:
     """Every chunk as it ends. `waiting` may grow meanwhile: a chunk that failed is put back by whoever tries again."""
     import ray
 
+    waits_for = getattr(study_module(spec), "waits_for", lambda spec, index: 0)
     begun: dict[Any, int] = {}
+    missing, n_first = set(waiting), 0  # chunks that are not finished; those before n_first are
     while waiting or begun:
-        for _ in range(min(len(waiting), places.n_places() - len(begun))):
+        while n_first not in missing and missing:
+            n_first += 1
+        n_free = places.n_places() - len(begun)
+        while n_free > 0 and waiting and waits_for(spec, waiting[0]) <= n_first:
             index = waiting.popleft()
             begun[places.begin(index)] = index
+            n_free -= 1
         if not begun:
+            if waiting and waits_for(spec, waiting[0]) > n_first:
+                return  # what it waits for has failed for good
             continue
         for ref in ray.wait(list(begun), num_returns=1, timeout=_LOOK_AGAIN)[0]:
             index = begun.pop(ref)
@@ -325,6 +320,8 @@ def _given_out(places: _Tasks | _Actors, waiting: deque[int]) -> Iterator[tuple[
                 found = RuntimeError(f"the process or the machine that computed it is gone: {_first_line(error)}")
             if isinstance(found, _Refused):
                 raise FsvizError(found.sentence)
+            if not isinstance(found, Exception):
+                missing.discard(index)
             yield index, found
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,26 @@ def test_killed_and_resumed_is_bit_identical_and_redoes_nothing(numbers) -> None
     assert traced(spec) == [0, 1, 2, 2, 3, 4, 5, 6, 7]  # only the chunk at hand starts twice
     assert chunk_bytes(run_id) == chunk_bytes(whole.id)
     assert (jobs.folder(run_id) / "results.json").read_bytes() == (jobs.folder(whole.id) / "results.json").read_bytes()
+
+
+def test_killed_at_random_points_again_and_again_it_ends_with_the_same_bytes(numbers) -> None:
+    whole = jobs.run_here(numbers(n=12, seed=8, trace="whole"))
+    spec = numbers(n=12, seed=8, sleep=0.15)
+    run_id, moments = jobs.submit(spec), np.random.default_rng(8)
+    for _ in range(4):
+        pid = pid_of(run_id)
+        time.sleep(moments.uniform(0, 0.5))
+        if jobs.status(run_id).state == "finished":
+            break
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: not jobs.status(run_id).active)
+        assert jobs.status(run_id).state in ("interrupted", "finished")
+        jobs.resume(run_id)
+    hurry(spec)
+    assert jobs.wait(run_id).state == "finished"
+    assert chunk_bytes(run_id) == chunk_bytes(whole.id)
+    assert jobs.results(run_id) == jobs.results(whole.id)
 
 
 def test_cancel_takes_effect_at_once_and_resume_goes_on(numbers) -> None:

@@ -171,11 +171,13 @@ def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None) 
     with st.container(border=True):
         text, button, copy = st.columns([4, 1.4, 1.4], vertical_alignment="center")
         line = text.empty()
+        with copy:
+            engine = run_panel.where("evaluate")
         if button.button("Start the run", type="primary", width="stretch", key="start"):
             line.markdown("**▶️ Queued.** Drawing and freezing the tasks, then the run starts by itself…")
-            run_id = access.do("run", jobs.submit, whole)
+            run_id = access.do("run", jobs.submit, whole, engine)
             for name in more:
-                access.do("run", jobs.submit, {**spec, "testbed": name})
+                access.do("run", jobs.submit, {**spec, "testbed": name}, engine)
             st.session_state["watched_run"] = run_id
             st.toast(f"Run {plain(run_id)} is on its way. You may close the browser.", icon="🚀")
             st.rerun(scope="app")

@@ -281,7 +281,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
         "tasks": tasks,
         "dataset": shell.dataset_title(str(run.spec.get("dataset", "?"))),
         "time": run_panel.duration(run.seconds),
-        "device": str(run.spec.get("device", "")),
+        "device": str(run.spec.get("device", "")) if jobs.engine_of(run) == jobs.Engine() else str(jobs.engine_of(run)),
         "run": run.id,
     }
 
