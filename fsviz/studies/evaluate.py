@@ -31,6 +31,7 @@ import numpy as np
 from fsviz import datasets, features
 from fsviz.errors import BadInput, BrokenCode, FsvizError, Missing, NotFinite
 from fsviz.evaluation import resolved_device
+from fsviz.features.backbones import title_of
 from fsviz.features.device import cores
 from fsviz.methods import METHODS, Method
 from fsviz.numerics import threads
@@ -375,7 +376,7 @@ def describe(spec: Settled, index: int) -> str:
     which, _, stop = chunk_at(spec, index)
     entry = entries(spec)[which]
     which_tasks = f", {parts(spec)[entry.part]['testbed_name']}" if len(parts(spec)) > 1 else ""
-    return f"{entry.label} on {entry.backbone}{which_tasks}: {stop:,} of {spec['tasks']['n_tasks']:,} tasks"
+    return f"{entry.label} on {title_of(entry.backbone)}{which_tasks}: {stop:,} of {spec['tasks']['n_tasks']:,} tasks"
 
 
 def summarise(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:

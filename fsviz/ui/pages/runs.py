@@ -434,7 +434,7 @@ class _Shown:
 
 def _headline(here: pd.DataFrame, differences: pd.DataFrame) -> None:
     top = here.loc[here["accuracy"].idxmax()]
-    best, margin, drop, tasks = st.columns(4)
+    best, margin, drop, tasks = shell.columns_if_wide("headline", 4, "pairs")
     run_panel.show_most_accurate(best, top)
     if len(differences):
         second = differences.iloc[0]
