@@ -58,26 +58,16 @@ def runner(engine: Engine) -> ChunkRunner:
 
 @contextmanager
 def _joined(address: str) -> Iterator[None]:
-    """Connected to the cluster inside the block."""
+    """Connected to the cluster inside the block; a connection that the program has already is used and left open."""
     import ray
 
-    root = str(Path(fsviz.__file__).resolve().parent.parent)
-    environment = {
-        "FSVIZ_HOME": str(home()),
-        "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]),
-        **{name: os.environ[name] for name in ("FSVIZ_STUDIES",) if name in os.environ},
-        **threads.as_here(),
-    }
+    if ray.is_initialized():
+        yield
+        return
     handler = signal.getsignal(signal.SIGTERM)
     try:
         _knock(address)
-        ray.init(
-            address=address,
-            runtime_env={"env_vars": environment},
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            configure_logging=False,
-        )
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         raise BadInput(
             f"No Ray cluster answers at {address!r} ({_first_line(error)}). Start one with 'ray start --head', on "
@@ -89,6 +79,20 @@ def _joined(address: str) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _remote(what: Any, **needs: Any) -> Any:
+    """A function or class that runs on a machine of the cluster as it would here: same code, workspace and threads."""
+    import ray
+
+    root = str(Path(fsviz.__file__).resolve().parent.parent)
+    environment = {
+        "FSVIZ_HOME": str(home()),
+        "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]),
+        **{name: os.environ[name] for name in ("FSVIZ_STUDIES",) if name in os.environ},
+        **threads.as_here(),
+    }
+    return ray.remote(runtime_env={"env_vars": environment}, **needs)(what)
 
 
 def _knock(address: str) -> None:
@@ -131,7 +135,7 @@ def _check_machines(spec: dict[str, Any]) -> None:
     token, nodes = secrets.token_hex(8), _nodes()
     seen = Path(spec["folder"]) / _SEEN
     seen.write_text(token, encoding="utf-8")
-    ask = ray.remote(num_cpus=0, max_retries=0)(_trouble)
+    ask = _remote(_trouble, num_cpus=0, max_retries=0)
     asked = {
         ask.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
             spec, token, fsviz.__version__
@@ -209,7 +213,7 @@ class _Tasks:
         import ray
 
         self.spec, self.n_cpus = ray.put(spec), n_cpus
-        self.task = ray.remote(num_cpus=n_cpus, max_retries=0)(_run_chunk)
+        self.task = _remote(_run_chunk, num_cpus=n_cpus, max_retries=0)
         self.begun: set[Any] = set()
 
     def n_places(self) -> int:
@@ -239,7 +243,7 @@ class _Actors:
         import ray
 
         self.spec, self.n_cpus, self.n_gpus = ray.put(spec), n_cpus, n_gpus
-        self.worker: Any = ray.remote(num_cpus=n_cpus, num_gpus=n_gpus)(_Worker)
+        self.worker = _remote(_Worker, num_cpus=n_cpus, num_gpus=n_gpus)
         self.coming: dict[Any, Any] = {}
         self.free: list[Any] = []
         self.busy: dict[Any, Any] = {}
@@ -253,7 +257,7 @@ class _Actors:
             min(int(r["CPU"]) // self.n_cpus, int(r.get("GPU", 0)) if self.n_gpus else 10**6) for r in resources
         )
         for _ in range(wanted - len(self.coming) - len(self.free) - len(self.busy)):
-            actor: Any = self.worker.remote()
+            actor = self.worker.remote()
             self.coming[actor.ready.remote()] = actor
         if self.coming:
             patience = 0.0 if self.free or self.busy else _LOOK_AGAIN

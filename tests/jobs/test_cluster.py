@@ -123,62 +123,6 @@ def test_what_holds_a_model_or_a_gpu_runs_in_actors_that_stay(numbers, ray_engin
     assert len(set(pids)) == 2 and len(pids) == 7  # one actor, as there is one GPU, and the one that took its place
 
 
-TASKS = {"n_way": 5, "n_shot": 2, "n_query": 5, "n_tasks": 30, "seed": 4}
-SPLIT = {
-    "name": "tiny",
-    "train": ["koala", "monkey", "peacock", "crocodile", "lizard", "squid"],
-    "val": ["whale", "chicken", "snake", "fish", "snail"],
-    "test": ["penguin", "flamingo", "frog", "octopus", "lobster"],
-    "recipe": {"mode": "stable", "divergence": 0.96, "reached": 0.9},
-}
-SPECS = {
-    "evaluate": {
-        "backbones": ["efficientnet_lite0"],
-        "methods": ["protonet", "logistic"],
-        "sampler": {"sampler": "semantic", **{k: v for k, v in TASKS.items() if k != "seed"}},
-        "device": "cpu",
-        "chunk": 16,
-    },
-    "confusion": {"split": "val", "k": 10, "n_runs": 2},
-    "support_sets": {"backbone": "efficientnet_lite0", **TASKS},
-    "causes": {"backbone": "efficientnet_lite0", "methods": ["protonet"], **TASKS},
-    "stress": {"sources": ["efficientnet_lite0"], "backbones": ["efficientnet_lite0"], "n_tasks": 20},
-    "training": {"method": "protonet", "split": SPLIT, "width": 8, "side": 16, "epochs": 2, "tasks_per_epoch": 4}
-    | {"n_query": 5, "val_tasks": 10, "n_tasks": 30, "device": "cpu"},
-}
-
-
-@pytest.mark.parametrize("study", SPECS)
-def test_studies_give_the_bytes_of_this_machine(workspace, ray_engine, study) -> None:
-    spec = {"study": study, "dataset": "demo", **SPECS[study]}
-    here, there = jobs.run_here(spec), jobs.run_here(spec, engine=ray_engine)
-    assert there.state == "finished" and len(chunk_bytes(here.id)) == here.n_chunks
-    assert chunk_bytes(there.id) == chunk_bytes(here.id)
-    own = {"checkpoint", "backbone", "run"} if study == "training" else set()  # the second network has another name
-    assert {k: v for k, v in there.summary.items() if k not in own} == {
-        k: v for k, v in here.summary.items() if k not in own
-    }
-
-
-def test_features_extracted_there_are_those_extracted_here(workspace, ray_engine, capsys) -> None:
-    spec = {"study": "extraction", "dataset": "digits", "backbone": "conv64f", "device": "cpu"}
-    found = []
-    for engine in (None, ray_engine):
-        if engine is None:
-            jobs.run_here(spec)
-        else:
-            words = ["extract", "digits", "--backbone", "conv64f", "--device", "cpu"]
-            told = run_json(capsys, *words, "--address", engine.address)
-            assert told["n_images"] == 1797
-        dataset = datasets.load("digits")
-        (name,) = features.available(dataset)
-        found.append(features.load(dataset, name).values.copy())
-        remove_features("digits", name)
-    listed = run_json(capsys, "runs")["runs"]
-    assert [(run["engine"], run["state"]) for run in listed] == [("ray", "finished"), ("local", "finished")]
-    assert found[0].tobytes() == found[1].tobytes()
-
-
 def test_a_machine_that_does_not_see_the_workspace_is_named(numbers, workspace, cluster, ray_engine) -> None:
     """A third node, in whose file system another disk lies over the workspace."""
     if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
@@ -215,3 +159,72 @@ def test_no_cluster_and_no_ray_are_one_sentence(numbers, monkeypatch) -> None:
     assert engines.available() == ["local"]
     with pytest.raises(BadInput, match="not installed"):
         engines.chosen("ray")
+
+
+TASKS = {"n_way": 5, "n_shot": 2, "n_query": 5, "n_tasks": 30, "seed": 4}
+SPLIT = {
+    "name": "tiny",
+    "train": ["koala", "monkey", "peacock", "crocodile", "lizard", "squid"],
+    "val": ["whale", "chicken", "snake", "fish", "snail"],
+    "test": ["penguin", "flamingo", "frog", "octopus", "lobster"],
+    "recipe": {"mode": "stable", "divergence": 0.96, "reached": 0.9},
+}
+SPECS = {
+    "evaluate": {
+        "backbones": ["efficientnet_lite0"],
+        "methods": ["protonet", "logistic"],
+        "sampler": {"sampler": "semantic", **{k: v for k, v in TASKS.items() if k != "seed"}},
+        "device": "cpu",
+        "chunk": 16,
+    },
+    "confusion": {"split": "val", "k": 10, "n_runs": 2},
+    "support_sets": {"backbone": "efficientnet_lite0", **TASKS},
+    "causes": {"backbone": "efficientnet_lite0", "methods": ["protonet"], **TASKS},
+    "stress": {"sources": ["efficientnet_lite0"], "backbones": ["efficientnet_lite0"], "n_tasks": 20},
+    "training": {"method": "protonet", "split": SPLIT, "width": 8, "side": 16, "epochs": 2, "tasks_per_epoch": 4}
+    | {"n_query": 5, "val_tasks": 10, "n_tasks": 30, "device": "cpu"},
+}
+
+
+@pytest.fixture(scope="module")
+def connected(cluster, tmp_path_factory) -> Iterator[jobs.Engine]:
+    """One workspace and one connection for all studies, as in a notebook: the workers of one serve the next."""
+    import ray
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FSVIZ_HOME", str(tmp_path_factory.mktemp("studies") / "ws"))
+        ray.init(address=cluster.address, log_to_driver=False, configure_logging=False)
+        yield engines.chosen("ray", cluster.address)
+        assert ray.is_initialized()  # a run leaves a connection open that it has found
+        ray.shutdown()
+
+
+@pytest.mark.parametrize("study", SPECS)
+def test_studies_give_the_bytes_of_this_machine(connected, study) -> None:
+    spec = {"study": study, "dataset": "demo", **SPECS[study]}
+    here, there = jobs.run_here(spec), jobs.run_here(spec, engine=connected)
+    assert there.state == "finished" and len(chunk_bytes(here.id)) == here.n_chunks
+    assert chunk_bytes(there.id) == chunk_bytes(here.id)
+    own = {"checkpoint", "backbone", "run"} if study == "training" else set()  # the second network has another name
+    assert {k: v for k, v in there.summary.items() if k not in own} == {
+        k: v for k, v in here.summary.items() if k not in own
+    }
+
+
+def test_features_extracted_there_are_those_extracted_here(connected, capsys) -> None:
+    spec = {"study": "extraction", "dataset": "digits", "backbone": "conv64f", "device": "cpu"}
+    found = []
+    for engine in (None, connected):
+        if engine is None:
+            jobs.run_here(spec)
+        else:
+            words = ["extract", "digits", "--backbone", "conv64f", "--device", "cpu"]
+            told = run_json(capsys, *words, "--address", engine.address)
+            assert told["n_images"] == 1797
+        dataset = datasets.load("digits")
+        (name,) = features.available(dataset)
+        found.append(features.load(dataset, name).values.copy())
+        remove_features("digits", name)
+    listed = run_json(capsys, "runs")["runs"][:2]
+    assert [(run["engine"], run["state"]) for run in listed] == [("ray", "finished"), ("local", "finished")]
+    assert found[0].tobytes() == found[1].tobytes()
