@@ -172,7 +172,7 @@ def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None) 
         text, button, copy = st.columns([4, 1.4, 1.4], vertical_alignment="center")
         line = text.empty()
         with copy:
-            engine = run_panel.where("evaluate")
+            engine = run_panel.where("evaluate", "stretch")
         if button.button("Start the run", type="primary", width="stretch", key="start"):
             line.markdown("**▶️ Queued.** Drawing and freezing the tasks, then the run starts by itself…")
             run_id = access.do("run", jobs.submit, whole, engine)

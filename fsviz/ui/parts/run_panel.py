@@ -148,11 +148,11 @@ def offer(spec: Unchecked, run: jobs.Run | None, words: str, so_far: SoFar = Non
                 st.rerun()
 
 
-def where(key: str) -> jobs.Engine:
+def where(key: str, width: Any = "content") -> jobs.Engine:
     """Which machines compute a run: a choice beside the button that starts it, where there is more than one."""
     if len(engines.available()) == 1:
         return jobs.Engine()
-    with st.popover("Where it runs", icon=":material/dns:", key=f"where {key}"):
+    with st.popover("Where", icon=":material/dns:", key=f"where {key}", width=width):
         name = st.radio(
             "Where it runs", engines.available(), format_func=_ENGINES.get, key=f"engine {key}", horizontal=True
         )
