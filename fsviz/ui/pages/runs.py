@@ -522,7 +522,7 @@ def _big_figure(
     if picked == comparison.QUARTERS and recipe.get("distance") != "features":
         ends = correlations[["name", "spearman", "spearman_low", "spearman_high"]].itertuples(index=False)
         found = {name: {"value": value, "ci95": (low, high)} for name, value, low, high in ends}
-        if little := evaluate.no_prediction(found):
+        if little := evaluate.no_prediction(found, how="“Distance between classes” on the page Tasks"):
             st.info(plain(little), icon="🧭")
             correlated = f"{correlated} {little}"
     return _Shown((heading, figure, caption), correlations, told, correlated)
