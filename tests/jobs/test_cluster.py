@@ -8,12 +8,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+from PIL import Image
 
 from fsviz import datasets, features, jobs
+from fsviz.datasets.saved import save_dataset
 from fsviz.errors import BadInput, FsvizError
-from fsviz.features.store import remove_features
+from fsviz.features.store import SHARD, remove_features
 from fsviz.jobs import engines
+from fsviz.records import Dataset
 from tests.cli.calling import run_json
 from tests.jobs.studies_for_tests import hurry, traced
 from tests.jobs.test_jobs import chunk_bytes, pid_of, until
@@ -211,20 +216,25 @@ def test_studies_give_the_bytes_of_this_machine(connected, study) -> None:
     }
 
 
-def test_features_extracted_there_are_those_extracted_here(connected, capsys) -> None:
-    spec = {"study": "extraction", "dataset": "digits", "backbone": "conv64f", "device": "cpu"}
+def test_features_extracted_there_are_those_extracted_here(connected, tmp_path, capsys) -> None:
+    """Two shards of small pictures, in actors; the images lie outside of the workspace."""
+    rng, names = np.random.default_rng(0), [f"{i:03}.png" for i in range(SHARD + 20)]
+    for name in names:
+        Image.fromarray(rng.integers(0, 255, (8, 8, 3), dtype=np.uint8)).save(tmp_path / name)
+    classes = pd.DataFrame({"class_name": ["a", "b"], "split": "test", "n_images": len(names) // 2, "node": ""})
+    images = pd.DataFrame({"class_id": np.arange(len(names)) % 2, "path": names})
+    own = {"images": images, "origin": "folder", "root": tmp_path}
+    dataset = save_dataset(Dataset("pictures", "Pictures", classes, {"test": np.arange(2)}, **own))
+    words = ["extract", "pictures", "--backbone", "conv64f", "--device", "cpu", "--workers", "0"]
     found = []
-    for engine in (None, connected):
-        if engine is None:
-            jobs.run_here(spec)
-        else:
-            words = ["extract", "digits", "--backbone", "conv64f", "--device", "cpu"]
-            told = run_json(capsys, *words, "--address", engine.address)
-            assert told["n_images"] == 1797
-        dataset = datasets.load("digits")
-        (name,) = features.available(dataset)
-        found.append(features.load(dataset, name).values.copy())
-        remove_features("digits", name)
+    for more in (["--engine", "local"], ["--address", connected.address]):
+        assert run_json(capsys, *words, *more)["n_images"] == len(names)
+        (name,) = features.available(datasets.load("pictures"))
+        found.append(features.load(dataset, name).values.tobytes())
+        remove_features("pictures", name)
     listed = run_json(capsys, "runs")["runs"][:2]
-    assert [(run["engine"], run["state"]) for run in listed] == [("ray", "finished"), ("local", "finished")]
-    assert found[0].tobytes() == found[1].tobytes()
+    assert [(run["engine"], run["state"], run["n_chunks"]) for run in listed] == [
+        ("ray", "finished", 2),
+        ("local", "finished", 2),
+    ]
+    assert found[0] == found[1]
