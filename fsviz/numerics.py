@@ -43,6 +43,32 @@ def told_mean(values: np.ndarray) -> dict[str, float | None]:
     return {"mean": float(mean), "ci95": finite(half)}
 
 
+def t_quantile(p: float, freedom: float) -> float:
+    """Below it lies the share p of Student's t with so many degrees of freedom; NaN where there are none.
+
+    What scipy.stats.t.ppf answers, without scipy.stats, whose import takes longer than a small run.
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, p)) if freedom > 0 else float("nan")
+
+
+def t_two_sided(t: float, freedom: float) -> float:
+    """The share of Student's t that is as far from zero as t, on either side; NaN without degrees of freedom."""
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(freedom, -abs(t))) if freedom > 0 else float("nan")
+
+
+def mean_ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks (n,) from 1, equal values sharing their mean, as scipy.stats.rankdata has them; all NaN where one is."""
+    values = np.asarray(values, dtype=float)
+    if np.isnan(values).any():
+        return np.full(len(values), np.nan)
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (counts.cumsum() - (counts - 1) / 2)[place]
+
+
 def clustered_mean(values: np.ndarray, clusters: np.ndarray) -> tuple[float, float, float]:
     """Mean, half-width of its 95% interval and two-sided p against zero, where values of one cluster hang together.
 
@@ -50,8 +76,6 @@ def clustered_mean(values: np.ndarray, clusters: np.ndarray) -> tuple[float, flo
     Every cluster counts as one observation, however many values it has (the sandwich estimator with G / (G - 1), t
     with G - 1 degrees of freedom for G clusters). One cluster has no interval: NaN.
     """
-    from scipy import stats
-
     values = np.asarray(values, dtype=float).ravel()
     there = ~np.isnan(values)
     values, (_, cluster) = values[there], np.unique(np.asarray(clusters).ravel()[there], return_inverse=True)
@@ -63,8 +87,7 @@ def clustered_mean(values: np.ndarray, clusters: np.ndarray) -> tuple[float, flo
     error = float(np.sqrt((sums**2).sum() * n_clusters / (n_clusters - 1))) / n
     if error == 0:
         return mean, 0.0, 1.0 if mean == 0 else 0.0
-    half = float(stats.t.ppf(0.975, n_clusters - 1)) * error
-    return mean, half, float(2 * stats.t.sf(abs(mean) / error, n_clusters - 1))
+    return mean, t_quantile(0.975, n_clusters - 1) * error, t_two_sided(mean / error, n_clusters - 1)
 
 
 def pearson(first: np.ndarray, second: np.ndarray) -> tuple[float, np.ndarray]:
@@ -95,9 +118,7 @@ def spearman(first: np.ndarray, second: np.ndarray) -> tuple[float, np.ndarray]:
 
 def _centred_ranks(values: np.ndarray) -> np.ndarray:
     """Ranks from -1/2 to 1/2, equal values sharing their mean; their mean is 0."""
-    from scipy import stats
-
-    return (stats.rankdata(values) - (len(values) + 1) / 2) / len(values)
+    return (mean_ranks(values) - (len(values) + 1) / 2) / len(values)
 
 
 def _mean_above(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

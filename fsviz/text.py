@@ -64,6 +64,11 @@ def drawn(value: Any) -> str:
     return str(value).translate(_PLOTLY)
 
 
+def of_split(split: str) -> str:
+    """Whose tasks or classes they are, as "tasks of ..." goes on; without splits all classes are in "all"."""
+    return "all classes" if split == "all" else f"split {split}"
+
+
 def short(name: str, most: int = 22) -> str:
     """A name where its whole length has no room; whoever cuts it says the whole nearby or on hover."""
     return name if len(name) <= most else name[: most - 1] + "…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -36,14 +37,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for path in order + computing for item in modules[path]]
 
 
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays until the end: nobody needs to look whether it is garbage."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def installed_components() -> Iterator[None]:
     """Every AppTest reads the metadata of all installed packages in search of components: most of the time that a page
-    takes, and the same answer every time."""
+    takes, and the same answer every time. And it asks a thousand times a second whether the page has run."""
     from streamlit.components.v2 import manifest_scanner
+    from streamlit.testing.v1 import local_script_runner
+
+    until_it_has_run = local_script_runner.require_widgets_deltas
+
+    def waiting(runner: local_script_runner.LocalScriptRunner, timeout: float = 3) -> None:
+        if runner._script_thread is not None:
+            runner._script_thread.join(timeout)
+        until_it_has_run(runner, timeout)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        patch.setattr(local_script_runner, "require_widgets_deltas", waiting)
         yield
 
 

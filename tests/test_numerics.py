@@ -76,6 +76,18 @@ def test_cramers_v_knows_chance_and_its_interval_covers() -> None:
     assert np.mean([cramers_v(rng.multinomial(800, np.full(12, 1 / 12)).reshape(3, 4))[0] for _ in range(200)]) < 0.04
 
 
+@pytest.mark.parametrize("freedom", [0.0, 0.5, 1.0, 3.3, 99.0, 1e6, np.inf, np.nan])
+def test_students_t_and_mean_ranks_are_those_of_scipy_stats(freedom: float) -> None:
+    """Bit for bit: numbers of runs recorded before stay what they are."""
+    for p in (0.6, 0.975, 0.999):
+        assert np.array_equal(numerics.t_quantile(p, freedom), stats.t.ppf(p, freedom), equal_nan=True)
+    for t in (0.0, -2.0, 50.0, np.inf, np.nan):
+        assert np.array_equal(numerics.t_two_sided(t, freedom), 2 * stats.t.sf(abs(t), freedom), equal_nan=True)
+    values = np.random.default_rng(0).integers(0, 9, 30)
+    assert np.array_equal(numerics.mean_ranks(values), stats.rankdata(values))
+    assert np.isnan(numerics.mean_ranks(np.array([1.0, np.nan]))).all() and not numerics.mean_ranks(np.array([])).size
+
+
 def test_pointwise_information_by_hand() -> None:
     bits = pointwise_information(np.array([[4, 0], [2, 2]]))  # expected 3, 1 in both rows
     assert bits[0, 0] == pytest.approx(np.log2(4 / 3)) and np.isnan(bits[0, 1])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fsviz import text
-from fsviz.cli import add_command, aligned, drawing, names, tell
+from fsviz.cli import add_command, aligned, drawing, engine, names, tell
 from fsviz.studies import causes as study
 from fsviz.studies import draw
 
@@ -26,6 +26,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         "--methods", metavar="M[,M]", help=f"whose accuracy is explained: {methods}, or those of --run alone"
     )
     parser.add_argument("--out", metavar="FILE.csv", help="also write every measure and accuracy, a row per task")
+    engine.add_engine(parser)
 
 
 def run_causes(args: argparse.Namespace) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
         evaluated = jobs.spec(args.run_id)
         lines = comparison.lines_of(args.run_id, evaluated, jobs.chunks(args.run_id), jobs.status(args.run_id).summary)
         spec["backbone"] = args.backbone or lines[0].backbone
-    run = jobs.run_here(spec, tell)
+    run = jobs.run_here(spec, tell, engine=engine.chosen(args))
     found = study.collect(jobs.spec(run.id), jobs.chunks(run.id))
     own = [line for line in lines if line.backbone == spec["backbone"]]
     found = study.with_answers(found, {name: line.accuracy for name, line in comparison.named(own).items()})

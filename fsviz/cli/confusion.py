@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, progress
+from fsviz.cli import add_command, aligned, drawing, engine, progress, tell
 from fsviz.settings import add_flags, given
 
 
@@ -22,6 +22,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--versus-backbone", metavar="BACKBONE", help="or with the same likeness of another backbone")
     parser.add_argument("--out", type=Path, help="write every pair to this .graphml or .csv file")
     parser.add_argument("--most", type=int, default=10, metavar="N", help="pairs to list (10)")
+    engine.add_engine(parser)
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         spec["k"] = study.fitting_k(spec)
         if spec["k"] < study.SETTINGS["k"].default:
             progress(f"the smallest classes have room for k = {spec['k']} edges per image; the paper takes 20")
-    graph = study.class_graph(spec, _tell)
+    graph = _graph(spec, engine.chosen(args))
     result = {"dataset": args.dataset, "likeness": graph.kind, "unit": graph.unit, "backbone": graph.source or None}
     result |= study.summary(graph, args.most)
     if args.versus or args.versus_backbone:
@@ -57,6 +58,21 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             temporary.write_bytes(graphs.export(graph, kind, found))
         result["out"] = str(args.out)
     return result
+
+
+def _graph(spec: dict[str, Any], on: Any) -> Any:
+    """Here and now, or as a run on an engine that was asked for."""
+    from fsviz import jobs
+    from fsviz.errors import BadInput
+    from fsviz.studies import confusion as study
+
+    if on is None:
+        return study.class_graph(spec, _tell)
+    asked = {name: value for name, value in spec.items() if name != "likeness"}
+    if spec.get("likeness", "confusion") != "confusion":
+        raise BadInput("Only the likeness 'confusion' is measured as a run. Leave out --engine.")
+    run = jobs.run_here({"study": "confusion", **asked}, tell, engine=on)
+    return study.collect(jobs.spec(run.id), jobs.chunks(run.id))
 
 
 def result_of(run: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, tell
+from fsviz.cli import add_command, aligned, drawing, engine, tell
 from fsviz.settings import add_flags, given
 from fsviz.studies import context_shift as shift
 
@@ -17,6 +17,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     drawing.add_dataset(parser)
     question = shift.QUESTION.but(choices={"table": "The table", **shift.QUESTION.choices}, default="table")
     add_flags(parser, {**shift.TASKS, **shift.OWN, "question": question}.values())
+    engine.add_engine(parser)
 
 
 def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
     if args.question not in (None, "table"):
         asked = given(args, {**shift.TASKS, **shift.OWN}.values())
         spec = {"study": "contexts", "dataset": args.dataset, **asked}
-        run = jobs.run_here(spec, tell)
+        run = jobs.run_here(spec, tell, engine=engine.chosen(args))
         return jobs.results(run.id) | {"run": run.id}
     return study.summary(datasets.load(args.dataset), args.split or "")
 

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any, cast
 
-from fsviz.cli import add_command, aligned, drawing, names, progress
+from fsviz.cli import add_command, aligned, drawing, engine, names, progress
 from fsviz.errors import BadInput, BrokenCode, UnknownName
 from fsviz.studies import draw
 from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS, Chosen, Result, Spec, no_prediction
@@ -55,6 +55,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--background", action="store_true", help="queue the run for a worker process and return at once"
     )
+    engine.add_engine(parser)
 
 
 def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
     own_code.allow()
     spec = _spec(args)
     if args.background:
-        run_id = jobs.submit(spec)
+        run_id = jobs.submit(spec, engine.chosen(args))
         progress(f"Run {run_id} is queued. 'python -m fsviz runs show {run_id}' says how far it is.")
         return result_of(jobs.status(run_id))
     run = jobs.run_here(
@@ -72,6 +73,7 @@ def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
         started=lambda run: progress(
             f"Run {run.id}: if it is stopped, 'python -m fsviz runs resume {run.id}' goes on."
         ),
+        engine=engine.chosen(args),
     )
     return result_of(run)
 

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, progress, tell
+from fsviz.cli import add_command, aligned, drawing, engine, progress, tell
 from fsviz.errors import BadInput
 from fsviz.features import backbones
 
@@ -28,6 +28,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         "--workers", type=int, metavar="N", help="processes that decode images (default: by the cores)"
     )
     extract.add_argument("--again", action="store_true", help="start over, also when the features are stored")
+    engine.add_engine(extract)
 
     features = add_command(
         commands, "features", run_features, show_features, "list the features at hand; import, rename or remove some"
@@ -88,6 +89,8 @@ def run_extract(args: argparse.Namespace) -> dict[str, Any]:
         raise BadInput(f"workers must be between 0 and 64. Got {args.workers}.")
     dataset = datasets.load(args.dataset)
     told = _Told()
+    if on := engine.chosen(args):
+        return _extract_as_run(args, dataset.name, on)
     result = extract_now(
         dataset,
         args.backbone,
@@ -101,6 +104,17 @@ def run_extract(args: argparse.Namespace) -> dict[str, Any]:
     if result["warning"]:
         progress(f"Careful: {args.backbone} has {result['warning']}.")
     return result
+
+
+def _extract_as_run(args: argparse.Namespace, dataset: str, on: Any) -> dict[str, Any]:
+    """On an engine that was asked for: one shard of images is one chunk of a run."""
+    from fsviz import jobs
+
+    if args.again:
+        raise BadInput("--again and --engine do not go together. Remove the features first: 'features remove'.")
+    names = ("backbone", "checkpoint", "device", "batch", "workers")
+    spec = {"study": "extraction", "dataset": dataset, **{name: getattr(args, name) for name in names}}
+    return extraction_of(jobs.run_here(spec, tell, engine=on))
 
 
 def extraction_of(run: Any) -> dict[str, Any]:

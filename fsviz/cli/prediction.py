@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, tell
+from fsviz.cli import add_command, aligned, drawing, engine, tell
 from fsviz.settings import add_flags, given
 from fsviz.studies import draw
 from fsviz.studies import prediction as study
@@ -19,6 +19,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     drawing.add_backbone(parser, "measured and classified")
     drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
     add_flags(parser, study.OWN_SETTINGS.values())
+    engine.add_engine(parser)
 
 
 def run_predict(args: argparse.Namespace) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def run_predict(args: argparse.Namespace) -> dict[str, Any]:
         **tasks,
         **given(args, study.OWN_SETTINGS.values()),
     }
-    run = jobs.run_here(spec, tell)
+    run = jobs.run_here(spec, tell, engine=engine.chosen(args))
     return jobs.results(run.id) | {"run": run.id}
 
 

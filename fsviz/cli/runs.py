@@ -13,6 +13,7 @@ from fsviz.cli import (
     causes,
     confusion,
     contexts,
+    engine,
     evaluation,
     features,
     prediction,
@@ -61,6 +62,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         "ids", nargs="*", default=[], metavar="ID", help="the runs that are meant, as the list has them"
     )
     parser.add_argument("--background", action="store_true", help="resume: leave the work to a worker process")
+    engine.add_engine(parser)
     parser.add_argument("--workers", type=int, default=None, help="how many queued runs may go at the same time")
 
 
@@ -92,7 +94,8 @@ def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
         run = jobs.cancel(run_id)
     elif args.action == "resume":
         own_code.allow()
-        run = jobs.resume(run_id) if args.background else jobs.resume_here(run_id, evaluation.bar())
+        on = engine.chosen(args)
+        run = jobs.resume(run_id, on) if args.background else jobs.resume_here(run_id, evaluation.bar(), on)
     else:
         run = jobs.status(run_id)
     told = STUDIES.get(run.study) if run.study == "evaluate" or run.state == "finished" else None
@@ -113,6 +116,7 @@ def listed(run: Any) -> dict[str, Any]:
         "n_done": run.n_done,
         "n_chunks": run.n_chunks,
         "seconds": round(run.seconds, 3),
+        "engine": run.engine.get("name") or "local",
         "error": run.error,
     }
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, names, tell
+from fsviz.cli import add_command, aligned, drawing, engine, names, tell
 from fsviz.cli.support_sets import asked
 from fsviz.settings import Setting, add_flags, given
 from fsviz.studies import searches, shifts, support_sets
@@ -21,6 +21,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         commands, "searches", run_searches, show_searches, "accuracy and time of every search for hard support sets"
     )
     compare.add_argument("--searches", metavar="A,B", help=f"any of {', '.join(support_sets.SEARCH.choices)} (all)")
+    engine.add_engine(compare)
     _add(compare, ALL_SEARCHES, n_tasks=50)
     filtered = add_command(
         commands, "filtered", run_filtered, show_filtered, "how many random tasks must be drawn to find one as hard"
@@ -60,7 +61,7 @@ def run_searches(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs
 
     spec = {"study": "searches", **_spec(args), "searches": names(args.searches)}
-    return result_of(jobs.run_here(spec, tell))
+    return result_of(jobs.run_here(spec, tell, engine=engine.chosen(args)))
 
 
 def result_of(run: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fsviz.cli import add_command, aligned, drawing, names, progress, tell
+from fsviz.cli import add_command, aligned, drawing, engine, names, progress, tell
 from fsviz.errors import FsvizError
 from fsviz.settings import Setting, Value, add_flags, given
 from fsviz.studies import draw
@@ -26,6 +26,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     _add_tasks(hard)
     add_flags(hard, study.SEARCH_SETTINGS.values())
     hard.add_argument("--reasons", action="store_true", help="also measure which attributes explain it")
+    engine.add_engine(hard)
 
     stress = add_command(
         commands, "stress", run_stress, show_stress, "classify hard and random tasks with other backbones and methods"
@@ -39,6 +40,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     add_flags(stress, stress_study.FINETUNING.values())
     _add_tasks(stress)
     add_flags(stress, STRESS_SETTINGS)
+    engine.add_engine(stress)
 
 
 def _add_tasks(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +74,7 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
         "backbone": drawing.backbone(args),
         **asked(args, study.SEARCH_SETTINGS.values()),
     }
-    run = jobs.run_here(spec, tell)
+    run = jobs.run_here(spec, tell, engine=engine.chosen(args))
     result = result_of(run)
     if args.reasons:
         sets = study.collect(jobs.spec(run.id), jobs.chunks(run.id))
@@ -153,7 +155,7 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
         },
         **asked(args, STRESS_SETTINGS),
     }
-    run = jobs.run_here(spec, tell)
+    run = jobs.run_here(spec, tell, engine=engine.chosen(args))
     return jobs.results(run.id) | {"run": run.id}
 
 

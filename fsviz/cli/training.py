@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, progress, tell
+from fsviz.cli import add_command, aligned, drawing, engine, progress, tell
 from fsviz.settings import add_flags, given
 from fsviz.studies import training as study
 
@@ -29,6 +29,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--background", action="store_true", help="queue the run for a worker process and return at once"
     )
+    engine.add_engine(parser)
 
     parser = add_command(
         commands, "transfer", run_transfer, show_transfer, "accuracy of finished training runs against divergence"
@@ -55,10 +56,10 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
     spec = {"study": "training", "dataset": dataset.name, "method": args.method, "split": split}
     spec |= {"name": args.name, "device": args.device, **given(args, study.SETTINGS.values())}
     if args.background:
-        run_id = jobs.submit(spec)
+        run_id = jobs.submit(spec, engine.chosen(args))
         progress(f"Run {run_id} is queued; 'python -m fsviz runs show {run_id}' says how far it is.")
         return {"run": run_id, "state": jobs.status(run_id).state}
-    run = jobs.run_here(spec, tell, started=lambda run: progress(f"Run {run.id}"))
+    run = jobs.run_here(spec, tell, lambda run: progress(f"Run {run.id}"), engine.chosen(args))
     return {"run": run.id, "seconds": run.seconds, **jobs.results(run.id)}
 
 

@@ -63,6 +63,7 @@ ENTRIES: dict[str, Entry] = {
         f"{_RESEARCH}; {_WORDNET}",
         "https://image-net.org/challenges/LSVRC/2012/",
         taxonomy="wordnet_imagenet",
+        notes=("Of the challenge's 1,281,167 training images, 61 cannot be told to a class here and are not counted.",),
     ),
     "df20": Entry(
         "Danish Fungi 2020",

@@ -108,15 +108,18 @@ def thumbnail(dataset: Dataset, image_id: int, px: int) -> Image.Image:
 
 
 def strip(dataset: Dataset, image_ids: Sequence[int], px: int) -> Image.Image:
-    """Images side by side, px high and as wide each; the place of one that cannot be opened stays grey."""
+    """Images side by side, their middles px high and as wide; the place of one that cannot be opened stays grey."""
     gap = max(1, px // 16)
     made = Image.new("RGB", (len(image_ids) * (px + gap) - gap, px), "white")
     for n, image_id in enumerate(image_ids):
         try:
-            part = thumbnail(dataset, int(image_id), px).convert("RGB")
+            part = thumbnail(dataset, int(image_id), 2 * px).convert("RGB")
+            coarse = 2 * max(part.size) <= px  # its pixels are shown as they are
+            how = Image.Resampling.NEAREST if coarse else Image.Resampling.BICUBIC
+            part = ImageOps.fit(part, (px, px), how)
         except FsvizError:
             part = Image.new("RGB", (px, px), "#D5DAE0")
-        made.paste(part, (n * (px + gap) + (px - part.width) // 2, (px - part.height) // 2))
+        made.paste(part, (n * (px + gap), 0))
     return made
 
 

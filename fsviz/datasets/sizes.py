@@ -22,9 +22,10 @@ def class_sizes(dataset: Dataset, n_bins: int = 24) -> SizeHistogram | None:
     elif wide:
         edges = np.geomspace(sizes.min(), sizes.max() * 1.0001, n_bins + 1)
     else:
-        edges = np.linspace(sizes.min(), sizes.max() + 1, min(n_bins, int(np.ptp(sizes)) + 1) + 1)
+        edges = np.linspace(sizes.min() - 0.5, sizes.max() + 0.5, min(n_bins, int(np.ptp(sizes)) + 1) + 1)
     split = dataset.classes["split"].to_numpy()
-    bars = {name: np.histogram(sizes[split == name], edges)[0] for name in dict.fromkeys(split)}
+    names = sorted(set(split), key=[*dataset.splits, *split].index)  # train before val before test
+    bars = {name: np.histogram(sizes[split == name], edges)[0] for name in names}
     return SizeHistogram(edges, bars, float(np.median(sizes)), wide)
 
 

@@ -56,12 +56,13 @@ class Reason:
     @property
     def words(self) -> str:
         """A sentence: how large the gap is, beside random supports, and what it costs."""
-        unit = " standard deviations" if self.is_numeric else " of the mix"
-        gap, chance = (f"{v:.1f}" if self.is_numeric else f"{v:.0%}" for v in (self.gap, self.by_chance))
-        return (
-            f"{self.attribute}: support and query differ by {gap}{unit} in the mean class, with random supports by "
-            f"{chance}. That costs about {self.points:.1f} ± {self.ci95:.1f} points."
-        )
+        if self.is_numeric:
+            gap = f"support and queries differ by {self.gap:.1f} standard deviations in the average class, by "
+            chance = f"{self.by_chance:.1f} with random supports"
+        else:
+            gap = f"in the average class {self.gap:.0%} of the support's mix is not that of the queries, "
+            chance = f"{self.by_chance:.0%} with random supports"
+        return f"{self.attribute}: {gap}{chance}. That costs about {self.points:.1f} ± {self.ci95:.1f} points."
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fsviz.errors import UnknownName
-from fsviz.numerics import pearson, spearman
+from fsviz.numerics import pearson, spearman, t_quantile, t_two_sided
 from fsviz.records import PAD, Tasks
 
 OVER: dict[str, str] = {
@@ -42,18 +42,14 @@ class Estimate:
     @property
     def ci95(self) -> float:
         """Half-width of the 95% interval."""
-        from scipy import stats
-
-        return float(stats.t.ppf(0.975, self.freedom)) * self.error
+        return t_quantile(0.975, self.freedom) * self.error
 
     @property
     def p(self) -> float:
         """Two-sided p against a mean of zero."""
-        from scipy import stats
-
         if self.error == 0:
             return float(self.mean == 0)
-        return float(2 * stats.t.sf(abs(self.mean) / self.error, self.freedom))
+        return t_two_sided(self.mean / self.error, self.freedom)
 
 
 @dataclass(frozen=True)
@@ -109,8 +105,6 @@ def correlation(
                tasks share; without it, or where every task holds every class, it is over tasks.
     The interval is symmetric in Fisher's z, so that it stays within -1 and 1.
     """
-    from scipy import stats
-
     accuracy, measure = np.asarray(accuracy, dtype=float), np.asarray(measure, dtype=float)
     both = np.isfinite(accuracy) & np.isfinite(measure)
     value, influence = (spearman if rank else pearson)(measure[both], accuracy[both])
@@ -127,7 +121,7 @@ def correlation(
     found, over = of_influence(value, influence, class_ids)
     if abs(value) >= 1:
         return Correlation(value, value, value, over)
-    half = float(stats.t.ppf(0.975, found.freedom)) * found.error / (1 - value**2)
+    half = t_quantile(0.975, found.freedom) * found.error / (1 - value**2)
     low, high = np.tanh(np.arctanh(value) + np.array([-half, half]))
     return Correlation(value, float(low), float(high), over)
 

@@ -43,7 +43,9 @@ def describe(device: str = "auto") -> str:
 
 
 def cores() -> int:
-    """Cores this process may use."""
+    """Cores this process may use; on a cluster those of the machine that asked, so that all compute the same."""
+    if told := os.environ.get("FSVIZ_CORES", ""):
+        return max(1, int(told))
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS and Windows

@@ -66,7 +66,7 @@ def plot_context_table(
         y=edge_y,
         mode="text",
         text=[f"{n:,}" for n in (*sums[0], *sums[1])],
-        textfont={"size": 10, "color": QUIET},
+        textfont={"size": 12, "color": QUIET},
         hoverinfo="skip",
         showlegend=False,
     )

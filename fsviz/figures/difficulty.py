@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from fsviz.figures.palette import ACCENT, INK, METHODS, QUIET, SERIES
+from fsviz.figures.palette import ACCENT, INK, METHODS, QUIET, SERIES, meaning
 from fsviz.text import drawn
 
+MEANS = meaning("all")  # of many tasks, drawn over them: seen on white and on the dark page
 MARGIN = {"l": 0, "r": 10, "t": 10, "b": 0}
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 
@@ -106,14 +107,14 @@ def plot_shares(rows: Sequence[Mapping[str, Any]], whole: float, height: int | N
         y=names,
         mode="markers",
         name="what it knows alone",
-        marker={"symbol": "diamond-open", "size": 11, "color": INK, "line": {"width": 2}},
+        marker={"symbol": "diamond-open", "size": 11, "color": meaning("all"), "line": {"width": 2}},
         customdata=[[row["name"]] for row in rows],
         hovertemplate="%{y}<br>alone it explains %{x:.0f}%<extra></extra>",
     )
     figure.add_vline(x=0, line={"color": QUIET, "width": 1})
     figure.add_vline(
         x=100 * max(whole, 0),
-        line={"color": INK, "width": 1.5, "dash": "dot"},
+        line={"color": meaning("all"), "width": 1.5, "dash": "dot"},
         annotation={
             "text": f"all together {100 * max(whole, 0):.0f}%",
             "xanchor": "right",
@@ -172,9 +173,9 @@ def plot_tasks(
             y=100 * groups["accuracy"],
             mode="markers+lines",
             name="mean of an eighth",
-            line={"color": INK, "width": 2},
-            marker={"size": 9, "color": INK},
-            error_y={"type": "data", "array": 100 * groups["ci95"], "thickness": 2, "width": 4, "color": INK},
+            line={"color": MEANS, "width": 2.5},
+            marker={"size": 10, "color": MEANS, "line": {"width": 1, "color": "#FFFFFF"}},
+            error_y={"type": "data", "array": 100 * groups["ci95"], "thickness": 2, "width": 4, "color": MEANS},
             customdata=groups["n_tasks"],
             hovertemplate="%{customdata} tasks: expected %{x:.1f}%, measured %{y:.1f}%<extra></extra>",
         )
@@ -227,7 +228,7 @@ def plot_ranks(
         name="mean of the chosen",
         marker={
             "size": 12,
-            "color": INK,
+            "color": MEANS,
             "symbol": ["diamond" if known else "diamond-open" for known in rows["beyond"].fillna(False)],
         },
         error_x={
@@ -235,7 +236,7 @@ def plot_ranks(
             "symmetric": False,
             "array": 100 * (rows["high"] - rows["rank"]),
             "arrayminus": 100 * (rows["rank"] - rows["low"]),
-            "color": INK,
+            "color": MEANS,
             "thickness": 2.5,
             "width": 5,
         },
@@ -254,7 +255,13 @@ def plot_ranks(
         margin=MARGIN,
         dragmode="select",
         hovermode="closest",
-        legend={"orientation": "h", "y": -60 / (40 * max(len(order), 1)), "yanchor": "top", "x": 0},
+        legend={
+            "orientation": "h",
+            "y": -60 / (40 * max(len(order), 1)),
+            "yanchor": "top",
+            "x": 0,
+            "itemsizing": "constant",  # dots as small as in the figure would not be seen
+        },
     )
     return figure
 
@@ -291,7 +298,7 @@ def plot_likeness(matrix: pd.DataFrame, titles: Mapping[str, str], families: Seq
                 x1=start + len(family) - 0.5,
                 y0=low - 0.5,
                 y1=low + len(family) - 0.5,
-                line={"color": INK, "width": 3},
+                line={"color": meaning("all"), "width": 3},
             )
         start += len(family)
     figure.update_xaxes(side="bottom", tickangle=-60, automargin=True)

@@ -110,7 +110,9 @@ def plot_shared(found: Sequence[Shared]) -> go.Figure:
         orientation="h",
         marker={"color": [ACCENT, *[QUIET] * (len(found) - 1)]},
         text=[f"{one.share:.0%}" for one in found],
-        textposition="auto",
+        textposition="outside",  # inside, a number may lie under the line of chance
+        textangle=0,
+        cliponaxis=False,
         customdata=[[one.by, one.chance] for one in found],
         hovertemplate="%{x:.0%} of neighbours share it, %{customdata[1]:.1%} by chance; click to colour by it"
         "<extra>%{y}</extra>",
@@ -123,7 +125,12 @@ def plot_shared(found: Sequence[Shared]) -> go.Figure:
         hoverinfo="skip",
         name="by chance",
     )
-    figure.update_xaxes(range=[0, 1], tickformat=".0%", title="neighbours that share it; the line is chance")
+    figure.update_xaxes(
+        range=[0, 1.15],
+        tickvals=[0, 0.5, 1],
+        tickformat=".0%",
+        title="neighbours that share it<br>(the red line is chance)",
+    )
     figure.update_yaxes(autorange="reversed", type="category", ticksuffix=" ")
     figure.update_layout(
         height=80 + 28 * len(found), margin={"l": 0, "r": 8, "t": 8, "b": 0}, showlegend=False, bargap=0.35

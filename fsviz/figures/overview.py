@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import QUIET, meaning
-from fsviz.records import Hierarchy, SizeHistogram
-from fsviz.text import drawn
+from fsviz.records import SIDES, Hierarchy, SizeHistogram
+from fsviz.text import drawn, of_split
 
 ROOT = "#5B6675"  # dark enough for a white label on both themes
 DARK = "#1C2430"  # for labels on quiet grey
@@ -38,13 +40,14 @@ def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
             pathbar={"thickness": PATH},
         )
     )
-    splits = [split for split in dict.fromkeys(hierarchy.split[1:]) if split != "mixed"]
+    splits = sorted(set(hierarchy.split[1:]) - {"mixed"}, key=_place)
     key = [f'<span style="color:{meaning(split)}">■</span> split {drawn(split)}' for split in splits]
     if "mixed" in hierarchy.split[1:]:
         key.append(f'<span style="color:{QUIET}">■</span> several splits')
     # Below the boxes: above them is the place of the bar that leads out of a group.
     place = {"x": 0, "y": 0, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top", "yshift": -4}
-    figure.add_annotation(text="   ".join(key), showarrow=False, font={"size": 13}, **place)
+    if splits != ["all"]:
+        figure.add_annotation(text="   ".join(key), showarrow=False, font={"size": 13}, **place)
     figure.update_layout(
         height=height,
         margin={"l": 0, "r": 0, "t": PATH + 4, "b": 28},
@@ -53,12 +56,23 @@ def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
     return figure
 
 
+def _place(split: str) -> tuple[int, str]:
+    """Train before val before test, others after them by name."""
+    return SIDES.index(split) if split in SIDES else len(SIDES), split
+
+
 def _of_split(split: str) -> str:
-    return "of several splits" if split == "mixed" else f"split {drawn(split)}"
+    return "of several splits" if split == "mixed" else drawn(of_split(split))
 
 
 def _short(label: str, most: int = 28) -> str:
     return label if len(label) <= most else label[: most - 1] + "…"
+
+
+def _between(left: float, right: float) -> str:
+    """The whole numbers of a bin."""
+    low, high = ceil(left), max(ceil(left), ceil(right) - 1)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def plot_class_sizes(histogram: SizeHistogram, height: int = 300) -> go.Figure:
@@ -85,11 +99,12 @@ def plot_class_sizes(histogram: SizeHistogram, height: int = 300) -> go.Figure:
                 width=(right - left) * 0.94,
                 name=drawn(split),
                 marker_color=meaning(split),
-                customdata=[[f"{i} {at}", *ends] for at, ends in enumerate(zip(left, right))],
-                hovertemplate=f"%{{y}} classes of split {drawn(split)} have %{{customdata[1]:,.0f}} to "
-                "%{customdata[2]:,.0f} images<extra></extra>",
+                customdata=[[f"{i} {at}", _between(*ends)] for at, ends in enumerate(zip(left, right))],
+                hovertemplate=f"%{{y}} of {drawn(of_split(split))} have %{{customdata[1]}} images<extra></extra>",
             )
         figure.update_xaxes(title="images per class", type="log" if histogram.logarithmic else "linear")
+        if len(left) < 12 and not histogram.logarithmic and right[0] - left[0] == 1:
+            figure.update_xaxes(dtick=1)
         figure.update_layout(showlegend=len(histogram.bars) > 1)
     most = int(np.sum(list(histogram.bars.values()), axis=0).max())
     figure.update_yaxes(title="classes", dtick=1 if most < 6 else None)  # there is no half a class

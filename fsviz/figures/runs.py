@@ -114,9 +114,16 @@ def plot_accuracy_by_measure(
             hovertemplate=f"{drawn(name)}: %{{y:.1f}} ± %{{customdata[0]:.1f}}% right around {drawn(measure)} "
             "%{x:.1f}<extra></extra>",
         )
-    for label, x, y, colour in _spread(curves, bool(bands)):
+    for label, x, y, colour in _spread(curves, bool(bands), points[1] if points is not None else ()):
         figure.add_annotation(
-            x=x, y=y, text=label, font={"color": colour, "size": 13}, xanchor="left", xshift=8, showarrow=False
+            x=1 if points is not None else x,  # beside single tasks, not among them
+            xref="paper" if points is not None else "x",
+            y=y,
+            text=label,
+            font={"color": colour, "size": 13},
+            xanchor="left",
+            xshift=8,
+            showarrow=False,
         )
     everything = [curve["measure"].to_numpy(dtype=float) for curve in curves.values()]
     everything += [points[0]] if points is not None else []
@@ -291,10 +298,13 @@ def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _spread(curves: Mapping[str, pd.DataFrame], band: bool = False) -> list[tuple[str, float, float, str]]:
+def _spread(
+    curves: Mapping[str, pd.DataFrame], band: bool = False, points: Sequence[float] | np.ndarray = ()
+) -> list[tuple[str, float, float, str]]:
     """Where to write each line's name at its right end so that names do not overlap: (label, x, y, colour).
 
-    band  whether the axis also holds the intervals around the lines
+    band    whether the axis also holds the intervals around the lines
+    points  what else the axis holds
     """
     looks = _looks(list(curves))
     ends: list[list[Any]] = [
@@ -308,6 +318,7 @@ def _spread(curves: Mapping[str, pd.DataFrame], band: bool = False) -> list[tupl
     if band:
         half = np.nan_to_num(np.concatenate([curve["ci95"].to_numpy(dtype=float) for curve in curves.values()]))
         everything = np.concatenate([everything - half, everything + half])
+    everything = np.concatenate([everything, np.asarray(points, dtype=float)])
     gap = max(float(np.nanmax(everything) - np.nanmin(everything)), 4.0) * 0.062
     ends.sort(key=lambda end: end[2])
     for below, above in pairwise(ends):

@@ -252,6 +252,7 @@ def plot_mix(table: pd.DataFrame, height: int = 300) -> go.Figure:
         height=height,
         margin={"l": 0, "r": 0, "t": 8, "b": 0},
         legend={"orientation": "h", "y": 1.05, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        uniformtext={"minsize": 10, "mode": "hide"},  # a number too small to read is left to the hover
     )
     return figure
 

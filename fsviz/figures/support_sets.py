@@ -267,7 +267,8 @@ def plot_shift_cost(table: pd.DataFrame, height: int | None = None) -> go.Figure
         figure.add_annotation(
             x=max(row["with_shift"], row["without_shift"]),
             y=row["attribute"],
-            text=f"{-row['cost']:+.1f} ± {row['ci95']:.1f} points{'' if row['significant'] else ', may be chance'}",
+            text=f"{round(-row['cost'], 1) + 0.0:+.1f} ± {row['ci95']:.1f} points"  # no minus before a zero
+            + ("" if row["significant"] else ", may be chance"),
             showarrow=False,
             xanchor="left",
             xshift=12,

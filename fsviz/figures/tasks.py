@@ -52,6 +52,7 @@ def plot_coarsity(edges: np.ndarray, panels: Sequence[Panel], chosen: tuple[int,
                 "name": "coarsity of the task (small = classes close in meaning)" if n == 1 or i == 0 else "coarsity",
                 "nameLocation": "middle",
                 "nameGap": 30,
+                "axisLabel": {"showMaxLabel": False},  # it is no round number, and crowds the last one that is
                 "splitLine": {"show": False},
             }
         )
@@ -145,12 +146,12 @@ def plot_balance(
         "silent": True,
         "symbol": "none",
         "lineStyle": {"type": "dashed", "color": QUIET},
-        "label": {"formatter": "even", "position": "insideEndTop"},
+        "label": {"formatter": "even", "position": "end", "color": QUIET},
         "data": [{"yAxis": round(even, 4)}],
     }
     return {
         "animation": False,
-        "grid": {"left": 52, "right": 16, "top": 52, "bottom": 34, "outerBoundsMode": "none"},
+        "grid": {"left": 52, "right": 40, "top": 52, "bottom": 34, "outerBoundsMode": "none"},
         "legend": {"top": 4, "left": 0},
         "tooltip": {"trigger": "axis", "valueFormatter": "%.2f %%"},
         "xAxis": {

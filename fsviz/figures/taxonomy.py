@@ -145,9 +145,10 @@ def plot_class_map(
     pictures  node -> HTML of its pictures
     """
     picked = {int(graph.shown_at[p]) for p in selected}
-    first_level = np.flatnonzero(graph.depth == 1)
-    few_branches = 1 < len(first_level) <= len(SERIES) - 1
-    branch_colour = {int(v): SERIES[(i + 1) % len(SERIES)] for i, v in enumerate(first_level)} if few_branches else {}
+    first_level = np.flatnonzero((graph.depth == 1) & (graph.class_position == PAD))
+    colours = [colour for colour in SERIES if colour not in (ACCENT, meaning("leaf"))]  # red is a class, blue is picked
+    few_branches = 1 < len(first_level) <= len(colours)
+    branch_colour = {int(v): colour for v, colour in zip(first_level, colours)} if few_branches else {}
     crowded = len(graph.names) > MANY
     size = 5 if crowded else 7 if len(graph.names) > 250 else 10
     ends = np.ones(len(graph.names), dtype=bool)
@@ -317,6 +318,7 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
     """ECharts graph of the concepts above a few classes: the smallest shared concept left, the classes right."""
     n_classes = len(graph.shown_at)
     wide = 210 if n_classes <= 10 else 480
+    first = min(len(graph.names[0]), 20) if graph.names else 0  # its name stands above it and reaches out to the left
     across = max(float(graph.xy[:, 0].max()), 1e-9)
     along = max(float(graph.xy[:, 1].max()), 1e-9)
     nodes = []
@@ -351,7 +353,7 @@ def plot_task_tree(graph: ClassMap) -> dict[str, Any]:
                 ],
                 "label": {"show": True, "fontSize": 11.5},
                 "lineStyle": {"color": QUIET, "width": 1.3, "opacity": 0.8},
-                "left": 50,
+                "left": max(50, 4 * first),
                 "right": "40%",
                 "top": 26,
                 "bottom": 14,

@@ -11,6 +11,10 @@ and, where needed,
     n_bytes(spec) -> float                  about how large all chunks and results are: a full disk is found in time
     TRANSIENT = True                        the chunks are removed once `finish` has saved what they made
     here_only(spec) -> str                  why no worker may run it ("" where one may): it has code of the user
+    waits_for(spec, index) -> int           how many first chunks must be finished before this one begins: on a cluster,
+                                            where all would begin at once
+    HOLDS_A_MODEL = True                    chunks share what is costly to load: on a cluster they run in actors
+    READS_IMAGES = True                     chunks open image files, which all machines of a cluster must see
 All but `prepare` get the spec with "folder", the run's folder. `chunks` is a sequence that reads from disk on demand.
 """
 
@@ -18,11 +22,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from fsviz.errors import BadInput, Missing, WorkspaceError
-from fsviz.jobs import local, store
+from fsviz.jobs import engines, local, store
+from fsviz.jobs.engines import Engine
 from fsviz.jobs.execute import Progress, execute, is_whole, prepare, run_side_by_side, study_module
 from fsviz.jobs.local import MAX_WORKERS, n_workers, set_workers
 from fsviz.jobs.store import Chunks, Run, delete
@@ -31,6 +37,7 @@ from fsviz.settings import Unchecked
 __all__ = [
     "MAX_WORKERS",
     "Chunks",
+    "Engine",
     "Run",
     "cancel",
     "chunks",
@@ -49,45 +56,55 @@ __all__ = [
 ]
 
 
-def submit(spec: Unchecked) -> str:
+def submit(spec: Unchecked, engine: Engine | None = None) -> str:
     """Queues a run and starts a worker process when a place is free; returns the run's id."""
     if reason := _here_only(spec):
         raise BadInput(f"{reason}: not in the background.")
-    run = store.create(spec, prepare, store.QUEUED)
+    run = store.create(spec, prepare, store.QUEUED, asdict(_checked(engine)))
     local.start()
     return run.id
 
 
-def run_here(spec: Unchecked, progress: Progress | None = None, started=None) -> Run:
-    """Records a run and carries it out in this process; `started(run)` is told its id first."""
-    run = store.create(spec, prepare, store.INTERRUPTED)
+def run_here(spec: Unchecked, progress: Progress | None = None, started=None, engine: Engine | None = None) -> Run:
+    """Records a run and carries it out, in this process unless another engine is chosen; `started(run)` is told its id
+    first."""
+    engine = _checked(engine)
+    if engine != Engine() and (reason := _here_only(spec)):
+        raise BadInput(f"{reason}: not on a cluster.")
+    run = store.create(spec, prepare, store.INTERRUPTED, asdict(engine))
     if started:
         started(run)
     with store.held(run.id):
-        execute(run.id, progress, run_side_by_side)
+        execute(run.id, progress, engines.runner(engine, run_side_by_side))
     return store.get(run.id)
 
 
-def resume(run_id: str) -> Run:
-    """Queues a stopped run again, or a finished one that lost a chunk; only the missing chunks are computed."""
+def resume(run_id: str, engine: Engine | None = None) -> Run:
+    """Queues a stopped run again, or a finished one that lost a chunk; only the missing chunks are computed.
+
+    engine  where they are computed; where the run was before unless given
+    """
     run = store.get(run_id)
     if run.state != store.QUEUED and _goes_on(run):
         if reason := _here_only(run.spec):
             raise BadInput(f"{reason}: 'python -m fsviz runs resume {run_id}'.")
         with store.held(run_id) as path:
-            _go_on(path, store.QUEUED, "waiting for a worker")
+            _go_on(path, store.QUEUED, "waiting for a worker", engine or engine_of(run))
     local.start()
     return store.get(run_id)
 
 
-def resume_here(run_id: str, progress: Progress | None = None) -> Run:
-    """Carries a stopped run on in this process."""
+def resume_here(run_id: str, progress: Progress | None = None, engine: Engine | None = None) -> Run:
+    """Carries a stopped run on in this process, its chunks on the engine it had before unless another is given."""
     run = store.get(run_id)
     if not _goes_on(run):
         return run
+    engine = engine or engine_of(run)
+    if engine != Engine() and (reason := _here_only(run.spec)):
+        raise BadInput(f"{reason}: not on a cluster.")
     with store.held(run_id) as path:
-        _go_on(path, store.INTERRUPTED, "starting")
-        execute(run_id, progress, run_side_by_side)
+        _go_on(path, store.INTERRUPTED, "starting", engine)
+        execute(run_id, progress, engines.runner(engine, run_side_by_side))
     return store.get(run_id)
 
 
@@ -100,6 +117,11 @@ def cancel(run_id: str) -> Run:
             local.stop(run_id)
         local.start()
     return store.get(run_id)
+
+
+def engine_of(run: Run) -> Engine:
+    """Which machines compute a run."""
+    return Engine(**{name: run.engine[name] for name in ("name", "address") if name in run.engine})
 
 
 def status(run_id: str) -> Run:
@@ -183,6 +205,10 @@ def _here_only(spec: Unchecked) -> str:
     return study.here_only(spec) if hasattr(study, "here_only") else ""
 
 
+def _checked(engine: Engine | None) -> Engine:
+    return engines.chosen(engine.name, engine.address) if engine else Engine()
+
+
 def _goes_on(run: Run) -> bool:
     """Whether a run has something left to do. Raises a sentence where that cannot be known."""
     if run.state == store.DAMAGED:
@@ -190,6 +216,7 @@ def _goes_on(run: Run) -> bool:
     return run.state != store.FINISHED or not is_whole(run)
 
 
-def _go_on(path: Path, state: str, message: str) -> None:
+def _go_on(path: Path, state: str, message: str, engine: Engine) -> None:
     (path / "cancel").unlink(missing_ok=True)
-    store.change(path, state=state, message=message, error="", queued_at=time.time(), ended=None)
+    more = {"queued_at": time.time(), "ended": None, "engine": asdict(engine)}
+    store.change(path, state=state, message=message, error="", **more)

@@ -13,13 +13,13 @@ import signal
 import threading
 import time
 import traceback
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -29,9 +29,14 @@ from fsviz.records import Progress
 from fsviz.settings import Unchecked
 from fsviz.workspace import plain_json, require_space, write_json
 
-# A chunk runner yields (index, arrays) for the indices it is given, in any order: this process, a pool, a cluster.
-ChunkRunner = Callable[[dict[str, Any], list[int]], Iterable[tuple[int, Mapping[str, np.ndarray]]]]
+# What came of a chunk: its arrays, or the error that it ended in. A sentence for the user is raised instead.
+Found: TypeAlias = Mapping[str, np.ndarray] | Exception
+# A chunk runner takes the indices that wait, yields (index, what came of it) in any order, and goes on until none
+# waits: this process, a pool, a cluster. Whoever asks may put a chunk back between two answers, to have it tried again.
+ChunkRunner = Callable[[dict[str, Any], deque[int]], Iterable[tuple[int, Found]]]
 
+_ATTEMPTS = 3  # times that a chunk is tried
+_HOPELESS = 3  # chunks that fail before the first one succeeds: the others would, too
 _TELL_EVERY = 0.4  # seconds between two writes of progress
 _SUMMARISE_EVERY = 1.0  # seconds between two live summaries, more when they are costly
 
@@ -62,18 +67,25 @@ def prepare(spec: dict[str, Any], folder: Path) -> tuple[dict[str, Any], int]:
     return spec, n_chunks
 
 
-def run_in_this_process(spec: dict[str, Any], indices: list[int]) -> Iterator[tuple[int, Mapping[str, np.ndarray]]]:
+def run_in_this_process(spec: dict[str, Any], waiting: deque[int]) -> Iterator[tuple[int, Found]]:
     study = study_module(spec)
-    for index in indices:
-        yield index, study.run_chunk(spec, index)
+    while waiting:
+        index = waiting.popleft()
+        try:
+            found = study.run_chunk(spec, index)
+        except FsvizError:
+            raise
+        except Exception as error:
+            found = error
+        yield index, found
 
 
-def run_side_by_side(spec: dict[str, Any], indices: list[int]) -> Iterator[tuple[int, Mapping[str, np.ndarray]]]:
+def run_side_by_side(spec: dict[str, Any], waiting: deque[int]) -> Iterator[tuple[int, Found]]:
     """In threads of this process, as many as the study says are worth it (SIDE_BY_SIDE); one for most studies."""
     study = study_module(spec)
-    n_threads, waiting = getattr(study, "SIDE_BY_SIDE", 1), deque(indices)
+    n_threads = getattr(study, "SIDE_BY_SIDE", 1)
     if n_threads == 1:
-        yield from run_in_this_process(spec, indices)
+        yield from run_in_this_process(spec, waiting)
         return
     with ThreadPoolExecutor(n_threads) as pool:
         begun: dict[Future, int] = {}
@@ -82,7 +94,10 @@ def run_side_by_side(spec: dict[str, Any], indices: list[int]) -> Iterator[tuple
                 index = waiting.popleft()
                 begun[pool.submit(study.run_chunk, spec, index)] = index
             for ended in wait(begun, return_when=FIRST_COMPLETED).done:
-                yield begun.pop(ended), ended.result()
+                error = ended.exception()
+                if error is not None and (isinstance(error, FsvizError) or not isinstance(error, Exception)):
+                    raise error
+                yield begun.pop(ended), error or ended.result()
 
 
 def execute(
@@ -114,9 +129,20 @@ def execute(
             check_space(study, spec, len(missing) / run.n_chunks)
             teller = _Teller(study, spec, path, run.n_chunks, clock, progress)
             teller.tell(done, force=True)
-            for index, arrays in runner(spec, missing):
-                store.write_chunk(path, index, arrays)
-                done.add(index)
+            waiting, before, failures = deque(missing), len(done), Counter[int]()
+            failed: dict[int, Exception] = {}
+            for index, found in runner(spec, waiting):
+                if isinstance(found, Exception):
+                    failures[index] += 1
+                    if failures[index] < _ATTEMPTS:
+                        waiting.appendleft(index)
+                    else:
+                        failed[index] = found
+                        if len(failed) >= _HOPELESS and len(done) == before:
+                            raise found
+                else:
+                    store.write_chunk(path, index, found)
+                    done.add(index)
                 if store.wants_cancel(path):
                     raise Cancelled
                 teller.tell(done, index)
@@ -124,7 +150,11 @@ def execute(
                     waits = {"state": store.QUEUED, "message": "lets a shorter run go first", "queued_at": time.time()}
                     store.change(path, **waits, seconds=clock.seconds())
                     return
+            if failed and not done:
+                raise next(iter(failed.values()))
             teller.tell(done, force=True)
+            if failed:
+                raise _SomeFailed(failed)
             results = getattr(study, "finish", study.summarise)(spec, store.Chunks(path, range(run.n_chunks)))
             write_json(path / "results.json", plain_json(results))
         ended = {"message": "finished", "ended": time.time(), "seconds": clock.seconds(), "summary": None}
@@ -140,12 +170,15 @@ def execute(
         raise Cancelled(
             f"Run {run_id} was {state}. Its finished chunks are kept: 'python -m fsviz runs resume {run_id}' goes on."
         ) from None
+    except _SomeFailed as some:
+        _report(path, *some.errors.values())
+        _record(path, clock, state=store.FAILED, message=f"done, {some}", error=some.sentence(run_id, path))
+        raise FsvizError(some.sentence(run_id, path)) from None
     except FsvizError as error:
         _record(path, clock, state=store.FAILED, error=str(error))
         raise
     except Exception as error:
-        with suppress(OSError):
-            (path / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
+        _report(path, error)
         sentence = (
             f"Run {run_id} stopped on an unexpected error ({type(error).__name__}: {error}). "
             f"Its finished chunks are kept: 'python -m fsviz runs resume {run_id}' tries again. The full report is in "
@@ -153,6 +186,30 @@ def execute(
         )
         _record(path, clock, state=store.FAILED, error=sentence)
         raise FsvizError(sentence) from error
+
+
+class _SomeFailed(Exception):
+    """Chunks that failed every time, by index; all others are done."""
+
+    def __init__(self, errors: dict[int, Exception]) -> None:
+        super().__init__(f"{len(errors)} chunk{'s' if len(errors) > 1 else ''} failed")
+        self.errors = errors
+
+    def sentence(self, run_id: str, path: Path) -> str:
+        index, error = next(iter(self.errors.items()))
+        told = " ".join(f"{type(error).__name__}: {error}".split())
+        told = told if len(told) < 300 else f"{told[:300]}..."
+        return (
+            f"Run {run_id} is done, {self}: number {index} failed {_ATTEMPTS} times ({told}). All others are kept, and "
+            f"their results are shown; 'python -m fsviz runs resume {run_id}' tries again what failed. The full report "
+            f"is in {path / 'error.txt'}."
+        )
+
+
+def _report(path: Path, *errors: Exception) -> None:
+    told = "\n".join("".join(traceback.format_exception(error)) for error in errors)
+    with suppress(OSError):
+        (path / "error.txt").write_text(told, encoding="utf-8")
 
 
 def is_whole(run: store.Run) -> bool:
@@ -201,7 +258,7 @@ class _Teller:
         message = describe(self.spec, index) if describe and index is not None else ""
         message = message or f"{len(done)} of {self.n_chunks} parts"
         values: dict[str, Any] = {"seconds": self.clock.seconds(), "message": message}
-        if done and len(done) < self.n_chunks and now >= self.next_summary:
+        if done and len(done) < self.n_chunks and (force or now >= self.next_summary):
             values["summary"] = plain_json(self.study.summarise(self.spec, store.Chunks(self.path, sorted(done))))
             spent = time.monotonic() - now
             self.next_summary = time.monotonic() + max(_SUMMARISE_EVERY, 10 * spent)

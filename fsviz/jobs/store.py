@@ -50,6 +50,7 @@ class Run:
     state     queued, running, finished, cancelled, failed, interrupted (its worker died) or damaged (its spec cannot
               be read, so that nothing is known of it but its folder).
     n_done    finished chunks of n_chunks; seconds is the computing time so far, over all resumes.
+    engine    which machines compute it: {"name": "local"} or {"name": "ray", "address": where}.
     summary   the study's summary of the chunks finished so far (of all of them when finished), or None.
     """
 
@@ -66,6 +67,7 @@ class Run:
     seconds: float = 0.0
     message: str = ""
     error: str = ""
+    engine: Mapping[str, str] = field(default_factory=dict)
     summary: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property
@@ -150,7 +152,7 @@ def run_ids() -> list[str]:
     return [path.name for path in entries("runs") if path.is_dir()]
 
 
-def create(spec: Unchecked, prepare: Any, state: str) -> Run:
+def create(spec: Unchecked, prepare: Any, state: str, engine: Mapping[str, str] | None = None) -> Run:
     """Writes the folder of a new run. `prepare(spec, folder)` freezes inputs; it returns (spec, number of chunks)."""
     try:
         json.dumps(spec)
@@ -165,7 +167,7 @@ def create(spec: Unchecked, prepare: Any, state: str) -> Run:
         frozen, n_chunks = prepare(dict(spec), temporary)
         about = {"id": run_id, "created": created, "n_chunks": int(n_chunks), "spec": frozen}
         write_json(temporary / "spec.json", about)
-        write_json(temporary / "state.json", {"state": state, "queued_at": created})
+        write_json(temporary / "state.json", {"state": state, "queued_at": created, "engine": dict(engine or {})})
     return get(run_id)
 
 
@@ -297,6 +299,7 @@ def _read(path: Path) -> Run:
         seconds=_number(known.get("seconds")) or 0.0,
         message=str(known.get("message", "")),
         error=trouble,
+        engine=_engine(known.get("engine")),
         summary=summary if isinstance(summary, dict) else None,
     )
 
@@ -345,6 +348,11 @@ def ask_to_stop(path: Path) -> None:
 
 def wants_cancel(path: Path) -> bool:
     return (path / "cancel").exists()
+
+
+def _engine(value: Any) -> dict[str, str]:
+    """As recorded; nothing in runs that are older than the choice."""
+    return {str(k): str(v) for k, v in value.items()} if isinstance(value, dict) else {}
 
 
 def _number(value: Any) -> float | None:

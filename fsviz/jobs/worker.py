@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from fsviz import jobs
 from fsviz.errors import FsvizError
-from fsviz.jobs import local, locks
-from fsviz.jobs.execute import execute
+from fsviz.jobs import engines, local, locks
+from fsviz.jobs.execute import execute, run_in_this_process
 
 
 def main() -> int:
@@ -19,7 +20,10 @@ def main() -> int:
     if claimed is not None:
         run_id, lock = claimed
         try:
-            execute(run_id, gives_way=local.gives_way(run_id))
+            engine = jobs.engine_of(jobs.status(run_id))
+            on_this_machine = engine == jobs.Engine()
+            gives_way = local.gives_way(run_id) if on_this_machine else lambda: False  # a cluster's cores are not ours
+            execute(run_id, runner=engines.runner(engine, run_in_this_process), gives_way=gives_way)
         except FsvizError as error:
             with suppress(OSError):
                 print(f"{run_id}: {error}", flush=True)

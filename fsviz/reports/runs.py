@@ -19,6 +19,7 @@ from fsviz.figures import support_sets as support_figures
 from fsviz.records import PAD, Dataset
 from fsviz.reports import html, tables
 from fsviz.studies import comparison, draw, evaluate, support_sets
+from fsviz.text import of_split
 
 PICTURE_PX = 72
 MOST_CLASSES = 10  # of a task that stand in a report with an image each
@@ -213,8 +214,8 @@ def of_support_sets(found: support_sets.SupportSets, run: str) -> str:
     spec = found.spec
     figure = support_figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"])
     caption = (
-        f"{len(found):,} tasks of split {spec['split']}: the same queries with hard, random and easy support images. "
-        "Means with 95% intervals over tasks of these images."
+        f"{len(found):,} tasks of {of_split(spec['split'])}: the same queries with hard, random and easy support "
+        "images. Means with 95% intervals over tasks of these images."
     )
     parts = [
         html.Part("Accuracy with hard, random and easy supports", figure, caption),

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, evaluation, features
-from fsviz.difficulty.measures import CAUSES, MEASURES, STAGES, Cause, Stage
+from fsviz.difficulty.measures import CAUSES, EASED, MEASURES, STAGES, Cause, Stage
 from fsviz.errors import BadInput, UnknownName
 from fsviz.evaluation import Correlation, Explained, Share
 from fsviz.methods import METHODS
@@ -356,7 +356,7 @@ def sentence(found: Measured, method: str, known: Explained) -> str:
     if share.low <= 0 or not sure:
         why = "no cause alone does so beyond chance" if share.low > 0 else "which chance would do as well"
         return (
-            f"None of these causes explains it: for {method}, all measures together explain {max(share.value, 0):.0%} "
+            f"No single cause explains it: for {method}, all measures together explain {max(share.value, 0):.0%} "
             f"of the differences in accuracy between these tasks ({_interval(share)}), {why}."
         )
     first = lost[sure[0]]
@@ -495,13 +495,15 @@ def why_these_in_words(found: Measured, method: str, known: Explained, which: np
     told = f"The {n:,} chosen tasks lie {abs(100 * below):.1f} points {'below' if below >= 0 else 'above'} the mean"
     if known.whole.low <= 0:
         return told + "; no cause explains the accuracy of these tasks beyond chance."
-    named = [
-        f"{100 * value:.1f} because {CAUSES[cast(Cause, cause)]}"
-        for cause, value in sorted(parts.items(), key=lambda pair: -pair[1] * np.sign(below))
-        if value * np.sign(below) > 0.005 and known.lost[cause].sure > 0
-    ]
+    sign, why = (1, CAUSES) if below >= 0 else (-1, EASED)
+    points = {cause: 100 * sign * value for cause, value in sorted(parts.items(), key=lambda pair: -pair[1] * sign)}
+    sure = {cause: n for cause, n in points.items() if n > 0.5 and known.lost[cause].sure > 0}
+    named = [f"{n:.1f} because {why[cast(Cause, cause)]}" for cause, n in sure.items()]
     by = f": by what was measured, {', '.join(named)}" if named else ": nothing that was measured says why"
-    return f"{told}{by}; {100 * left:.1f} are left to luck and to what nobody measured."
+    rest = sum(points.values()) - sum(sure.values())
+    others = f", {rest:.1f} by causes that are within chance" if named and abs(rest) >= 0.05 else ""
+    left = 100 * sign * left + (0 if named else rest)
+    return f"{told}{by}{others}; {left:.1f} are left to luck and to what nobody measured."
 
 
 def answer(dataset: Dataset, found: Measured, method: str, task: int) -> Predictions | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import lru_cache
+from pathlib import Path
 
 from fsviz import datasets, features
 from fsviz.records import Features
+from fsviz.settings import Unchecked
 from fsviz.workspace import home
 
 
@@ -24,6 +26,11 @@ def chunk_at(cells: Iterable[tuple[int, int]], index: int) -> tuple[int, int, in
 def stamp(dataset: str) -> str:
     """Changes when the workspace does, or what it holds of a dataset."""
     return f"{home()} {datasets.stamp(dataset)}"
+
+
+def folder_of_images(spec: Unchecked) -> Path | None:
+    """Where the images of a spec's dataset lie, None where they come with fsviz."""
+    return datasets.load(str(spec["dataset"])).root
 
 
 def features_of(dataset: str, backbone: str) -> Features:

@@ -34,6 +34,7 @@ from fsviz.records import Dataset, Progress, Tasks
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, Value, words
 from fsviz.studies import draw, evaluate, measuring, support_sets
+from fsviz.studies.semantic_sampling import fitting_images
 from fsviz.taxonomy import DISTANCE, DISTANCES, Dag
 
 METHOD = Setting(
@@ -96,7 +97,7 @@ class Side:
 
     @property
     def title(self) -> str:
-        return f"{self.dataset.title}, {self.split}"
+        return self.dataset.title if self.split == "all" else f"{self.dataset.title}, {self.split}"
 
     @property
     def class_ids(self) -> np.ndarray:
@@ -194,6 +195,12 @@ def checked_spec(spec: Unchecked) -> Spec:
         )
     values = {name: s.check(spec.get(name, s.default)) for name, s in SETTINGS.items()}
     return cast(Spec, {"sides": names, **values})
+
+
+def fitting(sides: Sequence[Side]) -> dict[str, int]:
+    """Shots and queries that the smallest class of every side can give, as near to the defaults as possible."""
+    each = [fitting_images(s.dataset, s.split, int(N_SHOT.default), int(N_QUERY.default)) for s in sides]
+    return {name: min(one[name] for one in each) for name in ("n_shot", "n_query")}
 
 
 def sides_of(names: Sequence[str]) -> list[Side]:
@@ -439,7 +446,7 @@ def in_words(found: Compared, other: str, first: str = "") -> str:
     if firm:
         sentence = f"{mine} is {_parted(found, firm, f' than {theirs}')}"
     elif here:
-        sentence = f"Nothing parts {mine} from {theirs} beyond what other classes of the same kind could turn"
+        sentence = f"Nothing parts {mine} from {theirs} beyond what other classes of the same kind could overturn"
     elif noise:
         sentence = f"Nothing that is known of both parts {mine} from {theirs} beyond noise"
     else:
@@ -447,15 +454,14 @@ def in_words(found: Compared, other: str, first: str = "") -> str:
     if here:
         more.append(
             f"For these very classes it is {_parted(found, here)}"
-            + (", which other classes of the same kind could turn." if firm else ".")
+            + (", which other classes of the same kind could overturn." if firm else ".")
         )
     more += [f"Not beyond noise: {_listed(noise)}."] if noise else []
     reasons: dict[str, list[str]] = {}
     for d in rows:
         if d.verdict == "unknown":
             reasons.setdefault(d.why, []).append(_name(found, d))
-    told_why = (f"{_some(names)} ({why.rstrip('.')})" for why, names in reasons.items())
-    more += [f"Unknown: {'; '.join(told_why)}."] if reasons else []
+    more += [f"Unknown: {_some(names)}. {why.rstrip('.')}." for why, names in reasons.items()]
     return " ".join([f"{sentence}.", *more, *meaning_checked(found, first, other)])
 
 

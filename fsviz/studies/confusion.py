@@ -231,7 +231,7 @@ def seen_in_run(
         raise Missing(
             f"No two classes of split {split!r} met in a task of this run. Choose a run on tasks of that split."
         )
-    return _graph(dataset, "run", f"{entry.label} on {entry.backbone}", class_ids, class_ids, values)
+    return _graph(dataset, "run", f"{entry.label} on {title_of(entry.backbone)}", class_ids, class_ids, values)
 
 
 def pairs_of(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -402,7 +402,7 @@ def in_words(found: Repeats) -> str:
     if abs(found.kept - found.coarsity) > found.stray:
         told += f" That changes how hard the tasks are, and the more so the more tasks there are: {medians}"
     elif np.isfinite(found.coarsity):
-        told += f" With so few repeats that changes how hard the tasks are no more than chance does: {medians}"
+        told += f" Here that changes how hard the tasks are no more than chance does: {medians}"
     return told
 
 

@@ -31,6 +31,7 @@ import numpy as np
 from fsviz import datasets, features
 from fsviz.errors import BadInput, BrokenCode, FsvizError, Missing, NotFinite
 from fsviz.evaluation import resolved_device
+from fsviz.features.backbones import title_of
 from fsviz.features.device import cores
 from fsviz.methods import METHODS, Method
 from fsviz.numerics import threads
@@ -375,7 +376,7 @@ def describe(spec: Settled, index: int) -> str:
     which, _, stop = chunk_at(spec, index)
     entry = entries(spec)[which]
     which_tasks = f", {parts(spec)[entry.part]['testbed_name']}" if len(parts(spec)) > 1 else ""
-    return f"{entry.label} on {entry.backbone}{which_tasks}: {stop:,} of {spec['tasks']['n_tasks']:,} tasks"
+    return f"{entry.label} on {title_of(entry.backbone)}{which_tasks}: {stop:,} of {spec['tasks']['n_tasks']:,} tasks"
 
 
 def summarise(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
@@ -770,11 +771,16 @@ def _centre(dataset: Dataset, table: Features, class_ids: np.ndarray, unit_lengt
     return features_mean(table, train if apart else None, unit_length)
 
 
-def no_prediction(found: Mapping[str, Mapping[str, Any]], quarters: Mapping[str, Sequence[float]] | None = None) -> str:
+def no_prediction(
+    found: Mapping[str, Mapping[str, Any]],
+    quarters: Mapping[str, Sequence[float]] | None = None,
+    how: str = "--distance features",
+) -> str:
     """A sentence where coarsity does not tell the accuracy of these tasks; "" where it does, or is not known.
 
     found     name -> its rank correlation of coarsity with accuracy: "value" and "ci95"
     quarters  name -> its accuracy on the tasks from the finest to the coarsest quarter
+    how       where another distance is chosen
     It tells nothing where the whole interval is not above 0: tasks whose classes are far apart should be easier.
     """
     known = {name: one for name, one in found.items() if one["ci95"][0] is not None and np.isfinite(one["ci95"][0])}
@@ -788,7 +794,7 @@ def no_prediction(found: Mapping[str, Mapping[str, Any]], quarters: Mapping[str,
     return (
         f"That coarsity tells how hard a task is does not show here: its rank correlation with the accuracy of {name} "
         f"is {one['value']:.2f} ({low:.2f} to {high:.2f}){shown}. Among broad classes, how alike they look often says "
-        "more than what they mean: draw and measure by the distance of features (--distance features)."
+        f"more than what they mean: draw and measure by the distance of features ({how})."
     )
 
 

@@ -24,6 +24,7 @@ from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
 from fsviz.settings import Unchecked
 
+HOLDS_A_MODEL = READS_IMAGES = True
 TRANSIENT = True  # the features are kept in the store, not a second time in the run
 
 

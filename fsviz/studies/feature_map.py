@@ -313,10 +313,13 @@ def what_islands_follow(found: Sequence[Shared]) -> str:
     if not found or found[0].beyond < LITTLE:
         return "Neighbours on this map share hardly more than chance of anything that is known of the images."
     first, of_class = found[0], next((one for one in found if one.by == BY_CLASS), None)
+    if first.by == BY_SUPERCLASS and of_class is not None and of_class.beyond > 0.9 * first.beyond:
+        first = of_class  # images of one class are of one group too
     if of_class is None:
         return f"The islands follow {first.title}: of {_NEAREST} {_told(first)}."
     if first is of_class:
-        after = "" if len(found) < 2 else f" Next comes {found[1].title}: {_told(found[1])}."
+        other = [one for one in found if one.by not in (BY_CLASS, BY_SUPERCLASS)][:1]
+        after = "".join(f" Next comes {one.title}: {_told(one)}." for one in other)
         return f"The islands follow class: of {_NEAREST} {_told(first)}.{after}"
     return f"The islands follow {first.title} more than class: of {_NEAREST} {_told(first)}, {_told(of_class)}."
 

@@ -25,9 +25,10 @@ from fsviz.errors import BadInput, Missing
 from fsviz.features import bare_pixels
 from fsviz.features.backbones import title_of
 from fsviz.numerics import holm, mean_and_ci95
-from fsviz.records import Dataset, Features, Predictions, Tasks
+from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.studies import draw
 from fsviz.taxonomy import maps
+from fsviz.text import of_split
 
 METHOD = "protonet"
 N_TASKS = 1000
@@ -120,6 +121,15 @@ class Look:
         names = self.dataset.distinct_names(self.dataset.split_class_ids(self.recipe.split))
         return [names[at] for at in self.positions_of(task)]
 
+    def some_queries(self, task: int, way: int, n: int) -> np.ndarray:
+        """Places of up to n queries of a class to show: as mixed of right and wrong answers as all of them are."""
+        assert self.predictions is not None
+        there = np.flatnonzero(self.tasks.query[task, way] != PAD)
+        right = self.predictions.predicted[task, way, there] == way
+        n = min(n, len(there))
+        n_right = int(np.clip(round(n * right.mean()), right.any(), n - (~right).any())) if n > 1 else n * int(right[0])
+        return np.sort(np.concatenate([there[right][:n_right], there[~right][: n - n_right]]))
+
     def closest_of(self, task: int) -> tuple[str, str]:
         """The two classes of a task with the smallest distance."""
         at = self.positions_of(task)
@@ -172,14 +182,14 @@ def look(dataset: Dataset) -> Look:
 
 def rule(found: Look) -> str:
     """How the two tasks were found, in one sentence."""
-    tasks, split = f"{len(found.tasks):,} random {found.tasks.setting} tasks", found.recipe.split
+    tasks, whose = f"{len(found.tasks):,} random {found.tasks.setting} tasks", of_split(found.recipe.split)
     if found.accuracy is None:
         return (
-            f"Of {tasks} of split {split}, by how far apart their classes are in meaning (coarsity): the "
+            f"Of {tasks} of {whose}, by how far apart their classes are in meaning (coarsity): the "
             "finest and the coarsest."
         )
     return (
-        f"Of {tasks} of split {split}, classified by ProtoNet on {found.sees}: the tasks in "
+        f"Of {tasks} of {whose}, classified by ProtoNet on {found.sees}: the tasks in "
         "the middle of the hardest and of the easiest tenth."
     )
 

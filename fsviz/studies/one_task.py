@@ -406,9 +406,9 @@ _SEEN = {
     "base": "the classes, and those to train on",
     "attributes": "attributes of support and queries",
     "contexts": "contexts of support and queries",
-    "words": "the queries, and words for their contexts and classes",
+    "words": "queries, words for contexts and classes",
     "support": "the support",
-    "queries": "support and queries, without the queries' labels",
+    "queries": "support with labels, queries without",
     "images": "support and queries, without labels",
     "predictions": "the method's answers",
 }

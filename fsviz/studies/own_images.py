@@ -78,7 +78,7 @@ def save(
             senses = {**senses, **{c: s for c, s in kept.items() if c not in corrected}}
             table = _table(class_names, senses, {*kept, *corrected})
         taxonomy = taxonomy_from_senses({c: senses.get(c, "") for c in class_names})
-    preview = replace(preview, class_titles={**class_titles(class_names), **preview.class_titles})
+    preview = replace(preview, class_titles={**_titles(preview), **preview.class_titles})
     dataset = folders.register(
         name,
         preview,
@@ -152,6 +152,16 @@ def add(
     }
 
 
+def _titles(preview: Preview) -> dict[str, str]:
+    """What classes are called: a folder inside folders by its own name, where that tells it from all others."""
+    names = preview.classes["class_name"].tolist()
+    inner = [name.rstrip("/").rsplit("/", 1)[-1] for name in names]
+    if not preview.source.startswith("folder") or len({name.casefold() for name in inner}) < len(names):
+        inner = names
+    known = class_titles(inner)
+    return {name: known.get(own, own) for name, own in zip(names, inner, strict=True) if known.get(own, own) != name}
+
+
 def is_nested(preview: Preview) -> bool:
     """Whether every class is a folder in a folder, so that the folders above can be the taxonomy."""
     return preview.source.startswith("folder") and bool(preview.classes["class_name"].str.contains("/").all())
@@ -169,7 +179,9 @@ def meanings(dataset: Dataset) -> pd.DataFrame:
     parents = {child: parent for child, parent in edges if str(child).startswith("class: ")}
     nodes = [str(parents.get(node, node)) for node in dataset.classes["node"]]
     synsets = [node if re.fullmatch(r"n\d{8}", node) and node != ROOT else "" for node in nodes]
-    return pd.DataFrame({"class": dataset.classes["class_name"].astype(str), "synset": synsets, "by": ""})
+    named = zip(dataset.classes["node"].astype(str), dataset.classes["class_name"].astype(str))
+    folder = [node.removeprefix("class: ") if node.startswith("class: ") else name for node, name in named]
+    return pd.DataFrame({"class": folder, "synset": synsets, "by": ""})
 
 
 def correct(name: str, given: Mapping[str, str]) -> Dataset:

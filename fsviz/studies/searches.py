@@ -212,7 +212,8 @@ def compared_in_words(rows: Sequence[Mapping[str, Any]]) -> str:
         for name in dict.fromkeys(search for search, _ in known if search != RANDOM)
     }
     if "greedy" in times and times.get("fastdiffsel"):
-        told.append(f"Greedy search takes {times['greedy'] / times['fastdiffsel']:,.0f} times as long.")
+        ratio = times["greedy"] / times["fastdiffsel"]
+        told.append(f"Greedy search takes {ratio:,.{0 if ratio >= 10 else 1}f} times as long.")
     return " ".join(told)
 
 

@@ -477,11 +477,7 @@ def superclasses(dataset: Dataset, class_ids: np.ndarray, most: int = 0, n_group
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(parents):
         children.setdefault(int(parent), []).append(node)
-    at = dag.class_nodes
-    under = np.zeros((len(dag), len(at)), dtype=bool)
-    under[at, np.arange(len(at))] = True
-    for node in range(len(dag) - 1, 0, -1):
-        under[parents[node]] |= under[node]
+    at, under = dag.class_nodes, _under(dag)
     groups = {0: under[0]}
     while True:
         open_groups = [g for g in groups if any(under[child].sum() > 1 for child in children.get(g, ()))]
@@ -503,6 +499,16 @@ def superclasses(dataset: Dataset, class_ids: np.ndarray, most: int = 0, n_group
     return names
 
 
+def _under(dag: Dag) -> np.ndarray:
+    """Which classes (columns) hang below which node (rows), each class by one path: the first parent of each node."""
+    at = dag.class_nodes
+    under = np.zeros((len(dag), len(at)), dtype=bool)
+    under[at, np.arange(len(at))] = True
+    for node in range(len(dag) - 1, 0, -1):
+        under[dag.first_parent[node]] |= under[node]
+    return under
+
+
 @dataclass(frozen=True)
 class Mix:
     """The concept that tells a side from the rest: `n` of its `of` classes are below it, `n_rest` of `of_rest`."""
@@ -516,21 +522,25 @@ class Mix:
 
 
 def mixes(dataset: Dataset, split: ClassSplit) -> list[Mix]:
-    """Of train and of test, the concept whose share differs most from that among the other classes; [] without a
-    taxonomy. Val and test classes are drawn from one side in turn, so val says nothing more."""
+    """Of train and of test, the concept whose share is the most above that among the other classes, where there is one;
+    [] without a taxonomy. Val and test classes are drawn from one side in turn, so val says nothing more."""
     try:
         dag = taxonomy.collapse(spanning(dataset, split.class_ids))
     except FsvizError:
         return []
-    sizes = dag.below.sum(axis=1)
-    usable = np.flatnonzero((sizes >= 3) & (sizes < len(split.names)))
+    below = _under(dag)
+    sizes = below.sum(axis=1)
+    usable = np.flatnonzero((sizes >= _smallest(split)) & (sizes < len(split.names)))
     if not len(usable):
         return []
     found = []
     for number, side in ((0, "train"), (2, "test")):
         here = split.sides == number
-        inside, outside = dag.below[usable][:, here], dag.below[usable][:, ~here]
-        best = int(np.argmax(inside.mean(axis=1) - outside.mean(axis=1)))
+        inside, outside = below[usable][:, here], below[usable][:, ~here]
+        above = inside.mean(axis=1) - outside.mean(axis=1)
+        best = int(np.argmax(above))
+        if above[best] <= 0:
+            continue
         counts = (int(inside[best].sum()), int(here.sum()), int(outside[best].sum()), int((~here).sum()))
         found.append(Mix(side, dag.names[usable[best]], *counts))
     return found
@@ -539,7 +549,12 @@ def mixes(dataset: Dataset, split: ClassSplit) -> list[Mix]:
 def groups_of(dataset: Dataset, split: ClassSplit, n_groups: int = 8) -> list[str]:
     """The superclass of every class of a split, "others" for those of small ones."""
     groups = superclasses(dataset, split.class_ids, n_groups=n_groups)
-    return [name if groups.count(name) > 2 else "others" for name in groups]
+    return [name if groups.count(name) >= _smallest(split) else "others" for name in groups]
+
+
+def _smallest(split: ClassSplit) -> int:
+    """How many classes a superclass has at least to be named: of few classes, two are many."""
+    return 3 if len(split.names) >= 30 else 2
 
 
 def mix_table(dataset: Dataset, split: ClassSplit, n_groups: int = 8) -> pd.DataFrame:

@@ -66,6 +66,7 @@ FINETUNING: dict[str, Setting] = {  # of the whole backbone, under the names tha
 }
 RANDOM = "random"
 VERSION = 2  # runs of the first version searched before they began: their hard sets are frozen like the random tasks
+READS_IMAGES = True  # where whole backbones are finetuned
 _CHUNK = 50  # tasks of a cell that are classified together
 _ON_ONE = ("dataset", "backbone", "classifier", "objective", "study", "version", "folder")
 
@@ -148,6 +149,11 @@ def _shared_images(table: Features, tables: Mapping[str, Features]) -> Features:
 
 def plan(spec: Spec) -> int:
     return _n_searches(spec) + sum(cell.n_chunks for cell in cells(spec))
+
+
+def waits_for(spec: Spec, index: int) -> int:
+    """The searches come before everything that uses them."""
+    return 0 if index < _n_searches(spec) else _n_searches(spec)
 
 
 def n_bytes(spec: Spec) -> float:

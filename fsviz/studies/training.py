@@ -46,6 +46,7 @@ METHOD = Setting(
     choices={name: trainer.title for name, trainer in TRAINERS.items()},
 )
 SETTINGS: dict[str, Setting] = {name: s for trainer in TRAINERS.values() for name, s in trainer.settings.items()}
+READS_IMAGES = True
 TEST_AT_ONCE = 50  # test tasks of a chunk
 RATE_TASKS = 20  # validation tasks that the rate of Finetune is chosen on
 _KEPT = 2  # epochs whose state is kept: a kill may fall between the state of an epoch and its chunk
@@ -192,6 +193,12 @@ def _at(spec: Spec, index: int) -> tuple[str, int]:
             return stage, index
         index -= n
     raise IndexError("no such chunk")
+
+
+def waits_for(spec: Spec, index: int) -> int:
+    """Parts are read in any order; epochs follow one another; the tests come after all of them."""
+    stage, place = _at(spec, index)
+    return 0 if stage == "read" else index - (place if stage.startswith("test ") else 0)
 
 
 def n_bytes(spec: Spec) -> float:

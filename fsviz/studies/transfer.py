@@ -482,7 +482,7 @@ def printed(table: str) -> pd.DataFrame:
 
 def printed_easy_and_hard() -> pd.DataFrame:
     """What was published of methods on easy and hard splits (tables 4 and 1, 5-way 5-shot), in words: columns as of
-    `printed`, "65.2 → 55.7"; where only the hard one is printed, "→ 71.0". Datasets of which no easy one is printed
+    `printed`, "65.2 → 55.7"; where only the hard one is printed, "– → 71.0". Datasets of which no easy one is printed
     are left out."""
     four, one = _paper("Table 4"), _paper("Table 1")
     four = four[four["setting"] == "5-way 5-shot"]
@@ -497,7 +497,7 @@ def printed_easy_and_hard() -> pd.DataFrame:
         {
             "row": method,
             "benchmark": published.benchmark_title(name),
-            "value": f"{cell['easy']:.1f} → {cell['hard']:.1f}" if "easy" in cell else f"→ {cell['hard']:.1f}",
+            "value": f"{cell['easy']:.1f} → {cell['hard']:.1f}" if "easy" in cell else f"– → {cell['hard']:.1f}",
         }
         for (method, name), cell in cells.items()
         if name in both

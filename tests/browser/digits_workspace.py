@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+
+
+@cache
+def pixels() -> np.ndarray:
+    """(images, 64), drawn once per process."""
+    from fsviz import datasets
+
+    dataset = datasets.load("digits")
+    small = [datasets.open_image(dataset, i).convert("L").resize((8, 8)) for i in dataset.images.index]
+    return np.stack([np.asarray(image, np.float32) for image in small]).reshape(len(small), -1) / 255
 
 
 def make_digits_workspace(home: Path) -> Path:
@@ -16,15 +27,10 @@ def make_digits_workspace(home: Path) -> Path:
     os.environ["FSVIZ_HOME"] = str(home)
     try:
         dataset = datasets.load("digits")
-        values = np.stack(
-            [
-                np.asarray(datasets.open_image(dataset, i).convert("L").resize((8, 8)), np.float32)
-                for i in dataset.images.index
-            ]
-        ).reshape(len(dataset.images), -1)
+        values = pixels()
         key = {"version": store.VERSION, "dataset": "digits", "fingerprint": store.fingerprint(dataset)}
         key |= {"backbone": "pixels", "preprocessing": "8x8 grey"}
-        store.save(key, "pixels", values / 255, np.arange(len(values)), dataset.image_class_ids())
+        store.save(key, "pixels", values, np.arange(len(values)), dataset.image_class_ids())
     finally:
         if before is None:
             del os.environ["FSVIZ_HOME"]

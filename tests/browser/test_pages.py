@@ -43,6 +43,7 @@ def test_the_tree_map_opens_a_group_and_the_dataset_stays_on_the_way_through_the
     box = group.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_function(f"() => document.querySelectorAll('.treemaplayer .slice').length < {n_before}")
+    page.wait_for_url("**box=**")
     page.locator('[data-testid="stSidebar"]').get_by_role("link", name="Taxonomy").click()
     page.wait_for_url("**/Taxonomy**")
     expect(page).to_have_url(re.compile("dataset=mini_imagenet"))

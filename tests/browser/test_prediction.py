@@ -38,10 +38,10 @@ def test_the_demo_opens_with_its_scatter_and_a_point_leads_to_its_task(page, app
 
 
 def test_a_run_of_curves_is_started_and_ends_in_the_page(page, app: str) -> None:
-    small = f"n_tasks=50&n_way=2&n_query=4&setting=supervised&seed={next(TRIES)}"
+    small = f"n_tasks=20&n_way=2&n_query=4&setting=supervised&seed={next(TRIES)}"
     open_page(page, app, f"?{small}&show=Shots%2C+ways%2C+queries&vary=ways")
     page.get_by_role("button", name="Start the run").click()
     page.wait_for_selector("text=behind every point")
-    page.wait_for_selector("text=50 tasks per point")
+    page.wait_for_selector("text=20 tasks per point")
     page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length >= 4")
     assert page.locator('[data-testid="stAlertContentError"]').count() == 0

@@ -76,11 +76,6 @@ def test_extract_for_a_person(pictures, capsys) -> None:
     assert "6 of 6 images" in captured.err
 
 
-def test_digits_are_there_to_extract_from(home, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = run(capsys, "extract", "digits", "--backbone", "conv64f", "--workers", "0")
-    assert (result["dataset"], result["n_images"], result["dims"], result["skipped"]) == ("digits", 1797, 1600, [])
-
-
 @pytest.mark.parametrize(
     ("argv", "message"),
     [

@@ -11,7 +11,7 @@ import pytest
 from fsviz import datasets, features, jobs
 from fsviz.errors import BadInput
 from fsviz.features import maps, store
-from fsviz.records import PAD, Features, Tasks
+from fsviz.records import PAD, Features, Shared, Tasks
 from fsviz.studies import draw
 from fsviz.studies import feature_map as study
 from tests.cli.calling import run_json
@@ -194,6 +194,10 @@ def test_islands_of_one_context_are_told_as_such() -> None:
     assert first.by == study.BY_CONTEXT and first.share > 0.99 and first.beyond > 0.99
     assert next(one for one in others if one.by == study.BY_CLASS).beyond < 0.05
     assert "follow context more than class" in study.what_islands_follow([first, *others])
+    group, of_class, other = Shared("superclass", "group", 1.0, 0.2), Shared("class", "class", 0.99, 0.1), others[-1]
+    assert study.what_islands_follow([group, of_class, other]).startswith("The islands follow class: ")
+    loose = Shared("class", "class", 0.4, 0.1)
+    assert "follow group more than class" in study.what_islands_follow([group, loose, other])
     by_class = study.shared(dataset, made(dataset.image_class_ids()))
     assert "hardly more than chance" in study.what_islands_follow(study.shared(dataset, made(np.zeros(len(contexts)))))
     assert next(one for one in by_class if one.by == study.BY_CLASS).share > 0.99

@@ -71,6 +71,14 @@ def test_names_at_the_ends_of_lines_keep_apart_on_an_axis_stretched_by_bands() -
     assert labels["B"] - labels["A"] > 0.05 * 40
 
 
+def test_names_at_the_ends_of_lines_keep_apart_and_clear_of_single_tasks() -> None:
+    points = (np.array([10.0, 95.0]), np.array([20.0, 100.0]), np.array([0, 1]))
+    curves = {"A": curve(50).assign(ci95=0.0), "B": curve(50.1).assign(ci95=0.0)}
+    labels = {a.text: a for a in figures.plot_accuracy_by_measure(curves, points).layout.annotations}
+    assert labels["B"].y - labels["A"].y > 0.05 * 80
+    assert all((label.x, label.xref, label.xanchor) == (1, "paper", "left") for label in labels.values())
+
+
 def test_names_are_text_not_markup() -> None:
     figure = figures.plot_accuracy_by_measure({"<b>x</b><script>": curve(50)})
     assert any("&lt;script&gt;" in a.text for a in figure.layout.annotations)

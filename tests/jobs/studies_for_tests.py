@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -33,8 +34,13 @@ def run_chunk(spec: dict, index: int) -> dict[str, np.ndarray]:
         trace.write(f"{index} {os.getpid()}\n")
     if index == spec.get("break_at") and not Path(spec["trace"] + ".fixed").exists():
         raise BadInput("Chunk cannot be computed: fix it.")
-    if index == spec.get("crash_at") and not Path(spec["trace"] + ".fixed").exists():
+    crashes = index == spec.get("crash_at") or index >= spec.get("crash_from", 10**9)
+    if crashes and not Path(spec["trace"] + ".fixed").exists():
         raise ZeroDivisionError("by hand")
+    if index == spec.get("stumble_at") and traced(spec).count(index) == 1:
+        raise ZeroDivisionError("the first time")
+    if index == spec.get("die_at") and traced(spec).count(index) == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
     if index >= spec.get("sleep_from", 0):
         wake = time.monotonic() + spec.get("sleep", 0)
         while time.monotonic() < wake and not Path(spec["trace"] + ".hurry").exists():

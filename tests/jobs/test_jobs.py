@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,26 @@ def test_killed_and_resumed_is_bit_identical_and_redoes_nothing(numbers) -> None
     assert traced(spec) == [0, 1, 2, 2, 3, 4, 5, 6, 7]  # only the chunk at hand starts twice
     assert chunk_bytes(run_id) == chunk_bytes(whole.id)
     assert (jobs.folder(run_id) / "results.json").read_bytes() == (jobs.folder(whole.id) / "results.json").read_bytes()
+
+
+def test_killed_at_random_points_again_and_again_it_ends_with_the_same_bytes(numbers) -> None:
+    whole = jobs.run_here(numbers(n=12, seed=8, trace="whole"))
+    spec = numbers(n=12, seed=8, sleep=0.15)
+    run_id, moments = jobs.submit(spec), np.random.default_rng(8)
+    for _ in range(4):
+        pid = pid_of(run_id)
+        time.sleep(moments.uniform(0, 0.5))
+        if jobs.status(run_id).state == "finished":
+            break
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: not jobs.status(run_id).active)
+        assert jobs.status(run_id).state in ("interrupted", "finished")
+        jobs.resume(run_id)
+    hurry(spec)
+    assert jobs.wait(run_id).state == "finished"
+    assert chunk_bytes(run_id) == chunk_bytes(whole.id)
+    assert jobs.results(run_id) == jobs.results(whole.id)
 
 
 def test_cancel_takes_effect_at_once_and_resume_goes_on(numbers) -> None:
@@ -253,11 +274,35 @@ def test_a_failure_says_why_and_can_be_resumed_after_fixing(numbers) -> None:
     assert traced(spec) == [0, 1, 1, 2]
 
 
-def test_an_unexpected_error_becomes_a_sentence_and_the_report_is_kept(numbers) -> None:
-    with pytest.raises(FsvizError, match="ZeroDivisionError: by hand"):
-        jobs.run_here(numbers(n=2, crash_at=1))
+@pytest.mark.parametrize("side_by_side", [1, 2])
+def test_a_chunk_that_fails_three_times_is_reported_and_the_others_are_kept(numbers, monkeypatch, side_by_side) -> None:
+    monkeypatch.setattr(studies_for_tests, "SIDE_BY_SIDE", side_by_side, raising=False)
+    whole = jobs.run_here(numbers(n=4, trace="whole"))
+    spec = numbers(n=4, crash_at=1)
+    with pytest.raises(FsvizError, match=r"done, 1 chunk failed: number 1 failed 3 times \(ZeroDivisionError: by"):
+        jobs.run_here(spec)
+    run = jobs.list_runs()[0]
+    assert run.state == "failed" and run.message == "done, 1 chunk failed" and run.n_done == 3
+    assert sorted(traced(spec)) == [0, 1, 1, 1, 2, 3]
+    assert run.summary["n"] == 3
+    assert "Traceback" in (jobs.folder(run.id) / "error.txt").read_text()
+    Path(spec["trace"] + ".fixed").touch()
+    assert chunk_bytes(jobs.resume_here(run.id).id) == chunk_bytes(whole.id)
+    assert sorted(traced(spec)) == [0, 1, 1, 1, 1, 2, 3]
+
+
+def test_a_chunk_that_fails_once_is_tried_again(numbers) -> None:
+    spec = numbers(n=3, stumble_at=1)
+    run = jobs.run_here(spec)
+    assert run.state == "finished" and traced(spec) == [0, 1, 1, 2]
+
+
+def test_a_run_in_which_nothing_succeeds_stops_soon(numbers) -> None:
+    spec = numbers(n=50, crash_from=0)
+    with pytest.raises(FsvizError, match="stopped on an unexpected error \\(ZeroDivisionError: by hand\\)"):
+        jobs.run_here(spec)
     (run,) = jobs.list_runs()
-    assert run.state == "failed" and "unexpected error" in run.error and run.n_done == 1
+    assert run.state == "failed" and run.n_done == 0 and traced(spec) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert "Traceback" in (jobs.folder(run.id) / "error.txt").read_text()
 
 

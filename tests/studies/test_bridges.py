@@ -165,7 +165,8 @@ def test_a_file_builds_a_backbone(toy, capsys, monkeypatch) -> None:
     assert plain.dims == 5 and plain.preprocessing.size == (224, 224)
     assert backbone.label.startswith("net.py:build@") and plain.label != backbone.label
     answer = run_json(capsys, "extract", "digits", "--backbone", "./net.py:build", "--workers", "0")
-    assert answer["backbone"] == backbone.label and answer["dims"] == 2
+    assert (answer["dataset"], answer["n_images"], answer["dims"], answer["skipped"]) == ("digits", 1797, 2, [])
+    assert answer["backbone"] == backbone.label
     stored = features.load(datasets.load("digits"), backbone.label)
     assert len(stored.values) == 1797 and "--checkpoint" not in stored.remake
     Path("net.py").write_text(NET + "\n# another version")

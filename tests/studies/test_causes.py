@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from fsviz import cli, jobs
-from fsviz.difficulty.measures import CAUSES, MEASURES
+from fsviz.difficulty.measures import CAUSES, EASED, MEASURES
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import Tasks
 from fsviz.studies import causes
@@ -98,7 +99,7 @@ def test_the_planted_cause_is_the_one_that_is_named(name: str) -> None:
 def test_noise_is_called_noise() -> None:
     found = made()
     known = causes.explained(found, "ProtoNet")
-    assert causes.sentence(found, "ProtoNet", known).startswith("None of these causes explains it")
+    assert causes.sentence(found, "ProtoNet", known).startswith("No single cause explains it")
     assert "no cause explains" in causes.why_these_in_words(found, "ProtoNet", known, causes.chosen(found, "ProtoNet"))
 
 
@@ -157,6 +158,11 @@ def test_what_parts_chosen_tasks_from_all_adds_up() -> None:
     assert parts["meaning"] > 0.6 * parts["below"]
     words = causes.why_these_in_words(found, "ProtoNet", known, which)
     assert f"{100 * parts['below']:.1f} points below the mean" in words and CAUSES["meaning"] in words
+    numbers = [float(n) for n in re.findall(r"-?\d+\.\d", words)]
+    assert numbers[0] == pytest.approx(sum(numbers[1:]), abs=0.2), words
+    easy = causes.chosen(found, "ProtoNet", "rank coarsity~0~0.1")
+    words = causes.why_these_in_words(found, "ProtoNet", known, easy)
+    assert "above the mean" in words and f"because {EASED['meaning']}" in words and CAUSES["meaning"] not in words
     with pytest.raises(BadInput, match="wider range"):
         causes.why_these(found, "ProtoNet", known, np.zeros(len(found), dtype=bool))
 

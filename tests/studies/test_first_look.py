@@ -126,3 +126,13 @@ def test_pixels_are_colours_on_a_grid() -> None:
 def test_without_features_taxonomy_and_pixels_it_says_what_is_missing() -> None:
     with pytest.raises(Missing, match="neither features nor a taxonomy"):
         study.look(datasets.load("dtd"))
+
+
+def test_queries_that_are_shown_are_as_mixed_as_all(found: study.Look) -> None:
+    for task in (found.hard, found.easy):
+        for way in range(found.tasks.n_way):
+            right = found.predictions.predicted[task, way] == way
+            places = found.some_queries(task, way, 4)
+            assert len(set(places)) == 4 and right[places].any() == right.any() and right[places].all() == right.all()
+            assert abs(right[places].mean() - right.mean()) <= 0.2
+            assert (found.some_queries(task, way, 99) == np.arange(len(right))).all()

@@ -266,6 +266,22 @@ def test_the_level_of_the_class_can_be_chosen(tmp_path: Path, capsys: pytest.Cap
     assert code == 2 and "class_level must be at most 3" in err
 
 
+def test_a_folder_in_folders_is_called_by_its_own_name_where_no_other_has_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = folder_of(tmp_path / "zoo", {"Birds/crane": 2, "Cats/tiger": 2, "Cats/n02130308": 2})
+    run(capsys, "add", "zoo", str(root))
+    dataset = datasets.load("zoo")
+    assert sorted(dataset.classes["class_name"]) == ["cheetah", "crane", "tiger"]
+    assert sorted(own_images.meanings(dataset)["class"]) == ["Birds/crane", "Cats/n02130308", "Cats/tiger"]
+    corrected = own_images.correct("zoo", {"crane": "n02012849"})  # the bird
+    assert sorted(corrected.classes["class_name"]) == ["cheetah", "crane", "tiger"]
+    assert own_images.corrections("zoo") == {"Birds/crane": "n02012849"}
+    twice = folder_of(tmp_path / "twice", {"Birds/crane": 2, "Machines/Crane": 2, "Cats/tiger": 2})
+    run(capsys, "add", "twice", str(twice))
+    assert sorted(datasets.load("twice").classes["class_name"]) == ["Birds/crane", "Cats/tiger", "Machines/Crane"]
+
+
 def test_a_word_that_is_counted_through_is_no_meaning() -> None:
     counted = senses.guess_senses([f"character{i:02d}" for i in range(5)])
     assert {g.synset_id for g in counted} == {""} and counted[0].doubt == "one word counted through says nothing"

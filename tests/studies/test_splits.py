@@ -49,6 +49,10 @@ def test_the_demos_stable_split_is_the_same_for_ten_seeds_and_says_what_it_reach
     animals = study.mixes(dataset, found.split)[1]
     assert (animals.side, animals.concept, animals.n, animals.of) == ("test", "animal", 21, 21)
     assert study.mix_table(dataset, found.split).loc["artifact"].tolist() == [30, 0, 0]
+    tiered = datasets.load("tiered_imagenet")
+    published = study.published_split(tiered, 0.96)
+    first, bars = study.mixes(tiered, published)[0], study.mix_table(tiered, published)
+    assert first.concept == "instrumentality" and first.n == bars.loc["instrumentality", "train"]
 
 
 def test_few_classes_get_few_dimensions_so_that_seeds_still_agree(toy) -> None:

@@ -78,15 +78,16 @@ def test_a_bar_of_superclasses_leads_to_its_classes(toy) -> None:
 
 
 def test_hard_tasks_lead_to_tasks(toy) -> None:
-    page = open_link("6_Hard_tasks", "toy", show="Searches", search_of="refined", filtered_of="filtered")
+    few = {"n_tasks": "50"}
+    page = open_link("6_Hard_tasks", "toy", **few, show="Searches", search_of="refined", filtered_of="filtered")
     assert "the hardest first" in words(page) and "tasks: the hardest of them" in words(page)
     assert {"fastdiffsel", "refined"} <= set(np.concatenate([np.ravel(c) for c in carried(page, "compared")[:1]]))
-    page = open_link("6_Hard_tasks", "toy", show="Step size", step_of="200", steps_of="2")
+    page = open_link("6_Hard_tasks", "toy", **few, show="Step size", step_of="200", steps_of="2")
     assert "Hard supports after one step of 200" in words(page) and "after 2 gradient steps" in words(page)
     assert carried(page, "step_sizes")[1][0].endswith("@easy")  # a point of easy supports leads to easy supports
-    page = open_link("6_Hard_tasks", "toy", show="Step size", step_of="200@easy")
+    page = open_link("6_Hard_tasks", "toy", **few, show="Step size", step_of="200@easy")
     assert "Easy supports after one step of 200, the easiest first" in words(page)
-    page = open_link("6_Hard_tasks", "toy", show="Stress test", stress_cell="beta_net tim")
+    page = open_link("6_Hard_tasks", "toy", **few, show="Stress test", stress_cell="beta_net tim")
     assert "Tasks of beta_net, transductive (TIM), most lost first" in words(page)
 
 

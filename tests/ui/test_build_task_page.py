@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 from urllib.parse import parse_qs
 
 import pytest
@@ -15,10 +15,13 @@ PAGE = "13_Build_a_task"
 TASK = {"task_of": "#0,#1,#5", "support": "0.1,24.25,120.121", "query": "2.3.4,26.27.28,122.123.124"}
 
 
-@pytest.fixture(autouse=True)
-def _workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    make_toy("built", noise=2.0)
+@pytest.fixture(scope="module", autouse=True)
+def _workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One for all tests: what pages compute of the same tasks is computed once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FSVIZ_HOME", str(tmp_path_factory.mktemp("built") / "ws"))
+        make_toy("built", noise=2.0)
+        yield
 
 
 def link_of(app) -> dict:

@@ -34,6 +34,7 @@ def test_the_page_says_which_is_harder_and_gives_the_command() -> None:
     asked = "python -m fsviz compare-datasets blurred:test clear:test --n-shot 2 --n-tasks 20"
     assert app.code[0].value.startswith(asked)
     assert not app.toast and app.query_params["against"] in ("clear", ["clear"])
+    assert "Clear" in app.multiselect(key="against").options  # as it is called before it is chosen
 
 
 def test_every_measure_of_every_side_is_in_a_table() -> None:
@@ -58,3 +59,9 @@ def test_the_suite_shows_computed_and_published_rows() -> None:
 def test_nothing_chosen_asks_for_something_and_a_bad_link_is_told() -> None:
     app = open_link(PAGE, "blurred", against="nowhere", n_tasks="20")
     assert "Choose what to compare with" in app.info[0].value and app.toast
+
+
+def test_what_cannot_be_compared_has_no_empty_chart() -> None:
+    app = open_link(PAGE, "df20", against="tiered_imagenet", n_tasks="20")
+    assert [m.value for m in app.metric] == ["not comparable"] and "shares no root" in words(app)
+    assert not any(c.proto.id.endswith("differences") for c in app.get("plotly_chart"))

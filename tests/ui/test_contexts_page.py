@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from fsviz.jobs import store
+from fsviz import jobs
+from fsviz.jobs import engines, store
 from fsviz.jobs.execute import prepare
 from fsviz.ui.pages.contexts import shift
 
@@ -125,6 +126,28 @@ def test_a_run_that_was_stopped_can_go_on(open_page, monkeypatch: pytest.MonkeyP
     page.run()
     assert "An earlier run is interrupted" in texts(page)
     assert {"Start the run", "Go on with it"} <= {b.label for b in page.button}
+
+
+@pytest.mark.skipif(engines.RAY not in engines.available(), reason="the extra `cluster` is not installed")
+def test_a_cluster_is_a_choice_beside_the_start_and_one_that_is_not_there_is_said(open_page, monkeypatch) -> None:
+    monkeypatch.setattr(shift, "AT_ONCE", 0.0)
+    with monkeypatch.context() as without:
+        without.setattr(engines, "available", lambda: [engines.LOCAL])
+        assert "Where it runs" not in [r.label for r in open_page(**COSTS, methods="protonet").radio]
+    page = open_page(**COSTS, methods="protonet")
+    (where,) = [r for r in page.radio if r.label == "Where it runs"]
+    where.set_value(engines.RAY).run()
+    (address,) = [t for t in page.text_input if t.label == "Address of the cluster"]
+    assert address.value == "auto"
+    address.set_value("no address").run()
+    assert "The address of a cluster is" in page.error[0].value
+    address.set_value("127.0.0.1:9").run()
+    next(b for b in page.button if b.label == "Start the run").click().run()
+    (run,) = jobs.list_runs("contexts")
+    assert jobs.engine_of(run) == jobs.Engine("ray", "127.0.0.1:9")
+    run = jobs.wait(run.id)
+    page.run()
+    assert "No Ray cluster answers at '127.0.0.1:9'" in run.error and "An earlier run is failed" in texts(page)
 
 
 def test_images_and_words(open_page) -> None:

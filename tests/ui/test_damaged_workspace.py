@@ -125,7 +125,7 @@ def test_pages_show_what_a_read_only_or_full_workspace_holds(monkeypatch, small_
     run = fill()
     small_disk.remount("ro") if trouble == "read-only" else small_disk.fill()
     for page in PAGES:
-        app = open_page(page)
+        app = open_page(page, n_tasks="50")
         if page == "5_Runs":
             assert run.id in set(app.dataframe[-1].value["run"]) and app.metric[0].label == "Most accurate"
         if page == "4_Evaluate":

@@ -20,6 +20,21 @@ from tests.studies.toy_dataset import make_toy, save_toy_features
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("pages") / "ws"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FSVIZ_HOME", str(home))
+        make_toy("toy_pages", noise=2.0)
+    return home
+
+
+@pytest.fixture
+def same_toy(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `toy`, the same for all tests that record and save nothing: what the page computes is computed once."""
+    monkeypatch.setenv("FSVIZ_HOME", str(workspace))
+
+
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Class names with HTML in them; features; an empty list of runs."""
@@ -47,21 +62,21 @@ def texts(app: AppTest) -> str:
     return "\n".join(str(getattr(e, "value", "") or getattr(e.proto, "body", "")) for kind in kinds for e in kind)
 
 
-def test_evaluate_opens_on_an_imported_dataset(toy) -> None:
+def test_evaluate_opens_on_an_imported_dataset(same_toy) -> None:
     app = open_page("4_Evaluate")
     assert app.metric[0].label == "Most accurate" and "±" in app.metric[0].value
     assert "First look: 200 tasks" in texts(app)
     assert "<b>kind</b>" not in texts(app).replace("\\<b\\>kind\\</b\\>", "")  # class names are text
 
 
-def test_what_the_scale_of_features_does_to_a_method_is_said(toy) -> None:
+def test_what_the_scale_of_features_does_to_a_method_is_said(same_toy) -> None:
     app = open_page("4_Evaluate")
     assert "changes no prediction" in texts(app) and "depend on the scale of the features" not in texts(app)
     app.pills(key="methods").set_value(["protonet", "tim"]).run()
     assert "TIM: predictions depend on the scale of the features" in texts(app)
 
 
-def test_a_setting_changes_the_first_look(toy) -> None:
+def test_a_setting_changes_the_first_look(same_toy) -> None:
     app = open_page("4_Evaluate")
     before = app.metric[0].value
     app.number_input(key="n_way").set_value(10).run()
@@ -177,7 +192,7 @@ def test_intervals_window_and_both_kinds_of_tasks_on_the_page_runs(toy) -> None:
     assert not app.exception and app.metric[0].value != before
 
 
-def test_evaluate_offers_both_kinds_of_tasks_in_one_run(toy) -> None:
+def test_evaluate_offers_both_kinds_of_tasks_in_one_run(same_toy) -> None:
     app = open_page("4_Evaluate")
     app.selectbox(key="beside").set_value("tables").run()
     assert not app.exception and "in each of 4 testbeds" in texts(app)
@@ -195,7 +210,7 @@ def test_runs_open_after_the_dataset_is_gone(toy, tmp_path) -> None:
     assert f"{max(r['accuracy'] for r in run.summary['results']):.1f}" in app.metric[0].value
 
 
-def test_a_class_table_without_features_is_explained(toy) -> None:
+def test_a_class_table_without_features_is_explained(same_toy) -> None:
     app = open_page("4_Evaluate", "tiered_imagenet")
     assert "comes without images" in texts(app) and "fsviz add" in texts(app) and not app.metric
     app = open_page("4_Evaluate", "digits")
@@ -275,7 +290,7 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     assert "python -m fsviz evaluate toy_pages" in own and "{&#39;" not in own and "n_query" not in own
 
 
-def test_a_confused_pair_follows_its_settings_and_is_in_the_link(toy) -> None:
+def test_a_confused_pair_follows_its_settings_and_is_in_the_link(same_toy) -> None:
     app = open_page("4_Evaluate")
     box = next(s for s in app.selectbox if s.label.startswith("Most confused pairs"))
     box.set_value(box.proto.options and list(dict.fromkeys(_pairs(app)))[1]).run()
@@ -323,21 +338,21 @@ def test_a_link_opens_evaluate_with_a_saved_testbed_and_no_toast(toy) -> None:
     assert not app.exception and not app.toast and "testbeds" not in app.query_params
 
 
-def test_task_by_task_shows_the_method_that_was_chosen(toy) -> None:
+def test_task_by_task_shows_the_method_that_was_chosen(same_toy) -> None:
     app = open_page("4_Evaluate")
     assert "Task by task, the hardest first" in [s.value for s in app.subheader]
     app.selectbox(key="whose").set_value("protonet@alpha_net").run()
     assert not app.exception and "ProtoNet names" in texts(app) and not app.toast
 
 
-def test_a_first_look_does_not_promise_only_narrower_intervals(toy) -> None:
+def test_a_first_look_does_not_promise_only_narrower_intervals(same_toy) -> None:
     app = open_page("4_Evaluate", "demo")
     assert "of 1,000 tasks the median coarsity is" in texts(app) and "Keep repeats" in texts(app)
     app.toggle(key="repeats").set_value(True).run()
     assert not app.exception and "median coarsity is" not in texts(app)
 
 
-def test_start_says_so_before_anything_is_drawn(toy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_says_so_before_anything_is_drawn(same_toy, monkeypatch: pytest.MonkeyPatch) -> None:
     from fsviz.errors import BadInput
     from fsviz.ui.parts import access
 

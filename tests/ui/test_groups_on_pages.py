@@ -6,12 +6,12 @@ import pytest
 
 from fsviz.records import Dataset
 from tests.studies.test_groups import copied  # noqa: F401
-from tests.ui.test_evaluation_pages import open_page
+from tests.ui.opening import open_link
 
 
 @pytest.mark.parametrize("name", ["3_Tasks", "4_Evaluate", "6_Hard_tasks", "8_Prediction"])
 def test_a_page_keeps_groups_together_unless_told(name: str, copied: Dataset) -> None:  # noqa: F811
-    page = open_page(name, copied.name)
+    page = open_link(name, copied.name, fine=False, n_tasks="50")
     switch = page.toggle(key="keep_groups")
     assert switch.value is True and "--no-keep-groups" not in " ".join(code.value for code in page.code)
     switch.set_value(False).run()
@@ -20,4 +20,4 @@ def test_a_page_keeps_groups_together_unless_told(name: str, copied: Dataset) ->
 
 
 def test_without_groups_there_is_nothing_to_switch() -> None:
-    assert "keep_groups" not in {toggle.key for toggle in open_page("4_Evaluate", "demo").toggle}
+    assert "keep_groups" not in {toggle.key for toggle in open_link("4_Evaluate", "demo", n_tasks="50").toggle}

@@ -20,6 +20,21 @@ from tests.ui.opening import open_link
 APP = Path(__file__).resolve().parent.parent.parent / "app.py"
 
 
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With the dataset `shifted`, for tests that change nothing: what the page computes of it is computed once."""
+    home = tmp_path_factory.mktemp("hard") / "ws"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FSVIZ_HOME", str(home))
+        make_shifted()
+    return home
+
+
+@pytest.fixture
+def shifted(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(workspace))
+
+
 @pytest.fixture
 def open_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
@@ -36,8 +51,7 @@ def n_listed(page: AppTest) -> int:
     return len(page.dataframe[0].value)
 
 
-def test_tasks_are_filtered_by_class_attribute_and_accuracy(open_page) -> None:
-    make_shifted()
+def test_tasks_are_filtered_by_class_attribute_and_accuracy(open_page, shifted) -> None:
     page = open_page("shifted")
     assert n_listed(page) == 40 and any("200 of 200 tasks" in caption.value for caption in page.caption)
     assert any("tasks, hardest first" in caption.value for caption in page.caption)
@@ -61,16 +75,14 @@ def test_tasks_are_filtered_by_class_attribute_and_accuracy(open_page) -> None:
     assert_fine(page)
 
 
-def test_impossible_settings_are_one_sentence(open_page) -> None:
-    make_shifted()
+def test_impossible_settings_are_one_sentence(open_page, shifted) -> None:
     page = open_page("shifted")
     page.number_input(key="n_shot").set_value(45).run()
     assert not page.exception
     assert "images with features" in page.error[0].value
 
 
-def test_variable_tasks_and_every_section_without_pixels(open_page) -> None:
-    make_shifted()
+def test_variable_tasks_and_every_section_without_pixels(open_page, shifted) -> None:
     page = open_page("shifted")
     assert any("has no pixels" in caption.value for caption in page.caption)
     page.selectbox(key="sampler").set_value("variable").run()
@@ -92,8 +104,7 @@ def test_a_dataset_without_attributes_says_how_to_add_them(open_page) -> None:
     assert any("one column per attribute" in info.value for info in page.info)
 
 
-def test_a_long_search_offers_a_run_and_shows_a_preview(open_page) -> None:
-    make_shifted()
+def test_a_long_search_offers_a_run_and_shows_a_preview(open_page, shifted) -> None:
     page = open_page("shifted")
     page.select_slider(key="n_tasks").set_value(1000).run()
     assert_fine(page)
@@ -166,8 +177,7 @@ def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_p
     assert f"{hard:.1f}" in drawn.proto.spec
 
 
-def test_queries_of_chosen_values_are_searched(open_page) -> None:
-    make_shifted()
+def test_queries_of_chosen_values_are_searched(open_page, shifted) -> None:
     page = open_page("shifted")
     page.select_slider(key="n_tasks").set_value(50).run()
     page.segmented_control(key="show").set_value("Attributes").run()
@@ -194,9 +204,7 @@ def texts(page: AppTest) -> str:
     return "\n".join(e.value for kind in (page.markdown, page.caption, page.subheader, page.warning) for e in kind)
 
 
-def test_the_chosen_task_and_bar_are_in_the_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    make_shifted()
+def test_the_chosen_task_and_bar_are_in_the_link(shifted) -> None:
     page = link("shifted", n_tasks="50", task="7")
     assert "Task 7: the same queries" in texts(page) and page.query_params["task"] == "7"
     hard = page.dataframe[0].value["hard"]
@@ -210,9 +218,7 @@ def test_the_chosen_task_and_bar_are_in_the_link(tmp_path: Path, monkeypatch: py
     link("shifted", n_tasks="50", task="9000", bar="medium-3")  # impossible: the page opens all the same
 
 
-def test_groups_and_attributes_lead_to_their_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    make_shifted()
+def test_groups_and_attributes_lead_to_their_tasks(shifted) -> None:
     page = link("shifted", n_tasks="50", show="Closeness in meaning", quarter="1")
     listed = page.dataframe[0].value["task"].tolist()
     assert 5 <= len(listed) < 50 and f"Task {listed[0]}: the same queries" in texts(page)

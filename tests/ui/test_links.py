@@ -3,6 +3,7 @@ what is impossible is one sentence, and old links keep working."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -16,8 +17,17 @@ from tests.ui.test_gallery_pages import run
 PAGES = ("3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py", "8_Prediction.py")
 
 
-@pytest.fixture(autouse=True)
-def _workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def _workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One for all tests that save nothing: what pages compute of the same tasks is computed once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FSVIZ_HOME", str(tmp_path_factory.mktemp("links") / "ws"))
+        make_toy("linked", n_images=30)
+        yield
+
+
+@pytest.fixture
+def own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     make_toy("linked", n_images=30)
 
@@ -165,7 +175,7 @@ def test_without_distances_tasks_are_drawn_all_the_same() -> None:
     assert any("has no taxonomy" in info.value for info in app.info)
 
 
-def test_saving_never_replaces_another_testbed() -> None:
+def test_saving_never_replaces_another_testbed(own_workspace) -> None:
     from fsviz.sampling.testbeds import list_testbeds
 
     app = fine(run("3_Tasks.py", dataset="linked", n_tasks="50"))
@@ -209,7 +219,7 @@ def test_what_dropping_repeats_did_is_said_and_can_be_turned_off() -> None:
     assert not any("had classes that had come before" in c.value for c in app.caption)
 
 
-def test_a_saved_testbed_leads_to_evaluate() -> None:
+def test_a_saved_testbed_leads_to_evaluate(own_workspace) -> None:
     app = fine(run("3_Tasks.py", dataset="linked", n_tasks="50", n_shot="2"))
     app.text_input(key="testbed_name").set_value("mine").run()
     app.button(key="save_testbed").click().run()
@@ -217,8 +227,7 @@ def test_a_saved_testbed_leads_to_evaluate() -> None:
     assert any("testbeds=mine" in query and "tasks_from=saved" in query for query in queries)
 
 
-def test_classes_and_splits_arrive_on_another_page_and_stand_in_its_link(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+def test_classes_and_splits_arrive_on_another_page_and_stand_in_its_link() -> None:
     app = open_link("2_Taxonomy", "demo", split="train", classes=["cat", "dog"])
     (there,) = [link.proto.query_string for link in app.main.get("page_link") if link.proto.label == "Its images"]
     asked = parse_qs(there)

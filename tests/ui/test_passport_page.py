@@ -3,6 +3,7 @@ there, and what was picked goes along."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -21,10 +22,16 @@ PAGE = "15_Passport"
 SHAPE = {"sampler": "uniform", "n_way": 4, "n_shot": 3, "n_query": 5, "n_tasks": 40}
 
 
-@pytest.fixture(autouse=True)
-def _workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    make_toy("toy", noise=2.0)
+@pytest.fixture(scope="module", autouse=True)
+def _workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One for all tests: what pages compute of the same tasks is computed once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FSVIZ_HOME", str(tmp_path_factory.mktemp("passport") / "ws"))
+        make_toy("toy", noise=2.0)
+        bed = draw.sample(datasets.load("toy"), name="odd", **{**SHAPE, "n_tasks": 300})
+        shuffled = bed.tasks.take(np.arange(300)[::-1])
+        testbeds.save_testbed(type(bed)("odd", shuffled, {"dataset": "toy", "sampler": "imported"}))
+        yield
 
 
 def name() -> str:
@@ -116,6 +123,7 @@ def test_runs_of_the_testbed_are_told() -> None:
     assert f"From run {run.id}" in captions(app).replace("\\", "")
     (runs,) = leads_of(open_link("5_Runs", "toy", at="10"), 1)
     assert runs.testbed == name()  # drawn by the same recipe
+    jobs.delete(run.id)
 
 
 # Linked ------------------------------------------------------------------------------------------------------------
@@ -143,10 +151,6 @@ def leads_of(app: AppTest, n: int | None = None) -> list:
     ],
 )
 def test_every_page_that_shows_a_task_leads_to_its_passport(page: str, asked: dict, kind: str) -> None:
-    if "odd" in asked.values():
-        bed = draw.sample(datasets.load("toy"), name="odd", **{**SHAPE, "n_tasks": 300})
-        shuffled = bed.tasks.take(np.arange(300)[::-1])
-        testbeds.save_testbed(type(bed)("odd", shuffled, {"dataset": "toy", "sampler": "imported"}))
     app = open_link(page, "toy", **asked)
     (task,) = leads_of(app, 1)
     assert task.testbed.startswith(f"{kind}~toy~")

@@ -10,11 +10,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from fsviz.difficulty.measures.declaration import CAUSES, NEEDS, STAGES, Cause, Given, Measure, Need, Stage
+from fsviz.difficulty.measures.declaration import CAUSES, EASED, NEEDS, STAGES, Cause, Given, Measure, Need, Stage
 from fsviz.errors import UnknownName
 
 __all__ = [
     "CAUSES",
+    "EASED",
     "MEASURES",
     "NEEDS",
     "STAGES",

@@ -80,6 +80,14 @@ CAUSES: dict[Cause, str] = {  # as "these tasks are hard mostly because ..." goe
     "transfer": "their classes are unlike those to train on",
     "answers": "the classifier is sure of wrong answers",
 }
+EASED: dict[Cause, str] = {  # as "these tasks are easy mostly because ..." goes on
+    "meaning": "their classes mean different things",
+    "looks": "their classes look different to the backbone",
+    "images": "the images at hand fall apart by class",
+    "shift": "support and queries are alike in what is not the class",
+    "transfer": "their classes are like those to train on",
+    "answers": "the classifier is sure of right answers",
+}
 
 _LACKING: Any = None  # a measure is called only with what it needs, so it need not ask again
 

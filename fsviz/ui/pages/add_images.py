@@ -33,7 +33,7 @@ from fsviz.settings import Setting
 from fsviz.studies import extraction, own_images, torchvision_sets
 from fsviz.taxonomy import wordnet
 from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
-from fsviz.ui.parts import access, controls, shell, showing
+from fsviz.ui.parts import access, controls, run_panel, shell, showing
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
@@ -759,12 +759,12 @@ def _doors(dataset: Dataset) -> None:
 
 def _extract(dataset: Dataset) -> None:
     st.subheader(f"Let a backbone look at {plain(dataset.title)}", anchor=False)
-    asked = st.session_state.pop("extract_asked", None)
+    asked, engine = st.session_state.pop("extract_asked", (None, None))
     if asked is not None:  # said before anything that takes time
         with st.status(
             f"Queued: {plain(title_of(asked['backbone']))} on {plain(dataset.title)}. Loading the backbone …"
         ):
-            access.do("run", jobs.submit, asked)
+            access.do("run", jobs.submit, asked, engine)
         st.rerun()
     if not dataset.has_pixels:
         st.info(
@@ -806,7 +806,7 @@ def _extract(dataset: Dataset) -> None:
         disabled=active,
         width="stretch",
         on_click=_ask_to_extract,
-        args=(spec,),
+        args=(spec, run_panel.where("extract")),
     )
     st.caption(f"Runs on {plain(extraction.device_in_words())}, in the background: you may close this page.")
     if run is not None:
@@ -833,8 +833,8 @@ def _checkpoint() -> str:
         return access.path(path) if path else ""
 
 
-def _ask_to_extract(spec: extraction.Spec) -> None:
-    st.session_state["extract_asked"] = spec
+def _ask_to_extract(spec: extraction.Spec, engine: jobs.Engine) -> None:
+    st.session_state["extract_asked"] = spec, engine
 
 
 def _latest_run(name: str) -> jobs.Run | None:

@@ -55,7 +55,7 @@ def _live(dataset: Dataset, backbone: str, method: str) -> None:
     with right:
         _queries(dataset, now, before)
     st.subheader("What makes this task easy or hard", anchor=False)
-    left, right = shell.columns_if_wide("causes", [10, 9], gap="large")
+    left, right = shell.columns_if_wide("causes", [13, 8], gap="large")
     with left:
         _causes(now, before)
     with right:
@@ -148,7 +148,7 @@ def _set_task(dataset: Dataset, tasks: Tasks, swap: str, picked: int) -> None:
 
 
 def _headline(dataset: Dataset, now: Answered, before: Answered | None, swap: tuple[int, int] | None) -> None:
-    accuracy, gained, lost, undo = shell.columns_if_wide("headline", 4, stack="pairs", vertical_alignment="center")
+    accuracy, gained, lost, undo = shell.columns_if_wide("headline", 4, stack="pairs")
     right, asked = int(now.right.sum()), now.n_queries
     changed = study.change(before, now) if before else None
     accuracy.metric(
@@ -189,7 +189,7 @@ def _in_words(dataset: Dataset, now: Answered, changed: Change | None, swap: tup
     whose = names[int(now.tasks.class_ids[0, study.way_of(now.tasks, swap[1])])]
     moved = f", {len(changed.moved):,} are wrong in another way" if len(changed.moved) else ""
     return (
-        f"Image {swap[1]:,} took the place of image {swap[0]:,} in the support of **{plain(whose)}**: "
+        f"Image {swap[1]:d} took the place of image {swap[0]:d} in the support of **{plain(whose)}**: "
         f"{len(changed.gained):,} queries turned right, {len(changed.lost):,} turned wrong{moved}. {counted}"
     )
 
@@ -231,7 +231,7 @@ def _candidates(dataset: Dataset, backbone: str, method: str, tasks: Tasks, pick
     way = study.way_of(tasks, picked)
     name = _names(dataset)[int(tasks.class_ids[0, way])]
     images = study.candidates(dataset, features.load(dataset, backbone), tasks, way)
-    st.markdown(f"**Swap image {picked:,}** of {plain(name)} for")
+    st.markdown(f"**Swap image {picked:d}** of {plain(name)} for")
     if not len(images):
         st.caption("All images of this class are in the task already. Lower the images per class to have some left.")
         return
@@ -295,8 +295,15 @@ def _causes(now: Answered, before: Answered | None) -> None:
         row = {"measure": cause.title, "now": _number(cause.value)}
         if before:
             row |= {"before": _number(earlier[cause.name]), "by the swap": _direction(cause, earlier[cause.name])}
-        rows.append(row | {"higher is": cause.direction, "computed from": cause.seen})
-    showing.table("Causes of the task", pd.DataFrame(rows), hide_index=True, height="content", key="causes")
+        rows.append(row | {"higher is": cause.direction} | ({} if before else {"computed from": cause.seen}))
+    showing.table(
+        "Causes of the task",
+        pd.DataFrame(rows),
+        hide_index=True,
+        height="content",
+        key="causes",
+        column_config={"measure": st.column_config.Column(width=235)},
+    )
     unknown = [f"{cause.title}: {cause.why_not}" for cause in now.causes if cause.why_not]
     if unknown:
         st.caption("Not known here. " + plain(" ".join(unknown)))

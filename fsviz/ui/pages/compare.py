@@ -84,7 +84,7 @@ def _choices(dataset: Dataset, first: str) -> dict[str, str]:
     splits of those that are chosen."""
     asked = ",".join(st.query_params.get_all(AGAINST)).split(",")
     chosen = [str(text) for text in (st.session_state.get(AGAINST) or asked)]
-    found = {f"{dataset.name}:{split}": f"{dataset.title}, {split}" for split in dataset.splits}
+    found = {f"{dataset.name}:{s}": study.Side(f"{dataset.name}:{s}", dataset, s).title for s in dataset.splits}
     for name in datasets.names():
         if name == dataset.name:
             continue
@@ -95,15 +95,18 @@ def _choices(dataset: Dataset, first: str) -> dict[str, str]:
         usual = draw.default_split(other)
         for split in dict.fromkeys([usual, *other.splits]):
             known = split == usual and f"{name}:{split}" not in chosen
-            found[name if known else f"{name}:{split}"] = f"{other.title}, {split}"
+            # called as before it was chosen: a list whose options change their names forgets what was chosen
+            title = shell.dataset_title(name) if known else study.Side(name, other, split).title
+            found[name if known else f"{name}:{split}"] = title
     found.pop(first, None)
     return found
 
 
 def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[str]:
-    """Something to compare with from the start: another split, and a large benchmark where there is a taxonomy."""
+    """Something to compare with from the start: another split, and a large benchmark where the taxonomies meet."""
     splits = [f"{dataset.name}:{other}" for other in dataset.splits if other != split]
-    others = ["tiered_imagenet" if dataset.taxonomy is not None else "demo", "demo"]
+    meets = dataset.taxonomy is not None and study.WORDNET in set(dataset.taxonomy["parent"])
+    others = ["tiered_imagenet" if meets or not dataset.has_features else "demo", "demo"]
     wanted = [*splits[:1], *[name for name in others if name != dataset.name][:1]]
     return [name for name in wanted if name in choices]
 
@@ -111,11 +114,14 @@ def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[s
 def _settings(sides: Sequence[study.Side]) -> study.Spec:
     fewest = min(len(side.class_ids) for side in sides)
     backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
+    images = study.fitting(sides)
     values: dict[str, Any] = {}
     with st.sidebar:
         for name, setting in study.SETTINGS.items():
             if name == "n_way":
                 setting = setting.but(high=max(2, fewest), default=min(int(setting.default), max(2, fewest)))
+            elif name in images:
+                setting = setting.but(default=images[name])
             elif name == "n_tasks":
                 setting = setting.but(high=min(setting.high, access.limit("tasks")))
             elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):
@@ -146,6 +152,7 @@ def _found(spec: study.Spec) -> study.Compared | None:
             _answer(cached.compute_with_bar(_compare_meaning, asked, "Comparing meanings"), first_look=True)
     found = cached.compute_with_bar(_compare, asked, "Measuring tasks")
     showing.forget(SO_FAR)
+    slot.empty()  # a container that is drawn again keeps what the new one does not overwrite
     with slot.container():
         _answer(found)
     return found
@@ -168,8 +175,10 @@ def _answer(found: study.Compared, first_look: bool = False) -> None:
         known = len(rows) - rows.count("unknown")
         column.metric(
             f"Against {plain(side.title)}",
-            f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier",
-            f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}",
+            f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier" if known else "not comparable",
+            f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}"
+            if known
+            else "no measure is known of both",
             delta_color="off",
             delta_arrow="off",
             help="By how many measures the first one is harder or easier beyond noise, so that other classes of the "
@@ -179,6 +188,8 @@ def _answer(found: study.Compared, first_look: bool = False) -> None:
     for side in others:
         st.markdown(plain(study.in_words(found, side.name)))
     table = study.table(found)
+    if all(d.verdict == "unknown" for d in study.differences(found)):
+        return
     if first_look:
         figure = figures.plot_differences(table, first.name)
         showing.chart("What parts them, so far", figure, key=SO_FAR)
@@ -277,7 +288,6 @@ def _all_numbers(found: study.Compared) -> None:
     st.markdown("**Every measure of every side**")
     table = study.table(found)
     table = table.assign(first_is=table["first_is"].map(VERDICTS))
-    number = st.column_config.NumberColumn(format="%.3g")
     showing.table(
         "Every measure of every side",
         table[NUMBERS],
@@ -289,9 +299,9 @@ def _all_numbers(found: study.Compared) -> None:
             "side_title": st.column_config.TextColumn("Side", width=160),
             "mean": st.column_config.NumberColumn("Mean", format="%.3g"),
             "ci95": st.column_config.NumberColumn("± 95%", format="%.2g"),
-            "q1": number,
+            "q1": st.column_config.NumberColumn("A quarter below", format="%.3g"),
             "median": st.column_config.NumberColumn("Median", format="%.3g"),
-            "q3": number,
+            "q3": st.column_config.NumberColumn("A quarter above", format="%.3g"),
             "n_tasks": st.column_config.NumberColumn("Tasks"),
             "over": st.column_config.TextColumn("Interval over"),
             "higher_is": st.column_config.TextColumn("Higher is"),

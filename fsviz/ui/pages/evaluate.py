@@ -171,11 +171,13 @@ def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None) 
     with st.container(border=True):
         text, button, copy = st.columns([4, 1.4, 1.4], vertical_alignment="center")
         line = text.empty()
+        with copy:
+            engine = run_panel.where("evaluate", "stretch")
         if button.button("Start the run", type="primary", width="stretch", key="start"):
             line.markdown("**▶️ Queued.** Drawing and freezing the tasks, then the run starts by itself…")
-            run_id = access.do("run", jobs.submit, whole)
+            run_id = access.do("run", jobs.submit, whole, engine)
             for name in more:
-                access.do("run", jobs.submit, {**spec, "testbed": name})
+                access.do("run", jobs.submit, {**spec, "testbed": name}, engine)
             st.session_state["watched_run"] = run_id
             st.toast(f"Run {plain(run_id)} is on its way. You may close the browser.", icon="🚀")
             st.rerun(scope="app")
@@ -483,7 +485,7 @@ def _single_tasks(dataset: Dataset, spec: evaluate.Spec, answer: Predictions, te
     accuracy = answer.task_mean(answer.rank == 0)
     coarsity = tasks.measures.get("coarsity")
     notes = {
-        i: f"{accuracy[i]:.0%} right" + ("" if coarsity is None else f", coarsity {coarsity[i]:.1f}")
+        i: f"{accuracy[i]:.0%} right" + ("" if coarsity is None else f", coarsity\N{NO-BREAK SPACE}{coarsity[i]:.1f}")
         for i in range(len(tasks))
     }
     order = np.argsort(accuracy, kind="stable")
@@ -519,16 +521,18 @@ def _headline(dataset: Dataset, table: Any, top: Any, testbed: Testbed, n_tasks:
         f"First look: {len(tasks):,} tasks, {plain(tasks.setting)}, {'up to ' if (tasks.query < 0).any() else ''}"
         f"{tasks.query.shape[2]:,} queries per class. {plain(_more_tasks(dataset, testbed, n_tasks))}"
     )
-    best, second, fine, coarse = st.columns(4)
+    best, second, fine, coarse = shell.columns_if_wide("headline", 4, "pairs")
     run_panel.show_most_accurate(best, top)
     chance = 100 * tasks.chance
     if len(table) > 1:
         runner = table[table["name"] != top["name"]].sort_values("accuracy").iloc[-1]
+        gap = top["accuracy"] - runner["accuracy"]
         second.metric(
             f"Next: {plain(runner['name'])}",
             run_panel.accuracy(runner),
-            f"{runner['accuracy'] - top['accuracy']:+.1f} points",
+            f"{runner['accuracy'] - top['accuracy']:+.1f} points" if gap >= 0.05 else "less than 0.1 points behind",
             delta_color="off",
+            delta_arrow="auto" if gap >= 0.05 else "off",
         )
     else:
         second.metric("Guessing", f"{chance:.1f}%", help="One class out of the ways of a task, at random.")

@@ -412,12 +412,12 @@ def _what_is_shared(dataset: Dataset, found: maps.FeatureMap) -> None:
         on_select=_bar_clicked,
         selection_mode="points",
     )
-    thirds = " Of numbers: whether both are in the same third of all images, low, middle or high."
+    thirds = " Numbers agree when both are in the same third of all images: low, middle or high."
     some = f" {len(shared) - MOST_BARS} more are nearer to chance." if len(shared) > MOST_BARS else ""
     st.caption(
-        f"Of an image and its {maps.NEIGHBOURS} nearest on the map, how many agree; by how much of the way from chance "
-        f"to all, the first the most.{some}{thirds if any(one.thirds for one in shared) else ''} Click a bar to colour "
-        "the map by it."
+        f"How many of the {maps.NEIGHBOURS} images nearest to an image on the map agree with it, sorted by how far "
+        f"that is above chance on the way to 100%.{some}{thirds if any(one.thirds for one in shared) else ''} Click a "
+        "bar to colour the map by it."
     )
 
 

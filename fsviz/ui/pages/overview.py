@@ -13,6 +13,7 @@ from fsviz.settings import Setting
 from fsviz.studies import first_look as study
 from fsviz.studies import named_tasks
 from fsviz.taxonomy.hierarchy import class_hierarchy
+from fsviz.text import of_split
 from fsviz.ui.parts import cached, later, leads, links, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.pointing import answer_boxes
@@ -138,12 +139,11 @@ def _task(found: study.Look, task: int, key: str, told: bool) -> int | None:
         fine = predicted[way] == way
         queries = [
             Tile(
-                int(i),
+                int(query[q]),
                 frame=("right" if fine[q] else "wrong") if told else None,
                 badge=names[predicted[way, q]] if told and not fine[q] else "",
             )
-            for q, i in enumerate(query[:N_QUERIES])
-            if i != PAD
+            for q in found.some_queries(task, way, N_QUERIES)
         ]
         note = f"{int(fine[query != PAD].sum())} of {int((query != PAD).sum())} right" if told else ""
         rows.append(Row(name, [*support, *queries], note))
@@ -224,7 +224,7 @@ def _by_meaning(found: study.Look) -> None:
             st.metric(
                 title,
                 f"coarsity {coarsity[task]:.1f}",
-                f"all below “{plain(top)}”",
+                f"all below “{plain(top)}”" if top != "root" else "with no group in common",
                 delta_color="off",
                 delta_arrow="off",
             )
@@ -328,16 +328,17 @@ def _next_task(n_tasks: int) -> None:
 
 
 def _headline(dataset: Dataset) -> None:
-    classes, images, splits, context = st.columns(4)
-    classes.metric("Classes", f"{dataset.n_classes:,}")
-    images.metric("Images", "unknown" if dataset.n_images is None else f"{dataset.n_images:,}")
     main = {name: ids for name, ids in dataset.splits.items() if name in ("train", "val", "test", "all")}
     shown = main or dict(list(dataset.splits.items())[:3])
-    splits.metric(
-        plain(" / ".join(shown) if len(shown) > 1 else f"Classes in split {next(iter(shown))}"),
-        " / ".join(f"{len(ids):,}" for ids in shown.values()),
-        help="Classes in each split. Few-shot methods train on some classes and are tested on others.",
-    )
+    classes, images, *splits, context = st.columns(3 if list(shown) == ["all"] else 4)
+    classes.metric("Classes", f"{dataset.n_classes:,}")
+    images.metric("Images", "unknown" if dataset.n_images is None else f"{dataset.n_images:,}")
+    for column in splits:
+        column.metric(
+            plain(" / ".join(shown) if len(shown) > 1 else f"Classes in split {next(iter(shown))}"),
+            " / ".join(f"{len(ids):,}" for ids in shown.values()),
+            help="Classes in each split. Few-shot methods train on some classes and are tested on others.",
+        )
     if dataset.contexts is not None:
         context.metric(
             "Contexts", f"{dataset.contexts['context'].nunique():,}", help="Backgrounds images were taken in."
@@ -400,7 +401,7 @@ def _box(dataset: Dataset, hierarchy: Hierarchy) -> None:
         return
     at = hierarchy.ids.index(node)
     inner = node in hierarchy.parents
-    told = f"{hierarchy.n_classes[at]:,} classes" if inner else f"a class of split {hierarchy.split[at]}"
+    told = f"{hierarchy.n_classes[at]:,} classes" if inner else f"one of {of_split(hierarchy.split[at])}"
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown(f"**{plain(hierarchy.labels[at])}**: {plain(told)}", width="content")
         if not inner:
@@ -414,17 +415,19 @@ def _box(dataset: Dataset, hierarchy: Hierarchy) -> None:
 
 
 def _sizes(dataset: Dataset) -> None:
-    st.subheader("Images per class", anchor=False)
     histogram = _class_sizes(dataset)
+    by_split = histogram is not None and len(histogram.edges) == 2 and len(histogram.bars) > 1
+    st.subheader("Classes per split" if by_split else "Images per class", anchor=False)
     if histogram is None:
         st.caption("The number of images of each class is not known; classes count the same.")
         return
     if len(histogram.edges) > 2 or len(histogram.bars) > 1:  # one bar would say no more than the sentence
         figure = figures.plot_class_sizes(histogram)
         showing.chart("Images per class", figure, key="sizes", on_select=_bar_clicked, selection_mode="points")
-    many = f"{histogram.median:,.0f} images"
-    half = f"{many} each" if len(histogram.edges) == 2 else f"half of them with at least {many}"
-    st.caption(f"{dataset.n_classes:,} classes, {half}.")
+    least, most = int(dataset.classes["n_images"].min()), int(dataset.classes["n_images"].max())
+    many = f"{least:,} to {most:,} images" if least < most else f"{most:,} images each"
+    half = f", half of them with at least {histogram.median:,.0f}" if least < histogram.median < most else ""
+    st.caption(f"{dataset.n_classes:,} classes with {many}{half}.")
     _bar(dataset, histogram)
 
 

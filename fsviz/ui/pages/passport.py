@@ -213,7 +213,7 @@ def _facts(passport: Passport, among: Spread) -> list[tuple[str, str, str, str]]
             mean, half = one.mean
             side = "above" if one.accuracy >= mean else "below"
             apart = abs(100 * (one.accuracy - mean))
-            below = f"{apart:.0f} points {side} the mean of {100 * mean:.0f}%"
+            below = f"{apart:.0f} {'point' if round(apart) == 1 else 'points'} {side} the mean of {100 * mean:.0f}%"
             below = below if apart >= 0.5 else f"as the mean of {100 * mean:.0f}%"
             facts.append(
                 (
@@ -419,7 +419,7 @@ def _pair_map(passport: Passport, chosen: str, which: int) -> None:
         taxonomy_figures.plot_task_distances(pairs.values, passport.names, pairs.title, float(pairs.most), 330),
         key=f"pairs_{which}",
     )
-    st.caption(plain(pairs.what) + (" Answers and other numbers: at the left." if passport.answers else ""))
+    st.caption(plain(pairs.what) + (" The sidebar has answers and other numbers." if passport.answers else ""))
 
 
 def _tree(passport: Passport, which: int) -> None:

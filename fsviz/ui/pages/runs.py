@@ -281,7 +281,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
         "tasks": tasks,
         "dataset": shell.dataset_title(str(run.spec.get("dataset", "?"))),
         "time": run_panel.duration(run.seconds),
-        "device": str(run.spec.get("device", "")),
+        "device": str(run.spec.get("device", "")) if jobs.engine_of(run) == jobs.Engine() else str(jobs.engine_of(run)),
         "run": run.id,
     }
 
@@ -434,7 +434,7 @@ class _Shown:
 
 def _headline(here: pd.DataFrame, differences: pd.DataFrame) -> None:
     top = here.loc[here["accuracy"].idxmax()]
-    best, margin, drop, tasks = st.columns(4)
+    best, margin, drop, tasks = shell.columns_if_wide("headline", 4, "pairs")
     run_panel.show_most_accurate(best, top)
     if len(differences):
         second = differences.iloc[0]
@@ -522,7 +522,7 @@ def _big_figure(
     if picked == comparison.QUARTERS and recipe.get("distance") != "features":
         ends = correlations[["name", "spearman", "spearman_low", "spearman_high"]].itertuples(index=False)
         found = {name: {"value": value, "ci95": (low, high)} for name, value, low, high in ends}
-        if little := evaluate.no_prediction(found):
+        if little := evaluate.no_prediction(found, how="“Distance between classes” on the page Tasks"):
             st.info(plain(little), icon="🧭")
             correlated = f"{correlated} {little}"
     return _Shown((heading, figure, caption), correlations, told, correlated)

@@ -17,6 +17,7 @@ from fsviz.settings import Setting, words
 from fsviz.studies import draw
 from fsviz.studies import semantic_sampling as study
 from fsviz.taxonomy import DISTANCES, Dag, maps
+from fsviz.text import of_split
 from fsviz.ui.parts import cached, carrying, controls, leads, links, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows, thumbnail_uri
 from fsviz.ui.parts.pointing import answer_cells
@@ -211,11 +212,11 @@ def _graph(
     _draw(
         figures.plot_class_map(graph, revealed, beside),
         f"{layout} {dataset.name} {split} {at_id}",
-        f"Graph of the {len(graph.shown_at)} classes of split {split} below their concepts",
+        f"Graph of the {len(graph.shown_at)} classes of {of_split(split)} below their concepts",
     )
     hidden = whole.n_nodes - len(graph.names)
     st.caption(
-        f"◆ green: the root, :red[●] red: the {len(whole.shown_at):,} classes, grey: concepts above them"
+        f":green[◆] the root, :red[●] the {len(whole.shown_at):,} classes, other dots are concepts above them"
         + (f"; {hidden:,} nodes are folded into ▢ grey squares" if hidden else "")
         + ". Scroll to zoom, drag to move, ↻ in the corner for the whole picture. Click a concept to look into it, a "
         "class to add it to your task and again to take it out."

@@ -211,7 +211,7 @@ def pick_groups(dataset: Dataset, where: Any = st) -> dict[str, Value]:
 def pairs() -> Iterator[Any]:
     """Places for small widgets, two in a row, their boxes on one line."""
     while True:
-        yield from st.columns(2, vertical_alignment="bottom")
+        yield from st.columns(2, gap="xsmall", vertical_alignment="bottom")
 
 
 def class_names(dataset: Dataset, split: str) -> list[str]:

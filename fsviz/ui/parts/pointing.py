@@ -1,8 +1,9 @@
 """Figures that answer the pointer: pictures beside it while it rests on a point or a cell, and what a click does.
 
 Plotly's hover boxes hold text only, and Streamlit reports no clicks on heat maps and tree maps. The component listens
-to the figure itself and asks for the pictures that it needs, in a fragment of its own, so that nothing else is drawn
-again; the browser keeps what it was sent.
+to the figure itself. For pictures it stands in a fragment of its own, so that asking for them draws nothing else again;
+the browser keeps what it was sent. For clicks it stands in the page: a fragment that then asked for the whole page
+could overtake, and so undo, the page that a user has chosen meanwhile.
 """
 
 from __future__ import annotations
@@ -22,24 +23,27 @@ from fsviz.ui.parts.shell import sentences
 @sentences()
 def thumbnails(dataset: Dataset, chart: str, image_ids: frozenset[int]) -> None:
     """Shows pictures beside the points of the figure with this key, whose customdata are image_ids, one of these."""
-    _listen(dataset, chart, lambda image_id: image_id if image_id in image_ids else None, px=96, above=12)
+    _show_pictures(dataset, chart, lambda image_id: image_id if image_id in image_ids else None, px=96, above=12)
 
 
-@st.fragment
-@sentences()
 def answer_cells(
     dataset: Dataset, chart: str, images: Sequence[int] | None, clicked: Callable[[int, int], None], n_rows: int
 ) -> None:
     """Makes the square heat map with this key answer.
 
     images   image_id of every row, None where there are no pictures
-    clicked  is called with row and column; the page is then drawn again
+    clicked  is called with row and column before the page is drawn again
     """
-    known = None if images is None else lambda row: int(images[row]) if 0 <= row < n_rows else None
-    cell = _listen(dataset, chart, known, px=88, above=44, of=hash(tuple(images or ())))
-    if cell and len(cell) == 2 and all(isinstance(i, int) and 0 <= i < n_rows for i in cell):
-        clicked(*cell)
-        st.rerun(scope="app")
+    key = f"{chart}_clicks"
+
+    def answer() -> None:
+        cell = st.session_state[key].clicked
+        if isinstance(cell, list) and len(cell) == 2 and all(isinstance(i, int) and 0 <= i < n_rows for i in cell):
+            clicked(*cell)
+
+    _component()(key=key, data={"chart": chart, "wants": "clicks"}, on_clicked_change=answer)
+    if images is not None:
+        _pictures_of_cells(dataset, chart, tuple(images))
 
 
 def answer_boxes(dataset: Dataset, chart: str, clicked: Callable[[int], None], n_boxes: int) -> None:
@@ -47,36 +51,40 @@ def answer_boxes(dataset: Dataset, chart: str, clicked: Callable[[int], None], n
     answer_cells(dataset, chart, None, lambda box, _: clicked(box), n_boxes)
 
 
-def _listen(
-    dataset: Dataset, chart: str, image_of: Callable[[int], int | None] | None, px: int, above: int, of: int = 0
-) -> list[int] | None:
-    """Sends the pictures that are asked for; returns the cell that was clicked just now.
+@st.fragment
+@sentences()
+def _pictures_of_cells(dataset: Dataset, chart: str, images: tuple[int, ...]) -> None:
+    _show_pictures(dataset, chart, dict(enumerate(images)).get, px=88, above=44, of=hash(images))
 
-    image_of  number that the figure gives -> image_id, None for one it may not ask for; None without pictures
+
+def _show_pictures(
+    dataset: Dataset, chart: str, image_of: Callable[[int], int | None], px: int, above: int, of: int = 0
+) -> None:
+    """Sends the pictures that are asked for.
+
+    image_of  number that the figure gives -> image_id, None for one it may not ask for
     above     pixels between picture and pointer
     of        tells apart figures of a dataset whose numbers mean different images
     """
-    key = f"{chart}_pointing"
+    key = f"{chart}_pictures"
     asked = dict(st.session_state.get(key) or {}).get("hovered") or []
-    known = {i: image_of(i) for i in asked if isinstance(i, int)} if image_of else {}
+    known = {i: image_of(i) for i in asked if isinstance(i, int)}
     sources = {
         str(i): thumbnail_uri(dataset, found, round(px * 1.5)) for i, found in known.items() if found is not None
     }
-    result = _component()(
+    _component()(
         key=key,
         data={
             "chart": chart,
+            "wants": "pictures",
             "of": f"{dataset.name} {of}",
             "sources": sources,
             "px": px,
             "above": above,
-            "pictures": image_of is not None,
         },
         default={"hovered": None},
         on_hovered_change=lambda: None,
-        on_clicked_change=lambda: None,
     )
-    return result.clicked
 
 
 @cache
@@ -121,16 +129,19 @@ const show = (box) => {
   box.style.top = Math.max(4, Math.min(box.y - px - box.above, window.innerHeight - px - 4)) + "px";
 };
 
-const listen = (box, chart) => {
+const listenForPictures = (box, chart) => {
   chart.on("plotly_hover", ({ points, event }) => {
     const cell = place(points[0]);
-    if (!cell || !box.pictures) return;
+    if (!cell) return;
     Object.assign(box, { wanted: cell, x: event.clientX, y: event.clientY });
     show(box);
     clearTimeout(box.waiting);
     if (cell.some((i) => !kept.has(box.dataset.of + " " + i))) box.waiting = setTimeout(() => box.ask(cell), REST);
   });
   chart.on("plotly_unhover", () => { clearTimeout(box.waiting); box.wanted = null; show(box); });
+};
+
+const listenForClicks = (box, chart) => {
   chart.on("plotly_click", ({ points }) => {
     const cell = place(points[0]);
     if (cell?.length === 2) box.report(cell);
@@ -143,15 +154,17 @@ const listen = (box, chart) => {
 
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   const box = parentElement.querySelector(".beside");
-  box.px = data.px;
-  box.above = data.above;
-  box.pictures = data.pictures;
-  box.dataset.of = data.of;
-  box.ask = (cell) => setStateValue("hovered", cell);
+  const listen = data.wants === "clicks" ? listenForClicks : listenForPictures;
   box.report = (cell) => setTriggerValue("clicked", cell);
-  for (const [i, source] of Object.entries(data.sources)) kept.set(data.of + " " + i, source);
-  while (kept.size > 2000) kept.delete(kept.keys().next().value);
-  show(box);
+  if (data.wants === "pictures") {
+    box.px = data.px;
+    box.above = data.above;
+    box.dataset.of = data.of;
+    box.ask = (cell) => setStateValue("hovered", cell);
+    for (const [i, source] of Object.entries(data.sources)) kept.set(data.of + " " + i, source);
+    while (kept.size > 2000) kept.delete(kept.keys().next().value);
+    show(box);
+  }
   // the figure may come later than this, and be made anew
   const look = () => {
     const chart = document.querySelector(`.st-key-${data.chart} .js-plotly-plot`);

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 import streamlit as st
 
 from fsviz import jobs
+from fsviz.errors import BadInput
+from fsviz.jobs import engines
 from fsviz.settings import Unchecked
 from fsviz.text import code
 from fsviz.ui.parts import access
@@ -26,6 +28,7 @@ STATES = {
     "damaged": "💥 damaged",
 }
 START = "Start the run"
+_ENGINES = {engines.LOCAL: "this machine", engines.RAY: "a Ray cluster"}
 SoFar: TypeAlias = Callable[[Mapping[str, Any]], object] | None
 
 
@@ -101,6 +104,8 @@ def show_progress(run: jobs.Run, key: str) -> None:
                 access.do("run", jobs.cancel, run.id)
             st.rerun(scope="app")
         text = run.message or "starting"
+        if (engine := jobs.engine_of(run)) != jobs.Engine():
+            text += f" · on {engine}"
         if run.state == "queued" and not run.n_done:  # one that has begun says itself why it waits
             text = f"waits for a free worker ({jobs.n_workers()} at a time); short runs go first"
         elif run.n_done:
@@ -136,9 +141,35 @@ def offer(spec: Unchecked, run: jobs.Run | None, words: str, so_far: SoFar = Non
             if run is not None and run.resumable and st.button("Go on with it", icon="▶️", key=f"resume {key}"):
                 access.do("run", jobs.resume, run.id)
                 st.rerun()
-            if st.button(start, type="primary", icon="▶️", key=f"start {key}"):
-                access.do("run", jobs.submit, dict(spec))
+            started = st.button(start, type="primary", icon="▶️", key=f"start {key}")
+            engine = where(key)
+            if started:
+                access.do("run", jobs.submit, dict(spec), engine)
                 st.rerun()
+
+
+def where(key: str, width: Any = "content") -> jobs.Engine:
+    """Which machines compute a run: a choice beside the button that starts it, where there is more than one."""
+    if len(engines.available()) == 1:
+        return jobs.Engine()
+    with st.popover("Where", icon=":material/dns:", key=f"where {key}", width=width):
+        name = st.radio(
+            "Where it runs", engines.available(), format_func=_ENGINES.get, key=f"engine {key}", horizontal=True
+        )
+        if name == engines.LOCAL:
+            return jobs.Engine()
+        address = st.text_input(
+            "Address of the cluster",
+            "auto",
+            key=f"address {key}",
+            help="HOST:PORT as `ray start --head` told it; auto: the cluster that this machine is part of. Every "
+            "machine must see the workspace under the same path.",
+        )
+        try:
+            return engines.chosen(name, address.strip())
+        except BadInput as error:
+            st.error(plain(str(error)), icon="⚠️")
+            return jobs.Engine(name, address)  # refused where it is used
 
 
 @st.fragment(run_every=1.0)

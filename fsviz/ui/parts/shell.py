@@ -465,6 +465,8 @@ def how_to_add(dataset: Dataset, offer: str) -> str:
     if offer == "attributes" and dataset.has_pixels:
         command = f"python -m fsviz attributes {shlex.quote(dataset.name)}"
         return f"Read them from the pixels with {text.code(command)}, or give a CSV when you add images."
+    if offer == "attributes" and dataset.name in ENTRIES:
+        return "They are read from the pixels when you attach images and extract features."
     return OFFERS[offer][1]
 
 

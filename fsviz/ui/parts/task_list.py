@@ -158,7 +158,7 @@ def _component() -> Callable[..., Any]:
 _CSS = """
 .tasks { font-family: var(--st-font); color: var(--st-text-color); container-type: inline-size; padding: 2px; }
 .task { all: unset; box-sizing: border-box; cursor: pointer; display: grid; width: 100%; gap: 12px; padding: 6px 8px;
-  grid-template-columns: minmax(84px, 118px) 1fr; border-left: 4px solid transparent; border-radius: 6px;
+  grid-template-columns: minmax(84px, 104px) 1fr; border-left: 4px solid transparent; border-radius: 6px;
   border-bottom: 1px solid var(--st-border-color); }
 .task:hover { background: var(--st-secondary-background-color); }
 .task:focus-visible { outline: 2px solid ACCENT; }
@@ -167,6 +167,7 @@ _CSS = """
 .note { font-size: 0.78rem; opacity: 0.75; overflow-wrap: anywhere; }
 .tiles { display: flex; flex-wrap: wrap; gap: 6px; align-items: flex-start; }
 .tile { max-width: 120px; font-size: 0.72rem; line-height: 1.25; overflow-wrap: anywhere; opacity: 0.9; }
+.tile:not(.pictured) { padding: 1px 7px; border: 1px solid var(--st-border-color); border-radius: 9px; }
 .tile.pictured { width: calc(var(--px) + 14px); text-align: center; }
 .tile img { display: block; margin: 0 auto 2px; width: var(--px); height: var(--px); object-fit: cover;
   border-radius: 6px; }

@@ -66,7 +66,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
     likeness = study.LIKENESS[graph.kind]
     i, j, weights = graph.edges()
     mean = study.mean(graph)
-    classes, average, most, groups = st.columns(4)
+    classes, average, most, groups = shell.columns_if_wide("headline", 4, "pairs")
     classes.metric(
         "Classes", f"{len(graph.rows):,}", help=f"{len(weights):,} pairs of classes, each with a number of its own."
     )
@@ -158,10 +158,11 @@ def _draw(graph: ClassGraph, found: np.ndarray, n_edges: int, picked: list[int])
         on_select=_clicked,
         alt=f"Graph of {len(nodes)} classes, joined where they are alike",
     )
-    hidden = len(names) - len(nodes)
+    hidden, weights = len(names) - len(nodes), graph.edges()[2]
     st.caption(
-        f"The {len(ends):,} most alike of {len(graph.edges()[2]):,} pairs are joined, wider and redder the more alike; "
+        f"The {len(ends):,} most alike of {len(weights):,} pairs are joined, wider and redder the more alike; "
         "colours and shapes are communities of classes. Click an edge for its two classes, a class for its neighbours."
+        + (" No other pair is alike at all." if (weights > 0).sum() == len(ends) < len(weights) else "")
         + (f" {hidden:,} classes without an edge are left out: show more edges to see them." if hidden else "")
     )
 
@@ -203,7 +204,7 @@ def _pair_card(graph: ClassGraph, both: tuple[int, int]) -> None:
             return
         above = int((weights > value).sum())
         st.markdown(f"{value:.2f} {study.LIKENESS[graph.kind].unit} · number {above + 1:,} of {len(weights):,} pairs")
-    n = min(NEIGHBOURS - 2, len(weights))
+    n = min(NEIGHBOURS - 2, int((weights > 0).sum()) or len(weights))
     st.markdown("**The pairs at the top**")
     pairs = [[graph.row_names[a], graph.row_names[b]] for a, b in zip(i[:n], j[:n])]
     _bars(graph, {"one": [a for a, _ in pairs], "other": [b for _, b in pairs]}, weights[:n], pairs)

@@ -11,6 +11,7 @@ from fsviz.figures import confusion as figures
 from fsviz.records import ClassGraph, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import confusion as study
+from fsviz.text import of_split
 from fsviz.ui.pages.confusion import pair, results
 from fsviz.ui.parts import links, showing
 from fsviz.ui.parts.controls import pick
@@ -27,8 +28,8 @@ def show(dataset: Dataset, spec: study.Asked) -> tuple[study.Asked, ClassGraph] 
     others = [s for s in dict.fromkeys(others) if len(np.setdiff1d(dataset.split_class_ids(s), _novel(dataset, spec)))]
     if not others:
         st.info(
-            f"{plain(dataset.title)} has no second split to compare split {plain(spec['split'])} with. Pick a smaller "
-            "split at the left, or add images with splits.",
+            f"{plain(dataset.title)} has no classes outside of {plain(of_split(spec['split']))} to compare with. Pick "
+            "a smaller split in the sidebar; the page Splits makes some where there are none.",
             icon="🧩",
         )
         return None

@@ -46,8 +46,8 @@ def show(dataset: Dataset, spec: Unchecked, a: int, b: int, key: str = "pair") -
     low, high = float(found.bits.min()), float(found.bits.max())
     st.markdown(
         f"**{plain(names[0])}** and **{plain(names[1])}**: {found.bits.mean():.2f} bits, from {low:.2f} to {high:.2f} "
-        f"in {len(found.bits):,} runs of Louvain's algorithm on {len(found.labels):,} images of "
-        f"{plain(title_of(backbone))}."
+        f"in {len(found.bits):,} runs of Louvain's algorithm on {len(found.labels):,} images, by "
+        f"features of {plain(title_of(backbone))}."
     )
     _table(names, counts)
     for column, label in zip(st.columns(2, gap="large"), (0, 1)):
@@ -88,7 +88,8 @@ def _table(names: list[str], counts: np.ndarray) -> None:
 def _wall(dataset: Dataset, names: list[str], found: Any, label: int, run: int, key: str) -> None:
     mine = np.flatnonzero(found.labels == label)
     order = mine[np.argsort(-found.other_share[mine], kind="stable")][:SHOWN]
-    st.markdown(f"**{plain(names[label])}**, {len(mine):,} images")
+    shown = f", the {len(order):,} most confused" if len(order) < len(mine) else ""
+    st.markdown(f"**{plain(names[label])}**, {len(mine):,} images{shown}")
     if dataset.has_pixels:
         tiles = [
             Tile(

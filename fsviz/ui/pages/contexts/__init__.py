@@ -35,7 +35,7 @@ def show(dataset: Dataset) -> None:
 
 
 def _headline(counted: ContextTable, found: dict[str, float | None]) -> None:
-    concepts, contexts, tied, usual = st.columns(4)
+    concepts, contexts, tied, usual = shell.columns_if_wide("headline", 4, "pairs")
     concepts.metric("Concepts", f"{len(counted.names):,}", help="Classes of the split.")
     contexts.metric("Contexts", f"{len(counted.contexts):,}", help="Different backgrounds that they are seen in.")
     share, median = study.usual_context(counted)

@@ -22,7 +22,7 @@ from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
 from fsviz.studies import named_tasks
-from fsviz.text import drawn
+from fsviz.text import drawn, of_split
 from fsviz.ui.parts import access, behind, leads, run_panel, shell, showing
 from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods
@@ -129,9 +129,9 @@ def _compared(dataset: Dataset, spec: study.Spec, found: study.Summary) -> None:
     swapped = ", or where other classes are asked (swapped)" if question in ("methods", "backbones") else ""
     of = " Other images or other classes would move them further: the losses above say how far."
     st.caption(
-        f"{ways}{shots}tasks of split {plain(found['split'])}{backbone}; backbones stay as they are (the paper trains "
-        f"them). Support of a class in contexts of its queries (IID), in none of them (OOD){swapped}; the queries are "
-        f"the same, so differences hold task by task. 95% intervals over tasks of these images.{of} "
+        f"{ways}{shots}tasks of {plain(of_split(found['split']))}{backbone}; backbones stay as they are (the paper "
+        f"trains them). Support of a class in contexts of its queries (IID), in none of them (OOD){swapped}; the "
+        f"queries are the same, so differences hold task by task. 95% intervals over tasks of these images.{of} "
         + (families if question == "methods" else "")
     )
     if found["left_out"]:

@@ -62,7 +62,7 @@ def _pick_method(found: Measured) -> str:
 
 
 def _headline(found: Measured, method: str) -> None:
-    columns = st.columns(4)
+    columns = shell.columns_if_wide("headline", 4, "pairs")
     mean, ci95 = study.mean_accuracy(found, method)
     columns[0].metric(
         f"Mean accuracy of {plain(method)}",
@@ -72,6 +72,7 @@ def _headline(found: Measured, method: str) -> None:
         delta_arrow="off",
         help="95% interval over tasks of these images.",
     )
+    luck = study.luck(found, method)
     for place, stage, words in (
         (1, "before", "Foreseen before any label"),
         (2, "support", "Foreseen with labelled support"),
@@ -81,6 +82,7 @@ def _headline(found: Measured, method: str) -> None:
             share = results.explained(found, method, stage).whole
         except BadInput:
             continue
+        luck = min(luck, 1 - share.value) if share.low > 0 else luck  # what is explained is no luck
         columns[place].metric(
             words,
             f"{max(share.value, 0):.0%}" if share.low > 0 else "nothing sure",
@@ -91,7 +93,6 @@ def _headline(found: Measured, method: str) -> None:
             f"known {study.STAGES[cast(Any, stage)]}, on tasks that it has not learned from. The 95% interval is over "
             f"{plain(share.over)}; below zero, always expecting the mean would be better.",
         )
-    luck = study.luck(found, method)
     if np.isfinite(luck):
         st.caption(
             f"Up to {luck:.0%} of the differences are luck: which {int(np.median(found.n_queries))} queries a task "
@@ -337,7 +338,7 @@ def _families(found: Measured) -> None:
     shared = [" · ".join(title(name) for name in group) for group in groups if len(group) > 1]
     st.caption(
         "Rank correlations over the tasks, every measure turned so that higher is harder. Frames hold families, whose "
-        f"measures are alike by {study.ALIKE} on the average"
+        f"measures are alike by {study.ALIKE} on average"
         + (f": {plain('; '.join(shared))}." if shared else "; there is none here.")
     )
 

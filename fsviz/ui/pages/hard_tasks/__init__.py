@@ -11,6 +11,7 @@ from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
+from fsviz.text import of_split
 from fsviz.ui.pages.hard_tasks import (
     attributes,
     bars,
@@ -88,7 +89,7 @@ def _distribution(found: SupportSets) -> None:
             icon="🧭",
         )
     st.caption(
-        f"{numbers['n_tasks']:,} tasks of split {plain(spec['split'])} ({shape}), features of "
+        f"{numbers['n_tasks']:,} tasks of {plain(of_split(spec['split']))} ({shape}), features of "
         f"{plain(title_of(spec['backbone']))}, classified by {study.CLASSIFIER.choices[spec['classifier']]}; means "
         "with 95% intervals over tasks of these images. Only the support images differ between the three curves: the "
         "queries are the same. Click a point of a curve to list its tasks. Hard supports are worse than random ones in "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,11 @@ from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
 
+SHARES = (
+    "How much of the mix of values differs between the support and the query images of a task (0: the same mix, 1: "
+    "nothing in common)."
+)
+NUMBERS = "The difference of the means of support and query images, in standard deviations."
 QUERY_ATTRIBUTE = Setting(
     "query_attribute", "Queries are alike in", "The attribute that all queries of a task agree in.", "choice", ""
 )
@@ -57,14 +63,15 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     showing.chart(
         "Gaps between support and query", figures.plot_gaps(gaps), key=GAPS, on_select=_clicked, selection_mode="points"
     )
+    shares, numbers = ((gaps["kind"] == kind).any() for kind in ("share", "deviations"))
     st.caption(
-        f"Mean over {len(found):,} tasks. Left: how much of the mix of values differs between the support and the "
-        "query images of a task (0: the same mix, 1: nothing in common). Right: difference of their means, in standard "
-        "deviations. Where hard lies to the right of random, the search chose support images that differ from the "
-        "queries in that attribute, although it never saw the attributes. Tasks share images, so chance is measured: "
-        "the attribute's values are dealt out anew among the images of each class 200 times, and bars show how far "
-        "95% of these shuffles stray. Filled: beyond chance (p below 5%, corrected for the number of attributes and "
-        "sets by Holm's method); hollow: chance will do. Click a point to list the tasks with the largest gaps."
+        f"Mean over {len(found):,} tasks. {'Left: ' if shares and numbers else ''}{SHARES if shares else ''} "
+        f"{'Right: ' if shares and numbers else ''}{NUMBERS if numbers else ''} Where hard lies to the right of "
+        "random, the search chose support images that differ from the queries in that attribute, although it never "
+        "saw the attributes. Tasks share images, so chance is measured: the attribute's values are dealt out anew "
+        "among the images of each class 200 times, and bars show how far 95% of these shuffles stray. Filled: beyond "
+        "chance (p below 5%, corrected for the number of attributes and sets by Holm's method); hollow: chance will "
+        "do. Click a point to list the tasks with the largest gaps."
     )
     _tasks_of(dataset, found)
     st.subheader("What does a shift of one attribute cost?", anchor=False)
@@ -179,7 +186,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
     st.caption(
         f"{len(restricted):,} tasks of {spec['n_way']:,} classes drawn at random, {n_query:,} queries per class"
         + (" (more images with these values there are not)" if n_query < spec["n_query"] else "")
-        + f", all of them {plain(attribute)} {plain(' or '.join(values))}. Supports are chosen out of all other images "
+        + f", all of them {plain(_all_of(attribute, values))}. Supports are chosen out of all other images "
         f"by {study.SEARCH.choices[search]}, which does not know the attribute. {plain(told)} 95% intervals: of "
         "accuracies over tasks of these images, of shares over classes with their images. After figure 5 (left) and "
         "appendix L of the paper. Click a point to see the images."
@@ -231,3 +238,9 @@ def _pair(dataset: Dataset, pair: shifts.CuratedPair, key: str) -> None:
                 rows.append(Row(name, [Tile(int(i)) for i in half.support[0, way]], kind="support"))
                 rows.append(Row(name, [Tile(int(i)) for i in half.query[0, way]], value, kind="query"))
             leads.to_gallery(dataset, task_rows(dataset, rows[:6], f"{key}_{title[:12]}", tile_px=44))
+
+
+def _all_of(attribute: str, values: Sequence[str]) -> str:
+    """What all queries are: "context night", or "low blur", whose thirds are called by their attribute already."""
+    told = " or ".join(values)
+    return told if all(value.endswith(f" {attribute}") for value in values) else f"{attribute} {told}"

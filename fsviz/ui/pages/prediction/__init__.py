@@ -14,6 +14,7 @@ from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
+from fsviz.text import of_split
 from fsviz.ui.pages.prediction import hard_or_easy, labelling, results, settings, spread, task, varied
 from fsviz.ui.parts import controls, leads, links, shell, showing
 from fsviz.ui.parts.run_panel import half_width
@@ -53,7 +54,7 @@ def show(dataset: Dataset) -> None:
 
 def _headline(found: Measured) -> None:
     what = plain(study.outcome_name(found.spec))
-    columns = st.columns(4)
+    columns = shell.columns_if_wide("headline", 4, "pairs")
     best = study.best_measure(results.correlations(found))
     if best is not None:
         name, row = best
@@ -197,7 +198,7 @@ def _caption(found: Measured, name: str) -> None:
         "index says how well clusters and classes agree (100% is perfect, 0 is chance).",
     }[spec["setting"]]
     st.caption(
-        f"{len(found):,} {plain(found.tasks.setting)} tasks of split {plain(spec['split'])}, features of "
+        f"{len(found):,} {plain(found.tasks.setting)} tasks of {plain(of_split(spec['split']))}, features of "
         f"{plain(title_of(spec['backbone']))}. {seen} Every point is a task: click one to see it below. Pearson's "
         "correlations with 95% intervals over tasks of these images."
         + (

@@ -45,7 +45,7 @@ def show(dataset: Dataset, found: Measured, task: int) -> None:
             "Rank 1 is the task that a measure says is the easiest. "
             + "".join(f"{plain(title(name))}: {plain(study.undefined(name, found.spec))}. " for name in unknown)
             + (
-                f"The regression expects {100 * found.expected[task]:.0f}% of itself."
+                f"The regression itself expects to be right for {100 * found.expected[task]:.0f}% of the queries."
                 if np.isfinite(found.expected[task]) and found.spec["setting"] == "semi"
                 else ""
             )
@@ -74,7 +74,7 @@ def _rows(dataset: Dataset, found: Measured, task: int, said: dict[str, np.ndarr
             )
             for i in there[np.argsort(~wrong, kind="stable")][:MOST_TILES]
         ]
-        note = f"{int((~wrong).sum())} of {len(there)} right" + (", some shown" if len(there) > MOST_TILES else "")
+        note = f"{int((~wrong).sum())} of {len(there)} right" + (", mistakes first" if len(there) > MOST_TILES else "")
         rows.append(Row(str(names[class_ids[way]]), tiles, note, kind="query"))
     return rows
 

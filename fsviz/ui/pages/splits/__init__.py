@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from fsviz.features.backbones import title_of
 from fsviz.figures import splits as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.studies import splits as study
@@ -105,8 +106,8 @@ def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.F
             pointing.thumbnails(dataset, MAP, frozenset(map(int, faces)))
         axes = split.points.shape[1]
         st.caption(
-            f"{len(split.names):,} classes by the mean feature of their images under {plain(classes.backbone)}, on the "
-            f"first two of {axes:,} axes. "
+            f"{len(split.names):,} classes by the mean feature of their images under "
+            f"{plain(title_of(classes.backbone))}, on the first two of {axes:,} axes. "
             + (
                 "Dotted lines lead to the centroids; an arrow head at the frame means that one lies beyond it. "
                 if split.centroids is not None

@@ -65,6 +65,7 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
         shown.rename(columns={"dims": "dimensions", "above_floor": "objective above M log M"}),
         hide_index=True,
         height="content",
+        column_config={name: st.column_config.NumberColumn(format="percent") for name in ("agreement", "chance")},
     )
     st.caption(
         f"Mode “stable”: for every number of dimensions {n_seeds} seeds, the best of the chosen number of "

@@ -88,7 +88,11 @@ def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Un
     trainer = training.get(spec["method"])
     settings = {name: spec[name] for name in trainer.settings if name != "seed"}
     n_runs = 2 * len(transfer.TARGETS) + 4
-    if st.button(f"Train {plain(trainer.title)} at every divergence ({n_runs} runs)", icon="🗂️", key="train_grid"):
+    with st.container(horizontal=True):
+        every = f"Train {plain(trainer.title)} at every divergence ({n_runs} runs)"
+        asked = st.button(every, icon="🗂️", key="train_grid")
+        engine = run_panel.where("grid")
+    if asked:
         with st.spinner("Finding the splits and queueing the runs."):
             grid = transfer.grid(
                 dataset, classes, [trainer.name], seeds=[spec["seed"]], matched_at=MATCHED_AT, **settings
@@ -96,7 +100,7 @@ def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Un
             known = [run for run in jobs.list_runs("training") if run.active or run.state == "finished"]
             missing = [one for one in grid if not any(_is_of(one, run) for run in known)]
             for one in missing:
-                access.do("run", jobs.submit, one)
+                access.do("run", jobs.submit, one, engine)
         targets = ", ".join(f"{target:g}" for target in transfer.TARGETS)
         there = f" {len(grid) - len(missing):,} more were there already." if len(missing) < len(grid) else ""
         st.success(

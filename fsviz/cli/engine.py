@@ -1,0 +1,22 @@
+"""The flags of every command that makes a run: which machines compute it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--engine", choices=("local", "ray"), default=None, help="which machines compute it: this one (local), or ray"
+    )
+    parser.add_argument(
+        "--address", default="", metavar="HOST:PORT", help="of the Ray cluster; auto: the one this machine is part of"
+    )
+
+
+def chosen(args: argparse.Namespace) -> Any:
+    """The engine that the flags name; None where they name none."""
+    from fsviz.jobs import engines
+
+    return engines.chosen(args.engine or "", args.address) if args.engine or args.address else None
