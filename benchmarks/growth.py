@@ -55,7 +55,7 @@ def run(progress: Callable[[str], None]) -> dict[str, Any]:
 def _studies(folder: Path) -> dict[str, Study]:
     from benchmarks.extraction import _photographs
     from fsviz import datasets, features, jobs
-    from fsviz.datasets import save_dataset
+    from fsviz.datasets.saved import save_dataset
     from fsviz.difficulty.class_confusion import class_confusion
     from fsviz.studies.confusion import pairs_of
 

@@ -116,6 +116,8 @@ def _cpus_per_chunk(n_gpus: int) -> int:
     import torch
 
     nodes = [node["Resources"] for node in _nodes() if node["Resources"].get("GPU", 0) >= n_gpus]
+    if not nodes and not n_gpus:
+        raise BadInput("No machine of the cluster offers a core. Start Ray there with 'ray start --num-cpus N'.")
     if not nodes:
         raise BadInput(
             "This run computes on CUDA, and no machine of the cluster has told Ray of a GPU. Choose the device cpu, or "
