@@ -57,7 +57,9 @@ def _studies(folder: Path) -> dict[str, Study]:
     from fsviz import datasets, features, jobs
     from fsviz.datasets.saved import save_dataset
     from fsviz.difficulty.class_confusion import class_confusion
+    from fsviz.features import maps
     from fsviz.studies.confusion import pairs_of
+    from fsviz.studies.draw import class_distances
 
     def of(study: str, **fixed: Any) -> Callable[[int], Any]:
         spec = {"study": study, "dataset": "demo", "backbone": "efficientnet_lite0", **fixed}
@@ -76,6 +78,13 @@ def _studies(folder: Path) -> dict[str, Study]:
         kept = f"first{n}x{len(jobs.list_runs())}"
         save_dataset(dataclasses.replace(photographs, name=kept, images=photographs.images.iloc[:n]))
         return jobs.run_here({"study": "extraction", "dataset": kept, "device": "cpu", "workers": 0})
+
+    of_size = dict(zip((97, 160, 351), (("tiered_imagenet", split) for split in ("val", "test", "train")), strict=True))
+    of_size[1000] = ("imagenet1k", "all")
+
+    def first(n: int) -> Any:
+        parts = {name: getattr(table, name)[:n] for name in ("values", "image_ids", "class_ids")}
+        return dataclasses.replace(table, **parts)
 
     tasks = (500, 1000, 2000, 4000)
     stressed = {"sources": ["efficientnet_lite0"], "backbones": ["efficientnet_lite0"]}
@@ -98,6 +107,10 @@ def _studies(folder: Path) -> dict[str, Study]:
         "confusion of all pairs": Study(
             "classes", (13, 27, 53, 107), lambda n: class_confusion(table, pairs_of(np.arange(n), np.arange(n)))
         ),
+        "distances in meaning": Study(
+            "classes", (97, 160, 351, 1000), lambda n: class_distances(datasets.load(of_size[n][0]), of_size[n][1])
+        ),
+        "feature map": Study("images", (300, 600, 1200, 2400), lambda n: maps.lay_out(first(n), maps.BETTER)),
         "extraction, EfficientNet-Lite0": Study("images", (32, 64, 128, 256), extracted),
         "training, ProtoNet on CNN4": Study(
             "tasks",

@@ -25,6 +25,10 @@ def plan(spec: dict) -> int:
     return int(spec["n"])
 
 
+def waits_for(spec: dict, index: int) -> int:
+    return index if index >= spec.get("follow_from", 10**9) else 0
+
+
 def n_bytes(spec: dict) -> float:
     return 0.0 if spec.get("unforeseen") else 8000.0 * spec["n"]
 

@@ -102,6 +102,14 @@ def test_a_chunk_that_fails_three_times_and_a_refusal(numbers, ray_engine) -> No
         jobs.run_here(numbers(n=3, break_at=1, trace="refused"), engine=ray_engine)
 
 
+def test_chunks_that_wait_for_others_begin_after_them_and_not_after_a_failure(numbers, ray_engine) -> None:
+    spec = numbers(n=6, follow_from=2, sleep=0.2, crash_at=4)
+    with pytest.raises(FsvizError, match="done, 1 chunk failed: number 4 failed 3 times"):
+        jobs.run_here(spec, engine=ray_engine)
+    assert sorted(traced(spec)[:2]) == [0, 1] and traced(spec)[2:] == [2, 3, 4, 4, 4]
+    assert jobs.list_runs()[0].n_done == 4
+
+
 def test_cancelled_or_killed_in_the_background_it_goes_on_from_the_finished_chunks(numbers, ray_engine) -> None:
     here = jobs.run_here(numbers(n=6, seed=2, trace="here"))
     spec = numbers(n=6, seed=2, sleep=60, sleep_from=2)
