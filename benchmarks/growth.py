@@ -2,7 +2,7 @@
 
 A slope of 1 means twice the work for twice the size. Sizes are tasks, ways, classes or images; everything else stays as
 it is. What a run costs before its first chunk (loading, drawing) is in the numbers and flattens the slope at small
-sizes; the cost of one more unit is taken between the two largest. There is nothing to compare with, so `ratio` is the
+sizes; the cost of one more is taken between the two largest. There is nothing to compare with, so `ratio` is the
 steepest slope. From the costs follows, on paper, what the large benchmarks take. Also writes docs/growth.png.
 """
 
@@ -53,6 +53,7 @@ def run(progress: Callable[[str], None]) -> dict[str, Any]:
 
 
 def _studies(folder: Path) -> dict[str, Study]:
+    from benchmarks import confusion
     from benchmarks.extraction import _photographs
     from fsviz import datasets, features, jobs
     from fsviz.datasets.saved import save_dataset
@@ -86,6 +87,12 @@ def _studies(folder: Path) -> dict[str, Study]:
         parts = {name: getattr(table, name)[:n] for name in ("values", "image_ids", "class_ids")}
         return dataclasses.replace(table, **parts)
 
+    def two_classes(n: int) -> Any:
+        kept = np.concatenate([np.arange(n), pair.class_ids.size // 2 + np.arange(n)])
+        parts = {name: getattr(pair, name)[kept] for name in ("values", "image_ids", "class_ids")}
+        return dataclasses.replace(pair, **parts)
+
+    pair = confusion.two_classes(1.2)
     tasks = (500, 1000, 2000, 4000)
     stressed = {"sources": ["efficientnet_lite0"], "backbones": ["efficientnet_lite0"]}
     return {
@@ -106,6 +113,9 @@ def _studies(folder: Path) -> dict[str, Study]:
         "every measure (causes)": Study("tasks", (100, 200, 400, 800), of("causes", methods=["protonet"])),
         "confusion of all pairs": Study(
             "classes", (13, 27, 53, 107), lambda n: class_confusion(table, pairs_of(np.arange(n), np.arange(n)))
+        ),
+        "confusion of a pair": Study(
+            "images", (75, 150, 300, 600), lambda n: class_confusion(two_classes(n), np.array([[0, 1]]))
         ),
         "distances in meaning": Study(
             "classes", (97, 160, 351, 1000), lambda n: class_distances(datasets.load(of_size[n][0]), of_size[n][1])
@@ -134,23 +144,25 @@ def _studies(folder: Path) -> dict[str, Study]:
 
 
 def on_paper(found: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Hours for all images of a benchmark, all pairs of classes and 100,000 tasks of each of its datasets."""
+    """Core hours for all images of a benchmark, for all pairs of classes and for 100,000 tasks of each of its datasets;
+    and hours for the images on GPUs, each of which does the work of GPU_IN_CORES cores."""
     from fsviz import datasets
 
     image, task = found["extraction, EfficientNet-Lite0"]["each"], found["evaluate, ProtoNet"]["each"]
-    sizes, seconds = (found["confusion of all pairs"][k] for k in ("sizes", "seconds"))
-    pair = seconds[-1] / (sizes[-1] * (sizes[-1] - 1) / 2)
+    pair = found["confusion of a pair"]
     large = {"tieredImageNet": ["tiered_imagenet"], "ImageNet-1k": ["imagenet1k"], "Meta-Dataset": list(META_DATASET)}
     rows = []
     for name, parts in large.items():
-        sets = [datasets.load(part) for part in parts]
-        n_images, n_pairs = sum(s.n_images or 0 for s in sets), sum(s.n_classes * (s.n_classes - 1) / 2 for s in sets)
-        work = {"images": n_images * image, "pairs": n_pairs * pair, "tasks": 1e5 * len(sets) * task}
-        total = sum(work.values()) / 3600
-        rows.append(
-            {"benchmark": name, "core_hours": {k: v / 3600 for k, v in work.items()}}
-            | {f"hours_on_{n}_gpus": total / (n * GPU_IN_CORES) for n in (1, 8, 64)}
-        )
+        hours = dict.fromkeys(("images", "pairs", "tasks"), 0.0)
+        for dataset in map(datasets.load, parts):
+            n_images = dataset.n_images or 0
+            per_class = min(n_images / dataset.n_classes, pair["sizes"][-1])
+            each = pair["seconds"][-1] * (per_class / pair["sizes"][-1]) ** pair["slope"]
+            hours["images"] += n_images * image / 3600
+            hours["pairs"] += dataset.n_classes * (dataset.n_classes - 1) / 2 * each / 3600
+            hours["tasks"] += 1e5 * task / 3600
+        gpus = {f"images_on_{n}_gpus": hours["images"] / (n * GPU_IN_CORES) for n in (1, 8, 64)}
+        rows.append({"benchmark": name, "core_hours": hours, **gpus})
     return rows
 
 

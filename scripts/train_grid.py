@@ -11,13 +11,14 @@ grid goes on where it was, and --plan only says what is left. The file is writte
 fsviz.studies.transfer.table gives them, the recipe, the date and the seconds. --add-to joins them to a file that was
 written before with the same recipe and other seeds; --from takes the new ones from a file, too. With the defaults that
 is about forty hours of one core, thirty of them for MAML with second derivatives (0.7 s per task). data/README.md says
-how the grid of the demo was made.
+how the grid of the demo was made. With --address HOST:PORT the runs go over a Ray cluster, sixteen at a time.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import math
 import os
 import sys
 from pathlib import Path
@@ -29,12 +30,16 @@ sys.path.insert(0, str(ROOT))
 import pandas as pd  # noqa: E402
 
 from fsviz import datasets, jobs, workspace  # noqa: E402
+from fsviz.cli import engine  # noqa: E402
 from fsviz.errors import BadInput, FsvizError  # noqa: E402
 from fsviz.settings import add_flags, given  # noqa: E402
 from fsviz.studies import splits, training, transfer  # noqa: E402
 from fsviz.training import TRAINERS  # noqa: E402
 
 SETTINGS = [setting for name, setting in training.SETTINGS.items() if name != "seed"]
+
+
+AT_ONCE = 16  # runs on a cluster: each has a process here that hands out its chunks, of about 400 MB
 
 
 def run_of(spec: dict[str, Any]) -> jobs.Run | None:
@@ -70,6 +75,7 @@ def main() -> None:
     parser.add_argument(
         "--from", dest="taken", type=Path, metavar="FILE", help="with --add-to: a grid that is finished"
     )
+    engine.add_engine(parser)
     parser.add_argument("--plan", action="store_true", help="say what is left to do, and do nothing")
     arguments = parser.parse_args()
     try:
@@ -107,9 +113,16 @@ def train(arguments: argparse.Namespace) -> None:
     print(f"{len(specs)} runs, {left} of them left to do", flush=True)
     if arguments.plan:
         return
+    on = engine.chosen(arguments)
+    if on is not None:
+        begin_all(specs, runs, on)
     for i, (spec, known) in enumerate(zip(specs, runs, strict=True)):
         run = known or jobs.run_here(spec)
-        if run.state != "finished":
+        if on is not None:
+            run = jobs.wait(run.id, math.inf, every=1.0)
+            if run.state != "finished":
+                raise BadInput(f"Run {run.id} is {run.state}: {run.error or run.message}")
+        elif run.state != "finished":
             run = jobs.resume_here(run.id)
         runs[i] = run
         rows = ", ".join(f"{row['label']} {row['accuracy']:.1f}" for row in jobs.results(run.id)["results"])
@@ -127,6 +140,17 @@ def train(arguments: argparse.Namespace) -> None:
     if arguments.add_to is not None:
         facts = add_to(arguments.add_to, workspace.plain_json(facts))
     write(arguments.out or arguments.add_to or transfer.RECORDED / f"{dataset.name}.json", facts)
+
+
+def begin_all(specs: list[dict[str, Any]], runs: list[jobs.Run | None], on: jobs.Engine) -> None:
+    """Queues what is left to do on a cluster, many runs at a time: an epoch waits for the one before, the machines for
+    none."""
+    jobs.set_workers(AT_ONCE)
+    for i, (spec, known) in enumerate(zip(specs, runs, strict=True)):
+        if known is None:
+            runs[i] = jobs.status(jobs.submit(spec, on))
+        elif known.resumable and known.state != "finished":
+            runs[i] = jobs.resume(known.id, on)
 
 
 def write(out: Path, facts: dict[str, Any]) -> None:

@@ -65,6 +65,7 @@ def _what_is_shown_can_be_taken_along(page) -> None:
     expect(listed.locator('[data-testid="stCode"]')).to_contain_text("python -m fsviz sample demo", use_inner_text=True)
 
     def taken(kind: str) -> bytes:
+        settle(page)  # a run that ends meanwhile lets go of files that were made before
         with page.expect_download() as download:
             listed.get_by_role("button", name=kind, exact=True).first.click()
         assert download.value.suggested_filename.endswith(kind.lower())

@@ -113,7 +113,7 @@ def test_meanings_are_changed_after_saving(pets: str) -> None:
 
 def test_a_checkpoint_goes_into_the_run(pets: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict] = []
-    monkeypatch.setattr(jobs, "submit", lambda spec: asked.append(dict(spec)) or "run")
+    monkeypatch.setattr(jobs, "submit", lambda spec, engine: asked.append(dict(spec)) or "run")
     app = run("11_Add_images.py", dataset="pets", do="Extract features")
     assert "path of the file" in texts(app), "what to do with a file that is too large"
     app.text_input(key="checkpoint_path").set_value(str(tmp_path / "net.pth")).run()
