@@ -50,6 +50,8 @@ def runner(engine: Engine) -> ChunkRunner:
             places = (_Actors if holds else _Tasks)(spec, n_cpus, n_gpus)
             try:
                 yield from _given_out(places, waiting, spec)
+            except SystemError as error:  # what a signal raised inside of Ray's own code
+                raise error.__cause__ or error from None
             finally:
                 places.close()
 

@@ -115,7 +115,7 @@ def test_cancelled_or_killed_in_the_background_it_goes_on_from_the_finished_chun
     spec = numbers(n=6, seed=2, sleep=60, sleep_from=2)
     run_id = jobs.submit(spec, ray_engine)
     until(lambda: jobs.status(run_id).n_done >= 2 and len(traced(spec)) >= 3)
-    assert jobs.cancel(run_id).state == "cancelled"
+    assert jobs.cancel(run_id).state == "cancelled" and jobs.status(run_id).error == ""
     jobs.resume(run_id)
     until(lambda: len(traced(spec)) >= 5)
     os.kill(pid_of(run_id), 9)  # the process that gives the chunks out
