@@ -12,6 +12,7 @@ from fsviz import jobs
 from fsviz.jobs import engines, store
 from fsviz.jobs.execute import prepare
 from fsviz.ui.pages.contexts import shift
+from fsviz.ui.parts import access
 
 APP = Path(__file__).resolve().parent.parent.parent / "app.py"
 
@@ -134,6 +135,11 @@ def test_a_cluster_is_a_choice_beside_the_start_and_one_that_is_not_there_is_sai
     with monkeypatch.context() as without:
         without.setattr(engines, "available", lambda: [engines.LOCAL])
         assert "Where it runs" not in [r.label for r in open_page(**COSTS, methods="protonet").radio]
+    with monkeypatch.context() as visitor:
+        visitor.setattr(access, "alone", lambda: False)
+        shown = open_page(**COSTS, methods="protonet")
+        assert "Start the run" in [b.label for b in shown.button]
+        assert "Where it runs" not in [r.label for r in shown.radio]
     page = open_page(**COSTS, methods="protonet")
     (where,) = [r for r in page.radio if r.label == "Where it runs"]
     where.set_value(engines.RAY).run()

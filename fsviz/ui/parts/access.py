@@ -97,6 +97,11 @@ def do(action: str, function: Callable[P, Answer], *args: P.args, **kwargs: P.kw
     return function(*args, **kwargs)
 
 
+def alone() -> bool:
+    """Whether whoever looks is the one who started the server for this computer."""
+    return mine() is FREE
+
+
 def path(text: str) -> str:
     """A path that a visitor typed, refused where it leads out of the folders that were named at the start."""
     folders = do("paths", mine).folders  # refuses who may not give paths at all

@@ -149,8 +149,11 @@ def offer(spec: Unchecked, run: jobs.Run | None, words: str, so_far: SoFar = Non
 
 
 def where(key: str, width: Any = "content") -> jobs.Engine:
-    """Which machines compute a run: a choice beside the button that starts it, where there is more than one."""
-    if len(engines.available()) == 1:
+    """Which machines compute a run: a choice beside the button that starts it, where there is more than one.
+
+    An address makes this machine call another one: visitors of a shared server have no such choice.
+    """
+    if len(engines.available()) == 1 or not access.alone():
         return jobs.Engine()
     with st.popover("Where", icon=":material/dns:", key=f"where {key}", width=width):
         name = st.radio(
