@@ -146,15 +146,14 @@ def _found(spec: study.Spec) -> study.Compared | None:
         return None
     names = [name.rpartition(":")[0] for name in spec["sides"]]
     asked = {"dataset": names[0], "stamps": [datasets.stamp(name) for name in names], "spec": dict(spec)}
-    slot = st.empty()
+    early = st.empty()
     if not cached.is_computed(_compare, asked):
-        with slot.container():
+        with early.container():
             _answer(cached.compute_with_bar(_compare_meaning, asked, "Comparing meanings"), first_look=True)
     found = cached.compute_with_bar(_compare, asked, "Measuring tasks")
     showing.forget(SO_FAR)
-    slot.empty()  # a container that is drawn again keeps what the new one does not overwrite
-    with slot.container():
-        _answer(found)
+    early.empty()  # the answer stands beside it, not in it: one that is filled again keeps what is not overwritten
+    _answer(found)
     return found
 
 

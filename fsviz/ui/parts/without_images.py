@@ -63,12 +63,12 @@ def _published(dataset: Dataset) -> None:
         hide_index=True,
         height="content",
         column_config={
-            "method": st.column_config.TextColumn("Method", width=170),
-            "backbone": st.column_config.TextColumn("Backbone", width=90),
-            "accuracy": st.column_config.NumberColumn("Accuracy (%)", format="%.1f"),
-            "ci95": st.column_config.NumberColumn("± 95%", format="%.1f"),
+            "method": st.column_config.TextColumn("Method", width=150),
+            "backbone": st.column_config.TextColumn("Backbone", width=80),
+            "accuracy": st.column_config.NumberColumn("Accuracy (%)", format="%.1f", width=90),
+            "ci95": st.column_config.NumberColumn("± 95%", format="%.1f", width=60),
             "top5": st.column_config.NumberColumn("Top 5 (%)", format="%.1f"),
-            **{q: st.column_config.NumberColumn(f"{q} (%)", format="%.1f") for q in ("Q1", "Q2", "Q3", "Q4")},
+            **{q: st.column_config.NumberColumn(f"{q} (%)", format="%.1f", width=60) for q in ("Q1", "Q2", "Q3", "Q4")},
         },
     )
     quarters = " Q1 to Q4 are quarters of the tasks, from fine-grained to coarse." if "Q1" in table else ""
