@@ -60,6 +60,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     drawing.add_dataset(laid_out, "a dataset with features (see: features)")
     drawing.add_backbone(laid_out, "laid out")
     laid_out.add_argument("--better", action="store_true", help="all images and more steps: minutes instead of seconds")
+    engine.add_engine(laid_out)
     laid_out.add_argument("--out", metavar="FILE", help="also write image_id, class, x and y to this CSV file")
 
     attributes = add_command(
@@ -238,7 +239,8 @@ def run_map(args: argparse.Namespace) -> dict[str, Any]:
     dataset, backbone = datasets.load(args.dataset), drawing.backbone(args)
     found = maps.find(dataset, backbone, maps.BETTER if args.better else maps.FAST)
     if found is None and args.better:
-        jobs.run_here({"study": "feature_map", "dataset": dataset.name, "backbone": backbone}, tell)
+        spec = {"study": "feature_map", "dataset": dataset.name, "backbone": backbone}
+        jobs.run_here(spec, tell, engine=engine.chosen(args))
         found = maps.find(dataset, backbone, maps.BETTER)
     if found is None:
         found = study.fast_map({"dataset": dataset.name, "backbone": backbone}, tell)
