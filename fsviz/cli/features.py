@@ -82,40 +82,24 @@ def _import_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_extract(args: argparse.Namespace) -> dict[str, Any]:
-    from fsviz import datasets, own_code
+    from fsviz import datasets, jobs, own_code
     from fsviz.studies.extraction import extract_now
 
     own_code.allow()
     if args.workers is not None and not 0 <= args.workers <= 64:
         raise BadInput(f"workers must be between 0 and 64. Got {args.workers}.")
     dataset = datasets.load(args.dataset)
-    told = _Told()
+    how = {name: getattr(args, name) for name in ("checkpoint", "device", "batch", "workers")}
     if on := engine.chosen(args):
-        return _extract_as_run(args, dataset.name, on)
-    result = extract_now(
-        dataset,
-        args.backbone,
-        checkpoint=args.checkpoint,
-        device=args.device,
-        batch=args.batch,
-        workers=args.workers,
-        again=args.again,
-        progress=told,
-    )
+        if args.again:
+            raise BadInput("--again and --engine do not go together. Remove the features first: 'features remove'.")
+        spec = {"study": "extraction", "dataset": dataset.name, "backbone": args.backbone, **how}
+        result = extraction_of(jobs.run_here(spec, tell, engine=on))
+    else:
+        result = extract_now(dataset, args.backbone, **how, again=args.again, progress=_Told())
     if result["warning"]:
         progress(f"Careful: {args.backbone} has {result['warning']}.")
     return result
-
-
-def _extract_as_run(args: argparse.Namespace, dataset: str, on: Any) -> dict[str, Any]:
-    """On an engine that was asked for: one shard of images is one chunk of a run."""
-    from fsviz import jobs
-
-    if args.again:
-        raise BadInput("--again and --engine do not go together. Remove the features first: 'features remove'.")
-    names = ("backbone", "checkpoint", "device", "batch", "workers")
-    spec = {"study": "extraction", "dataset": dataset, **{name: getattr(args, name) for name in names}}
-    return extraction_of(jobs.run_here(spec, tell, engine=on))
 
 
 def extraction_of(run: Any) -> dict[str, Any]:

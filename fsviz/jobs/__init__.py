@@ -60,7 +60,7 @@ def submit(spec: Unchecked, engine: Engine | None = None) -> str:
     """Queues a run and starts a worker process when a place is free; returns the run's id."""
     if reason := _here_only(spec):
         raise BadInput(f"{reason}: not in the background.")
-    run = store.create(spec, prepare, store.QUEUED, asdict(_checked(engine)))
+    run = store.create(spec, prepare, store.QUEUED, asdict(_engine_for(spec, engine or Engine())))
     local.start()
     return run.id
 
@@ -68,9 +68,7 @@ def submit(spec: Unchecked, engine: Engine | None = None) -> str:
 def run_here(spec: Unchecked, progress: Progress | None = None, started=None, engine: Engine | None = None) -> Run:
     """Records a run and carries it out, in this process unless another engine is chosen; `started(run)` is told its id
     first."""
-    engine = _checked(engine)
-    if engine != Engine() and (reason := _here_only(spec)):
-        raise BadInput(f"{reason}: not on a cluster.")
+    engine = _engine_for(spec, engine or Engine())
     run = store.create(spec, prepare, store.INTERRUPTED, asdict(engine))
     if started:
         started(run)
@@ -89,7 +87,7 @@ def resume(run_id: str, engine: Engine | None = None) -> Run:
         if reason := _here_only(run.spec):
             raise BadInput(f"{reason}: 'python -m fsviz runs resume {run_id}'.")
         with store.held(run_id) as path:
-            _go_on(path, store.QUEUED, "waiting for a worker", engine or engine_of(run))
+            _go_on(path, store.QUEUED, "waiting for a worker", _engine_for(run.spec, engine or engine_of(run)))
     local.start()
     return store.get(run_id)
 
@@ -99,9 +97,7 @@ def resume_here(run_id: str, progress: Progress | None = None, engine: Engine | 
     run = store.get(run_id)
     if not _goes_on(run):
         return run
-    engine = engine or engine_of(run)
-    if engine != Engine() and (reason := _here_only(run.spec)):
-        raise BadInput(f"{reason}: not on a cluster.")
+    engine = _engine_for(run.spec, engine or engine_of(run))
     with store.held(run_id) as path:
         _go_on(path, store.INTERRUPTED, "starting", engine)
         execute(run_id, progress, engines.runner(engine, run_side_by_side))
@@ -205,8 +201,12 @@ def _here_only(spec: Unchecked) -> str:
     return study.here_only(spec) if hasattr(study, "here_only") else ""
 
 
-def _checked(engine: Engine | None) -> Engine:
-    return engines.chosen(engine.name, engine.address) if engine else Engine()
+def _engine_for(spec: Unchecked, engine: Engine) -> Engine:
+    """The engine, checked: it is there, and may run this spec."""
+    engine = engines.chosen(engine.name, engine.address)
+    if engine != Engine() and (reason := _here_only(spec)):
+        raise BadInput(f"{reason}: not on a cluster.")
+    return engine
 
 
 def _goes_on(run: Run) -> bool:

@@ -22,6 +22,7 @@ from fsviz.records import Dataset
 from tests.cli.calling import run_json
 from tests.jobs.studies_for_tests import hurry, traced
 from tests.jobs.test_jobs import chunk_bytes, pid_of, until
+from tests.studies.test_training import SPLIT
 
 pytest.importorskip("ray", reason="the extra `cluster` is not installed")
 
@@ -175,13 +176,6 @@ def test_no_cluster_and_no_ray_are_one_sentence(numbers, monkeypatch) -> None:
 
 
 TASKS = {"n_way": 5, "n_shot": 2, "n_query": 5, "n_tasks": 30, "seed": 4}
-SPLIT = {
-    "name": "tiny",
-    "train": ["koala", "monkey", "peacock", "crocodile", "lizard", "squid"],
-    "val": ["whale", "chicken", "snake", "fish", "snail"],
-    "test": ["penguin", "flamingo", "frog", "octopus", "lobster"],
-    "recipe": {"mode": "stable", "divergence": 0.96, "reached": 0.9},
-}
 SPECS = {
     "evaluate": {
         "backbones": ["efficientnet_lite0"],

@@ -9,7 +9,7 @@ import pytest
 
 from fsviz.sampling.testbeds import list_testbeds
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import open_link
+from tests.ui.opening import in_workspace, link_of, open_link
 
 PAGE = "13_Build_a_task"
 TASK = {"task_of": "#0,#1,#5", "support": "0.1,24.25,120.121", "query": "2.3.4,26.27.28,122.123.124"}
@@ -18,14 +18,9 @@ TASK = {"task_of": "#0,#1,#5", "support": "0.1,24.25,120.121", "query": "2.3.4,2
 @pytest.fixture(scope="module", autouse=True)
 def _workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One for all tests: what pages compute of the same tasks is computed once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FSVIZ_HOME", str(tmp_path_factory.mktemp("built") / "ws"))
+    with in_workspace(tmp_path_factory):
         make_toy("built", noise=2.0)
         yield
-
-
-def link_of(app) -> dict:
-    return {k: v[-1] if isinstance(v, list) else v for k, v in app.query_params.items() if k != "dataset"}
 
 
 def captions(app) -> str:

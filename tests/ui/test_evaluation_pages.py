@@ -16,15 +16,14 @@ from fsviz.sampling.testbeds import save_testbed
 from fsviz.studies import evaluate
 from fsviz.ui.parts import run_panel
 from tests.studies.toy_dataset import make_toy, save_toy_features
+from tests.ui.opening import in_workspace
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("pages") / "ws"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FSVIZ_HOME", str(home))
+    with in_workspace(tmp_path_factory) as home:
         make_toy("toy_pages", noise=2.0)
     return home
 

@@ -15,7 +15,7 @@ from fsviz.datasets.saved import save_dataset
 from fsviz.studies import stress
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import open_link
+from tests.ui.opening import in_workspace, open_link
 
 APP = Path(__file__).resolve().parent.parent.parent / "app.py"
 
@@ -23,9 +23,7 @@ APP = Path(__file__).resolve().parent.parent.parent / "app.py"
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With the dataset `shifted`, for tests that change nothing: what the page computes of it is computed once."""
-    home = tmp_path_factory.mktemp("hard") / "ws"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FSVIZ_HOME", str(home))
+    with in_workspace(tmp_path_factory) as home:
         make_shifted()
     return home
 

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import open_link
+from tests.ui.opening import in_workspace, link_of, open_link
 from tests.ui.test_gallery_pages import run
 
 PAGES = ("3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py", "8_Prediction.py")
@@ -20,8 +20,7 @@ PAGES = ("3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py", "8_Prediction.py")
 @pytest.fixture(scope="module", autouse=True)
 def _workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One for all tests that save nothing: what pages compute of the same tasks is computed once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FSVIZ_HOME", str(tmp_path_factory.mktemp("links") / "ws"))
+    with in_workspace(tmp_path_factory):
         make_toy("linked", n_images=30)
         yield
 
@@ -30,10 +29,6 @@ def _workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     make_toy("linked", n_images=30)
-
-
-def link_of(app: AppTest) -> dict:
-    return {k: v[-1] if isinstance(v, list) else v for k, v in app.query_params.items() if k != "dataset"}
 
 
 def fine(app: AppTest) -> AppTest:

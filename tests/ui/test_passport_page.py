@@ -16,7 +16,7 @@ from fsviz.records import Tasks
 from fsviz.sampling import testbeds
 from fsviz.studies import draw, named_tasks
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import open_link
+from tests.ui.opening import in_workspace, link_of, open_link
 
 PAGE = "15_Passport"
 SHAPE = {"sampler": "uniform", "n_way": 4, "n_shot": 3, "n_query": 5, "n_tasks": 40}
@@ -25,8 +25,7 @@ SHAPE = {"sampler": "uniform", "n_way": 4, "n_shot": 3, "n_query": 5, "n_tasks":
 @pytest.fixture(scope="module", autouse=True)
 def _workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One for all tests: what pages compute of the same tasks is computed once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FSVIZ_HOME", str(tmp_path_factory.mktemp("passport") / "ws"))
+    with in_workspace(tmp_path_factory):
         make_toy("toy", noise=2.0)
         bed = draw.sample(datasets.load("toy"), name="odd", **{**SHAPE, "n_tasks": 300})
         shuffled = bed.tasks.take(np.arange(300)[::-1])
@@ -37,10 +36,6 @@ def _workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def name() -> str:
     bed = draw.sample(datasets.load("toy"), **SHAPE)
     return named_tasks.name_testbed(datasets.load("toy"), bed.tasks, bed.recipe)
-
-
-def link_of(app: AppTest) -> dict[str, str]:
-    return {k: v[-1] if isinstance(v, list) else v for k, v in app.query_params.items() if k != "dataset"}
 
 
 def press(app: AppTest, label: str) -> AppTest:
