@@ -126,7 +126,7 @@ def test_cancelled_or_killed_in_the_background_it_goes_on_from_the_finished_chun
     run = jobs.wait(run_id)
     assert run.state == "finished" and jobs.engine_of(run) == ray_engine
     assert chunk_bytes(run_id) == chunk_bytes(here.id)
-    assert traced(spec)[:2].count(0) == traced(spec).count(0) == 1
+    assert traced(spec).count(0) == traced(spec).count(1) == 1  # finished before the end came twice: never again
 
 
 def test_what_holds_a_model_or_a_gpu_runs_in_actors_that_stay(numbers, ray_engine) -> None:
