@@ -7,6 +7,7 @@ open_image(dataset, id)      the pixels of one image
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 BUILT_IN = {"demo": "EmojiCoCo (demo)", "digits": "Handwritten digits"}
+MOST_LOADED = 8  # records kept; a page asks for its dataset some ten times
+_loaded: dict[str, tuple[object, Dataset]] = {}  # the state of the files, and the record that was read from them
 
 
 def names() -> list[str]:
@@ -35,11 +38,45 @@ def shipped_names() -> list[str]:
 
 
 def load(name: str) -> Dataset:
-    """The dataset of this name, with the splits saved for it; an unknown name is answered with the nearest ones."""
+    """The dataset of this name, with the splits saved for it; an unknown name is answered with the nearest ones.
+
+    As long as none of its files changes, the same record is given to all: nobody may change it.
+    """
     from fsviz.datasets import pixel_attributes
     from fsviz.datasets.saved_splits import with_saved_splits
 
-    return with_saved_splits(pixel_attributes.joined(_load(name)))
+    state = _state(name)
+    known = _loaded.get(name)
+    if known is None or known[0] != (state, _is_rooted(known[1])):
+        dataset = with_saved_splits(pixel_attributes.joined(_load(name)))
+        known = (state, _is_rooted(dataset)), dataset
+        _loaded.pop(name, None)
+        _loaded[name] = known
+        for oldest in list(_loaded)[:-MOST_LOADED]:
+            _loaded.pop(oldest, None)
+    return known[1]
+
+
+def _state(name: str) -> object:
+    """Changes with every file of the workspace that `load` reads."""
+    from fsviz import workspace
+    from fsviz.datasets.saved import has_features
+
+    files: list[os.PathLike[str]] = [workspace.folder("attributes") / f"{name}.parquet"]
+    for kind in ("datasets", "splits"):
+        with suppress(OSError, ValueError):  # none, not to be read, or no possible name
+            files += os.scandir(workspace.folder(kind) / name)
+    times = []
+    for file in files:
+        with suppress(OSError, ValueError):
+            about = os.stat(file)
+            times.append((os.fspath(file), about.st_mtime_ns, about.st_size, about.st_ino))
+    return workspace.home(), sorted(times), has_features(name)
+
+
+def _is_rooted(dataset: Dataset) -> bool:
+    """Whether its images are where the record says."""
+    return dataset.root is None or dataset.root.is_dir()
 
 
 def _load(name: str) -> Dataset:

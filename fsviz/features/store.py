@@ -23,6 +23,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -442,10 +443,10 @@ def _open(about: Mapping[str, Any]) -> Features:
     folder = Path(about["path"])
     try:
         values = np.load(folder / "values.npy", mmap_mode="r", allow_pickle=False)
-        rows = pd.read_parquet(folder / "rows.parquet")
-        if values.ndim != 2 or len(values) != len(rows):
-            raise ValueError(f"{values.shape} values for {len(rows)} rows")
-        ids, classes = rows["image_id"].to_numpy(np.int64), rows["class_id"].to_numpy(np.int64)
+        written = (folder / "rows.parquet").stat()
+        ids, classes = _rows(folder / "rows.parquet", written.st_mtime_ns, written.st_size)
+        if values.ndim != 2 or len(values) != len(ids):
+            raise ValueError(f"{values.shape} values for {len(ids)} rows")
         if "precision" not in about and values.dtype == np.float16 and share_lost_before(values) > LOST:
             raise ValueError("float16 keeps too few digits of them")
     except (OSError, ValueError, KeyError, EOFError) as error:
@@ -454,6 +455,13 @@ def _open(about: Mapping[str, Any]) -> Features:
             f"The features in {folder} are damaged ({error}). {again[0].upper()}{again[1:]}."
         ) from error
     return Features(str(about["key"]["dataset"]), str(about["label"]), values, ids, classes, about["key"])
+
+
+@lru_cache(maxsize=16)
+def _rows(path: Path, changed: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Images and classes of the rows of a file as it was then: pages open the same features again and again."""
+    rows = pd.read_parquet(path)
+    return rows["image_id"].to_numpy(np.int64), rows["class_id"].to_numpy(np.int64)
 
 
 def _is_whole(about: Mapping[str, Any]) -> bool:

@@ -19,9 +19,9 @@ import pytest
 from PIL import Image
 
 from fsviz import datasets, workspace
-from fsviz.datasets import folders, tables, uploads
+from fsviz.datasets import folders, pixel_attributes, saved, saved_splits, tables, uploads
 from fsviz.datasets.preview import Preview
-from fsviz.errors import BadInput, WorkspaceError
+from fsviz.errors import BadInput, UnknownName, WorkspaceError
 from tests.datasets.test_images import solid_png
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -457,6 +457,42 @@ def test_a_folder_that_has_moved(tmp_path: Path) -> None:
     assert "not at" in dataset.notes[0] and "--replace" in dataset.notes[0]
     with pytest.raises(BadInput, match="not there any more"):
         datasets.open_image(dataset, 0)
+
+
+def test_a_record_is_read_once_until_one_of_its_files_changes(tmp_path: Path, home: Path) -> None:
+    root = folder_of(tmp_path / "pets", {"cat": 2, "dog": 2, "owl": 2})
+    folders.register("pets", folders.inspect(root))
+    read = datasets.load("pets")
+    assert datasets.load("pets") is read
+
+    def write_in_place() -> None:
+        file = home / "datasets" / "pets" / "dataset.json"
+        file.write_text(file.read_text().replace('"licence": ""', '"licence": "mine"'))
+
+    halves = {"train": read.splits["all"][:1], "val": read.splits["all"][:0], "test": read.splits["all"][1:]}
+    for change, shows in (
+        (lambda: saved.rename_dataset("pets", "Pets"), lambda d: d.title == "Pets"),
+        (write_in_place, lambda d: d.licence == "mine"),
+        (lambda: saved_splits.save_split(read, "halves", halves, {}), lambda d: "halves_test" in d.splits),
+        (lambda: pixel_attributes.save(read, pixel_attributes.compute(read)), lambda d: "brightness" in d.attributes),
+        (lambda: (home / "features" / "pets" / "net").mkdir(parents=True), lambda d: d.has_features),
+        (lambda: root.rename(tmp_path / "gone"), lambda d: "any more" in str(d.notes)),
+        (lambda: (tmp_path / "gone").rename(root), lambda d: d.notes == read.notes),
+        (lambda: saved_splits.remove_split("pets", "halves"), lambda d: "halves_test" not in d.splits),
+    ):
+        assert not shows(datasets.load("pets"))
+        change()
+        assert shows(datasets.load("pets")) and datasets.load("pets") is datasets.load("pets")
+
+    shutil.copytree(home, tmp_path / "other")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FSVIZ_HOME", str(tmp_path / "other"))
+        saved.rename_dataset("pets", "Others")
+        assert datasets.load("pets").title == "Others"
+    assert datasets.load("pets").title == "Pets"
+    saved.remove_dataset("pets")
+    with pytest.raises(UnknownName):
+        datasets.load("pets")
 
 
 def test_a_damaged_dataset_says_so_and_the_others_still_load(tmp_path: Path, home: Path) -> None:
