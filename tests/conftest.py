@@ -24,12 +24,14 @@ MAIN = sys.modules["__main__"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Modules that wait for a browser run beside modules that compute, and none of them, being long, comes last."""
+    """Modules that wait for a browser or a cluster run beside modules that compute, and none of them, being long, comes
+    last."""
     modules: dict[Path, list[pytest.Item]] = {}
     for item in items:
         modules.setdefault(item.path, []).append(item)
-    waiting = [path for path in modules if path.parent.name == "browser"]
-    computing = [path for path in modules if path.parent.name != "browser"]
+    waiting = [path for path in modules if path.stem == "test_cluster" or path.parent.name == "browser"]
+    waiting.sort(key=lambda path: path.stem != "test_cluster")
+    computing = [path for path in modules if path not in waiting]
     order: list[Path] = []
     for path in waiting:
         order += [path, *computing[:4]]

@@ -64,6 +64,12 @@ def _joined(address: str) -> Iterator[None]:
     import ray
 
     if ray.is_initialized():
+        joined = str(ray.get_runtime_context().gcs_address)
+        if address != "auto" and not _is_same(address, joined):
+            raise BadInput(
+                f"This program is connected to the Ray cluster at {joined} already. Got the address {address!r}. Leave "
+                "that cluster with ray.shutdown() first, or give its address."
+            )
         yield
         return
     handler = signal.getsignal(signal.SIGTERM)
@@ -95,6 +101,19 @@ def _remote(what: Any, **needs: Any) -> Any:
         **threads.as_here(),
     }
     return ray.remote(runtime_env={"env_vars": environment}, **needs)(what)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two addresses HOST:PORT are of one place, by name or by number."""
+
+    def place(address: str) -> tuple[str, str]:
+        host, _, port = address.rpartition(":")
+        try:
+            return socket.gethostbyname(host), port
+        except OSError:
+            return host, port
+
+    return place(one) == place(other)
 
 
 def _knock(address: str) -> None:
