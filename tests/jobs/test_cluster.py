@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from tests.jobs.studies_for_tests import hurry, traced
 from tests.jobs.test_jobs import chunk_bytes, pid_of, until
 from tests.studies.test_training import SPLIT
 
-pytest.importorskip("ray", reason="the extra `cluster` is not installed")
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="the extra `cluster` is not installed")
 
 
 def add_node(cluster, **more: object) -> object:
