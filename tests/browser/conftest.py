@@ -36,6 +36,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--process-per-site",  # all tabs in one process, which has compiled Streamlit's scripts before: half the work
+    # Room for what is made and thrown away, and what was compiled is kept: a sixth of the work.
+    "--js-flags=--min-semi-space-size=64 --max-semi-space-size=128 --no-flush-bytecode",
 ]
 
 
