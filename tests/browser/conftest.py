@@ -36,6 +36,10 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--process-per-site",  # all tabs in one process, which has compiled Streamlit's scripts before: half the work
+    # Room for what is made and thrown away, what was compiled is kept, and only what runs very often is compiled once
+    # more to run faster: a fifth of the work of a page.
+    "--js-flags=--min-semi-space-size=64 --max-semi-space-size=128 --no-flush-bytecode --interrupt-budget=660000"
+    " --invocation-count-for-turbofan=3000",
 ]
 
 

@@ -116,12 +116,10 @@ def test_a_meaning_can_be_corrected_in_the_table_and_later(page, app: str, tmp_p
     table = page.locator('[data-testid="stDataFrame"]').last
     expect(table.locator("td", has_text="lifts and moves heavy objects")).to_have_count(1)  # no longer the bird's gloss
     save_as(page, "browser_cranes")
-    page.goto(f"{app}/Gallery?dataset=browser_cranes&order=class")
-    settle(page)
-    page.get_by_text("lifting device").first.wait_for()
     page.goto(f"{app}/Add_images?dataset=browser_cranes&do=Meanings")
     page.get_by_role("button", name="Save meanings").wait_for()
     settle(page)
+    expect(table.locator("td", has_text="lifts and moves heavy objects")).to_have_count(1)  # as it was saved
     correct_first(page, "wading bird")
     page.get_by_role("button", name="Save meanings").click()
     page.get_by_text("1 meaning changed").first.wait_for()
@@ -130,14 +128,25 @@ def test_a_meaning_can_be_corrected_in_the_table_and_later(page, app: str, tmp_p
     page.get_by_text("wading bird").first.wait_for()
 
 
-def test_an_archive_that_leads_outside_is_refused_and_another_is_saved(page, app: str, tmp_path: Path) -> None:
+def test_copies_are_shown_frames_become_groups_and_of_two_archives_the_evil_one_is_refused(
+    page, app: str, tmp_path: Path
+) -> None:
+    open_page(page, app)
+    copies_are_shown_and_folders_of_frames_become_groups(page, tmp_path)
+    settle(page)
+    an_archive_that_leads_outside_is_refused_and_another_is_saved(page, tmp_path)
+    page.goto(f"{app}/Gallery?dataset=browser_birds")
+    settle(page)
+    page.locator(".tile").nth(5).wait_for()
+
+
+def an_archive_that_leads_outside_is_refused_and_another_is_saved(page, tmp_path: Path) -> None:
     picture_bytes = io.BytesIO()
     Image.new("RGB", (32, 32), "teal").save(picture_bytes, "PNG")
     with zipfile.ZipFile(tmp_path / "birds.zip", "w") as archive:
         for name in ("robin", "crane"):
             for i in range(3):
                 archive.writestr(f"birds/{name}/{i}.png", picture_bytes.getvalue())
-    open_page(page, app)
     page.get_by_role("radio", name="Files to upload").click()
     with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
         archive.writestr("../evil.png", b"x")
@@ -151,17 +160,13 @@ def test_an_archive_that_leads_outside_is_refused_and_another_is_saved(page, app
     settle(page)
     expect_metric(page, "Images", "6")
     save_as(page, "browser_birds")
-    page.goto(f"{app}/Gallery?dataset=browser_birds")
-    settle(page)
-    page.locator(".tile").nth(5).wait_for()
 
 
-def test_copies_are_shown_and_folders_of_frames_become_groups(page, app: str, tmp_path: Path) -> None:
+def copies_are_shown_and_folders_of_frames_become_groups(page, tmp_path: Path) -> None:
     for i in range(4):
         (tmp_path / "pets" / f"kind{i % 2}").mkdir(parents=True, exist_ok=True)
         photograph(i).save(tmp_path / "pets" / f"kind{i % 2}" / f"{i}.png")
         photograph(i).resize((90, 70)).save(tmp_path / "pets" / f"kind{i % 2}" / f"{i}_small.jpg")
-    open_page(page, app)
     give_path(page, tmp_path / "pets")
     page.get_by_text("4 groups of copies: 8 images").first.click()
     page.get_by_text("kind0/0.png = kind0/0_small.jpg").first.wait_for(state="attached")

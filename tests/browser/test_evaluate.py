@@ -45,12 +45,32 @@ def start(page) -> None:
     page.get_by_role("button", name="Start the run").click()
 
 
+def test_live_progress_cancel_and_a_second_session(page, browser, app: str, workspace: Path) -> None:
+    from fsviz import jobs
+
+    other = browser.new_page()  # somebody else, on another page, sees the same run
+    other.goto(f"{app}/Runs?dataset=digits")
+    settle(other)
+    page.goto(f"{app}/Evaluate?{SMALL.replace('100', '100000')}&methods=TIM&tim_steps=100")
+    settle(page)
+    start(page)
+    expect(page.get_by_text("Accuracy so far")).to_be_visible()
+    expect(other.get_by_text("Accuracy so far")).to_be_visible()
+    (run,) = (run for run in jobs.list_runs() if run.active)
+    expect(other.get_by_text(run.id).first).to_be_attached()
+    other.get_by_role("button", name="Cancel", exact=True).first.click()
+    assert jobs.wait(run.id, PATIENCE / 1000).state == "cancelled"
+    other.close()
+    expect(page.get_by_text(re.compile("was cancelled"))).to_be_visible()
+    assert jobs.status(run.id).n_done > 0
+
+
 def test_one_click_makes_the_first_run_whose_exports_are_whole_and_ask_no_network(
     page, browser, app: str, workspace: Path, tmp_path: Path
 ) -> None:
     from fsviz import jobs
 
-    for run in jobs.list_runs():  # of a first try of this test
+    for run in jobs.list_runs():  # of the test above, or of a first try of this one
         jobs.cancel(run.id)
         jobs.delete(run.id)
     page.goto(f"{app}/Runs?dataset=digits")
@@ -108,23 +128,3 @@ def test_a_run_from_start_to_finish(page, app: str, workspace: Path) -> None:
     expect(page.get_by_text(f"{best['accuracy']:.1f} ± {best['ci95']:.1f}%").first).to_be_visible()
     page.get_by_role("link", name=re.compile("whole comparison")).click()
     expect(page.get_by_role("heading", name="What came out, and is the difference real?")).to_be_visible()
-
-
-def test_live_progress_cancel_and_a_second_session(page, browser, app: str, workspace: Path) -> None:
-    from fsviz import jobs
-
-    other = browser.new_page()  # somebody else, on another page, sees the same run
-    other.goto(f"{app}/Runs?dataset=digits")
-    settle(other)
-    page.goto(f"{app}/Evaluate?{SMALL.replace('100', '100000')}&methods=TIM&tim_steps=100")
-    settle(page)
-    start(page)
-    expect(page.get_by_text("Accuracy so far")).to_be_visible()
-    expect(other.get_by_text("Accuracy so far")).to_be_visible()
-    (run,) = (run for run in jobs.list_runs() if run.active)
-    expect(other.get_by_text(run.id).first).to_be_attached()
-    other.get_by_role("button", name="Cancel", exact=True).first.click()
-    assert jobs.wait(run.id, PATIENCE / 1000).state == "cancelled"
-    other.close()
-    expect(page.get_by_text(re.compile("was cancelled"))).to_be_visible()
-    assert jobs.status(run.id).n_done > 0

@@ -9,10 +9,19 @@ from playwright.sync_api import expect
 from tests.browser.conftest import eventually, settle
 
 
-def test_images_come_before_figures_and_a_card_is_a_link_as_a_whole(page, app: str) -> None:
+def test_picking_a_dataset_changes_page_and_link_and_a_card_is_a_link_as_a_whole(page, app: str) -> None:
     page.goto(f"{app}/?classroom=true")
     page.locator(".frame img").first.wait_for()
     settle(page)
+    picker = page.locator('[data-testid="stSidebar"] [data-testid="stSelectbox"] input').first
+    picker.click()
+    picker.fill("Omniglot")
+    expect(page.get_by_role("option")).to_have_text([re.compile("Omniglot")])  # the list has followed the letters
+    page.keyboard.press("Enter")
+    page.wait_for_url("**dataset=omniglot**")
+    settle(page)
+    page.get_by_text("1,623").first.wait_for()
+    page.get_by_text("50 alphabets").first.wait_for()
     card = page.locator(".st-key-card_Confusion")
     card.scroll_into_view_if_needed()
     box = card.bounding_box()

@@ -10,25 +10,55 @@ from playwright.sync_api import expect
 
 from fsviz.ui.parts import shell
 from tests.browser.conftest import ROOT, eventually, insist, serving, settle
+from tests.browser.test_pages import COLD
 from tests.hostile import LINK, NAMES, PICTURE, make_hostile, make_hostile_run
 
-# Elements that would fetch, lead somewhere or run, also in charts (SVG) and in the shadow of components.
-FOUND = """() => {
-    const found = [];
-    const look = (root) => {
-        for (const e of root.querySelectorAll('*')) {
-            const to = ['href', 'xlink:href', 'src', 'action'].map((name) => e.getAttribute(name)).filter(Boolean);
-            const away = to.some((url) => {  // a name in the query of a link to a page of ours leads to that page
-                const there = new URL(url, document.baseURI);
-                return (there.origin === location.origin ? there.pathname : there.href).includes('evil.example');
-            });
-            if (away || e.hasAttribute('onerror')) found.push(e.outerHTML.slice(0, 300));
-            if (e.shadowRoot) look(e.shadowRoot);
-        }
+# Looks at every element as it comes or changes, however short it stays (tooltips), also in charts (SVG) and in the
+# shadow of components: `window.found` are those that would fetch, lead somewhere or run, of `window.seen` in all.
+WATCH = """
+{
+    const NAMES = ['href', 'xlink:href', 'src', 'action', 'onerror'];
+    window.found = [];
+    window.seen = 0;
+    const look = (e) => {
+        if (e.nodeType !== Node.ELEMENT_NODE) return;
+        window.seen += 1;
+        const to = NAMES.slice(0, 4).map((name) => e.getAttribute(name)).filter(Boolean);
+        const away = to.some((url) => {  // a name in the query of a link to a page of ours leads to that page
+            const there = new URL(url, document.baseURI);
+            return (there.origin === location.origin ? there.pathname : there.href).includes('evil.example');
+        });
+        if (away || e.hasAttribute('onerror')) window.found.push(e.outerHTML.slice(0, 300));
     };
-    look(document);
-    return found;
-}"""
+    const observer = new MutationObserver((changes) => {
+        for (const change of changes) {
+            if (change.type === 'childList') change.addedNodes.forEach(whole);
+            else if (NAMES.includes(change.attributeName)) look(change.target);
+        }
+    });
+    const whole = (root) => {
+        look(root);
+        if (root.querySelectorAll) root.querySelectorAll('*').forEach(look);
+    };
+    const watch = (root) => {
+        observer.observe(root, { childList: true, subtree: true, attributes: true });
+        whole(root);
+    };
+    const attach = Element.prototype.attachShadow;
+    Element.prototype.attachShadow = function (how) {
+        const root = attach.call(this, how);
+        watch(root);
+        return root;
+    };
+    watch(document);
+}
+"""
+
+
+def expect_letters(tab) -> None:
+    """No element that was ever in this tab came of a name."""
+    assert tab.evaluate("() => window.seen") > 100
+    assert tab.evaluate("() => window.found") == []
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,23 +69,30 @@ def hostile(app: str, app_home: Path) -> None:
 
 
 def test_names_are_letters_on_every_page(page, app: str) -> None:
-    """All pages in one tab, by the links of the sidebar: starting the front end anew would cost most of the time."""
+    """All pages in one tab: those that no other module opens by a cold deep link are opened so, the others by the
+    links of the sidebar."""
     said: list[str] = []
     page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
-    page.goto(f"{app}/?dataset=hostile")
+    page.add_init_script(WATCH)
     for entry in shell.PAGES:
-        page.locator('[data-testid="stSidebar"]').get_by_role("link", name=entry.label, exact=True).click()
+        path = f"/{Path(entry.file).stem.partition('_')[2]}"
+        if path in {"/", *COLD}:
+            page.goto(f"{app}{path}?dataset=hostile")
+        else:
+            page.locator('[data-testid="stSidebar"]').get_by_role("link", name=entry.label, exact=True).click()
         expect(page.locator("h1", has_text=entry.question)).to_be_visible()
         settle(page)
         page.get_by_text(PICTURE).first.wait_for()
         settle(page)
-        assert page.evaluate(FOUND) == [] and said == [], entry.label
+        eventually(page, lambda: len(page.locator('[data-testid="stMainBlockContainer"]').inner_text()) > 200)
         for chart in page.locator('[data-testid="stEChartsChart"], .js-plotly-plot').all():  # tooltips have names too
             chart.scroll_into_view_if_needed()
             box = chart.bounding_box()
             for across, down in ((0.5, 0.5), (0.3, 0.6), (0.7, 0.3)):
                 page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
-                assert page.evaluate(FOUND) == [] and said == [], entry.label
+                page.wait_for_timeout(60)  # a chart answers a pointer that rests
+        expect_letters(page)
+        assert said == [], entry.label
 
 
 WORDS = """
@@ -105,7 +142,9 @@ def test_streamlit_shows_a_plain_value_letter_by_letter(browser, tmp_path: Path)
     tab.close()
 
 
-def test_the_report_of_hostile_runs_asks_nobody(page, browser, app: str, tmp_path: Path) -> None:
+def test_the_report_of_hostile_runs_asks_nobody_and_no_table_writes_a_csv_around_our_own(
+    page, browser, app: str, tmp_path: Path
+) -> None:
     page.goto(f"{app}/Runs?dataset=hostile")
     settle(page)
     with page.expect_download() as download:
@@ -114,20 +153,18 @@ def test_the_report_of_hostile_runs_asks_nobody(page, browser, app: str, tmp_pat
     report, asked = browser.new_page(), []
     report.on("request", lambda request: asked.append(request.url))
     report.on("dialog", lambda dialog: asked.append(dialog.message))
+    report.add_init_script(WATCH)
     report.goto((tmp_path / "report.html").as_uri())
     report.wait_for_selector(".js-plotly-plot .main-svg")
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
-    assert report.evaluate(FOUND) == []
     tasks = report.locator(".recipe tr", has=report.locator("th", has_text="Tasks")).locator("td")
     expect(tasks).to_have_count(1)
     for name in (LINK, PICTURE):  # of the testbed and its recipe, letter by letter
         expect(tasks).to_contain_text(name)
+    expect_letters(report)
     report.close()
 
-
-def test_a_table_has_no_button_that_writes_a_csv_around_our_own(page, app: str) -> None:
-    """Streamlit's own button writes cells as they are; a spreadsheet would run them."""
-    page.goto(f"{app}/Runs?dataset=hostile")
+    # Streamlit's own button writes cells as they are; a spreadsheet would run them.
     settle(page)
     table = page.locator('[data-testid="stDataFrame"]').last
     table.scroll_into_view_if_needed()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settle, still
-
-TRIES = itertools.count()  # seeds: a second try finds no run of the first
 
 
 def open_page(page, app: str, query: str = "") -> None:
@@ -35,13 +32,3 @@ def test_the_demo_opens_with_its_scatter_and_a_point_leads_to_its_task(page, app
     expect(first).not_to_have_text(before, use_inner_text=True)
     number = re.search(r"\d+", first.inner_text())[0]
     page.wait_for_selector(f".js-plotly-plot text:has-text('task {number}')")  # it is marked in the scatter
-
-
-def test_a_run_of_curves_is_started_and_ends_in_the_page(page, app: str) -> None:
-    small = f"n_tasks=20&n_way=2&n_query=4&setting=supervised&seed={next(TRIES)}"
-    open_page(page, app, f"?{small}&show=Shots%2C+ways%2C+queries&vary=ways")
-    page.get_by_role("button", name="Start the run").click()
-    page.wait_for_selector("text=behind every point")
-    page.wait_for_selector("text=20 tasks per point")
-    page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length >= 4")
-    assert page.locator('[data-testid="stAlertContentError"]').count() == 0

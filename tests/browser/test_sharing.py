@@ -228,7 +228,7 @@ def test_the_password_opens_one_session_and_no_other(shared, browser) -> None:
     url, folder = shared
     tab, other = browser.new_page(), browser.new_page()
     for page in (tab, other):
-        page.goto(f"{url}/Runs")  # a page that draws little
+        page.goto(f"{url}/Add_images")  # a page that draws nothing
         settle(page)
         page.get_by_role("button", name="Unlock full use").click()
     tab.get_by_label("Password", exact=True).fill("a wrong word")

@@ -282,6 +282,16 @@ def test_without_the_password_nothing_is_shown(furnished: Path, monkeypatch: pyt
     assert "How do I bring" in app.title[0].value
 
 
+def test_a_server_that_refuses_everybody_prepares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "127.0.0.1"
+    monkeypatch.setattr(access.config, "get_option", lambda _: address)
+    assert access.may_be_visited()
+    address = "0.0.0.0"
+    assert not access.may_be_visited()
+    monkeypatch.setenv(sharing.LOOK, "1")
+    assert access.may_be_visited()
+
+
 def test_too_many_wrong_passwords_must_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     share(monkeypatch, look=True, password=sharing.hashed(WORD))
     monkeypatch.setattr(access, "_attempts", sharing.Attempts(all=5, within=1e6))

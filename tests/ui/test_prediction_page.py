@@ -85,16 +85,21 @@ def test_every_section_opens(open_page) -> None:
     assert_no_nan(page)
 
 
-def test_curves_come_from_a_run_of_the_same_settings(open_page) -> None:
+def test_a_run_of_curves_is_started_from_the_page_and_ends_in_it(open_page) -> None:
     make_toy(noise=2.0)
     asked = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "6"}
     page = open_page(**asked, show="Shots, ways, queries", setting="supervised")
     assert [button.label for button in page.button] == ["Start the run"]
+    page.button[0].click().run()
+    assert not page.exception and "Start the run" not in [button.label for button in page.button]
+    (run,) = jobs.list_runs()
     spec = {"dataset": "toy", "backbone": "alpha_net", "split": "test", "setting": "supervised", "question": "shots"}
     spec |= {name: int(value) for name, value in asked.items()}
-    run = jobs.run_here({"study": "prediction", **prediction.checked_spec(spec)})
-    assert run.state == "finished"
+    assert run.spec.items() >= prediction.checked_spec(spec).items()
+    assert jobs.wait(run.id, 600).state == "finished"
     page.run()
+    assert not page.exception and not page.error
+    assert "behind every point" in texts(page) and "50 tasks per point" in texts(page)
     assert len(page.get("plotly_chart")) == 4
     curves = [trace["name"] for trace in figure(page, 2)["data"] if trace["mode"] == "lines+markers"]
     assert curves == [

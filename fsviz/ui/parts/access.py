@@ -220,6 +220,11 @@ def sign() -> None:
         st.button("Log out", on_click=st.logout, width="stretch")
 
 
+def may_be_visited() -> bool:
+    """Whether the server shows anybody more than a refusal: by its rule, or because it is for this computer alone."""
+    return _rule().on or sharing.is_loopback(config.get_option("server.address"))
+
+
 def takes_files_of(session: str) -> bool:
     """Whether the server takes files for a session."""
     return session in _uploaders

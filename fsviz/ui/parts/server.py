@@ -96,17 +96,18 @@ async def lifespan(_: Any) -> AsyncIterator[None]:
     """Opens the browser, as Streamlit does for apps without a doorkeeper.
 
     What takes seconds to import or to compile, and pages need sooner or later, comes meanwhile: first what the first
-    page asks for, the rest when that page is there.
+    page asks for, the rest when that page is there. A server that refuses everybody needs none of it.
     """
     screen = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if screen and not config.get_option("server.headless"):
         address = config.get_option("server.address")
         cli_util.open_browser(server_util.get_url(address if sharing.is_loopback(address) else "localhost"))
     first = threading.Thread(target=_look, daemon=True)
-    first.start()
     later = threading.Timer(_FIRST_PAGE_SECONDS, _warm_up, [first])
     later.daemon = True
-    later.start()
+    if access.may_be_visited():
+        first.start()
+        later.start()
     yield
     later.cancel()
 
