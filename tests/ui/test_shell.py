@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz.ui.parts import shell
+from tests.sources import nodes
 from tests.ui.test_gallery_pages import run
 
 
@@ -53,7 +54,7 @@ def test_what_runs_again_without_its_page_turns_errors_into_sentences() -> None:
     """A fragment or dialog is run outside `shell.page`: without `sentences` an error there is a traceback."""
     found = {}
     for path in (shell.ROOT / "fsviz" / "ui").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef):
                 marks = [ast.unparse(mark) for mark in node.decorator_list]
                 if any(mark.startswith(("st.fragment", "st.dialog")) for mark in marks):
