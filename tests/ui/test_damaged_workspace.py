@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = ["", *sorted(path.stem for path in (ROOT / "pages").glob("*.py"))]
 SPEC = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet"], "device": "cpu"}
 SAMPLER = {"sampler": "semantic", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 40}
+FEW = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "5"}
 IMPOSSIBLE = {
     "seed": "1e400",
     "n_way": "-1e400",
@@ -132,7 +133,7 @@ def test_pages_show_what_a_read_only_or_full_workspace_holds(monkeypatch, small_
                 assert app.metric[0].label == "Most accurate"
 
     small_disk.remount("ro")
-    look_at_every_page(n_tasks="50")
+    look_at_every_page(**FEW)
     small_disk.remount("rw")
     small_disk.fill()
-    look_at_every_page(n_tasks="50")
+    look_at_every_page(**FEW)

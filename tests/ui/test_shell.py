@@ -42,7 +42,9 @@ def test_a_page_opens_on_class_tables_and_stays_up_on_nonsense(
         app.switch_page(file)
     app.query_params["dataset"] = dataset
     app.query_params["n_way"] = "many" if dataset == "tierd_imagenet" else "5"
-    app.query_params["n_tasks"] = "50"  # tests/browser/test_pages.py opens pages as the demo has them
+    few = {"n_tasks": "20", "n_shot": "1", "n_query": "5"}
+    for name, value in few.items():  # tests/browser/test_pages.py opens pages as the demo has them
+        app.query_params[name] = value
     app.run()
     assert not app.exception and app.title[0].value.endswith("?")
     if dataset == "tierd_imagenet":
