@@ -26,6 +26,8 @@ from tests.ui.test_gallery_pages import texts
 
 WORD = "a word for the tests"
 
+FEW = {"n_tasks": "20", "n_way": "3", "n_shot": "2", "n_query": "5"}
+
 # Every page, with the links that lead to its corners.
 WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("", {"dataset": "pets"}),
@@ -35,11 +37,11 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("4_Evaluate", {"dataset": "toy"}),
     ("4_Evaluate", {"dataset": "pets"}),
     ("5_Runs", {"dataset": "toy"}),
-    ("6_Hard_tasks", {"dataset": "toy", "n_tasks": "50", "show": "Searches"}),
+    ("6_Hard_tasks", {"dataset": "toy", **FEW, "show": "Searches"}),
     ("6_Hard_tasks", {"dataset": "toy", "n_tasks": "1000", "show": "Stress test"}),
     ("7_Confusion", {"dataset": "toy"}),
-    ("8_Prediction", {"dataset": "toy", "n_tasks": "50"}),
-    ("8_Prediction", {"dataset": "toy", "n_tasks": "50", "show": "Shots, ways, queries"}),
+    ("8_Prediction", {"dataset": "toy", **FEW}),
+    ("8_Prediction", {"dataset": "toy", **FEW, "show": "Shots, ways, queries"}),
     ("9_Contexts", {"dataset": "toy"}),
     ("10_Splits", {"dataset": "toy", "starts": "2"}),
     ("10_Splits", {"dataset": "cifar100"}),
@@ -49,8 +51,8 @@ WALK: tuple[tuple[str, dict[str, str]], ...] = (
     ("11_Add_images", {"dataset": "pets", "do": "Rename or delete"}),
     ("12_Feature_map", {"dataset": "toy"}),
     ("13_Build_a_task", {"dataset": "toy"}),
-    ("17_Compare", {"dataset": "toy", "against": "pets", "n_tasks": "20"}),
-    ("14_Difficulty", {"dataset": "toy", "n_tasks": "60", "n_shot": "2", "n_query": "5"}),
+    ("17_Compare", {"dataset": "toy", "against": "pets", **FEW}),
+    ("14_Difficulty", {"dataset": "toy", **FEW, "n_tasks": "60"}),
     ("15_Passport", {"dataset": "toy"}),
     ("16_Learn", {"dataset": "toy", "lesson": "2"}),
 )
@@ -403,8 +405,7 @@ def test_on_ones_own_computer_paths_are_free(tmp_path: Path) -> None:
         ("6_Hard_tasks", {"shape": "variable"}),
     ],
 )
-def test_a_look_is_capped(page: str, query: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    make_toy("toy")
+def test_a_look_is_capped(furnished: Path, page: str, query: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     share(monkeypatch, look=True)
     app = open_page(page, {"dataset": "toy", **query})
     told = next(info.value for info in app.info if "images at a time" in info.value)
@@ -416,8 +417,7 @@ def test_a_look_is_capped(page: str, query: dict[str, str], monkeypatch: pytest.
     assert open_page(page, {"dataset": "toy"}).metric  # what the page starts with fits
 
 
-def test_a_first_look_at_large_tasks_is_at_fewer_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_toy("toy")
+def test_a_first_look_at_large_tasks_is_at_fewer_of_them(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     share(monkeypatch, look=True)
     app = open_page("4_Evaluate", {"dataset": "toy", "n_way": "16", "n_shot": "5", "n_query": "15"})  # 320 images
     assert app.metric and any("First look: 93 tasks" in caption.value for caption in app.caption)
