@@ -39,9 +39,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays until the end: nobody needs to look whether it is garbage."""
+    """What was imported and collected stays until the end: nobody needs to look whether it is garbage. What tests make
+    is looked through less often than Python would."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)
