@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -40,17 +41,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays until the end: nobody needs to look whether it is garbage."""
+    """What was imported and collected stays until the end: nobody needs to look whether it is garbage. What tests make
+    is looked through less often than Python would."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def installed_components() -> Iterator[None]:
     """Every AppTest reads the metadata of all installed packages in search of components: most of the time that a page
-    takes, and the same answer every time. And it asks a thousand times a second whether the page has run."""
+    takes, and the same answer every time. And it asks a thousand times a second whether the page has run. And every
+    page asks who is looking: nobody does, which a mock of a browser takes long to say."""
     from streamlit.components.v2 import manifest_scanner
-    from streamlit.testing.v1 import local_script_runner
+    from streamlit.runtime import Runtime
+    from streamlit.testing.v1 import app_test, local_script_runner
 
     until_it_has_run = local_script_runner.require_widgets_deltas
 
@@ -59,9 +64,15 @@ def installed_components() -> Iterator[None]:
             runner._script_thread.join(timeout)
         until_it_has_run(runner, timeout)
 
+    def runtime(spec: type[Runtime]) -> MagicMock:
+        made = MagicMock(spec=spec)
+        made.get_client = lambda session_id: None
+        return made
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
         patch.setattr(local_script_runner, "require_widgets_deltas", waiting)
+        patch.setattr(app_test, "MagicMock", runtime)
         yield
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.sources import ROOT, near, nodes, parsed
+
 HOUSE = ROOT / "fsviz"
 
 ENGINE = {"datasets", "features", "taxonomy", "sampling", "methods", "evaluation", "difficulty", "splits", "training"}
@@ -46,66 +49,87 @@ STREAMLIT_ROOMS = {"ui"}
 NO_DISK = {"records", "settings", "numerics", "methods", "splits", "training", "figures"}
 
 
-def imports_of(path: Path) -> set[str]:
+@cache
+def imports_of(path: Path) -> frozenset[str]:
     """Every module a file imports anywhere, also inside functions."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
             if node.module == "fsviz":
                 found |= {f"fsviz.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 def room_of(path: Path) -> str:
     return path.relative_to(HOUSE).parts[0].removesuffix(".py")
 
 
+def named(found: Iterable[tuple[Path, set[str]]]) -> dict[str, set[str]]:
+    """What was found in which file, without the files in which nothing was."""
+    return {near(path): what for path, what in found if what}
+
+
 FILES = sorted(p for p in HOUSE.rglob("*.py") if p.name != "__main__.py" and p != HOUSE / "__init__.py")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(HOUSE)))
-def test_a_room_uses_only_its_doors(path: Path) -> None:
-    room = room_of(path)
-    assert room in DOORS, f"{room} is not in the house plan"
-    used = {m.split(".")[1] for m in imports_of(path) if m.startswith("fsviz.")}
-    assert used - {room, "errors", "settings", "shipped", "text"} <= DOORS[room]
+def test_every_room_is_in_the_house_plan() -> None:
+    assert len(FILES) > 300 and {room_of(path) for path in FILES} == set(DOORS)
 
 
-@pytest.mark.parametrize("path", sorted((HOUSE / "ui").rglob("*.py")), ids=lambda p: str(p.relative_to(HOUSE)))
-def test_pages_read_of_difficulty_only_what_measures_there_are(path: Path) -> None:
-    used = {m for m in imports_of(path) if m.startswith("fsviz.difficulty")}
-    assert used <= {"fsviz.difficulty", "fsviz.difficulty.measures"}
+def test_a_room_uses_only_its_doors() -> None:
+    def other_rooms(path: Path) -> set[str]:
+        used = {m.split(".")[1] for m in imports_of(path) if m.startswith("fsviz.")}
+        return used - {room_of(path), "errors", "settings", "shipped", "text"} - DOORS[room_of(path)]
+
+    assert named((path, other_rooms(path)) for path in FILES) == {}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(HOUSE)))
-def test_only_ui_knows_streamlit(path: Path) -> None:
-    if room_of(path) not in STREAMLIT_ROOMS:
-        assert not any(m.split(".")[0] == "streamlit" for m in imports_of(path))
+def test_pages_read_of_difficulty_only_what_measures_there_are() -> None:
+    open_ = {"fsviz.difficulty", "fsviz.difficulty.measures"}
+    found = [
+        (path, {m for m in imports_of(path) if m.startswith("fsviz.difficulty")} - open_)
+        for path in (HOUSE / "ui").rglob("*.py")
+    ]
+    assert found and named(found) == {}
 
 
-@pytest.mark.parametrize("page", sorted([ROOT / "app.py", *(ROOT / "pages").glob("*.py")]), ids=lambda p: p.name)
-def test_a_page_imports_only_the_ui_room(page: Path) -> None:
-    used = {m for m in imports_of(page) if not m.startswith("__future__")}
-    assert all(m.split(".")[0] in {"fsviz", "streamlit"} for m in used), used
-    assert all(m.startswith("fsviz.ui") or m == "fsviz" for m in used if m.startswith("fsviz")), used
+def test_only_ui_knows_streamlit() -> None:
+    knows = [path for path in FILES if any(m.split(".")[0] == "streamlit" for m in imports_of(path))]
+    assert {room_of(path) for path in knows} == STREAMLIT_ROOMS, list(map(near, knows))
 
 
-@pytest.mark.parametrize(
-    "path", sorted((HOUSE / "ui" / "pages").rglob("*.py")), ids=lambda p: str(p.relative_to(HOUSE))
-)
-def test_no_page_imports_another_page(path: Path) -> None:
+def test_a_page_imports_only_the_ui_room() -> None:
+    def others(page: Path) -> set[str]:
+        used = {m for m in imports_of(page) if not m.startswith("__future__")}
+        return {m for m in used if m.split(".")[0] != "streamlit" and m != "fsviz" and not m.startswith("fsviz.ui")}
+
+    found = [(page, others(page)) for page in (ROOT / "app.py", *(ROOT / "pages").glob("*.py"))]
+    assert len(found) > 1 and named(found) == {}
+
+
+def test_no_page_imports_another_page() -> None:
     pages = HOUSE / "ui" / "pages"
-    own = f"fsviz.ui.pages.{path.relative_to(pages).parts[0].removesuffix('.py')}"
-    used = {m for m in imports_of(path) if m.startswith("fsviz.ui.pages.")}
-    assert all(m == own or m.startswith(f"{own}.") for m in used), used
+
+    def others(path: Path) -> set[str]:
+        own = f"fsviz.ui.pages.{path.relative_to(pages).parts[0].removesuffix('.py')}"
+        used = {m for m in imports_of(path) if m.startswith("fsviz.ui.pages.")}
+        return {m for m in used if m != own and not m.startswith(f"{own}.")}
+
+    found = [(path, others(path)) for path in pages.rglob("*.py")]
+    assert found and named(found) == {}
 
 
-@pytest.mark.parametrize("path", sorted((HOUSE / "studies").glob("*.py")), ids=lambda p: p.name)
-def test_no_study_uses_the_private_helpers_of_another(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def test_no_study_uses_the_private_helpers_of_another() -> None:
+    found = [(path, private_helpers(path)) for path in (HOUSE / "studies").glob("*.py")]
+    assert found and named(found) == {}
+
+
+def private_helpers(path: Path) -> set[str]:
+    """Names with an underscore that a study takes from another."""
+    tree = parsed(path)
     modules, used = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fsviz.studies"):
@@ -115,7 +139,7 @@ def test_no_study_uses_the_private_helpers_of_another(path: Path) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
             used |= {node.attr} if node.attr.startswith("_") else set()
-    assert not used
+    return used
 
 
 DISK_CALLS = {"open", "mkdir", "unlink", "rename", "glob", "rglob", "iterdir", "exists", "is_file"} | {
@@ -126,10 +150,10 @@ DISK_CALLS = {"open", "mkdir", "unlink", "rename", "glob", "rglob", "iterdir", "
 DISK_MODULES = {"os", "io", "shutil", "tempfile", "sqlite3", "zipfile", "h5py", "pickle"}
 
 
-def disk_uses(source: str) -> set[str]:
+def disk_uses(tree: ast.Module) -> set[str]:
     """Calls and imports by which a module would touch the disk, whatever object they are called on."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             owner = getattr(getattr(node.func, "value", None), "id", "")
@@ -144,9 +168,9 @@ def disk_uses(source: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if room_of(p) in NO_DISK], ids=lambda p: str(p.relative_to(HOUSE)))
-def test_rooms_without_disk_touch_no_files(path: Path) -> None:
-    assert disk_uses(path.read_text(encoding="utf-8")) == set()
+def test_rooms_without_disk_touch_no_files() -> None:
+    found = [(path, disk_uses(parsed(path))) for path in FILES if room_of(path) in NO_DISK]
+    assert found and named(found) == {}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +178,7 @@ def test_rooms_without_disk_touch_no_files(path: Path) -> None:
     ["open('x')", "Path('x').read_text()", "np.load('x')", "table.to_csv('x')", "import os", "from shutil import move"],
 )
 def test_touching_the_disk_is_seen(line: str) -> None:
-    assert disk_uses(line)
+    assert disk_uses(ast.parse(line))
 
 
 def test_importing_fsviz_and_its_command_line_is_light() -> None:

@@ -269,10 +269,7 @@ def _assemble(
     pairs = [(index[p], index[c]) for p in order for c in down.get(p, ()) if c in index]
     parents, children = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     at = np.array([index[node] for node in class_nodes], dtype=np.int64)
-    below = np.zeros((len(order), len(at)), dtype=bool)
-    below[at, np.arange(len(at))] = True
-    for parent, child in zip(parents[::-1], children[::-1], strict=True):  # children are complete before parents
-        below[parent] |= below[child]
+    below = _classes_below(len(order), pairs, at)
     first = [_first_parent(node, up, depths) for node in order]
     return Dag(
         nodes=tuple(order),
@@ -286,6 +283,18 @@ def _assemble(
         first_parent=np.array([-1 if parent is None else index[parent] for parent in first], dtype=np.int64),
         below=below,
     )
+
+
+def _classes_below(n_nodes: int, edges: Sequence[tuple[int, int]], at: np.ndarray) -> np.ndarray:
+    """(V, C) whether a class is at or below a node, from edges (parent, child) in the order of their parents."""
+    classes = [0] * n_nodes  # the classes of a node as the bits of one number
+    for position, node in enumerate(at.tolist()):
+        classes[node] |= 1 << position
+    for parent, child in reversed(edges):  # children are complete before parents
+        classes[parent] |= classes[child]
+    n_bytes = (len(at) + 7) // 8
+    packed = np.frombuffer(b"".join(found.to_bytes(n_bytes, "little") for found in classes), dtype=np.uint8)
+    return np.unpackbits(packed.reshape(n_nodes, n_bytes), axis=1, count=len(at), bitorder="little").view(bool)
 
 
 def _topological(root: str, kept: set[str], down: Mapping[str, list[str]]) -> list[str]:

@@ -78,7 +78,7 @@ def test_a_bar_of_superclasses_leads_to_its_classes(toy) -> None:
 
 
 def test_hard_tasks_lead_to_tasks(toy) -> None:
-    few = {"n_tasks": "50"}
+    few = {"n_tasks": "20", "n_way": "3", "n_shot": "2", "n_query": "4"}
     page = open_link("6_Hard_tasks", "toy", **few, show="Searches", search_of="refined", filtered_of="filtered")
     assert "the hardest first" in words(page) and "tasks: the hardest of them" in words(page)
     assert {"fastdiffsel", "refined"} <= set(np.concatenate([np.ravel(c) for c in carried(page, "compared")[:1]]))
@@ -116,9 +116,10 @@ def test_filtered_tasks_are_kept_in_the_order_of_their_accuracies(toy) -> None:
 
 
 def test_predictions_lead_to_tasks_and_images(toy) -> None:
-    page = open_link("8_Prediction", "toy", show="Spread by cause", cause="fixed classes", n_tasks="30")
+    few = {"n_tasks": "20", "n_way": "3", "n_shot": "2", "n_query": "4"}
+    page = open_link("8_Prediction", "toy", show="Spread by cause", cause="fixed classes", **few)
     assert "Tasks: fixed classes, the hardest first" in words(page)
-    page = open_link("8_Prediction", "toy", show="What to label next", labelled="random@2", n_tasks="30")
+    page = open_link("8_Prediction", "toy", show="What to label next", labelled="random@2", **few)
     assert "The first 2 images to be labelled: random" in words(page)
 
 

@@ -62,6 +62,6 @@ def test_nothing_chosen_asks_for_something_and_a_bad_link_is_told() -> None:
 
 
 def test_what_cannot_be_compared_has_no_empty_chart() -> None:
-    app = open_link(PAGE, "df20", against="tiered_imagenet", n_tasks="20")
+    app = open_link(PAGE, "cifar100", against="mini_imagenet", n_tasks="20")
     assert [m.value for m in app.metric] == ["not comparable"] and "shares no root" in words(app)
     assert not any(c.proto.id.endswith("differences") for c in app.get("plotly_chart"))

@@ -58,8 +58,8 @@ def test_the_demo_shows_its_table_at_once(open_page) -> None:
 
 
 def test_a_cell_a_row_a_column_and_an_empty_cell(open_page) -> None:
-    assert "owl · night" in texts(open_page(concept="owl", context="night"))
-    assert "times as often as by chance" in texts(open_page(concept="owl", context="night"))
+    cell = texts(open_page(concept="owl", context="night"))
+    assert "owl · night" in cell and "times as often as by chance" in cell
     assert "No image shows owl in city" in texts(open_page(concept="owl", context="city"))
     assert "bits from what chance would give" in texts(open_page(concept="owl"))
     assert "concepts, " in texts(open_page(context="night"))

@@ -17,7 +17,7 @@ from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, open_link
 
-APP = Path(__file__).resolve().parent.parent.parent / "app.py"
+SMALL = {"n_way": "3", "n_shot": "1", "n_query": "4", "n_tasks": "50"}
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +81,11 @@ def test_impossible_settings_are_one_sentence(open_page, shifted) -> None:
 
 
 def test_variable_tasks_and_every_section_without_pixels(open_page, shifted) -> None:
-    page = open_page("shifted")
+    page = open_page("shifted", **SMALL)
     assert any("has no pixels" in caption.value for caption in page.caption)
     page.selectbox(key="sampler").set_value("variable").run()
     assert_fine(page)
     page.selectbox(key="sampler").set_value("uniform").run()
-    page.select_slider(key="n_tasks").set_value(50).run()
     for section in ("Attributes", "Closeness in meaning", "Searches", "Step size", "Stress test"):
         page.segmented_control(key="show").set_value(section).run()
         assert_fine(page)
@@ -121,12 +120,7 @@ def test_a_run_recorded_under_the_earlier_name_is_shown(open_page) -> None:
     make_shifted()
     spec = {"dataset": "shifted", "backbone": "first", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 50}
     run = jobs.run_here({"study": "hard_sets", **spec, "search": "greedy"})
-    page = open_page("shifted")
-    for key, value in (("n_way", 3), ("n_shot", 1), ("n_query", 4)):
-        page.number_input(key=key).set_value(value)
-    page.select_slider(key="n_tasks").set_value(50)
-    page.selectbox(key="search").set_value("greedy").run()
-    assert_fine(page)
+    page = open_page("shifted", **SMALL, search="greedy")
     assert not any(button.label == "Start the run" for button in page.button)
     numbers = jobs.results(run.id)
     assert page.metric[0].value == f"{numbers['drop']:.1f} ± {numbers['drop_ci95']:.1f} points"
@@ -150,12 +144,7 @@ def caption(page: AppTest, words: str) -> str:
 
 def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_page) -> None:
     make_shifted()
-    page = open_page("shifted")
-    for key, value in (("n_way", 3), ("n_shot", 1), ("n_query", 4)):
-        page.number_input(key=key).set_value(value)
-    page.select_slider(key="n_tasks").set_value(50).run()
-    page.segmented_control(key="show").set_value("Searches").run()
-    assert_fine(page)
+    page = open_page("shifted", **SMALL, show="Searches")
     first = caption(page, "the same for all searches")
     assert first.startswith("10 tasks") and "Greedy search takes" in first and "first look" in first
     assert any(button.label == "Compare on all tasks" for button in page.button)
@@ -176,10 +165,7 @@ def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_p
 
 
 def test_queries_of_chosen_values_are_searched(open_page, shifted) -> None:
-    page = open_page("shifted")
-    page.select_slider(key="n_tasks").set_value(50).run()
-    page.segmented_control(key="show").set_value("Attributes").run()
-    assert_fine(page)
+    page = open_page("shifted", n_tasks="50", show="Attributes")
     assert page.selectbox(key="query_attribute").value == "context"  # what costs most
     chosen = page.multiselect(key="query_values_shifted_context")
     page_wide = {metric.label: metric.value for metric in page.metric}

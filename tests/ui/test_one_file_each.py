@@ -91,7 +91,7 @@ ASKED = {
         "methods": "city_block",
         "city_block_scale": "2",
     },
-    "6_Hard_tasks.py": {"sampler": "rings", "stride": "3", "n_shot": "2", "n_tasks": "50", "classifier": "city_block"},
+    "6_Hard_tasks.py": {"sampler": "rings", "stride": "3", "n_shot": "2", "n_tasks": "20", "classifier": "city_block"},
 }
 LOOK = """
 import json, sys

@@ -21,6 +21,11 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
 
 
+@pytest.fixture(scope="module")
+def found() -> study.Look:
+    return study.look(datasets.load("demo"))
+
+
 def opened(dataset: str, stands: bool = True, **query: str) -> AppTest:
     """`stands`: the browser has drawn what is above the figures."""
     app = AppTest.from_file(str(APP), default_timeout=600)
@@ -45,8 +50,7 @@ def links_of(app: AppTest) -> list[tuple[str, str]]:
     return [(link.proto.label, link.proto.query_string) for link in app.main.get("page_link")]
 
 
-def test_a_hard_and_an_easy_task_with_mean_cause_and_the_page_that_shows_it() -> None:
-    found = study.look(datasets.load("demo"))
+def test_a_hard_and_an_easy_task_with_mean_cause_and_the_page_that_shows_it(found) -> None:
     app = opened("demo")
     assert [m.value for m in app.metric[:2]] == [f"{found.accuracy[t]:.0%} right" for t in (found.hard, found.easy)]
     mean, half = found.mean
@@ -58,8 +62,7 @@ def test_a_hard_and_an_easy_task_with_mean_cause_and_the_page_that_shows_it() ->
     assert all("dataset=demo" in query and ("split=test" in query or "support=" in query) for _, query in tried)
 
 
-def test_try_it_opens_the_very_pair_of_classes() -> None:
-    found = study.look(datasets.load("demo"))
+def test_try_it_opens_the_very_pair_of_classes(found) -> None:
     a, b = found.closest_of(found.hard)
     app = AppTest.from_file(str(APP), default_timeout=600).switch_page("pages/7_Confusion.py")
     app.query_params.update({"dataset": "demo", "split": "test", "classes": [a, b]})
@@ -67,9 +70,8 @@ def test_try_it_opens_the_very_pair_of_classes() -> None:
     assert not app.exception and app.multiselect(key="classes").value == [a, b]
 
 
-def test_try_it_opens_the_very_task() -> None:
+def test_try_it_opens_the_very_task(found) -> None:
     """Its support, its queries, and so the accuracy that the first page tells."""
-    found = study.look(datasets.load("demo"))
     app = opened("demo")
     asked = next(query for label, query in links_of(app) if "swap support images" in label)
     built = open_link("13_Build_a_task", **{name: value[0] for name, value in parse_qs(asked).items()})
@@ -174,8 +176,7 @@ def test_a_class_sees_the_question_and_not_how_it_is_computed_or_kept(page: str)
     assert len(before_a_class) <= 0.75 * len(alone)
 
 
-def test_guess_before_you_see() -> None:
-    found = study.look(datasets.load("demo"))
+def test_guess_before_you_see(found) -> None:
     app = opened("demo", classroom="true", guess="3")
     assert "Random task 3:" in words(app) and "It got" not in words(app)
     answers = [button for button in app.button if (button.key or "").startswith("answer_")]

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz.ui.parts import shell
+from tests.sources import nodes
 from tests.ui.test_gallery_pages import run
 
 
@@ -41,7 +42,9 @@ def test_a_page_opens_on_class_tables_and_stays_up_on_nonsense(
         app.switch_page(file)
     app.query_params["dataset"] = dataset
     app.query_params["n_way"] = "many" if dataset == "tierd_imagenet" else "5"
-    app.query_params["n_tasks"] = "50"  # tests/browser/test_pages.py opens pages as the demo has them
+    few = {"n_tasks": "20", "n_shot": "1", "n_query": "5"}
+    for name, value in few.items():  # tests/browser/test_pages.py opens pages as the demo has them
+        app.query_params[name] = value
     app.run()
     assert not app.exception and app.title[0].value.endswith("?")
     if dataset == "tierd_imagenet":
@@ -53,7 +56,7 @@ def test_what_runs_again_without_its_page_turns_errors_into_sentences() -> None:
     """A fragment or dialog is run outside `shell.page`: without `sentences` an error there is a traceback."""
     found = {}
     for path in (shell.ROOT / "fsviz" / "ui").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef):
                 marks = [ast.unparse(mark) for mark in node.decorator_list]
                 if any(mark.startswith(("st.fragment", "st.dialog")) for mark in marks):

@@ -7,14 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.sources import ROOT, parsed
 from tests.ui import unescaped
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 FILES = sorted([*(ROOT / "fsviz" / "ui").rglob("*.py"), ROOT / "app.py", *(ROOT / "pages").glob("*.py")])
 
 
-def test_every_value_in_a_text_is_plain_or_a_number() -> None:
-    assert unescaped.read(FILES).problems() == []
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    return {path: parsed(path) for path in FILES}
+
+
+def test_every_value_in_a_text_is_plain_or_a_number(trees) -> None:
+    assert unescaped.read(trees).problems() == []
 
 
 @pytest.mark.parametrize(
@@ -70,29 +75,28 @@ def test_what_is_safe_is_left_alone(line: str) -> None:
     assert unescaped.read_text(code).problems() == []
 
 
-def test_pages_take_plain_from_the_shell() -> None:
+def test_pages_take_plain_from_the_shell(trees) -> None:
     """Which also leaves out paths of the server where visitors look."""
-    direct = [p.name for p in FILES if "plain" in imported(p, "fsviz.text")]
+    direct = [path.name for path, tree in trees.items() if "plain" in imported(tree, "fsviz.text")]
     assert direct == []
 
 
-def imported(path: Path, module: str) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def imported(tree: ast.Module, module: str) -> set[str]:
     found = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == module)
     return {alias.name for node in found for alias in node.names}
 
 
-def test_html_is_made_by_markupsafe_or_a_template() -> None:
+def test_html_is_made_by_markupsafe_or_a_template(trees) -> None:
     """What enters st.html is a constant, or Markup; and Markup is made of constants, which escape what they format."""
     makers = {
         node.name
-        for path in [*FILES, ROOT / "fsviz" / "reports" / "html.py"]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for tree in [*trees.values(), parsed(ROOT / "fsviz" / "reports" / "html.py")]
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef) and node.returns and ast.unparse(node.returns) == "Markup"
     }
     n_seen = 0
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
             if not isinstance(node, ast.Call):
                 continue
             name = ast.unparse(node.func)

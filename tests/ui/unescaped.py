@@ -52,16 +52,16 @@ class Module:
         return ".".join(parts[start:]).removesuffix(".__init__")
 
 
-def read(paths: list[Path]) -> Pages:
-    return Pages([_module(path, path.read_text(encoding="utf-8")) for path in paths])
+def read(trees: dict[Path, ast.Module]) -> Pages:
+    return Pages([_module(path, tree) for path, tree in trees.items()])
 
 
 def read_text(code: str) -> Pages:
-    return Pages([_module(Path("page.py"), code)])
+    return Pages([_module(Path("page.py"), ast.parse(code))])
 
 
-def _module(path: Path, code: str) -> Module:
-    module = Module(path, ast.parse(code))
+def _module(path: Path, tree: ast.Module) -> Module:
+    module = Module(path, tree)
     for node in ast.walk(module.tree):
         module.parents |= dict.fromkeys(ast.iter_child_nodes(node), node)
         if isinstance(node, ast.ImportFrom):

@@ -488,6 +488,8 @@ def _in_class() -> dict[str, str]:
 
 def dataset_title(name: str) -> str:
     """The readable name of a dataset, its own name when it cannot be loaded."""
+    if name in datasets.shipped_names():
+        return datasets.title(name)
     return _dataset_title(name, datasets.stamp(name))
 
 
