@@ -43,13 +43,22 @@ def test_a_page_opens_on_class_tables_and_stays_up_on_nonsense(
     app.query_params["dataset"] = dataset
     app.query_params["n_way"] = "many" if dataset == "tierd_imagenet" else "5"
     few = {"n_tasks": "20", "n_shot": "1", "n_query": "5"}
-    for name, value in few.items():  # tests/browser/test_pages.py opens pages as the demo has them
+    for name, value in few.items():
         app.query_params[name] = value
     app.run()
     assert not app.exception and app.title[0].value.endswith("?")
     if dataset == "tierd_imagenet":
         said = "\n".join(element.value for kind in (app.error, app.warning, app.info) for element in kind)
         assert "There is no dataset named" in said and "tiered" in said
+
+
+def test_a_link_to_a_dataset_that_is_gone_says_which_is_shown_instead(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    app = run("2_Taxonomy.py", dataset="cifar100")
+    app.query_params["dataset"] = "gone"
+    app.run()
+    assert app.sidebar.selectbox[0].value == "cifar100"
+    assert any("Shown is 'cifar100'." in element.value for element in app.warning)
 
 
 def test_what_runs_again_without_its_page_turns_errors_into_sentences() -> None:

@@ -348,13 +348,12 @@ def pick_dataset() -> Dataset:
     """The dataset picker in the sidebar, kept in the URL (?dataset=NAME) and across pages."""
     known = known_names()
     asked = st.query_params.get("dataset") or _dataset_of_task(known)
-    if asked is not None and asked not in known:
-        notice(str(UnknownName("dataset", asked, known)) + f" Shown is {DEFAULT_DATASET!r}.")
-        del st.query_params["dataset"]
-        asked = None
     # The link wins, then what was picked on another page. (Binding would put the titles into the URL, not the names.)
-    name = asked or st.session_state.get("_dataset", DEFAULT_DATASET)
-    st.session_state["dataset_picker"] = name if name in known else DEFAULT_DATASET
+    name = next(n for n in (asked, st.session_state.get("_dataset"), DEFAULT_DATASET) if n in known)
+    if asked is not None and asked not in known:
+        notice(str(UnknownName("dataset", asked, known)) + f" Shown is {name!r}.")
+        del st.query_params["dataset"]
+    st.session_state["dataset_picker"] = name
     with st.sidebar:
         name = st.selectbox(
             "Dataset",
