@@ -220,16 +220,22 @@ def plot_roc(
 
 
 def plot_confusion_table(table: np.ndarray, height: int = 300) -> go.Figure:
-    """Tasks hard and easy in truth (rows) and as called (columns): shares of a row, and counts."""
+    """Tasks hard and easy in truth (rows) and as called (columns): shares of a row, and counts; of a row without tasks
+    there is no share."""
     share = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
     rows, columns = ["hard", "easy"], ["called hard", "called easy"]
+
+    def told(row: int, column: int) -> str:
+        n = int(table[row, column])
+        return f"{share[row, column]:.0%}<br>{n:,} task{'s' * (n != 1)}" if table[row].any() else "no such task"
+
     right = np.array([[share[0, 0], -share[0, 1]], [-share[1, 0], share[1, 1]]])
     figure = go.Figure(
         go.Heatmap(
             z=right[::-1],
             x=columns,
             y=rows[::-1],
-            text=[[f"{share[i, j]:.0%}<br>{table[i, j]:,} tasks" for j in (0, 1)] for i in (1, 0)],
+            text=[[told(i, j) for j in (0, 1)] for i in (1, 0)],
             texttemplate="%{text}",
             textfont={"size": 15},
             colorscale=[[0, meaning("wrong")], [0.5, "#E3E7EC"], [1, meaning("right")]],
