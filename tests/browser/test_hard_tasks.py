@@ -102,10 +102,6 @@ def test_a_click_on_the_distribution_lists_its_tasks_and_every_section_opens(pag
         page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length >= 2")
         assert page.locator('[data-testid="stAlertContentError"]').count() == 0, section
         if section == "Searches":
-            page.get_by_role("button", name="Compare on all tasks").click()
-            page.wait_for_selector("text=50 tasks, the same for all searches")
-            expect(page.get_by_role("button", name="Compare on all tasks")).to_have_count(0)
-            settle(page)
             look_behind_a_search(page)
         if section == "Step size":
             slider = page.locator('[data-testid="stSlider"]', has_text="Step size").get_by_role("slider")
