@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 BUILT_IN = {"demo": "EmojiCoCo (demo)", "digits": "Handwritten digits"}
-MOST_LOADED = 8  # records kept; a page asks for its dataset some ten times
+MOST_LOADED = 8  # records kept; a study asks for its dataset at several of its steps
 _loaded: dict[str, tuple[object, Dataset]] = {}  # the state of the files, and the record that was read from them
 
 
