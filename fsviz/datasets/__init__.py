@@ -58,20 +58,16 @@ def load(name: str) -> Dataset:
 
 
 def _state(name: str) -> object:
-    """Changes with every file of the workspace that `load` reads."""
+    """Changes with the stamp, with the workspace, and when a file is written in its place, by hand for example."""
     from fsviz import workspace
-    from fsviz.datasets.saved import has_features
 
-    files: list[os.PathLike[str]] = [workspace.folder("attributes") / f"{name}.parquet"]
+    files = []
     for kind in ("datasets", "splits"):
         with suppress(OSError, ValueError):  # none, not to be read, or no possible name
-            files += os.scandir(workspace.folder(kind) / name)
-    times = []
-    for file in files:
-        with suppress(OSError, ValueError):
-            about = os.stat(file)
-            times.append((os.fspath(file), about.st_mtime_ns, about.st_size, about.st_ino))
-    return workspace.home(), sorted(times), has_features(name)
+            for entry in os.scandir(workspace.folder(kind) / name):
+                about = entry.stat()
+                files.append((entry.path, about.st_mtime_ns, about.st_size, about.st_ino))
+    return workspace.home(), stamp(name), sorted(files)
 
 
 def _is_rooted(dataset: Dataset) -> bool:
@@ -116,9 +112,9 @@ def stamp(name: str) -> str:
 
     times = []
     for kind in ("datasets", "features", "splits"):
-        with suppress(OSError):  # not there, or not to be read
+        with suppress(OSError, ValueError):  # not there, not to be read, or no possible name
             times.append((workspace.folder(kind) / name).stat().st_mtime_ns)
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         times.append((workspace.folder("attributes") / f"{name}.parquet").stat().st_mtime_ns)
     return "-".join(map(str, times))
 

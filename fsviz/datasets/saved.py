@@ -217,7 +217,7 @@ def has_features(name: str) -> bool:
     folder = workspace.folder("features") / name
     try:
         return any(not path.name.startswith(".") for path in folder.iterdir())
-    except (OSError, ValueError):  # none, not to be read, or no possible name
+    except OSError:
         return False
 
 

@@ -124,16 +124,16 @@ def test_pages_show_what_a_read_only_or_full_workspace_holds(monkeypatch, small_
     monkeypatch.setenv("FSVIZ_HOME", str(small_disk.path))
     run = fill()
 
-    def look_at_every_page(**query: str) -> None:
+    def look_at_every_page() -> None:
         for page in PAGES:
-            app = open_page(page, **query)
+            app = open_page(page, **FEW)
             if page == "5_Runs":
                 assert run.id in set(app.dataframe[-1].value["run"]) and app.metric[0].label == "Most accurate"
             if page == "4_Evaluate":
                 assert app.metric[0].label == "Most accurate"
 
     small_disk.remount("ro")
-    look_at_every_page(**FEW)
+    look_at_every_page()
     small_disk.remount("rw")
     small_disk.fill()
-    look_at_every_page(**FEW)
+    look_at_every_page()
