@@ -373,7 +373,8 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
         Tile(int(i), str(names[class_ids[i]]), "right" if alike else "wrong", f"{cosine:.2f}")
         for i, cosine, alike in zip(near, cosines, same)
     ]
-    clicked = gallery(dataset, tiles, key=f"near_{dataset.name}_{image_id}", tile_px=128 if shell.classroom() else 84)
+    turn = st.session_state["wall_turn"]  # the way back to this image must not find the click that led away from it
+    clicked = gallery(dataset, tiles, key=f"near_{turn}_{image_id}", tile_px=128 if shell.classroom() else 84)
     grouped = "" if dataset.image_groups() is None else " Images of its own group (copies, frames) are left out."
     st.caption(
         f"{int(same.sum())} of {len(near)} neighbours are of the same class (✓). The number is the cosine of the two "
