@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
-import pandas as pd
 
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.settings import Unchecked
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PAD = -1  # fills ragged arrays of class_ids, image_ids and labels
 Progress = Callable[[int, int, str], object]  # told as progress(done, total, message)
