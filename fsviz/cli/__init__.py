@@ -14,6 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NoReturn
 
 import fsviz
@@ -98,6 +99,7 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"there is no {value!r} ({told})")
 
 
+@cache  # whoever gives many commands in one process builds it once
 def build_parser() -> argparse.ArgumentParser:
     parser = Parser(prog=_called(), description="Why is a few-shot image-classification task hard?")
     told = f"fsviz {fsviz.__version__}"
