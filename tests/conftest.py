@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -24,17 +25,32 @@ sys.dont_write_bytecode = False
 MAIN = sys.modules["__main__"]
 
 
+TOGETHER = Path(__file__).parent / "ui"  # one process: what a page shows first is computed once for all its modules
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """A module runs in one process, and so does a folder of modules that share more than time."""
+    from xdist.scheduler import LoadFileScheduling
+
+    together = TOGETHER.relative_to(config.rootpath).as_posix()
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return together if nodeid.startswith(f"{together}/") else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Modules that wait for a browser or a cluster run beside modules that compute, and none of them, being long, comes
-    last."""
+    """Modules that wait for a browser or a cluster run beside modules that compute, and nothing long comes last."""
     modules: dict[Path, list[pytest.Item]] = {}
     for item in items:
         modules.setdefault(item.path, []).append(item)
-    waiting = [path for path in modules if path.stem == "test_cluster" or path.parent.name == "browser"]
-    waiting.sort(key=lambda path: path.stem != "test_cluster")
-    computing = [path for path in modules if path not in waiting]
-    order: list[Path] = []
-    for path in waiting:
+    order = [path for path in modules if path.stem == "test_cluster"]
+    order += [path for path in modules if path.is_relative_to(TOGETHER)]
+    computing = [path for path in modules if path not in order and path.parent.name != "browser"]
+    for path in [path for path in modules if path.parent.name == "browser"]:
         order += [path, *computing[:4]]
         del computing[:4]
     items[:] = [item for path in order + computing for item in modules[path]]

@@ -25,7 +25,6 @@ from tests.cli.calling import run_json
 from tests.jobs.conftest import STUDY
 from tests.jobs.studies_for_tests import hurry, traced
 from tests.jobs.test_jobs import chunk_bytes, pid_of, until
-from tests.studies.test_training import SPLIT
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="the extra `cluster` is not installed")
 
@@ -205,6 +204,7 @@ def test_a_machine_that_does_not_see_the_workspace_is_named(numbers, workspace, 
 
 
 TASKS = {"n_way": 5, "n_shot": 2, "n_query": 5, "n_tasks": 30, "seed": 4}
+SPLIT = {"name": "tiny", "train": ["zero", "one", "two"], "val": ["three", "four"], "test": ["five", "six"]}
 SPECS = {
     "evaluate": {
         "backbones": ["efficientnet_lite0"],
@@ -217,8 +217,8 @@ SPECS = {
     "support_sets": {"backbone": "efficientnet_lite0", **TASKS},
     "causes": {"backbone": "efficientnet_lite0", "methods": ["protonet"], **TASKS},
     "stress": {"sources": ["efficientnet_lite0"], "backbones": ["efficientnet_lite0"], "n_tasks": 20},
-    "training": {"method": "protonet", "split": SPLIT, "width": 8, "side": 16, "epochs": 2, "tasks_per_epoch": 4}
-    | {"n_query": 5, "val_tasks": 10, "n_tasks": 30, "device": "cpu"},
+    "training": {"dataset": "digits", "split": SPLIT, "method": "protonet", "width": 8, "side": 16, "epochs": 2}
+    | {"tasks_per_epoch": 4, "n_way": 2, "n_query": 5, "val_tasks": 10, "n_tasks": 30, "device": "cpu"},
 }
 
 
