@@ -45,7 +45,9 @@ def test_the_tree_map_opens_a_group_and_the_dataset_stays_on_the_way_through_the
     page.get_by_text("miniImageNet").first.wait_for()
 
 
-def test_the_overview_leads_to_every_page_and_a_sample_image_to_itself_in_the_gallery(page, app: str) -> None:
+def test_the_overview_leads_to_every_page_and_a_sample_image_to_itself_in_the_gallery(
+    page, app: str, app_home: Path
+) -> None:
     page.goto(f"{app}/Gallery")  # been there before
     settle(page)
     page.goto(app)
@@ -59,6 +61,8 @@ def test_the_overview_leads_to_every_page_and_a_sample_image_to_itself_in_the_ga
     page.get_by_role("link", name="All about this tiger").click()
     page.wait_for_url("**/Gallery?**image=**")
     page.locator("h3", has_text="tiger").first.wait_for()
+    told = (app_home.parent / "log.txt").read_text()
+    assert app in told and "ScriptRunContext" not in told, told
 
 
 def test_a_page_that_lacks_features_leads_to_them_or_to_the_demo_with_a_real_result(page, app: str) -> None:

@@ -8,6 +8,7 @@ address looks for the server below that address first, which fails twice in the 
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import sys
 import threading
@@ -22,6 +23,7 @@ from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, PlainTextResponse
 from streamlit import cli_util, config, file_util
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.web.server import server_util
 
 from fsviz import sharing
@@ -116,6 +118,7 @@ def _look() -> None:
     """What the first page shows, so that whoever opens it need not wait for it: images first, then what parts them."""
     from fsviz.ui.parts import cached, shell
 
+    logging.getLogger(get_script_run_ctx.__module__).setLevel(logging.ERROR)  # warns of a page that nobody looks at
     with suppress(FsvizError):  # the page says why
         _ = cached.look(shell.load_dataset(shell.DEFAULT_DATASET)).causes
 
