@@ -23,14 +23,15 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 MAIN = sys.modules["__main__"]
-
-
 TOGETHER = Path(__file__).parent / "ui"  # one process: what a page shows first is computed once for all its modules
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """A module runs in one process, and so does a folder of modules that share more than time."""
+    """A module runs in one process, and so does a folder of modules that share more than time; whoever asks for another
+    way than `--dist loadfile` gets it."""
+    if config.getvalue("dist") != "loadfile":
+        return None
     from xdist.scheduler import LoadFileScheduling
 
     together = TOGETHER.relative_to(config.rootpath).as_posix()
