@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -52,15 +52,27 @@ NO_DISK = {"records", "settings", "numerics", "methods", "splits", "training", "
 @cache
 def imports_of(path: Path) -> frozenset[str]:
     """Every module a file imports anywhere, also inside functions."""
-    found: set[str] = set()
-    for node in nodes(path):
+    return frozenset(imported(nodes(path)))
+
+
+def imported(lines: Iterable[ast.AST]) -> Iterator[str]:
+    """The modules that these lines import, those that are taken from a folder ("from fsviz.ui.pages import runs") too.
+
+    They are whole names: the linter lets no "from . import runs" pass.
+    """
+    for node in lines:
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-            if node.module == "fsviz":
-                found |= {f"fsviz.{alias.name}" for alias in node.names}
-    return frozenset(found)
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if is_module(node.module, alias.name))
+
+
+@cache
+def is_module(folder: str, name: str) -> bool:
+    """Whether a name that is taken from a folder of ours is a module in it, rather than something it defines."""
+    place = ROOT.joinpath(*folder.split("."), name)
+    return place.is_dir() or place.with_name(f"{name}.py").is_file()
 
 
 def room_of(path: Path) -> str:
@@ -120,6 +132,26 @@ def test_no_page_imports_another_page() -> None:
 
     found = [(path, others(path)) for path in pages.rglob("*.py")]
     assert found and named(found) == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import fsviz.ui.pages.runs",
+        "from fsviz.ui.pages import runs",
+        "from fsviz.ui.pages import gallery, runs as other",
+        "from fsviz.ui.pages.runs import show",
+        "def show():\n    from fsviz.ui.pages import runs",
+    ],
+)
+def test_importing_a_page_is_seen(line: str) -> None:
+    assert "fsviz.ui.pages.runs" in set(imported(ast.walk(ast.parse(line))))
+
+
+def test_what_a_module_defines_is_no_module() -> None:
+    line = "from fsviz.difficulty import MEASURES, measures\nfrom fsviz import ui"
+    found = {"fsviz", "fsviz.ui", "fsviz.difficulty", "fsviz.difficulty.measures"}
+    assert set(imported(ast.walk(ast.parse(line)))) == found
 
 
 def test_no_study_uses_the_private_helpers_of_another() -> None:
