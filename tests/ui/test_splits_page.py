@@ -16,7 +16,6 @@ from fsviz.datasets.saved import save_dataset
 from fsviz.studies import transfer
 from fsviz.training import TITLES
 from tests.browser.digits_workspace import make_digits_workspace
-from tests.hostile import make_hostile
 from tests.studies.toy_dataset import make_toy, save_toy_features
 from tests.ui.opening import open_link
 
@@ -116,15 +115,6 @@ def test_bad_input_is_one_sentence(toy) -> None:
     assert "Two trees are compared" in words(page)
     page = open_page("toy", divergence="-3", dims="many", starts="2")
     assert page.metric[0].delta == "asked for 0.96"
-
-
-def test_hostile_names_are_letters(home, tmp_path: Path) -> None:
-    make_hostile(tmp_path / "images")
-    for section in ("Other splits", "Trees"):
-        page = open_page("hostile", show=section, starts="2", part="all")
-        assert "](https" not in words(page).replace("\\]", "").replace("\\[", "")
-        for chart in page.get("plotly_chart"):
-            assert "<img" not in chart.proto.spec and "<script" not in chart.proto.spec
 
 
 def test_the_recorded_grid_says_what_far_test_classes_cost(home) -> None:
