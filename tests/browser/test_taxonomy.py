@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import eventually, settle, still
+from tests.browser.conftest import eventually, insist, settle, still
 
 GRAPH = ".st-key-taxonomy_graph canvas"
 # Places in the window where the graph has the colour of classes (red).
@@ -104,15 +104,13 @@ def test_rings_lead_down_and_back_and_a_cell_leads_to_its_two_classes(page, app:
     still(chart)
     chart.scroll_into_view_if_needed()
     still(chart)
-    box = chart.bounding_box()
 
-    def compared() -> bool:
+    def click_a_cell() -> None:
+        box = chart.bounding_box()
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
-        page.wait_for_timeout(1000)
-        return len(re.findall("classes=", page.url)) == 2
 
-    eventually(page, compared)
-    page.get_by_text("Your task of 2 classes").wait_for()
+    insist(click_a_cell, page.get_by_text("Your task of 2 classes"))
+    eventually(page, lambda: len(re.findall("classes=", page.url)) == 2)
 
 
 def test_df20_is_fluent(page, app: str) -> None:

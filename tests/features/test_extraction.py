@@ -213,7 +213,7 @@ def test_a_decoding_process_that_dies_is_one_sentence(make_dataset, conv, small_
         if done == 8:
             for child in multiprocessing.active_children():
                 child.kill()
-            time.sleep(0.5)
+                child.join()
 
     with pytest.raises(WorkspaceError, match=r"was killed.*finished parts are kept"):
         extract(dataset, conv, batch=1, workers=1, progress=kill_at_8)
