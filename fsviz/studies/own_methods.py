@@ -11,7 +11,6 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from fsviz import own_code
@@ -50,9 +49,8 @@ def code_of(name: str) -> own_code.Code:
     return replace(own_code.locate(offered[name]), name=name)
 
 
-@lru_cache(maxsize=64)
 def declared(code: own_code.Code) -> Method:
-    """The method that this code is; runs it. Raises BrokenCode where it is none."""
+    """The method that this code is; runs it, the first time. Raises BrokenCode where it is none."""
     torchvision_guard.install()  # easyfsl imports torchvision
     found = own_code.load(code)
     given = None

@@ -265,7 +265,6 @@ def test_a_function_of_a_notebook_ends_with_it(toy, monkeypatch) -> None:
     assert run.summary["results"][0]["label"] == "predict"
     assert comparison.command(jobs.spec(run.id)) == ""
     monkeypatch.setattr(own_code, "_kept", {})
-    own_methods.declared.cache_clear()
     with pytest.raises(BadInput, match="a notebook that has ended"):
         evaluate.entries(jobs.spec(run.id))[0].code  # noqa: B018
 

@@ -81,8 +81,6 @@ FORBIDDEN = {
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(access, "_attempts", sharing.Attempts(within=1e6))
-    access._unlocked.clear()
-    access._uploaders.clear()
     return tmp_path / "home"
 
 
@@ -312,7 +310,8 @@ def test_too_many_wrong_passwords_must_wait(monkeypatch: pytest.MonkeyPatch) -> 
         app = unlock(app, "guess")
         assert "not the password" in app.error[0].value
     app = unlock(app, WORD)
-    assert "Too many" in app.error[0].value and not access._unlocked
+    assert "Too many" in app.error[0].value
+    assert "Unlock" in controls(app.run()) and "Lock it again" not in controls(app)
 
 
 def test_a_session_is_unlocked_and_locked_again(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,11 +322,13 @@ def test_a_session_is_unlocked_and_locked_again(furnished: Path, monkeypatch: py
     assert {"Delete", "Resume", "Add images", "Runs at the same time"} <= controls(app)
     next(button for button in app.button if button.label == "Lock it again").click()
     assert "Delete" not in controls(app.run())
+    assert "Delete" in controls(unlock(app, WORD))
+    share(monkeypatch, look=True, password=sharing.hashed("another password"))
+    assert "Delete" not in controls(app.run()), "the password that was given is not that of the server any more"
 
 
 def unlocked_add_images(monkeypatch: pytest.MonkeyPatch, *allowed: Path, **query: str) -> AppTest:
     share(monkeypatch, password=sharing.hashed(WORD), folders=allowed)
-    access._unlocked.clear()  # without a browser every visitor is the same session
     return unlock(open_page("11_Add_images", query), WORD)
 
 

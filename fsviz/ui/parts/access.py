@@ -69,7 +69,7 @@ LOOKING, LOCKED = Access(True), Access(False)
 
 _attempts = sharing.Attempts()
 _turns = BoundedSemaphore(max(2, os.cpu_count() or 2))
-_unlocked: set[str] = set()  # sessions that gave the password
+_unlocked: set[tuple[str, str]] = set()  # sessions, each with the password that it gave as the rule keeps it
 _uploaders: set[str] = set()  # sessions whose files the server takes: its upload address knows sessions, not pages
 
 
@@ -78,7 +78,7 @@ def mine() -> Access:
     rule = _rule()
     if not rule.on:
         return FREE if _is_local() else LOCKED
-    if not (rule.password and _session() in _unlocked) and not _is_admitted(rule):
+    if not _is_unlocked(rule) and not _is_admitted(rule):
         return LOOKING if rule.look else LOCKED
     actions = ACTIONS if rule.folders else [action for action in ACTIONS if action != "paths"]
     return Access(True, frozenset(actions), rule.folders)
@@ -212,9 +212,10 @@ def sign() -> None:
         if rule.password or rule.login is not None:
             with st.popover("Unlock full use", width="stretch"):
                 _ask()
-    elif _session() in _unlocked:
+    elif _is_unlocked(rule):
         st.caption("🔓 Full use is unlocked in this tab.")
-        st.button("Lock it again", on_click=_unlocked.discard, args=(_session(),), width="stretch")
+        key = _session(), rule.password
+        st.button("Lock it again", on_click=_unlocked.discard, args=(key,), width="stretch")
     else:
         st.caption("🔓 Full use: you are logged in.")
         st.button("Log out", on_click=st.logout, width="stretch")
@@ -250,7 +251,7 @@ def _try(given: str, kept: str) -> None:
         st.error(f"Too many wrong passwords. Try again in {math.ceil(wait):,} s.", icon="🔒")
     elif sharing.is_password(given, kept):
         _attempts.forgive(client)
-        _unlocked.add(_session())
+        _unlocked.add((_session(), kept))
         st.rerun()
     else:
         st.error("This is not the password.", icon="🔒")
@@ -258,6 +259,10 @@ def _try(given: str, kept: str) -> None:
 
 def _rule() -> sharing.Sharing:
     return sharing.from_environment(os.environ)
+
+
+def _is_unlocked(rule: sharing.Sharing) -> bool:
+    return bool(rule.password) and (_session(), rule.password) in _unlocked
 
 
 def _session() -> str:
