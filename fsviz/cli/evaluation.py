@@ -13,7 +13,7 @@ from fsviz.studies import draw
 from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS, Chosen, Result, Spec, no_prediction
 
 _METHODS = (
-    "methods, each with a preset where wished (tim:easyfsl, or :paper), or 'all'; also your own: ./mine.py with "
+    "methods, each with a preset where it has some (tim:easyfsl, or :paper), or 'all'; also your own: ./mine.py with "
     "predict(support, support_mask, query, query_mask, ...), ./mine.py:NAME, package.module:NAME"
 )
 

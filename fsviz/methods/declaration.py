@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fsviz.errors import UnknownName
+from fsviz.errors import BadInput, UnknownName
 from fsviz.settings import Setting
 
 
@@ -17,7 +17,8 @@ class Method:
 
     place         where it stands in lists, and which colour it has in every figure; no two methods share one.
     kind          "inductive" (each query alone) or "transductive" (all queries of a task together).
-    presets       values by whose they are: "paper" (Bennequin et al. 2022 where they used the method) and "easyfsl".
+    presets       values by whose they are: "paper" (Bennequin et al. 2022 where they used the method) and "easyfsl";
+                  none where easyfsl does not have the method.
     wants_centre  predict also takes `centre` (D,), the mean features of a wider set of images than the task.
     pairwise      its work space grows with the square of the images of a task (the chunk size follows from that).
     scale_free    predictions stay when all features are multiplied by a number, under these choices of its settings
@@ -49,6 +50,14 @@ class Method:
         """Everything that can be set: what its predict takes, and what is done to the features before."""
         return (*self.own_settings, UNIT_LENGTH)
 
+    @property
+    def without_presets(self) -> str:
+        """Why nobody's values are offered, after its name; "" where some are."""
+        if self.presets:
+            return ""
+        why = "it is your own" if self.function is not None else "easyfsl does not have this method"
+        return f"has no presets: {why}"
+
     def load(self) -> Callable[..., Any]:
         """The predict function; its first call imports torch."""
         if self.function is not None:
@@ -57,6 +66,8 @@ class Method:
 
     def checked(self, values: Mapping[str, Any] | None = None, preset: str = "") -> dict[str, Any]:
         """Every setting with its value: the given ones, tested, over those of the preset, over the defaults."""
+        if preset and not self.presets:
+            raise BadInput(f"{self.title} {self.without_presets}. Got {preset!r}. Leave the preset out.")
         if preset and preset not in self.presets:
             raise UnknownName(f"preset of {self.title}", preset, self.presets)
         known = {setting.name: setting for setting in self.settings}

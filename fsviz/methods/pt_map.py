@@ -24,7 +24,8 @@ METHOD = Method(
         choice(
             "normalise",
             "Length one",
-            "When features are scaled to length one: after the power is taken, before, or never.",
+            "When features are scaled to length one: after the power is taken, before, or never. easyfsl does so only "
+            "if asked, and gives no numbers then for features that are much longer than one.",
             {"after": "After", "before": "Before", "none": "Never"},
         ),
     ),

@@ -26,7 +26,14 @@ METHOD = Method(
         ),
         DISTANCE,
         scale(1.0),
+        choice(
+            "normalise",
+            "Length one",
+            "Whether features are scaled to length one after the mean is taken off. easyfsl does so only if asked.",
+            {"l2": "Yes", "none": "No"},
+        ),
     ),
+    presets={"paper": {}, "easyfsl": {"centring": "none", "normalise": "none", "distance": "cosine"}},
     wants_centre=True,
     shift_free={"centring": ("dataset", "support")},
 )
@@ -40,12 +47,14 @@ def predict(
     centring: str = "dataset",
     distance: str = "euclidean",
     scale: float = 1.0,
+    normalise: str = "l2",
     centre: Tensor | None = None,
 ) -> Tensor:
     """Nearest prototype after taking a mean off all features and scaling them to length one ("CL2N").
 
-    centring  "dataset" takes off `centre` (D,), the mean of a wider set of images (the support's where none is
-              given), "support" the mean of the task's own support, "none" nothing.
+    centring   "dataset" takes off `centre` (D,), the mean of a wider set of images (the support's where none is
+               given), "support" the mean of the task's own support, "none" nothing.
+    normalise  length one then ("l2"), or as they are ("none").
     """
     import torch
 
@@ -66,8 +75,10 @@ def predict(
         middle = centre.to(support).view(1, 1, -1)
     else:
         middle = mean_image(*in_a_row(support, support_mask))
-    support = unit(blank(support, support_mask) - middle.unsqueeze(1))
-    query = unit(blank(query, query_mask) - middle)
+    support = blank(support, support_mask) - middle.unsqueeze(1)
+    query = blank(query, query_mask) - middle
+    if normalise == "l2":
+        support, query = unit(support), unit(query)
     centres = prototypes(support, support_mask)
     scores = cosine(query, centres) if distance == "cosine" else -squared_distances(query, centres)
     return with_ways(scale * scores, support_mask.any(2))

@@ -52,6 +52,7 @@ def simpleshot(
     centring: str = "dataset",
     distance: str = "euclidean",
     scale: float = 1.0,
+    normalise: str = "l2",
     centre: Tensor | None = None,
 ) -> Tensor:
     if centring == "none":
@@ -60,8 +61,10 @@ def simpleshot(
         middle = centre.to(query)
     else:
         middle = torch.cat(support).mean(0)
-    moved = [normalize(images - middle, dim=1) for images in support]
-    return protonet(moved, normalize(query - middle, dim=1), distance, scale)
+    moved, query = [images - middle for images in support], query - middle
+    if normalise == "l2":
+        moved, query = [normalize(images, dim=1) for images in moved], normalize(query, dim=1)
+    return protonet(moved, query, distance, scale)
 
 
 def knn(support: list[Tensor], query: Tensor, k: int = 1, distance: str = "euclidean") -> Tensor:
@@ -81,8 +84,9 @@ def knn(support: list[Tensor], query: Tensor, k: int = 1, distance: str = "eucli
     return torch.stack(rows)
 
 
-def matching(support: list[Tensor], query: Tensor, scale: float = 1.0) -> Tensor:
-    attention = (scale * normalize(query, dim=1) @ normalize(torch.cat(support), dim=1).T).softmax(1)
+def matching(support: list[Tensor], query: Tensor, scale: float = 1.0, normalise: str = "both") -> Tensor:
+    query = normalize(query, dim=1) if normalise == "both" else query
+    attention = (scale * query @ normalize(torch.cat(support), dim=1).T).softmax(1)
     return attention @ one_hot(labels_of(support)).to(query)
 
 

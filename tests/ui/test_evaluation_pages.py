@@ -65,6 +65,7 @@ def test_evaluate_opens_on_an_imported_dataset(same_toy) -> None:
     app = open_page("4_Evaluate")
     assert app.metric[0].label == "Most accurate" and "±" in app.metric[0].value
     assert "First look: 200 tasks" in texts(app)
+    assert "It has no presets: easyfsl does not have this method." in texts(app)  # ridge regression
     assert "<b>kind</b>" not in texts(app).replace("\\<b\\>kind\\</b\\>", "")  # class names are text
 
 

@@ -220,7 +220,9 @@ def _methods() -> list[evaluate.Chosen]:
 
 def _presets(method: Any) -> None:
     """Buttons that fill in whole sets of values: those of the paper, those of a library."""
-    if method.presets:
+    if not method.presets:
+        st.caption(plain(f"It {method.without_presets}."))
+    else:
         with st.container(horizontal=True):
             for preset in method.presets:
                 st.button(
