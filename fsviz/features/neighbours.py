@@ -16,6 +16,8 @@ def nearest_images(stored: Features, image_ids: np.ndarray, k: int = 12) -> tupl
 
     Where the features know groups (copies of a picture, frames of a video), the images of its group are left out too.
     Returns image_ids (Q, k) and cosines (Q, k), nearest first; fewer than k columns when there are fewer images.
+    scikit-learn's NearestNeighbors would do for small stores, but scales a copy of all features in memory to length
+    one, refuses a store with one number that is not finite, and leaves out no groups.
     """
     image_ids = np.atleast_1d(np.asarray(image_ids, dtype=np.int64))
     rows = stored.rows_of(image_ids)
