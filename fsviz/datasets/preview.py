@@ -100,7 +100,7 @@ def checked(
     if check:
         images, found, glimpses = _check_files(root, images, look, progress)
         problems += found
-    images, found = _one_split_a_class(images)
+    images, found = _one_split_per_class(images)
     problems += found
     if images.empty:
         told = f" {problems[0].message}" if problems else ""
@@ -231,7 +231,7 @@ def _frames(images: pd.DataFrame, glimpses: list[np.ndarray | None]) -> list[Pro
     return [Problem("frames", message, tuple(names))]
 
 
-def _one_split_a_class(images: pd.DataFrame) -> tuple[pd.DataFrame, list[Problem]]:
+def _one_split_per_class(images: pd.DataFrame) -> tuple[pd.DataFrame, list[Problem]]:
     """Few-shot splits share no class: a class found in several goes to the one with most of its images."""
     counts = images.groupby(["class_name", "split"], sort=False).size()
     n_splits = counts.groupby("class_name").size()

@@ -460,7 +460,7 @@ def _checked_labels(labels: np.ndarray, n: int, path: Path) -> np.ndarray:
 
 
 def _checked_names(names: np.ndarray | None, n: int, path: Path) -> np.ndarray | None:
-    """One name a row as text or whole numbers; None where there are none or all are empty."""
+    """One name per row as text or whole numbers; None where there are none or all are empty."""
     if names is None or not names.size:
         return None
     if names.ndim > 1 and names.dtype.kind in "iu" and names.size != n:
@@ -468,7 +468,7 @@ def _checked_names(names: np.ndarray | None, n: int, path: Path) -> np.ndarray |
     names = names.ravel()
     if len(names) != n:
         raise BadInput(
-            f"There must be one image name a row of features ({n}). {path.name} has {len(names)}. "
+            f"There must be one image name per row of features ({n}). {path.name} has {len(names)}. "
             "Save both from the same images."
         )
     if names.dtype.kind in "SO":

@@ -21,7 +21,7 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross")
 def plot_accuracies(
     names: Sequence[str], accuracy: Sequence[float], ci95: Sequence[float], chance: float | None = None
 ) -> go.Figure:
-    """A dot a method with its 95% interval, the best on top; a dotted line marks guessing. Percent."""
+    """One dot per method with its 95% interval, the best on top; a dotted line marks guessing. Percent."""
     order = np.argsort(np.asarray(accuracy, dtype=float), kind="stable")
     names = [drawn(names[i]) for i in order]
     values = np.asarray(accuracy, dtype=float)[order]
@@ -158,7 +158,7 @@ def plot_accuracy_by_measure(
 
 
 def plot_quartiles(results: pd.DataFrame, height: int = 340, source: str = "") -> go.Figure:
-    """Accuracy by quartile of coarsity, a line a method; columns name, Q1 .. Q4 and their ci95.
+    """Accuracy by quartile of coarsity, one line per method; columns name, Q1 .. Q4 and their ci95.
 
     source  where the numbers were published, for the hover: nothing is behind them here
     """

@@ -6,7 +6,7 @@ CSV   one row per image, columns task,variance,labels,image_id,support: variance
       support rows only: queries are drawn from the other images of the classes. An image_id that is of another class in
       this copy of the dataset is set aside there, because the labels decide, and another image is drawn. The recipe's
       "notes" say both.
-JSON  [{"Support": [[path, ...], ...], "Query": [[path, ...], ...]}, ...], one inner list a class.
+JSON  [{"Support": [[path, ...], ...], "Query": [[path, ...], ...]}, ...], one inner list per class.
 Both are read into the same table, one row per image, which is checked once; what is wrong is named by its place in the
 file.
 """
@@ -194,7 +194,7 @@ def from_json(
             raise BadInput(f'Task {t}: "Support" and "Query" are lists with one list of paths per class.')
         if len(entry["Support"]) != len(entry["Query"]) or not entry["Support"]:
             raise BadInput(
-                f"Task {t}: Support and Query need one list a class, the same number of both. "
+                f"Task {t}: Support and Query need one list per class, the same number of both. "
                 f"Got {len(entry['Support'])} and {len(entry['Query'])}."
             )
         for key in ("Support", "Query"):

@@ -815,7 +815,7 @@ def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: Unch
     """About how long these tasks take on one ordinary core, from a count of operations; `estimate` measures it."""
     chosen = METHODS[method]
     entry = Entry(backbone, method, chosen.title, chosen.checked(parameters))
-    return len(tasks) * _seconds_a_task(entry, tasks, features.load(dataset, backbone).values.shape[1])
+    return len(tasks) * _seconds_per_task(entry, tasks, features.load(dataset, backbone).values.shape[1])
 
 
 def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, **asked: int) -> draw.TaskSpec:
@@ -1045,12 +1045,12 @@ def _chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:
     """Tasks per chunk, so that one takes about a second: a rough count of operations, the same on every machine."""
     from fsviz.evaluation import chunk_size
 
-    size = int(np.clip(_CHUNK_SECONDS / _seconds_a_task(entry, tasks, dims), 1, _LARGEST_CHUNK))
+    size = int(np.clip(_CHUNK_SECONDS / _seconds_per_task(entry, tasks, dims), 1, _LARGEST_CHUNK))
     batch = chunk_size(tasks.n_way, tasks.support.shape[2], tasks.query.shape[2], dims, entry.pairwise)
     return size - size % batch if size >= batch else size
 
 
-def _seconds_a_task(entry: Entry, tasks: Tasks, dims: int) -> float:
+def _seconds_per_task(entry: Entry, tasks: Tasks, dims: int) -> float:
     """Gathering the images, then steps of matrix products over ways, then pairs of images where a method needs them."""
     images = tasks.n_way * (tasks.support.shape[2] + tasks.query.shape[2])
     steps = sum(

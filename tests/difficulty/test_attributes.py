@@ -35,7 +35,7 @@ IMAGES = pd.DataFrame(
     }
 )
 DATASET = small_dataset(IMAGES, ("blur", "blurred"))
-# two tasks of both classes, two shots and two queries a class; the last query of the second task is missing
+# two tasks of both classes, two shots and two queries per class; the last query of the second task is missing
 TASKS = Tasks(
     np.array([[0, 1], [0, 1]]),
     np.array([[[0, 1], [15, 8]], [[0, 5], [8, 15]]]),

@@ -248,7 +248,7 @@ def test_a_process_that_dies_in_the_middle_of_an_answer_is_the_same_sentence(
 
 
 def _huge_png(path: Path, side: int = 20_000) -> None:
-    """A valid PNG of side x side grey pixels in a few kilobytes a thousand rows."""
+    """A valid PNG of side x side grey pixels in a few kilobytes per thousand rows."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -456,7 +456,7 @@ def test_subsets_join_and_what_is_missing_is_told(tmp_path: Path, pets) -> None:
         ({"paths": ["a.jpg", "b.jpg"]}, r"None of the 2 images .* 'a.jpg', and the dataset's first is 'cat/0.jpg'"),
         ({"paths": ["dog/0.jpg", "1.jpg"]}, r"Row 1 .* '1.jpg', which may be 'cat/1.jpg' or 'dog/1.jpg'"),
         ({"paths": ["dog/0.jpg", "./dog/0.jpg"]}, r"Rows 0 and 1 .* both name 'dog/0.jpg' or './dog/0.jpg'"),
-        ({"paths": ["dog/0.jpg"]}, r"one image name a row of features \(2\)"),
+        ({"paths": ["dog/0.jpg"]}, r"one image name per row of features \(2\)"),
         ({"image_id": [3, 6]}, r"counts the images of 'pets', 0 to 5.*Save the paths"),
         ({"paths": ["dog/0.jpg", "dog/1.jpg"], "labels": ["dog", "cat"]}, r"Row 1 .* label 'cat' but .* class 'dog'"),
         ({"paths": ["dog/0.jpg", "cat/1.jpg"], "labels": ["dog", "dog"]}, r"Row 0 .* label 'dog' but"),

@@ -34,7 +34,7 @@ def n_bytes(spec: dict) -> float:
 
 
 def run_chunk(spec: dict, index: int) -> dict[str, np.ndarray]:
-    with open(spec["trace"], "a") as trace:  # one line a computed chunk, to see what was redone
+    with open(spec["trace"], "a") as trace:  # one line per computed chunk, to see what was redone
         trace.write(f"{index} {os.getpid()}\n")
     if index == spec.get("break_at") and not Path(spec["trace"] + ".fixed").exists():
         raise BadInput("Chunk cannot be computed: fix it.")
