@@ -23,7 +23,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 MAIN = sys.modules["__main__"]
-TOGETHER = Path(__file__).parent / "ui"  # one process: what a page shows first is computed once for all its modules
+# Folders whose modules share one process, the longest first: what a page shows first is computed once for all of them,
+# and there is one server and one browser, which has compiled Streamlit's scripts before.
+TOGETHER = [Path(__file__).parent / folder for folder in ("browser", "ui")]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -34,27 +36,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
         return None
     from xdist.scheduler import LoadFileScheduling
 
-    together = TOGETHER.relative_to(config.rootpath).as_posix()
+    together = [f"{folder.relative_to(config.rootpath).as_posix()}/" for folder in TOGETHER]
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return together if nodeid.startswith(f"{together}/") else super()._split_scope(nodeid)
+            return next((folder for folder in together if nodeid.startswith(folder)), super()._split_scope(nodeid))
 
     return Scheduling(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Modules that wait for a browser or a cluster run beside modules that compute, and nothing long comes last."""
-    modules: dict[Path, list[pytest.Item]] = {}
-    for item in items:
-        modules.setdefault(item.path, []).append(item)
-    order = [path for path in modules if path.stem == "test_cluster"]
-    order += [path for path in modules if path.is_relative_to(TOGETHER)]
-    computing = [path for path in modules if path not in order and path.parent.name != "browser"]
-    for path in [path for path in modules if path.parent.name == "browser"]:
-        order += [path, *computing[:4]]
-        del computing[:4]
-    items[:] = [item for path in order + computing for item in modules[path]]
+    """What is long comes first, and what waits for a browser or a cluster runs beside what computes."""
+
+    def place(item: pytest.Item) -> int:
+        together = [item.path.is_relative_to(folder) for folder in TOGETHER]
+        return together.index(True) if any(together) else len(TOGETHER) + (item.path.stem != "test_cluster")
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:
