@@ -13,9 +13,8 @@ from fsviz.studies import draw
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    parser = add_command(
-        commands, "causes", run_causes, show_causes, "weigh every cause of difficulty against the accuracy of tasks"
-    )
+    what = "weigh every cause of difficulty against the accuracy of tasks"
+    parser = add_command(commands, "causes", run_causes, show_causes, what, study="causes")
     drawing.add_dataset(parser)
     drawing.add_backbone(parser, "measured and classified")
     drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)

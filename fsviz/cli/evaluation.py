@@ -20,7 +20,13 @@ _METHODS = (
 
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
-        commands, "evaluate", run_evaluate, show_results, "Evaluate few-shot methods on tasks; records a run."
+        commands,
+        "evaluate",
+        run_evaluate,
+        show_results,
+        "Evaluate few-shot methods on tasks; records a run.",
+        study="evaluate",
+        result_of=result_of,
     )
     drawing.add_dataset(parser, "a dataset with features")
     parser.add_argument(

@@ -12,9 +12,8 @@ from fsviz.studies import prediction as study
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    parser = add_command(
-        commands, "predict", run_predict, show_predict, "correlate measures of tasks with the accuracy they predict"
-    )
+    what = "correlate measures of tasks with the accuracy they predict"
+    parser = add_command(commands, "predict", run_predict, show_predict, what, study="prediction")
     drawing.add_dataset(parser)
     drawing.add_backbone(parser, "measured and classified")
     drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)

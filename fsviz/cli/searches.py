@@ -17,8 +17,9 @@ ALL_SEARCHES = [s for s in ONE_SEARCH if s is not support_sets.SEARCH]
 
 
 def register(commands: argparse._SubParsersAction) -> None:
+    what = "accuracy and time of every search for hard support sets"
     compare = add_command(
-        commands, "searches", run_searches, show_searches, "accuracy and time of every search for hard support sets"
+        commands, "searches", run_searches, show_searches, what, study="searches", result_of=result_of
     )
     compare.add_argument("--searches", metavar="A,B", help=f"any of {', '.join(support_sets.SEARCH.choices)} (all)")
     engine.add_engine(compare)

@@ -20,7 +20,8 @@ STRESS_SETTINGS = [s for s in study.SEARCH_SETTINGS.values() if s not in (study.
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    hard = add_command(commands, "hard", run_hard, show_hard, "find support sets on which a classifier fails")
+    what = "find support sets on which a classifier fails"
+    hard = add_command(commands, "hard", run_hard, show_hard, what, study="support_sets", result_of=result_of)
     drawing.add_dataset(hard)
     drawing.add_backbone(hard, "searched and classified")
     _add_tasks(hard)
@@ -28,9 +29,8 @@ def register(commands: argparse._SubParsersAction) -> None:
     hard.add_argument("--reasons", action="store_true", help="also measure which attributes explain it")
     engine.add_engine(hard)
 
-    stress = add_command(
-        commands, "stress", run_stress, show_stress, "classify hard and random tasks with other backbones and methods"
-    )
+    what = "classify hard and random tasks with other backbones and methods"
+    stress = add_command(commands, "stress", run_stress, show_stress, what, study="stress")
     drawing.add_dataset(stress)
     stress.add_argument("--sources", metavar="A,B", help="backbones that hard sets are searched with (default: first)")
     stress.add_argument("--backbones", metavar="A,B", help="backbones that classify (default: all with features)")

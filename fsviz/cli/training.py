@@ -12,7 +12,8 @@ from fsviz.studies import training as study
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    parser = add_command(commands, "train", run_train, show_train, "train a network on a split; its backbone is kept")
+    what = "train a network on a split; its backbone is kept"
+    parser = add_command(commands, "train", run_train, show_train, what, study="training")
     drawing.add_dataset(parser, "a dataset with images (see: datasets)")
     parser.add_argument(
         "--method", default=study.METHOD.default, metavar="M", help=f"{', '.join(study.METHOD.choices)} (multiclass)"

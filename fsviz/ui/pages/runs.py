@@ -15,7 +15,7 @@ import pandas as pd
 import streamlit as st
 from plotly.graph_objects import Figure
 
-from fsviz import features, jobs
+from fsviz import features, jobs, studies
 from fsviz.datasets.published import benchmark_title, published_benchmarks, published_side_by_side, published_table
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
@@ -37,15 +37,6 @@ from fsviz.ui.parts.shell import plain
 
 FIRST_RUN = ("protonet", "simpleshot", "ridge", "bd_cspn", "finetune")
 NONE = "none"
-STUDIES = {  # what a run of a study is called
-    "support_sets": "hard tasks",
-    "hard_sets": "hard tasks",
-    "stress": "stress test",
-    "searches": "searches for hard tasks",
-    "evaluate": "evaluation",
-    "extraction": "features",
-    "contexts": "context shift",
-}
 GROUP = Setting(
     "group",
     "Tasks of the figures",
@@ -272,7 +263,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
         what, tasks = title_of(str(run.spec.get("backbone", ""))), ""
     return {
         "started": run_panel.when(run.created),
-        "study": STUDIES.get(run.study, run.study.replace("_", " ")),
+        "study": studies.title_of(run.study),
         "what": what,
         "state": run_panel.STATES[run.state],
         "note": access.without_paths(run.error or ("" if run.state == "finished" else run.message)),
