@@ -133,8 +133,7 @@ def evaluate(
         "device": device,
     }
     if tasks is None:
-        sampler = {"sampler": "uniform" if found.taxonomy is None else "semantic"}
-        spec["sampler"] = {**sampler, **settings}
+        spec["sampler"] = {"sampler": draw.default_sampler(found), **settings}
     elif settings:
         raise BadInput(f"A testbed brings its own tasks, so {next(iter(settings))} has no effect. Leave it out.")
     else:

@@ -105,7 +105,7 @@ def _spec(args: argparse.Namespace) -> Spec:
             flag = first or "--side-by-side"
             raise BadInput(f"--testbed brings its own tasks, so {flag} has no effect. Leave one of them out.")
         return {**spec, "testbed": args.testbed}
-    sampler = cast(draw.TaskSpec, {"sampler": "semantic" if dataset.taxonomy is not None else "uniform", **asked})
+    sampler = cast(draw.TaskSpec, {"sampler": draw.default_sampler(dataset), **asked})
     sampler |= _fitting(dataset, backbones, sampler)
     if args.side_by_side is not None:
         if "sampler" in asked:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fsviz.cli import add_command, aligned, drawing, engine, names, progress, tell
 from fsviz.errors import FsvizError
+from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting, Value, add_flags, given
 from fsviz.studies import draw
 from fsviz.studies import stress as stress_study
@@ -58,7 +59,7 @@ def asked(args: argparse.Namespace, searched: Iterable[Setting]) -> dict[str, Va
         dataset, backbone, str(tasks.get("split") or draw.default_split(dataset)), {**search, **tasks}
     )
     smaller = {name: n for name, n in fits.items() if name not in tasks and n < study.DEFAULTS[name]}
-    if smaller and tasks.get("sampler") != "variable":
+    if smaller and not SAMPLERS[str(tasks.get("sampler") or study.TASK_DEFAULTS["sampler"])].varies:
         told = ", ".join(f"{draw.KNOWN[name].flag} {n}" for name, n in smaller.items())
         progress(f"{dataset.title} has few images or classes, so this takes {told}.")
     drawing.name_unused(tasks, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **tasks}))

@@ -56,7 +56,9 @@ BACKBONE = Setting(
     advanced=True,
 )
 BY = DISTANCE.but(choices={name: d.title for name, d in DISTANCES.items() if d.needs == "taxonomy"}, advanced=True)
-SAMPLED = SAMPLER.but(choices={name: SAMPLERS[name].title for name in ("uniform", "semantic")}, default="uniform")
+# A side may be classes without images.
+OF_CLASSES = {name: sampler.title for name, sampler in SAMPLERS.items() if set(sampler.needs) <= {"distances"}}
+SAMPLED = SAMPLER.but(choices=OF_CLASSES, default="uniform")
 SETTINGS: dict[str, Setting] = {
     s.name: s
     for s in (N_WAY, N_SHOT, N_QUERY, N_TASKS.but(default=100, high=5000), SAMPLED, SEED, BY, BACKBONE, METHOD)
@@ -274,7 +276,7 @@ def draw_tasks(side: Side, spec: Spec, backbone: str, distances: np.ndarray | No
     if has:
         asked |= {name: spec[name] for name in ("n_shot", "n_query")}
     usable = features.load(side.dataset, backbone).image_ids if has else None
-    given = distances if spec["sampler"] == "semantic" else None
+    given = distances if "distances" in SAMPLERS[spec["sampler"]].needs else None
     tasks = draw.sample(side.dataset, split=side.split, usable=usable, distances=given, **asked).tasks
     if given is not None:
         tasks = draw.with_coarsity(replace(tasks, measures={}), side.dataset)

@@ -495,6 +495,11 @@ def default_backbone(dataset: Dataset) -> str:
     return features.required(dataset)[0]
 
 
+def default_sampler(dataset: Dataset) -> str:
+    """Classes close in meaning where the dataset says what they mean, any classes elsewhere."""
+    return str(SAMPLER.default) if SAMPLER.default in possible_samplers(dataset) else "uniform"
+
+
 def possible_distances(dataset: Dataset) -> list[str]:
     """The distances this dataset can give: by taxonomy, by features, both or none."""
     there = {"taxonomy": dataset.taxonomy is not None, "features": dataset.has_features}

@@ -827,7 +827,7 @@ def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, 
     class_ids = dataset.split_class_ids(split)
     n_query = max(1, min(wanted["n_query"], _room(table, class_ids, beside=1)))
     return {
-        "sampler": "uniform" if dataset.taxonomy is None else SAMPLER.default,
+        "sampler": draw.default_sampler(dataset),
         "split": split,
         "n_way": min(wanted["n_way"], len(class_ids)),
         "n_shot": max(1, min(wanted["n_shot"], _room(table, class_ids, beside=n_query))),

@@ -863,10 +863,12 @@ def checked_spec(spec: Unchecked) -> Spec:
         raise BadInput("Unlabelled images play no part in the supervised setting. Choose setting semi or unsupervised.")
     if own["question"] == "spread" and own["setting"] == "unsupervised":
         raise BadInput("The spread of the accuracy needs labels. Choose setting supervised or semi.")
-    if tasks["sampler"] == "variable" and own["question"] != "correlations":
-        raise BadInput("This question needs tasks of one shape. Choose the sampler 'uniform' or 'semantic'.")
-    if own["question"] == "spread" and SAMPLERS[str(tasks["sampler"])].deals:
-        raise BadInput("The spread by cause deals images of its own. Choose the sampler 'uniform' or 'semantic'.")
+    sampler, of_classes = SAMPLERS[str(tasks["sampler"])], [repr(s.name) for s in SAMPLERS.values() if not s.deals]
+    instead = f"Choose the sampler {' or '.join(of_classes)}."
+    if sampler.varies and own["question"] != "correlations":
+        raise BadInput(f"This question needs tasks of one shape. {instead}")
+    if sampler.deals and own["question"] == "spread":
+        raise BadInput(f"The spread by cause deals images of its own. {instead}")
     kept = {name: spec[name] for name in ("dataset", "backbone", "folder", "values") if name in spec}
     return cast(Spec, {**kept, **{name: tasks[name] for name in TASK_SETTINGS}, **own})
 

@@ -27,6 +27,7 @@ from fsviz import datasets, evaluation, features
 from fsviz.difficulty.full_finetuning import LEARNING_RATES
 from fsviz.errors import BadInput, Missing, NotFinite, UnknownName
 from fsviz.features.backbones import title_of
+from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.settings import SEED, Setting, Unchecked
@@ -38,10 +39,8 @@ __all__ = ["LEARNING_RATES"]
 
 FULL = "full_finetuning"
 ADAPTATIONS: dict[str, str] = {
-    "protonet": "prototypes",
-    "finetune": "finetuned head",
-    "tim": "transductive (TIM)",
-    FULL: "finetuned backbone",
+    **{name: METHODS[name].title for name in ("protonet", "finetune", "tim")},
+    FULL: "Full finetuning",
 }
 FINETUNING: dict[str, Setting] = {  # of the whole backbone, under the names that a spec has
     "n_tasks": Setting(

@@ -15,6 +15,7 @@ from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import compare_datasets as figures
 from fsviz.records import Dataset, Progress
+from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting, Unchecked
 from fsviz.studies import compare_datasets as study
 from fsviz.studies import draw, support_sets
@@ -125,7 +126,7 @@ def _settings(sides: Sequence[study.Side]) -> study.Spec:
             elif name == "n_tasks":
                 setting = setting.but(high=min(setting.high, access.limit("tasks")))
             elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):
-                setting = setting.but(choices={"uniform": setting.choices["uniform"]})
+                setting = setting.but(choices={k: v for k, v in setting.choices.items() if not SAMPLERS[k].needs})
             elif name == "backbone":
                 if not backbones:
                     continue

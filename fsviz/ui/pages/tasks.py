@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.figures import tasks as figures
 from fsviz.figures import taxonomy as taxonomy_figures
@@ -254,7 +255,9 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     place = None if bar is None else (list(beds).index(bar[0]), bar[1])
     showing.graph(
         "Coarsity of the tasks",
-        figures.plot_coarsity(bins.edges, panels, place),
+        figures.plot_histograms(
+            bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), place
+        ),
         key=HISTOGRAM,
         height=330,
         on_select=_bar_clicked,

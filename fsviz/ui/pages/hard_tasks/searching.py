@@ -9,9 +9,10 @@ import numpy as np
 import streamlit as st
 
 from fsviz import jobs
+from fsviz.difficulty import measures
 from fsviz.figures import searches as figures
 from fsviz.records import Dataset
-from fsviz.settings import Unchecked
+from fsviz.settings import N_WAY, Unchecked
 from fsviz.studies import draw, evaluate, searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
@@ -108,10 +109,11 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
         n_random = pick(setting.but(high=most, default=n_random), st.columns([2, 3])[0])
     answer = compute_with_bar(searches.filtered_tasks, {**spec, "n_random": n_random}, "Filtering random tasks")
     means, second = answer.means, answer.second
+    axis = N_WAY.title if second == N_WAY.name else measures.title(second)
     cells = [f"random@{value:g}" for value in answer.curve["accuracy"]]
     chosen = behind.chart(
         "Filtering instead of searching",
-        figures.plot_filtered(answer.curve, means, answer.as_hard.at_most, second),
+        figures.plot_filtered(answer.curve, means, answer.as_hard.at_most, second, axis.lower()),
         key="filtered",
         name="filtered_of",
         of=lambda point: str(behind.data(point) or ""),

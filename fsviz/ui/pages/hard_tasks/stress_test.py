@@ -50,8 +50,8 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             key="stress_adaptations",
             format_func=offered.__getitem__,
             **controls.BY_TYPING,
-            help="How the classifier learns a task from its support images: means of the classes (prototypes), a "
-            "linear layer trained on them (finetuned head), or one that also looks at the unlabelled queries (TIM).",
+            help="How the classifier learns a task from its support images: means of the classes (ProtoNet), a "
+            "linear layer trained on them (Finetune), or one that also looks at the unlabelled queries (TIM).",
         )
     if not backbones or not adaptations:
         st.info("Choose at least one backbone and one adaptation.", icon="👆")
