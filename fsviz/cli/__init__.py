@@ -13,7 +13,7 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
@@ -86,7 +86,7 @@ def names(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
-def aligned(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+def aligned(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """Rows as aligned plain text, numbers to the right."""
     if not rows:
         return "(none)"

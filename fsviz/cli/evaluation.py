@@ -198,7 +198,7 @@ def result_of(run: Any) -> dict[str, Any]:
     from fsviz.reports.tables import to_records
     from fsviz.studies import comparison
 
-    summary = dict(run.summary or {})
+    summary: Any = dict(run.summary or {})
     beside = comparison.side_by_side(comparison.summary_table(summary))
     return {
         "run": run.id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def result_of(run: Any) -> dict[str, Any]:
     """What the command gives for a finished run."""
     from fsviz import datasets, jobs
 
-    found = jobs.results(run.id)
+    found: study.Summary = jobs.results(run.id)
     names = ["accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95"]
     names += ["spearman_loss_accuracy", "spearman_ci95", "spearman_over"]
     try:
@@ -162,12 +162,13 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_stress(result: dict[str, Any]) -> str:
     columns = ["source", "backbone", "adaptation", "random", "hard", "drop", "n_tasks"]
+    found = cast(stress_study.Summary, result)
     lines = [
-        aligned(result["matrix"], columns),
+        aligned(found["matrix"], columns),
         "",
         "Accuracies in percent; source is the backbone the tasks are hard for.",
     ]
-    for entry in result["agreement"]:
+    for entry in found["agreement"]:
         if entry["accuracy"] is not None:
             lines.append(
                 f"Over random tasks and tasks hard for {entry['source']}, accuracies of {entry['backbone']} follow it "
@@ -175,4 +176,4 @@ def show_stress(result: dict[str, Any]) -> str:
                 + study.correlation_in_words(entry["accuracy"], entry["accuracy_ci95"], entry["accuracy_over"])
                 + "."
             )
-    return "\n".join([*lines, *([result["understated"]] if result.get("understated") else [])])
+    return "\n".join([*lines, *([found["understated"]] if found.get("understated") else [])])

@@ -32,7 +32,7 @@ from fsviz.features.backbones import title_of
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Progress, Tasks
 from fsviz.sampling import SAMPLER, SAMPLERS
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, Value, words
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, Value, Values, words
 from fsviz.studies import draw, evaluate, measuring, support_sets
 from fsviz.studies.semantic_sampling import fitting_images
 from fsviz.taxonomy import DISTANCE, DISTANCES, Dag
@@ -636,7 +636,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{name: None if pd.isna(v) else v for name, v in row.items()} for row in table.to_dict("records")]
 
 
-def command(spec: Unchecked, suite: bool = False) -> str:
+def command(spec: Values, suite: bool = False) -> str:
     said = {name: spec[name] for name, s in SETTINGS.items() if name in spec and spec[name] != s.default}
     more = ["--suite"] if suite else []
     return shlex.join(["python", "-m", "fsviz", "compare-datasets", *spec["sides"], *words(said, SETTINGS), *more])
@@ -676,12 +676,12 @@ def suite_specs(spec: Spec) -> tuple[dict[str, support_sets.Spec], dict[str, str
     return found, without
 
 
-def searched(spec: Unchecked, progress: Progress | None = None) -> dict[str, Any]:
+def searched(spec: Unchecked, progress: Progress | None = None) -> support_sets.Summary:
     """The summary of a search for hard and easy support sets, here and now."""
     return support_sets.summary(support_sets.find_support_sets(spec, progress))
 
 
-def suite_row(side: Side, summary: Mapping[str, Any]) -> dict[str, Any]:
+def suite_row(side: Side, summary: support_sets.Summary) -> dict[str, Any]:
     """A row of the suite from the summary of a search for support sets."""
     return {
         "title": side.title,

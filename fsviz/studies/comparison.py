@@ -82,7 +82,7 @@ def lines_of(
     run_id: str,
     spec: evaluate.Settled,
     chunks: Sequence[Mapping[str, np.ndarray]],
-    summary: Mapping[str, Any] | None = None,
+    summary: evaluate.Summary | None = None,
 ) -> list[Line]:
     """The lines of one run, from its spec (with "folder") and its finished chunks; entries not begun are left out.
 
@@ -91,7 +91,7 @@ def lines_of(
     found = []
     numbers = evaluate.task_numbers(spec, chunks)
     begun = [not np.isnan(values["accuracy"]).all() for values in numbers]
-    results = [_with_nan(one) for one in (summary or {}).get("results") or []]
+    results = [_with_nan(one) for one in (summary and summary.get("results")) or []]
     if len(results) != sum(begun) or any(set(CI95.values()) - set(one) for one in results):
         results = [{}] * sum(begun)  # only a finished run has all numbers
     kept = iter(results)
@@ -236,14 +236,14 @@ def _computed(line: Line, measure: str) -> evaluate.Result:
     return cast(evaluate.Result, {**evaluate.result_of(numbers, line.measures.get(measure)), **intervals})
 
 
-def summary_table(summary: Mapping[str, Any]) -> pd.DataFrame:
+def summary_table(summary: evaluate.Summary) -> pd.DataFrame:
     """The results of a run's summary as rows like those of `table`, as far as `side_by_side` needs them."""
     rows = []
+    kept = ("method", "label", "backbone", "sampler", "setting", "n_tasks", "accuracy", "ci95")
     for result in summary.get("results") or []:
         if "sampler" in result:
-            row = {name: result[name] for name in ("method", "label", "backbone", "sampler", "setting", "n_tasks")}
-            row |= {"dataset": summary.get("dataset", ""), "accuracy": result["accuracy"], "ci95": result["ci95"]}
-            rows.append(row | _quarters(result))
+            row = {name: value for name, value in result.items() if name in kept}
+            rows.append({"dataset": summary.get("dataset", ""), **row, **_quarters(result)})
     return pd.DataFrame(rows, columns=["dataset", "setting", "sampler"] if not rows else None)
 
 

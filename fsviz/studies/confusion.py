@@ -27,7 +27,7 @@ from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.evaluation.intervals import Correlation, Estimate
 from fsviz.features.backbones import title_of
 from fsviz.records import ClassGraph, Dataset, Features, Progress, Tasks
-from fsviz.settings import Setting, Unchecked, words
+from fsviz.settings import Setting, Unchecked, Values, words
 from fsviz.studies import chunked, draw
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.taxonomy import DISTANCES
@@ -439,7 +439,7 @@ def _pairs(spec: Spec) -> np.ndarray:
     return pairs_of(np.array(spec["rows"]), np.array(spec["columns"]))
 
 
-def command(spec: Unchecked, more: Sequence[str] = ()) -> str:
+def command(spec: Values, more: Sequence[str] = ()) -> str:
     """The command that gives the same graph, with more words such as `versus_words`."""
     known = {**SETTINGS, "likeness": LIKENESS_SETTING}
     said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}

@@ -38,7 +38,7 @@ from fsviz.numerics import threads
 from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.sampling.draw import most_beside
-from fsviz.settings import N_SHOT, N_WAY, SEED, Unchecked
+from fsviz.settings import N_SHOT, N_WAY, SEED, Unchecked, Values
 from fsviz.studies import chunked, draw, frozen, own_methods, own_predictions
 from fsviz.studies.threads import half, half_the_cores
 from fsviz.workspace import atomic_file
@@ -188,8 +188,8 @@ class Entry:
     backbone: str
     method: str
     title: str
-    parameters: Unchecked = field(default_factory=dict)
-    changed: Unchecked = field(default_factory=dict)  # parameters that differ from the method's defaults
+    parameters: Values = field(default_factory=dict)
+    changed: Values = field(default_factory=dict)  # parameters that differ from the method's defaults
     part: int = 0
     own: Unchecked = field(default_factory=dict)  # what is kept of a method that is not built in
 

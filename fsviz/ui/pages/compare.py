@@ -368,7 +368,7 @@ def _suite(found: study.Compared) -> None:
         showing.table("Published by Basu et al. (2023)", published[kept], hide_index=True, height="content")
 
 
-def _searched(side: study.Side, spec: support_sets.Spec) -> Mapping[str, Any] | None:
+def _searched(side: study.Side, spec: support_sets.Spec) -> support_sets.Summary | None:
     """Accuracies with hard, random and easy supports: at once where that is quick, else of a run in the background."""
     try:
         if spec["n_tasks"] <= min(AT_ONCE, access.limit("tasks")):

@@ -277,7 +277,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
     }
 
 
-def _tasks_words(part: Mapping[str, Any]) -> str:
+def _tasks_words(part: evaluate.Part) -> str:
     shape, sampler = part["tasks"], str(part["recipe"].get("sampler", ""))
     sampler = SAMPLERS[sampler].title if sampler in SAMPLERS else sampler.replace("_", " ")
     setting = shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import streamlit as st
@@ -29,7 +29,7 @@ STATES = {
 }
 START = "Start the run"
 _ENGINES = {engines.LOCAL: "this machine", engines.RAY: "a Ray cluster"}
-SoFar: TypeAlias = Callable[[Mapping[str, Any]], object] | None
+SoFar: TypeAlias = Callable[[Any], object] | None
 
 
 def show_most_accurate(where: Any, top: Any) -> None:

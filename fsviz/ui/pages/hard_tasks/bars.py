@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
@@ -21,7 +18,7 @@ BAR = Setting("bar", "Bar", "The bar whose tasks are listed, by its set and its 
 N_BINS = 20
 
 
-def draw(found: SupportSets, numbers: Mapping[str, Any]) -> None:
+def draw(found: SupportSets, numbers: study.Summary) -> None:
     bar = chosen(found)
     showing.chart(
         "Accuracy with hard, random and easy supports",

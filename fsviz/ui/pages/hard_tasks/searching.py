@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
@@ -12,7 +9,7 @@ from fsviz import jobs
 from fsviz.difficulty import measures
 from fsviz.figures import searches as figures
 from fsviz.records import Dataset
-from fsviz.settings import N_WAY, Unchecked
+from fsviz.settings import N_WAY
 from fsviz.studies import draw, evaluate, searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
@@ -50,7 +47,7 @@ def _side_by_side(dataset: Dataset, found: SupportSets) -> None:
     run_panel.offer(wanted, run, words, start="Compare on all tasks")
 
 
-def _at_once(dataset: Dataset, found: SupportSets, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _at_once(dataset: Dataset, found: SupportSets, wanted: searches.Spec) -> searches.Spec:
     """The same for a few tasks, and without greedy search where it would take more than a second or two."""
     tasks = found.tasks["random"].take(slice(0, FEW))
     in_class = len(dataset.image_class_ids()) / max(1, dataset.n_classes)
@@ -60,7 +57,7 @@ def _at_once(dataset: Dataset, found: SupportSets, wanted: Mapping[str, Any]) ->
 
 
 def _compared(
-    dataset: Dataset, found: SupportSets, result: Mapping[str, Any], spec: Unchecked, more: str, key: str
+    dataset: Dataset, found: SupportSets, result: searches.Summary, spec: searches.Spec, more: str, key: str
 ) -> None:
     chosen = behind.chart(
         "Searches compared",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -109,16 +108,17 @@ def _clicked() -> None:
 
 
 def _matrix(
-    dataset: Dataset, spec: dict[str, Any], result: Mapping[str, Any], source: str, n_tasks: int, run_id: str = ""
+    dataset: Dataset, spec: dict[str, Any], result: stress.Summary, source: str, n_tasks: int, run_id: str = ""
 ) -> None:
     """run_id: of the run that it comes from; without one it was computed at once."""
     chosen = _cells("Stress test", result["matrix"], source, f"stress_{source}", "stress_cell")
     others = [e for e in result["agreement"] if e["source"] == source and e["accuracy"] is not None]
     words = " ".join(
         f"Over random and hard tasks, the accuracies of {_backbone(e['backbone'])} follow those of {_backbone(source)} "
-        f"with a rank correlation of {_told(e, 'accuracy')}"
+        f"with a rank correlation of {_words(e['accuracy'], e['accuracy_ci95'], e['accuracy_over'])}"
         + (
-            f"; its accuracy follows {_backbone(source)}'s query loss with {_told(e, 'loss')}"
+            f"; its accuracy follows {_backbone(source)}'s query loss with "
+            + _words(e["loss"], e["loss_ci95"], e["loss_over"])
             if e["loss"] is not None
             else ""
         )
@@ -137,7 +137,7 @@ def _matrix(
         _behind_cell(dataset, spec, source, *chosen.rsplit(" ", 1))
 
 
-def _cells(title: str, matrix: list[dict[str, Any]], source: str, key: str, name: str) -> str:
+def _cells(title: str, matrix: list[stress.Row], source: str, key: str, name: str) -> str:
     """The matrix; the cell that is looked at, "" for none."""
     return behind.chart(
         title,
@@ -185,8 +185,8 @@ def _backbone(name: str) -> str:
     return plain(title_of(name))
 
 
-def _told(entry: Mapping[str, Any], name: str) -> str:
-    return plain(study.correlation_in_words(entry[name], entry[f"{name}_ci95"], entry[f"{name}_over"]))
+def _words(value: float, interval: list[float], over: str) -> str:
+    return plain(study.correlation_in_words(value, interval, over))
 
 
 def _results(dataset: Dataset, spec: dict[str, Any], source: str) -> None:
@@ -201,7 +201,7 @@ def _results(dataset: Dataset, spec: dict[str, Any], source: str) -> None:
         _matrix(dataset, spec, jobs.results(run.id), source, spec["n_tasks"], run.id)
         return
 
-    def so_far(summary: Mapping[str, Any]) -> None:
+    def so_far(summary: stress.Summary) -> None:
         if summary.get("matrix"):
             showing.chart("Stress test so far", _figure(summary["matrix"], source), key="stress_so_far")
 
@@ -214,7 +214,7 @@ def _results(dataset: Dataset, spec: dict[str, Any], source: str) -> None:
     _matrix(dataset, preview, compute_with_bar(stress.run_at_once, preview, "Stress test"), source, spec["n_tasks"])
 
 
-def _figure(matrix: list[dict[str, Any]], source: str, leads: bool = False) -> Figure:
+def _figure(matrix: list[stress.Row], source: str, leads: bool = False) -> Figure:
     titles = {name: title_of(name) for row in matrix for name in (row["backbone"], row["source"])}
     return figures.plot_stress(matrix, stress.ADAPTATIONS, source, titles, leads)
 
@@ -274,7 +274,7 @@ def _live_stress(dataset: Dataset, run_id: str, source: str) -> None:
         _matrix_of_run(dataset, run.summary, source, run_id, run.state == "finished")
 
 
-def _matrix_of_run(dataset: Dataset, result: Mapping[str, Any], source: str, run_id: str, finished: bool) -> None:
+def _matrix_of_run(dataset: Dataset, result: stress.Summary, source: str, run_id: str, finished: bool) -> None:
     """The matrix with the finetuned backbone; its cells lead to their tasks once all of them are there."""
     title, key, chosen = "Stress test with finetuned backbones", f"full_{run_id}", ""
     if finished:

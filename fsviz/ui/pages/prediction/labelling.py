@@ -34,10 +34,9 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     found = results.answer(asked, True, 12, "Labelling and learning again")
     if found is None:
         return asked
-    kind = pick(COUNTED)
-    curves = {}
+    counted, curves = found["rest"] if pick(COUNTED) == "rest" else found["all"], {}
     for policy in study.POLICIES:
-        of = found[kind][policy]
+        of = counted[policy]
         curves[policy] = [
             (n, 100 * m, 100 * (m - (h or 0)), 100 * (m + (h or 0)))
             for n, m, h in zip(found["budgets"], of["mean"], of["ci95"], strict=True)
@@ -50,7 +49,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         of=lambda point: str(behind.data(point, 2) or ""),
         known=[f"{policy}@{n:g}" for policy in study.POLICIES for n in found["budgets"] if n],
     )
-    gain, half = found[kind]["gain"], found[kind]["gain_ci95"]
+    gain, half = counted["gain"], counted["gain_ci95"]
     last = len(found["budgets"]) - 1
     st.caption(
         f"{found['n_tasks']:,} semi-supervised tasks that start from {spec['n_shot']:,} labelled images per class; "

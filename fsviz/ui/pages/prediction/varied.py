@@ -64,7 +64,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         st.markdown(f"**Mean {what} behind every point**")
         mean = [
             (
-                cell["value"],
+                float(cell["value"]),
                 100 * cell["outcome"],
                 100 * (cell["outcome"] - (cell["outcome_ci95"] or 0)),
                 100 * (cell["outcome"] + (cell["outcome_ci95"] or 0)),
