@@ -45,7 +45,7 @@ class Evaluation:
     @property
     def table(self) -> pd.DataFrame:
         """Accuracy in percent with 95% intervals over tasks, images and classes, and by quarters of coarsity."""
-        return comparison.table(self.lines)[_SHOWN]
+        return comparison.result_table(self.lines)[_SHOWN]
 
     @property
     def accuracy(self) -> pd.DataFrame:
@@ -216,7 +216,7 @@ def _plot_evaluation(what: Evaluation, measure: str = comparison.QUARTERS, **opt
     if curves:
         axis, title = measures.axis(measure), measures.title(measure)
         return plot_accuracy_by_measure(curves, axis=axis, measure=title, **options)
-    table = comparison.table(lines)
+    table = comparison.result_table(lines)
     return plot_accuracies(table["name"], table["accuracy"], table["ci95"], **options)
 
 

@@ -113,7 +113,7 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
         rows, facts = grids[name].rows, dict(grids[name].facts)
     else:
         runs = [run for run in jobs.list_runs("training") if run.state == "finished"]
-        rows = transfer.table((r.id, r.spec, r.summary) for r in runs if r.spec["dataset"] == dataset.name)
+        rows = transfer.run_table((r.id, r.spec, r.summary) for r in runs if r.spec["dataset"] == dataset.name)
     result = {
         "dataset": dataset.name,
         "by": args.by,

@@ -585,7 +585,7 @@ def facts(found: Compared) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"n_images": "Int64"})
 
 
-def table(found: Compared, first: str = "") -> pd.DataFrame:
+def measure_table(found: Compared, first: str = "") -> pd.DataFrame:
     """A row per measure and side: its mean with the 95% interval, quartiles, and the verdict of the first side against
     it: first_is "harder", "easier", "noise" or "unknown", here the same for these very classes; effect is that in
     standard deviations of tasks, above 0 where the first side is harder."""
@@ -625,7 +625,7 @@ def told_result(found: Compared) -> dict[str, Any]:
         "spec": dict(found.spec),
         "backbone": found.backbone,
         "sides": _records(facts(found)),
-        "measures": _records(table(found)),
+        "measures": _records(measure_table(found)),
         "in_words": [in_words(found, side.name) for side in found.sides[1:]],
         "notes": notes(found),
     }

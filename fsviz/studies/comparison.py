@@ -182,7 +182,7 @@ def groups(lines: Sequence[Line]) -> dict[str, list[Line]]:
     return found
 
 
-def table(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
+def result_table(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
     """One row per line, as papers print it: accuracy with intervals, quartiles of the measure, top-5, loss.
 
     Columns name, method, label, backbone, dataset and testbed with their titles for people (backbone_title,
@@ -237,7 +237,7 @@ def _computed(line: Line, measure: str) -> evaluate.Result:
 
 
 def summary_table(summary: evaluate.Summary) -> pd.DataFrame:
-    """The results of a run's summary as rows like those of `table`, as far as `side_by_side` needs them."""
+    """The results of a run's summary as rows like those of `result_table`, as far as `side_by_side` needs them."""
     rows = []
     kept = ("method", "label", "backbone", "sampler", "setting", "n_tasks", "accuracy", "ci95")
     for result in summary.get("results") or []:
@@ -248,7 +248,7 @@ def summary_table(summary: evaluate.Summary) -> pd.DataFrame:
 
 
 def fine_to_coarse(row: Any) -> tuple[float, float]:
-    """Accuracy in Q4 minus Q1 of a row of `table` (points) and its ci95 over tasks: the quarters share no task."""
+    """Accuracy in Q4 minus Q1 of a row (points) and its ci95 over tasks: the quarters share no task."""
     return row["Q4"] - row["Q1"], float(np.hypot(row["Q1_ci95"], row["Q4_ci95"]))
 
 
@@ -260,7 +260,7 @@ def with_interval(results: pd.DataFrame, over: str) -> pd.DataFrame:
 def side_by_side(results: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     """Methods on semantic and on uniform tasks beside each other, as tables 1 and 2 of Bennequin et al. (2022).
 
-    results  rows of `table`; of those with the same method, backbone and sampler the first counts
+    results  rows of `result_table`; of those with the same method, backbone and sampler the first counts
     One table per dataset and setting ("demo", "5-way 1-shot") that has both kinds of tasks; inductive methods first.
     Columns method (its label), kind, backbone, n_tasks, semantic, semantic_ci95, Q1 .. Q4 (of the semantic tasks),
     uniform, uniform_ci95; NaN where a method has only one of the two.

@@ -187,7 +187,7 @@ def _answer(found: study.Compared, first_look: bool = False) -> None:
         )
     for side in others:
         st.markdown(plain(study.in_words(found, side.name)))
-    table = study.table(found)
+    table = study.measure_table(found)
     if all(d.verdict == "unknown" for d in study.differences(found)):
         return
     if first_look:
@@ -233,7 +233,7 @@ def _one_measure(found: study.Compared) -> None:
     titles = {name: study.title(name, found.spec) for name in found.measures}
     most = max(titles, key=lambda name: len(found.numbers[name]))
     name = controls.pick(MEASURE.but(choices=titles, default=most), st.columns([2, 3])[0])
-    table = study.table(found)
+    table = study.measure_table(found)
     rows = table[(table["measure"] == name) & np.isfinite(table["mean"])]
     axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.axis(name)
     figure = figures.plot_measure(rows, axis, study.direction(name))
@@ -286,7 +286,7 @@ def _all_numbers(found: study.Compared) -> None:
         },
     )
     st.markdown("**Every measure of every side**")
-    table = study.table(found)
+    table = study.measure_table(found)
     table = table.assign(first_is=table["first_is"].map(VERDICTS))
     showing.table(
         "Every measure of every side",

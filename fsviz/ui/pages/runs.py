@@ -949,7 +949,7 @@ def _identity(line: comparison.Line) -> tuple[str, int]:
 
 
 _of_lines = remember(most=64, hashes={comparison.Line: _identity})
-_table, _ranks_of = _of_lines(comparison.table), _of_lines(comparison.ranks)
+_table, _ranks_of = _of_lines(comparison.result_table), _of_lines(comparison.ranks)
 _correlations = _of_lines(comparison.correlations)
 
 

@@ -8,7 +8,7 @@ from fsviz.figures import prediction as figures
 from fsviz.records import PAD, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
-from fsviz.ui.pages.prediction import results
+from fsviz.ui.pages.prediction import computed
 from fsviz.ui.parts import behind
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile
@@ -31,7 +31,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     """The curves of both policies; returns what was asked."""
     st.subheader("Which images should be labelled next?", anchor=False)
     asked = study.checked_spec({**spec, "question": "labelling"})
-    found = results.answer(asked, True, 12, "Labelling and learning again")
+    found = computed.answer(asked, True, 12, "Labelling and learning again")
     if found is None:
         return asked
     counted, curves = found["rest"] if pick(COUNTED) == "rest" else found["all"], {}

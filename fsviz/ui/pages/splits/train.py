@@ -17,7 +17,7 @@ from fsviz.studies import training as study
 from fsviz.studies import transfer
 from fsviz.studies.splits import ClassFeatures, Found
 from fsviz.text import code
-from fsviz.ui.pages.splits import cost, results
+from fsviz.ui.pages.splits import computed, cost
 from fsviz.ui.parts import access, run_panel, shell, showing
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
@@ -127,14 +127,14 @@ def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[s
             del choices["second"]
         which = pick(TRAINED_ON.but(choices=choices), two)
         trainer = training.get(method)
-        places = iter([*rest, *(place for _ in range(2) for place in st.columns(4, vertical_alignment="bottom"))])
+        slots = iter([*rest, *(slot for _ in range(2) for slot in st.columns(4, vertical_alignment="bottom"))])
         n_held = min(len(found.split.on(side)) for side in ("val", "test"))
         values: dict[str, Any] = {}
         for name in (name for name in SHOWN if name in trainer.settings):
             setting = trainer.settings[name]
             if name == "n_way":
                 setting = setting.but(high=n_held, default=min(int(setting.default), n_held))
-            values[name] = pick(setting, next(places), key=f"{PREFIX}{name}")
+            values[name] = pick(setting, next(slots), key=f"{PREFIX}{name}")
     side = which if which in (transfer.FIRST, transfer.SECOND) else transfer.FIRST
     half = which if which in (transfer.NEAREST, transfer.FARTHEST) else ""
     split = transfer.split_to_train(dataset, classes, found, side, half)
@@ -198,7 +198,7 @@ def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
 
 @remember("Comparing tasks with the train classes", 32)
 def _correlations(dataset: str, backbone: str, run_id: str) -> pd.DataFrame:
-    classes = results.classes(shell.load_dataset(dataset), backbone)
+    classes = computed.classes(shell.load_dataset(dataset), backbone)
     return transfer.divergence_correlations(classes, jobs.spec(run_id), jobs.chunks(run_id))
 
 
