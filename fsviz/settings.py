@@ -17,6 +17,7 @@ from fsviz.errors import BadInput, UnknownName
 
 Unchecked: TypeAlias = Mapping[str, Any]  # settings by name, as somebody asked for them: nothing is checked yet
 Value: TypeAlias = Any  # int, float, str or bool: the kind of a setting says which, when the program runs
+Values: TypeAlias = Mapping[str, Value]  # checked settings by name, of whatever declares them: a method, a sampler
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Evaluation:
     @property
     def table(self) -> pd.DataFrame:
         """Accuracy in percent with 95% intervals over tasks, images and classes, and by quarters of coarsity."""
-        return comparison.table(self.lines)[_SHOWN]
+        return comparison.result_table(self.lines)[_SHOWN]
 
     @property
     def accuracy(self) -> pd.DataFrame:
@@ -133,8 +133,7 @@ def evaluate(
         "device": device,
     }
     if tasks is None:
-        sampler = {"sampler": "uniform" if found.taxonomy is None else "semantic"}
-        spec["sampler"] = {**sampler, **settings}
+        spec["sampler"] = {"sampler": draw.default_sampler(found), **settings}
     elif settings:
         raise BadInput(f"A testbed brings its own tasks, so {next(iter(settings))} has no effect. Leave it out.")
     else:
@@ -217,7 +216,7 @@ def _plot_evaluation(what: Evaluation, measure: str = comparison.QUARTERS, **opt
     if curves:
         axis, title = measures.axis(measure), measures.title(measure)
         return plot_accuracy_by_measure(curves, axis=axis, measure=title, **options)
-    table = comparison.table(lines)
+    table = comparison.result_table(lines)
     return plot_accuracies(table["name"], table["accuracy"], table["ci95"], **options)
 
 

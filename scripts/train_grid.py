@@ -8,8 +8,8 @@ and every setting of `python -m fsviz train`, such as --epochs 10 --width 16 --o
 
 Every method, divergence, side and seed is one run of the study `training` in the workspace --home, so that a stopped
 grid goes on where it was, and --plan only says what is left. The file is written when all runs are finished: rows as
-fsviz.studies.transfer.table gives them, the recipe, the date and the seconds. --add-to joins them to a file that was
-written before with the same recipe and other seeds; --from takes the new ones from a file, too. With the defaults that
+fsviz.studies.transfer.run_table gives them, the recipe, the date and the seconds. --add-to joins them to a file written
+before with the same recipe and other seeds; --from takes the new ones from a file, too. With the defaults that
 is about forty hours of one core, thirty of them for MAML with second derivatives (0.7 s per task). data/README.md says
 how the grid of the demo was made. With --address HOST:PORT the runs go over a Ray cluster, sixteen at a time.
 """
@@ -128,7 +128,7 @@ def train(arguments: argparse.Namespace) -> None:
         rows = ", ".join(f"{row['label']} {row['accuracy']:.1f}" for row in jobs.results(run.id)["results"])
         print(f"{i + 1} of {len(specs)}: {spec['split']['name']} seed {spec['seed']}: {rows}", flush=True)
     done = [run for run in runs if run is not None]
-    table = transfer.table((run.id, run.spec, run.summary) for run in done)
+    table = transfer.run_table((run.id, run.spec, run.summary) for run in done)
     facts = {
         "dataset": dataset.name,
         "date": datetime.date.today().isoformat(),

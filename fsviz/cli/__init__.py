@@ -13,12 +13,13 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import fsviz
 from fsviz.errors import FsvizError, near_names
+from fsviz.studies import RUNNABLE
 from fsviz.workspace import plain_json
 
 GROUPS = (
@@ -29,14 +30,41 @@ GROUPS = (
 )
 
 
+class Told(NamedTuple):
+    """How the runs of a study are told: what a command would have given for a finished one, and its lines."""
+
+    result: Callable[[Any], dict[str, Any]]
+    show: Callable[[dict[str, Any]], str]
+
+
+TOLD: dict[str, Told] = {}  # by the module of a study, filled as commands are added
+
+
+def told_by(study: str) -> Told | None:
+    """How runs of a study are told; None where no command makes such runs."""
+    return TOLD.get(RUNNABLE[study].module) if study in RUNNABLE else None
+
+
+def summary_of(run: Any) -> dict[str, Any]:
+    """A run by its summary, and how it stands."""
+    return {**(run.summary or {}), "run": run.id, "seconds": run.seconds, "state": run.state}
+
+
 def add_command(
     commands: argparse._SubParsersAction,
     name: str,
     run: Callable[[argparse.Namespace], dict[str, Any]],
     show: Callable[[dict[str, Any]], str],
     help: str,
+    study: str = "",
+    result_of: Callable[[Any], dict[str, Any]] = summary_of,
 ) -> argparse.ArgumentParser:
-    """Adds one command with --json; returns its parser so that arguments can be added."""
+    """Adds one command with --json; returns its parser so that arguments can be added.
+
+    study, result_of  the study whose runs it makes, and what it gives for a finished one: `runs show` tells them alike
+    """
+    if study:
+        TOLD[RUNNABLE[study].module] = Told(result_of, show)
     parser = commands.add_parser(name, help=help, description=help)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.set_defaults(run=run, show=show)
@@ -58,7 +86,7 @@ def names(text: str | None) -> list[str]:
     return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
-def aligned(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
+def aligned(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """Rows as aligned plain text, numbers to the right."""
     if not rows:
         return "(none)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fsviz import text
 from fsviz.cli import add_command, aligned, drawing, engine, names, tell
@@ -13,9 +13,8 @@ from fsviz.studies import draw
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    parser = add_command(
-        commands, "causes", run_causes, show_causes, "weigh every cause of difficulty against the accuracy of tasks"
-    )
+    what = "weigh every cause of difficulty against the accuracy of tasks"
+    parser = add_command(commands, "causes", run_causes, show_causes, what, study="causes")
     drawing.add_dataset(parser)
     drawing.add_backbone(parser, "measured and classified")
     drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
@@ -52,22 +51,23 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
     found = study.with_answers(found, {name: line.accuracy for name, line in comparison.named(own).items()})
     if args.out:
         Path(args.out).write_text(text.csv(study.as_table(found), "task"), encoding="utf-8")
-    told = study.summary(found) if own else jobs.results(run.id)
-    return told | {"run": run.id} | ({"written": args.out} if args.out else {})
+    told: study.Summary = study.summary(found) if own else jobs.results(run.id)
+    return dict(told) | {"run": run.id} | ({"written": args.out} if args.out else {})
 
 
 def show_causes(result: dict[str, Any]) -> str:
     """Every method's correlations, shares and sentence, for a person."""
     from fsviz.difficulty.measures import CAUSES, title
 
-    methods = result["methods"]
+    found = cast(study.Summary, result)
+    methods = found["methods"]
     measures = list(dict.fromkeys(name for one in methods.values() for name in one["correlations"]))
     rows = [
         {"measure": title(name)} | {method: one["correlations"][name]["value"] for method, one in methods.items()}
         for name in measures
     ]
     lines = [
-        f"Correlation of every measure with the accuracy of {result['n_tasks']:,} tasks",
+        f"Correlation of every measure with the accuracy of {found['n_tasks']:,} tasks",
         aligned(rows, ["measure", *methods]),
     ]
     for method, one in methods.items():
@@ -84,6 +84,6 @@ def show_causes(result: dict[str, Any]) -> str:
                 for stage, row in one["explained"].items()
             )
             lines += [f"Known {foreseen}; luck of the queries, at most {100 * one['luck']:.0f}%."]
-    for name, why in result["unknown"].items():
+    for name, why in found["unknown"].items():
         lines += ["", f"{title(name)} is not known here: {why}"]
     return "\n".join(lines)

@@ -13,9 +13,8 @@ from fsviz.settings import add_flags, given
 def register(commands: argparse._SubParsersAction) -> None:
     from fsviz.studies import confusion as study
 
-    parser = add_command(
-        commands, "confusion", measure, show, "which pairs of classes a backbone confuses, in bits from 0 to 1"
-    )
+    what = "which pairs of classes a backbone confuses, in bits from 0 to 1"
+    parser = add_command(commands, "confusion", measure, show, what, study="confusion", result_of=result_of)
     drawing.add_dataset(parser)
     add_flags(parser, [*study.SETTINGS.values(), study.LIKENESS_SETTING])
     parser.add_argument("--versus", metavar="LIKENESS", help="compare edge by edge with this likeness, too")

@@ -11,9 +11,8 @@ from fsviz.studies import context_shift as shift
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    parser = add_command(
-        commands, "contexts", run_contexts, show_contexts, "count concepts against contexts, and how they are tied"
-    )
+    what = "count concepts against contexts, and how they are tied"
+    parser = add_command(commands, "contexts", run_contexts, show_contexts, what, study="contexts")
     drawing.add_dataset(parser)
     question = shift.QUESTION.but(choices={"table": "The table", **shift.QUESTION.choices}, default="table")
     add_flags(parser, {**shift.TASKS, **shift.OWN, "question": question}.values())

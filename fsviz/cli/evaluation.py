@@ -20,7 +20,13 @@ _METHODS = (
 
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
-        commands, "evaluate", run_evaluate, show_results, "Evaluate few-shot methods on tasks; records a run."
+        commands,
+        "evaluate",
+        run_evaluate,
+        show_results,
+        "Evaluate few-shot methods on tasks; records a run.",
+        study="evaluate",
+        result_of=result_of,
     )
     drawing.add_dataset(parser, "a dataset with features")
     parser.add_argument(
@@ -99,7 +105,7 @@ def _spec(args: argparse.Namespace) -> Spec:
             flag = first or "--side-by-side"
             raise BadInput(f"--testbed brings its own tasks, so {flag} has no effect. Leave one of them out.")
         return {**spec, "testbed": args.testbed}
-    sampler = cast(draw.TaskSpec, {"sampler": "semantic" if dataset.taxonomy is not None else "uniform", **asked})
+    sampler = cast(draw.TaskSpec, {"sampler": draw.default_sampler(dataset), **asked})
     sampler |= _fitting(dataset, backbones, sampler)
     if args.side_by_side is not None:
         if "sampler" in asked:
@@ -192,7 +198,7 @@ def result_of(run: Any) -> dict[str, Any]:
     from fsviz.reports.tables import to_records
     from fsviz.studies import comparison
 
-    summary = dict(run.summary or {})
+    summary: Any = dict(run.summary or {})
     beside = comparison.side_by_side(comparison.summary_table(summary))
     return {
         "run": run.id,

@@ -13,7 +13,10 @@ from fsviz.features import backbones
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    extract = add_command(commands, "extract", run_extract, show_extract, "images to features, with a frozen backbone")
+    what = "images to features, with a frozen backbone"
+    extract = add_command(
+        commands, "extract", run_extract, show_extract, what, study="extraction", result_of=extraction_of
+    )
     drawing.add_dataset(extract, "a dataset with images (see: datasets)")
     extract.add_argument(
         "--backbone",
@@ -56,7 +59,8 @@ def register(commands: argparse._SubParsersAction) -> None:
     imported.add_argument("file", help="the file of features")
     _import_options(imported)
 
-    laid_out = add_command(commands, "map", run_map, show_map, "a map of features in two dimensions, kept beside them")
+    what = "a map of features in two dimensions, kept beside them"
+    laid_out = add_command(commands, "map", run_map, show_map, what, study="feature_map", result_of=map_of)
     drawing.add_dataset(laid_out, "a dataset with features (see: features)")
     drawing.add_backbone(laid_out, "laid out")
     laid_out.add_argument("--better", action="store_true", help="all images and more steps: minutes instead of seconds")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, cast
 
 from fsviz.cli import add_command, aligned, drawing, engine, tell
 from fsviz.settings import add_flags, given
@@ -12,9 +12,8 @@ from fsviz.studies import prediction as study
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    parser = add_command(
-        commands, "predict", run_predict, show_predict, "correlate measures of tasks with the accuracy they predict"
-    )
+    what = "correlate measures of tasks with the accuracy they predict"
+    parser = add_command(commands, "predict", run_predict, show_predict, what, study="prediction")
     drawing.add_dataset(parser)
     drawing.add_backbone(parser, "measured and classified")
     drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
@@ -45,10 +44,10 @@ def show_predict(result: dict[str, Any]) -> str:
         "spread": _show_spread,
         "hard": _show_halves,
         "labelling": _show_labelling,
-    }.get(result["question"], _show_cells)(result)
+    }.get(result["question"], _show_cells)(cast(study.Summary, result))
 
 
-def _show_correlations(result: dict[str, Any]) -> str:
+def _show_correlations(result: study.Summary) -> str:
     from fsviz.difficulty.measures import title
 
     rows = [
@@ -71,7 +70,7 @@ def _show_correlations(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _show_cells(result: dict[str, Any]) -> str:
+def _show_cells(result: study.Summary) -> str:
     from fsviz.difficulty.measures import MEASURES, title
 
     names = {name: title(name) for name in MEASURES if name in result["cells"][0]["correlations"]}
@@ -88,7 +87,7 @@ def _show_cells(result: dict[str, Any]) -> str:
     )
 
 
-def _show_spread(result: dict[str, Any]) -> str:
+def _show_spread(result: study.Summary) -> str:
     rows = [
         {"tasks": row["cause"], "standard deviation %": _percent(row["std"]), "± 95%": _percent(row["ci95"])}
         for row in result["spread"]
@@ -100,7 +99,7 @@ def _show_spread(result: dict[str, Any]) -> str:
     )
 
 
-def _show_halves(result: dict[str, Any]) -> str:
+def _show_halves(result: study.Summary) -> str:
     from fsviz.difficulty.measures import MEASURES, title
 
     found = {name: result["thresholds"][name] for name in MEASURES if name in result["thresholds"]}
@@ -116,19 +115,19 @@ def _show_halves(result: dict[str, Any]) -> str:
         thresholds
         + "\n\n"
         + "\n\n".join(
-            f"{half['value'].capitalize()} of the classes\n" + _show_correlations({**result, **half})
+            f"{str(half['value']).capitalize()} of the classes\n" + _show_correlations({**result, **half})
             for half in result["halves"]
         )
     )
 
 
-def _show_labelling(result: dict[str, Any]) -> str:
-    kinds = {"rest": "of the unlabelled %", "all": "of all %"}
+def _show_labelling(result: study.Summary) -> str:
+    kinds = {"of the unlabelled %": result["rest"], "of all %": result["all"]}
     rows = [
         {"labelled": budget}
         | {
-            f"{policy}, {words}": 100 * result[kind][policy]["mean"][i]
-            for kind, words in kinds.items()
+            f"{policy}, {words}": 100 * of[policy]["mean"][i]
+            for words, of in kinds.items()
             for policy in ("least confident", "random")
         }
         for i, budget in enumerate(result["budgets"])

@@ -4,53 +4,14 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from fsviz.cli import (
-    add_command,
-    aligned,
-    causes,
-    confusion,
-    contexts,
-    engine,
-    evaluation,
-    features,
-    prediction,
-    searches,
-    support_sets,
-    training,
-)
+from fsviz.cli import add_command, aligned, engine, evaluation, summary_of, told_by
 from fsviz.errors import BadInput
 from fsviz.settings import Unchecked
 
 ACTIONS = ("list", "show", "resume", "cancel", "delete")
-
-
-class Told(NamedTuple):
-    """How the runs of a study are told: what a command would have given for a finished one, and its lines."""
-
-    result: Callable[[Any], dict[str, Any]]
-    show: Callable[[dict[str, Any]], str]
-
-
-def _summary(run: Any) -> dict[str, Any]:
-    return {**(run.summary or {}), "run": run.id, "seconds": run.seconds, "state": run.state}
-
-
-STUDIES: dict[str, Told] = {
-    "evaluate": Told(evaluation.result_of, evaluation.show_results),
-    **dict.fromkeys(("support_sets", "hard_sets"), Told(support_sets.result_of, support_sets.show_hard)),
-    "stress": Told(_summary, support_sets.show_stress),
-    "confusion": Told(confusion.result_of, confusion.show),
-    "searches": Told(searches.result_of, searches.show_searches),
-    "prediction": Told(_summary, prediction.show_predict),
-    "causes": Told(_summary, causes.show_causes),
-    "contexts": Told(_summary, contexts.show_contexts),
-    "training": Told(_summary, training.show_train),
-    "extraction": Told(features.extraction_of, features.show_extract),
-    "feature_map": Told(features.map_of, features.show_map),
-}
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -98,8 +59,8 @@ def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
         run = jobs.resume(run_id, on) if args.background else jobs.resume_here(run_id, evaluation.bar(), on)
     else:
         run = jobs.status(run_id)
-    told = STUDIES.get(run.study) if run.study == "evaluate" or run.state == "finished" else None
-    found = told.result(run) if told else _summary(run)
+    told = told_by(run.study) if run.study == "evaluate" or run.state == "finished" else None
+    found = told.result(run) if told else summary_of(run)
     spec = {"spec": dict(run.spec), "message": run.message, "error": run.error}
     return {**listed(run), **found, **spec, "seconds": round(run.seconds, 3)}
 
@@ -185,7 +146,7 @@ def show_runs(result: dict[str, Any]) -> str:
         lines.append(result["error"])
     if result["study"] != "evaluate":
         lines.append(f"Run {result['run']}: {result['state']}")
-    study = STUDIES.get(result["study"])
+    study = told_by(result["study"])
     if study and (result["study"] == "evaluate" or result["state"] == "finished"):
         lines.append(study.show(result))
     return "\n".join(lines)

@@ -4,7 +4,7 @@ queries of one value of an attribute, then searched. steps: what more gradient s
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, cast
 
 from fsviz.cli import add_command, aligned, drawing, engine, names, tell
 from fsviz.cli.support_sets import asked
@@ -17,8 +17,9 @@ ALL_SEARCHES = [s for s in ONE_SEARCH if s is not support_sets.SEARCH]
 
 
 def register(commands: argparse._SubParsersAction) -> None:
+    what = "accuracy and time of every search for hard support sets"
     compare = add_command(
-        commands, "searches", run_searches, show_searches, "accuracy and time of every search for hard support sets"
+        commands, "searches", run_searches, show_searches, what, study="searches", result_of=result_of
     )
     compare.add_argument("--searches", metavar="A,B", help=f"any of {', '.join(support_sets.SEARCH.choices)} (all)")
     engine.add_engine(compare)
@@ -68,12 +69,12 @@ def result_of(run: Any) -> dict[str, Any]:
     """What the command gives for a finished run."""
     from fsviz import jobs
 
-    found = jobs.results(run.id)
-    return found | {"words": searches.compared_in_words(found["rows"]), "run": run.id}
+    found: searches.Summary = jobs.results(run.id)
+    return {**found, "words": searches.compared_in_words(found["rows"]), "run": run.id}
 
 
 def show_searches(result: dict[str, Any]) -> str:
-    titles = {searches.RANDOM: "none", **support_sets.SEARCH.choices}
+    titles, found = {searches.RANDOM: "none", **support_sets.SEARCH.choices}, cast(searches.Summary, result)
     rows = [
         {
             "search": titles[row["search"]],
@@ -84,9 +85,9 @@ def show_searches(result: dict[str, Any]) -> str:
             "points behind greedy": row["behind"],
             "±": row["behind_ci95"],
         }
-        for row in result["rows"]
+        for row in found["rows"]
     ]
-    return f"{aligned(rows, list(rows[0]))}\n\n{result['n_tasks']:,} tasks, the same for all. {result['words']}"
+    return f"{aligned(rows, list(rows[0]))}\n\n{found['n_tasks']:,} tasks, the same for all. {result['words']}"
 
 
 def run_filtered(args: argparse.Namespace) -> dict[str, Any]:
@@ -114,7 +115,7 @@ def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
     numbers = support_sets.summary(found)
     dataset = datasets.load(args.dataset)
     shared = shifts.shared_values(found, dataset, args.attribute, args.value)
-    kept = {name: numbers[name] for name in ("accuracy", "ci95", "drop", "drop_ci95", "n_tasks")}
+    kept: dict[str, Any] = {name: numbers[name] for name in ("accuracy", "ci95", "drop", "drop_ci95", "n_tasks")}
     kept |= {"n_query": found.spec["n_query"], "shared": shared, "words": shifts.shared_in_words(shared)}
     return kept | {"shares": shifts.share_table(found, dataset, args.attribute).to_dict("records")}
 

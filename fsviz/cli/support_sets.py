@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from fsviz.cli import add_command, aligned, drawing, engine, names, progress, tell
 from fsviz.errors import FsvizError
+from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting, Value, add_flags, given
 from fsviz.studies import draw
 from fsviz.studies import stress as stress_study
@@ -20,7 +21,8 @@ STRESS_SETTINGS = [s for s in study.SEARCH_SETTINGS.values() if s not in (study.
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    hard = add_command(commands, "hard", run_hard, show_hard, "find support sets on which a classifier fails")
+    what = "find support sets on which a classifier fails"
+    hard = add_command(commands, "hard", run_hard, show_hard, what, study="support_sets", result_of=result_of)
     drawing.add_dataset(hard)
     drawing.add_backbone(hard, "searched and classified")
     _add_tasks(hard)
@@ -28,9 +30,8 @@ def register(commands: argparse._SubParsersAction) -> None:
     hard.add_argument("--reasons", action="store_true", help="also measure which attributes explain it")
     engine.add_engine(hard)
 
-    stress = add_command(
-        commands, "stress", run_stress, show_stress, "classify hard and random tasks with other backbones and methods"
-    )
+    what = "classify hard and random tasks with other backbones and methods"
+    stress = add_command(commands, "stress", run_stress, show_stress, what, study="stress")
     drawing.add_dataset(stress)
     stress.add_argument("--sources", metavar="A,B", help="backbones that hard sets are searched with (default: first)")
     stress.add_argument("--backbones", metavar="A,B", help="backbones that classify (default: all with features)")
@@ -58,7 +59,7 @@ def asked(args: argparse.Namespace, searched: Iterable[Setting]) -> dict[str, Va
         dataset, backbone, str(tasks.get("split") or draw.default_split(dataset)), {**search, **tasks}
     )
     smaller = {name: n for name, n in fits.items() if name not in tasks and n < study.DEFAULTS[name]}
-    if smaller and tasks.get("sampler") != "variable":
+    if smaller and not SAMPLERS[str(tasks.get("sampler") or study.TASK_DEFAULTS["sampler"])].varies:
         told = ", ".join(f"{draw.KNOWN[name].flag} {n}" for name, n in smaller.items())
         progress(f"{dataset.title} has few images or classes, so this takes {told}.")
     drawing.name_unused(tasks, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **tasks}))
@@ -86,7 +87,7 @@ def result_of(run: Any) -> dict[str, Any]:
     """What the command gives for a finished run."""
     from fsviz import datasets, jobs
 
-    found = jobs.results(run.id)
+    found: study.Summary = jobs.results(run.id)
     names = ["accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95"]
     names += ["spearman_loss_accuracy", "spearman_ci95", "spearman_over"]
     try:
@@ -161,12 +162,13 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_stress(result: dict[str, Any]) -> str:
     columns = ["source", "backbone", "adaptation", "random", "hard", "drop", "n_tasks"]
+    found = cast(stress_study.Summary, result)
     lines = [
-        aligned(result["matrix"], columns),
+        aligned(found["matrix"], columns),
         "",
         "Accuracies in percent; source is the backbone the tasks are hard for.",
     ]
-    for entry in result["agreement"]:
+    for entry in found["agreement"]:
         if entry["accuracy"] is not None:
             lines.append(
                 f"Over random tasks and tasks hard for {entry['source']}, accuracies of {entry['backbone']} follow it "
@@ -174,4 +176,4 @@ def show_stress(result: dict[str, Any]) -> str:
                 + study.correlation_in_words(entry["accuracy"], entry["accuracy_ci95"], entry["accuracy_over"])
                 + "."
             )
-    return "\n".join([*lines, *([result["understated"]] if result.get("understated") else [])])
+    return "\n".join([*lines, *([found["understated"]] if found.get("understated") else [])])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fsviz.cli import add_command, aligned, drawing, engine, progress, tell
 from fsviz.settings import add_flags, given
@@ -12,7 +12,8 @@ from fsviz.studies import training as study
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    parser = add_command(commands, "train", run_train, show_train, "train a network on a split; its backbone is kept")
+    what = "train a network on a split; its backbone is kept"
+    parser = add_command(commands, "train", run_train, show_train, what, study="training")
     drawing.add_dataset(parser, "a dataset with images (see: datasets)")
     parser.add_argument(
         "--method", default=study.METHOD.default, metavar="M", help=f"{', '.join(study.METHOD.choices)} (multiclass)"
@@ -66,6 +67,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
 def show_train(result: dict[str, Any]) -> str:
     if "results" not in result:
         return f"run {result['run']} is {result['state']}"
+    found = cast(study.Summary, result)
     rows = [
         {
             "method": row["label"],
@@ -73,22 +75,21 @@ def show_train(result: dict[str, Any]) -> str:
             "± 95%": row["ci95"],
             "± over classes": row["ci95_classes"],
         }
-        for row in result["results"]
+        for row in found["results"]
     ]
-    n = result["n_classes"]
+    n = found["n_classes"]
     lines = [
-        f"{result['n_epochs']} epochs on {n['train']} train classes, best on validation tasks: epoch "
-        f"{result['best_epoch']} ({result['val_accuracy']:.1f}%); {result['seconds']:.0f} s",
+        f"{found['n_epochs']} epochs on {n['train']} train classes, best on validation tasks: epoch "
+        f"{found['best_epoch']} ({found['val_accuracy']:.1f}%); {result['seconds']:.0f} s",
         "",
         aligned(rows, list(rows[0])),
         "",
-        f"{result['results'][0]['n_tasks']:,} test tasks of {n['test']} classes; guessing gives "
-        f"{result['chance']:.0f}%.",
-        f"The backbone is {result['backbone']}: python -m fsviz extract {result['dataset']} --backbone "
-        f"{result['backbone']}",
+        f"{found['results'][0]['n_tasks']:,} test tasks of {n['test']} classes; guessing gives {found['chance']:.0f}%.",
+        f"The backbone is {found['backbone']}: python -m fsviz extract {found['dataset']} --backbone "
+        f"{found['backbone']}",
     ]
-    if result["skipped"]:
-        lines.append(f"{len(result['skipped'])} images could not be read: {result['skipped'][0]['reason']}")
+    if found["skipped"]:
+        lines.append(f"{len(found['skipped'])} images could not be read: {found['skipped'][0]['reason']}")
     return "\n".join(lines)
 
 
@@ -112,7 +113,7 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
         rows, facts = grids[name].rows, dict(grids[name].facts)
     else:
         runs = [run for run in jobs.list_runs("training") if run.state == "finished"]
-        rows = transfer.table((r.id, r.spec, r.summary) for r in runs if r.spec["dataset"] == dataset.name)
+        rows = transfer.run_table((r.id, r.spec, r.summary) for r in runs if r.spec["dataset"] == dataset.name)
     result = {
         "dataset": dataset.name,
         "by": args.by,

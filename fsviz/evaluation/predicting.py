@@ -13,7 +13,7 @@ from fsviz.errors import BadInput, BrokenCode, FsvizError, Missing, NotFinite
 from fsviz.methods.declaration import UNIT_LENGTH, Method
 from fsviz.numerics import LARGE, SEEN, needs_double
 from fsviz.records import PAD, Features, Predictions, Progress, Tasks
-from fsviz.settings import Unchecked
+from fsviz.settings import Unchecked, Values
 
 MEMORY = 256 * 2**20  # bytes of work space a chunk may take; a constant, so that the same run has the same chunks
 CPU_CHUNK, GPU_CHUNK = 64, 1024  # tasks at most: more leave a CPU's caches, fewer cost more calls
@@ -312,9 +312,7 @@ def _few_per_way(support: Any, mask: np.ndarray) -> np.ndarray:
     return np.where(there[..., None], np.take_along_axis(support.numpy(), places[..., None], axis=2), np.nan)
 
 
-def _scores(
-    predict: Callable[..., Any], images: tuple[Any, ...], double: np.ndarray, on: Any, settings: Unchecked
-) -> Any:
+def _scores(predict: Callable[..., Any], images: tuple[Any, ...], double: np.ndarray, on: Any, settings: Values) -> Any:
     """Scores (T, W, M) of a chunk: in float32, and for the tasks that need it or overflow there, in float64."""
     import torch
 
@@ -339,7 +337,7 @@ def _own_scores(
     images: tuple[Any, ...],
     double: np.ndarray,
     on: Any,
-    settings: Unchecked,
+    settings: Values,
     who: str,
     first: int,
 ) -> Any:

@@ -31,11 +31,11 @@ def plot_class_graph(
 ) -> tuple[dict[str, Any], list[int], list[tuple[int, int]]]:
     """ECharts graph of the n_edges heaviest pairs, wider and redder the more alike; and what its nodes and links are.
 
-    xy           (C, 2) places of the classes; of a bipartite graph (R + C, 2), base classes first
+    xy           (C, 2) where the classes stand; of a bipartite graph (R + C, 2), base classes first
     communities  (C,) colours and shapes
-    selected     places of one class or of two that are picked
-    Returns the chart, the place of every node that is drawn, and the two places of every link. In a bipartite graph
-    places count on from base to novel classes. Of many classes, those without an edge are left out.
+    selected     positions of one class or of two that are picked
+    Returns the chart, the position of every node that is drawn, and the two positions of every link. In a bipartite
+    graph positions count on from base to novel classes. Of many classes, those without an edge are left out.
     """
     two = graph.is_bipartite
     n_rows = len(graph.rows) if two else 0
@@ -52,26 +52,26 @@ def plot_class_graph(
     hidden[list(selected)] = False
     nodes_at = np.flatnonzero(~hidden).tolist()
     xy = _columns(xy, nodes_at, n_rows) if two else xy * (460, 400)
-    number = {place: n for n, place in enumerate(nodes_at)}
+    number = {position: n for n, position in enumerate(nodes_at)}
     largest, size = max(float(strength.max(initial=0.0)), 1e-9), 8 if crowded else 16
     kinds = _sides() if two else _communities(communities)
     beside = {} if two or len(nodes_at) > MOST_PLACED else _free_sides(xy, names, nodes_at, ends)
     nodes = []
-    for place in nodes_at:
-        kind = (0 if place < n_rows else 1) if two else int(communities[place]) if communities is not None else 0
+    for position in nodes_at:
+        kind = (0 if position < n_rows else 1) if two else int(communities[position]) if communities is not None else 0
         node: dict[str, Any] = {
-            "id": str(place),
-            "name": names[place],
-            "x": round(float(xy[place, 0]), 2),
-            "y": round(float(xy[place, 1]), 2),
+            "id": str(position),
+            "name": names[position],
+            "x": round(float(xy[position, 0]), 2),
+            "y": round(float(xy[position, 1]), 2),
             "category": min(kind, len(kinds) - 1),
-            "symbolSize": 9 if two else round(size * (0.7 + 0.8 * float(strength[place]) / largest), 1),
+            "symbolSize": 9 if two else round(size * (0.7 + 0.8 * float(strength[position]) / largest), 1),
         }
         if two:
-            node["label"] = {"position": "left" if place < n_rows else "right"}
-        elif place in beside:
-            node["label"] = {"position": beside[place]}
-        if place in selected:
+            node["label"] = {"position": "left" if position < n_rows else "right"}
+        elif position in beside:
+            node["label"] = {"position": beside[position]}
+        if position in selected:
             node["itemStyle"] = {"borderColor": ACCENT, "borderWidth": 4}
             node["label"] = node.get("label", {}) | {"fontWeight": "bold", "fontSize": 14}
         nodes.append(node)
@@ -138,17 +138,17 @@ def plot_class_graph(
 
 
 def _free_sides(
-    xy: np.ndarray, names: Sequence[str], places: Sequence[int], ends: Sequence[tuple[int, int]]
+    xy: np.ndarray, names: Sequence[str], positions: Sequence[int], ends: Sequence[tuple[int, int]]
 ) -> dict[int, str]:
     """On which side of its node every name stands: where it lies on the fewest edges, nodes and other names."""
     along = np.linspace(0, 1, 25)[:, None]
-    low, high = xy[places].min(axis=0) - _MARGIN, xy[places].max(axis=0) + _MARGIN
+    low, high = xy[positions].min(axis=0) - _MARGIN, xy[positions].max(axis=0) + _MARGIN
     on_edges = np.concatenate([np.zeros((0, 2)), *(xy[a] + along * (xy[b] - xy[a]) for a, b in ends)])
     written = np.zeros((0, 4))  # left, top, right, bottom
     sides = {}
-    for place in sorted(places, key=lambda p: -sum(p in pair for pair in ends)):
-        x, y = xy[place]
-        wide = _LETTER * min(len(names[place]), 20)
+    for position in sorted(positions, key=lambda p: -sum(p in pair for pair in ends)):
+        x, y = xy[position]
+        wide = _LETTER * min(len(names[position]), 20)
         boxes = {
             "right": (x + _REACH, y - _HIGH / 2, x + _REACH + wide, y + _HIGH / 2),
             "left": (x - _REACH - wide, y - _HIGH / 2, x - _REACH, y + _HIGH / 2),
@@ -156,12 +156,12 @@ def _free_sides(
             "bottom": (x - wide / 2, y + _REACH, x + wide / 2, y + _REACH + _HIGH),
         }
         costs = {
-            side: _covered(np.array(box), on_edges, xy[places], written)
+            side: _covered(np.array(box), on_edges, xy[positions], written)
             + 30 * bool((box[:2] < low).any() or (box[2:] > high).any())  # it would be cut
             for side, box in boxes.items()
         }
-        sides[place] = min(costs, key=lambda side: costs[side])  # the first of equals
-        written = np.concatenate([written, [boxes[sides[place]]]])
+        sides[position] = min(costs, key=lambda side: costs[side])  # the first of equals
+        written = np.concatenate([written, [boxes[sides[position]]]])
     return sides
 
 
@@ -186,8 +186,8 @@ def _communities(communities: np.ndarray | None) -> list[dict[str, Any]]:
 
 def _columns(xy: np.ndarray, shown: Sequence[int], n_rows: int) -> np.ndarray:
     """Places of two columns whose shown classes are evenly spread, in their order, over the same height."""
-    places = np.asarray(shown)
-    sides = [places[places < n_rows], places[places >= n_rows]]
+    positions = np.asarray(shown)
+    sides = [positions[positions < n_rows], positions[positions >= n_rows]]
     tallest = max(map(len, sides))
     spread = np.zeros_like(xy)
     for x, side in zip((-220, 220), sides, strict=True):

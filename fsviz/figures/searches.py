@@ -190,11 +190,13 @@ _KIND_COLOURS = {"random": meaning("random"), "filtered": QUIET, "searched": mea
 _KIND_SYMBOLS = {"random": SYMBOL["random"], "filtered": "diamond", "searched": SYMBOL["hard"]}
 
 
-def plot_filtered(curve: pd.DataFrame, means: pd.DataFrame, at: float, second: str, height: int = 360) -> go.Figure:
+def plot_filtered(
+    curve: pd.DataFrame, means: pd.DataFrame, at: float, second: str, axis: str = "", height: int = 360
+) -> go.Figure:
     """Left: after how many random tasks one is as hard, against its accuracy; `at` is that of searched supports.
-    Right: mean number of classes (second "n_way") or coarsity of random, filtered and searched tasks; nothing for "".
+    Right: the mean of another number of random, filtered and searched tasks; nothing where `second` is "".
 
-    curve has accuracy and draws; means has kind, and `second` with its ci95.
+    curve has accuracy and draws; means has kind, and `second` with its ci95; `axis` says what that is.
     """
     widths = [0.62, 0.38] if second else [1.0]
     figure = make_subplots(rows=1, cols=len(widths), horizontal_spacing=0.2, column_widths=widths)
@@ -253,8 +255,7 @@ def plot_filtered(curve: pd.DataFrame, means: pd.DataFrame, at: float, second: s
         row=1,
         col=2,
     )
-    title = {"n_way": "classes per task", "coarsity": "coarsity of the classes"}[second]
-    figure.update_xaxes(title=title, rangemode="tozero", row=1, col=2)
+    figure.update_xaxes(title=axis, rangemode="tozero", row=1, col=2)
     figure.update_yaxes(automargin=True, ticklabelstandoff=8, range=[-0.5, len(means) - 0.3], row=1, col=2)
     return figure
 

@@ -25,7 +25,7 @@ def plot_split(
     """Classes on the first two principal axes, coloured and shaped by side, with both centroids.
 
     customdata  one number per class, for pictures and clicks
-    picked      place of a class that is marked
+    picked      position of a class that is marked
     """
     figure = go.Figure()
     _add_split(figure, split, customdata, 10, names, picked=picked)
@@ -284,9 +284,9 @@ def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
             name="crosses" if crosses else "in the same order",
             hoverinfo="skip",
         )
-    for ranks, place, anchor in ((left, -0.97, "middle right"), (right, 0.97, "middle left")):
+    for ranks, edge, anchor in ((left, -0.97, "middle right"), (right, 0.97, "middle left")):
         figure.add_scatter(
-            x=[place] * n,
+            x=[edge] * n,
             y=ranks,
             mode="markers+text",
             marker={"size": 5, "color": QUIET},
@@ -307,9 +307,9 @@ def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
     hidden: dict[str, Any] = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": ""}
     figure.update_xaxes(range=[-2.02, 2.02], **hidden)
     figure.update_yaxes(range=[n - 0.3, -1.6], **hidden)
-    for tree, place, anchor in ((facing.trees[0], -2, "left"), (facing.trees[1], 2, "right")):
+    for tree, edge, anchor in ((facing.trees[0], -2, "left"), (facing.trees[1], 2, "right")):
         figure.add_annotation(
-            x=place, y=-1.2, text=f"<b>{drawn(_short(tree.title, 34))}</b>", showarrow=False, xanchor=anchor
+            x=edge, y=-1.2, text=f"<b>{drawn(_short(tree.title, 34))}</b>", showarrow=False, xanchor=anchor
         )
     figure.update_layout(
         height=max(320, LINE * n + 90),

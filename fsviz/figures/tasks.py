@@ -1,4 +1,4 @@
-"""Figures of testbeds: histograms of coarsity side by side, and how evenly classes are used."""
+"""Figures of testbeds: histograms of a measure side by side, and how evenly classes are used."""
 
 from __future__ import annotations
 
@@ -30,8 +30,14 @@ def colour_of(sampler: str, second: bool = False) -> str:
     return COMPARED if second else MEANING.get(sampler, OTHER)
 
 
-def plot_coarsity(edges: np.ndarray, panels: Sequence[Panel], chosen: tuple[int, int] | None = None) -> dict[str, Any]:
-    """ECharts histograms side by side on the same axes; the dashed line is the median. chosen: (panel, bin)."""
+def plot_histograms(
+    edges: np.ndarray, panels: Sequence[Panel], measure: str, axis: str, chosen: tuple[int, int] | None = None
+) -> dict[str, Any]:
+    """ECharts histograms of a measure side by side on the same axes; the dashed line is the median.
+
+    measure, axis  what it is called, and what it tells
+    chosen         (panel, bin)
+    """
     centres = (edges[:-1] + edges[1:]) / 2
     digits = 0 if edges[1] >= 1 and float(edges[1]).is_integer() else 1 if edges[1] >= 0.1 else 3
     labels = [f"{a:.{digits}f} to {b:.{digits}f}" for a, b in pairwise(edges.tolist())]
@@ -49,7 +55,7 @@ def plot_coarsity(edges: np.ndarray, panels: Sequence[Panel], chosen: tuple[int,
                 "gridIndex": i,
                 "min": float(edges[0]),
                 "max": float(edges[-1]),
-                "name": "coarsity of the task (small = classes close in meaning)" if n == 1 or i == 0 else "coarsity",
+                "name": axis if i == 0 else measure,
                 "nameLocation": "middle",
                 "nameGap": 30,
                 "axisLabel": {"showMaxLabel": False},  # it is no round number, and crowds the last one that is
@@ -114,7 +120,7 @@ def plot_coarsity(edges: np.ndarray, panels: Sequence[Panel], chosen: tuple[int,
         "grid": grids,
         "xAxis": x_axes,
         "yAxis": y_axes,
-        "tooltip": {"trigger": "item", "formatter": "{@[2]} tasks ({@[1]}%) have a coarsity of {b}"},
+        "tooltip": {"trigger": "item", "formatter": f"{{@[2]}} tasks ({{@[1]}}%) have a {measure} of {{b}}"},
         "legend": {"show": False},
         "series": series,
     }

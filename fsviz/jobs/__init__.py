@@ -159,7 +159,7 @@ def asks_the_same(
     return all(known.get(name) == value for name, value in spec.items() if name not in aside)
 
 
-def results(run_id: str) -> dict[str, Any]:
+def results(run_id: str) -> Any:
     """The summary of a finished run, or of the chunks finished so far."""
     run = store.get(run_id)
     if run.state == store.DAMAGED:

@@ -52,7 +52,7 @@ def study_module(spec: Unchecked) -> ModuleType:
     name = spec.get("study")
     if not isinstance(name, str) or name not in RUNNABLE:
         raise UnknownName("study", name, sorted(RUNNABLE), 'A run\'s spec needs "study".')
-    return importlib.import_module(RUNNABLE[name])
+    return importlib.import_module(RUNNABLE[name].module)
 
 
 def prepare(spec: dict[str, Any], folder: Path) -> tuple[dict[str, Any], int]:

@@ -68,7 +68,7 @@ class Run:
     message: str = ""
     error: str = ""
     engine: Mapping[str, str] = field(default_factory=dict)
-    summary: Mapping[str, Any] | None = field(default=None, compare=False)
+    summary: Any = field(default=None, compare=False)  # None before the first chunk; else as its study declares
 
     @property
     def active(self) -> bool:

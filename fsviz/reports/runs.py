@@ -40,7 +40,7 @@ def of_lines(lines: Sequence[comparison.Line], recipes: Sequence[html.Recipe], o
         group.sort(key=lambda line: -np.nanmean(line.accuracy))
     lines = [line for group in groups.values() for line in group]
     main = max(groups.values(), key=len)
-    table = comparison.with_interval(comparison.table(lines), over)
+    table = comparison.with_interval(comparison.result_table(lines), over)
     compared = comparison.differences(main, over=over)
     compared["verdict"] = np.where(compared["significant"], "real", "may be chance")
     figure, told, words = None, None, ""

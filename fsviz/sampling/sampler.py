@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from fsviz.records import Tasks
-from fsviz.settings import N_QUERY, N_SHOT, Setting
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY, Setting
 
 Need = Literal["distances", "images", "contexts", "attributes"]
 
@@ -62,6 +62,11 @@ class Sampler:
     symbols: str = ""
     paper: str = ""
     unable: Callable[[Pool, int, int], dict[int, str]] | None = None
+
+    @property
+    def varies(self) -> bool:
+        """Its tasks differ in shape: it takes no number of classes that all of them have."""
+        return N_WAY.name not in {setting.name for setting in self.settings}
 
     @property
     def all_settings(self) -> tuple[Setting, ...]:

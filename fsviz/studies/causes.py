@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 import numpy as np
 import pandas as pd
@@ -64,6 +64,59 @@ ACCURACY, EXPECTED, RANK = "accuracy", "expected", "rank "
 _CHUNK_IMAGES = 12_000  # images in the tasks of a chunk: two or three seconds on one core
 
 
+class Spec(draw.TaskSpec, total=False):
+    """A checked spec. What its tasks are like is there once they are drawn; a run adds its version and folder."""
+
+    study: str
+    version: int
+    folder: str
+    methods: list[str]
+    testbed: str
+    run: str
+    most: int
+    n_measured: int
+    images_per_task: int
+    digest: str
+    unknown: dict[str, str]
+    recipe: dict[str, Any]
+
+
+class InNumbers(TypedDict):
+    """A share of the differences in accuracy with its 95% interval and what that is over; None where not known."""
+
+    share: Any
+    low: Any
+    high: Any
+    over: str
+
+
+class OfMethod(TypedDict, total=False):
+    """What the summary says of one method; the shares and luck are there where a regression could be learned."""
+
+    accuracy: Any
+    ci95: Any
+    correlations: dict[str, dict[str, float | None]]
+    explained: dict[Stage, InNumbers]
+    shares: dict[Cause, InNumbers]
+    alone: dict[Cause, InNumbers]
+    luck: Any
+    sentence: str
+
+
+class Summary(TypedDict, total=False):
+    """What came out of a run: while it is under way, how many tasks are measured and how accurate methods were."""
+
+    dataset: str
+    backbone: str
+    testbed: str
+    run: str
+    n_tasks: int
+    digest: str
+    unknown: dict[str, str]
+    families: list[list[str]]
+    methods: dict[str, OfMethod]
+
+
 @dataclass(frozen=True)
 class Measured:
     """Tasks with everything that is known of them.
@@ -74,7 +127,7 @@ class Measured:
     recipe    as of a Testbed, and its name
     """
 
-    spec: Unchecked
+    spec: Spec
     tasks: Tasks
     measures: Mapping[str, np.ndarray]
     accuracy: Mapping[str, np.ndarray]
@@ -108,14 +161,14 @@ def measure(spec: Unchecked, progress: Progress | None = None) -> Measured:
     return collect(settled, chunks, testbed.tasks)
 
 
-def tasks_of(spec: Unchecked, dataset: Dataset, table: Features) -> Testbed:
+def tasks_of(spec: Spec, dataset: Dataset, table: Features) -> Testbed:
     """The tasks that a spec names: drawn, saved, or those of an evaluation."""
     if spec["run"]:
         folder = home() / "runs" / str(spec["run"])
         tasks = frozen.tasks(folder, evaluate.tasks_file(0))
         testbed = Testbed(f"run {spec['run']}", tasks, {"dataset": dataset.name, "sampler": "", "run": spec["run"]})
     else:
-        sampler = {name: spec[name] for name in TASK_SETTINGS if name in spec and name != "seed"}
+        sampler = {name: value for name, value in spec.items() if name in TASK_SETTINGS and name != "seed"}
         asked: Any = {"testbed": spec["testbed"]} if spec["testbed"] else {"sampler": sampler}
         testbed = evaluate.resolve_testbed({**asked, "seed": spec["seed"]}, dataset, {table.backbone: table})
     if spec.get("most"):
@@ -124,10 +177,10 @@ def tasks_of(spec: Unchecked, dataset: Dataset, table: Features) -> Testbed:
     return testbed
 
 
-def size(spec: Unchecked) -> tuple[int, int]:
+def size(spec: Spec) -> tuple[int, int]:
     """How many tasks a checked spec names, and how many images one of them has at most."""
     if not (spec["run"] or spec["testbed"]):
-        return int(spec["n_tasks"]), draw.most_images(cast(draw.TaskSpec, spec))
+        return int(spec["n_tasks"]), draw.most_images(spec)
     tasks = tasks_of(spec, *_source(spec)).tasks
     return len(tasks), _images_per_task(tasks)
 
@@ -136,7 +189,7 @@ def _images_per_task(tasks: Tasks) -> int:
     return int(np.prod(tasks.support.shape[1:]) + np.prod(tasks.query.shape[1:]))
 
 
-def _chunk(spec: Unchecked, start: int, tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, np.ndarray]:
+def _chunk(spec: Spec, start: int, tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, np.ndarray]:
     found: dict[str, np.ndarray] = {"start": np.array(start)}
     of_image = measuring.of_images(tasks, table)
     said = {}
@@ -152,7 +205,7 @@ def _chunk(spec: Unchecked, start: int, tasks: Tasks, dataset: Dataset, table: F
     return found
 
 
-def collect(spec: Unchecked, chunks: Sequence[Mapping[str, np.ndarray]], tasks: Tasks | None = None) -> Measured:
+def collect(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]], tasks: Tasks | None = None) -> Measured:
     """What is known of the tasks of the finished chunks."""
     if tasks is None:
         tasks = frozen.tasks(spec["folder"])
@@ -179,7 +232,7 @@ def with_answers(found: Measured, accuracy: Mapping[str, np.ndarray]) -> Measure
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
+def prepare(spec: dict[str, Any], folder: Path) -> Spec:
     """Checks a spec and freezes its tasks into `folder`."""
     settled = checked_spec(spec)
     dataset, table = _source(settled)
@@ -188,43 +241,43 @@ def prepare(spec: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {"study": "causes", **_with_shape(settled, testbed, dataset), "version": VERSION}
 
 
-def _with_shape(spec: dict[str, Any], testbed: Testbed, dataset: Dataset) -> dict[str, Any]:
+def _with_shape(spec: Spec, testbed: Testbed, dataset: Dataset) -> Spec:
     tasks = testbed.tasks
     return {
         **spec,
         "n_measured": len(tasks),
         "images_per_task": _images_per_task(tasks),
         "digest": evaluate.tasks_digest(tasks),
-        "unknown": measuring.unknown(tasks, dataset, str(spec["backbone"])),
+        "unknown": measuring.unknown(tasks, dataset, spec["backbone"]),
         "recipe": {**plain_json(dict(testbed.recipe)), "name": testbed.name},
     }
 
 
-def _chunk_size(spec: Unchecked) -> int:
+def _chunk_size(spec: Spec) -> int:
     return int(np.clip(_CHUNK_IMAGES // spec["images_per_task"], 1, 200))
 
 
-def plan(spec: Unchecked) -> int:
+def plan(spec: Spec) -> int:
     return -(-int(spec["n_measured"]) // _chunk_size(spec))
 
 
-def _range(spec: Unchecked, index: int) -> tuple[int, int]:
+def _range(spec: Spec, index: int) -> tuple[int, int]:
     size = _chunk_size(spec)
     return index * size, min(int(spec["n_measured"]), (index + 1) * size)
 
 
-def run_chunk(spec: Unchecked, index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
     dataset, table = _source(spec)
     start, stop = _range(spec, index)
     return _chunk(spec, start, frozen.tasks(spec["folder"], start=start, stop=stop), dataset, table)
 
 
-def describe(spec: Unchecked, index: int) -> str:
+def describe(spec: Spec, index: int) -> str:
     start, stop = _range(spec, index)
     return f"tasks {start:,} to {stop - 1:,}"
 
 
-def summarise(spec: Unchecked, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     """How many tasks are measured, while a run is under way."""
     if not chunks:
         return {"n_tasks": 0}
@@ -232,20 +285,24 @@ def summarise(spec: Unchecked, chunks: Sequence[Mapping[str, np.ndarray]]) -> di
     return plain_json({"n_tasks": len(found), "methods": {k: _mean(v) for k, v in found.accuracy.items()}})
 
 
-def finish(spec: Unchecked, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     return summary(collect(spec, chunks))
 
 
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def summary(found: Measured) -> dict[str, Any]:
+def summary(found: Measured) -> Summary:
     """Everything in numbers: per method its mean, correlations, shares and sentence; families of measures; what is not
     known and why."""
-    told: dict[str, Any] = {
-        **{name: found.spec[name] for name in ("dataset", "backbone", "testbed", "run")},
+    spec = found.spec
+    told: Summary = {
+        "dataset": spec["dataset"],
+        "backbone": spec["backbone"],
+        "testbed": spec["testbed"],
+        "run": spec["run"],
         "n_tasks": len(found),
-        "digest": found.spec["digest"],
+        "digest": spec["digest"],
         "unknown": dict(found.unknown),
         "families": families(found)[1],
         "methods": {},
@@ -258,25 +315,25 @@ def summary(found: Measured) -> dict[str, Any]:
             told["methods"][method]["sentence"] = str(error)
             continue
         told["methods"][method] |= {
-            "explained": {stage: _in_numbers(one.whole) for stage, one in by_stage.items()},
-            "shares": {cause: _in_numbers(one) for cause, one in by_stage["labelled"].lost.items()},
-            "alone": {cause: _in_numbers(one) for cause, one in by_stage["labelled"].alone.items()},
+            "explained": {cast(Stage, stage): _in_numbers(one.whole) for stage, one in by_stage.items()},
+            "shares": {cast(Cause, cause): _in_numbers(one) for cause, one in by_stage["labelled"].lost.items()},
+            "alone": {cast(Cause, cause): _in_numbers(one) for cause, one in by_stage["labelled"].alone.items()},
             "luck": finite(luck(found, method)),
             "sentence": sentence(found, method, by_stage["labelled"]),
         }
     return plain_json(told)
 
 
-def _mean(values: np.ndarray) -> dict[str, float | None]:
+def _mean(values: np.ndarray) -> OfMethod:
     mean, ci95 = mean_and_ci95(values[np.isfinite(values)])
     return {"accuracy": finite(mean), "ci95": finite(ci95)}
 
 
-def _in_numbers(share: Share) -> dict[str, Any]:
+def _in_numbers(share: Share) -> InNumbers:
     return {"share": finite(share.value), "low": finite(share.low), "high": finite(share.high), "over": share.over}
 
 
-def _correlations_in_numbers(found: Measured, method: str) -> dict[str, Any]:
+def _correlations_in_numbers(found: Measured, method: str) -> dict[str, dict[str, float | None]]:
     rows = correlations(found, method)
     return {name: {k: finite(getattr(row, k)) for k in ("value", "low", "high")} for name, row in rows.items()}
 
@@ -511,9 +568,8 @@ def answer(dataset: Dataset, found: Measured, method: str, task: int) -> Predict
     name = next((name for name, one in METHODS.items() if one.title == method), None)
     if name is None:
         return None
-    return evaluate.look(
-        dataset, str(found.spec["backbone"]), name, METHODS[name].checked(), found.tasks.take(np.array([task]))
-    )
+    tasks = found.tasks.take(np.array([task]))
+    return evaluate.look(dataset, found.spec["backbone"], name, METHODS[name].checked(), tasks)
 
 
 def as_table(found: Measured) -> pd.DataFrame:
@@ -524,20 +580,22 @@ def as_table(found: Measured) -> pd.DataFrame:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def command(spec: Unchecked) -> str:
+def command(spec: Spec) -> str:
     """The command that measures the same."""
-    dataset = datasets.load(str(spec["dataset"]))
+    dataset = datasets.load(spec["dataset"])
     flags: list[str] = []
     if spec["run"]:
         flags = RUN.words(spec["run"])
     elif spec["testbed"]:
         flags = TESTBED.words(spec["testbed"])
     else:
-        said = draw.recipe_for(dataset, **{name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}).said
+        said = draw.recipe_for(
+            dataset, **{name: cast(Unchecked, spec).get(name) for name in (*TASK_SETTINGS, "backbone")}
+        ).said
         flags = words({name: value for name, value in said.items() if name != "backbone"}, draw.KNOWN)
     methods = ["--methods", ",".join(spec["methods"])] if tuple(spec["methods"]) != DEFAULT_METHODS else []
     return shlex.join(
-        ["python", "-m", "fsviz", "causes", dataset.name, "--backbone", str(spec["backbone"]), *flags, *methods]
+        ["python", "-m", "fsviz", "causes", dataset.name, "--backbone", spec["backbone"], *flags, *methods]
     )
 
 
@@ -546,7 +604,7 @@ def fitting(dataset: Dataset, split: str) -> dict[str, int]:
     return fitting_images(dataset, split, int(TASK_DEFAULTS["n_shot"]), int(TASK_DEFAULTS["n_query"]))
 
 
-def checked_spec(spec: Unchecked) -> dict[str, Any]:
+def checked_spec(spec: Unchecked) -> Spec:
     """The spec with its defaults filled in; unknown settings and impossible values are named."""
     own = {"study", "dataset", "backbone", "methods", "testbed", "run", "most", "version", "folder"}
     shape = {"n_measured", "images_per_task", "digest", "unknown", "recipe"}
@@ -574,7 +632,7 @@ def checked_spec(spec: Unchecked) -> dict[str, Any]:
     tasks = draw.checked(given, **defaults)
     N_SHOT.check(tasks["n_shot"])
     kept = {name: spec[name] for name in ("folder", "most", *sorted(shape)) if name in spec}
-    return {
+    settled = {
         "dataset": dataset.name,
         "backbone": str(spec["backbone"]),
         "methods": methods,
@@ -583,8 +641,9 @@ def checked_spec(spec: Unchecked) -> dict[str, Any]:
         **{name: tasks[name] for name in TASK_SETTINGS},
         **kept,
     }
+    return cast(Spec, settled)
 
 
-def _source(spec: Unchecked) -> tuple[Dataset, Features]:
-    dataset = datasets.load(str(spec["dataset"]))
-    return dataset, features.load(dataset, str(spec["backbone"]))
+def _source(spec: Spec) -> tuple[Dataset, Features]:
+    dataset = datasets.load(spec["dataset"])
+    return dataset, features.load(dataset, spec["backbone"])

@@ -32,7 +32,7 @@ from fsviz.features.backbones import title_of
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Progress, Tasks
 from fsviz.sampling import SAMPLER, SAMPLERS
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, Value, words
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, Value, Values, words
 from fsviz.studies import draw, evaluate, measuring, support_sets
 from fsviz.studies.semantic_sampling import fitting_images
 from fsviz.taxonomy import DISTANCE, DISTANCES, Dag
@@ -56,7 +56,9 @@ BACKBONE = Setting(
     advanced=True,
 )
 BY = DISTANCE.but(choices={name: d.title for name, d in DISTANCES.items() if d.needs == "taxonomy"}, advanced=True)
-SAMPLED = SAMPLER.but(choices={name: SAMPLERS[name].title for name in ("uniform", "semantic")}, default="uniform")
+# A side may be classes without images.
+OF_CLASSES = {name: sampler.title for name, sampler in SAMPLERS.items() if set(sampler.needs) <= {"distances"}}
+SAMPLED = SAMPLER.but(choices=OF_CLASSES, default="uniform")
 SETTINGS: dict[str, Setting] = {
     s.name: s
     for s in (N_WAY, N_SHOT, N_QUERY, N_TASKS.but(default=100, high=5000), SAMPLED, SEED, BY, BACKBONE, METHOD)
@@ -274,7 +276,7 @@ def draw_tasks(side: Side, spec: Spec, backbone: str, distances: np.ndarray | No
     if has:
         asked |= {name: spec[name] for name in ("n_shot", "n_query")}
     usable = features.load(side.dataset, backbone).image_ids if has else None
-    given = distances if spec["sampler"] == "semantic" else None
+    given = distances if "distances" in SAMPLERS[spec["sampler"]].needs else None
     tasks = draw.sample(side.dataset, split=side.split, usable=usable, distances=given, **asked).tasks
     if given is not None:
         tasks = draw.with_coarsity(replace(tasks, measures={}), side.dataset)
@@ -583,7 +585,7 @@ def facts(found: Compared) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"n_images": "Int64"})
 
 
-def table(found: Compared, first: str = "") -> pd.DataFrame:
+def measure_table(found: Compared, first: str = "") -> pd.DataFrame:
     """A row per measure and side: its mean with the 95% interval, quartiles, and the verdict of the first side against
     it: first_is "harder", "easier", "noise" or "unknown", here the same for these very classes; effect is that in
     standard deviations of tasks, above 0 where the first side is harder."""
@@ -623,7 +625,7 @@ def told_result(found: Compared) -> dict[str, Any]:
         "spec": dict(found.spec),
         "backbone": found.backbone,
         "sides": _records(facts(found)),
-        "measures": _records(table(found)),
+        "measures": _records(measure_table(found)),
         "in_words": [in_words(found, side.name) for side in found.sides[1:]],
         "notes": notes(found),
     }
@@ -634,7 +636,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{name: None if pd.isna(v) else v for name, v in row.items()} for row in table.to_dict("records")]
 
 
-def command(spec: Unchecked, suite: bool = False) -> str:
+def command(spec: Values, suite: bool = False) -> str:
     said = {name: spec[name] for name, s in SETTINGS.items() if name in spec and spec[name] != s.default}
     more = ["--suite"] if suite else []
     return shlex.join(["python", "-m", "fsviz", "compare-datasets", *spec["sides"], *words(said, SETTINGS), *more])
@@ -674,12 +676,12 @@ def suite_specs(spec: Spec) -> tuple[dict[str, support_sets.Spec], dict[str, str
     return found, without
 
 
-def searched(spec: Unchecked, progress: Progress | None = None) -> dict[str, Any]:
+def searched(spec: Unchecked, progress: Progress | None = None) -> support_sets.Summary:
     """The summary of a search for hard and easy support sets, here and now."""
     return support_sets.summary(support_sets.find_support_sets(spec, progress))
 
 
-def suite_row(side: Side, summary: Mapping[str, Any]) -> dict[str, Any]:
+def suite_row(side: Side, summary: support_sets.Summary) -> dict[str, Any]:
     """A row of the suite from the summary of a search for support sets."""
     return {
         "title": side.title,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -71,7 +71,7 @@ class Line:
     right: np.ndarray | None = None
     tasks: Tasks | None = None
     sampler: str = ""
-    result: Mapping[str, Any] = field(default_factory=dict)
+    result: evaluate.Result = field(default_factory=evaluate.Result)
 
     @property
     def key(self) -> str:
@@ -82,7 +82,7 @@ def lines_of(
     run_id: str,
     spec: evaluate.Settled,
     chunks: Sequence[Mapping[str, np.ndarray]],
-    summary: Mapping[str, Any] | None = None,
+    summary: evaluate.Summary | None = None,
 ) -> list[Line]:
     """The lines of one run, from its spec (with "folder") and its finished chunks; entries not begun are left out.
 
@@ -91,7 +91,7 @@ def lines_of(
     found = []
     numbers = evaluate.task_numbers(spec, chunks)
     begun = [not np.isnan(values["accuracy"]).all() for values in numbers]
-    results = [_with_nan(one) for one in (summary or {}).get("results") or []]
+    results = [_with_nan(one) for one in (summary and summary.get("results")) or []]
     if len(results) != sum(begun) or any(set(CI95.values()) - set(one) for one in results):
         results = [{}] * sum(begun)  # only a finished run has all numbers
     kept = iter(results)
@@ -182,7 +182,7 @@ def groups(lines: Sequence[Line]) -> dict[str, list[Line]]:
     return found
 
 
-def table(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
+def result_table(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
     """One row per line, as papers print it: accuracy with intervals, quartiles of the measure, top-5, loss.
 
     Columns name, method, label, backbone, dataset and testbed with their titles for people (backbone_title,
@@ -205,20 +205,19 @@ def table(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
             "setting": line.setting,
             "run": line.run_id,
         }
-        row |= _kept(line) if measure == QUARTERS and line.result else _computed(line, measure)
+        result = line.result if measure == QUARTERS and line.result else _computed(line, measure)
+        row |= {name: cast(Any, result)[name] for name in ("n_tasks", "accuracy", *CI95.values(), "top5", "loss")}
+        row |= _quarters(result)
         row["digest"] = line.digest
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _kept(line: Line) -> dict[str, Any]:
-    """The numbers of a row as the finished run has them."""
-    row = {name: line.result[name] for name in ("n_tasks", "accuracy", *CI95.values(), "top5", "loss")}
-    none = [np.nan] * 4  # where the tasks have no measure, or are too few
-    quartiles = (line.result.get(name) for name in ("quartiles", "quartiles_ci95"))
-    for q, value, half in zip(QUARTILES, *(of if isinstance(of, list) else none for of in quartiles), strict=True):
-        row |= {q: value, f"{q}_ci95": half}
-    return row
+def _quarters(result: evaluate.Result) -> dict[str, float]:
+    """The quarters of a result as columns; NaN where the tasks have no measure, or are too few."""
+    found = ((end, result.get(name)) for end, name in (("", "quartiles"), ("_ci95", "quartiles_ci95")))
+    columns = {end: values if isinstance(values, list) else [np.nan] * 4 for end, values in found}
+    return {f"{q}{end}": columns[end][i] for i, q in enumerate(QUARTILES) for end in columns}
 
 
 def _with_nan(value: Any) -> Any:
@@ -230,34 +229,26 @@ def _with_nan(value: Any) -> Any:
     return np.nan if value is None else value
 
 
-def _computed(line: Line, measure: str) -> dict[str, Any]:
-    """The same from the numbers of its tasks."""
-    row: dict[str, Any] = {
-        "n_tasks": int((~np.isnan(line.accuracy)).sum()),
-        "accuracy": 100 * float(np.nanmean(line.accuracy)),
-        **{column: 100 * _difference(line, None, over).ci95 for over, column in CI95.items()},
-        "top5": 100 * float(np.nanmean(line.top5)),
-        "loss": float(np.nanmean(line.loss)),
-    }
-    quartile = _quartiles(line, measure)
-    for i, q in enumerate(QUARTILES):
-        row |= {q: quartile[i][0] if quartile else np.nan, f"{q}_ci95": quartile[i][1] if quartile else np.nan}
-    return row
+def _computed(line: Line, measure: str) -> evaluate.Result:
+    """What a finished run keeps of a line, from the numbers of its tasks."""
+    numbers = {"accuracy": line.accuracy, "top5": line.top5, "loss": line.loss}
+    intervals = {column: 100 * _difference(line, None, over).ci95 for over, column in CI95.items()}
+    return cast(evaluate.Result, {**evaluate.result_of(numbers, line.measures.get(measure)), **intervals})
 
 
-def summary_table(summary: Mapping[str, Any]) -> pd.DataFrame:
-    """The results of a run's summary as rows like those of `table`, as far as `side_by_side` needs them."""
+def summary_table(summary: evaluate.Summary) -> pd.DataFrame:
+    """The results of a run's summary as rows like those of `result_table`, as far as `side_by_side` needs them."""
     rows = []
+    kept = ("method", "label", "backbone", "sampler", "setting", "n_tasks", "accuracy", "ci95")
     for result in summary.get("results") or []:
         if "sampler" in result:
-            row = {name: result[name] for name in ("method", "label", "backbone", "sampler", "setting", "n_tasks")}
-            row |= {"dataset": summary.get("dataset", ""), "accuracy": result["accuracy"], "ci95": result["ci95"]}
-            rows.append(row | dict(zip(QUARTILES, result["quartiles"] or [np.nan] * 4, strict=True)))
+            row = {name: value for name, value in result.items() if name in kept}
+            rows.append({"dataset": summary.get("dataset", ""), **row, **_quarters(result)})
     return pd.DataFrame(rows, columns=["dataset", "setting", "sampler"] if not rows else None)
 
 
 def fine_to_coarse(row: Any) -> tuple[float, float]:
-    """Accuracy in Q4 minus Q1 of a row of `table` (points) and its ci95 over tasks: the quarters share no task."""
+    """Accuracy in Q4 minus Q1 of a row (points) and its ci95 over tasks: the quarters share no task."""
     return row["Q4"] - row["Q1"], float(np.hypot(row["Q1_ci95"], row["Q4_ci95"]))
 
 
@@ -269,7 +260,7 @@ def with_interval(results: pd.DataFrame, over: str) -> pd.DataFrame:
 def side_by_side(results: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     """Methods on semantic and on uniform tasks beside each other, as tables 1 and 2 of Bennequin et al. (2022).
 
-    results  rows of `table`; of those with the same method, backbone and sampler the first counts
+    results  rows of `result_table`; of those with the same method, backbone and sampler the first counts
     One table per dataset and setting ("demo", "5-way 1-shot") that has both kinds of tasks; inductive methods first.
     Columns method (its label), kind, backbone, n_tasks, semantic, semantic_ci95, Q1 .. Q4 (of the semantic tasks),
     uniform, uniform_ci95; NaN where a method has only one of the two.
@@ -638,16 +629,6 @@ def _difference(line: Line, reference: Line | None, over: str) -> Estimate:
     if over != "tasks" and right is None:
         return Estimate(float(np.nanmean(accuracy)), float("nan"), float("nan"))
     return estimate(accuracy, over, right, tasks)
-
-
-def _quartiles(line: Line, measure: str) -> list[tuple[float, float]] | None:
-    from fsviz.evaluation import accuracy_by_quantile
-
-    values = line.measures.get(measure)
-    if values is None or (np.isfinite(values) & np.isfinite(line.accuracy)).sum() < 4:
-        return None
-    found = accuracy_by_quantile(line.accuracy, values, 4)
-    return [(100 * float(a), 100 * float(h)) for a, h in zip(found["accuracy"], found["ci95"])]
 
 
 def _check_same_tasks(lines: Sequence[Line]) -> None:

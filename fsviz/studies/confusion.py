@@ -27,7 +27,7 @@ from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.evaluation.intervals import Correlation, Estimate
 from fsviz.features.backbones import title_of
 from fsviz.records import ClassGraph, Dataset, Features, Progress, Tasks
-from fsviz.settings import Setting, Unchecked, words
+from fsviz.settings import Setting, Unchecked, Values, words
 from fsviz.studies import chunked, draw
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.taxonomy import DISTANCES
@@ -196,8 +196,8 @@ def class_graph(spec: Unchecked, progress: Progress | None = None) -> ClassGraph
         both = np.unique(np.concatenate([rows, columns]))
         cosine = kind == "cosine"
         matrix = _mean_cosines(table, both) if cosine else _closeness(dataset, both, kind, spec["backbone"])
-        place = np.searchsorted(both, pairs)
-        values = matrix[place[:, 0], place[:, 1]]
+        position = np.searchsorted(both, pairs)
+        values = matrix[position[:, 0], position[:, 1]]
     return _graph(dataset, kind, spec["backbone"] if LIKENESS[kind].needs == "features" else "", rows, columns, values)
 
 
@@ -221,10 +221,10 @@ def seen_in_run(
     seen = evaluation.pair_confusion(answer, tasks)
     class_ids = dataset.split_class_ids(split)
     pairs = pairs_of(class_ids, class_ids)
-    place = np.full(dataset.n_classes, len(seen.class_ids))
-    place[seen.class_ids] = np.arange(len(seen.class_ids))
+    position = np.full(dataset.n_classes, len(seen.class_ids))
+    position[seen.class_ids] = np.arange(len(seen.class_ids))
     confused, asked = (np.pad(counts, (0, 1)) for counts in (seen.confused, seen.asked))
-    a, b = place[pairs].T
+    a, b = position[pairs].T
     both = asked[a, b] + asked[b, a]
     values = np.where(both > 0, 100 * (confused[a, b] + confused[b, a]) / np.maximum(both, 1), np.nan)
     if np.isnan(values).all():
@@ -249,7 +249,7 @@ def _graph(
     """The record of the values (P,) of `pairs_of` rows and columns."""
     pairs = pairs_of(rows, columns)
     weights = np.full((len(rows), len(columns)), np.nan)
-    row, column = _places(rows, pairs[:, 0]), _places(columns, pairs[:, 1])
+    row, column = _positions(rows, pairs[:, 0]), _positions(columns, pairs[:, 1])
     weights[row, column] = values
     if np.array_equal(rows, columns):
         weights[column, row] = values
@@ -258,7 +258,7 @@ def _graph(
     return ClassGraph(kind, likeness.title, likeness.unit, source, rows, columns, *names, weights)
 
 
-def _places(class_ids: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _positions(class_ids: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     order = np.argsort(class_ids)
     return order[np.searchsorted(class_ids, wanted, sorter=order)]
 
@@ -300,8 +300,8 @@ def _closeness(dataset: Dataset, class_ids: np.ndarray, distance: str, backbone:
     fitting = [s for s in (*dataset.splits, "all") if np.isin(class_ids, dataset.split_class_ids(s)).all()]
     split = min(fitting, key=lambda s: len(dataset.split_class_ids(s)))
     distances = draw.class_distances(dataset, split, distance, backbone=backbone or None)
-    place = _places(dataset.split_class_ids(split), class_ids)
-    distances = distances[np.ix_(place, place)]
+    position = _positions(dataset.split_class_ids(split), class_ids)
+    distances = distances[np.ix_(position, position)]
     return 1 - distances / (distances.max() or 1.0)
 
 
@@ -439,7 +439,7 @@ def _pairs(spec: Spec) -> np.ndarray:
     return pairs_of(np.array(spec["rows"]), np.array(spec["columns"]))
 
 
-def command(spec: Unchecked, more: Sequence[str] = ()) -> str:
+def command(spec: Values, more: Sequence[str] = ()) -> str:
     """The command that gives the same graph, with more words such as `versus_words`."""
     known = {**SETTINGS, "likeness": LIKENESS_SETTING}
     said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}
@@ -486,7 +486,7 @@ def communities(graph: ClassGraph, seed: int = 0) -> np.ndarray:
 
 
 def community_order(graph: ClassGraph, found: np.ndarray) -> np.ndarray:
-    """(C,) places of the classes, community by community, and in each the one most like its fellows first."""
+    """(C,) positions of the classes, community by community, and in each the one most like its fellows first."""
     same = found[:, None] == found[None, :]
     inside = np.nansum(np.where(same, graph.weights, 0.0), axis=1)
     return np.lexsort((-inside, found))
@@ -550,7 +550,7 @@ def _even(ranks: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Roles:
-    """What base classes give to novel ones, by the edges that are kept (section IV-B4); places in rows and columns.
+    """What base classes give to novel ones, by the edges that are kept (section IV-B4); positions in rows and columns.
 
     matches      (base, novel) joined to each other alone: what a novel class looks like, one base class has taught
     split_base   base -> novel classes that share it: their images look alike to the backbone
@@ -595,7 +595,7 @@ class Comparison:
 
     table  columns a, b (names), first, second (weights), gap: the share of pairs below it in the first graph less that
            in the second, from -1 to 1
-    i, j   (E,) places of the pairs
+    i, j   (E,) positions of the pairs
     """
 
     first: ClassGraph

@@ -24,7 +24,7 @@ from fsviz.errors import BadInput, UnknownName
 from fsviz.methods import METHODS
 from fsviz.numerics import clustered_mean
 from fsviz.records import PAD, Dataset, Predictions, Progress, Tasks, Testbed
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, words
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, Values, words
 from fsviz.studies import contexts, draw, evaluate, frozen
 
 VERSION = 2  # 2: what is kept of every query, for intervals over images and classes
@@ -169,7 +169,7 @@ def cells(spec: Spec) -> list[Cell]:
     return [Cell(value, cast(Spec, {**spec, name: value}) if name else spec) for value in values]
 
 
-def left_out(dataset: Dataset, spec: Unchecked) -> dict[int, str]:
+def left_out(dataset: Dataset, spec: Values) -> dict[int, str]:
     """Classes of the split that no such task can hold, with a sentence for each."""
     return draw.left_out(dataset, _recipe(dataset, {**spec, "n_way": 2}, "iid"))  # ways play no part
 
@@ -189,7 +189,7 @@ def _first_reason(dataset: Dataset, spec: Spec) -> str:
     return next(iter(left_out(dataset, spec).values()), "Lower the number of shots or queries.")
 
 
-def _recipe(dataset: Dataset, spec: Unchecked, sampler: str, **more: Any) -> draw.Recipe:
+def _recipe(dataset: Dataset, spec: Values, sampler: str, **more: Any) -> draw.Recipe:
     return draw.recipe_for(dataset, **{name: spec[name] for name in TASKS}, sampler=sampler, **more)
 
 
@@ -343,7 +343,7 @@ def _mean(values: np.ndarray, tasks: Tasks) -> Mean:
     )
 
 
-def command(spec: Unchecked) -> str:
+def command(spec: Values) -> str:
     """The command that asks the same."""
     said = {name: spec[name] for name in (*OWN, *TASKS) if spec[name] != {**TASKS, **OWN}[name].default}
     said = {"question": spec["question"], **said}

@@ -25,7 +25,7 @@ from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.records import PAD, Dataset, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS, Pool, testbeds
 from fsviz.sampling.draw import REPEATS
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, SEED, Setting, Unchecked, Value, brief, words
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, SEED, Setting, Unchecked, Value, Values, brief, words
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 
 SPLIT = Setting("split", "Split", "The classes to draw from: test where the dataset has it, else all.", "text", "")
@@ -474,7 +474,7 @@ def _deal(dataset: Dataset, tasks: Tasks, recipe: Recipe, usable: np.ndarray | N
     return sampling.assign_images(tasks, of_image, n_shot, n_query, recipe.seed, _groups(dataset, recipe), names)
 
 
-def most_images(settings: Unchecked) -> int:
+def most_images(settings: Values) -> int:
     """Images of one task at most, support and queries together, by the settings of its sampler."""
     has = {s.name: settings.get(s.name, s.default) for s in SAMPLERS[settings["sampler"]].all_settings}
     ways = has.get("n_way", has.get("max_way", 1))
@@ -493,6 +493,11 @@ def default_backbone(dataset: Dataset) -> str:
     from fsviz import features
 
     return features.required(dataset)[0]
+
+
+def default_sampler(dataset: Dataset) -> str:
+    """Classes close in meaning where the dataset says what they mean, any classes elsewhere."""
+    return str(SAMPLER.default) if SAMPLER.default in possible_samplers(dataset) else "uniform"
 
 
 def possible_distances(dataset: Dataset) -> list[str]:
@@ -567,7 +572,7 @@ def explain(measure: str, recipe: Unchecked) -> str:
 # Names and keeping -----------------------------------------------------------------------------------------------
 
 
-def safe_name(parts: Sequence[str], settings: Unchecked, between: str = "_") -> str:
+def safe_name(parts: Sequence[str], settings: Values, between: str = "_") -> str:
     """The name of a testbed as a file can have it; where it is cut, a digest of all settings keeps it apart."""
     name = between.join(parts)
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_.+=-") else "_" for c in name)

@@ -38,7 +38,7 @@ from fsviz.numerics import threads
 from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.sampling.draw import most_beside
-from fsviz.settings import N_SHOT, N_WAY, SEED, Unchecked
+from fsviz.settings import N_SHOT, N_WAY, SEED, Unchecked, Values
 from fsviz.studies import chunked, draw, frozen, own_methods, own_predictions
 from fsviz.studies.threads import half, half_the_cores
 from fsviz.workspace import atomic_file
@@ -188,8 +188,8 @@ class Entry:
     backbone: str
     method: str
     title: str
-    parameters: Unchecked = field(default_factory=dict)
-    changed: Unchecked = field(default_factory=dict)  # parameters that differ from the method's defaults
+    parameters: Values = field(default_factory=dict)
+    changed: Values = field(default_factory=dict)  # parameters that differ from the method's defaults
     part: int = 0
     own: Unchecked = field(default_factory=dict)  # what is kept of a method that is not built in
 
@@ -404,7 +404,9 @@ def _summary(spec: Settled, numbers: np.ndarray, failed: Mapping[int, str], righ
             continue
         part = parts(spec)[entry.part]
         measures = {k: v[done] for k, v in frozen.measures(spec["folder"], tasks_file(entry.part)).items()}
-        result = _result(entry, dict(zip(NUMBERS, values[:, done], strict=True)), measures.get("coarsity"))
+        result: Result = {"method": entry.method, "label": entry.label, "backbone": entry.backbone}
+        result["parameters"] = dict(entry.parameters)
+        result |= result_of(dict(zip(NUMBERS, values[:, done], strict=True)), measures.get("coarsity"))
         result |= {"testbed": part["testbed_name"], "sampler": part["recipe"].get("sampler", "")}
         result |= {"setting": part["tasks"].get("setting", "")}
         if right is not None:
@@ -579,26 +581,20 @@ def _intervals(accuracy: np.ndarray, measures: Mapping[str, np.ndarray], right: 
     return cast(Result, found)
 
 
-def _result(entry: Entry, numbers: Mapping[str, np.ndarray], coarsity: np.ndarray | None) -> Result:
+def result_of(numbers: Mapping[str, np.ndarray], measure: np.ndarray | None) -> Result:
+    """The means of these NUMBERS (T,) over the tasks that are done (not NaN), and accuracy by quarters of a measure
+    (T,), where the tasks have it."""
     from fsviz.evaluation import accuracy_by_quantile
     from fsviz.numerics import mean_and_ci95
 
-    accuracy, half = mean_and_ci95(numbers["accuracy"])
-    result: Result = {
-        "method": entry.method,
-        "label": entry.label,
-        "backbone": entry.backbone,
-        "parameters": dict(entry.parameters),
-        "n_tasks": len(numbers["accuracy"]),
-        "accuracy": 100 * float(accuracy),
-        "ci95": 100 * float(half),
-        "top5": 100 * float(np.mean(numbers["top5"])),
-        "loss": float(np.mean(numbers["loss"])),
-        "confidence": 100 * float(np.mean(numbers["confidence"])),
-        "quartiles": None,
-    }
-    if coarsity is not None and np.isfinite(coarsity).sum() >= 4:
-        table = accuracy_by_quantile(numbers["accuracy"], coarsity, 4)
+    done = ~np.isnan(numbers["accuracy"])
+    accuracy, half = mean_and_ci95(numbers["accuracy"][done])
+    found = {"n_tasks": int(done.sum()), "accuracy": 100 * float(accuracy), "ci95": 100 * float(half)}
+    for name in [name for name in numbers if name != "accuracy"]:
+        found[name] = (1 if name == "loss" else 100) * float(np.mean(numbers[name][done]))
+    result = cast(Result, {**found, "quartiles": None})
+    if measure is not None and np.isfinite(measure[done]).sum() >= 4:
+        table = accuracy_by_quantile(numbers["accuracy"], measure, 4)
         result["quartiles"] = [100 * float(a) for a in table["accuracy"]]
         result["quartiles_ci95"] = [100 * float(h) for h in table["ci95"]]
         result["quartile_coarsity"] = [[float(low), float(high)] for low, high in zip(table["low"], table["high"])]
@@ -827,7 +823,7 @@ def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, 
     class_ids = dataset.split_class_ids(split)
     n_query = max(1, min(wanted["n_query"], _room(table, class_ids, beside=1)))
     return {
-        "sampler": "uniform" if dataset.taxonomy is None else SAMPLER.default,
+        "sampler": draw.default_sampler(dataset),
         "split": split,
         "n_way": min(wanted["n_way"], len(class_ids)),
         "n_shot": max(1, min(wanted["n_shot"], _room(table, class_ids, beside=n_query))),

@@ -228,9 +228,9 @@ def _by_class(dataset: Dataset, of_image: np.ndarray, class_ids: Sequence[int]) 
         sizes = np.bincount(of_image, minlength=dataset.n_classes)
         shown = np.sort(np.argsort(-sizes, kind="stable")[:MOST_NAMES]).tolist()
     shown = shown[:MOST_NAMES]
-    place = np.full(dataset.n_classes, PAD, dtype=np.int64)
-    place[shown] = np.arange(len(shown))
-    return Colouring("class", codes=place[of_image], names=tuple(dataset.distinct_names(np.array(shown, dtype=int))))
+    code = np.full(dataset.n_classes, PAD, dtype=np.int64)
+    code[shown] = np.arange(len(shown))
+    return Colouring("class", codes=code[of_image], names=tuple(dataset.distinct_names(np.array(shown, dtype=int))))
 
 
 def _superclasses(dataset: Dataset) -> dict[int, str]:
@@ -364,16 +364,16 @@ def one_task(tasks: Tasks, position: int) -> Tasks:
 def names_beside(dataset: Dataset, found: maps.FeatureMap, task: Tasks) -> list[tuple[str, float, float]]:
     """Class names and the places of support images above which they are written: each class as often as its images lie
     apart, but not twice in one spot."""
-    names, place = dataset.classes["class_name"].astype(str), {int(i): k for k, i in enumerate(found.image_ids)}
+    names, row = dataset.classes["class_name"].astype(str), {int(i): k for k, i in enumerate(found.image_ids)}
     near = _ONE_SPOT * np.ptp(found.xy, axis=0).max()
-    places: list[tuple[str, float, float]] = []
+    spots: list[tuple[str, float, float]] = []
     for class_id, support in zip(task.class_ids[0], task.support[0]):
         written: list[np.ndarray] = []
-        for xy in (found.xy[place[int(i)]] for i in support if int(i) in place):
+        for xy in (found.xy[row[int(i)]] for i in support if int(i) in row):
             if all(np.linalg.norm(xy - other) > near for other in written):
                 written.append(xy)
-                places.append((str(names.iat[class_id]), float(xy[0]), float(xy[1])))
-    return places
+                spots.append((str(names.iat[class_id]), float(xy[0]), float(xy[1])))
+    return spots
 
 
 def roles(tasks: Tasks, image_ids: np.ndarray) -> Colouring:

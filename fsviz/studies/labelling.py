@@ -8,7 +8,7 @@ still without a label is counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 
 POLICIES = ("least confident", "random")
 BUDGETS = (0, 1, 2, 5, 10, 20, 30, 50, 75, 100, 150)
+
+
+class Summary(TypedDict):
+    """Curves over the numbers of images that are labelled, of the images that stay unlabelled ("rest") and of all: by
+    policy "mean" and "ci95" of the accuracy, and "gain" and "gain_ci95" of the first policy over the second."""
+
+    budgets: list[int]
+    n_tasks: int
+    rest: dict[str, Any]
+    all: dict[str, Any]
 
 
 def budgets(spec: Spec) -> list[int]:
@@ -91,10 +101,10 @@ def _relearned(view: View, labelled: Tensor) -> Tensor:
     return (torch.bmm(weights[:, :, :-1], queries.transpose(1, 2)) + weights[:, :, -1:]).max(1).indices
 
 
-def summary(spec: Spec, found: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def summary(spec: Spec, found: Mapping[str, np.ndarray]) -> Summary:
     """Curves of both policies: mean accuracies in fractions with 95% intervals over tasks of these images, and the
     paired difference of the two."""
-    curves: dict[str, Any] = {"budgets": budgets(spec), "n_tasks": len(found["rest"])}
+    curves: dict[str, dict[str, Any]] = {}
     for kind in ("rest", "all"):
         mean, half = mean_and_ci95(found[kind], axis=0)
         gain, gain_half = mean_and_ci95(found[kind][..., 0] - found[kind][..., 1], axis=0)
@@ -103,4 +113,4 @@ def summary(spec: Spec, found: Mapping[str, np.ndarray]) -> dict[str, Any]:
             "gain": gain,
             "gain_ci95": gain_half,
         }
-    return curves
+    return {"budgets": budgets(spec), "n_tasks": len(found["rest"]), "rest": curves["rest"], "all": curves["all"]}

@@ -197,7 +197,7 @@ def suggested(dataset: Dataset, seed: int = 0, n_way: int = int(N_WAY.default)) 
     n_way = min(n_way, len(dataset.split_class_ids(split)))
     if n_way < 2:
         raise Missing(f"{dataset.title} has one class only, and a task tells at least two apart.")
-    sampler = "semantic" if "semantic" in draw.possible_samplers(dataset) else "uniform"
+    sampler = draw.default_sampler(dataset)
     drawn = draw.sample(dataset, sampler=sampler, split=split, n_way=n_way, n_tasks=1, seed=seed)
     return drawn.tasks.class_ids[0].tolist()
 

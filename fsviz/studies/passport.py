@@ -616,7 +616,7 @@ def command(passport: Passport) -> str:
 
 def first_task(dataset: Dataset) -> TaskId:
     """A task to begin with: the first of those that the dataset's tasks are usually drawn as."""
-    sampler = "semantic" if "semantic" in draw.possible_samplers(dataset) else "uniform"
+    sampler = draw.default_sampler(dataset)
     if dataset.has_features:
         backbone = draw.default_backbone(dataset)
         asked = {**evaluate.feasible_sampler(dataset, backbone, n_tasks=MOST_MEASURED), "sampler": sampler}

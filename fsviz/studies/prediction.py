@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 import numpy as np
 
@@ -27,13 +27,16 @@ from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import N_SHOT, Setting, Unchecked, Value, words
+from fsviz.settings import N_SHOT, Setting, Unchecked, Value, Values, words
 from fsviz.studies import chunked, confusion, draw, frozen
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.labelling import POLICIES
 from fsviz.studies.semantic_sampling import fitting_images
 from fsviz.studies.threads import half_the_cores
 from fsviz.workspace import plain_json
+
+if TYPE_CHECKING:
+    from fsviz.studies.spread import Parts, Spread
 
 __all__ = ["POLICIES", "Measured"]
 
@@ -149,12 +152,47 @@ class CellSummary(TypedDict, total=False):
     outcome: float
     outcome_ci95: float | None
     correlations: dict[str, Correlation]
-    predicted_accuracy: dict[str, float | None]
+    predicted_accuracy: dict[str, Any]
     best: int | None
     best_pearson: Any
     best_low: Any
     best_high: Any
     nth_pearson: Any
+
+
+class Judged(TypedDict, total=False):
+    """How well a measure tells hard tasks from easy ones: the area under its ROC curve with its 95% interval, None
+    where there is no curve, and `why`; shares of "hard" and "easy" tasks that it calls hard on both halves."""
+
+    area: float | None
+    low: float
+    high: float
+    threshold: float
+    why: str
+    first: dict[str, float]
+    second: dict[str, float | None]
+    table: list[list[int]]
+
+
+class Summary(CellSummary, total=False):
+    """What came out of a run, by its question: correlations are those of its only cell."""
+
+    dataset: str
+    backbone: str
+    setting: str
+    question: str
+    n_way: int
+    n_shot: int
+    n_query: int
+    n_unlabelled: int
+    cells: list[CellSummary]
+    halves: list[CellSummary]
+    thresholds: dict[str, Judged]
+    spread: list[Spread]
+    parts: Parts
+    budgets: list[int]
+    rest: dict[str, Any]
+    all: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -183,7 +221,7 @@ class Measured:
         return len(self.outcome)
 
 
-def outcome_name(spec: Unchecked) -> str:
+def outcome_name(spec: Spec | Summary) -> str:
     """What is predicted, in words."""
     return "adjusted Rand index" if _outcome_setting(cast(Spec, spec)) == "unsupervised" else "accuracy"
 
@@ -233,7 +271,7 @@ def cells_at_once(spec: Unchecked, progress: Progress | None = None) -> list[Mea
     return collect(settled, chunks, tasks)
 
 
-def answer(spec: Unchecked, progress: Progress | None = None) -> dict[str, Any]:
+def answer(spec: Unchecked, progress: Progress | None = None) -> Summary:
     """What a run would find, in this process and nothing recorded."""
     settled, chunks, tasks = _at_once(spec, progress)
     return plain_json(_summary(settled, chunks, tasks))
@@ -530,33 +568,33 @@ def describe(spec: Spec, index: int) -> str:
     return f"{what}{f' ({value})' if value else ''}: {stop:,} of {cell.n_tasks:,} tasks"
 
 
-def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     tasks = [frozen.tasks(spec["folder"], f"cell{which}") for which in range(len(cells(spec)))]
     return _summary(spec, list(chunks), tasks)
 
 
-def _summary(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]], tasks: Sequence[Tasks]) -> dict[str, Any]:
+def _summary(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]], tasks: Sequence[Tasks]) -> Summary:
     said: Final = ("dataset", "backbone", "setting", "question", "n_way", "n_shot", "n_query", "n_unlabelled")
-    base: dict[str, Any] = {name: spec[name] for name in said if name in spec}
+    base = cast(Summary, {name: spec[name] for name in said if name in spec})
     if spec["question"] == "labelling":
         from fsviz.studies import labelling
 
-        return base | labelling.summary(spec, gathered(spec, chunks)[0])
+        return {**base, **labelling.summary(spec, gathered(spec, chunks)[0])}
     if spec["question"] == "spread":
         from fsviz.studies import spread
 
-        return base | spread.summary(spec, gathered(spec, chunks))
+        return {**base, **spread.summary(spec, gathered(spec, chunks))}
     measured = collect(spec, chunks, tasks)
     if spec["question"] == "hard":
         halves = [_cell_summary(HALVES[i], found) for i, found in enumerate(measured)]
-        return base | {"halves": halves, "thresholds": _thresholds(spec, measured) if len(measured) == 2 else {}}
+        return {**base, "halves": halves, "thresholds": _thresholds(spec, measured) if len(measured) == 2 else {}}
     rows = [_cell_summary(cell.value, found) for cell, found in zip(cells(spec), measured, strict=False)]
     if spec["question"] == "correlations":
-        return base | {name: value for name, value in rows[0].items() if name != "value"}
+        return cast(Summary, base | {name: value for name, value in rows[0].items() if name != "value"})
     if spec["question"] == "eigenvalues":
         for row, found in zip(rows, gathered(spec, chunks), strict=False):
             row |= _best_eigenvalue(found["eigenvalues"], found["outcome"], int(row["value"]))
-    return base | {"cells": rows}
+    return {**base, "cells": rows}
 
 
 def _cell_summary(value: float | str, found: Measured) -> CellSummary:
@@ -571,10 +609,10 @@ def _cell_summary(value: float | str, found: Measured) -> CellSummary:
     }
 
 
-def _thresholds(spec: Spec, halves: Sequence[Measured]) -> dict[str, dict[str, Any]]:
+def _thresholds(spec: Spec, halves: Sequence[Measured]) -> dict[str, Judged]:
     """Per measure: the area under its ROC curve on the first half of the classes with its 95% interval, the threshold,
     and the shares of hard and easy tasks that it calls hard on both halves; `why` where there is no curve."""
-    result: dict[str, dict[str, Any]] = {}
+    result: dict[str, Judged] = {}
     level = spec["hard_below"] / 100
     for name in halves[0].measures:
         try:
@@ -737,7 +775,7 @@ def said_of(found: Measured, task: int) -> dict[str, np.ndarray]:
     return {name: values[0] for name, values in said.items()}
 
 
-def prediction_error(found: Measured) -> dict[str, float | None]:
+def prediction_error(found: Measured) -> dict[str, Any]:
     """How far the expected accuracy is from the true one, beside a constant that knows the mean of all tasks."""
     error, half = mean_and_ci95(np.abs(found.expected - found.outcome))
     naive, naive_half = mean_and_ci95(np.abs(found.outcome - found.outcome.mean()))
@@ -823,7 +861,7 @@ def _area_half_width(area: float, n_hard: int, n_easy: int) -> float:
     return 1.96 * math.sqrt(max(spread, 0.0) / (n_hard * n_easy))
 
 
-def command(spec: Unchecked) -> str:
+def command(spec: Values) -> str:
     """The command that asks the same."""
     own = {name: spec[name] for name in OWN_SETTINGS if spec[name] != OWN_SETTINGS[name].default}
     settings = {name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}
@@ -863,10 +901,12 @@ def checked_spec(spec: Unchecked) -> Spec:
         raise BadInput("Unlabelled images play no part in the supervised setting. Choose setting semi or unsupervised.")
     if own["question"] == "spread" and own["setting"] == "unsupervised":
         raise BadInput("The spread of the accuracy needs labels. Choose setting supervised or semi.")
-    if tasks["sampler"] == "variable" and own["question"] != "correlations":
-        raise BadInput("This question needs tasks of one shape. Choose the sampler 'uniform' or 'semantic'.")
-    if own["question"] == "spread" and SAMPLERS[str(tasks["sampler"])].deals:
-        raise BadInput("The spread by cause deals images of its own. Choose the sampler 'uniform' or 'semantic'.")
+    sampler, of_classes = SAMPLERS[str(tasks["sampler"])], [repr(s.name) for s in SAMPLERS.values() if not s.deals]
+    instead = f"Choose the sampler {' or '.join(of_classes)}."
+    if sampler.varies and own["question"] != "correlations":
+        raise BadInput(f"This question needs tasks of one shape. {instead}")
+    if sampler.deals and own["question"] == "spread":
+        raise BadInput(f"The spread by cause deals images of its own. {instead}")
     kept = {name: spec[name] for name in ("dataset", "backbone", "folder", "values") if name in spec}
     return cast(Spec, {**kept, **{name: tasks[name] for name in TASK_SETTINGS}, **own})
 

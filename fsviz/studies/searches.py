@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from fsviz.difficulty.filtered import PAPER_SHARE, Rarity, draws_needed, hardest
 from fsviz.errors import UnknownName
 from fsviz.numerics import holm, mean_and_ci95
 from fsviz.records import PAD, Features, Progress, Tasks, Testbed
-from fsviz.settings import Setting, Unchecked
+from fsviz.settings import Setting, Unchecked, Values
 from fsviz.studies import chunked, frozen, support_sets
 from fsviz.studies.support_sets import LOSSES, SEARCH, STEP_SIZES
 
@@ -55,6 +55,29 @@ class Spec(support_sets.Spec, total=False):
     searches: list[str]
 
 
+class Row(TypedDict):
+    """What the summary says of one search at one end: accuracy in percent, seconds per task, and how many points it
+    stays behind greedy search on the same tasks; None where that is not known."""
+
+    search: str
+    objective: str
+    accuracy: float
+    ci95: float
+    n_tasks: int
+    seconds: Any
+    behind: Any
+    behind_ci95: Any
+
+
+class Summary(TypedDict):
+    """What came out of a run."""
+
+    dataset: str
+    backbone: str
+    n_tasks: int
+    rows: list[Row]
+
+
 @dataclass(frozen=True)
 class Cell:
     """One search at one end, "hard" or "easy"; the random supports are a cell of their own."""
@@ -64,7 +87,7 @@ class Cell:
     n_chunks: int
 
 
-def compare_searches(spec: Unchecked, progress: Progress | None = None) -> dict[str, Any]:
+def compare_searches(spec: Unchecked, progress: Progress | None = None) -> Summary:
     """The whole comparison in this process, nothing recorded."""
     settled = checked_spec(spec)
     tasks, table = support_sets.sample_tasks(_base(settled, RANDOM))
@@ -106,7 +129,7 @@ def describe(spec: Spec, index: int) -> str:
     return f"{what}: {stop:,} of {spec['n_tasks']:,} tasks"
 
 
-def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     """Per search and end: accuracy, seconds per task, and how far the search stays behind greedy on the same tasks."""
     every = cells(spec)
     accuracy = np.full((len(every), spec["n_tasks"]), np.nan)
@@ -115,20 +138,27 @@ def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[st
         which, start = int(chunk["cell"]), int(chunk["start"])
         accuracy[which, start : start + len(chunk["accuracy"])] = 100 * chunk["accuracy"]
         seconds[which] += float(chunk["seconds"])
-    rows = []
+    rows: list[Row] = []
     for which, cell in enumerate(every):
         done = np.isfinite(accuracy[which])
         if not done.any():
             continue
         mean, half = mean_and_ci95(accuracy[which])
-        row = {"search": cell.search, "objective": cell.objective, "accuracy": float(mean), "ci95": float(half)}
-        row |= {"n_tasks": int(done.sum()), "seconds": None if cell.search == RANDOM else seconds[which] / done.sum()}
-        row |= {"behind": None, "behind_ci95": None}
+        row: Row = {
+            "search": cell.search,
+            "objective": cell.objective,
+            "accuracy": float(mean),
+            "ci95": float(half),
+            "n_tasks": int(done.sum()),
+            "seconds": None if cell.search == RANDOM else seconds[which] / done.sum(),
+            "behind": None,
+            "behind_ci95": None,
+        }
         greedy = next((i for i, c in enumerate(every) if (c.search, c.objective) == ("greedy", cell.objective)), which)
         if greedy != which and (done & np.isfinite(accuracy[greedy])).sum() > 1:
             sign = 1.0 if cell.objective == "hard" else -1.0
             behind, behind_half = mean_and_ci95(sign * (accuracy[which] - accuracy[greedy]))
-            row |= {"behind": float(behind), "behind_ci95": float(behind_half)}
+            row["behind"], row["behind_ci95"] = float(behind), float(behind_half)
         rows.append(row)
     return {"dataset": spec["dataset"], "backbone": spec["backbone"], "n_tasks": spec["n_tasks"], "rows": rows}
 
@@ -176,13 +206,13 @@ def checked_spec(spec: Unchecked) -> Spec:
     return cast(Spec, {"study": "searches", **base, "searches": ordered})
 
 
-def _base(spec: Unchecked, search: str) -> support_sets.Spec:
+def _base(spec: Values, search: str) -> support_sets.Spec:
     """The spec of the study `support_sets` for one of the searches."""
     rest = {k: v for k, v in spec.items() if k not in _MINE}
     return support_sets.checked_spec({**rest, "search": SEARCH.default if search == RANDOM else search})
 
 
-def compared_in_words(rows: Sequence[Mapping[str, Any]]) -> str:
+def compared_in_words(rows: Sequence[Row]) -> str:
     """What the comparison shows: how near to greedy search FastDiffSel comes, and how much sooner."""
     known = {(row["search"], row["objective"]): row for row in rows}
     random = known[RANDOM, RANDOM]["accuracy"]

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import numpy as np
 import pandas as pd
@@ -53,6 +53,17 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (draw.SPLIT, MODEL, CHECKPOIN
 _PLACES = ("concept", "context")
 
 
+class Spec(TypedDict):
+    """A checked spec."""
+
+    dataset: str
+    split: str
+    model: str
+    checkpoint: str
+    concept_prompt: str
+    context_prompt: str
+
+
 @dataclass(frozen=True)
 class Similarity:
     """What an image-text model says of the images of a split that have a context.
@@ -63,7 +74,7 @@ class Similarity:
                                     None where the prompt names both words or the wrong one
     """
 
-    spec: Unchecked
+    spec: Spec
     image_ids: np.ndarray
     class_ids: np.ndarray
     contexts: np.ndarray
@@ -72,7 +83,7 @@ class Similarity:
     right: Mapping[str, np.ndarray | None]
 
 
-def checked_spec(spec: Unchecked) -> dict[str, Any]:
+def checked_spec(spec: Unchecked) -> Spec:
     """The spec with its defaults; prompts without a place for a word are refused."""
     dataset = load_with_images(spec)
     values = {name: s.check(spec.get(name, s.default)) for name, s in SETTINGS.items()}
@@ -85,7 +96,7 @@ def checked_spec(spec: Unchecked) -> dict[str, Any]:
                 )
     values["split"] = values["split"] or draw.default_split(dataset)
     dataset.split_class_ids(values["split"])
-    return {"dataset": dataset.name, **values}
+    return cast(Spec, {"dataset": dataset.name, **values})
 
 
 def templates(prompt: str) -> list[str]:
@@ -95,28 +106,27 @@ def templates(prompt: str) -> list[str]:
 
 def measure(spec: Unchecked) -> Similarity:
     """M_concept and M_context of every image of the split that has a context and features of the model."""
-    spec = checked_spec(spec)
-    dataset = datasets.load(spec["dataset"])
-    table = features.load(dataset, spec["model"])  # says how to extract them where they are not at hand
-    model = _model(table.backbone, spec["checkpoint"])
+    settled = checked_spec(spec)
+    dataset = datasets.load(settled["dataset"])
+    table = features.load(dataset, settled["model"])  # says how to extract them where they are not at hand
+    model = _model(table.backbone, settled["checkpoint"])
     if table.values.shape[1] != model.dims:
         raise BadInput(
-            f"Features of {spec['model']} of these images have {table.values.shape[1]} dimensions, its texts "
+            f"Features of {settled['model']} of these images have {table.values.shape[1]} dimensions, its texts "
             f"{model.dims}: they are not of the same model. {table.remake.capitalize()}."
         )
     of_image = dataset.image_contexts()[table.image_ids]
-    keep = np.isin(table.class_ids, dataset.split_class_ids(spec["split"])) & (of_image != "")
+    keep = np.isin(table.class_ids, dataset.split_class_ids(settled["split"])) & (of_image != "")
     if not keep.any():
-        raise Missing(f"No image of split {spec['split']!r} has a context and features of {spec['model']}.")
+        raise Missing(f"No image of split {settled['split']!r} has a context and features of {settled['model']}.")
     values = np.asarray(table.values[keep], dtype=np.float32)
     values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12)
     class_ids, contexts = table.class_ids[keep], of_image[keep]
     names = dataset.classes["class_name"].astype(str).to_numpy()[class_ids]
     found, right = {}, {}
-    for axis in _PLACES:
-        prompt = spec[f"{axis}_prompt"]
+    for axis, prompt in (("concept", settled["concept_prompt"]), ("context", settled["context_prompt"])):
         found[axis], right[axis] = _against(model, values, prompt, axis, {"concept": names, "context": contexts})
-    return Similarity(spec, table.image_ids[keep], class_ids, contexts, found["concept"], found["context"], right)
+    return Similarity(settled, table.image_ids[keep], class_ids, contexts, found["concept"], found["context"], right)
 
 
 def _against(
@@ -216,7 +226,7 @@ def against_accuracy(found: Similarity, backbone: str, n_tasks: int = 300) -> Ag
     n_way = min(5, len(dataset.split_class_ids(split)))
     n_shot = max(1, min(5, fewest // 2))
     n_query = max(1, min(10, fewest - n_shot))
-    asked = {"split": split, "n_way": n_way, "n_shot": n_shot, "n_query": n_query, "n_tasks": n_tasks}
+    asked: dict[str, Any] = {"split": split, "n_way": n_way, "n_shot": n_shot, "n_query": n_query, "n_tasks": n_tasks}
     try:
         tasks = draw.sample(dataset, sampler="uniform", usable=usable, **asked).tasks
     except BadInput:  # too few classes, or images that no task can hold: the rest of the page does not need it
@@ -246,6 +256,6 @@ def possible_models(dataset: Dataset) -> list[str]:
     return [name for name in features.available(dataset) if name == image_text.DEMO or name.startswith("open_clip:")]
 
 
-def command(spec: Unchecked) -> str:
-    said = {name: spec[name] for name, s in SETTINGS.items() if spec[name] != s.default}
+def command(spec: Spec) -> str:
+    said = {name: value for name, value in spec.items() if name in SETTINGS and value != SETTINGS[name].default}
     return shlex.join(["python", "-m", "fsviz", "similarity", spec["dataset"], *words(said, SETTINGS)])

@@ -374,11 +374,11 @@ def _title(found: Found) -> str:
     return f"asked {found.split.asked:g}, reached {found.split.reached:.2f}"
 
 
-def neighbours(classes: ClassFeatures, split: ClassSplit, place: int, n: int = 6) -> pd.DataFrame:
-    """The classes nearest to one (its place in the split): columns class, side, distance of unit-length features."""
-    apart = distances(classes.points[[place]], classes.points)[0]
+def neighbours(classes: ClassFeatures, split: ClassSplit, position: int, n: int = 6) -> pd.DataFrame:
+    """The classes nearest to one (its position in the split): columns class, side, distance of unit-length features."""
+    apart = distances(classes.points[[position]], classes.points)[0]
     order = np.argsort(apart, kind="stable")
-    order = order[order != place][:n]
+    order = order[order != position][:n]
     names = np.array(split.names, dtype=object)[order]
     return pd.DataFrame({"class": names, "side": assignment.side_names(split.sides[order]), "distance": apart[order]})
 
@@ -424,7 +424,7 @@ def comparisons(dataset: Dataset, classes: ClassFeatures, found: Found) -> pd.Da
     for name, one in beside(dataset, classes, found).items():
         parts = one.split.parts
         train, held = (
-            classes.points[_places(classes, one.split.on(*on))].mean(axis=0) for on in (("train",), ("val", "test"))
+            classes.points[_positions(classes, one.split.on(*on))].mean(axis=0) for on in (("train",), ("val", "test"))
         )
         sizes = {side: len(ids) for side, ids in parts.items()}
         table.append({"split": name, **sizes, "nearest": one.nearest, "gap": float(np.linalg.norm(train - held))})
@@ -574,8 +574,8 @@ def class_tree(dataset: Dataset, which: str, class_ids: np.ndarray, classes: Cla
     if which == TAXONOMY:
         return replace(_taxonomy_tree(dataset, class_ids), title="the taxonomy")
     classes = classes if classes is not None and classes.backbone == which else class_features(dataset, which)
-    place = _places(classes, class_ids)
-    tree = trees.ward_tree(classes.points[place], [classes.names[p] for p in place])
+    position = _positions(classes, class_ids)
+    tree = trees.ward_tree(classes.points[position], [classes.names[p] for p in position])
     return replace(tree, title=title_of(classes.backbone))
 
 
@@ -627,7 +627,7 @@ def all_with_features(dataset: Dataset, which: Sequence[str]) -> np.ndarray:
     return kept
 
 
-def _places(classes: ClassFeatures, class_ids: np.ndarray) -> np.ndarray:
+def _positions(classes: ClassFeatures, class_ids: np.ndarray) -> np.ndarray:
     missing = np.setdiff1d(class_ids, classes.class_ids)
     if len(missing):
         raise Missing(f"{len(missing):,} of these classes have no features under {classes.backbone}. Extract them.")

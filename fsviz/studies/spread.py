@@ -8,7 +8,7 @@ choice of queries adds is known from the answers to each task's own, so that the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy as np
 
@@ -20,6 +20,43 @@ from fsviz.studies import draw
 
 if TYPE_CHECKING:
     from fsviz.studies.prediction import Cell, Spec
+
+
+class Spread(TypedDict, total=False):
+    """How far accuracies of one kind of tasks spread: standard deviation and 95% interval, None where not known."""
+
+    cause: str
+    std: Any
+    ci95: Any
+    std_of_std: float | None
+    n_sets: int
+    n_tasks: int
+
+
+class Part(TypedDict):
+    """What the variance is due to: the share of one cause with its 95% interval."""
+
+    cause: str
+    variance: float
+    share: float | None
+    low: float
+    high: float
+
+
+class Parts(TypedDict):
+    """The variance in its parts."""
+
+    total_std: float
+    parts: list[Part]
+
+
+class Summary(TypedDict, total=False):
+    """What `summary` says; the parts are there once enough tasks are."""
+
+    spread: list[Spread]
+    parts: Parts
+    n_tasks: int
+
 
 PARTS = ("classes", "support", "queries")
 N_POOLS = 4  # sets of queries that tasks with fixed support images draw theirs from
@@ -80,23 +117,23 @@ def accuracies(spec: Spec, tasks: Tasks, table: Features) -> dict[str, np.ndarra
     return {"accuracy": share.mean(1), "luck": luck.sum(1) / n_way**2}
 
 
-def summary(spec: Spec, measured: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summary(spec: Spec, measured: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     """Standard deviations (fractions) of the three algorithms over what is finished, and the parts of the variance."""
     from fsviz.studies.prediction import CAUSES, cells
 
-    result: dict[str, Any] = {"spread": []}
+    result: Summary = {"spread": []}
     for cell, found in zip(cells(spec), measured, strict=False):
         side, accuracy = round(cell.n_tasks**0.5), found["accuracy"]
         if cell.value == CAUSES[0]:
             deviation, half, n = _deviation(accuracy)
-            row = {"cause": cell.value, "std": deviation, "ci95": half, "n_sets": 1, "n_tasks": n}
+            row: Spread = {"cause": str(cell.value), "std": deviation, "ci95": half, "n_sets": 1, "n_tasks": n}
         else:
             whole = len(accuracy) // side
             accuracy, luck = (found[name][: whole * side].reshape(whole, side) for name in ("accuracy", "luck"))
             stds = accuracy.std(1, ddof=1) if whole else np.full(1, np.nan)
             mean, around = mean_and_ci95(stds)
             row = {
-                "cause": cell.value,
+                "cause": str(cell.value),
                 "std": float(mean),
                 "ci95": float(around),
                 "std_of_std": float(stds.std(ddof=1)) if whole > 1 else None,
@@ -106,10 +143,10 @@ def summary(spec: Spec, measured: Sequence[Mapping[str, np.ndarray]]) -> dict[st
             if cell.value == CAUSES[1] and whole > 1 and spec["n_query"] > 1:  # one answer has no variance to be seen
                 result["parts"] = variance_parts(accuracy, luck)
         result["spread"].append(row)
-    return result | {"n_tasks": int(sum(row["n_tasks"] for row in result["spread"]))}
+    return {**result, "n_tasks": int(sum(row["n_tasks"] for row in result["spread"]))}
 
 
-def variance_parts(accuracy: np.ndarray, luck: np.ndarray) -> dict[str, Any]:
+def variance_parts(accuracy: np.ndarray, luck: np.ndarray) -> Parts:
     """Shares of the variance of accuracies (sets of classes, supports) by cause, with 95% intervals.
 
     What queries add is known for every task (luck, of the same shape); what the support adds is the rest of the

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import numpy as np
 
@@ -27,9 +27,10 @@ from fsviz import datasets, evaluation, features
 from fsviz.difficulty.full_finetuning import LEARNING_RATES
 from fsviz.errors import BadInput, Missing, NotFinite, UnknownName
 from fsviz.features.backbones import title_of
+from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
-from fsviz.settings import SEED, Setting, Unchecked
+from fsviz.settings import SEED, Setting, Unchecked, Values
 from fsviz.studies import chunked, frozen, support_sets
 from fsviz.studies.support_sets import SupportSets
 from fsviz.workspace import atomic_file, read_json, write_json
@@ -38,10 +39,8 @@ __all__ = ["LEARNING_RATES"]
 
 FULL = "full_finetuning"
 ADAPTATIONS: dict[str, str] = {
-    "protonet": "prototypes",
-    "finetune": "finetuned head",
-    "tim": "transductive (TIM)",
-    FULL: "finetuned backbone",
+    **{name: METHODS[name].title for name in ("protonet", "finetune", "tim")},
+    FULL: "Full finetuning",
 }
 FINETUNING: dict[str, Setting] = {  # of the whole backbone, under the names that a spec has
     "n_tasks": Setting(
@@ -80,6 +79,57 @@ class Spec(support_sets.Spec, total=False):
     finetuning: dict[str, Any]
 
 
+class Row(TypedDict):
+    """One cell of the matrix: a backbone with an adaptation on tasks hard for a source, and on random ones; percent."""
+
+    source: str
+    backbone: str
+    adaptation: str
+    n_tasks: int
+    random: float
+    random_ci95: float | None
+    hard: float
+    hard_ci95: float | None
+    drop: float
+    drop_ci95: float | None
+
+
+class OwnLoss(TypedDict):
+    """How the query loss of a backbone with an adaptation goes with its accuracy: a rank correlation, its 95% interval
+    and what that is over; None where they cannot be known."""
+
+    backbone: str
+    adaptation: str
+    loss_accuracy: Any
+    loss_accuracy_ci95: Any
+    loss_accuracy_over: Any
+
+
+class Agreement(TypedDict):
+    """How the accuracy of a backbone goes with the accuracy and with the loss of a source, in the same way."""
+
+    source: str
+    backbone: str
+    accuracy: Any
+    accuracy_ci95: Any
+    accuracy_over: Any
+    loss: Any
+    loss_ci95: Any
+    loss_over: Any
+
+
+class Summary(TypedDict):
+    """What came out of a run so far."""
+
+    dataset: str
+    n_tasks: int
+    matrix: list[Row]
+    spearman: list[OwnLoss]
+    agreement: list[Agreement]
+    learning_rates: dict[str, dict[str, Any]]
+    understated: str
+
+
 @dataclass(frozen=True)
 class Cell:
     """One set of tasks, classified with one backbone and one adaptation."""
@@ -91,7 +141,7 @@ class Cell:
     n_chunks: int
 
 
-def run_at_once(spec: Unchecked, progress: Progress | None = None) -> dict[str, Any]:
+def run_at_once(spec: Unchecked, progress: Progress | None = None) -> Summary:
     """The whole stress test in this process, nothing recorded; full finetuning is left to runs."""
     import tempfile
 
@@ -254,7 +304,7 @@ def _search_at(spec: Spec, index: int) -> tuple[int, int, int]:
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     """The stress-test matrix in percent over what is finished, and how far difficulty carries over."""
     accuracy, loss = _numbers(spec, chunks)
     class_ids = frozen.tasks(spec["folder"], RANDOM).class_ids
@@ -296,13 +346,20 @@ def _understated(spec: Spec) -> str:
     return support_sets.understated(_base(spec), frozen.tasks(spec["folder"], RANDOM), datasets.load(spec["dataset"]))
 
 
-def _row(source: str, backbone: str, adaptation: str, random: np.ndarray, hard: np.ndarray) -> dict[str, Any]:
-    drop, drop_half = mean_and_ci95(100 * (random - hard))
-    result = {"source": source, "backbone": backbone, "adaptation": adaptation, "n_tasks": len(hard)}
-    for name, values in (("random", random), ("hard", hard)):
-        mean, half = mean_and_ci95(100 * values)
-        result[name], result[f"{name}_ci95"] = float(mean), finite(half)
-    return result | {"drop": float(drop), "drop_ci95": finite(drop_half)}
+def _row(source: str, backbone: str, adaptation: str, random: np.ndarray, hard: np.ndarray) -> Row:
+    of_random, of_hard, lost = (mean_and_ci95(100 * values) for values in (random, hard, random - hard))
+    return {
+        "source": source,
+        "backbone": backbone,
+        "adaptation": adaptation,
+        "n_tasks": len(hard),
+        "random": float(of_random[0]),
+        "random_ci95": finite(of_random[1]),
+        "hard": float(of_hard[0]),
+        "hard_ci95": finite(of_hard[1]),
+        "drop": float(lost[0]),
+        "drop_ci95": finite(lost[1]),
+    }
 
 
 def _correlations(
@@ -311,7 +368,7 @@ def _correlations(
     accuracy: Sequence[np.ndarray],
     loss: Sequence[np.ndarray],
     class_ids: np.ndarray,
-) -> list[dict[str, Any]]:
+) -> list[OwnLoss]:
     """Per backbone and adaptation: Spearman of accuracy with minus the query loss, over hard and random tasks."""
     found = []
     for backbone in spec["backbones"]:
@@ -319,7 +376,7 @@ def _correlations(
             mine = [i for i, c in enumerate(every) if (c.backbone, c.adaptation) == (backbone, adaptation)]
             losses, accuracies = (np.stack([numbers[i] for i in mine], axis=1) for numbers in (loss, accuracy))
             rho = _told("loss_accuracy", -losses, accuracies, class_ids)
-            found.append({"backbone": backbone, "adaptation": adaptation, **rho})
+            found.append(cast(OwnLoss, {"backbone": backbone, "adaptation": adaptation, **rho}))
     return found
 
 
@@ -329,7 +386,7 @@ def _agreement(
     accuracy: Sequence[np.ndarray],
     loss: Sequence[np.ndarray],
     class_ids: np.ndarray,
-) -> list[dict[str, Any]]:
+) -> list[Agreement]:
     """Per source and other backbone, over random and hard tasks together: is what is hard for one hard for the other?
 
     Spearman of both backbones' accuracies, and of the source's minus query loss with the other's accuracy.
@@ -344,14 +401,9 @@ def _agreement(
         for backbone in spec["backbones"]:
             if source in spec["backbones"] and backbone != source:
                 other = both(accuracy, source, backbone)
-                found.append(
-                    {
-                        "source": source,
-                        "backbone": backbone,
-                        **_told("accuracy", both(accuracy, source, source), other, class_ids),
-                        **_told("loss", -both(loss, source, source), other, class_ids),
-                    }
-                )
+                told = _told("accuracy", both(accuracy, source, source), other, class_ids)
+                told |= _told("loss", -both(loss, source, source), other, class_ids)
+                found.append(cast(Agreement, {"source": source, "backbone": backbone, **told}))
     return found
 
 
@@ -553,7 +605,7 @@ def checked_spec(spec: Unchecked) -> Spec:
     return settled
 
 
-def _base(spec: Unchecked) -> support_sets.Spec:
+def _base(spec: Values) -> support_sets.Spec:
     """The settings that the hard-tasks study understands."""
     known = {k: spec[k] for k in support_sets.DEFAULTS if k in spec}
     return support_sets.checked_spec({**known, "dataset": spec["dataset"], "backbone": spec["sources"][0]})

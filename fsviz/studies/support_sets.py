@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import N_SHOT, N_WAY, Setting, Unchecked, Value, brief, words
+from fsviz.settings import N_SHOT, N_WAY, Setting, Unchecked, Value, Values, brief, words
 from fsviz.studies import chunked, draw, frozen
 from fsviz.studies import evaluate as evaluation_study
 
@@ -167,6 +167,29 @@ class Spec(draw.TaskSpec, total=False):
     values: list[str]
 
 
+class Summary(TypedDict, total=False):
+    """What came out of a run, accuracies in percent by set; the last three are of a recorded one.
+
+    spearman_loss_accuracy  rank correlation of accuracy with minus the query loss, its 95% interval and what that is
+                            over; None where it cannot be known
+    histogram               "edges" of bins of accuracy, and the tasks per bin of every set
+    """
+
+    accuracy: dict[str, float]
+    ci95: dict[str, float | None]
+    drop: float
+    drop_ci95: float | None
+    n_tasks: int
+    harder_than_random: float
+    spearman_loss_accuracy: float | None
+    spearman_ci95: list[float] | None
+    spearman_over: str | None
+    histogram: dict[str, list[float]]
+    dataset: str
+    backbone: str
+    testbed: str
+
+
 @dataclass(frozen=True)
 class SupportSets:
     """What a run found: for "hard", "random" and "easy" the tasks (same classes and queries) and the predictions."""
@@ -204,7 +227,7 @@ def sample_tasks(spec: Spec) -> tuple[Tasks, Features]:
     return draw_tasks(spec, dataset, {spec["backbone"]: table}), table
 
 
-def draw_tasks(spec: Unchecked, dataset: Dataset, tables: Mapping[str, Features]) -> Tasks:
+def draw_tasks(spec: Values, dataset: Dataset, tables: Mapping[str, Features]) -> Tasks:
     """Random tasks from images that all these features have."""
     sampler = {name: spec[name] for name in (*TASK_SETTINGS, "backbone") if name in spec and name != "seed"}
     drawn_from = dataset
@@ -349,13 +372,13 @@ def describe(spec: Spec, index: int) -> str:
     return f"hard, random and easy support sets: {done:,} of {spec['n_tasks']:,} tasks"
 
 
-def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     """Accuracies in percent over the tasks finished so far."""
     found = collect(spec, chunks)
     return {**summary(found), "dataset": spec["dataset"], "backbone": spec["backbone"]}
 
 
-def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     """The summary, with the tasks of the spec's objective saved as a testbed."""
     found = collect(spec, chunks)
     name, _ = save_sets(found, spec["objective"])
@@ -381,7 +404,7 @@ def collect(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> SupportSe
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def summary(found: SupportSets) -> dict[str, Any]:
+def summary(found: SupportSets) -> Summary:
     """Mean accuracies in percent with their 95% intervals, the drop from random to hard, rank correlations."""
     accuracy, ci95 = {}, {}
     for name in SETS:
@@ -396,14 +419,14 @@ def summary(found: SupportSets) -> dict[str, Any]:
         "drop_ci95": finite(drop_half),
         "n_tasks": len(found),
         "harder_than_random": float(np.mean(found.accuracy("hard") < found.accuracy("random"))),
-        "spearman_loss_accuracy": rho and rho.value,
-        "spearman_ci95": rho and [rho.low, rho.high],
-        "spearman_over": rho and rho.over,
+        "spearman_loss_accuracy": rho.value if rho else None,
+        "spearman_ci95": [rho.low, rho.high] if rho else None,
+        "spearman_over": rho.over if rho else None,
         "histogram": accuracy_histogram(found),
     }
 
 
-def accuracy_histogram(found: SupportSets, n_bins: int = 20) -> dict[str, Any]:
+def accuracy_histogram(found: SupportSets, n_bins: int = 20) -> dict[str, list[float]]:
     """Tasks per bin of accuracy (percent) for every set; the last bin includes 100."""
     edges = np.linspace(0, 100, n_bins + 1)
     counts = {name: np.histogram(100 * found.accuracy(name), edges)[0].tolist() for name in SETS}
@@ -605,7 +628,7 @@ def save_sets(found: SupportSets, which: str = "hard", name: str | None = None) 
     return draw.keep(to_testbed(found, which, name), number=name is None)
 
 
-def command(spec: Unchecked, name: str = "hard", more: Sequence[str] = ()) -> str:
+def command(spec: Values, name: str = "hard", more: Sequence[str] = ()) -> str:
     """The command that finds the same sets, or one of another name that asks something of the same tasks.
 
     more  words of that command alone. A spec without "search" is one of all searches.
@@ -616,12 +639,12 @@ def command(spec: Unchecked, name: str = "hard", more: Sequence[str] = ()) -> st
     return shlex.join(["python", "-m", "fsviz", name, spec["dataset"], *flags, *more])
 
 
-def _recipe(spec: Unchecked) -> draw.Recipe:
+def _recipe(spec: Values) -> draw.Recipe:
     settings = {name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}
     return draw.recipe_for(datasets.load(spec["dataset"]), **settings)
 
 
-def _search_of(spec: Unchecked) -> dict[str, Value]:
+def _search_of(spec: Values) -> dict[str, Value]:
     """The settings that had a part in the search: one search has no sweeps, the other no steps."""
     search = spec.get("search")
     unused: tuple[str, ...] = (

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from fsviz.errors import BadInput, NotFinite
 from fsviz.features import trained
 from fsviz.numerics import chunk_seed, finite, mean_and_ci95, threads
 from fsviz.records import PAD, SIDES, Dataset, Predictions, Tasks
-from fsviz.settings import Setting, Unchecked, words
+from fsviz.settings import Setting, Unchecked, Values, words
 from fsviz.studies.threads import half
 from fsviz.training import FINETUNE, TITLES, TRAINERS, Trainer
 from fsviz.workspace import atomic_file
@@ -53,6 +53,60 @@ _KEPT = 2  # epochs whose state is kept: a kill may fall between the state of an
 _DRAWS = {"val": 1_000_001, "test": 1_000_002}  # their tasks come from streams that no epoch has
 
 Spec = dict[str, Any]
+
+
+class Epoch(TypedDict):
+    """A point of the learning curve, accuracies in percent."""
+
+    epoch: int
+    loss: float
+    train_accuracy: float
+    val_accuracy: float
+    val_ci95: float | None
+
+
+class Skipped(TypedDict):
+    """An image that could not be read."""
+
+    image_id: int
+    reason: str
+
+
+class Result(TypedDict, total=False):
+    """What the test tasks say of what was trained, or of Finetune at a rate; intervals over images and classes are
+    there once the run is finished."""
+
+    method: str
+    label: str
+    n_tasks: int
+    accuracy: float
+    ci95: float | None
+    rate: float
+    ci95_images: float | None
+    ci95_classes: float | None
+
+
+class Summary(TypedDict, total=False):
+    """What came out of a run so far; the backbone and its file are there once it is finished."""
+
+    dataset: str
+    method: str
+    split: str
+    asked: Any
+    reached: Any
+    n_classes: dict[str, int]
+    settings: dict[str, Any]
+    n_images: int
+    skipped: list[Skipped]
+    curve: list[Epoch]
+    n_epochs: int
+    best_epoch: int | None
+    val_accuracy: float | None
+    rates: dict[str, float]
+    chance: float
+    results: list[Result]
+    backbone: str
+    checkpoint: str
 
 
 # --- what is asked for -------------------------------------------------------------------------------------------
@@ -124,9 +178,7 @@ def read_split(dataset: Dataset, path: Path) -> dict[str, Any]:
     return {**saved_splits.as_facts(dataset, parts, recipe), "name": path.stem}
 
 
-def _check(
-    dataset: Dataset, trainer: Trainer, settings: Unchecked, parts: Mapping[str, np.ndarray], split: str
-) -> None:
+def _check(dataset: Dataset, trainer: Trainer, settings: Values, parts: Mapping[str, np.ndarray], split: str) -> None:
     """Refuses, in a sentence, a split that cannot be trained or measured on."""
     n_way, hand = settings["n_way"], settings["n_shot"] + settings["n_query"]
     for side, why in (("train", "to train on"), ("val", "to end training in time"), ("test", "to measure on")):
@@ -157,7 +209,7 @@ def _check_sizes(dataset: Dataset, class_ids: np.ndarray, of_image: np.ndarray, 
         )
 
 
-def command(spec: Unchecked, split: str = "") -> str:
+def command(spec: Values, split: str = "") -> str:
     """The command that trains the same."""
     trainer = training.get(spec["method"])
     said = {n: spec[n] for n, s in trainer.settings.items() if n in spec and spec[n] != s.default}
@@ -169,7 +221,7 @@ def command(spec: Unchecked, split: str = "") -> str:
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def entries(spec: Unchecked) -> list[str]:
+def entries(spec: Values) -> list[str]:
     """What is measured on the test tasks: the method itself and, with the backbone of Multiclass, Finetune."""
     return [spec["method"], *([FINETUNE] if spec.get("finetune_steps") else [])]
 
@@ -207,7 +259,7 @@ def n_bytes(spec: Spec) -> float:
     return 3.0 * spec["n_images"] * spec["side"] ** 2 + (_KEPT + 1) * 4 * weights
 
 
-def seconds(spec: Unchecked, n_train: int) -> float:
+def seconds(spec: Values, n_train: int) -> float:
     """About how long a run takes on one core, from what an image cost on one machine: a word for a page, no promise.
 
     n_train  images of the train classes
@@ -592,12 +644,12 @@ def _stamp(spec: Spec) -> int:
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def summarise(spec: Spec, chunks: Iterable[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def summarise(spec: Spec, chunks: Iterable[Mapping[str, np.ndarray]]) -> Summary:
     """The learning curve so far, and the accuracy on the test tasks that were answered."""
     return _summary(spec, list(chunks))
 
 
-def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
     """The summary with all intervals, after keeping the network of the best epoch as a backbone."""
     summary = _summary(spec, list(chunks), whole=True)
     learner = _best_learner(spec)
@@ -638,12 +690,12 @@ def fitting_name(spec: Spec) -> str:
     return "-".join("".join(c if c.isalnum() or c in "._+=" else "-" for c in part).strip("-.") for part in parts)[:90]
 
 
-def _summary(spec: Spec, chunks: list[Mapping[str, np.ndarray]], whole: bool = False) -> dict[str, Any]:
-    curve: list[dict[str, Any]] = []
-    skipped: list[dict[str, Any]] = []
+def _summary(spec: Spec, chunks: list[Mapping[str, np.ndarray]], whole: bool = False) -> Summary:
+    curve: list[Epoch] = []
+    skipped: list[Skipped] = []
     rates: dict[str, float] = {}
     answers: dict[int, list[tuple[int, Mapping[str, np.ndarray]]]] = {}
-    best: dict[str, Any] = {"best_epoch": None, "val_accuracy": None}
+    best: Summary = {"best_epoch": None, "val_accuracy": None}
     for chunk in chunks:
         if "reasons" in chunk:
             lost = zip(chunk["skipped"].tolist(), chunk["reasons"].tolist(), strict=True)
@@ -684,20 +736,21 @@ def _summary(spec: Spec, chunks: list[Mapping[str, np.ndarray]], whole: bool = F
     }
 
 
-def _result(spec: Spec, entry: int, parts: list[tuple[int, Mapping[str, np.ndarray]]], whole: bool) -> dict[str, Any]:
+def _result(spec: Spec, entry: int, parts: list[tuple[int, Mapping[str, np.ndarray]]], whole: bool) -> Result:
     """Accuracy in percent with its 95% interval over test tasks; of all tasks also over images and over classes."""
     chunks = [chunk for _, chunk in sorted(parts, key=lambda pair: pair[0])]
     said = Predictions.join([Predictions.from_arrays(chunk) for chunk in chunks])
     accuracy = _accuracies(said)
     mean, half = mean_and_ci95(accuracy)
     which = entries(spec)[entry]
-    row: dict[str, Any] = {"method": which, "label": TITLES[which], "n_tasks": len(said)}
+    row: Result = {"method": which, "label": TITLES[which], "n_tasks": len(said)}
     row |= {"accuracy": 100 * float(mean), "ci95": finite(100 * half)}
     if which == FINETUNE:
         row["rate"] = float(chunks[0]["rate"])
     if whole:
         tasks = _tasks(spec, "test")
         right = evaluation.query_right(said)
-        for over in ("images", "classes"):
-            row[f"ci95_{over}"] = finite(100 * evaluation.estimate(accuracy, over, right, tasks).ci95)
+        row["ci95_images"], row["ci95_classes"] = (
+            finite(100 * evaluation.estimate(accuracy, over, right, tasks).ci95) for over in ("images", "classes")
+        )
     return row

@@ -168,7 +168,7 @@ COLUMNS = (
 )
 
 
-def table(runs: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any] | None]]) -> pd.DataFrame:
+def run_table(runs: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any] | None]]) -> pd.DataFrame:
     """One row per finished training run and what was measured in it: (id, spec, summary) -> COLUMNS.
 
     A run on a split of any origin counts as `divergence` where its recipe says a divergence; others have none.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
 
 from fsviz.errors import UnknownName
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Trainer:
         """Its module, with step and scores; importing it imports torch."""
         return importlib.import_module(f"fsviz.training.{self.name}")
 
-    def checked(self, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def checked(self, values: Unchecked | None = None) -> dict[str, Any]:
         """Every setting with its value: the given ones (None is not given), tested, over the defaults."""
         given = {name: value for name, value in (values or {}).items() if value is not None}
         for name in given:

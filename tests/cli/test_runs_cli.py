@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fsviz import __version__, jobs, studies
-from fsviz.cli import build_parser, main, runs
+from fsviz.cli import build_parser, main, told_by
 from fsviz.errors import UnknownName
 from tests.cli.calling import fails, run_json
 from tests.studies.shifted_dataset import make_shifted
@@ -63,7 +63,10 @@ def test_several_runs_at_once(shifted, capsys) -> None:
 
 
 def test_every_runnable_study_is_told() -> None:
-    assert {name for name, module in studies.RUNNABLE.items() if module.startswith("fsviz.")} == set(runs.STUDIES)
+    build_parser()
+    own = {name: study for name, study in studies.RUNNABLE.items() if study.module.startswith("fsviz.")}
+    assert len(own) > 10 and all(told_by(name) for name in own)
+    assert all("_" not in study.title for study in own.values()) and studies.title_of("no_longer") == "no longer"
 
 
 def test_the_version(capsys) -> None:

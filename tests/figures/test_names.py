@@ -239,7 +239,7 @@ NAMELESS = {
     support_sets.plot_loss_accuracy,
     splits.plot_agreement,
     transfer.plot_learning,
-    tasks.plot_coarsity,
+    tasks.plot_histograms,
 }
 
 

@@ -45,7 +45,7 @@ def test_rings_keep_every_sector() -> None:
 def test_bars_and_lines_keep_their_values_and_marks() -> None:
     shares, counts = np.array([25.0, 75.0]), np.array([1, 3])
     panels = [tasks.Panel(title, shares, counts, 1.5, "#000000") for title in ("uniform", "semantic")]
-    figure = redraw(tasks.plot_coarsity(np.array([0.0, 1.0, 2.0]), panels))
+    figure = redraw(tasks.plot_histograms(np.array([0.0, 1.0, 2.0]), panels, "coarsity", "how far apart"))
     assert [tuple(bars.y) for bars in figure.data] == [(25.0, 75.0)] * 2
     assert [shape.x0 for shape in figure.layout.shapes] == [1.5, 1.5]  # the medians
     balance = redraw(tasks.plot_balance(N, {"uniform": np.array([1.0, 2.0])}, {"uniform": "#000000"}, 1.5))

@@ -38,7 +38,7 @@ def test_steps_show_both_losses_and_the_accuracy() -> None:
 def test_filtered_shows_the_draws_and_what_else_is_hard() -> None:
     curve = pd.DataFrame({"accuracy": [60.0, 80.0], "draws": [10.0, 1.0]})
     means = pd.DataFrame({"kind": ["random", "filtered", "searched"], "n_way": [17.0, 27.0, 19.0], "n_way_ci95": 1.0})
-    figure = figures.plot_filtered(curve, means, 45.0, "n_way")
+    figure = figures.plot_filtered(curve, means, 45.0, "n_way", "classes per task")
     draws, ways = figure.data
     assert list(draws.y) == [10, 1]
     assert dict(zip(ways.y, ways.x, strict=True)) == {figures.KINDS[k]: w for k, w in means[["kind", "n_way"]].values}

@@ -5,6 +5,7 @@ import pytest
 
 from fsviz.errors import BadInput
 from fsviz.records import PAD
+from fsviz.sampling import SAMPLERS
 from fsviz.sampling.samplers.variable import VariableLimits, sample_variable, shots_and_queries
 
 SIZES = np.array([40, 7, 200, 60, 3, 30, 120, 25, 80, 50])
@@ -27,6 +28,10 @@ def test_tasks_keep_the_rules_of_the_sampler() -> None:
             assert len(s) >= 1
             assert len(set(s) | set(q)) == len(s) + len(q)
             assert (IMAGE_CLASS_IDS[np.concatenate([s, q])] == class_id).all()
+
+
+def test_it_alone_declares_tasks_of_different_shapes() -> None:
+    assert [name for name, sampler in SAMPLERS.items() if sampler.varies] == ["variable"]
 
 
 def test_every_number_of_ways_is_as_likely() -> None:

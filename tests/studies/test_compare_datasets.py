@@ -106,7 +106,7 @@ def test_harder_images_are_told_with_their_numbers_and_the_rest_is_noise_or_unkn
     assert words.startswith(f"Blurred, test is harder than Clear, test for ProtoNet ({one:.1f}% against {two:.1f}%)")
     assert "Unknown: " in words and "coarsity" in words
     assert "easier than Blurred" not in words and one < two
-    table = study.table(found).set_index(["measure", "side"])
+    table = study.measure_table(found).set_index(["measure", "side"])
     row = table.loc[("accuracy", "blurred:test")]
     assert row["q1"] <= row["median"] <= row["q3"] and row["n_tasks"] == 60 and row["mean"] == pytest.approx(one)
     assert study.in_words(found, "blurred:test", "clear:test").startswith("Clear, test is easier than Blurred, test")

@@ -47,11 +47,11 @@ EIGHT = [1, 2, 3, 4, 5, 6, 7, 8]
 
 def test_the_table_by_hand() -> None:
     lines = [line("A", [0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1], coarsity=EIGHT), line("B", [0.5] * 8, coarsity=EIGHT)]
-    table = comparison.table(lines).set_index("name")
+    table = comparison.result_table(lines).set_index("name")
     assert table.loc["A", "accuracy"] == pytest.approx(62.5)
     assert table.loc["A", ["Q1", "Q2", "Q3", "Q4"]].tolist() == pytest.approx([10, 50, 90, 100])
     assert table.loc["B", "ci95"] == 0 and table.loc["B", "n_tasks"] == 8
-    marks = tables.best(comparison.table(lines))
+    marks = tables.best(comparison.result_table(lines))
     assert marks["accuracy"].tolist() == [True, False]
     assert marks["Q1"].tolist() == [False, True] and marks["Q2"].tolist() == [True, True]
     assert marks["loss"].tolist() == [True, False]
@@ -64,7 +64,7 @@ def test_the_best_is_sought_among_the_same_tasks_only() -> None:
         line("C", [0.9], digest="other"),
         line("D", [0.1, 0.2], digest="third"),
     ]
-    marks = tables.best(comparison.table(lines))
+    marks = tables.best(comparison.result_table(lines))
     assert marks["accuracy"].tolist() == [False, True, False, False]  # a line alone has nothing to win against
 
 
@@ -147,12 +147,12 @@ def test_lines_of_a_real_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     run = jobs.run_here(spec)
     settled = jobs.spec(run.id)
     lines = comparison.lines_of(run.id, settled, jobs.chunks(run.id))
-    table = comparison.table(lines)
+    table = comparison.result_table(lines)
     assert table["accuracy"].tolist() == pytest.approx([r["accuracy"] for r in run.summary["results"]])
     assert table["Q1"].tolist() == pytest.approx([r["quartiles"][0] for r in run.summary["results"]])
     kept = comparison.lines_of(run.id, settled, jobs.chunks(run.id), run.summary)
     assert all(line.result for line in kept) and not any(line.result for line in lines)
-    pd.testing.assert_frame_equal(comparison.table(kept), table, check_like=True, rtol=1e-4)  # 1.96, or 1.95996
+    pd.testing.assert_frame_equal(comparison.result_table(kept), table, check_like=True, rtol=1e-4)  # 1.96, or 1.95996
     pd.testing.assert_frame_equal(comparison.correlations(kept), comparison.correlations(lines))
     answer = evaluate.predictions(settled, jobs.chunks(run.id), 0)
     tasks = frozen.tasks(jobs.folder(run.id))
@@ -177,7 +177,7 @@ def two_samplers() -> list[Line]:
 
 
 def test_semantic_and_uniform_tasks_stand_side_by_side_as_in_the_paper() -> None:
-    (key, pairs), *more = comparison.side_by_side(comparison.table(two_samplers())).items()
+    (key, pairs), *more = comparison.side_by_side(comparison.result_table(two_samplers())).items()
     assert key == ("toy", "4-way 1-shot") and not more
     assert pairs["method"].tolist() == ["ProtoNet", "TIM"]  # inductive methods first
     assert pairs["semantic"].tolist() == pytest.approx([50, 60]) and pairs["uniform"].tolist() == pytest.approx(
@@ -187,8 +187,8 @@ def test_semantic_and_uniform_tasks_stand_side_by_side_as_in_the_paper() -> None
     assert pairs.loc[0, "uniform_ci95"] == pytest.approx(
         1.96 * 100 * np.std([0.9, 0.9, 0.8, 0.8], ddof=1) / 2, rel=1e-4
     )
-    assert comparison.side_by_side(comparison.table(two_samplers()[:2])) == {}
-    lonely = comparison.side_by_side(comparison.table(two_samplers()[:3]))[key].set_index("method")
+    assert comparison.side_by_side(comparison.result_table(two_samplers()[:2])) == {}
+    lonely = comparison.side_by_side(comparison.result_table(two_samplers()[:3]))[key].set_index("method")
     assert np.isnan(lonely.loc["ProtoNet", "uniform"]) and lonely.loc["TIM", "uniform"] == pytest.approx(95)
 
 
@@ -216,13 +216,13 @@ def test_intervals_over_images_are_wider_and_decide_what_is_real() -> None:
         replace(line(label, values.mean((1, 2)), coarsity=rng.random(2000)), right=values, tasks=tasks)
         for label, values in zip("AB", right, strict=True)
     ]
-    table = comparison.table(lines)
+    table = comparison.result_table(lines)
     assert (table["ci95_images"] > 3 * table["ci95"]).all() and (table["ci95_classes"] > table["ci95"]).all()
     assert comparison.with_interval(table, "images")["ci95"].equals(table["ci95_images"].rename("ci95"))
     over_tasks, over_images = (comparison.differences(lines, over=over).iloc[0] for over in ("tasks", "images"))
     assert over_tasks["difference"] == over_images["difference"]
     assert over_tasks["significant"] and not over_images["significant"]
-    unknown = comparison.table([replace(lines[0], right=None, tasks=None)])
+    unknown = comparison.result_table([replace(lines[0], right=None, tasks=None)])
     assert unknown["ci95"].notna().all() and unknown["ci95_images"].isna().all()
 
 

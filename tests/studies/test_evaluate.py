@@ -399,7 +399,7 @@ def test_one_run_of_semantic_and_uniform_tasks_is_each_of_them_alone(toy) -> Non
     assert [part["recipe"]["n_shot"] for part in evaluate.parts(settled)] == [1, 1, 3, 3]
     lines = comparison.lines_of(run.id, settled, jobs.chunks(run.id))
     assert len(comparison.groups(lines)) == 4 and len({line.key for line in lines}) == 8
-    pairs = comparison.side_by_side(comparison.table(lines))
+    pairs = comparison.side_by_side(comparison.result_table(lines))
     assert list(pairs) == [("toy", "4-way 1-shot"), ("toy", "4-way 3-shot")]
     from_summary = comparison.side_by_side(comparison.summary_table(run.summary))
     for key, pair in pairs.items():
@@ -423,13 +423,15 @@ def test_intervals_over_images_are_the_same_from_the_file_and_from_the_chunks(to
         path.unlink()
     right, tasks = evaluate.first_right(spec, [] if damage == "none" else jobs.chunks(run.id))[0]
     assert right.shape == (80, 4, 5) and len(tasks) == 80
-    table = comparison.table(comparison.lines_of(run.id, spec, jobs.chunks(run.id)))
+    table = comparison.result_table(comparison.lines_of(run.id, spec, jobs.chunks(run.id)))
     for (_, row), result in zip(table.iterrows(), run.summary["results"], strict=True):
         assert row["ci95_images"] == pytest.approx(result["ci95_images"]) and result["ci95_images"] > 0
         assert row["ci95_classes"] == pytest.approx(result["ci95_classes"])
         told = result["correlations"]["coarsity"]["pearson"]
         assert told["ci95"][0] < told["value"] < told["ci95"][1]
-    half_done = comparison.table(comparison.lines_of(run.id, {**spec, "folder": str(folder)}, jobs.chunks(run.id, [0])))
+    half_done = comparison.result_table(
+        comparison.lines_of(run.id, {**spec, "folder": str(folder)}, jobs.chunks(run.id, [0]))
+    )
     if damage != "none":
         assert half_done["ci95_images"].isna().all() and half_done["ci95"].notna().all()
 

@@ -48,7 +48,7 @@ SPEC = {"study": "extraction", "dataset": "pictures", "backbone": "conv64f", "de
 
 
 def test_a_chunk_follows_from_spec_and_index_alone_and_writes_nothing(pictures, tmp_path: Path) -> None:
-    assert RUNNABLE["extraction"] == "fsviz.studies.extraction"
+    assert RUNNABLE["extraction"].module == "fsviz.studies.extraction"
     spec = {**extraction.prepare(SPEC, tmp_path), "folder": str(tmp_path)}
     assert extraction.plan(spec) == 3
     before = sorted(Path(tmp_path).rglob("*"))

@@ -39,7 +39,7 @@ def rows() -> pd.DataFrame:
         )
     ]
     noisy = zip((0.0, 1.0, 2.0), (80.0, 76.0, 78.0))
-    return transfer.table([*runs, *(run(100 + i, "multiclass", at(r), a) for i, (r, a) in enumerate(noisy))])
+    return transfer.run_table([*runs, *(run(100 + i, "multiclass", at(r), a) for i, (r, a) in enumerate(noisy))])
 
 
 def test_slopes_of_one_side_and_of_both(rows) -> None:
@@ -64,7 +64,7 @@ def test_slopes_may_be_by_the_divergence_asked_for(rows) -> None:
 
 
 def test_two_points_have_a_slope_and_no_interval() -> None:
-    few = transfer.table(run(i, "anil", at(r), 60 - r) for i, r in enumerate((0.0, 2.0)))
+    few = transfer.run_table(run(i, "anil", at(r), 60 - r) for i, r in enumerate((0.0, 2.0)))
     (one,) = transfer.slopes(few)
     assert one.slope == pytest.approx(-1) and one.ci95 is None
     assert transfer.slopes(few[:1]) == []
@@ -82,7 +82,9 @@ def test_a_table_by_divergence_has_both_sides_only_where_both_are(rows) -> None:
 
 def test_methods_on_easy_and_hard_splits_stand_beside_random_ones(rows) -> None:
     others = [run(200 + i, "maml", {"mode": "random", "seed": i}, a) for i, a in enumerate((71.0, 73.0))]
-    mine = transfer.table([*others, run(210, "maml", {"mode": "own"}, 69.0), run(211, "anil", {"mode": "file"}, 1.0)])
+    mine = transfer.run_table(
+        [*others, run(210, "maml", {"mode": "own"}, 69.0), run(211, "anil", {"mode": "file"}, 1.0)]
+    )
     found = transfer.by_split(pd.concat([rows, mine]))
     told = dict(zip(found["split"], found["accuracy"]))
     assert told == pytest.approx(
@@ -119,7 +121,7 @@ def test_the_lead_of_a_family_is_compared_split_by_split() -> None:
         for j, side in enumerate(("first", "second")):
             runs.append(run(10 * i + j, "maml", at(r, side), 50 + more + r))
             runs.append(run(10 * i + j + 5, "protonet", at(r, side), 50 + more))
-    rows = transfer.table(runs)
+    rows = transfer.run_table(runs)
     lead = transfer.family_slope(rows)
     assert lead is not None and lead.slope == pytest.approx(1) and lead.ci95 == pytest.approx(0, abs=1e-6)
     assert all(slope.ci95 > 100 for slope in transfer.slopes(rows))
@@ -136,19 +138,19 @@ def test_matched_pairs_by_hand() -> None:
         pair("second", "farthest", 67.4),
         pair("second", "nearest", 99, seed=1),
     ]
-    (found,) = transfer.matched_differences(transfer.table(measured))
+    (found,) = transfer.matched_differences(transfer.run_table(measured))
     assert (found.n_pairs, found.difference) == (2, pytest.approx(3.15))  # the seed without a partner is left out
     assert found.ci95 == pytest.approx(12.706 * 0.35, rel=1e-3)  # 3.5 and 2.8: their error is 0.35
     twice = [*measured[:4], pair("first", "nearest", 77.0, 1), pair("first", "farthest", 72.5, 1)]
-    (more,) = transfer.matched_differences(transfer.table(twice))
+    (more,) = transfer.matched_differences(transfer.run_table(twice))
     assert (more.n_pairs, more.n_splits, more.difference) == (3, 2, pytest.approx(3.4))  # 4.0 of two seeds, and 2.8
     assert more.ci95 == pytest.approx(12.706 * 0.6, rel=1e-3)  # seeds of one split are no further splits
-    (one,) = transfer.matched_differences(transfer.table(measured[:2]))
-    assert one.ci95 is None and transfer.slopes(transfer.table(measured)) == []
+    (one,) = transfer.matched_differences(transfer.run_table(measured[:2]))
+    assert one.ci95 is None and transfer.slopes(transfer.run_table(measured)) == []
 
 
 def test_runs_on_other_splits_are_in_the_table_and_in_no_comparison() -> None:
-    table = transfer.table([run(0, "maml", {"mode": "own"}, 60.0), ("run1", {"split": {}}, None)])
+    table = transfer.run_table([run(0, "maml", {"mode": "own"}, 60.0), ("run1", {"split": {}}, None)])
     assert len(table) == 1 and table["comparison"].tolist() == [""]
     assert transfer.slopes(table) == transfer.matched_differences(table) == []
 
@@ -191,7 +193,7 @@ def test_a_grid_has_a_run_for_every_cell(demo) -> None:
     assert {spec["epochs"] for spec in specs} == {3} and {spec["seed"] for spec in specs} == {0, 1}
     names = {spec["split"]["name"] for spec in specs}
     assert {"r0-first", "r2-second", "r2-first-nearest", "r2-second-farthest"} <= names and len(names) == 8
-    table = transfer.table((f"run{i}", spec, {"results": []}) for i, spec in enumerate(specs))
+    table = transfer.run_table((f"run{i}", spec, {"results": []}) for i, spec in enumerate(specs))
     assert table.empty
     assert transfer.recorded("nothing") == []
     own = transfer.grid(dataset, classes, ["multiclass", "maml"], (0.0,), order="first", batch=32)

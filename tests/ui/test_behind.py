@@ -88,7 +88,7 @@ def test_hard_tasks_lead_to_tasks(toy) -> None:
     page = open_link("6_Hard_tasks", "toy", **few, show="Step size", step_of="200@easy")
     assert "Easy supports after one step of 200, the easiest first" in words(page)
     page = open_link("6_Hard_tasks", "toy", **few, show="Stress test", stress_cell="beta_net tim")
-    assert "Tasks of beta_net, transductive (TIM), most lost first" in words(page)
+    assert "Tasks of beta_net, TIM, most lost first" in words(page)
 
 
 def test_the_tasks_behind_a_cell_of_the_stress_test_are_those_it_was_measured_on(toy) -> None:

@@ -278,7 +278,7 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     assert "another benchmark" in texts(app)
     run = jobs.list_runs()[0]
     lines = runs._lines(run.id, run.n_done, str(jobs.folder(run.id)))
-    table = runs.comparison.with_interval(runs.comparison.table(lines), "tasks")
+    table = runs.comparison.with_interval(runs.comparison.result_table(lines), "tasks")
     published = runs.published_table("better-tieredImageNet", "5-way 1-shot")
     different = runs.comparison.differences(lines).assign(verdict="real")
     caveat = "Published rows are of another benchmark."

@@ -193,7 +193,7 @@ def test_a_method_is_trained_at_every_divergence_and_its_runs_are_rows_of_the_us
         assert jobs.resume_here(run.id).state == "finished"
     page = open_page("digits", **asked)
     assert page.selectbox(key="of").options == ["Your runs"]
-    own = transfer.table((run.id, run.spec, run.summary) for run in map(jobs.status, [run.id for run in ends]))
+    own = transfer.run_table((run.id, run.spec, run.summary) for run in map(jobs.status, [run.id for run in ends]))
     chart = json.loads(page.get("plotly_chart")[1].proto.spec)
     points = transfer.accuracy_points(own)
     assert chart["data"][0]["name"] == "ProtoNet" and points["n_runs"].tolist() == [2, 2]

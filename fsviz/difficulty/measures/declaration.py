@@ -11,7 +11,7 @@ import numpy as np
 
 from fsviz.errors import Missing
 from fsviz.records import Predictions
-from fsviz.settings import Setting, Unchecked
+from fsviz.settings import Setting, Values
 
 if TYPE_CHECKING:
     import torch
@@ -123,7 +123,7 @@ class Given:
     contexts: np.ndarray = _LACKING
     words: np.ndarray = _LACKING
     predictions: Predictions = _LACKING
-    settings: Unchecked = field(default_factory=dict)
+    settings: Values = field(default_factory=dict)
 
     def has(self, need: Need) -> bool:
         holder = {"queries": "query", "images": "support"}.get(need, need)

@@ -15,6 +15,7 @@ from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import compare_datasets as figures
 from fsviz.records import Dataset, Progress
+from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting, Unchecked
 from fsviz.studies import compare_datasets as study
 from fsviz.studies import draw, support_sets
@@ -125,7 +126,7 @@ def _settings(sides: Sequence[study.Side]) -> study.Spec:
             elif name == "n_tasks":
                 setting = setting.but(high=min(setting.high, access.limit("tasks")))
             elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):
-                setting = setting.but(choices={"uniform": setting.choices["uniform"]})
+                setting = setting.but(choices={k: v for k, v in setting.choices.items() if not SAMPLERS[k].needs})
             elif name == "backbone":
                 if not backbones:
                     continue
@@ -186,7 +187,7 @@ def _answer(found: study.Compared, first_look: bool = False) -> None:
         )
     for side in others:
         st.markdown(plain(study.in_words(found, side.name)))
-    table = study.table(found)
+    table = study.measure_table(found)
     if all(d.verdict == "unknown" for d in study.differences(found)):
         return
     if first_look:
@@ -232,7 +233,7 @@ def _one_measure(found: study.Compared) -> None:
     titles = {name: study.title(name, found.spec) for name in found.measures}
     most = max(titles, key=lambda name: len(found.numbers[name]))
     name = controls.pick(MEASURE.but(choices=titles, default=most), st.columns([2, 3])[0])
-    table = study.table(found)
+    table = study.measure_table(found)
     rows = table[(table["measure"] == name) & np.isfinite(table["mean"])]
     axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.axis(name)
     figure = figures.plot_measure(rows, axis, study.direction(name))
@@ -285,7 +286,7 @@ def _all_numbers(found: study.Compared) -> None:
         },
     )
     st.markdown("**Every measure of every side**")
-    table = study.table(found)
+    table = study.measure_table(found)
     table = table.assign(first_is=table["first_is"].map(VERDICTS))
     showing.table(
         "Every measure of every side",
@@ -367,7 +368,7 @@ def _suite(found: study.Compared) -> None:
         showing.table("Published by Basu et al. (2023)", published[kept], hide_index=True, height="content")
 
 
-def _searched(side: study.Side, spec: support_sets.Spec) -> Mapping[str, Any] | None:
+def _searched(side: study.Side, spec: support_sets.Spec) -> support_sets.Summary | None:
     """Accuracies with hard, random and easy supports: at once where that is quick, else of a run in the background."""
     try:
         if spec["n_tasks"] <= min(AT_ONCE, access.limit("tasks")):

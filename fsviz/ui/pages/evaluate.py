@@ -417,7 +417,7 @@ def _first_look(dataset: Dataset, spec: evaluate.Spec) -> bool:
         st.info("This takes longer than visitors of this shared server may ask for. Choose a faster method.", icon="⏳")
         return False
     named = comparison.named(list(lines.values()))
-    table = comparison.table(list(lines.values()))
+    table = comparison.result_table(list(lines.values()))
     top = table.loc[table["accuracy"].idxmax()]
     _headline(dataset, table, top, testbed, spec["sampler"]["n_tasks"] if spec.get("sampler") else 0)
     figure = st.container()  # filled when it is known whose answers are looked at: they have the band

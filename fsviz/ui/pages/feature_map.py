@@ -147,14 +147,14 @@ def _figure(
     of_image = dataset.image_class_ids()[found.image_ids]
     words = names[of_image].tolist() if len(of_image) <= figures.MOST_WORDS else None
     roles = None if task is None else study.roles(task, found.image_ids)
-    places = [] if task is None else study.names_beside(dataset, found, task)
+    spots = [] if task is None else study.names_beside(dataset, found, task)
     figure = figures.plot_map(
         found.xy,
         found.image_ids,
         colouring,
         words,
         roles,
-        places,
+        spots,
         chosen,
         as_accuracy=by == study.BY_RUN,
         view=f"{dataset.name} {found.backbone} {found.kind}",
@@ -265,8 +265,8 @@ def _pick_classes(dataset: Dataset) -> list[int]:
         **controls.BY_TYPING,
         help="They get a colour and a shape each, all other images are grey.",
     )
-    place = {name: i for i, name in enumerate(names)}
-    return [place[name] for name in picked]
+    position = {name: i for i, name in enumerate(names)}
+    return [position[name] for name in picked]
 
 
 def _colouring(dataset: Dataset, found: maps.FeatureMap, by: str, run: str, class_ids: list[int]) -> Colouring:

@@ -147,8 +147,8 @@ def _show(passports: Sequence[Passport]) -> None:
     more = st.container()
     by = _pick_order(passports[0])
     whole = _pick_whole(passports)
-    for which, (place, passport) in enumerate(zip(walls, passports, strict=True)):
-        with place:
+    for which, (slot, passport) in enumerate(zip(walls, passports, strict=True)):
+        with slot:
             if len(passports) > 1:
                 st.markdown(f"**{BESIDE[which]}**: task {passport.position:,} of {plain(passport.found.title)}")
             if len(passports) == 1:
@@ -160,14 +160,14 @@ def _show(passports: Sequence[Passport]) -> None:
     with classes:
         _classes(passports)
     with measured:
-        place = st.container()
+        slot = st.container()
         _contexts_and_gaps(passports)
-    with place:
+    with slot:
         spreads = [_spread(passport, whole) for passport in passports]
     passports = [study.with_spread(p, s) for p, s in zip(passports, spreads, strict=True)]
     with head:
         _headline(passports, spreads, by)
-    with place:
+    with slot:
         _standings(passports, spreads)
         _answers(passports)
     with more:
@@ -321,11 +321,11 @@ def _images(passport: Passport, which: int) -> None:
         support, query = (side[0, way] for side in (passport.tasks.support, passport.tasks.query))
         rows.append(Row(names[way], [Tile(int(i)) for i in support[support != PAD][:20]], kind="support"))
         tiles, right = [], 0
-        for place in np.flatnonzero(query != PAD):
-            said = way if answer is None else int(_said(answer).predicted[0, way, place])
+        for at in np.flatnonzero(query != PAD):
+            said = way if answer is None else int(_said(answer).predicted[0, way, at])
             right += said == way
             frame: Any = None if answer is None else "right" if said == way else "wrong"
-            tiles.append(Tile(int(query[place]), "" if said == way else names[said], frame))
+            tiles.append(Tile(int(query[at]), "" if said == way else names[said], frame))
         rows.append(Row("", tiles[:40], f"{right} of {len(tiles)} right" if answer else "", kind="query"))
     leads.to_gallery(dataset, task_rows(dataset, rows, f"passport_wall_{which}", tile_px=52))
     if len(names) > task_list.MOST_ROWS:
@@ -391,8 +391,8 @@ def _classes(passports: Sequence[Passport]) -> None:
         with right:
             _tree(passports[0], 0)
         return
-    for which, (place, passport) in enumerate(zip(st.columns(2, gap="large"), passports, strict=True)):
-        with place:
+    for which, (slot, passport) in enumerate(zip(st.columns(2, gap="large"), passports, strict=True)):
+        with slot:
             _pair_map(passport, chosen, which)
             _tree(passport, which)
 
@@ -533,9 +533,9 @@ def _answers(passports: Sequence[Passport]) -> None:
 
 
 def _contexts_and_gaps(passports: Sequence[Passport]) -> None:
-    places = [st.container()] if len(passports) == 1 else st.columns(2, gap="large")
-    for which, (place, passport) in enumerate(zip(places, passports, strict=True)):
-        with place:
+    slots = [st.container()] if len(passports) == 1 else st.columns(2, gap="large")
+    for which, (slot, passport) in enumerate(zip(slots, passports, strict=True)):
+        with slot:
             _one_gaps(passport, which)
 
 

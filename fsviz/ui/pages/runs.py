@@ -15,7 +15,7 @@ import pandas as pd
 import streamlit as st
 from plotly.graph_objects import Figure
 
-from fsviz import features, jobs
+from fsviz import features, jobs, studies
 from fsviz.datasets.published import benchmark_title, published_benchmarks, published_side_by_side, published_table
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
@@ -37,15 +37,6 @@ from fsviz.ui.parts.shell import plain
 
 FIRST_RUN = ("protonet", "simpleshot", "ridge", "bd_cspn", "finetune")
 NONE = "none"
-STUDIES = {  # what a run of a study is called
-    "support_sets": "hard tasks",
-    "hard_sets": "hard tasks",
-    "stress": "stress test",
-    "searches": "searches for hard tasks",
-    "evaluate": "evaluation",
-    "extraction": "features",
-    "contexts": "context shift",
-}
 GROUP = Setting(
     "group",
     "Tasks of the figures",
@@ -272,7 +263,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
         what, tasks = title_of(str(run.spec.get("backbone", ""))), ""
     return {
         "started": run_panel.when(run.created),
-        "study": STUDIES.get(run.study, run.study.replace("_", " ")),
+        "study": studies.title_of(run.study),
         "what": what,
         "state": run_panel.STATES[run.state],
         "note": access.without_paths(run.error or ("" if run.state == "finished" else run.message)),
@@ -286,7 +277,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
     }
 
 
-def _tasks_words(part: Mapping[str, Any]) -> str:
+def _tasks_words(part: evaluate.Part) -> str:
     shape, sampler = part["tasks"], str(part["recipe"].get("sampler", ""))
     sampler = SAMPLERS[sampler].title if sampler in SAMPLERS else sampler.replace("_", " ")
     setting = shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot"
@@ -958,7 +949,7 @@ def _identity(line: comparison.Line) -> tuple[str, int]:
 
 
 _of_lines = remember(most=64, hashes={comparison.Line: _identity})
-_table, _ranks_of = _of_lines(comparison.table), _of_lines(comparison.ranks)
+_table, _ranks_of = _of_lines(comparison.result_table), _of_lines(comparison.ranks)
 _correlations = _of_lines(comparison.correlations)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.figures import tasks as figures
 from fsviz.figures import taxonomy as taxonomy_figures
@@ -186,8 +187,8 @@ def _is_too_much(classes: Classes, recipe: Recipe) -> bool:
 
 def _names_of(classes: Classes, class_ids: np.ndarray) -> list[str]:
     order = classes.dataset.split_class_ids(classes.split)
-    place = dict(zip(order.tolist(), classes.names, strict=True))
-    return [place[int(class_id)] for class_id in class_ids]
+    named = dict(zip(order.tolist(), classes.names, strict=True))
+    return [named[int(class_id)] for class_id in class_ids]
 
 
 def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
@@ -251,10 +252,12 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     ]
     bar = _chosen_bar(beds, bins)
     st.session_state["_bins"] = (bins, list(beds))
-    place = None if bar is None else (list(beds).index(bar[0]), bar[1])
+    marked = None if bar is None else (list(beds).index(bar[0]), bar[1])
     showing.graph(
         "Coarsity of the tasks",
-        figures.plot_coarsity(bins.edges, panels, place),
+        figures.plot_histograms(
+            bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), marked
+        ),
         key=HISTOGRAM,
         height=330,
         on_select=_bar_clicked,
@@ -539,7 +542,7 @@ def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
         taxonomy_figures.plot_task_tree(drawn),
         key="task_tree",
         height=60 + 34 * len(positions),
-        on_select=partial(_node_clicked, [int(place) for place in drawn.class_position]),
+        on_select=partial(_node_clicked, [int(at) for at in drawn.class_position]),
         alt="Tree of concepts above the classes of the task",
     )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import streamlit as st
 
-from fsviz import jobs
+from fsviz import jobs, studies
 from fsviz.errors import BadInput
 from fsviz.jobs import engines
 from fsviz.settings import Unchecked
@@ -29,7 +29,7 @@ STATES = {
 }
 START = "Start the run"
 _ENGINES = {engines.LOCAL: "this machine", engines.RAY: "a Ray cluster"}
-SoFar: TypeAlias = Callable[[Mapping[str, Any]], object] | None
+SoFar: TypeAlias = Callable[[Any], object] | None
 
 
 def show_most_accurate(where: Any, top: Any) -> None:
@@ -96,8 +96,7 @@ def show_progress(run: jobs.Run, key: str) -> None:
     """One run under way: how far, how long still, accuracy so far with its interval, and a way to stop it."""
     with st.container(border=True, key=f"{key}_{run.id}"):
         left, right = st.columns([5, 1], vertical_alignment="center")
-        study = str(run.study).replace("_", " ").replace("evaluate", "evaluation")
-        title = f"{study} of {dataset_title(str(run.spec.get('dataset', '?')))}"
+        title = f"{studies.title_of(run.study)} of {dataset_title(str(run.spec.get('dataset', '?')))}"
         left.markdown(f"**{STATES[run.state]}** · {plain(title)} · run {code(run.id)}")
         if access.may("run") and right.button("Cancel", key=f"{key}_cancel_{run.id}", width="stretch"):
             with st.spinner("Stopping the run. What is finished is kept."):

@@ -13,7 +13,7 @@ from fsviz.records import ClassGraph, Dataset
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
 from fsviz.text import short
-from fsviz.ui.pages.confusion import base, compare, pair, results, settings
+from fsviz.ui.pages.confusion import base, compare, computed, pair, settings
 from fsviz.ui.parts import carrying, leads, links, shell, showing
 from fsviz.ui.parts.controls import BY_TYPING, pick
 from fsviz.ui.parts.run_panel import half_width
@@ -38,14 +38,14 @@ def show(dataset: Dataset) -> None:
             "of them a backbone mixes up, add its images or import features on the page Add images.",
             icon="🧩",
         )
-    measured = results.find(spec)
+    measured = computed.find(spec)
     if measured is None:  # it takes long: until it is done, what takes a moment
         spec = cast(
             study.Asked, {name: spec[name] for name in ("dataset", "split", "backbone")} | {"likeness": "cosine"}
         )
         st.caption("Below, until then: how alike the classes are on average, by the cosine of their mean features.")
     graph = measured or study.class_graph(spec)
-    found = results.communities(graph)
+    found = computed.communities(graph)
     _headline(graph, found)
     picked = _graph_and_side(dataset, graph, found)
     section = shell.pick_section("What is behind it?", SECTIONS, "Images")
@@ -97,7 +97,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
 
 
 def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> tuple[int, int]:
-    """The graph and what is picked in it; returns the places of the two classes whose images are shown."""
+    """The graph and what is picked in it; returns the positions of the two classes whose images are shown."""
     left, side = shell.columns_if_wide("graph", [2.2, 1], gap="medium")
     n_pairs = len(graph.edges()[2])
     with side:
@@ -129,7 +129,7 @@ def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> t
 
 def _pick_classes(names: tuple[str, ...]) -> list[int]:
     """Places of the one or two classes picked by name, by click or by link; those of another split are forgotten."""
-    place = {name: i for i, name in enumerate(names)}
+    position = {name: i for i, name in enumerate(names)}
     carrying.pick_classes(names, 2)
     picked = st.multiselect(
         "Find one class or two, or click the graph",
@@ -140,14 +140,14 @@ def _pick_classes(names: tuple[str, ...]) -> list[int]:
         **BY_TYPING,
         help="One class: what it is alike to. Two classes: their images and the communities they fell into.",
     )
-    return [place[name] for name in picked]
+    return [position[name] for name in picked]
 
 
 def _draw(graph: ClassGraph, found: np.ndarray, n_edges: int, picked: list[int]) -> None:
-    chart, nodes, ends = figures.plot_class_graph(graph, results.layout(graph), n_edges, found, picked)
+    chart, nodes, ends = figures.plot_class_graph(graph, computed.layout(graph), n_edges, found, picked)
     names = graph.row_names
     st.session_state["_drawn_classes"] = (
-        [[names[place]] for place in nodes],
+        [[names[position]] for position in nodes],
         [[names[a], names[b]] for a, b in ends],
     )
     showing.graph(
@@ -179,16 +179,16 @@ def _clicked() -> None:
     st.session_state[PICKED] = []
 
 
-def _neighbours(graph: ClassGraph, place: int) -> int:
-    """What a class is most alike to, as a table; returns the place of the first."""
-    row = graph.weights[place]
+def _neighbours(graph: ClassGraph, position: int) -> int:
+    """What a class is most alike to, as a table; returns the position of the first."""
+    row = graph.weights[position]
     order = np.argsort(-np.nan_to_num(row, nan=-np.inf), kind="stable")
     order = order[~np.isnan(row[order])]
     if not len(order):  # it met no other class in a run
-        return place
-    st.markdown(f"**{plain(graph.row_names[place])}** is most alike to")
+        return position
+    st.markdown(f"**{plain(graph.row_names[position])}** is most alike to")
     near = [graph.row_names[p] for p in order[:NEIGHBOURS]]
-    _bars(graph, {"class": near}, row[order[:NEIGHBOURS]], [[graph.row_names[place], name] for name in near])
+    _bars(graph, {"class": near}, row[order[:NEIGHBOURS]], [[graph.row_names[position], name] for name in near])
     st.caption(f"{min(NEIGHBOURS, len(order)):,} of {len(order):,} classes; click a row for its pair.")
     return int(order[0])
 

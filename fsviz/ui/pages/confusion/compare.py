@@ -14,7 +14,7 @@ from fsviz.figures import confusion as figures
 from fsviz.records import ClassGraph, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import confusion as study
-from fsviz.ui.pages.confusion import results
+from fsviz.ui.pages.confusion import computed
 from fsviz.ui.parts import links, showing
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import columns_if_wide, plain
@@ -30,7 +30,7 @@ def show(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> list[str]:
         second = _second(dataset, spec, first)
     if second is None:
         return []
-    compared = results.compare(first, second)
+    compared = computed.compare(first, second)
     table = compared.table
     high, low = study.outliers(compared, OUTLIERS)
     with left:
@@ -72,7 +72,7 @@ def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGrap
     """The graph that is compared with: another likeness, another backbone, or the mistakes of a run."""
     backbones = features.available(dataset)
     others = [name for name in backbones if name != first.source]
-    runs = results.evaluations(dataset.name)
+    runs = computed.evaluations(dataset.name)
     kinds = [kind for kind in study.possible(dataset) if kind != first.kind or (first.source and others)]
     kinds += ["run"] if runs else []
     if not kinds:
@@ -90,7 +90,7 @@ def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGrap
         line = pick(
             Setting("versus_run", "Run", "Whose mistakes are compared.", "choice", next(iter(runs)), choices=runs)
         )
-        return results.seen_in(str(line), str(spec["split"]), datasets.stamp(dataset.name))
+        return computed.seen_in(str(line), str(spec["split"]), datasets.stamp(dataset.name))
     asked: study.Asked = {**spec, "likeness": kind}
     if study.LIKENESS[kind].needs != "features":
         links.release("versus_backbone")
@@ -108,7 +108,7 @@ def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGrap
         if kind == "confusion" and "k" not in asked:
             most = study.most_k(dataset, asked["backbone"], str(spec["split"]))
             asked["k"] = max(1, min(study.SETTINGS["k"].default, most))
-    return results.find(asked)
+    return computed.find(asked)
 
 
 def _clicked() -> None:

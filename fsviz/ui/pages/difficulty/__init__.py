@@ -15,7 +15,7 @@ from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import causes as study
 from fsviz.studies.causes import Explained, Measured, Share
-from fsviz.ui.pages.difficulty import results, settings
+from fsviz.ui.pages.difficulty import computed, settings
 from fsviz.ui.parts import controls, leads, links, shell, showing, task_list
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
@@ -25,12 +25,12 @@ MOST_POINTS = 3000
 
 def show(dataset: Dataset) -> None:
     spec = settings.pick(dataset, shell.known_backbones(dataset))
-    found = results.find(dataset, spec)
+    found = computed.find(dataset, spec)
     if found is None:
         return
     method, stage = _pick_method(found), "labelled"
     try:
-        known: Explained | None = results.explained(found, method, stage)
+        known: Explained | None = computed.explained(found, method, stage)
     except BadInput as error:
         known = None
         st.info(plain(str(error)), icon="🔍")
@@ -79,7 +79,7 @@ def _headline(found: Measured, method: str) -> None:
         (3, "labelled", "Explained with all labels"),
     ):
         try:
-            share = results.explained(found, method, stage).whole
+            share = computed.explained(found, method, stage).whole
         except BadInput:
             continue
         luck = min(luck, 1 - share.value) if share.low > 0 else luck  # what is explained is no luck
@@ -111,7 +111,7 @@ def _correlations(found: Measured, method: str) -> str:
     """Every measure against the accuracy of every method; returns the measure that was clicked."""
     rows: list[dict[str, Any]] = []
     for label in [method, *(other for other in found.accuracy if other != method)]:
-        for name, row in results.correlations(found, label).items():
+        for name, row in computed.correlations(found, label).items():
             sign = 1 if MEASURES[name].direction == "easier" else -1
             low, high = sorted((sign * row.low, sign * row.high))
             told = {"value": sign * row.value, "low": low, "high": high, "shown": f"{row.value:.2f}"}
@@ -132,7 +132,7 @@ def _correlations(found: Measured, method: str) -> str:
         on_select=_clicked_measure,
         selection_mode="points",
     )
-    over = results.correlations(found, method)[best["name"]].over
+    over = computed.correlations(found, method)[best["name"]].over
     st.caption(
         f"A point per method, with its 95% interval over {plain(over)}; click one to see its measure below. Query loss "
         "is made of the same answers as the accuracy: it is shown, and explains nothing."
@@ -149,7 +149,7 @@ def _clicked_measure() -> None:
 def _shares(found: Measured, method: str) -> None:
     st.markdown("**How much does each cause explain?**")
     stage = controls.pick(study.STAGE)
-    known = results.explained(found, method, stage)
+    known = computed.explained(found, method, stage)
     groups: dict[Any, list[str]] = study.causes_at(found, stage)
     causes = {cause: groups[cause] for cause in sorted(known.lost, key=lambda c: -known.lost[c].value)}
     rows = [
@@ -279,7 +279,7 @@ def _chosen(dataset: Dataset, found: Measured, method: str, known: Explained | N
         st.markdown("**In which measures do they stand out?**")
         means = study.extremes(found, which)
         titles = {name: title(name) for name in found.measures}
-        ranks = results.ranks(found)
+        ranks = computed.ranks(found)
         order = list(means.sort_values("rank")["measure"]) if len(means) else list(ranks)
         showing.chart(
             "Where the chosen tasks stand in every measure",
@@ -310,12 +310,12 @@ def _tasks(dataset: Dataset, found: Measured, method: str, known: Explained | No
     }
     about = f"{found.spec['digest']} {method} {order[:3]} {len(order)}"
     task = task_list.pick_task(dataset, found.tasks, order, notes, about)
-    named = results.named(dataset, found, task)
+    named = computed.named(dataset, found, task)
     backbone = str(found.spec["backbone"])
     if not dataset.has_pixels:
         leads.from_task(dataset, found.tasks, task, backbone, named=named)
         return
-    answer = results.answer(dataset, found, method, task)
+    answer = computed.answer(dataset, found, method, task)
     one = found.tasks.take(np.array([task]))
     task_list.show_task(dataset, one, 0, "cause_task", answer=answer, tile_px=52, named=named)
     if answer is None:
@@ -326,7 +326,7 @@ def _tasks(dataset: Dataset, found: Measured, method: str, known: Explained | No
 
 
 def _families(found: Measured) -> None:
-    matrix, groups = results.families(found)
+    matrix, groups = computed.families(found)
     if len(matrix) < 2:
         return
     st.markdown("#### Which measures say the same?")

@@ -17,7 +17,7 @@ from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_imag
 DRAWN = "drawn"
 
 
-def pick(dataset: Dataset, known: list[str]) -> dict[str, Any]:
+def pick(dataset: Dataset, known: list[str]) -> study.Spec:
     """The checked spec of what the sidebar asks for."""
     with st.sidebar:
         backbone = pick_backbone(known, help="The network whose features are measured and classified.")

@@ -16,7 +16,7 @@ from fsviz.ui.pages.hard_tasks import (
     attributes,
     bars,
     closeness,
-    results,
+    computed,
     searching,
     settings,
     step_size,
@@ -40,11 +40,11 @@ SECTIONS = {
 def show(dataset: Dataset) -> None:
     without_images.stop_without(dataset)
     known = shell.known_backbones(dataset)
-    found = results.find(settings.pick(dataset, known))
+    found = computed.find(settings.pick(dataset, known))
     if found is None:
         return
     _headline(found)
-    if told := results.understated(found, dataset):
+    if told := computed.understated(found, dataset):
         st.warning(plain(shell.in_titles(told)), icon="⚠️")
     _distribution(found)
     section = shell.pick_section("Why, and what else?", list(SECTIONS), "Tasks")
@@ -53,7 +53,7 @@ def show(dataset: Dataset) -> None:
 
 
 def _headline(found: SupportSets) -> None:
-    numbers = results.summary(found)
+    numbers = computed.summary(found)
     accuracy, half = numbers["accuracy"], numbers["ci95"]
     columns = shell.columns_if_wide("headline", 4, "pairs")
     columns[0].metric(
@@ -74,7 +74,7 @@ def _headline(found: SupportSets) -> None:
 
 
 def _distribution(found: SupportSets) -> None:
-    numbers = results.summary(found)
+    numbers = computed.summary(found)
     bars.draw(found, numbers)
     spec = found.spec
     shape = (
@@ -94,7 +94,7 @@ def _distribution(found: SupportSets) -> None:
         "with 95% intervals over tasks of these images. Only the support images differ between the three curves: the "
         "queries are the same. Click a point of a curve to list its tasks. Hard supports are worse than random ones in "
         f"{numbers['harder_than_random']:.0%} of the tasks."
-        + results.correlation(found, " Rank correlation of accuracy with low query loss: ")
+        + computed.correlation(found, " Rank correlation of accuracy with low query loss: ")
     )
 
 

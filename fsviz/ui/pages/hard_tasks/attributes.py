@@ -18,7 +18,7 @@ from fsviz.studies import shifts
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.text import drawn
-from fsviz.ui.pages.hard_tasks import listing, results, tasks
+from fsviz.ui.pages.hard_tasks import computed, listing, tasks
 from fsviz.ui.parts import access, behind, controls, leads, links, shell, showing
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
@@ -58,7 +58,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         required=True,
         format_func={"task": "over the whole task", "class": "class by class"}.__getitem__,
     )
-    gaps = results.gaps(found, dataset, str(by))
+    gaps = computed.gaps(found, dataset, str(by))
     st.session_state["_attributes"] = {drawn(name): name for name in gaps["attribute"]}
     showing.chart(
         "Gaps between support and query", figures.plot_gaps(gaps), key=GAPS, on_select=_clicked, selection_mode="points"
@@ -75,7 +75,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     )
     _tasks_of(dataset, found)
     st.subheader("What does a shift of one attribute cost?", anchor=False)
-    spec = results.plain_spec(found, n_tasks=int(min(len(found), 200, access.limit("sweep"))))
+    spec = computed.plain_spec(found, n_tasks=int(min(len(found), 200, access.limit("sweep"))))
     table = compute_with_bar(shifts.shift_table, spec, "Drawing tasks with and without a shift")
     if table["cost"].notna().any():
         shifted = behind.chart(
@@ -128,7 +128,7 @@ def _tasks_of(dataset: Dataset, found: SupportSets) -> None:
     st.markdown(f"**Tasks whose hard supports differ most from their queries in {plain(attribute)}**")
     task = listing.show_some(dataset, found, order, "gap_table")
     if task is not None:
-        tasks.one_task(dataset, found, task, results.explained(found, dataset))
+        tasks.one_task(dataset, found, task, computed.explained(found, dataset))
 
 
 def _clicked() -> None:
@@ -164,7 +164,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
     except BadInput as error:
         st.info(plain(shell.in_titles(error)), icon="🧩")
         return
-    numbers = results.summary(restricted)
+    numbers = computed.summary(restricted)
     for column, name in zip(st.columns(3), study.SETS):
         half = numbers["ci95"][name]
         column.metric(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
@@ -12,7 +9,7 @@ from fsviz.figures import support_sets as figures
 from fsviz.settings import Setting
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import results
+from fsviz.ui.pages.hard_tasks import computed
 from fsviz.ui.parts import links, showing
 from fsviz.ui.parts.shell import plain
 
@@ -21,7 +18,7 @@ BAR = Setting("bar", "Bar", "The bar whose tasks are listed, by its set and its 
 N_BINS = 20
 
 
-def draw(found: SupportSets, numbers: Mapping[str, Any]) -> None:
+def draw(found: SupportSets, numbers: study.Summary) -> None:
     bar = chosen(found)
     showing.chart(
         "Accuracy with hard, random and easy supports",
@@ -35,7 +32,7 @@ def draw(found: SupportSets, numbers: Mapping[str, Any]) -> None:
 def chosen(found: SupportSets) -> tuple[str, int] | None:
     """The set and the place of the bar that was clicked, or that the link names."""
     every = {f"{name}-{i}": f"{name}-{i}" for name in study.SETS for i in range(N_BINS)}
-    value = str(links.value_of(BAR.but(choices={"": "all tasks", **every}), "bar", results.about(found)))
+    value = str(links.value_of(BAR.but(choices={"": "all tasks", **every}), "bar", computed.about(found)))
     name, _, place = value.partition("-")
     return (name, int(place)) if value else None
 
@@ -45,7 +42,7 @@ def keep(found: SupportSets) -> np.ndarray:
     bar = chosen(found)
     if bar is None:
         return np.ones(len(found), dtype=bool)
-    edges = np.asarray(results.summary(found)["histogram"]["edges"])
+    edges = np.asarray(computed.summary(found)["histogram"]["edges"])
     name, place = bar
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Tasks that reach {edges[place]:.0f} to {edges[place + 1]:.0f}% with **{plain(name)}** supports.")

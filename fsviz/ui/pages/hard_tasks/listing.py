@@ -13,7 +13,7 @@ from fsviz.records import PAD, Dataset
 from fsviz.settings import Setting, Unchecked
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import Explained, SupportSets
-from fsviz.ui.pages.hard_tasks import results
+from fsviz.ui.pages.hard_tasks import computed
 from fsviz.ui.parts import behind, links, showing
 from fsviz.ui.parts.image_wall import strip_uri
 
@@ -29,7 +29,7 @@ FIRST = {"hard": "hardest", "easy": "easiest"}  # of the tasks of a search
 
 def chosen_task(found: SupportSets) -> int | None:
     """The task that was chosen by a row, a point or the link; None where none was."""
-    task = int(links.value_of(TASK.but(high=len(found) - 1), "task", results.about(found)))
+    task = int(links.value_of(TASK.but(high=len(found) - 1), "task", computed.about(found)))
     return None if task < 0 else task
 
 
@@ -38,7 +38,7 @@ def choose(task: int) -> None:
     st.session_state["task"] = int(task)
 
 
-def table(dataset: Dataset, found: SupportSets, explained: Explained | None) -> pd.DataFrame:
+def task_table(dataset: Dataset, found: SupportSets, explained: Explained | None) -> pd.DataFrame:
     """A row per task: accuracies, what explains the hard support, classes."""
     names = dataset.classes["class_name"].astype(str).to_numpy()
     rows = pd.DataFrame({"task": np.arange(len(found))})
@@ -120,7 +120,7 @@ def show_some(dataset: Dataset, found: SupportSets, which: np.ndarray, key: str)
     if not len(which):
         st.caption("There is no such task.")
         return None
-    rows = table(dataset, found, results.explained(found, dataset)).iloc[which]
+    rows = task_table(dataset, found, computed.explained(found, dataset)).iloc[which]
     task = show(dataset, found, rows, key)
     return task if task in set(map(int, which)) else int(which[0])
 
@@ -134,9 +134,9 @@ def point_of(chart: str) -> dict[str, Any]:
 def of_search(dataset: Dataset, spec: Unchecked, name: str, which: str = "hard") -> None:
     """The tasks of a search with other settings and their hard or easy supports, the hardest or easiest first, with
     what is said of their queries; `name` is where the chosen one is in the link."""
-    found = results.search(spec)
+    found = computed.search(spec)
     right, random = (100 * found.accuracy(each) for each in (which, "random"))
     order = np.argsort(right if which == "hard" else -right, kind="stable")
     notes = {int(t): f"{right[t]:.0f}% right with {which} supports, {random[t]:.0f}% with random ones" for t in order}
-    about = f"{results.about(found)} {which}"
+    about = f"{computed.about(found)} {which}"
     behind.tasks(dataset, found.tasks[which], order, notes, about, name, found.predictions[which])

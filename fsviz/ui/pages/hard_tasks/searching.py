@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
 from fsviz import jobs
+from fsviz.difficulty import measures
 from fsviz.figures import searches as figures
 from fsviz.records import Dataset
-from fsviz.settings import Unchecked
+from fsviz.settings import N_WAY
 from fsviz.studies import draw, evaluate, searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import listing, results
+from fsviz.ui.pages.hard_tasks import computed, listing
 from fsviz.ui.parts import access, behind, run_panel, shell
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
@@ -36,7 +34,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
 
 def _side_by_side(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("Does a slower search find harder sets?", anchor=False)
-    wanted = searches.checked_spec(results.plain_spec(found, n_tasks=len(found)))
+    wanted = searches.checked_spec(computed.plain_spec(found, n_tasks=len(found)))
     run = jobs.newest(wanted, "searches", defaults=study.OLDER)
     if run is not None and run.state == "finished":
         _compared(dataset, found, jobs.results(run.id), wanted, "", f"compared_{run.id}")
@@ -49,7 +47,7 @@ def _side_by_side(dataset: Dataset, found: SupportSets) -> None:
     run_panel.offer(wanted, run, words, start="Compare on all tasks")
 
 
-def _at_once(dataset: Dataset, found: SupportSets, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _at_once(dataset: Dataset, found: SupportSets, wanted: searches.Spec) -> searches.Spec:
     """The same for a few tasks, and without greedy search where it would take more than a second or two."""
     tasks = found.tasks["random"].take(slice(0, FEW))
     in_class = len(dataset.image_class_ids()) / max(1, dataset.n_classes)
@@ -59,7 +57,7 @@ def _at_once(dataset: Dataset, found: SupportSets, wanted: Mapping[str, Any]) ->
 
 
 def _compared(
-    dataset: Dataset, found: SupportSets, result: Mapping[str, Any], spec: Unchecked, more: str, key: str
+    dataset: Dataset, found: SupportSets, result: searches.Summary, spec: searches.Spec, more: str, key: str
 ) -> None:
     chosen = behind.chart(
         "Searches compared",
@@ -81,10 +79,10 @@ def _compared(
     )
     if chosen:
         search, which = chosen.partition("@")[0], "easy" if chosen.endswith("@easy") else "hard"
-        n_tasks = min(len(found), FEW if search == "greedy" else results.PREVIEW)
+        n_tasks = min(len(found), FEW if search == "greedy" else computed.PREVIEW)
         by = plain(study.SEARCH.choices[search])
         behind.heading(f"{which.capitalize()} supports by {by}, the {listing.FIRST[which]} first", "search_of")
-        listing.of_search(dataset, results.plain_spec(found, search=search, n_tasks=n_tasks), "search_task", which)
+        listing.of_search(dataset, computed.plain_spec(found, search=search, n_tasks=n_tasks), "search_task", which)
     shell.same_from_terminal(study.command(spec, "searches"))
 
 
@@ -93,7 +91,7 @@ def _compared(
 
 def _filtered(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("How many random tasks must be drawn to find one as hard?", anchor=False)
-    spec = results.plain_spec(found, n_tasks=min(len(found), results.PREVIEW))
+    spec = computed.plain_spec(found, n_tasks=min(len(found), computed.PREVIEW))
     if spec["search"] == "greedy":
         spec["search"] = "fastdiffsel"
     setting, images = searches.N_RANDOM, draw.most_images(spec)
@@ -108,15 +106,16 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
         n_random = pick(setting.but(high=most, default=n_random), st.columns([2, 3])[0])
     answer = compute_with_bar(searches.filtered_tasks, {**spec, "n_random": n_random}, "Filtering random tasks")
     means, second = answer.means, answer.second
+    axis = N_WAY.title if second == N_WAY.name else measures.title(second)
     cells = [f"random@{value:g}" for value in answer.curve["accuracy"]]
     chosen = behind.chart(
         "Filtering instead of searching",
-        figures.plot_filtered(answer.curve, means, answer.as_hard.at_most, second),
+        figures.plot_filtered(answer.curve, means, answer.as_hard.at_most, second, axis.lower()),
         key="filtered",
         name="filtered_of",
         of=lambda point: str(behind.data(point) or ""),
         known=[*cells, *answer.sets],
-        about=f"{results.about(found)} {n_random}",
+        about=f"{computed.about(found)} {n_random}",
     )
     kept, searched = (int(means.set_index("kind").loc[kind, "n_tasks"]) for kind in ("filtered", "searched"))
     st.caption(
@@ -132,6 +131,6 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
         told = f"{plain(figures.KINDS[kind])}{f' with an accuracy of {float(limit):.0f}% or less' if limit else ''}"
         behind.heading(f"{len(order):,} tasks: {told}", "filtered_of")
         notes = {int(t): f"{accuracy[t]:.0f}% right" for t in order}
-        behind.tasks(dataset, answer.sets[kind], order, notes, f"{results.about(found)} {chosen}", "filtered_task")
+        behind.tasks(dataset, answer.sets[kind], order, notes, f"{computed.about(found)} {chosen}", "filtered_task")
     own = searches.N_RANDOM.words(n_random)
     shell.same_from_terminal(study.command(spec, "filtered", own))

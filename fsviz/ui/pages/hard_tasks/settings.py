@@ -10,7 +10,7 @@ from fsviz import features
 from fsviz.records import Dataset
 from fsviz.settings import N_TASKS, SEED
 from fsviz.studies import support_sets as study
-from fsviz.ui.pages.hard_tasks.results import PREVIEW
+from fsviz.ui.pages.hard_tasks.computed import PREVIEW
 from fsviz.ui.parts import links, shell
 from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_images, pick_sampler, pick_sampler_settings
 from fsviz.ui.parts.controls import pick as pick_setting

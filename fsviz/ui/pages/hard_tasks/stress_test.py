@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from fsviz.studies import stress
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.text import code
-from fsviz.ui.pages.hard_tasks import listing, results, tasks
+from fsviz.ui.pages.hard_tasks import computed, listing, tasks
 from fsviz.ui.parts import access, behind, controls, run_panel, showing
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.shell import plain, sentences
@@ -50,13 +49,13 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             key="stress_adaptations",
             format_func=offered.__getitem__,
             **controls.BY_TYPING,
-            help="How the classifier learns a task from its support images: means of the classes (prototypes), a "
-            "linear layer trained on them (finetuned head), or one that also looks at the unlabelled queries (TIM).",
+            help="How the classifier learns a task from its support images: means of the classes (ProtoNet), a "
+            "linear layer trained on them (Finetune), or one that also looks at the unlabelled queries (TIM).",
         )
     if not backbones or not adaptations:
         st.info("Choose at least one backbone and one adaptation.", icon="👆")
         return
-    base = {k: v for k, v in results.plain_spec(found).items() if k not in ("backbone", "classifier", "objective")}
+    base = {k: v for k, v in computed.plain_spec(found).items() if k not in ("backbone", "classifier", "objective")}
     source = backbones[0]
     if len(backbones) > 1:
         source = st.segmented_control(
@@ -93,10 +92,10 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         )
         st.caption(
             "The search raises the query loss, not the error itself. Each point is a task: click one to see it below."
-            + results.correlation(found, " Rank correlation of accuracy with low loss (1 is perfect): ")
+            + computed.correlation(found, " Rank correlation of accuracy with low loss (1 is perfect): ")
         )
     if (task := listing.chosen_task(found)) is not None:
-        tasks.one_task(dataset, found, task, results.explained(found, dataset))
+        tasks.one_task(dataset, found, task, computed.explained(found, dataset))
     if dataset.has_pixels:
         _full_finetuning(dataset, spec)
 
@@ -109,16 +108,17 @@ def _clicked() -> None:
 
 
 def _matrix(
-    dataset: Dataset, spec: dict[str, Any], result: Mapping[str, Any], source: str, n_tasks: int, run_id: str = ""
+    dataset: Dataset, spec: dict[str, Any], result: stress.Summary, source: str, n_tasks: int, run_id: str = ""
 ) -> None:
     """run_id: of the run that it comes from; without one it was computed at once."""
     chosen = _cells("Stress test", result["matrix"], source, f"stress_{source}", "stress_cell")
     others = [e for e in result["agreement"] if e["source"] == source and e["accuracy"] is not None]
     words = " ".join(
         f"Over random and hard tasks, the accuracies of {_backbone(e['backbone'])} follow those of {_backbone(source)} "
-        f"with a rank correlation of {_told(e, 'accuracy')}"
+        f"with a rank correlation of {_words(e['accuracy'], e['accuracy_ci95'], e['accuracy_over'])}"
         + (
-            f"; its accuracy follows {_backbone(source)}'s query loss with {_told(e, 'loss')}"
+            f"; its accuracy follows {_backbone(source)}'s query loss with "
+            + _words(e["loss"], e["loss_ci95"], e["loss_over"])
             if e["loss"] is not None
             else ""
         )
@@ -137,7 +137,7 @@ def _matrix(
         _behind_cell(dataset, spec, source, *chosen.rsplit(" ", 1))
 
 
-def _cells(title: str, matrix: list[dict[str, Any]], source: str, key: str, name: str) -> str:
+def _cells(title: str, matrix: list[stress.Row], source: str, key: str, name: str) -> str:
     """The matrix; the cell that is looked at, "" for none."""
     return behind.chart(
         title,
@@ -172,7 +172,7 @@ def _behind_cell(dataset: Dataset, spec: dict[str, Any], source: str, backbone: 
     asked = {**spec, "source": source, "backbone": backbone, "adaptation": adaptation}
     sets, said = compute_with_bar(_answers, asked, "Answering the queries of these tasks")
     random, hard = (100 * said[name].task_mean(said[name].rank == 0) for name in ("random", "hard"))
-    about = f"{results.about(sets)} {told}"
+    about = f"{computed.about(sets)} {told}"
     behind.tasks(dataset, sets.tasks["hard"], *_most_lost(random, hard), about, "stress_task", said["hard"])
 
 
@@ -185,8 +185,8 @@ def _backbone(name: str) -> str:
     return plain(title_of(name))
 
 
-def _told(entry: Mapping[str, Any], name: str) -> str:
-    return plain(study.correlation_in_words(entry[name], entry[f"{name}_ci95"], entry[f"{name}_over"]))
+def _words(value: float, interval: list[float], over: str) -> str:
+    return plain(study.correlation_in_words(value, interval, over))
 
 
 def _results(dataset: Dataset, spec: dict[str, Any], source: str) -> None:
@@ -201,7 +201,7 @@ def _results(dataset: Dataset, spec: dict[str, Any], source: str) -> None:
         _matrix(dataset, spec, jobs.results(run.id), source, spec["n_tasks"], run.id)
         return
 
-    def so_far(summary: Mapping[str, Any]) -> None:
+    def so_far(summary: stress.Summary) -> None:
         if summary.get("matrix"):
             showing.chart("Stress test so far", _figure(summary["matrix"], source), key="stress_so_far")
 
@@ -214,7 +214,7 @@ def _results(dataset: Dataset, spec: dict[str, Any], source: str) -> None:
     _matrix(dataset, preview, compute_with_bar(stress.run_at_once, preview, "Stress test"), source, spec["n_tasks"])
 
 
-def _figure(matrix: list[dict[str, Any]], source: str, leads: bool = False) -> Figure:
+def _figure(matrix: list[stress.Row], source: str, leads: bool = False) -> Figure:
     titles = {name: title_of(name) for row in matrix for name in (row["backbone"], row["source"])}
     return figures.plot_stress(matrix, stress.ADAPTATIONS, source, titles, leads)
 
@@ -274,7 +274,7 @@ def _live_stress(dataset: Dataset, run_id: str, source: str) -> None:
         _matrix_of_run(dataset, run.summary, source, run_id, run.state == "finished")
 
 
-def _matrix_of_run(dataset: Dataset, result: Mapping[str, Any], source: str, run_id: str, finished: bool) -> None:
+def _matrix_of_run(dataset: Dataset, result: stress.Summary, source: str, run_id: str, finished: bool) -> None:
     """The matrix with the finetuned backbone; its cells lead to their tasks once all of them are there."""
     title, key, chosen = "Stress test with finetuned backbones", f"full_{run_id}", ""
     if finished:

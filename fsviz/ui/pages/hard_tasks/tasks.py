@@ -14,7 +14,7 @@ from fsviz.records import PAD, Dataset
 from fsviz.studies import named_tasks
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import Explained, SupportSets
-from fsviz.ui.pages.hard_tasks import bars, listing, results
+from fsviz.ui.pages.hard_tasks import bars, computed, listing
 from fsviz.ui.parts import behind, leads, shell, showing
 from fsviz.ui.parts.controls import BY_TYPING
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -29,8 +29,8 @@ SET_WORDS = {"hard": "Hard support", "random": "Random support", "easy": "Easy s
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
-    explained = results.explained(found, dataset)
-    shown, order = _filtered(dataset, found, listing.table(dataset, found, explained), explained)
+    explained = computed.explained(found, dataset)
+    shown, order = _filtered(dataset, found, listing.task_table(dataset, found, explained), explained)
     if not len(shown):
         st.info("No task passes all of these filters. Take one of them away.", icon="🔍")
         return
@@ -136,7 +136,7 @@ def _support_rows(
     names = dataset.classes["class_name"].astype(str).to_numpy()
     tasks = found.tasks[name]
     used = np.flatnonzero(tasks.class_ids[task] != PAD)
-    differs = dict(zip(used.tolist(), results.class_differences(found, dataset, explained, task, name)))
+    differs = dict(zip(used.tolist(), computed.class_differences(found, dataset, explained, task, name)))
     rows = []
     for way in ways:
         support = tasks.support[task, way][tasks.support[task, way] != PAD]
@@ -187,10 +187,10 @@ def _reasons(dataset: Dataset, found: SupportSets, explained: Explained | None, 
     st.markdown(plain(study.explained_in_words(found, explained, task)))
     every = explained.of_task(task)
     if every:
-        easy = results.easy_points(found, explained)[task]
-        place = {attribute.name: a for a, attribute in enumerate(explained.attributes)}
+        easy = computed.easy_points(found, explained)[task]
+        column = {attribute.name: a for a, attribute in enumerate(explained.attributes)}
         shown = every[:MOST_BARS]
-        rows = [vars(reason) | {"easy": float(easy[place[reason.attribute]])} for reason in shown]
+        rows = [vars(reason) | {"easy": float(easy[column[reason.attribute]])} for reason in shown]
         attribute = behind.chart(
             "Reasons of the task",
             figures.plot_reasons(rows),
@@ -198,7 +198,7 @@ def _reasons(dataset: Dataset, found: SupportSets, explained: Explained | None, 
             name="reason",
             of=lambda point: str(behind.data(point) or ""),
             known=[reason.attribute for reason in shown],
-            about=results.about(found),
+            about=computed.about(found),
         )
     n_tasks = int(explained.costs["n_tasks"].max())
     st.caption(
@@ -258,11 +258,11 @@ def _dialog(dataset: Dataset, found: SupportSets, task: int, image_id: int, wher
     if where == "query":
         labels = np.argwhere(found.tasks["random"].query[task] == image_id)
         if len(labels):
-            label, place = labels[0]
+            label, query = labels[0]
             names = dataset.classes["class_name"].astype(str).to_numpy()[found.tasks["random"].class_ids[task]]
             for s in study.SETS:
-                said = int(found.predictions[s].predicted[task, label, place])
-                sure = float(found.predictions[s].confidence[task, label, place])
+                said = int(found.predictions[s].predicted[task, label, query])
+                sure = float(found.predictions[s].confidence[task, label, query])
                 right.markdown(
                     f"{SET_WORDS[s]}: {'✓' if said == label else '✗'} {plain(names[said])} ({sure:.0%} sure)"
                 )

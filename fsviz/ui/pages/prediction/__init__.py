@@ -15,7 +15,7 @@ from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
 from fsviz.text import of_split
-from fsviz.ui.pages.prediction import hard_or_easy, labelling, results, settings, spread, task, varied
+from fsviz.ui.pages.prediction import computed, hard_or_easy, labelling, settings, spread, task, varied
 from fsviz.ui.parts import controls, leads, links, shell, showing
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
@@ -27,7 +27,7 @@ SECTIONS = ("Task", "Hard or easy", "Shots, ways, queries", "Spread by cause", "
 def show(dataset: Dataset) -> None:
     known = shell.known_backbones(dataset)
     spec = settings.pick(dataset, known)
-    found = results.find(spec)
+    found = computed.find(spec)
     if found is None:
         return
     _headline(found)
@@ -55,7 +55,7 @@ def show(dataset: Dataset) -> None:
 def _headline(found: Measured) -> None:
     what = plain(study.outcome_name(found.spec))
     columns = shell.columns_if_wide("headline", 4, "pairs")
-    best = study.best_measure(results.correlations(found))
+    best = study.best_measure(computed.correlations(found))
     if best is not None:
         name, row = best
         columns[0].metric(
@@ -109,14 +109,14 @@ def _scatter(found: Measured) -> tuple[int, str]:
     expected = "expected" if found.spec["setting"] == "semi" else ""
     if expected:
         titles[expected] = "Mean confidence: the predicted accuracy"
-    best = study.best_measure(results.correlations(found))
+    best = study.best_measure(computed.correlations(found))
     default = best[0] if best else next(iter(titles))
     picker = Setting("measure", "Measure", "What stands along the axis.", "choice", default, choices=titles)
     name = controls.pick(picker, about=str(found.spec["setting"]))
     values = 100 * found.expected if name == expected else found.measures[name]
     hardest = int(np.argmin(found.outcome))
     looked_at = Setting("task", "Task", "The task that is looked at.", "int", hardest, 0, len(found) - 1)
-    clicked = int(links.value_of(looked_at, "task", results.identity(found)[0]))
+    clicked = int(links.value_of(looked_at, "task", computed.identity(found)[0]))
     shown = np.flatnonzero(np.isfinite(values))
     if not len(shown):
         st.info(
@@ -158,9 +158,9 @@ def _clicked_measure() -> None:
 
 def _bars(found: Measured) -> None:
     what = plain(study.outcome_name(found.spec))
-    best = study.best_measure(results.correlations(found))
+    best = study.best_measure(computed.correlations(found))
     rows = []
-    for name, row in results.correlations(found).items():
+    for name, row in computed.correlations(found).items():
         value, low, high = study.as_expected(name, row)
         rows.append(
             {
@@ -188,9 +188,9 @@ def _bars(found: Measured) -> None:
 def _caption(found: Measured, name: str) -> None:
     """What the tasks are, and the correlation of the measure that is looked at."""
     spec = found.spec
-    row: study.Correlation = results.correlations(found).get(name, {})
+    row: study.Correlation = computed.correlations(found).get(name, {})
     classes = row.get("classes") or [None]
-    missing = "; ".join(f"{plain(title(other))}: {plain(why)}" for other, why in results.left_out(found).items())
+    missing = "; ".join(f"{plain(title(other))}: {plain(why)}" for other, why in computed.left_out(found).items())
     seen = {
         "supervised": "Only the labelled support is seen.",
         "semi": "Support and unlabelled queries are seen; their features are mixed with those of their neighbours.",

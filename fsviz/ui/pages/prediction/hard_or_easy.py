@@ -12,7 +12,7 @@ from fsviz.records import PAD, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
-from fsviz.ui.pages.prediction import results
+from fsviz.ui.pages.prediction import computed
 from fsviz.ui.parts import behind, leads, links, showing
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
@@ -42,7 +42,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     first, second = halves
     columns = st.columns(3)
     known = {name: title(name) for name, values in first.measures.items() if np.isfinite(values).all()}
-    best = study.best_measure(results.correlations(first))
+    best = study.best_measure(computed.correlations(first))
     default = best[0] if best and best[0] in known else next(iter(known))
     name = pick(
         Setting("by", "Threshold on", "The measure that calls a task hard.", "choice", default, choices=known),
@@ -99,15 +99,15 @@ def _share(point: behind.Point) -> int | None:
 
 
 def _halves(spec: study.Spec) -> list[Measured] | None:
-    few = results.at_once(spec)
+    few = computed.at_once(spec)
     if few is None:
         return None
     if few["n_tasks"] == spec["n_tasks"]:
         return compute_with_bar(study.cells_at_once, few, "Measuring tasks of both halves")
-    run = results.run_of(spec)
+    run = computed.run_of(spec)
     if run is not None and run.state == "finished":
-        return results.cells_of_run(run.id, datasets.stamp(spec["dataset"]))
-    results.offer(spec, run, f"Below is a preview of {few['n_tasks']:,} tasks per half.", cost=2)
+        return computed.cells_of_run(run.id, datasets.stamp(spec["dataset"]))
+    computed.offer(spec, run, f"Below is a preview of {few['n_tasks']:,} tasks per half.", cost=2)
     return compute_with_bar(study.cells_at_once, few, "Measuring tasks of both halves")
 
 

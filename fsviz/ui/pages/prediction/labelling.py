@@ -8,7 +8,7 @@ from fsviz.figures import prediction as figures
 from fsviz.records import PAD, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
-from fsviz.ui.pages.prediction import results
+from fsviz.ui.pages.prediction import computed
 from fsviz.ui.parts import behind
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile
@@ -31,13 +31,12 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     """The curves of both policies; returns what was asked."""
     st.subheader("Which images should be labelled next?", anchor=False)
     asked = study.checked_spec({**spec, "question": "labelling"})
-    found = results.answer(asked, True, 12, "Labelling and learning again")
+    found = computed.answer(asked, True, 12, "Labelling and learning again")
     if found is None:
         return asked
-    kind = pick(COUNTED)
-    curves = {}
+    counted, curves = found["rest"] if pick(COUNTED) == "rest" else found["all"], {}
     for policy in study.POLICIES:
-        of = found[kind][policy]
+        of = counted[policy]
         curves[policy] = [
             (n, 100 * m, 100 * (m - (h or 0)), 100 * (m + (h or 0)))
             for n, m, h in zip(found["budgets"], of["mean"], of["ci95"], strict=True)
@@ -50,7 +49,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         of=lambda point: str(behind.data(point, 2) or ""),
         known=[f"{policy}@{n:g}" for policy in study.POLICIES for n in found["budgets"] if n],
     )
-    gain, half = found[kind]["gain"], found[kind]["gain_ci95"]
+    gain, half = counted["gain"], counted["gain_ci95"]
     last = len(found["budgets"]) - 1
     st.caption(
         f"{found['n_tasks']:,} semi-supervised tasks that start from {spec['n_shot']:,} labelled images per class; "

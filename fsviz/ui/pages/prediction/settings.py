@@ -7,7 +7,7 @@ import streamlit as st
 from fsviz.records import Dataset
 from fsviz.settings import N_TASKS, SEED
 from fsviz.studies import prediction as study
-from fsviz.ui.pages.prediction.results import PREVIEW
+from fsviz.ui.pages.prediction.computed import PREVIEW
 from fsviz.ui.parts import shell
 from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_images, pick_sampler, pick_sampler_settings
 from fsviz.ui.parts.controls import pick as pick_setting

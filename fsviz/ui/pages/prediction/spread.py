@@ -12,7 +12,7 @@ from fsviz.figures import prediction as figures
 from fsviz.records import Dataset
 from fsviz.studies import prediction as study
 from fsviz.studies.spread import PARTS
-from fsviz.ui.pages.prediction import results
+from fsviz.ui.pages.prediction import computed
 from fsviz.ui.parts import behind
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -22,7 +22,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     st.subheader("What makes the accuracy vary: the classes, the support, or the queries?", anchor=False)
     setting = "supervised" if spec["setting"] == "unsupervised" else spec["setting"]
     asked = study.checked_spec({**spec, "setting": setting, "question": "spread"})
-    found = results.answer(asked, True, 1.5, "Measuring the spread")
+    found = computed.answer(asked, True, 1.5, "Measuring the spread")
     if found is None:
         return asked
     left, right = columns_if_wide("spread", 2, gap="large")
@@ -58,7 +58,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
             st.caption("More tasks, and two queries per class at least, are needed to tell the parts apart.")
     if cause:
         behind.heading(f"Tasks: {plain(cause)}, the hardest first", "cause")
-        results.show_cell(dataset, asked, cause, "spread_task")
+        computed.show_cell(dataset, asked, cause, "spread_task")
     return asked
 
 

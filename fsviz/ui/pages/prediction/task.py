@@ -11,7 +11,7 @@ from fsviz.records import PAD, Dataset
 from fsviz.studies import named_tasks
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
-from fsviz.ui.pages.prediction import results
+from fsviz.ui.pages.prediction import computed
 from fsviz.ui.parts import leads, showing
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import columns_if_wide, plain
@@ -22,7 +22,7 @@ MOST_CLASSES, MOST_TILES = 10, 14
 def show(dataset: Dataset, found: Measured, task: int) -> None:
     what = plain(study.outcome_name(found.spec))
     st.subheader(f"Task {task:,}: {100 * found.outcome[task]:.0f}% {what}", anchor=False)
-    said = results.said_of(found, task)
+    said = computed.said_of(found, task)
     if not dataset.has_pixels:
         st.caption(f"{plain(dataset.title)} has no pixels here: images are named by their number.")
     left, right = columns_if_wide("task", [7, 3], gap="large")

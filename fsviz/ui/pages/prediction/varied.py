@@ -11,7 +11,7 @@ from fsviz.figures import prediction as figures
 from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
-from fsviz.ui.pages.prediction import results
+from fsviz.ui.pages.prediction import computed
 from fsviz.ui.parts import behind
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import columns_if_wide, plain
@@ -34,7 +34,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         del choices["imbalance"]
     question = pick(Setting("vary", "Vary", "What differs from point to point.", "choice", "shots", choices=choices))
     asked = study.checked_spec({**spec, "question": question})
-    found = results.answer(asked, False, study.relative_cost(asked), "Measuring tasks")
+    found = computed.answer(asked, False, study.relative_cost(asked), "Measuring tasks")
     if found is None:
         st.caption(
             f"For every value of what is varied {spec['n_tasks']:,} tasks are drawn and measured; choose their number "
@@ -64,7 +64,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         st.markdown(f"**Mean {what} behind every point**")
         mean = [
             (
-                cell["value"],
+                float(cell["value"]),
                 100 * cell["outcome"],
                 100 * (cell["outcome"] - (cell["outcome_ci95"] or 0)),
                 100 * (cell["outcome"] + (cell["outcome_ci95"] or 0)),
@@ -99,7 +99,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     )
     if value:
         behind.heading(f"Some tasks with {plain(AXES[question])}: {plain(value)}, the hardest first", "value")
-        results.show_cell(dataset, asked, value, "varied_task")
+        computed.show_cell(dataset, asked, value, "varied_task")
     return asked
 
 

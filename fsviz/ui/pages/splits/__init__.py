@@ -12,7 +12,7 @@ from fsviz.features.backbones import title_of
 from fsviz.figures import splits as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.studies import splits as study
-from fsviz.ui.pages.splits import certain, cost, keep, mix, published, results, settings, train, trees
+from fsviz.ui.pages.splits import certain, computed, cost, keep, mix, published, settings, train, trees
 from fsviz.ui.parts import behind, leads, pointing, shell, showing
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import plain
@@ -27,14 +27,14 @@ def show(dataset: Dataset) -> None:
         published.show_without_features(dataset)
         return
     spec = settings.pick_spec(dataset)
-    key = results.key(spec)
-    classes = results.classes(dataset, str(spec["backbone"]))
-    if not results.fits(study.seconds(classes, spec, study.SEEDS.default)):
+    key = computed.key(spec)
+    classes = computed.classes(dataset, str(spec["backbone"]))
+    if not computed.fits(study.seconds(classes, spec, study.SEEDS.default)):
         return
-    found = results.found(dataset, key)
+    found = computed.found(dataset, key)
     alike = _headline(found)
     _map_and_side(dataset, classes, found)
-    certain.headline(alike, results.agreement(dataset, key))
+    certain.headline(alike, computed.agreement(dataset, key))
     section = shell.pick_section("What is behind it?", SECTIONS)
     if section == "Other divergences":
         _small_multiples(dataset, key, found)
@@ -53,7 +53,7 @@ def show(dataset: Dataset) -> None:
 
 
 def _headline(found: study.Found) -> Any:
-    """Four numbers; returns the place of the last one, which takes a moment longer."""
+    """Four numbers; returns the slot of the last one, which takes a moment longer."""
     split = found.split
     asked, sizes, nearest, alike = shell.columns_if_wide("headline", 4, "pairs")
     if split.asked is not None and split.reached is not None:
@@ -201,11 +201,11 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Fou
         st.caption("The classes most like it, whatever their side; a row leads to its class.")
 
 
-def _small_multiples(dataset: Dataset, key: results.Spec, found: study.Found) -> None:
+def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.Found) -> None:
     if found.split.asked is None:
         st.info("This split asks for no divergence. Choose the mode “stable” at the left to see what others do.")
         return
-    many = results.over_targets(dataset, key)
+    many = computed.over_targets(dataset, key)
     showing.chart(
         "Splits as more divergence is asked for",
         figures.plot_small_multiples([one.split for one in many]),
@@ -233,8 +233,8 @@ def _superclasses(dataset: Dataset, found: study.Found) -> None:
     )
 
 
-def _comparisons(dataset: Dataset, key: results.Spec) -> None:
-    table = results.comparisons(dataset, key)
+def _comparisons(dataset: Dataset, key: computed.Spec) -> None:
+    table = computed.comparisons(dataset, key)
     table = table.assign(nearest=table["nearest"].round(3), gap=table["gap"].round(3))
     chosen = behind.table(
         "Splits beside each other",
@@ -260,7 +260,7 @@ def _comparisons(dataset: Dataset, key: results.Spec) -> None:
     )
     if chosen:
         behind.heading(f"Train and test classes: {plain(chosen)}", "beside")
-        split = results.beside(dataset, key, chosen)
+        split = computed.beside(dataset, key, chosen)
         for side in ("train", "test"):
             st.markdown(f"**{side}**: {len(split.on(side)):,} classes")
             behind.classes(dataset, split.on(side).tolist(), f"beside_{side}")

@@ -11,13 +11,13 @@ from fsviz.figures import splits as figures
 from fsviz.records import Dataset
 from fsviz.settings import Value
 from fsviz.studies import splits as study
-from fsviz.ui.pages.splits import results
+from fsviz.ui.pages.splits import computed
 from fsviz.ui.parts import access, behind, showing
 from fsviz.ui.parts.cached import compute_with_bar
 
 
-def headline(place: Any, found: study.Agreement) -> None:
-    place.metric(
+def headline(where: Any, found: study.Agreement) -> None:
+    where.metric(
         "Agreement over seeds",
         f"{found.value:.0%}",
         f"by chance {found.chance:.0%}",
@@ -32,14 +32,14 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
     if found.split.asked is None:
         st.info("This split is not searched for, so another seed gives another one. Choose the mode “stable”.")
         return
-    known = results.classes(dataset, str(spec["backbone"]))
+    known = computed.classes(dataset, str(spec["backbone"]))
     n_seeds = study.SWEEP_SEEDS
     if study.sweep_seconds(known, spec) > access.limit("seconds"):
         n_seeds = study.FEW_SEEDS
-    if not results.fits(study.sweep_seconds(known, spec, n_seeds)):
+    if not computed.fits(study.sweep_seconds(known, spec, n_seeds)):
         return
     asked = {"dataset": dataset.name, "n_seeds": n_seeds, **spec}
-    table = compute_with_bar(results.over_dims, asked, "Splits of several seeds")
+    table = compute_with_bar(computed.over_dims, asked, "Splits of several seeds")
     most = study.most_dims(dataset) if spec["mode"] == "stable" else 0
     showing.chart(
         "Agreement of seeds by dimensions",

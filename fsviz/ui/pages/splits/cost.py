@@ -381,4 +381,4 @@ def _recorded(dataset: Dataset) -> list[study.Recorded]:
 @remember(most=8)
 def _own(dataset: str, finished: tuple[str, ...]) -> pd.DataFrame:
     runs = [run for run in jobs.list_runs("training") if run.id in finished and run.spec["dataset"] == dataset]
-    return study.table((run.id, run.spec, run.summary) for run in runs)
+    return study.run_table((run.id, run.spec, run.summary) for run in runs)

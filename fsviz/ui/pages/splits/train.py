@@ -12,12 +12,12 @@ import streamlit as st
 from fsviz import features, jobs, training
 from fsviz.figures import transfer as figures
 from fsviz.records import SIDES, Dataset
-from fsviz.settings import Setting, Unchecked
+from fsviz.settings import Setting, Values
 from fsviz.studies import training as study
 from fsviz.studies import transfer
 from fsviz.studies.splits import ClassFeatures, Found
 from fsviz.text import code
-from fsviz.ui.pages.splits import cost, results
+from fsviz.ui.pages.splits import computed, cost
 from fsviz.ui.parts import access, run_panel, shell, showing
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
@@ -66,8 +66,8 @@ def show(dataset: Dataset, classes: ClassFeatures, found: Found) -> None:
         so_far=_curve,
         start="Train",
     )
-    if run is not None and not run.active:  # it was stopped: what it had learned until then
-        _curve(run.summary or {})
+    if run is not None and not run.active and run.summary:  # it was stopped: what it had learned until then
+        _curve(run.summary)
     name = f"{spec['split']['name']}.json"
     with st.container(horizontal=True, vertical_alignment="center"):
         shell.same_from_terminal(study.command(spec, name))
@@ -81,7 +81,7 @@ def show(dataset: Dataset, classes: ClassFeatures, found: Found) -> None:
         )
 
 
-def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Unchecked) -> None:
+def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Values) -> None:
     """The method at every divergence, on both sides, and matched: what the figure above is made of."""
     if found.split.asked is None or not access.may("run"):
         return
@@ -110,7 +110,7 @@ def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Un
         )
 
 
-def _is_of(spec: Unchecked, run: jobs.Run) -> bool:
+def _is_of(spec: Values, run: jobs.Run) -> bool:
     """Whether a run asks for this cell of a grid: the same settings, classes and recipe of its split."""
     split = run.spec.get("split")
     same = isinstance(split, Mapping) and split.get("recipe") == spec["split"]["recipe"]
@@ -127,14 +127,14 @@ def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[s
             del choices["second"]
         which = pick(TRAINED_ON.but(choices=choices), two)
         trainer = training.get(method)
-        places = iter([*rest, *(place for _ in range(2) for place in st.columns(4, vertical_alignment="bottom"))])
+        slots = iter([*rest, *(slot for _ in range(2) for slot in st.columns(4, vertical_alignment="bottom"))])
         n_held = min(len(found.split.on(side)) for side in ("val", "test"))
         values: dict[str, Any] = {}
         for name in (name for name in SHOWN if name in trainer.settings):
             setting = trainer.settings[name]
             if name == "n_way":
                 setting = setting.but(high=n_held, default=min(int(setting.default), n_held))
-            values[name] = pick(setting, next(places), key=f"{PREFIX}{name}")
+            values[name] = pick(setting, next(slots), key=f"{PREFIX}{name}")
     side = which if which in (transfer.FIRST, transfer.SECOND) else transfer.FIRST
     half = which if which in (transfer.NEAREST, transfer.FARTHEST) else ""
     split = transfer.split_to_train(dataset, classes, found, side, half)
@@ -147,7 +147,7 @@ def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[s
     }
 
 
-def _run_of(spec: Unchecked) -> jobs.Run | None:
+def _run_of(spec: Values) -> jobs.Run | None:
     """The newest run of these settings on the same classes."""
     settings = {name: value for name, value in spec.items() if name != "split"}
     for run in jobs.list_runs("training"):
@@ -162,7 +162,7 @@ def _classes_of(split: Mapping[str, Any]) -> list[set[str]]:
     return [set(split.get(side) or ()) for side in SIDES]
 
 
-def _curve(summary: Mapping[str, Any]) -> None:
+def _curve(summary: study.Summary) -> None:
     if summary.get("curve"):
         showing.chart(
             "Learning curve", figures.plot_learning(summary["curve"], summary["best_epoch"]), key="learning_curve"
@@ -170,7 +170,7 @@ def _curve(summary: Mapping[str, Any]) -> None:
 
 
 def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
-    result = jobs.results(run_id)
+    result: study.Summary = jobs.results(run_id)
     left, right = shell.columns_if_wide("trained", [2.2, 1], gap="medium")
     with left:
         _curve(result)
@@ -198,7 +198,7 @@ def _came_out(dataset: Dataset, classes: ClassFeatures, run_id: str) -> None:
 
 @remember("Comparing tasks with the train classes", 32)
 def _correlations(dataset: str, backbone: str, run_id: str) -> pd.DataFrame:
-    classes = results.classes(shell.load_dataset(dataset), backbone)
+    classes = computed.classes(shell.load_dataset(dataset), backbone)
     return transfer.divergence_correlations(classes, jobs.spec(run_id), jobs.chunks(run_id))
 
 

@@ -12,7 +12,7 @@ from fsviz.features.backbones import title_of
 from fsviz.figures import splits as figures
 from fsviz.records import SIDES, ClassSplit, Dataset
 from fsviz.studies import splits as study
-from fsviz.ui.pages.splits import results
+from fsviz.ui.pages.splits import computed
 from fsviz.ui.parts import behind, leads, showing
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import plain
@@ -46,7 +46,7 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
             icon="🌳",
         )
     else:
-        facing = results.tanglegram(dataset, left, right, tuple(map(int, class_ids)))
+        facing = computed.tanglegram(dataset, left, right, tuple(map(int, class_ids)))
         sides = [SIDES[s] for s in split.sides[np.searchsorted(split.class_ids, class_ids)]]
         names = [split.names[i] for i in np.searchsorted(split.class_ids, class_ids)]
         showing.chart(
@@ -67,12 +67,12 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
     _table(dataset, tuple(known), titles)
 
 
-def _name(names: list[str], place: Any) -> str:
-    return names[place] if isinstance(place, int) and 0 <= place < len(names) else ""
+def _name(names: list[str], position: Any) -> str:
+    return names[position] if isinstance(position, int) and 0 <= position < len(names) else ""
 
 
 def _table(dataset: Dataset, known: tuple[str, ...], titles: dict[str, str]) -> None:
-    table = results.hop_table(dataset, known)
+    table = computed.hop_table(dataset, known)
     st.markdown("**How far the trees are apart** (table 3 of the paper)")
     shown = table.assign(**{name: table[name].round(3) for name in ("hops", "normalised", "chance")})
     shown = shown.assign(first=shown["first"].map(titles), second=shown["second"].map(titles))

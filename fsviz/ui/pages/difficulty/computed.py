@@ -20,7 +20,7 @@ SECONDS = 3.5e-4  # per image of a task, on one ordinary core
 ASIDE = ("most",)
 
 
-def find(dataset: Dataset, spec: dict[str, Any]) -> Measured | None:
+def find(dataset: Dataset, spec: study.Spec) -> Measured | None:
     """The measured tasks; the first of them while a long run is not started or not finished.
 
     None where a visitor of a shared server asks for more than may be computed for them.
@@ -42,12 +42,12 @@ def find(dataset: Dataset, spec: dict[str, Any]) -> Measured | None:
             run_panel.offer({"study": "causes", **spec}, run, words)
         found = compute_with_bar(study.measure, {**spec, "most": few}, "Measuring tasks")
     if spec["run"]:
-        found = study.with_answers(found, _answers(str(spec["run"]), str(spec["backbone"])))
+        found = study.with_answers(found, _answers(spec["run"], spec["backbone"]))
     return found
 
 
 @remember(most=32)
-def _size(dataset: Dataset, spec: dict[str, Any]) -> tuple[int, int]:
+def _size(dataset: Dataset, spec: study.Spec) -> tuple[int, int]:
     """How many tasks these are, and how many images one has."""
     return study.size(spec)
 
@@ -70,8 +70,8 @@ def _answers(run_id: str, backbone: str) -> dict[str, np.ndarray]:
 def identity(found: Measured) -> tuple[str, int, tuple[str, ...], str]:
     """Changes when the tasks or the answers do: what stands for them in every cache key."""
     spec = found.spec
-    told = (str(spec["digest"]), len(found), (str(spec["backbone"]), *found.accuracy, *found.measures))
-    return (*told, datasets.stamp(str(spec["dataset"])))
+    told = (spec["digest"], len(found), (spec["backbone"], *found.accuracy, *found.measures))
+    return (*told, datasets.stamp(spec["dataset"]))
 
 
 _HASHES: dict[type, Any] = {Measured: identity}
@@ -107,7 +107,5 @@ def answer(dataset: Dataset, found: Measured, method: str, task: int) -> Predict
 def named(dataset: Dataset, found: Measured, task: int) -> TaskId | None:
     """What names a task in links."""
     spec = found.spec
-    run = (str(spec["run"]), 0) if spec["run"] else None
-    return named_tasks.name_task(
-        dataset, found.tasks, task, found.recipe, [str(spec["backbone"])], str(spec["testbed"]), run
-    )
+    run = (spec["run"], 0) if spec["run"] else None
+    return named_tasks.name_task(dataset, found.tasks, task, found.recipe, [spec["backbone"]], spec["testbed"], run)

@@ -64,7 +64,7 @@ def run_of(spec: study.Spec) -> jobs.Run | None:
     return jobs.newest(spec, "prediction", aside=study.ASIDE, defaults=study.DEFAULTS)
 
 
-def answer(spec: study.Spec, preview: bool, cost: float, words: str) -> dict[str, Any] | None:
+def answer(spec: study.Spec, preview: bool, cost: float, words: str) -> study.Summary | None:
     """What a question's run found, so far where it is under way; without one a preview of fewer tasks, or nothing."""
     run = run_of(spec)
     if run is not None and run.state == "finished":
@@ -74,7 +74,7 @@ def answer(spec: study.Spec, preview: bool, cost: float, words: str) -> dict[str
         return compute_with_bar(study.answer, few, words)
     offer(spec, run, f"Below is a preview of {few['n_tasks']:,} tasks." if few else "", cost)
     if run is not None and run.active and run.summary:
-        return dict(run.summary)
+        return run.summary
     return compute_with_bar(study.answer, few, words) if few else None
 
 
@@ -94,7 +94,7 @@ def _tasks_of_cell(spec: Unchecked, progress: Progress) -> Any:
 
 def identity(found: Measured) -> tuple[str, int, str]:
     """Changes when the tasks do: what stands for them in every cache key."""
-    return json.dumps(dict(found.spec), sort_keys=True), len(found), datasets.stamp(str(found.spec["dataset"]))
+    return json.dumps(dict(found.spec), sort_keys=True), len(found), datasets.stamp(found.spec["dataset"])
 
 
 @remember("Reading the run", 6)

@@ -42,7 +42,7 @@ def find(spec: study.Asked) -> ClassGraph | None:
     return None
 
 
-def _so_far(summary: Mapping[str, Any]) -> None:
+def _so_far(summary: study.Summary) -> None:
     if summary["most_confused"]:
         a, b, bits = summary["most_confused"][0]
         st.caption(f"Most confused of {summary['pairs']:,} pairs so far: {plain(a)} and {plain(b)}, {bits:.2f} bits.")

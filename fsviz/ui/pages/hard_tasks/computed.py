@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
@@ -54,12 +53,10 @@ def _n_images(spec: study.Spec, most: float) -> float:
     return min(spec["n_tasks"], most) * draw.most_images(spec) * spec["n_steps"]
 
 
-def _so_far(summary: Mapping[str, Any]) -> None:
+def _so_far(summary: study.Summary) -> None:
     """The distribution over the tasks that are finished."""
-    histogram, accuracy, ci95 = (summary[name] for name in ("histogram", "accuracy", "ci95"))
-    showing.chart(
-        "Accuracy so far", figures.plot_distribution(histogram, accuracy, ci95, 260, leads=False), key="so_far"
-    )
+    figure = figures.plot_distribution(summary["histogram"], summary["accuracy"], summary["ci95"], 260, leads=False)
+    showing.chart("Accuracy so far", figure, key="so_far")
     st.caption(f"The {summary['n_tasks']:,} tasks finished so far.")
 
 
@@ -71,7 +68,7 @@ def about(found: SupportSets) -> str:
 def _identity(found: SupportSets) -> tuple[str, int, str]:
     """Changes when the answer does: what stands for it in every cache key."""
     spec = {k: v for k, v in found.spec.items() if k not in ("folder", "study", "version", "objective")}
-    return json.dumps(spec, sort_keys=True), len(found), datasets.stamp(str(found.spec["dataset"]))
+    return json.dumps(spec, sort_keys=True), len(found), datasets.stamp(found.spec["dataset"])
 
 
 def search(spec: Unchecked) -> SupportSets:
@@ -85,7 +82,7 @@ def _of_run(run_id: str, stamp: str) -> SupportSets:
 
 
 @remember(hashes={SupportSets: _identity})
-def summary(found: SupportSets) -> dict[str, Any]:
+def summary(found: SupportSets) -> study.Summary:
     return study.summary(found)
 
 
@@ -97,10 +94,14 @@ def understated(found: SupportSets, dataset: Dataset) -> str:
 def correlation(found: SupportSets, before: str) -> str:
     """These words and the rank correlation of accuracy with low query loss; nothing where there is none."""
     numbers = summary(found)
-    if numbers["spearman_loss_accuracy"] is None:
+    value, interval, over = (
+        numbers["spearman_loss_accuracy"],
+        numbers["spearman_ci95"],
+        numbers["spearman_over"],
+    )
+    if value is None or interval is None or over is None:
         return ""
-    told = (numbers[f"spearman_{name}"] for name in ("loss_accuracy", "ci95", "over"))
-    return f"{before}{plain(study.correlation_in_words(*told))}."
+    return f"{before}{plain(study.correlation_in_words(value, interval, over))}."
 
 
 def explained(found: SupportSets, dataset: Dataset) -> Explained | None:
