@@ -33,26 +33,14 @@ from fsviz.methods import METHODS
 from fsviz.records import Dataset, Progress, Tasks
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, Value, words
-from fsviz.studies import draw, evaluate, measuring, support_sets
+from fsviz.studies import draw, evaluate, measuring, one_task, support_sets
 from fsviz.studies.semantic_sampling import fitting_images
 from fsviz.taxonomy import DISTANCE, DISTANCES, Dag
 
-METHOD = Setting(
-    "method",
-    "Method",
-    "The method whose accuracy is compared.",
-    "choice",
-    "protonet",
-    choices={name: method.title for name, method in METHODS.items()},
-    advanced=True,
-)
-BACKBONE = Setting(
-    "backbone",
-    "Backbone",
-    "Whose features are compared: the one that has features of most of the datasets. Numbers of different backbones "
-    "are not comparable.",
-    "text",
-    "",
+METHOD = one_task.METHOD.but(help="The method whose accuracy is compared.", advanced=True)
+BACKBONE = draw.BACKBONE.but(
+    help="Whose features are compared: the one that has features of most of the datasets. Numbers of different "
+    "backbones are not comparable.",
     advanced=True,
 )
 BY = DISTANCE.but(choices={name: d.title for name, d in DISTANCES.items() if d.needs == "taxonomy"}, advanced=True)

@@ -63,9 +63,8 @@ METHOD = Setting(
 )
 SETTINGS: dict[str, Setting] = {s.name: s for s in (CLASSES, SUPPORT, QUERY, SWAP, METHOD, SHOTS, QUERIES, SEED)}
 MOST_CLASSES = 20
-# What links call its classes. Other pages let Streamlit keep "classes" in the link, and that takes it out of every link
-# that leads away from them.
-LINK_KEY = "task_of"
+# What links call its classes: "classes" are those that other pages show, each under a key of its own.
+TASK_OF = CLASSES.but(name="task_of")
 LINKED = "linked"  # what the map calls the task whose images its link names
 _PAIR_IMAGES = 1500  # of two classes together: more take too long to compare along the way
 _PAIR_CLASSES = 10

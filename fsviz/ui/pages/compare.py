@@ -15,7 +15,7 @@ from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import compare_datasets as figures
 from fsviz.records import Dataset, Progress
-from fsviz.settings import Setting, Unchecked
+from fsviz.settings import Unchecked
 from fsviz.studies import compare_datasets as study
 from fsviz.studies import draw, support_sets
 from fsviz.ui.parts import access, cached, controls, links, run_panel, shell, showing
@@ -25,7 +25,6 @@ AGAINST = "against"
 CHART = "differences"
 SO_FAR = "differences_so_far"
 SECTIONS = ("One measure", "All numbers", "Hard, random and easy supports")
-MEASURE = Setting("measure", "Measure", "The measure that is shown for every side.", "choice", "")
 AT_ONCE = 500  # tasks per side that are searched for hard supports while the page waits
 NUMBERS = [
     *("title", "side_title", "mean", "ci95", "q1", "median", "q3", "n_tasks", "over", "higher_is", "first_is"),
@@ -41,9 +40,7 @@ def show(dataset: Dataset) -> None:
     found = _found(spec)
     if found is None:
         return
-    section = st.segmented_control(
-        "Why, and what else?", SECTIONS, default=SECTIONS[0], key="show", bind="query-params", required=True
-    )
+    section = shell.pick_section("Why, and what else?", SECTIONS)
     if section == SECTIONS[0]:
         _one_measure(found)
     elif section == SECTIONS[1]:
@@ -216,13 +213,14 @@ def _picked_measure(found: study.Compared) -> str:
     """The measure that the link names or that was clicked, else the first that most sides have."""
     titles = {name: study.title(name, found.spec) for name in found.measures}
     most = max(titles, key=lambda name: len(found.numbers[name]), default="")
-    return str(links.value_of(MEASURE.but(choices=titles, default=most), MEASURE.name)) if titles else ""
+    setting = controls.MEASURE.but(choices=titles, default=most)
+    return str(links.value_of(setting, setting.name)) if titles else ""
 
 
 def _clicked() -> None:
     points = st.session_state[CHART].selection.points
     if points and points[0].get("customdata"):
-        st.session_state[MEASURE.name] = points[0]["customdata"][0]
+        st.session_state[controls.MEASURE.name] = points[0]["customdata"][0]
 
 
 def _one_measure(found: study.Compared) -> None:
@@ -231,7 +229,7 @@ def _one_measure(found: study.Compared) -> None:
         return
     titles = {name: study.title(name, found.spec) for name in found.measures}
     most = max(titles, key=lambda name: len(found.numbers[name]))
-    name = controls.pick(MEASURE.but(choices=titles, default=most), st.columns([2, 3])[0])
+    name = controls.pick(controls.MEASURE.but(choices=titles, default=most), st.columns([2, 3])[0])
     table = study.table(found)
     rows = table[(table["measure"] == name) & np.isfinite(table["mean"])]
     axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.axis(name)

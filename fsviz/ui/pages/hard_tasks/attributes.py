@@ -136,7 +136,7 @@ def _clicked() -> None:
     known: dict[str, str] = st.session_state.get("_attributes", {})
     if isinstance(data, list | tuple) and str(data[-1]) in known:
         st.session_state[GAP_IN.name] = known[str(data[-1])]
-        st.session_state["task"] = -1
+        st.session_state[listing.TASK.name] = -1
 
 
 def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> None:
