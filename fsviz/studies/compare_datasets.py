@@ -46,8 +46,7 @@ BACKBONE = draw.BACKBONE.but(
 BY = DISTANCE.but(choices={name: d.title for name, d in DISTANCES.items() if d.needs == "taxonomy"}, advanced=True)
 SAMPLED = SAMPLER.but(choices={name: SAMPLERS[name].title for name in ("uniform", "semantic")}, default="uniform")
 SETTINGS: dict[str, Setting] = {
-    s.name: s
-    for s in (N_WAY, N_SHOT, N_QUERY, N_TASKS.but(default=100, high=5000), SAMPLED, SEED, BY, BACKBONE, METHOD)
+    s.name: s for s in (N_WAY, N_SHOT, N_QUERY, N_TASKS.but(default=100), SAMPLED, SEED, BY, BACKBONE, METHOD)
 }
 ACCURACY = "accuracy"
 MOST_SIDES = 8

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from fsviz import ui
-from fsviz.settings import Setting
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting
 from fsviz.ui.parts import shell
 
 # Which argument of a function is a key of the link: its place, or its name.
@@ -147,3 +147,23 @@ def test_a_key_is_declared_once_for_all_pages() -> None:
     assert {key: sorted(found) for key, found in places.items() if len(found) > 1} == {}
     for page in shell.PAGES:
         assert set(page.renamed.values()) <= set(places)  # what older links say is read under keys that there are
+
+
+def test_numbers_have_the_same_limits_under_the_same_key() -> None:
+    """A page or study may begin with another default; what depends on the dataset is told where it is drawn.
+
+    Settings of a training stand in links under keys of their own.
+    """
+    shared = {setting.name: setting for setting in (N_WAY, N_SHOT, N_QUERY, N_TASKS, SEED)}
+    used = [vars(module) for module in pages()]
+    used += [vars(value) for names in used for value in list(names.values()) if isinstance(value, ModuleType)]
+    found = [
+        one
+        for names in used
+        if names["__name__"].startswith("fsviz.") and names["__name__"] != "fsviz.studies.training"
+        for value in names.values()
+        for one in (value.values() if isinstance(value, dict) else (value,))
+        if isinstance(one, Setting) and one.name in shared
+    ]
+    assert {one.name for one in found} == set(shared) and len(found) > 30
+    assert [one for one in found if one.high != shared[one.name].high] == []

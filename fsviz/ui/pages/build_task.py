@@ -14,7 +14,7 @@ from fsviz import features
 from fsviz.errors import FsvizError
 from fsviz.records import PAD, Dataset, Tasks
 from fsviz.sampling import testbeds
-from fsviz.settings import SEED
+from fsviz.settings import N_QUERY, SEED
 from fsviz.studies import draw, named_tasks
 from fsviz.studies import one_task as study
 from fsviz.studies.one_task import Answered, Change
@@ -24,6 +24,7 @@ from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.shell import plain
 
 MOST_CANDIDATES = 60
+MOST_TILES = 100  # images of a class on a wall
 MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": "application/json"}
 
 
@@ -77,7 +78,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
     shots, queries, seed, other = st.columns([3, 3, 3, 4], vertical_alignment="bottom")
     with links.one_step():
         n_shot = controls.pick(study.SHOTS.but(title="Support per class"), shots)
-        n_query = controls.pick(study.QUERIES.but(title="Queries per class"), queries)
+        n_query = controls.pick(N_QUERY.but(title="Queries per class"), queries)
         dealt = controls.pick(SEED.but(help="Another seed deals other images of the same classes."), seed)
         text = str(links.value_of(study.TASK_OF, study.TASK_OF.name, dataset.name))
         about = f"{dataset.name} {n_shot} {n_query} {dealt}"
@@ -106,6 +107,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
     try:
         support, query = (study.images_in(row) for row in rows[:2])
         tasks = study.build(dataset, table, class_ids, n_shot, n_query, dealt, support, query)
+        study.check_size(tasks)
         swap = study.swap_in(rows[2])
         if swap and study.way_of(tasks, swap[1]) == PAD:
             swap = None
@@ -205,14 +207,26 @@ def _support(dataset: Dataset, tasks: Tasks, now: Answered, chosen: str) -> int:
     rows = [
         Row(
             names[int(class_id)],
-            [Tile(int(i), frame="selected" if i == picked else None) for i in tasks.support[0, way] if i != PAD],
+            [Tile(int(i), frame="selected" if i == picked else None) for i in _first(tasks.support[0, way])],
             f"{int(now.right[way].sum())} of {int((tasks.query[0, way] != PAD).sum())} queries right",
             kind="support",
         )
         for way, class_id in enumerate(tasks.class_ids[0])
     ]
     task_rows(dataset, rows, "support_wall", tile_px=64, on_click=_choose)
+    _say_first(tasks.support)
     return picked
+
+
+def _first(image_ids: np.ndarray) -> np.ndarray:
+    """The images of a class that a wall shows."""
+    return image_ids[image_ids != PAD][:MOST_TILES]
+
+
+def _say_first(image_ids: np.ndarray) -> None:
+    most = int((image_ids != PAD).sum(axis=2).max())
+    if most > MOST_TILES:
+        st.caption(f"The first {MOST_TILES} of up to {most:,} images per class; all of them count.")
 
 
 def _choose(image_id: int) -> None:
@@ -266,7 +280,7 @@ def _queries(dataset: Dataset, now: Answered, before: Answered | None) -> None:
     rows = []
     for way, class_id in enumerate(tasks.class_ids[0]):
         tiles = []
-        for place in np.flatnonzero(tasks.query[0, way] != PAD):
+        for place in np.flatnonzero(tasks.query[0, way] != PAD)[:MOST_TILES]:
             right = bool(now.right[way, place])
             flipped = before is not None and bool(before.right[way, place]) != right
             tiles.append(
@@ -277,11 +291,12 @@ def _queries(dataset: Dataset, now: Answered, before: Answered | None) -> None:
                     badge=("was wrong" if right else "was right") if flipped else "",
                 )
             )
-        note = f"{int(now.right[way].sum())} of {len(tiles)} right"
+        note = f"{int(now.right[way].sum())} of {int((tasks.query[0, way] != PAD).sum())} right"
         if before is not None:
             note += f", {int(before.right[way].sum())} before"
         rows.append(Row(names[int(class_id)], tiles, note, kind="query"))
     task_rows(dataset, rows, "query_wall", tile_px=64)
+    _say_first(tasks.query)
     st.caption(
         "A green frame with a tick is a right answer; a broken red one with a cross is wrong, and below it stands the "
         "class that was chosen instead."

@@ -30,6 +30,7 @@ NUMBERS = [
     *("title", "side_title", "mean", "ci95", "q1", "median", "q3", "n_tasks", "over", "higher_is", "first_is"),
     *("difference", "difference_ci95", "why"),
 ]
+MOST_TASKS = 5000  # per side, that a page waits for
 VERDICTS = {"harder": "harder", "easier": "easier", "noise": "not beyond noise", "unknown": "unknown", "": ""}
 
 
@@ -119,8 +120,6 @@ def _settings(sides: Sequence[study.Side]) -> study.Spec:
                 setting = setting.but(high=max(2, fewest), default=min(int(setting.default), max(2, fewest)))
             elif name in images:
                 setting = setting.but(default=images[name])
-            elif name == "n_tasks":
-                setting = setting.but(high=min(setting.high, access.limit("tasks")))
             elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):
                 setting = setting.but(choices={"uniform": setting.choices["uniform"]})
             elif name == "backbone":
@@ -130,7 +129,19 @@ def _settings(sides: Sequence[study.Side]) -> study.Spec:
                 titles = {known: title_of(known) for known in backbones}
                 setting = setting.but(kind="choice", choices=titles, default=best)
             values[name] = controls.pick(setting)
+    values["n_tasks"] = _at_once(values["n_tasks"])
     return study.checked_spec({"sides": [side.name for side in sides], **values})
+
+
+def _at_once(n_tasks: int) -> int:
+    """As many of these tasks as can be waited for here, and a sentence where that is not all of them."""
+    most = int(min(MOST_TASKS, access.limit("tasks")))
+    if n_tasks > most:
+        st.caption(
+            f"Of the {n_tasks:,} tasks that are asked for, {most:,} of every side are compared here. "
+            "`python -m fsviz compare-datasets` draws as many as you say."
+        )
+    return min(n_tasks, most)
 
 
 # What came out -----------------------------------------------------------------------------------------------------
