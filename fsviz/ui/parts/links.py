@@ -177,22 +177,26 @@ def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = ()
     _write(key, None if value == list(default) else ",".join(value))
 
 
-def names_of(options: Sequence[str], key: str, most: int | None = None) -> None:
+def names_of(
+    options: Sequence[str], key: str, most: int | None = None, default: Sequence[str] = (), about: str = ""
+) -> None:
     """Prepares a widget of several names that is about to be drawn under this key; `most` of them can be chosen.
 
-    Names may have anything in them, so each stands in the link by itself: key=a&key=b.
+    Names may have anything in them, so each stands in the link by itself: key=a&key=b. Where others than the default
+    can be none at all, that is key= alone. When `about` changes, the choice starts over from its default.
     """
     have, texts, refused = st.session_state.get(key), st.query_params.get_all(key), None
-    known = set(options)
-    if _kept().get(key) is not None and have is not None and not going_back():
-        value = [name for name in have if name in known][:most]
-    else:
-        value = list(dict.fromkeys(text for text in texts if text in known))[:most]
-        refused = next((text for text in texts[::-1] if text not in value), None)
-    if value != have or key not in _kept():
+    known, before, value = set(options), _kept().get(key), list(default)
+    if before is not None and have is not None and not going_back():
+        value = [name for name in have if name in known][:most] if before.about == about else value
+    elif texts:
+        found = list(dict.fromkeys(text for text in texts if text in known))[:most]
+        refused = next((text for text in texts[::-1] if text and text not in found), None)
+        value = value if refused and not found else found
+    if value != have or before is None:
         st.session_state[key] = value
-    _kept()[key] = Shown("", "", math.inf, refused)
-    _write(key, value or None)
+    _kept()[key] = Shown("", about, math.inf, refused)
+    _write(key, None if value == list(default) else value or "")
 
 
 def asked_for(key: str) -> str | None:
