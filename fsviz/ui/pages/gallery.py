@@ -104,12 +104,14 @@ def _is_spared(key: str) -> bool:
 def _multiselect(setting: Setting, options: list[str], placeholder: str) -> list[str]:
     """A multiselect kept in the URL; what the dataset does not have is forgotten."""
     links.names_of(options, setting.name)
-    return st.multiselect(setting.title, options, key=setting.name, placeholder=placeholder, **controls.BY_TYPING)
+    return st.multiselect(
+        plain(setting.title), options, key=setting.name, placeholder=placeholder, **controls.BY_TYPING
+    )
 
 
 def _selectbox(setting: Setting, options: list[str]) -> str:
     links.value_of(setting.but(choices={name: name for name in options}), setting.name)
-    return st.selectbox(setting.title, options, key=setting.name, format_func=lambda o: o.replace("_", " "))
+    return st.selectbox(plain(setting.title), options, key=setting.name, format_func=lambda o: o.replace("_", " "))
 
 
 def _attribute(dataset: Dataset, name: str) -> Any:
