@@ -33,26 +33,14 @@ from fsviz.methods import METHODS
 from fsviz.records import Dataset, Progress, Tasks
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, Value, Values, words
-from fsviz.studies import draw, evaluate, measuring, support_sets
+from fsviz.studies import draw, evaluate, measuring, one_task, support_sets
 from fsviz.studies.semantic_sampling import fitting_images
 from fsviz.taxonomy import DISTANCE, DISTANCES, Dag
 
-METHOD = Setting(
-    "method",
-    "Method",
-    "The method whose accuracy is compared.",
-    "choice",
-    "protonet",
-    choices={name: method.title for name, method in METHODS.items()},
-    advanced=True,
-)
-BACKBONE = Setting(
-    "backbone",
-    "Backbone",
-    "Whose features are compared: the one that has features of most of the datasets. Numbers of different backbones "
-    "are not comparable.",
-    "text",
-    "",
+METHOD = one_task.METHOD.but(help="The method whose accuracy is compared.", advanced=True)
+BACKBONE = draw.BACKBONE.but(
+    help="Whose features are compared: the one that has features of most of the datasets. Numbers of different "
+    "backbones are not comparable.",
     advanced=True,
 )
 BY = DISTANCE.but(choices={name: d.title for name, d in DISTANCES.items() if d.needs == "taxonomy"}, advanced=True)
@@ -60,8 +48,7 @@ BY = DISTANCE.but(choices={name: d.title for name, d in DISTANCES.items() if d.n
 OF_CLASSES = {name: sampler.title for name, sampler in SAMPLERS.items() if set(sampler.needs) <= {"distances"}}
 SAMPLED = SAMPLER.but(choices=OF_CLASSES, default="uniform")
 SETTINGS: dict[str, Setting] = {
-    s.name: s
-    for s in (N_WAY, N_SHOT, N_QUERY, N_TASKS.but(default=100, high=5000), SAMPLED, SEED, BY, BACKBONE, METHOD)
+    s.name: s for s in (N_WAY, N_SHOT, N_QUERY, N_TASKS.but(default=100), SAMPLED, SEED, BY, BACKBONE, METHOD)
 }
 ACCURACY = "accuracy"
 MOST_SIDES = 8

@@ -23,7 +23,7 @@ from fsviz.studies import draw
 from fsviz.taxonomy import maps
 
 ORDER = Setting(
-    "order",
+    "table_order",
     "Order",
     "In which order concepts and contexts stand.",
     "choice",
@@ -31,7 +31,7 @@ ORDER = Setting(
     choices={"size": "By size", "association": "Most tied first", "taxonomy": "By meaning", "name": "By name"},
 )
 CELL = Setting(
-    "cell",
+    "cells",
     "Cells show",
     "Images counted in every cell, or how much more often than by chance the two come together, in bits (pointwise "
     "mutual information).",

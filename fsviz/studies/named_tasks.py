@@ -33,8 +33,8 @@ from fsviz.sampling import SAMPLERS, testbed_tables, testbeds
 from fsviz.settings import Setting, Unchecked, Value
 from fsviz.studies import draw, evaluate, frozen
 
-TASK = Setting(
-    "task", "Task", "A task by name, TESTBED:POSITION, as links have it; positions count from 0.", "text", ""
+TASK_NAME = Setting(
+    "task_name", "Task", "A task by name, TESTBED:POSITION, as links have it; positions count from 0.", "text", ""
 )
 KINDS = {"drawn": 2, "saved": 3, "run": 4, "hand": 4}  # how many parts a name has at least, without its check
 MOST_REDRAWN = 100_000  # tasks; a recipe of more is not drawn again only to give a name

@@ -51,8 +51,7 @@ SWAP = Setting(
     "text",
     "",
 )
-SHOTS = N_SHOT.but(default=3, high=100)
-QUERIES = N_QUERY.but(default=10, high=100)
+SHOTS = N_SHOT.but(default=3)
 METHOD = Setting(
     "method",
     "Method",
@@ -61,11 +60,11 @@ METHOD = Setting(
     "protonet",
     choices={name: method.title for name, method in METHODS.items()},
 )
-SETTINGS: dict[str, Setting] = {s.name: s for s in (CLASSES, SUPPORT, QUERY, SWAP, METHOD, SHOTS, QUERIES, SEED)}
+SETTINGS: dict[str, Setting] = {s.name: s for s in (CLASSES, SUPPORT, QUERY, SWAP, METHOD, SHOTS, N_QUERY, SEED)}
 MOST_CLASSES = 20
-# What links call its classes. Other pages let Streamlit keep "classes" in the link, and that takes it out of every link
-# that leads away from them.
-LINK_KEY = "task_of"
+MOST_IMAGES = 4000  # of a task that is measured while somebody waits
+# What links call its classes: "classes" are those that other pages show, each under a key of its own.
+TASK_OF = CLASSES.but(name="task_of")
 LINKED = "linked"  # what the map calls the task whose images its link names
 _PAIR_IMAGES = 1500  # of two classes together: more take too long to compare along the way
 _PAIR_CLASSES = 10
@@ -239,7 +238,7 @@ def build(
     table: Features,
     class_ids: Sequence[int],
     n_shot: int = int(SHOTS.default),
-    n_query: int = int(QUERIES.default),
+    n_query: int = int(N_QUERY.default),
     seed: int = 0,
     support: Sequence[Sequence[int]] = (),
     query: Sequence[Sequence[int]] = (),
@@ -309,6 +308,16 @@ def check(dataset: Dataset, table: Features, tasks: Tasks) -> None:
                 "A support image and a query are copies of one picture, or frames of one video: the task would be "
                 "easier than it looks. Choose another image."
             )
+
+
+def check_size(tasks: Tasks) -> None:
+    """Refuses a task with more images than can be measured while somebody waits."""
+    n_images = int((tasks.support != PAD).sum() + (tasks.query != PAD).sum())
+    if n_images > MOST_IMAGES:
+        raise BadInput(
+            f"A task that is measured at once has at most {MOST_IMAGES:,} images. Got {n_images:,}. Lower n_shot or "
+            "n_query, or leave classes out."
+        )
 
 
 def swapped(tasks: Tasks, old: int, new: int) -> Tasks:

@@ -45,7 +45,7 @@ def test_the_link_is_copied_or_shown_to_copy(page, app: str) -> None:
     expect(shown).to_be_hidden()
 
 
-def test_a_cell_of_the_heat_map_leads_to_its_two_classes(page, app: str) -> None:
+def test_a_cell_of_the_heat_map_leads_to_its_two_classes_and_a_task_of_them(page, app: str) -> None:
     page.goto(f"{app}/Confusion?split=val&likeness=cosine&show=Heat+map")
     settle(page)
     chart = page.locator(".st-key-likeness_map .nsewdrag").first
@@ -59,3 +59,11 @@ def test_a_cell_of_the_heat_map_leads_to_its_two_classes(page, app: str) -> None
     settle(page)
     expect(page.get_by_text("queries are named rightly")).to_be_visible()
     expect(page).to_have_url(re.compile(r"task_of=[^&]+%2C"))  # pages that keep classes in their link take nothing away
+    before = page.url
+    page.locator(".st-key-swap_wall .tile").first.click()
+    page.wait_for_url(re.compile("swap="))
+    expect(page.get_by_text("took the place of")).to_be_visible()
+    page.go_back()  # a swap is one step, and its click is not followed once more
+    expect(page.get_by_text("took the place of")).to_be_hidden()
+    settle(page)
+    expect(page).to_have_url(before)

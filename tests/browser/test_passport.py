@@ -25,7 +25,7 @@ def test_a_task_leads_to_its_passport_and_back_and_its_link_opens_anywhere(page,
     tasks, place = page.url, page.evaluate(SCROLLED)
     assert place > 0
     lead.click()
-    page.wait_for_url(re.compile(r"/Passport\?.*task=drawn~demo~"))
+    page.wait_for_url(re.compile(r"/Passport\?.*task_name=drawn~demo~"))
     expect(page.get_by_text(re.compile(r"Task \d+ of Semantic 4-way 2-shot, 50 tasks"))).to_be_visible()
     settle(page)
     shared, pictures = page.url, pictures_on(page)

@@ -82,6 +82,14 @@ def test_images_are_written_and_read_back() -> None:
             study.swap_in(text)
 
 
+def test_a_task_of_too_many_images_is_refused_with_the_number() -> None:
+    images = np.zeros((1, 2, study.MOST_IMAGES // 4), dtype=np.int64)
+    study.check_size(Tasks(np.array([[0, 1]]), images, images))
+    more = np.concatenate([images, images], axis=2)
+    with pytest.raises(BadInput, match=r"at most 4,000 images\. Got 6,000\. Lower n_shot"):
+        study.check_size(Tasks(np.array([[0, 1]]), more, images))
+
+
 def test_a_swap_turns_the_queries_that_it_must() -> None:
     dataset = on_a_line()
     before = study.answer(dataset, "place", cat_or_dog(dataset))

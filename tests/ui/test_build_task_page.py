@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from fsviz.sampling.testbeds import list_testbeds
+from fsviz.ui.pages import build_task
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
 
@@ -37,8 +38,10 @@ def test_the_page_begins_with_a_task_and_says_how_many_queries() -> None:
     assert "Context overlap" in captions(app) and "no attributes" in captions(app)
 
 
-def test_a_whole_task_is_read_from_the_link_and_stays_there() -> None:
+def test_a_whole_task_is_read_from_the_link_and_stays_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_task, "MOST_TILES", 2)
     app = open_link(PAGE, "built", **TASK)
+    assert "The first 2 of up to 3 images per class; all of them count." in captions(app)
     names = {**TASK, "task_of": "group 0 <b>kind</b> 0,group 0 <b>kind</b> 1,group 1 <b>kind</b> 1"}
     assert not app.toast and link_of(app).items() <= names.items() | TASK.items()
     assert app.metric[0].delta.endswith("of 9 queries")

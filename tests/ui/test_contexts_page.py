@@ -13,6 +13,7 @@ from fsviz.jobs import engines, store
 from fsviz.jobs.execute import prepare
 from fsviz.ui.pages.contexts import shift
 from fsviz.ui.parts import access
+from tests.ui.opening import link_of
 
 APP = Path(__file__).resolve().parent.parent.parent / "app.py"
 
@@ -66,7 +67,8 @@ def test_a_cell_a_row_a_column_and_an_empty_cell(open_page) -> None:
 
 
 def test_search_and_cells_against_chance(open_page) -> None:
-    page = open_page(find="NIGHT", cell="information", order="association")
+    page = open_page(find="NIGHT", cell="information", order="association")  # an older link
+    assert page.query_params["cells"] == "information" and page.query_params["table_order"] == "association"
     assert figure(page)["layout"]["xaxis"]["ticktext"] == ["night", "all"]
     assert "times as" in " ".join(figure(page)["data"][2]["text"])
     assert "All are shown" in texts(open_page(find="qqq"))
@@ -104,9 +106,11 @@ def test_what_another_context_costs(open_page) -> None:
     assert figure(page, 1)["layout"]["shapes"][0]["x0"] == 0.5 and "50% in other contexts" in texts(page)
 
 
-def test_as_few_tasks_as_asked_are_shown(open_page) -> None:
-    page = open_page(**{**COSTS, "n_tasks": "4"}, methods="protonet")
+def test_as_few_tasks_as_asked_are_shown_and_the_link_of_other_pages_is_valid(open_page) -> None:
+    asked = {**COSTS, "n_tasks": "4", "n_way": "4", "n_shot": "2", "n_query": "3", "seed": "123456789"}
+    page = open_page(**asked, methods="protonet")
     assert not page.error and "Over 4 tasks ProtoNet" in texts(page)
+    assert not page.toast and asked.items() <= link_of(page).items()
     assert next(m.value for m in page.metric if m.label == "Tasks") == "4"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from fsviz import jobs
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import open_link
+from tests.ui.opening import link_of, open_link
 
 PAGE = "14_Difficulty"
 FEW = {"n_tasks": "60", "n_shot": "2", "n_query": "5", "methods": "protonet"}
@@ -47,7 +47,11 @@ def test_the_tasks_of_a_run_come_with_its_accuracies() -> None:
     sampler = {"sampler": "uniform", "n_tasks": 60, "n_shot": 2, "n_query": 5}
     spec = {"study": "evaluate", "dataset": "hardness", "backbones": ["alpha_net"], "methods": ["ridge"]}
     run = jobs.run_here({**spec, "sampler": sampler})
-    app = open_link(PAGE, "hardness", tasks_from=f"run:{run.id}")
+    # as older links have it
+    app = open_link(
+        PAGE, "hardness", tasks_from=f"run:{run.id}", by="Ridge regression (R2D2)"
+    )  # as older links have it
+    assert link_of(app) == {"tasks_of": f"run:{run.id}"} and not app.toast
     assert app.metric[0].label == "Mean accuracy of Ridge regression (R2D2)"
     assert app.metric[0].value.startswith(f"{jobs.results(run.id)['results'][0]['accuracy']:.1f}")
 

@@ -250,16 +250,16 @@ def test_a_click_on_a_curve_lists_its_tasks_and_the_link_keeps_them(toy) -> None
     curves = json.loads(plain_page.get("plotly_chart")[0].proto.spec)["data"]
     assert sum(trace.get("fill") == "toself" for trace in curves) == 1  # bands of several methods would blend
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page("pages/5_Runs.py")
-    for name, value in {"dataset": "toy_pages", "at": "4", "band": "Ridge regression (R2D2)", "task": "3"}.items():
+    for name, value in {"dataset": "toy_pages", "near": "4", "band": "Ridge regression (R2D2)", "task": "3"}.items():
         app.query_params[name] = value
     app.run()
     assert not app.exception and not app.error
     assert "Tasks around coarsity 4" in texts(app) and "Task 3**" in texts(app) and "band of Ridge" in texts(app)
-    assert app.query_params["at"] == "4" and app.query_params["task"] == "3"
+    assert app.query_params["near"] == "4" and app.query_params["task"] == "3"
     listed = app.dataframe[0].value
     assert listed["Ridge regression (R2D2)"].is_monotonic_increasing and len(listed) == 40
     app.button(key="forget_place").click().run()
-    assert "at" not in app.query_params and "Tasks around" not in texts(app)
+    assert "near" not in app.query_params and "Tasks around" not in texts(app)
     assert "python -m fsviz evaluate toy_pages" in "\n".join(code.value for code in app.code)
     assert not app.get("json")  # recipes are words
 

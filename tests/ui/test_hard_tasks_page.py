@@ -15,7 +15,7 @@ from fsviz.datasets.saved import save_dataset
 from fsviz.studies import stress
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
-from tests.ui.opening import in_workspace, open_link
+from tests.ui.opening import in_workspace, link_of, open_link
 
 SMALL = {"n_way": "3", "n_shot": "1", "n_query": "4", "n_tasks": "50"}
 
@@ -164,23 +164,26 @@ def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_p
     assert f"{hard:.1f}" in drawn.proto.spec
 
 
-def test_queries_of_chosen_values_are_searched(open_page, shifted) -> None:
-    page = open_page("shifted", n_tasks="50", show="Attributes")
+def test_queries_of_chosen_values_are_searched_and_are_in_the_link(shifted) -> None:
+    page = link("shifted", n_tasks="50", show="Attributes", query_values=["snow", "sand"])
     assert page.selectbox(key="query_attribute").value == "context"  # what costs most
-    chosen = page.multiselect(key="query_values_shifted_context")
+    assert page.query_params["query_values"] == ["snow", "sand"] and not page.toast
     page_wide = {metric.label: metric.value for metric in page.metric}
     assert page_wide["Accuracy, hard supports"].split()[0] != page_wide["Accuracy, hard"].split()[0]
-    assert f"all of them context {chosen.value[0]}" in caption(page, "Supports are chosen out of all other images")
-    chosen.set_value(["sand", "snow"]).run()
+    assert "context snow or sand" in caption(page, "Supports are chosen out of all other images")
+    assert any("--value snow --value sand" in block.value for block in page.code)
+    page.multiselect(key="query_values").set_value([]).run()
     assert_fine(page)
-    assert "context sand or snow" in caption(page, "Supports are chosen out of all other images")
-    assert any("--value sand --value snow" in block.value for block in page.code)
-    page.multiselect(key="query_values_shifted_context").set_value([]).run()
-    assert_fine(page)
-    assert any("Choose at least one value" in info.value for info in page.info)
+    assert any("Choose at least one value" in info.value for info in page.info) and link_of(page)["query_values"] == ""
+    page.selectbox(key="query_attribute").set_value(page.selectbox(key="query_attribute").options[-1]).run()
+    assert_fine(page)  # values of another attribute start over, from the most common one
+    (usual,) = page.multiselect(key="query_values").value
+    assert f"{usual}." in caption(
+        page, "Supports are chosen out of all other images"
+    ) and "query_values" not in link_of(page)
 
 
-def link(name: str, **query: str) -> AppTest:
+def link(name: str, **query: str | list[str]) -> AppTest:
     return open_link("6_Hard_tasks", name, **query)
 
 
@@ -195,10 +198,10 @@ def test_the_chosen_task_and_bar_are_in_the_link(shifted) -> None:
     place = int(hard.iloc[0] // 5)
     page = link("shifted", n_tasks="50", bar=f"hard-{place}")
     assert page.dataframe[0].value["hard"].between(5 * place, 5 * place + 5).all()
-    assert f"{5 * place} to {5 * place + 5}%" in texts(page)
+    assert f"{5 * place} to {5 * place + 5}%" in texts(page) and page.query_params["accuracy_bar"] == f"hard-{place}"
     page.button(key="all_bars").click().run()
     assert_fine(page)
-    assert "bar" not in page.query_params and len(page.dataframe[0].value) == 40
+    assert "accuracy_bar" not in page.query_params and len(page.dataframe[0].value) == 40
     link("shifted", n_tasks="50", task="9000", bar="medium-3")  # impossible: the page opens all the same
 
 

@@ -10,11 +10,14 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from fsviz.ui.pages import compare
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
 from tests.ui.test_gallery_pages import run
 
 PAGES = ("3_Tasks.py", "4_Evaluate.py", "6_Hard_tasks.py", "8_Prediction.py")
+ASKED = {"sampler": "semantic", "n_way": "12", "alpha": "3.5", "beta": "450", "n_tasks": "70", "seed": "123456789"}
+ASKED |= {"n_shot": "4", "n_query": "7"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -22,6 +25,7 @@ def _workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One for all tests that save nothing: what pages compute of the same tasks is computed once."""
     with in_workspace(tmp_path_factory):
         make_toy("linked", n_images=30)
+        make_toy("beside")
         yield
 
 
@@ -38,19 +42,49 @@ def fine(app: AppTest) -> AppTest:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_link_is_valid_on_every_page_that_draws_tasks(page: str) -> None:
-    asked = {"sampler": "semantic", "n_way": "12", "alpha": "3.5", "beta": "450", "n_tasks": "70", "seed": "123456789"}
-    asked |= {"n_shot": "3", "n_query": "7"}
-    app = fine(run(page, dataset="linked", **asked))
+    app = fine(run(page, dataset="linked", **ASKED))
+    taken_up(app, ASKED)
+    command = app.code[0].value
+    for flag in ("--n-way 12", "--alpha 3.5", "--beta 450", "--n-tasks 70", "--seed 123456789", "--n-shot 4"):
+        assert flag in command
+
+
+def taken_up(app: AppTest, asked: dict[str, str]) -> None:
+    """The page has these settings, says so in its link and has nothing to complain of."""
     assert not app.toast
     assert {name: app.session_state[name] for name in asked} == {
         name: text if name == "sampler" else float(text) for name, text in asked.items()
     }
     link = link_of(app)
-    assert link.items() <= asked.items()
-    assert {"n_way", "alpha", "beta", "n_tasks", "seed", "n_shot", "n_query"} <= set(link)  # none is a default
-    command = app.code[0].value
-    for flag in ("--n-way 12", "--alpha 3.5", "--beta 450", "--n-tasks 70", "--seed 123456789", "--n-shot 3"):
-        assert flag in command
+    assert {name: link.get(name) for name in asked if name != "sampler"} == {
+        name: text for name, text in asked.items() if name != "sampler"
+    }  # none of them is a default
+
+
+@pytest.mark.parametrize(
+    ("page", "keys", "more"),
+    [
+        ("14_Difficulty.py", tuple(ASKED), {}),
+        ("12_Feature_map.py", tuple(ASKED), {"testbed": "drawn"}),
+        ("17_Compare.py", ("sampler", "n_way", "n_tasks", "seed", "n_shot", "n_query"), {"against": "beside"}),
+        ("13_Build_a_task.py", ("n_shot", "n_query", "seed"), {}),
+    ],
+)
+def test_a_link_is_valid_on_pages_that_have_some_of_its_settings(
+    page: str, keys: tuple[str, ...], more: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "MOST_TASKS", 50)
+    asked = {name: ASKED[name] for name in keys}
+    app = fine(run(page, dataset="linked", **asked, **more))
+    taken_up(app, asked)
+    less = "Of the 70 tasks that are asked for, 50 of every side are compared here."
+    assert any(less in caption.value for caption in app.caption) == (page == "17_Compare.py")
+
+
+def test_more_images_than_there_are_is_a_sentence_and_stays_in_the_link() -> None:
+    app = run("13_Build_a_task.py", dataset="linked", n_shot="1000", n_query="1000")
+    assert "cannot give" in app.error[0].value and "it has 30" in app.error[0].value and not app.toast
+    assert link_of(app) == {"n_shot": "1000", "n_query": "1000"}
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -116,7 +116,7 @@ def test_boxes_and_bars_of_the_fact_sheet_lead_on_and_are_in_the_link() -> None:
     tree = class_hierarchy(demo)
     leaf, group = tree.ids[tree.labels.index("tiger")], tree.ids[tree.labels.index("feline")]
     app = opened("demo", box=leaf, bar="2 0")
-    assert not app.toast and in_link(app, "box") == leaf
+    assert not app.toast and in_link(app, "box") == leaf and in_link(app, "size_bar") == "2 0"
     labels = dict(links_of(app))
     assert "classes=tiger" in labels["Look at it in the Gallery"]
     assert "classes=tiger" in labels["Its place among meanings"]

@@ -49,38 +49,38 @@ def captions(app: AppTest) -> str:
 
 
 def test_a_task_is_in_the_link_and_gone_through() -> None:
-    app = open_link(PAGE, "toy", task=f"{name()}:7")
-    assert not app.toast and link_of(app) == {"task": f"{name()}:7"}
+    app = open_link(PAGE, "toy", task=f"{name()}:7")  # as older links have it
+    assert not app.toast and link_of(app) == {"task_name": f"{name()}:7"}
     assert "Task 7 of" in captions(app) and "all 40 tasks" in captions(app)
     assert app.metric[0].label == "Accuracy of ProtoNet" and "the mean of" in app.metric[0].delta
     assert f"passport '{name()}:7' --backbone alpha_net" in app.code[0].value
-    assert link_of(press(app, "Next")) == {"task": f"{name()}:8"} and "Task 8 of" in captions(app)
+    assert link_of(press(app, "Next")) == {"task_name": f"{name()}:8"} and "Task 8 of" in captions(app)
     app.selectbox(key="through").set_value("coarsity").run()
     bed = draw.sample(datasets.load("toy"), **SHAPE).tasks.measures["coarsity"]
     before = np.lexsort((np.arange(40), bed)).tolist()
-    assert link_of(press(app, "Previous"))["task"] == f"{name()}:{before[before.index(8) - 1]}"
+    assert link_of(press(app, "Previous"))["task_name"] == f"{name()}:{before[before.index(8) - 1]}"
 
 
 def test_two_tasks_stand_side_by_side() -> None:
-    app = press(open_link(PAGE, "toy", task=f"{name()}:7"), "Beside the next one")
-    assert link_of(app) == {"task": f"{name()}:7", "other": f"{name()}:8"}
+    app = press(open_link(PAGE, "toy", task_name=f"{name()}:7"), "Beside the next one")
+    assert link_of(app) == {"task_name": f"{name()}:7", "other": f"{name()}:8"}
     shared = open_link(PAGE, "toy", **link_of(app))
     for page in (app, shared):
         told = "\n".join(m.value for m in page.markdown)
         assert "**This task**: task 7 of" in told and "**The other**: task 8 of" in told
-    assert link_of(press(app, "Swap the two")) == {"task": f"{name()}:8", "other": f"{name()}:7"}
-    assert link_of(press(app, "Show this one alone")) == {"task": f"{name()}:8"}
+    assert link_of(press(app, "Swap the two")) == {"task_name": f"{name()}:8", "other": f"{name()}:7"}
+    assert link_of(press(app, "Show this one alone")) == {"task_name": f"{name()}:8"}
 
 
 def test_the_task_says_its_dataset() -> None:
     app = AppTest.from_file(str(Path(__file__).parents[2] / "app.py"), default_timeout=600)
     app = app.switch_page(f"pages/{PAGE}.py")
-    app.query_params["task"] = f"{name()}:7"
+    app.query_params["task_name"] = f"{name()}:7"
     app.run()
     assert not app.exception and not app.error and "Task 7 of" in captions(app)
     assert app.query_params["dataset"] in ("toy", ["toy"])
     app.selectbox(key="dataset_picker").set_value("cifar100").run()  # another dataset: another task
-    assert link_of(app)["task"].startswith("drawn~cifar100~") and not app.error
+    assert link_of(app)["task_name"].startswith("drawn~cifar100~") and not app.error
     assert "only names, taxonomy and coarsity are known" in captions(app)
 
 
@@ -97,10 +97,10 @@ def test_the_task_says_its_dataset() -> None:
 )
 def test_a_link_that_leads_nowhere_is_one_sentence(task: str, words: str) -> None:
     task = task.replace("{name}", name())
-    app = open_link(PAGE, "toy", fine=False, task=task)
+    app = open_link(PAGE, "toy", fine=False, task_name=task)
     (error,) = app.error
     assert words in error.value.replace("\\", "").replace(":gray[]", "")
-    assert link_of(press(app, "Show a task of this dataset"))["task"].startswith("drawn~toy~")
+    assert link_of(press(app, "Show a task of this dataset"))["task_name"].startswith("drawn~toy~")
     assert "Task 0 of" in captions(app)
 
 
@@ -113,7 +113,7 @@ def test_runs_of_the_testbed_are_told() -> None:
         "sampler": SHAPE,
     }
     run = jobs.run_here(spec)
-    app = open_link(PAGE, "toy", task=f"{name()}:7")
+    app = open_link(PAGE, "toy", task_name=f"{name()}:7")
     assert "Accuracy of Nearest neighbours" in [m.label for m in app.metric]
     assert f"From run {run.id}" in captions(app).replace("\\", "")
     (runs,) = leads_of(open_link("5_Runs", "toy", at="10"), 1)
@@ -126,7 +126,7 @@ def test_runs_of_the_testbed_are_told() -> None:
 
 def leads_of(app: AppTest, n: int | None = None) -> list:
     links = [link.proto for link in app.main.get("page_link") if "Passport" in link.proto.page]
-    found = [named_tasks.task_in(parse_qs(link.query_string)["task"][0]) for link in links]
+    found = [named_tasks.task_in(parse_qs(link.query_string)["task_name"][0]) for link in links]
     assert n is None or len(found) == n, found
     return found
 
@@ -187,7 +187,7 @@ def test_classes_that_are_picked_go_along() -> None:
 def test_a_task_that_is_picked_goes_along() -> None:
     app = open_link("8_Prediction", "toy", n_tasks="50", task="3")
     (first,) = leads_of(app, 1)
-    assert link_of(go(app, PAGE))["task"] == str(first)  # the task that was looked at last
+    assert link_of(go(app, PAGE))["task_name"] == str(first)  # the task that was looked at last
     press(app, "Next")
     one = named_tasks.find(first.testbed).tasks.take([first.position + 1])
     built = link_of(go(app, "13_Build_a_task"))

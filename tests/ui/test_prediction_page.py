@@ -71,6 +71,7 @@ def test_every_section_opens(open_page) -> None:
     for truth, called in (("hard", "easy"), ("easy", "easy"), ("hard", "hard"), ("easy", "hard")):
         page = open_page(**asked, show="Hard or easy", cell=f"{truth}_called_{called}")
         assert f"{truth.capitalize()} and called {called}: " in texts(page) and not page.toast
+        assert page.query_params["called"] == f"{truth}_called_{called}"
     page.slider(key="found").set_value(100).run()
     assert not page.exception and page.query_params["found"] == "100"
     assert "--question hard" in page.code[0].value and "--found 100" in page.code[0].value

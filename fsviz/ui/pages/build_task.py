@@ -14,16 +14,17 @@ from fsviz import features
 from fsviz.errors import FsvizError
 from fsviz.records import PAD, Dataset, Tasks
 from fsviz.sampling import testbeds
-from fsviz.settings import SEED, Setting
+from fsviz.settings import N_QUERY, SEED
 from fsviz.studies import draw, named_tasks
 from fsviz.studies import one_task as study
 from fsviz.studies.one_task import Answered, Change
 from fsviz.ui.parts import access, cached, controls, leads, links, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
+from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.shell import plain
 
 MOST_CANDIDATES = 60
-PICKED = Setting("image", "Support image", "The support image that is to be swapped.", "text", "")
+MOST_TILES = 100  # images of a class on a wall
 MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": "application/json"}
 
 
@@ -42,7 +43,7 @@ def _live(dataset: Dataset, backbone: str, method: str) -> None:
     built = _task(dataset, backbone)
     if built is None:
         return
-    tasks, swap = built
+    tasks, swap, chosen = built
     if not access.fits(1, tasks.support.size + tasks.query.size):
         return
     now = _answered(dataset, backbone, method, tasks)
@@ -50,7 +51,7 @@ def _live(dataset: Dataset, backbone: str, method: str) -> None:
     _headline(dataset, now, before, swap)
     left, right = shell.columns_if_wide("walls", [10, 9], gap="large")
     with left:
-        picked = _support(dataset, tasks, now)
+        picked = _support(dataset, tasks, now, chosen)
         _candidates(dataset, backbone, method, tasks, picked)
     with right:
         _queries(dataset, now, before)
@@ -66,20 +67,23 @@ def _live(dataset: Dataset, backbone: str, method: str) -> None:
 # The task in the link ----------------------------------------------------------------------------------------------
 
 
-def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | None] | None:
-    """The task that link and widgets ask for, and the swap that led to it; None after a sentence on why there is none.
+def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | None, str] | None:
+    """The task that link and widgets ask for, the swap that led to it and the support image that was chosen, as text;
+    None after a sentence on why there is none.
 
-    The texts of the link are the truth; widgets write them.
+    The texts of the link are the truth; widgets and clicks write them, all that one of them changes in one step.
     """
     table = features.load(dataset, backbone)
     classes = st.container()
     shots, queries, seed, other = st.columns([3, 3, 3, 4], vertical_alignment="bottom")
-    n_shot = controls.pick(study.SHOTS.but(title="Support per class"), shots)
-    n_query = controls.pick(study.QUERIES.but(title="Queries per class"), queries)
-    dealt = controls.pick(SEED.but(help="Another seed deals other images of the same classes."), seed)
-    text = str(links.value_of(study.CLASSES, study.LINK_KEY, dataset.name))
-    about = f"{dataset.name} {n_shot} {n_query} {dealt}"
-    rows = [str(links.value_of(s, s.name, about)) for s in (study.SUPPORT, study.QUERY, study.SWAP)]
+    with links.one_step():
+        n_shot = controls.pick(study.SHOTS.but(title="Support per class"), shots)
+        n_query = controls.pick(N_QUERY.but(title="Queries per class"), queries)
+        dealt = controls.pick(SEED.but(help="Another seed deals other images of the same classes."), seed)
+        text = str(links.value_of(study.TASK_OF, study.TASK_OF.name, dataset.name))
+        about = f"{dataset.name} {n_shot} {n_query} {dealt}"
+        rows = [str(links.value_of(s, s.name, about)) for s in (study.SUPPORT, study.QUERY, study.SWAP)]
+        chosen = str(links.value_of(IMAGE, IMAGE.name))
     try:
         class_ids = study.classes_in(dataset, text) if text else _suggested(dataset, 0)
     except FsvizError as error:
@@ -103,10 +107,11 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
     try:
         support, query = (study.images_in(row) for row in rows[:2])
         tasks = study.build(dataset, table, class_ids, n_shot, n_query, dealt, support, query)
+        study.check_size(tasks)
         swap = study.swap_in(rows[2])
         if swap and study.way_of(tasks, swap[1]) == PAD:
             swap = None
-        return tasks, swap
+        return tasks, swap, chosen
     except FsvizError as error:
         st.error(plain(shell.in_titles(error)), icon="⚠️")
         if any(rows):
@@ -117,7 +122,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
 def _classes_picked(dataset: Dataset, before: Sequence[int], support: str, query: str) -> None:
     """Writes the classes that were picked into the link; images of those that stay are kept."""
     picked = [int(c) for c in st.session_state["class_picker"]]
-    st.session_state[study.LINK_KEY] = study.classes_text(dataset, picked)
+    st.session_state[study.TASK_OF.name] = study.classes_text(dataset, picked)
     kept = [before.index(c) if c in before else PAD for c in picked]
     for name, text in (("support", support), ("query", query)):
         rows = study.images_in(text)
@@ -128,7 +133,7 @@ def _classes_picked(dataset: Dataset, before: Sequence[int], support: str, query
 def _other_classes(dataset: Dataset, n_way: int) -> None:
     turn = st.session_state["_other_classes"] = st.session_state.get("_other_classes", 0) + 1
     _forget_images()
-    st.session_state[study.LINK_KEY] = study.classes_text(dataset, study.suggested(dataset, turn, max(n_way, 2)))
+    st.session_state[study.TASK_OF.name] = study.classes_text(dataset, study.suggested(dataset, turn, max(n_way, 2)))
 
 
 def _forget_images() -> None:
@@ -138,7 +143,7 @@ def _forget_images() -> None:
 
 def _set_task(dataset: Dataset, tasks: Tasks, swap: str, picked: int) -> None:
     """Writes a whole task into the link."""
-    st.session_state[study.LINK_KEY] = study.classes_text(dataset, tasks.class_ids[0].tolist())
+    st.session_state[study.TASK_OF.name] = study.classes_text(dataset, tasks.class_ids[0].tolist())
     st.session_state["support"] = study.images_text(tasks.support[0])
     st.session_state["query"] = study.images_text(tasks.query[0])
     st.session_state["swap"], st.session_state["image"] = swap, str(picked)
@@ -194,32 +199,42 @@ def _in_words(dataset: Dataset, now: Answered, changed: Change | None, swap: tup
     )
 
 
-def _support(dataset: Dataset, tasks: Tasks, now: Answered) -> int:
+def _support(dataset: Dataset, tasks: Tasks, now: Answered, chosen: str) -> int:
     """The support images; returns the one that is chosen to be swapped."""
     st.markdown("**Support**: what the method learns the classes from")
     names = _names(dataset)
-    picked = _picked(tasks, now)
+    picked = _picked(tasks, now, chosen)
     rows = [
         Row(
             names[int(class_id)],
-            [Tile(int(i), frame="selected" if i == picked else None) for i in tasks.support[0, way] if i != PAD],
+            [Tile(int(i), frame="selected" if i == picked else None) for i in _first(tasks.support[0, way])],
             f"{int(now.right[way].sum())} of {int((tasks.query[0, way] != PAD).sum())} queries right",
             kind="support",
         )
         for way, class_id in enumerate(tasks.class_ids[0])
     ]
-    clicked = task_rows(dataset, rows, "support_wall", tile_px=64)
-    if clicked is not None and clicked != st.session_state.get("_clicked_support"):
-        st.session_state["_clicked_support"] = clicked
-        if clicked != picked:
-            st.session_state["image"] = str(clicked)
-            st.rerun(scope="fragment")
+    task_rows(dataset, rows, "support_wall", tile_px=64, on_click=_choose)
+    _say_first(tasks.support)
     return picked
 
 
-def _picked(tasks: Tasks, now: Answered) -> int:
+def _first(image_ids: np.ndarray) -> np.ndarray:
+    """The images of a class that a wall shows."""
+    return image_ids[image_ids != PAD][:MOST_TILES]
+
+
+def _say_first(image_ids: np.ndarray) -> None:
+    most = int((image_ids != PAD).sum(axis=2).max())
+    if most > MOST_TILES:
+        st.caption(f"The first {MOST_TILES} of up to {most:,} images per class; all of them count.")
+
+
+def _choose(image_id: int) -> None:
+    st.session_state[IMAGE.name] = str(image_id)
+
+
+def _picked(tasks: Tasks, now: Answered, text: str) -> int:
     """The support image that the link names, else the first one of the class with the most mistakes."""
-    text = str(links.value_of(PICKED, "image"))
     if text.isascii() and text.isdecimal() and study.way_of(tasks, int(text)) != PAD:
         return int(text)
     worst = int(((tasks.query[0] != PAD) & ~now.right).sum(axis=1).argmax())
@@ -242,7 +257,7 @@ def _candidates(dataset: Dataset, backbone: str, method: str, tasks: Tasks, pick
         images, effects = images[order], effects[order]
     badges = [""] * len(images) if effects is None else [f"{e:+d}" if e else "±0" for e in effects]
     tiles = [Tile(int(i), badge=badge) for i, badge in zip(images, badges, strict=True)]
-    clicked = gallery(dataset, tiles, f"swap_{picked}", tile_px=58)
+    gallery(dataset, tiles, "swap_wall", tile_px=58, on_click=partial(_swap, dataset, tasks, picked))
     st.caption(
         (
             "The number on an image: how many more queries (or fewer) would be right with it. Click one to swap."
@@ -251,9 +266,10 @@ def _candidates(dataset: Dataset, backbone: str, method: str, tasks: Tasks, pick
         )
         + (f" The first {MOST_CANDIDATES} images of the class." if len(images) == MOST_CANDIDATES else "")
     )
-    if clicked is not None:
-        _set_task(dataset, study.swapped(tasks, picked, clicked), f"{picked}.{clicked}", clicked)
-        st.rerun(scope="fragment")
+
+
+def _swap(dataset: Dataset, tasks: Tasks, old: int, new: int) -> None:
+    _set_task(dataset, study.swapped(tasks, old, new), f"{old}.{new}", new)
 
 
 def _queries(dataset: Dataset, now: Answered, before: Answered | None) -> None:
@@ -264,7 +280,7 @@ def _queries(dataset: Dataset, now: Answered, before: Answered | None) -> None:
     rows = []
     for way, class_id in enumerate(tasks.class_ids[0]):
         tiles = []
-        for place in np.flatnonzero(tasks.query[0, way] != PAD):
+        for place in np.flatnonzero(tasks.query[0, way] != PAD)[:MOST_TILES]:
             right = bool(now.right[way, place])
             flipped = before is not None and bool(before.right[way, place]) != right
             tiles.append(
@@ -275,11 +291,12 @@ def _queries(dataset: Dataset, now: Answered, before: Answered | None) -> None:
                     badge=("was wrong" if right else "was right") if flipped else "",
                 )
             )
-        note = f"{int(now.right[way].sum())} of {len(tiles)} right"
+        note = f"{int(now.right[way].sum())} of {int((tasks.query[0, way] != PAD).sum())} right"
         if before is not None:
             note += f", {int(before.right[way].sum())} before"
         rows.append(Row(names[int(class_id)], tiles, note, kind="query"))
     task_rows(dataset, rows, "query_wall", tile_px=64)
+    _say_first(tasks.query)
     st.caption(
         "A green frame with a tick is a right answer; a broken red one with a cross is wrong, and below it stands the "
         "class that was chosen instead."

@@ -16,7 +16,7 @@ from fsviz.features.backbones import title_of
 from fsviz.figures import compare_datasets as figures
 from fsviz.records import Dataset, Progress
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import Setting, Unchecked
+from fsviz.settings import Unchecked
 from fsviz.studies import compare_datasets as study
 from fsviz.studies import draw, support_sets
 from fsviz.ui.parts import access, cached, controls, links, run_panel, shell, showing
@@ -26,12 +26,12 @@ AGAINST = "against"
 CHART = "differences"
 SO_FAR = "differences_so_far"
 SECTIONS = ("One measure", "All numbers", "Hard, random and easy supports")
-MEASURE = Setting("measure", "Measure", "The measure that is shown for every side.", "choice", "")
 AT_ONCE = 500  # tasks per side that are searched for hard supports while the page waits
 NUMBERS = [
     *("title", "side_title", "mean", "ci95", "q1", "median", "q3", "n_tasks", "over", "higher_is", "first_is"),
     *("difference", "difference_ci95", "why"),
 ]
+MOST_TASKS = 5000  # per side, that a page waits for
 VERDICTS = {"harder": "harder", "easier": "easier", "noise": "not beyond noise", "unknown": "unknown", "": ""}
 
 
@@ -42,9 +42,7 @@ def show(dataset: Dataset) -> None:
     found = _found(spec)
     if found is None:
         return
-    section = st.segmented_control(
-        "Why, and what else?", SECTIONS, default=SECTIONS[0], key="show", bind="query-params", required=True
-    )
+    section = shell.pick_section("Why, and what else?", SECTIONS)
     if section == SECTIONS[0]:
         _one_measure(found)
     elif section == SECTIONS[1]:
@@ -123,8 +121,6 @@ def _settings(sides: Sequence[study.Side]) -> study.Spec:
                 setting = setting.but(high=max(2, fewest), default=min(int(setting.default), max(2, fewest)))
             elif name in images:
                 setting = setting.but(default=images[name])
-            elif name == "n_tasks":
-                setting = setting.but(high=min(setting.high, access.limit("tasks")))
             elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):
                 setting = setting.but(choices={k: v for k, v in setting.choices.items() if not SAMPLERS[k].needs})
             elif name == "backbone":
@@ -134,7 +130,19 @@ def _settings(sides: Sequence[study.Side]) -> study.Spec:
                 titles = {known: title_of(known) for known in backbones}
                 setting = setting.but(kind="choice", choices=titles, default=best)
             values[name] = controls.pick(setting)
+    values["n_tasks"] = _at_once(values["n_tasks"])
     return study.checked_spec({"sides": [side.name for side in sides], **values})
+
+
+def _at_once(n_tasks: int) -> int:
+    """As many of these tasks as can be waited for here, and a sentence where that is not all of them."""
+    most = int(min(MOST_TASKS, access.limit("tasks")))
+    if n_tasks > most:
+        st.caption(
+            f"Of the {n_tasks:,} tasks that are asked for, {most:,} of every side are compared here. "
+            "`python -m fsviz compare-datasets` draws as many as you say."
+        )
+    return min(n_tasks, most)
 
 
 # What came out -----------------------------------------------------------------------------------------------------
@@ -217,13 +225,14 @@ def _picked_measure(found: study.Compared) -> str:
     """The measure that the link names or that was clicked, else the first that most sides have."""
     titles = {name: study.title(name, found.spec) for name in found.measures}
     most = max(titles, key=lambda name: len(found.numbers[name]), default="")
-    return str(links.value_of(MEASURE.but(choices=titles, default=most), MEASURE.name)) if titles else ""
+    setting = controls.MEASURE.but(choices=titles, default=most)
+    return str(links.value_of(setting, setting.name)) if titles else ""
 
 
 def _clicked() -> None:
     points = st.session_state[CHART].selection.points
     if points and points[0].get("customdata"):
-        st.session_state[MEASURE.name] = points[0]["customdata"][0]
+        st.session_state[controls.MEASURE.name] = points[0]["customdata"][0]
 
 
 def _one_measure(found: study.Compared) -> None:
@@ -232,7 +241,7 @@ def _one_measure(found: study.Compared) -> None:
         return
     titles = {name: study.title(name, found.spec) for name in found.measures}
     most = max(titles, key=lambda name: len(found.numbers[name]))
-    name = controls.pick(MEASURE.but(choices=titles, default=most), st.columns([2, 3])[0])
+    name = controls.pick(controls.MEASURE.but(choices=titles, default=most), st.columns([2, 3])[0])
     table = study.measure_table(found)
     rows = table[(table["measure"] == name) & np.isfinite(table["mean"])]
     axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.axis(name)

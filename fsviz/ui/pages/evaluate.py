@@ -40,6 +40,7 @@ from fsviz.ui.parts import (
 )
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.task_list import TASK
 
 LOOK_TASKS = 200
 LEAST_TASKS = 20
@@ -67,6 +68,7 @@ TASKS_FROM = Setting(
     "draw",
     choices={"draw": "Draw here", "saved": "Saved testbed"},
 )
+WHOSE = Setting("whose", "Answers of", "Also by a click on a point of the figure above.", "choice", "")
 BESIDE_SHOTS: dict[str, tuple[int, ...]] = {"both": (), "tables": (1, 5)}  # none: the number chosen
 
 
@@ -444,15 +446,14 @@ def _pick_whose(named: Mapping[str, comparison.Line], best: str) -> str:
     """The line whose mistakes and tasks are shown: the best one, or the one chosen here or in the figure."""
     names = _places(named)
     default = next(key for key, name in names.items() if name == best)
-    setting = Setting("whose", "Answers of", "Also by a click on a point of the figure above.", "choice", default)
-    return names[controls.pick(setting.but(choices=names))]
+    return names[controls.pick(WHOSE.but(choices=names, default=default))]
 
 
 def _point_clicked(places: Mapping[str, str]) -> None:
     """A point of the figure of accuracies chooses whose mistakes and tasks are shown."""
     points = st.session_state["look_bars"].selection.points
     if points and points[0].get("y") in places:
-        st.session_state["whose"] = places[points[0]["y"]]
+        st.session_state[WHOSE.name] = places[points[0]["y"]]
 
 
 def _curve_clicked(places: Mapping[str, str], values: np.ndarray) -> None:
@@ -462,11 +463,11 @@ def _curve_clicked(places: Mapping[str, str], values: np.ndarray) -> None:
     if not points or "x" not in points[0]:
         return
     if isinstance(task := leads.data_of("look_curves"), int):
-        st.session_state["task"] = str(task)
+        st.session_state[TASK.name] = str(task)
         return
     if (name := str(behind.data(points[0], 1))) in places:
-        st.session_state["whose"] = places[name]
-    st.session_state["task"] = str(int(np.nanargmin(np.abs(values - float(points[0]["x"])))))
+        st.session_state[WHOSE.name] = places[name]
+    st.session_state[TASK.name] = str(int(np.nanargmin(np.abs(values - float(points[0]["x"])))))
 
 
 def _named(dataset: Dataset, spec: evaluate.Spec, testbed: Testbed, task: int) -> TaskId | None:

@@ -20,6 +20,7 @@ from fsviz.studies import draw, evaluate, named_tasks, one_task
 from fsviz.studies import feature_map as study
 from fsviz.ui.parts import access, cached, carrying, controls, leads, links, pointing, run_panel, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
+from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.shell import plain
 
 CHART, SHARED, AROUND = "feature_map", "map_shared", "around"
@@ -301,9 +302,9 @@ def _accuracy(run_id: str, which: int, folder: str, n_images: int) -> tuple[np.n
 
 def _pick_task(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks | None, TaskId | None]:
     """The task that stands out, of a saved testbed or drawn by settings, and what names it in links; None for none."""
-    named = st.query_params.get("task")
+    named = st.query_params.get(named_tasks.TASK_NAME.name)
     if named:  # a task by its name, TESTBED:POSITION
-        del st.query_params["task"]
+        del st.query_params[named_tasks.TASK_NAME.name]
         testbed, _, number = named.rpartition(":")
         st.query_params["testbed"], st.query_params["position"] = testbed or named, number or "0"
         st.rerun()
@@ -361,18 +362,16 @@ def _drawn(dataset: Dataset, recipe: draw.Recipe, backbone: str) -> Tasks:
 
 def _chosen(dataset: Dataset) -> int | None:
     """The image with the ring, kept in the link as image."""
-    asked, state = links.asked_for("image"), st.session_state
+    asked, state = links.asked_for(IMAGE.name), st.session_state
     if asked is not None or state.get("mapped_dataset") != dataset.name:
         state["mapped_dataset"], state["mapped_image"] = dataset.name, links.image_id(asked, dataset)
     image_id = state["mapped_image"]
-    links.keep("image", None if image_id is None else str(image_id))
+    links.keep(IMAGE.name, None if image_id is None else str(image_id))
     return image_id
 
 
-def _choose(image_id: int | None) -> None:
-    if st.session_state.get("mapped_image") != image_id:
-        st.session_state["mapped_image"] = image_id
-        st.rerun()
+def _mark(image_id: int) -> None:
+    st.session_state["mapped_image"] = image_id
 
 
 def _side(
@@ -380,21 +379,20 @@ def _side(
 ) -> None:
     """The images drawn around, else the task's, else the one in the link."""
     chosen = st.session_state.get("mapped_image")
-    clicked: int | None = None
-    if len(selected) == 1:
-        clicked = selected[0]
-    elif selected:
-        clicked = _wall(dataset, selected)
-    elif task is not None:
-        clicked = _task(dataset, task)
+    clicked = selected[0] if len(selected) == 1 else None
+    if len(selected) > 1:
+        _wall(dataset, selected)
+    elif task is not None and clicked is None:
+        _task(dataset, task)
         leads.from_task(dataset, task, 0, found.backbone, named=named, on_map=False)
-    elif chosen is None:
+    elif chosen is None and clicked is None:
         st.info("Draw around some points, or click one: their images show here.", icon="✏️")
         _what_is_shared(dataset, found)
     if clicked != st.session_state.get("mapped_click"):
         st.session_state["mapped_click"] = clicked
-        if clicked is not None:
-            _choose(clicked)
+        if clicked is not None and clicked != chosen:
+            _mark(clicked)
+            st.rerun()
     if chosen is not None:
         _card(dataset, chosen)
 
@@ -427,7 +425,7 @@ def _bar_clicked() -> None:
         _colour(str(by))
 
 
-def _wall(dataset: Dataset, selected: list[int]) -> int | None:
+def _wall(dataset: Dataset, selected: list[int]) -> None:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()
     counts = np.bincount(of_image[selected], minlength=dataset.n_classes)
@@ -435,9 +433,8 @@ def _wall(dataset: Dataset, selected: list[int]) -> int | None:
     most = ", ".join(f"{plain(names[c])} ({counts[c]:,})" for c in top if counts[c])
     st.markdown(f"**{len(selected):,} images chosen, of {int((counts > 0).sum()):,} classes.** Most of them: {most}.")
     few = np.array(selected)[np.unique(np.linspace(0, len(selected) - 1, MOST_TILES).round().astype(int))]
-    clicked = gallery(
-        dataset, [Tile(int(i), str(names[of_image[i]])) for i in few], key=f"map_wall_{dataset.name}", tile_px=72
-    )
+    tiles = [Tile(int(i), str(names[of_image[i]])) for i in few]
+    gallery(dataset, tiles, key=f"map_wall_{dataset.name}", tile_px=72, on_click=_mark)
     if len(few) < len(selected):
         st.caption(f"{len(few):,} of them, spread evenly over all.")
     if st.session_state.get("around_simpler"):
@@ -446,10 +443,9 @@ def _wall(dataset: Dataset, selected: list[int]) -> int | None:
         st.button("Forget the outline", key="forget_around", on_click=_forget_around)
     together = [int(c) for c in np.argsort(-counts, kind="stable")[:N_BUILT] if counts[c]]
     leads.to_classes(dataset, together, "Build a task of the classes that meet here")
-    return clicked
 
 
-def _task(dataset: Dataset, task: Tasks) -> int | None:
+def _task(dataset: Dataset, task: Tasks) -> None:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     rows = []
     for kind, of in (("support", task.support[0]), ("query", task.query[0])):
@@ -459,7 +455,7 @@ def _task(dataset: Dataset, task: Tasks) -> int | None:
                 title = f"{'Support' if kind == 'support' else 'Query'} images" if not way else ""
                 tiles = [Tile(int(i)) for i in ids[:12]]
                 rows.append(Row(str(names[class_id]), tiles, kind=kind, section=title))  # type: ignore[arg-type]
-    return task_rows(dataset, rows[:24], key=f"map_task_{dataset.name}", tile_px=44)
+    task_rows(dataset, rows[:24], key=f"map_task_{dataset.name}", tile_px=44, on_click=_mark)
 
 
 def _card(dataset: Dataset, image_id: int) -> None:

@@ -23,6 +23,7 @@ from fsviz.taxonomy import places
 from fsviz.text import code
 from fsviz.ui.parts import cached, carrying, controls, leads, links, scrolling, shell, showing
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
+from fsviz.ui.parts.links import IMAGE
 from fsviz.ui.parts.shell import plain
 
 CLASSES_PER_PAGE = 12
@@ -35,7 +36,10 @@ _STICKY = """<style>
 }
 </style>"""
 N_NEIGHBOURS = 12
-PICKED = Setting(one_task.LINK_KEY, "Classes for a task", "Classes that were picked to build a task of.", "text", "")
+PICKED = one_task.TASK_OF
+CONTEXTS = Setting("contexts", "Context", "The contexts whose images are shown.", "text", "")
+BY = Setting("by", "Filter by attribute", "The attributes that images are filtered by.", "text", "")
+ORDER = Setting("order", "Order", "In which order images stand.", "choice", filtering.SHUFFLED)
 
 
 def show(dataset: Dataset) -> None:
@@ -78,13 +82,13 @@ def _settings(dataset: Dataset) -> tuple[filtering.Filter, str, str]:
         contexts: list[str] = []
         if dataset.contexts is not None:
             counts = dataset.contexts.groupby("context")["n_images"].sum().sort_values(ascending=False)
-            contexts = _multiselect("Context", counts.index.astype(str).tolist(), "contexts", "every background")
+            contexts = _multiselect(CONTEXTS, counts.index.astype(str).tolist(), "every background")
         attributes: dict[str, Any] = {}
-        if dataset.attributes and not _is_spared("by"):
-            for name in _multiselect("Filter by attribute", list(dataset.attributes), "by", "none"):
+        if dataset.attributes and not _is_spared(BY.name):
+            for name in _multiselect(BY, list(dataset.attributes), "none"):
                 attributes[name] = _attribute(dataset, name)
         orders = [filtering.SHUFFLED, filtering.BY_CLASS, *dataset.attributes]
-        order = filtering.SHUFFLED if _is_spared("order") else _selectbox("Order", orders, "order")
+        order = filtering.SHUFFLED if _is_spared(ORDER.name) else _selectbox(ORDER, orders)
         views = ("Images", "Classes")
         view = st.segmented_control("Show", views, default="Images", key="view", bind="query-params", required=True)
     by_name = pd.Series(dataset.classes.index, index=dataset.classes["class_name"].astype(str))
@@ -97,15 +101,17 @@ def _is_spared(key: str) -> bool:
     return shell.classroom() and key not in st.query_params and not st.session_state.get(key)
 
 
-def _multiselect(label: str, options: list[str], key: str, placeholder: str) -> list[str]:
+def _multiselect(setting: Setting, options: list[str], placeholder: str) -> list[str]:
     """A multiselect kept in the URL; what the dataset does not have is forgotten."""
-    links.names_of(options, key)
-    return st.multiselect(label, options, key=key, placeholder=placeholder, **controls.BY_TYPING)
+    links.names_of(options, setting.name)
+    return st.multiselect(
+        plain(setting.title), options, key=setting.name, placeholder=placeholder, **controls.BY_TYPING
+    )
 
 
-def _selectbox(label: str, options: list[str], key: str) -> str:
-    links.value_of(Setting(key, label, "", "choice", options[0], choices={name: name for name in options}), key)
-    return st.selectbox(label, options, key=key, format_func=lambda o: o.replace("_", " "))
+def _selectbox(setting: Setting, options: list[str]) -> str:
+    links.value_of(setting.but(choices={name: name for name in options}), setting.name)
+    return st.selectbox(plain(setting.title), options, key=setting.name, format_func=lambda o: o.replace("_", " "))
 
 
 def _attribute(dataset: Dataset, name: str) -> Any:
@@ -196,9 +202,7 @@ def _images(dataset: Dataset, image_ids: np.ndarray, order: str, marked: int | N
         Tile(int(i), str(name), "selected" if i == marked else None, badge)
         for i, name, badge in zip(part, names, badges)
     ]
-    clicked = gallery(
-        dataset, tiles, key=f"wall_{st.session_state.get('wall_turn', 0)}", tile_px=128 if shell.classroom() else 84
-    )
+    clicked = gallery(dataset, tiles, key="wall", tile_px=128 if shell.classroom() else 84)
     start = (page - 1) * PER_PAGE + 1
     st.caption(f"Images {start:,} to {start + len(part) - 1:,} of {len(image_ids):,}. Click one to see all about it.")
     return clicked, int(part[0])
@@ -221,12 +225,7 @@ def _classes(dataset: Dataset, image_ids: np.ndarray, marked: int | None) -> tup
         note = f"{about['split']} · {len(members):,} images"
         tiles = [Tile(int(i), frame="selected" if i == marked else None) for i in members[:8]]
         rows.append(Row(str(about["class_name"]), tiles, note=note))
-    clicked = task_rows(
-        dataset,
-        rows,
-        key=f"class_wall_{st.session_state.get('wall_turn', 0)}",
-        tile_px=110 if shell.classroom() else 76,
-    )
+    clicked = task_rows(dataset, rows, key="class_wall", tile_px=110 if shell.classroom() else 76)
     st.caption(f"{len(present):,} classes, the first 8 of each one's images. Click an image to see all about it.")
     return clicked, rows[0].tiles[0].image_id
 
@@ -245,16 +244,18 @@ def _chosen(dataset: Dataset) -> int | None:
 
     When the page is opened and when the browser goes back, the link decides; then the walls forget their clicks.
     """
-    asked, state = links.asked_for("image"), st.session_state
+    asked, state = links.asked_for(IMAGE.name), st.session_state
     if asked is not None or state.get("seen_dataset") != dataset.name:
         state["seen_dataset"], state["followed"] = dataset.name, links.image_id(asked, dataset)
-        _forget_clicks()
+        state["seen_click"] = None
+        links.next_turn()
     return state["followed"]
 
 
-def _forget_clicks() -> None:
-    st.session_state["wall_turn"] = st.session_state.get("wall_turn", 0) + 1
-    st.session_state["seen_click"] = None
+def _go_to(image_id: int) -> None:
+    """A neighbour becomes the image that is told about; what was clicked on the wall before it is forgotten."""
+    st.session_state["followed"], st.session_state["seen_click"] = image_id, None
+    links.next_turn()
 
 
 def _selected(clicked: int | None, first: int) -> int:
@@ -263,7 +264,7 @@ def _selected(clicked: int | None, first: int) -> int:
     if clicked != state["seen_click"]:
         state["seen_click"] = state["followed"] = clicked
     chosen = state["followed"]
-    links.keep("image", None if chosen is None else str(chosen))
+    links.keep(IMAGE.name, None if chosen is None else str(chosen))
     return first if chosen is None else chosen
 
 
@@ -373,18 +374,13 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
         Tile(int(i), str(names[class_ids[i]]), "right" if alike else "wrong", f"{cosine:.2f}")
         for i, cosine, alike in zip(near, cosines, same)
     ]
-    turn = st.session_state["wall_turn"]  # the way back to this image must not find the click that led away from it
-    clicked = gallery(dataset, tiles, key=f"near_{turn}_{image_id}", tile_px=128 if shell.classroom() else 84)
+    gallery(dataset, tiles, key="near", tile_px=128 if shell.classroom() else 84, on_click=_go_to)
     grouped = "" if dataset.image_groups() is None else " Images of its own group (copies, frames) are left out."
     st.caption(
         f"{int(same.sum())} of {len(near)} neighbours are of the same class (✓). The number is the cosine of the two "
         f"images' features under {plain(title_of(backbone))}: 1 means the backbone sees the same thing.{grouped} "
         "Click one to go there."
     )
-    if clicked is not None and clicked != image_id:
-        st.session_state["followed"] = clicked
-        _forget_clicks()
-        st.rerun()
 
 
 @cached.remember(most=2000)

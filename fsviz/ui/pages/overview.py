@@ -27,7 +27,9 @@ MOST_CAUSES = 3
 SKELETON = 400
 MOST_LISTED = 12
 BOX = Setting("box", "Box", "The box of the tree map that was clicked.", "text", "")
-BAR = Setting("bar", "Bar", "The bar of class sizes that was clicked: numbers of its split and its bin.", "text", "")
+BAR = Setting(
+    "size_bar", "Bar", "The bar of class sizes that was clicked: numbers of its split and its bin.", "text", ""
+)
 GUESSED = "_guessed"  # task -> which answer was chosen
 
 

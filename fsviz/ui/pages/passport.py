@@ -20,7 +20,7 @@ from fsviz.records import PAD, Dataset, Predictions, Progress, TaskId
 from fsviz.settings import Setting, Unchecked
 from fsviz.studies import named_tasks, one_task
 from fsviz.studies import passport as study
-from fsviz.studies.named_tasks import Found
+from fsviz.studies.named_tasks import TASK_NAME, Found
 from fsviz.studies.passport import Answer, Passport, Spread
 from fsviz.taxonomy import maps
 from fsviz.ui.parts import access, cached, carrying, controls, leads, links, shell, showing, task_list
@@ -34,7 +34,7 @@ BY = Setting(
     "choice",
     study.POSITION,
 )
-WHOSE = Setting("whose", "Answers of", "The method whose answers to the queries are shown.", "choice", "")
+ANSWERS_OF = Setting("answers_of", "Answers of", "The method whose answers to the queries are shown.", "choice", "")
 PAIRS = Setting("pairs", "Two classes", "What the table of its classes shows.", "choice", "")
 WHOLE = Setting(
     "whole",
@@ -74,7 +74,7 @@ def show(dataset: Dataset) -> None:
 def _asked(dataset: Dataset) -> tuple[str, str]:
     """What the link names, or what was gone to since: the task and the one beside it ("" for none)."""
     state = st.session_state
-    arrived = links.asked_for("task")
+    arrived = links.asked_for(TASK_NAME.name)
     if arrived is not None:
         state["passport_task"] = arrived
         state["passport_other"] = links.asked_for("other") or ""
@@ -89,7 +89,7 @@ def _asked(dataset: Dataset) -> tuple[str, str]:
         text = state["passport_task"] = state["passport_other"] = ""  # another dataset was picked here
     if not text:
         text = state["passport_task"] = str(carrying.task_of(dataset) or _first(dataset))
-    links.keep("task", text)
+    links.keep(TASK_NAME.name, text)
     links.keep("other", state.get("passport_other") or None)
     return text, state.get("passport_other", "")
 
@@ -347,12 +347,12 @@ def _pick_answer(passport: Passport) -> None:
     known = {one.key: one for one in passport.answers if one.predictions is not None}
     if known and passport.dataset.has_pixels:
         titles = {key: f"{one.label}, {one.accuracy:.0%} right" for key, one in known.items()}
-        controls.pick(WHOSE.but(choices=titles, default=next(iter(titles))), about=passport.backbone)
+        controls.pick(ANSWERS_OF.but(choices=titles, default=next(iter(titles))), about=passport.backbone)
 
 
 def _picked_answer(passport: Passport) -> Answer | None:
     known = {one.key: one for one in passport.answers if one.predictions is not None}
-    return known.get(st.session_state.get(WHOSE.name, ""), next(iter(known.values()), None))
+    return known.get(st.session_state.get(ANSWERS_OF.name, ""), next(iter(known.values()), None))
 
 
 def _without_images(passport: Passport) -> None:

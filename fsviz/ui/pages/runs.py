@@ -30,7 +30,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting, Unchecked
 from fsviz.studies import comparison, draw, evaluate, named_tasks
 from fsviz.text import csv, drawn
-from fsviz.ui.parts import access, behind, controls, leads, links, mistakes, run_panel, shell, showing
+from fsviz.ui.parts import access, behind, controls, leads, links, mistakes, run_panel, shell, showing, task_list
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
 from fsviz.ui.parts.shell import plain
@@ -44,7 +44,6 @@ GROUP = Setting(
     "choice",
     "",
 )
-MEASURE = Setting("measure", "Accuracy against", "The measure of the tasks that curves are drawn over.", "choice", "")
 WINDOW = Setting(
     "window",
     "Rolling window (% of the tasks)",
@@ -61,8 +60,8 @@ BAND = Setting(
     "choice",
     "",
 )
-AT = Setting("at", "Tasks around", "A value of the measure: the tasks nearest to it are listed.", "text", "")
-TASK = Setting("task", "Task", "The task whose images are shown, by its number; -1 is the first listed.", "int", -1, -1)
+NEAR = Setting("near", "Tasks around", "A value of the measure: the tasks nearest to it are listed.", "text", "")
+TASK = task_list.TASK.but(kind="int", default=-1, low=-1)  # -1 is the first of the list
 CURVES = "curves"
 STRIP_PX = 38
 MOST_LISTED = 60  # tasks behind a point
@@ -526,7 +525,7 @@ def _looked_at(names: list[str], main: list[comparison.Line], measure: str) -> t
     if len(names) > 1:
         band = controls.pick(BAND.but(choices={name: name for name in names}, default=band), st.sidebar, about=about)
     try:
-        at = float(links.value_of(AT, "at", about))
+        at = float(links.value_of(NEAR, NEAR.name, about))
     except ValueError:
         return band, None
     return band, at if np.isfinite(at) else None
@@ -541,16 +540,16 @@ def _curve_clicked() -> None:
     name = known.get(str(data[1])) if isinstance(data, list | tuple) and len(data) == 2 else None
     at, task = f"{float(points[0]['x']):.4g}", data if isinstance(data, int) else -1
     same_line = name is None or len(known) == 1 or name == st.session_state.get("band")
-    if same_line and (at, task) == (st.session_state.get("at"), st.session_state.get("task")):  # clicked again
+    if same_line and (at, task) == (st.session_state.get(NEAR.name), st.session_state.get(TASK.name)):  # clicked again
         return _forget_place()
     if name is not None and len(known) > 1:
         st.session_state["band"] = name
-    st.session_state["at"], st.session_state["task"] = at, task
+    st.session_state[NEAR.name], st.session_state[TASK.name] = at, task
 
 
 def _forget_place() -> None:
-    st.session_state["at"] = ""
-    st.session_state["task"] = -1
+    st.session_state[NEAR.name] = ""
+    st.session_state[TASK.name] = -1
 
 
 def _around(main: list[comparison.Line], measure: str, at: float, band: str) -> None:
@@ -594,7 +593,7 @@ def _around(main: list[comparison.Line], measure: str, at: float, band: str) -> 
         },
     )
     st.caption(f"The {len(near):,} tasks nearest to it, those that {plain(band)} finds hardest first. Choose one.")
-    task = int(links.value_of(TASK.but(high=len(line.tasks) - 1), "task", line.digest))
+    task = int(links.value_of(TASK.but(high=len(line.tasks) - 1), TASK.name, line.digest))
     _one_task(dataset, line, int(near[0]) if task < 0 else task, band)
 
 
@@ -602,7 +601,7 @@ def _task_chosen() -> None:
     listed: list[int] = st.session_state.get("_listed", [])
     rows = [row for row in st.session_state["around_table"].selection.rows if row < len(listed)]
     if rows:
-        st.session_state["task"] = int(listed[rows[0]])
+        st.session_state[TASK.name] = int(listed[rows[0]])
 
 
 def _dataset_of(line: comparison.Line, any_task: bool = True) -> Dataset | None:
@@ -660,7 +659,9 @@ def _curve_settings(known: list[str]) -> tuple[str, int]:
     """The measure of the tasks to draw against, and the share of the tasks (percent) in a rolling window."""
     picked = known[0]
     if len(known) > 1:
-        setting = MEASURE.but(choices={name: measures.title(name) for name in known}, default=picked)
+        setting = controls.MEASURE.but(
+            title="Accuracy against", choices={name: measures.title(name) for name in known}, default=picked
+        )
         picked = controls.pick(setting, st.sidebar)
     return picked, controls.pick(WINDOW, st.sidebar, as_slider=True)
 

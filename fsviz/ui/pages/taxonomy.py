@@ -35,6 +35,7 @@ PICTURES = {
     "radial": "Graph, root in the middle",
     "layered": "Graph, root on the left",
 }
+AT = Setting("at", "Concept", "The concept that is looked into.", "choice", "")
 LAYOUT = Setting(
     "layout",
     "Picture",
@@ -122,12 +123,12 @@ def _pick_classes(names: list[str]) -> list[int]:
 def _looked_into(tree: ConceptTree, here: str) -> int:
     """The node that is looked into, the root at first; kept in the link by its id."""
     concepts = {tree.ids[v]: tree.names[v] for v in range(len(tree.ids)) if tree.n_nodes[v] > 1 or v == 0}
-    setting = Setting("at", "Concept", "The concept that is looked into.", "choice", tree.ids[0], choices=concepts)
-    return tree.ids.index(str(links.value_of(setting, "at", here)))
+    setting = AT.but(choices=concepts, default=tree.ids[0])
+    return tree.ids.index(str(links.value_of(setting, AT.name, here)))
 
 
 def _look_into(node_id: str) -> None:
-    st.session_state["at"] = node_id
+    st.session_state[AT.name] = node_id
 
 
 def _way_back(tree: ConceptTree, at: int) -> None:

@@ -72,14 +72,14 @@ def arrive(dataset: Dataset, takes: Sequence[str]) -> None:
 
 def _build(dataset: Dataset, task: dict | None, class_ids: list[int]) -> None:
     if task is None:
-        links.say(**{one_task.LINK_KEY: one_task.classes_text(dataset, class_ids)})
+        links.say(**{one_task.TASK_OF.name: one_task.classes_text(dataset, class_ids)})
         return
     there = task["class_ids"] >= 0
     if there.sum() > one_task.MOST_CLASSES:
         return
     support, query = (side[there] for side in task["images"])
     links.say(
-        **{one_task.LINK_KEY: one_task.classes_text(dataset, task["class_ids"][there].tolist())},
+        **{one_task.TASK_OF.name: one_task.classes_text(dataset, task["class_ids"][there].tolist())},
         support=one_task.images_text(support),
         query=one_task.images_text(query),
         n_shot=str(support.shape[1]),

@@ -20,6 +20,9 @@ from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 from fsviz.ui.parts import cached, links
 from fsviz.ui.parts.shell import classroom, link, plain
 
+# What several pages draw under the same key of the link, each with its own choices
+MEASURE = Setting("measure", "Measure", "The measure of the tasks that is looked at.", "choice", "")
+
 
 def pick(
     setting: Setting,

@@ -10,7 +10,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from fsviz.datasets import images
 from fsviz.errors import FsvizError
 from fsviz.figures import palette
 from fsviz.records import Dataset
+from fsviz.ui.parts import links
 
 Frame = Literal["right", "wrong", "selected"]
 PER_PAGE = 100
@@ -53,14 +54,22 @@ class Row:
     section: str = ""
 
 
-def gallery(dataset: Dataset, tiles: Iterable[Tile], key: str, tile_px: int = 112) -> int | None:
-    """A wall of thumbnails. Returns the image_id last clicked while it is shown; a second click on it clears it."""
-    return _wall(dataset, [Row("", tuple(tiles))], key, tile_px, titled=False)
+def gallery(
+    dataset: Dataset, tiles: Iterable[Tile], key: str, tile_px: int = 112, on_click: Callable[[int], None] | None = None
+) -> int | None:
+    """A wall of thumbnails. Returns the image_id last clicked while it is shown; a second click on it clears it.
+
+    on_click  is called with the image_id, once per click and before the page is drawn again: for a click that leads
+              on. The wall does not remember it, and returns None
+    """
+    return _wall(dataset, [Row("", tuple(tiles))], key, tile_px, titled=False, on_click=on_click)
 
 
-def task_rows(dataset: Dataset, rows: Iterable[Row], key: str, tile_px: int = 84) -> int | None:
-    """Rows of thumbnails with their titles on the left. Returns the image_id last clicked, as `gallery` does."""
-    return _wall(dataset, list(rows), key, tile_px, titled=True)
+def task_rows(
+    dataset: Dataset, rows: Iterable[Row], key: str, tile_px: int = 84, on_click: Callable[[int], None] | None = None
+) -> int | None:
+    """Rows of thumbnails with their titles on the left. Clicks are told as by `gallery`."""
+    return _wall(dataset, list(rows), key, tile_px, titled=True, on_click=on_click)
 
 
 def thumbnail_uri(dataset: Dataset, image_id: int, px: int) -> str:
@@ -85,7 +94,10 @@ def strip_uri(dataset: Dataset, image_ids: Sequence[int], px: int) -> str:
     return made[0]
 
 
-def _wall(dataset: Dataset, rows: list[Row], key: str, tile_px: int, titled: bool) -> int | None:
+def _wall(
+    dataset: Dataset, rows: list[Row], key: str, tile_px: int, titled: bool, on_click: Callable[[int], None] | None
+) -> int | None:
+    key = f"{key}_{turn}" if (turn := links.turn()) else key
     groups = [
         {
             "title": row.title,
@@ -97,14 +109,23 @@ def _wall(dataset: Dataset, rows: list[Row], key: str, tile_px: int, titled: boo
         for row in rows
     ]
     token = hashlib.blake2b(repr((dataset.name, tile_px, titled, groups)).encode(), digest_size=12).hexdigest()
-    result = _component()(
-        key=key,
-        data={"token": token, "px": tile_px, "titled": titled, "groups": groups},
-        default={"clicked": None},
-        on_clicked_change=_nothing,
-    )
-    clicked = result.clicked
-    shown = {tile.image_id for row in rows for tile in row.tiles}
+    shown = frozenset(tile.image_id for row in rows for tile in row.tiles)
+    data = {"token": token, "px": tile_px, "titled": titled, "groups": groups, "once": on_click is not None}
+    if on_click is not None:
+        _component()(key=key, data=data, on_followed_change=partial(_follow, key, shown, on_click))
+        return None
+    result = _component()(key=key, data=data, default={"clicked": None}, on_clicked_change=_nothing)
+    return _image(result.clicked, shown)
+
+
+def _follow(key: str, shown: frozenset[int], on_click: Callable[[int], None]) -> None:
+    """Follows a click, unless the browser went back meanwhile: then the link decides."""
+    clicked = _image(dict(st.session_state.get(key) or {}).get("followed"), shown)
+    if clicked is not None and not links.going_back():
+        on_click(clicked)
+
+
+def _image(clicked: Any, shown: frozenset[int]) -> int | None:
     return int(clicked) if clicked is not None and int(clicked) in shown else None
 
 
@@ -293,21 +314,21 @@ const build = (wall, data) => {
   if (first) first.tabIndex = 0;
 };
 
-export default function ({ data, parentElement, setStateValue }) {
+export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
   const wall = parentElement.querySelector(".wall");
-  wall.report = (chosen) => setStateValue("clicked", chosen);
+  wall.report = (id) => data.once ? setTriggerValue("followed", id) : setStateValue("clicked", wall.chosen);
   if (wall.dataset.token === data.token) return;
   wall.dataset.token = data.token;
-  wall.chosen ??= null;
+  wall.chosen = data.once ? null : wall.chosen ?? null;
   build(wall, data);
   press(wall);
   wall.onclick = (event) => {
     const tile = event.target.closest(".tile");
     if (!tile) return;
     const id = Number(tile.dataset.id);
-    wall.chosen = wall.chosen === id ? null : id;
+    wall.chosen = wall.chosen === id && !data.once ? null : id;
     press(wall);
-    wall.report(wall.chosen);
+    wall.report(id);
   };
   wall.onkeydown = (event) => walk(wall, event);
 }

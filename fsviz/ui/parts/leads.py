@@ -30,7 +30,7 @@ def to_gallery(dataset: Dataset, clicked: int | None) -> None:
 
 def to_passport(dataset: Dataset, name: str, position: int, label: str = "All that is known of it") -> None:
     """The way to the passport of a task: `name` is its testbed's (see fsviz.studies.named_tasks)."""
-    asked = {"task": f"{name}:{position}"}
+    asked = {named_tasks.TASK_NAME.name: f"{name}:{position}"}
     st.page_link("pages/15_Passport.py", label=label, icon="🪪", query_params=shell.link(dataset, **asked))
 
 
@@ -41,7 +41,7 @@ def to_task(dataset: Dataset, tasks: Tasks, at: int, backbone: str, label: str, 
     if there.sum() > one_task.MOST_CLASSES:
         return
     asked = {
-        one_task.LINK_KEY: one_task.classes_text(dataset, class_ids[there].tolist()),
+        one_task.TASK_OF.name: one_task.classes_text(dataset, class_ids[there].tolist()),
         "support": one_task.images_text(support[there]),
         "query": one_task.images_text(query[there]),
         "n_shot": str(support.shape[1]),
@@ -101,7 +101,7 @@ def to_map(dataset: Dataset, tasks: Tasks, at: int, backbone: str) -> None:
 def to_classes(dataset: Dataset, class_ids: Sequence[int], label: str) -> None:
     """The way to a task of these classes, to be put together by hand; nothing where no method could answer it."""
     if dataset.has_features and 2 <= len(class_ids) <= one_task.MOST_CLASSES:
-        asked = {one_task.LINK_KEY: one_task.classes_text(dataset, [int(c) for c in class_ids])}
+        asked = {one_task.TASK_OF.name: one_task.classes_text(dataset, [int(c) for c in class_ids])}
         st.page_link("pages/13_Build_a_task.py", label=label, icon="🧪", query_params=shell.link(dataset, **asked))
 
 

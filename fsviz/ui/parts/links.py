@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +22,11 @@ from fsviz.records import Dataset
 from fsviz.settings import Setting, Value
 
 CLASSROOM = "classroom"
+IMAGE = Setting("image", "Image", "The image that was chosen on the page, by its number.", "text", "")
 _KEPT = "_settings_shown"
 _OWN = "_kept_by_pages"
+_TURN = "_turn"
+_TOGETHER = "_written_together"
 # Keys and values of older links, and what they are called now.
 _OLD_KEY = re.compile(r"(alpha|beta|n_way)_(path_length|wu_palmer|lin|features)(_2)?")
 _OLD_VALUES = {
@@ -53,15 +57,21 @@ def is_another(page: str) -> bool:
     return st.session_state.get("_page") != page
 
 
-def arrive(page: str) -> None:
-    """Begins a run of a page. On another page than before, settings start from the link."""
+def arrive(page: str, renamed: Mapping[str, str] | None = None) -> None:
+    """Begins a run of a page. On another page than before, settings start from the link.
+
+    renamed  keys of older links of this page, and what they are called now
+    """
     if is_another(page):
         st.session_state["_page"] = page
         st.session_state[_KEPT] = {}
+    if going_back():
+        next_turn()
+        st.query_params.update({})  # says the link again: what the run before wrote may have reached the browser late
     endless = {}
     for key, text in dict(st.query_params).items():
-        renamed = _OLD_KEY.fullmatch(key)
-        to = _OLD_VALUES.get((key, text), (renamed[1] + (renamed[3] or ""), text) if renamed else (key, text))
+        old, now = _OLD_KEY.fullmatch(key), (renamed or {}).get(key, key)
+        to = _OLD_VALUES.get((key, text), (old[1] + (old[3] or ""), text) if old else (now, text))
         if _is_endless(text):
             endless[key] = text
         if to != (key, text) or key in endless:
@@ -72,6 +82,37 @@ def arrive(page: str) -> None:
         told = ", ".join(f"{key}={text[:40]}" for key, text in endless.items())
         notice(f"This link's setting {told} is larger than any number, and was left out. Choose a value on the page.")
         st.rerun()
+
+
+def going_back() -> bool:
+    """Whether the browser's back or forward button asked for this run: then the link decides."""
+    return bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
+
+
+def turn() -> int:
+    """How often the clicks that were made before were left behind: when the browser goes back or forward the link
+    decides, and what still holds a click must not be asked for it. It is part of the key of what reports clicks."""
+    return int(st.session_state.get(_TURN, 0))
+
+
+def next_turn() -> None:
+    """Leaves all clicks behind that were made before."""
+    st.session_state[_TURN] = turn() + 1
+
+
+@contextmanager
+def one_step() -> Iterator[None]:
+    """What is written into the link inside is one step of the browser's history, which its back button takes back as a
+    whole. Each write is a step otherwise. What is interrupted writes nothing: the run that follows does."""
+    st.session_state[_TOGETHER] = {}
+    try:
+        yield
+        written = st.session_state[_TOGETHER]
+    finally:
+        st.session_state.pop(_TOGETHER)
+    if written:
+        kept = {key: st.query_params.get_all(key) for key in st.query_params}
+        st.query_params.from_dict({key: text for key, text in {**kept, **written}.items() if text is not None})
 
 
 def is_bare() -> bool:
@@ -92,7 +133,7 @@ def value_of(setting: Setting, key: str, about: str = "") -> Value:
     before: Shown | None = _kept().get(key)
     text, have = st.query_params.get(key), st.session_state.get(key)
     refused = None
-    if before is None or have is None or _going_back():
+    if before is None or have is None or going_back():
         value = setting.default
         try:
             value = value if text is None else setting.parse(text)
@@ -123,7 +164,7 @@ def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = ()
     """
     have, texts, refused = st.session_state.get(key), st.query_params.get_all(key), None
     value = [name for name in default if name in choices]
-    if _kept().get(key) is not None and have is not None and not _going_back():
+    if _kept().get(key) is not None and have is not None and not going_back():
         value = [name for name in have if name in choices]
     elif texts:
         known = {title: name for name, title in choices.items()} | {name: name for name in choices}
@@ -136,22 +177,26 @@ def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = ()
     _write(key, None if value == list(default) else ",".join(value))
 
 
-def names_of(options: Sequence[str], key: str, most: int | None = None) -> None:
+def names_of(
+    options: Sequence[str], key: str, most: int | None = None, default: Sequence[str] = (), about: str = ""
+) -> None:
     """Prepares a widget of several names that is about to be drawn under this key; `most` of them can be chosen.
 
-    Names may have anything in them, so each stands in the link by itself: key=a&key=b.
+    Names may have anything in them, so each stands in the link by itself: key=a&key=b. Where others than the default
+    can be none at all, that is key= alone. When `about` changes, the choice starts over from its default.
     """
     have, texts, refused = st.session_state.get(key), st.query_params.get_all(key), None
-    known = set(options)
-    if _kept().get(key) is not None and have is not None and not _going_back():
-        value = [name for name in have if name in known][:most]
-    else:
-        value = list(dict.fromkeys(text for text in texts if text in known))[:most]
-        refused = next((text for text in texts[::-1] if text not in value), None)
-    if value != have or key not in _kept():
+    known, before, value = set(options), _kept().get(key), list(default)
+    if before is not None and have is not None and not going_back():
+        value = [name for name in have if name in known][:most] if before.about == about else value
+    elif texts:
+        found = list(dict.fromkeys(text for text in texts if text in known))[:most]
+        refused = next((text for text in texts[::-1] if text and text not in found), None)
+        value = value if refused and not found else found
+    if value != have or before is None:
         st.session_state[key] = value
-    _kept()[key] = Shown("", "", math.inf, refused)
-    _write(key, value or None)
+    _kept()[key] = Shown("", about, math.inf, refused)
+    _write(key, None if value == list(default) else value or "")
 
 
 def asked_for(key: str) -> str | None:
@@ -159,7 +204,7 @@ def asked_for(key: str) -> str | None:
     link to it is followed, and when the browser goes back or forward. None in between, when the page knows best, and
     where the link says nothing then: ""."""
     here = st.query_params.get(key, "")
-    fresh = key not in _kept() or _going_back()
+    fresh = key not in _kept() or going_back()
     return here if fresh or here != st.session_state.get(_OWN, {}).get(key, "") else None
 
 
@@ -233,15 +278,15 @@ def _possible(setting: Setting, value: object) -> Value:
 
 
 def _write(key: str, text: str | Sequence[str] | None) -> None:
-    if text is None and key in st.query_params:
+    here = st.query_params.get_all(key) if key in st.query_params else None
+    if here == (None if text is None else [text] if isinstance(text, str) else list(text)):
+        return
+    if _TOGETHER in st.session_state:
+        st.session_state[_TOGETHER][key] = text
+    elif text is None:
         del st.query_params[key]
-    elif text is not None and st.query_params.get_all(key) != ([text] if isinstance(text, str) else list(text)):
+    else:
         st.query_params[key] = text
-
-
-def _going_back() -> bool:
-    """Whether the browser's back or forward button asked for this run: then the link decides."""
-    return bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
 
 
 def _is_endless(text: str) -> bool:

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,15 @@ from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, Setting
 from fsviz.shipped import ROOT
-from fsviz.studies import named_tasks
+from fsviz.studies import draw, named_tasks
 from fsviz.ui.parts import access, carrying, copy_link, explained, links, scrolling, showing
 
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
-SPLIT = Setting(
-    "split",
-    "Split",
-    "A split is a named set of classes. Few-shot methods train on some classes and are tested on others.",
-    "choice",
-    "test",
+SPLIT = draw.SPLIT.but(
+    help="A split is a named set of classes. Few-shot methods train on some classes and are tested on others.",
+    kind="choice",
+    default="test",
 )
 
 
@@ -39,9 +37,10 @@ SPLIT = Setting(
 class Page:
     """A page of the app: the file, the name in the navigation, and the question it answers.
 
-    wants   what a dataset must offer for the page to show all it can
-    takes   what of the classes and the task that were picked elsewhere it takes along (see carrying.arrive)
-    action  what a visitor must be allowed to do for the page to be of use
+    wants    what a dataset must offer for the page to show all it can
+    takes    what of the classes and the task that were picked elsewhere it takes along (see carrying.arrive)
+    action   what a visitor must be allowed to do for the page to be of use
+    renamed  keys of its older links, and what they are called now that a key means one thing on every page
     """
 
     file: str
@@ -52,10 +51,11 @@ class Page:
     wants: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     action: str = ""
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 PAGES: tuple[Page, ...] = (
-    Page("app.py", "Overview", "🏠", "Why is a few-shot task hard?", "Start here."),
+    Page("app.py", "Overview", "🏠", "Why is a few-shot task hard?", "Start here.", renamed={"bar": "size_bar"}),
     Page(
         "pages/14_Difficulty.py",
         "Difficulty",
@@ -63,6 +63,7 @@ PAGES: tuple[Page, ...] = (
         "What makes these tasks hard?",
         "Every measure of every task against what methods got right: which causes matter, and for which tasks.",
         ("features",),
+        renamed={"by": "accuracy_of", "tasks_from": "tasks_of"},
     ),
     Page(
         "pages/16_Learn.py",
@@ -88,6 +89,7 @@ PAGES: tuple[Page, ...] = (
         "All images on a map by their features, coloured by class, context, attribute, or right and wrong in a run.",
         ("features",),
         ("classes", "task", "all"),
+        renamed={"task": "task_name"},
     ),
     Page(
         "pages/2_Taxonomy.py",
@@ -113,6 +115,7 @@ PAGES: tuple[Page, ...] = (
         "What is known of this one task?",
         "One task from every side: images and answers, classes, every measure beside its testbed. Its link is stable.",
         ("features",),
+        renamed={"task": "task_name", "whose": "answers_of"},
     ),
     Page(
         "pages/13_Build_a_task.py",
@@ -137,6 +140,7 @@ PAGES: tuple[Page, ...] = (
         "📈",
         "What came out, and is the difference real?",
         "Compare runs with intervals, by quartile of difficulty, beside the published numbers.",
+        renamed={"at": "near"},
     ),
     Page(
         "pages/6_Hard_tasks.py",
@@ -145,6 +149,7 @@ PAGES: tuple[Page, ...] = (
         "Which support images make a classifier fail?",
         "Find hard and easy support sets, and see what differs between support and query.",
         ("features",),
+        renamed={"bar": "accuracy_bar"},
     ),
     Page(
         "pages/7_Confusion.py",
@@ -162,6 +167,7 @@ PAGES: tuple[Page, ...] = (
         "Can the accuracy be known without labels?",
         "Set what can be measured before queries have labels against what a classifier then gets right.",
         ("features",),
+        renamed={"by": "threshold_on", "cell": "called"},
     ),
     Page(
         "pages/9_Contexts.py",
@@ -170,6 +176,7 @@ PAGES: tuple[Page, ...] = (
         "Does it know the thing or its background?",
         "Which concept is seen in which context, and what it costs when the context changes.",
         ("contexts",),
+        renamed={"order": "table_order", "cell": "cells"},
     ),
     Page(
         "pages/10_Splits.py",
@@ -178,6 +185,7 @@ PAGES: tuple[Page, ...] = (
         "How far are the test classes from the training classes?",
         "Part the classes into train and test a wanted distance apart, and see how certain such a split is.",
         ("features",),
+        renamed={"beside": "split_beside"},
     ),
     Page(
         "pages/17_Compare.py",
@@ -232,7 +240,8 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     st.html(_STYLE)
     access.enter()
     another = links.is_another(question)
-    links.arrive(question)
+    here = next((entry for entry in PAGES if entry.question == question), None)
+    links.arrive(question, here.renamed if here else None)
     showing.begin(question)
     asked = dict(st.query_params)
     _arrive_in_class()
@@ -240,7 +249,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     with sentences():
         dataset = pick_dataset() if picker else load_dataset(DEFAULT_DATASET)
         if another:
-            carrying.arrive(dataset, next((p.takes for p in PAGES if p.question == question), ()))
+            carrying.arrive(dataset, here.takes if here else ())
         _pick_classroom()
         with st.container(horizontal=True, vertical_alignment="center", key="fsviz_head"):
             st.title(question, anchor=False)
@@ -377,7 +386,7 @@ def pick_dataset() -> Dataset:
 def _dataset_of_task(known: Sequence[str]) -> str | None:
     """The dataset that the link's task is of, where it names one that is here: such a link need not say it again."""
     try:
-        found = named_tasks.dataset_of(st.query_params.get("task", ""))
+        found = named_tasks.dataset_of(st.query_params.get(named_tasks.TASK_NAME.name, ""))
     except FsvizError:
         return None
     return found if found in known else None

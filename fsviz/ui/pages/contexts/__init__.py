@@ -12,6 +12,8 @@ from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain
 
 SECTIONS = ("The table", "What another context costs", "Images and words")
+TABLE = (study.ORDER.name, study.CELL.name)  # what stands in the link for the table alone
+ONE_TASK = (shift.LOOKED.name, shift.PLACE.name)  # and for the one task whose context changes
 
 
 def show(dataset: Dataset) -> None:
@@ -21,14 +23,14 @@ def show(dataset: Dataset) -> None:
     _headline(counted, association(dataset, split))
     section = shell.pick_section("What is shown", SECTIONS)
     if section == SECTIONS[1]:
-        links.release("order", "cell")
+        links.release(*TABLE)
         shift.show(dataset, split)
         return
     if section == SECTIONS[2]:
-        links.release("order", "cell", "looked", "place")
+        links.release(*TABLE, *ONE_TASK)
         words.show(dataset, split)
         return
-    links.release("looked", "place")
+    links.release(*ONE_TASK)
     table.show(dataset, split, counted)
     st.divider()
     shell.same_from_terminal(study.command(dataset, split))

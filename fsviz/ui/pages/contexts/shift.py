@@ -33,6 +33,8 @@ from fsviz.ui.parts.shell import plain
 AT_ONCE = 12.0  # seconds of work, by its guess, that the page waits for
 MOST_TILES = 10
 MOST_LOST = 36
+LOOKED = Setting("looked", "Method", "Whose answers are shown.", "choice", "")
+PLACE = Setting("place", "Task, most lost first", "1 is the task that loses most.", "int", 1, 1)
 AXES = {"shots": "support images per class (shots)", "ways": "classes per task (ways)", "dial": "shift of contexts"}
 
 
@@ -175,7 +177,7 @@ def _clicked_method() -> None:
     title = leads.data_of("shifted")
     for name, method in METHODS.items():
         if method.title == title:
-            st.session_state["looked"] = name
+            st.session_state[LOOKED.name] = name
 
 
 def _curves(found: study.Summary, at: float | None = None, height: int = 420) -> Figure:
@@ -232,7 +234,7 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
     one, two, three = st.columns([1, 2, 1])
     chosen = study.methods_of(spec)
     titles = {each: METHODS[each].title for each in chosen}
-    method = pick(Setting("looked", "Method", "Whose answers are shown.", "choice", chosen[0], choices=titles), one)
+    method = pick(LOOKED.but(choices=titles, default=chosen[0]), one)
     shift = pick(SHIFT.but(default=1.0), two, as_slider=True)
     few: study.Spec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
     asked = json.dumps({**few, "methods": method}, sort_keys=True)
@@ -254,7 +256,7 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
         "Click a point of a line to turn the dial there."
     )
     worst = np.argsort(-found.loss.sum((1, 2)), kind="stable")
-    place = Setting("place", "Task, most lost first", "1 is the task that loses most.", "int", 1, 1, len(worst))
+    place = PLACE.but(high=len(worst))
     at = int(worst[pick(place, three) - 1])
     left, right = st.columns(2, gap="medium")
     with left:
@@ -272,7 +274,7 @@ def _dial_clicked(titles: Mapping[str, str]) -> None:
     title, _, at = str(behind.data(points[0], 2) or "").rpartition("@") if points else ("", "", "")
     for name, known in titles.items():
         if drawn(known) == title:
-            st.session_state["looked"], st.session_state[SHIFT.name] = name, float(at)
+            st.session_state[LOOKED.name], st.session_state[SHIFT.name] = name, float(at)
 
 
 def _half(

@@ -19,8 +19,10 @@ from fsviz.ui.pages.difficulty import computed, settings
 from fsviz.ui.parts import controls, leads, links, shell, showing, task_list
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.task_list import TASK
 
 MOST_POINTS = 3000
+ACCURACY_OF = Setting("accuracy_of", "Accuracy of", "The method whose accuracy is explained.", "choice", "")
 
 
 def show(dataset: Dataset) -> None:
@@ -55,10 +57,7 @@ def show(dataset: Dataset) -> None:
 
 def _pick_method(found: Measured) -> str:
     titles = {label: label for label in found.accuracy}
-    by = Setting(
-        "by", "Accuracy of", "The method whose accuracy is explained.", "choice", next(iter(titles)), choices=titles
-    )
-    return str(controls.pick(by, st.sidebar))
+    return str(controls.pick(ACCURACY_OF.but(choices=titles, default=next(iter(titles))), st.sidebar))
 
 
 def _headline(found: Measured, method: str) -> None:
@@ -122,9 +121,9 @@ def _correlations(found: Measured, method: str) -> str:
         return next(iter(found.measures))
     best = max((row for row in own if MEASURES[row["name"]].stage != "answered"), key=lambda row: row["value"])
     titles = {name: title(name) for name in found.measures}
-    picker = Setting("measure", "Measure", "What stands along the axis.", "choice", best["name"], choices=titles)
+    picker = controls.MEASURE.but(choices=titles, default=best["name"])
     st.markdown("**Which measures go with the accuracy?**")
-    chosen = str(links.value_of(picker, "measure", method))
+    chosen = str(links.value_of(picker, picker.name, method))
     showing.chart(
         "Correlation of every measure with the accuracy",
         figures.plot_correlations(rows, chosen),
@@ -143,7 +142,7 @@ def _correlations(found: Measured, method: str) -> str:
 def _clicked_measure() -> None:
     name = leads.data_of("cause_correlations")
     if name is not None:
-        st.session_state["measure"] = name
+        st.session_state[controls.MEASURE.name] = name
 
 
 def _shares(found: Measured, method: str) -> None:
@@ -183,7 +182,7 @@ def _shares(found: Measured, method: str) -> None:
 def _clicked_cause(causes: dict[Any, list[str]]) -> None:
     cause = leads.data_of("cause_shares")
     if cause in causes:
-        st.session_state["measure"] = causes[cause][0]
+        st.session_state[controls.MEASURE.name] = causes[cause][0]
 
 
 # --- choosing tasks ----------------------------------------------------------------------------------------------
@@ -250,7 +249,7 @@ def _brushed(key: str, x_axis: str) -> None:
         return
     task = leads.data_of(key)
     if isinstance(task, int):
-        st.session_state["task"] = str(task)
+        st.session_state[TASK.name] = str(task)
 
 
 def _brushed_ranks(order: list[str]) -> None:

@@ -15,6 +15,13 @@ from fsviz.ui.parts import controls, run_panel, shell
 from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_images, pick_sampler, pick_sampler_settings
 
 DRAWN = "drawn"
+TASKS_OF = Setting(
+    "tasks_of",
+    "Tasks",
+    "Tasks that are drawn here, those of a saved testbed, or those of a finished evaluation with its accuracies.",
+    "choice",
+    DRAWN,
+)
 
 
 def pick(dataset: Dataset, known: list[str]) -> study.Spec:
@@ -55,11 +62,4 @@ def _sources(dataset: Dataset, backbone: str) -> Setting:
             continue
         if backbone in (run.spec.get("backbones") or ()) and len(evaluate.parts(run.spec)) == 1:
             choices[f"run:{run.id}"] = f"Run of {run_panel.when(run.created)}, {run.spec.get('testbed_name', run.id)}"
-    return Setting(
-        "tasks_from",
-        "Tasks",
-        "Tasks that are drawn here, those of a saved testbed, or those of a finished evaluation with its accuracies.",
-        "choice",
-        DRAWN,
-        choices=choices,
-    )
+    return TASKS_OF.but(choices=choices)

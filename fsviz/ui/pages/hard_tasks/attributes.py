@@ -33,7 +33,9 @@ NUMBERS = "The difference of the means of support and query images, in standard 
 QUERY_ATTRIBUTE = Setting(
     "query_attribute", "Queries are alike in", "The attribute that all queries of a task agree in.", "choice", ""
 )
-
+QUERY_VALUES = Setting(
+    "query_values", "All queries have one of", "The values of that attribute that queries may have.", "text", ""
+)
 GAP_IN = Setting("gap_in", "Tasks with a gap in", "The attribute whose tasks are listed.", "choice", "")
 GAPS = "gaps"
 MOST_SHOWN = 48
@@ -136,7 +138,7 @@ def _clicked() -> None:
     known: dict[str, str] = st.session_state.get("_attributes", {})
     if isinstance(data, list | tuple) and str(data[-1]) in known:
         st.session_state[GAP_IN.name] = known[str(data[-1])]
-        st.session_state["task"] = -1
+        st.session_state[listing.TASK.name] = -1
 
 
 def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> None:
@@ -146,11 +148,12 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
     with left:
         attribute = pick(QUERY_ATTRIBUTE.but(choices={a: a for a in attributes}, default=attributes[0]))
     counts = shifts.query_values(dataset, attribute)
+    usual = max(counts, key=lambda value: counts[value])
+    links.names_of(list(counts), QUERY_VALUES.name, default=[usual], about=f"{dataset.name} {attribute}")
     values = right.multiselect(
-        "All queries have one of",
+        QUERY_VALUES.title,
         list(counts),
-        default=max(counts, key=lambda value: counts[value]),
-        key=f"query_values_{dataset.name}_{attribute}",
+        key=QUERY_VALUES.name,
         placeholder="at least one value",
         **controls.BY_TYPING,
     )

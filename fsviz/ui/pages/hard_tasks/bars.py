@@ -9,12 +9,12 @@ from fsviz.figures import support_sets as figures
 from fsviz.settings import Setting
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import computed
+from fsviz.ui.pages.hard_tasks import computed, listing
 from fsviz.ui.parts import links, showing
 from fsviz.ui.parts.shell import plain
 
 CHART = "distribution"
-BAR = Setting("bar", "Bar", "The bar whose tasks are listed, by its set and its place.", "choice", "")
+BAR = Setting("accuracy_bar", "Bar", "The bar whose tasks are listed, by its set and its place.", "choice", "")
 N_BINS = 20
 
 
@@ -32,7 +32,7 @@ def draw(found: SupportSets, numbers: study.Summary) -> None:
 def chosen(found: SupportSets) -> tuple[str, int] | None:
     """The set and the place of the bar that was clicked, or that the link names."""
     every = {f"{name}-{i}": f"{name}-{i}" for name in study.SETS for i in range(N_BINS)}
-    value = str(links.value_of(BAR.but(choices={"": "all tasks", **every}), "bar", computed.about(found)))
+    value = str(links.value_of(BAR.but(choices={"": "all tasks", **every}), BAR.name, computed.about(found)))
     name, _, place = value.partition("-")
     return (name, int(place)) if value else None
 
@@ -51,7 +51,7 @@ def keep(found: SupportSets) -> np.ndarray:
 
 
 def _forget() -> None:
-    st.session_state["bar"] = ""
+    st.session_state[BAR.name] = ""
 
 
 def _clicked() -> None:
@@ -60,6 +60,6 @@ def _clicked() -> None:
     if picked is None:
         return
     value = f"{picked[0]}-{picked[1]}"
-    st.session_state["bar"] = "" if st.session_state.get("bar") == value else value
-    st.session_state["task"] = -1
+    st.session_state[BAR.name] = "" if st.session_state.get(BAR.name) == value else value
+    st.session_state[listing.TASK.name] = -1
     st.session_state["show"] = "Tasks"

@@ -55,4 +55,4 @@ def _clicked() -> None:
     data = listing.point_of(CHART).get("customdata")
     if isinstance(data, list | tuple) and len(data) == 2:
         st.session_state[QUARTER.name] = int(data[1])
-        st.session_state["task"] = -1
+        st.session_state[listing.TASK.name] = -1

@@ -10,32 +10,30 @@ import pandas as pd
 import streamlit as st
 
 from fsviz.records import PAD, Dataset
-from fsviz.settings import Setting, Unchecked
+from fsviz.settings import Unchecked
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import Explained, SupportSets
 from fsviz.ui.pages.hard_tasks import computed
-from fsviz.ui.parts import behind, links, showing
+from fsviz.ui.parts import behind, links, showing, task_list
 from fsviz.ui.parts.image_wall import strip_uri
 
 PER_PAGE = 40
 MOST_CLASSES = 5  # of a task that stand in the list with an image
 STRIP_PX = 32
-TASK = Setting(
-    "task", "Task", "The task whose images are shown, by its number; -1 is the first of the list.", "int", -1, -1
-)
+TASK = task_list.TASK.but(kind="int", default=-1, low=-1)  # -1 is the first of the list
 NO_ATTRIBUTE = "no attribute"
 FIRST = {"hard": "hardest", "easy": "easiest"}  # of the tasks of a search
 
 
 def chosen_task(found: SupportSets) -> int | None:
     """The task that was chosen by a row, a point or the link; None where none was."""
-    task = int(links.value_of(TASK.but(high=len(found) - 1), "task", computed.about(found)))
+    task = int(links.value_of(TASK.but(high=len(found) - 1), TASK.name, computed.about(found)))
     return None if task < 0 else task
 
 
 def choose(task: int) -> None:
     """Makes a task the chosen one: from the next run on, it is in the link."""
-    st.session_state["task"] = int(task)
+    st.session_state[TASK.name] = int(task)
 
 
 def task_table(dataset: Dataset, found: SupportSets, explained: Explained | None) -> pd.DataFrame:

@@ -11,7 +11,6 @@ from fsviz.difficulty.measures import axis, title
 from fsviz.features.backbones import title_of
 from fsviz.figures import prediction as figures
 from fsviz.records import Dataset
-from fsviz.settings import Setting
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction import Measured
 from fsviz.text import of_split
@@ -19,6 +18,7 @@ from fsviz.ui.pages.prediction import computed, hard_or_easy, labelling, setting
 from fsviz.ui.parts import controls, leads, links, shell, showing
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.task_list import TASK
 
 MOST_POINTS = 3000
 SECTIONS = ("Task", "Hard or easy", "Shots, ways, queries", "Spread by cause", "What to label next")
@@ -40,7 +40,7 @@ def show(dataset: Dataset) -> None:
     section = shell.pick_section("Why, and what else?", SECTIONS, "Task")
     asked = spec
     if section != "Hard or easy":
-        links.release(hard_or_easy.CELL.name)
+        links.release(hard_or_easy.CALLED.name)
     if section == "Task":
         task.show(dataset, found, chosen)
     elif section == "Hard or easy":
@@ -111,12 +111,12 @@ def _scatter(found: Measured) -> tuple[int, str]:
         titles[expected] = "Mean confidence: the predicted accuracy"
     best = study.best_measure(computed.correlations(found))
     default = best[0] if best else next(iter(titles))
-    picker = Setting("measure", "Measure", "What stands along the axis.", "choice", default, choices=titles)
+    picker = controls.MEASURE.but(choices=titles, default=default)
     name = controls.pick(picker, about=str(found.spec["setting"]))
     values = 100 * found.expected if name == expected else found.measures[name]
     hardest = int(np.argmin(found.outcome))
-    looked_at = Setting("task", "Task", "The task that is looked at.", "int", hardest, 0, len(found) - 1)
-    clicked = int(links.value_of(looked_at, "task", computed.identity(found)[0]))
+    looked_at = TASK.but(kind="int", default=hardest, high=len(found) - 1)
+    clicked = int(links.value_of(looked_at, TASK.name, computed.identity(found)[0]))
     shown = np.flatnonzero(np.isfinite(values))
     if not len(shown):
         st.info(
@@ -147,13 +147,13 @@ def _scatter(found: Measured) -> tuple[int, str]:
 def _clicked_task() -> None:
     task = leads.data_of("scatter")
     if task is not None:
-        st.session_state["task"] = int(task)
+        st.session_state[TASK.name] = int(task)
 
 
 def _clicked_measure() -> None:
     name = leads.data_of("correlations")
     if name is not None:
-        st.session_state["measure"] = name
+        st.session_state[controls.MEASURE.name] = name
 
 
 def _bars(found: Measured) -> None:

@@ -21,8 +21,9 @@ from fsviz.ui.parts.pointing import answer_cells
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
 SHOWN_TASKS = 8
-CELL = Setting(
-    "cell",
+THRESHOLD_ON = Setting("threshold_on", "Threshold on", "The measure that calls a task hard.", "choice", "")
+CALLED = Setting(
+    "called",
     "Tasks shown",
     "The cell of the table whose tasks are shown.",
     "choice",
@@ -45,7 +46,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     best = study.best_measure(computed.correlations(first))
     default = best[0] if best and best[0] in known else next(iter(known))
     name = pick(
-        Setting("by", "Threshold on", "The measure that calls a task hard.", "choice", default, choices=known),
+        THRESHOLD_ON.but(choices=known, default=default),
         columns[0],
         about=str(spec["setting"]),
     )
@@ -113,12 +114,12 @@ def _halves(spec: study.Spec) -> list[Measured] | None:
 
 def _cell_clicked(row: int, column: int) -> None:
     """Rows are drawn from below: easy tasks, then hard ones."""
-    st.session_state[CELL.name] = f"{('easy', 'hard')[row]}_called_{('hard', 'easy')[column]}"
+    st.session_state[CALLED.name] = f"{('easy', 'hard')[row]}_called_{('hard', 'easy')[column]}"
 
 
 def _called(dataset: Dataset, found: Measured, name: str, hard_below: float, threshold: float) -> None:
     """Tasks of the other half in the chosen cell, else all called hard; the surest first, one image per class."""
-    cell = str(links.value_of(CELL, CELL.name))
+    cell = str(links.value_of(CALLED, CALLED.name))
     truly, _, called = cell.rpartition("_called_")
     wanted = study.called_hard(found, name, threshold) == (called != "easy")
     if truly:

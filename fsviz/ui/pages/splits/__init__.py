@@ -17,7 +17,7 @@ from fsviz.ui.parts import behind, leads, pointing, shell, showing
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import plain
 
-MAP, PICKED = "split_map", "class"
+MAP, PICKED, BESIDE = "split_map", "class", "split_beside"
 SHOWN = 8
 SECTIONS = ("Other divergences", "How certain", "Other splits", "What it costs", "Trees", "Published splits")
 
@@ -240,7 +240,7 @@ def _comparisons(dataset: Dataset, key: computed.Spec) -> None:
         "Splits beside each other",
         table,
         key="comparisons",
-        name="beside",
+        name=BESIDE,
         texts=table["split"].tolist(),
         hide_index=True,
         height="content",
@@ -259,7 +259,7 @@ def _comparisons(dataset: Dataset, key: computed.Spec) -> None:
         "together instead. Choose a row to see its classes."
     )
     if chosen:
-        behind.heading(f"Train and test classes: {plain(chosen)}", "beside")
+        behind.heading(f"Train and test classes: {plain(chosen)}", BESIDE)
         split = computed.beside(dataset, key, chosen)
         for side in ("train", "test"):
             st.markdown(f"**{side}**: {len(split.on(side)):,} classes")

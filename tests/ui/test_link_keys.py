@@ -1,0 +1,169 @@
+"""A key of a link means one thing on every page: what is picked on one page travels to others by it.
+
+Nothing is opened here: the sources of the pages say which settings and names they put into links.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fsviz import ui
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting
+from fsviz.ui.parts import shell
+
+# Which argument of a function is a key of the link: its place, or its name.
+KEY_OF: dict[str, tuple[int, str]] = {
+    "several_of": (1, "key"),
+    "names_of": (1, "key"),
+    "keep": (0, "key"),
+    "chosen": (0, "name"),
+    "chart": (9, "name"),
+    "table": (9, "name"),
+    "tasks": (5, "name"),
+    "pick_task": (7, "name"),
+}
+HOLDERS = {"links", "behind", "task_list"}
+
+
+@cache
+def tree_of(module: ModuleType) -> ast.Module:
+    return ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+
+
+@cache
+def assigned(module: ModuleType) -> dict[str, ast.expr]:
+    """What the names of a module are set to, at its top."""
+    return {
+        target.id: node.value
+        for node in tree_of(module).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+@cache
+def imported(module: ModuleType) -> dict[str, tuple[str, str]]:
+    """Names that a module takes from others of fsviz -> that module and the name there."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in tree_of(module).body
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("fsviz")
+        for alias in node.names
+    }
+
+
+def value_of(module: ModuleType, expression: ast.expr) -> Any:
+    """What an expression is outside of any function; None where only a run of the page could tell."""
+    if isinstance(expression, ast.Constant):
+        return expression.value
+    if isinstance(expression, ast.Name):
+        return vars(module).get(expression.id)
+    holder = value_of(module, expression.value) if isinstance(expression, ast.Attribute) else None
+    return getattr(holder, expression.attr, None) if isinstance(holder, ModuleType | Setting) else None
+
+
+def name_of(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+
+
+def declaration(module: ModuleType, expression: ast.expr) -> tuple[str, str] | None:
+    """The key of the setting that an expression stands for, and where it is declared; None where it is no setting."""
+    here = f"{module.__name__}:{expression.lineno}"
+    if isinstance(expression, ast.Call) and name_of(expression) == "Setting":
+        key = value_of(module, expression.args[0])
+        return (key, here) if isinstance(key, str) else None
+    if isinstance(expression, ast.Call) and name_of(expression) == "but" and isinstance(expression.func, ast.Attribute):
+        renamed = next((value_of(module, k.value) for k in expression.keywords if k.arg == "name"), None)
+        return (renamed, here) if renamed else declaration(module, expression.func.value)
+    if not isinstance(value_of(module, expression), Setting):
+        return None
+    if isinstance(expression, ast.Attribute):
+        return declaration(value_of(module, expression.value), _at_top(expression.attr))
+    assert isinstance(expression, ast.Name)
+    if expression.id in assigned(module):
+        return declaration(module, assigned(module)[expression.id])
+    source, name = imported(module)[expression.id]
+    return declaration(importlib.import_module(source), _at_top(name))
+
+
+def _at_top(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load(), lineno=0, col_offset=0, end_lineno=0, end_col_offset=0)
+
+
+def keys_in(module: ModuleType) -> Iterator[tuple[str, str]]:
+    """Every key that a module of pages puts into links, and where its meaning is declared.
+
+    Names of what is clicked, and of widgets that Streamlit keeps in the link, have the page as their place.
+    """
+    page = ".".join(module.__name__.split(".")[:4])  # a page may be a folder of modules
+    elsewhere: set[ast.AST] = set()  # settings that are drawn under another key than their own, or only read
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.Attribute) and node.attr not in ("but", "name"):
+            elsewhere.add(node.value)
+        if isinstance(node, ast.Call):
+            given = {k.arg: k.value for k in node.keywords}
+            if name_of(node) == "pick" and "key" in given:
+                elsewhere |= set(ast.walk(node.args[0]))
+            for expression in _key_arguments(node, given):
+                key = value_of(module, expression)
+                if isinstance(key, str) and not (isinstance(expression, ast.Attribute) and expression.attr == "name"):
+                    yield key, page
+        if isinstance(node, ast.Call | ast.Name | ast.Attribute) and node not in elsewhere:
+            found = declaration(module, node)
+            if found is not None:
+                yield found
+
+
+def _key_arguments(call: ast.Call, given: dict[str | None, ast.expr]) -> Iterator[ast.expr]:
+    if "bind" in given or (name_of(call) == "pick" and "key" in given):
+        yield given["key"]
+    holder = getattr(getattr(call.func, "value", None), "id", "")
+    if holder in HOLDERS and name_of(call) in KEY_OF:
+        place, name = KEY_OF[name_of(call)]
+        if name in given or len(call.args) > place:
+            yield given[name] if name in given else call.args[place]
+
+
+def pages() -> Iterator[ModuleType]:
+    for found in pkgutil.walk_packages(ui.__path__, "fsviz.ui."):
+        yield importlib.import_module(found.name)
+
+
+def test_a_key_is_declared_once_for_all_pages() -> None:
+    places: dict[str, set[str]] = defaultdict(set)
+    for module in pages():
+        for key, place in keys_in(module):
+            places[key].add(place)
+    assert {"split", "classes", "task", "task_name", "image", "show", "bar", "table_order"} <= set(places)
+    assert {key: sorted(found) for key, found in places.items() if len(found) > 1} == {}
+    for page in shell.PAGES:
+        assert set(page.renamed.values()) <= set(places)  # what older links say is read under keys that there are
+
+
+def test_numbers_have_the_same_limits_under_the_same_key() -> None:
+    """A page or study may begin with another default; what depends on the dataset is told where it is drawn.
+
+    Settings of a training stand in links under keys of their own.
+    """
+    shared = {setting.name: setting for setting in (N_WAY, N_SHOT, N_QUERY, N_TASKS, SEED)}
+    used = [vars(module) for module in pages()]
+    used += [vars(value) for names in used for value in list(names.values()) if isinstance(value, ModuleType)]
+    found = [
+        one
+        for names in used
+        if names["__name__"].startswith("fsviz.") and names["__name__"] != "fsviz.studies.training"
+        for value in names.values()
+        for one in (value.values() if isinstance(value, dict) else (value,))
+        if isinstance(one, Setting) and one.name in shared
+    ]
+    assert {one.name for one in found} == set(shared) and len(found) > 30
+    assert [one for one in found if one.high != shared[one.name].high] == []
