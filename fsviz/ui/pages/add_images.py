@@ -40,6 +40,14 @@ from fsviz.ui.parts.shell import plain
 
 ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
 MEANING, KEEP = "Meanings", "Rename or delete"
+DO = Setting(
+    "do",
+    "What do you want to do?",
+    "",
+    "choice",
+    ADD,
+    choices={name: name for name in (ADD, EXTRACT, IMPORT, MEANING, KEEP)},
+)
 FOLDER, UPLOAD, DOWNLOAD = "A folder or table on this computer", "Files to upload", "A dataset to download"
 WORDNET, NESTED, OWN, NONE = "WordNet", "My folders", "My own taxonomy", "No taxonomy"
 MY_OWN = "no, my own classes"
@@ -65,16 +73,9 @@ def show(dataset: Dataset) -> None:
     if not access.may("save"):
         st.info(access.reason("save"), icon="🔒")
         return
-    few = shell.classroom() and st.session_state.get("do", st.query_params.get("do", ADD)) in (ADD, EXTRACT)
-    choice = st.segmented_control(
-        "What do you want to do?",
-        (ADD, EXTRACT) if few else (ADD, EXTRACT, IMPORT, MEANING, KEEP),
-        default=ADD,
-        key="do",
-        bind="query-params",
-        required=True,
-        label_visibility="collapsed",
-    )
+    few = shell.classroom() and st.session_state.get(DO.name, st.query_params.get(DO.name, ADD)) in (ADD, EXTRACT)
+    offered = DO.but(choices={name: name for name in (ADD, EXTRACT)}) if few else DO
+    choice = controls.pick(offered, as_buttons=True, label_visibility="collapsed")
     if choice == EXTRACT:
         _extract(dataset)
     elif choice == IMPORT:

@@ -288,7 +288,7 @@ def _queries(dataset: Dataset, now: Answered, before: Answered | None) -> None:
                     int(tasks.query[0, way, place]),
                     caption="" if right else names[int(tasks.class_ids[0, said[way, place]])],
                     frame="right" if right else "wrong",
-                    badge=("was wrong" if right else "was right") if flipped else "",
+                    badge="new" if flipped else "",
                 )
             )
         note = f"{int(now.right[way].sum())} of {int((tasks.query[0, way] != PAD).sum())} right"
@@ -299,7 +299,7 @@ def _queries(dataset: Dataset, now: Answered, before: Answered | None) -> None:
     _say_first(tasks.query)
     st.caption(
         "A green frame with a tick is a right answer; a broken red one with a cross is wrong, and below it stands the "
-        "class that was chosen instead."
+        "class that was chosen instead." + (" “new”: the swap turned it." if before else "")
     )
 
 

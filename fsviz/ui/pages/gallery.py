@@ -40,6 +40,7 @@ PICKED = one_task.TASK_OF
 CONTEXTS = Setting("contexts", "Context", "The contexts whose images are shown.", "text", "")
 BY = Setting("by", "Filter by attribute", "The attributes that images are filtered by.", "text", "")
 ORDER = Setting("order", "Order", "In which order images stand.", "choice", filtering.SHUFFLED)
+VIEW = Setting("view", "Show", "", "choice", "Images", choices={name: name for name in ("Images", "Classes")})
 
 
 def show(dataset: Dataset) -> None:
@@ -89,11 +90,10 @@ def _settings(dataset: Dataset) -> tuple[filtering.Filter, str, str]:
                 attributes[name] = _attribute(dataset, name)
         orders = [filtering.SHUFFLED, filtering.BY_CLASS, *dataset.attributes]
         order = filtering.SHUFFLED if _is_spared(ORDER.name) else _selectbox(ORDER, orders)
-        views = ("Images", "Classes")
-        view = st.segmented_control("Show", views, default="Images", key="view", bind="query-params", required=True)
+        view = controls.pick(VIEW, as_buttons=True)
     by_name = pd.Series(dataset.classes.index, index=dataset.classes["class_name"].astype(str))
     class_ids = by_name[by_name.index.isin(classes)].tolist()
-    return filtering.Filter(split, class_ids, contexts, attributes), order, str(view or "Images")
+    return filtering.Filter(split, class_ids, contexts, attributes), order, view
 
 
 def _is_spared(key: str) -> bool:

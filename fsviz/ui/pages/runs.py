@@ -60,6 +60,17 @@ BAND = Setting(
     "choice",
     "",
 )
+OVER = Setting(
+    "over",
+    "95% intervals over",
+    "Tasks of one testbed share images, so they are not independent. Tasks: what other tasks of these very images "
+    "would give; narrow with many tasks. Images: what other images of the same classes would give. Classes: what other "
+    "classes would give. The two wider ones are known once a run is finished.",
+    "choice",
+    "tasks",
+    choices={name: name for name in comparison.OVER},
+    advanced=True,
+)
 NEAR = Setting("near", "Tasks around", "A value of the measure: the tasks nearest to it are listed.", "text", "")
 TASK = task_list.TASK.but(kind="int", default=-1, low=-1)  # -1 is the first of the list
 CURVES = "curves"
@@ -387,21 +398,7 @@ def _group_name(line: comparison.Line) -> str:
 
 def _pick_interval() -> str:
     """What intervals are over. Every number of the page follows but the bands of curves and the quarters."""
-    if shell.classroom() and "over" not in st.query_params and st.session_state.get("over", "tasks") == "tasks":
-        return "tasks"
-    return str(
-        st.sidebar.segmented_control(
-            "95% intervals over",
-            list(comparison.OVER),
-            default="tasks",
-            key="over",
-            bind="query-params",
-            required=True,
-            help="Tasks of one testbed share images, so they are not independent. Tasks: what other tasks of these "
-            "very images would give; narrow with many tasks. Images: what other images of the same classes would "
-            "give. Classes: what other classes would give. The two wider ones are known once a run is finished.",
-        )
-    )
+    return controls.pick(OVER, st.sidebar, as_buttons=True)
 
 
 def _recipe_of(line: comparison.Line, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:

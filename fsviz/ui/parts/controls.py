@@ -30,15 +30,18 @@ def pick(
     *,
     key: str = "",
     as_slider: bool = False,
+    as_buttons: bool = False,
     about: str = "",
     told: str = "",
-    disabled: bool = False,
+    **more: Any,
 ) -> Any:
     """Draws a setting and returns its value, which is in the link under `key` (the setting's name by default).
 
-    as_slider  a slider instead of a box with a number
-    about      what the value belongs to: when that changes, the setting starts over
-    told       help in Markdown instead of the setting's own
+    as_slider   a slider instead of a box with a number
+    as_buttons  a button per choice instead of a box with a list
+    about       what the value belongs to: when that changes, the setting starts over
+    told        help in Markdown instead of the setting's own
+    more        what else the widget is told, such as disabled or placeholder
 
     Before a class an advanced setting is not drawn, unless the link says another value than its default.
     """
@@ -46,10 +49,14 @@ def pick(
     value = links.value_of(setting, key, about)
     if setting.advanced and classroom() and value == setting.default:
         return setting.check(value)
-    common = {"label": plain(setting.title), "key": key, "help": told or plain(setting.help), "disabled": disabled}
+    common = {"label": plain(setting.title), "key": key, "help": told or plain(setting.help) or None, **more}
     if setting.kind == "choice":
         titles = _told_apart(setting.choices)
-        picked = where.selectbox(**common, options=list(titles), format_func=lambda name: titles.get(name, name))
+        offered = {"options": list(titles), "format_func": lambda name: titles.get(name, name)}
+        if as_buttons:
+            picked = where.segmented_control(**common, **offered, required=True)
+        else:
+            picked = where.selectbox(**common, **offered)
     elif setting.kind == "flag":
         picked = where.toggle(**common)
     elif setting.kind == "text":

@@ -2,7 +2,8 @@
 
 Declared settings (fsviz.settings) have their link here and not from Streamlit's own binding, which writes the labels
 it shows, forgets widgets that are out of sight and falls over numbers such as 1e400. A link holds identifiers, only
-what differs from the default, and under the same key the same thing on every page.
+what differs from the default, and under the same key the same thing on every page. Streamlit's binding is left where a
+widget is no setting: a page of a wall, one name out of a list or none, a range of an attribute.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ def next_turn() -> None:
 @contextmanager
 def one_step() -> Iterator[None]:
     """What is written into the link inside is one step of the browser's history, which its back button takes back as a
-    whole. Each write is a step otherwise. What is interrupted writes nothing: the run that follows does."""
+    whole. Each write is a step otherwise. What is interrupted writes nothing: the run that follows does. Streamlit
+    refuses it on a page where a widget that it binds by itself is in the link."""
     st.session_state[_TOGETHER] = {}
     try:
         yield

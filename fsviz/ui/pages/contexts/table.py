@@ -9,6 +9,7 @@ import streamlit as st
 
 from fsviz.figures import contexts as figures
 from fsviz.records import ContextTable, Dataset
+from fsviz.settings import Setting
 from fsviz.studies import contexts as study
 from fsviz.ui.parts import leads, showing
 from fsviz.ui.parts.controls import pick
@@ -17,6 +18,7 @@ from fsviz.ui.parts.shell import plain
 
 MAP = "context_map"
 CONCEPT, CONTEXT = "concept", "context"
+FIND = Setting("find", "Find", "Concepts or contexts with it.", "text", "")
 SHOWN = 48
 LONGEST = 12
 
@@ -26,9 +28,7 @@ def show(dataset: Dataset, split: str, table: ContextTable) -> None:
         choices = study.orders(dataset)
         order = pick(study.ORDER.but(choices=choices))
         cell = pick(study.CELL)
-        search = st.text_input(
-            "Find", key="find", bind="query-params", placeholder="part of a name", help="Concepts or contexts with it."
-        )
+        search = pick(FIND, placeholder="part of a name")
     picked = _picks(table)
     rows, columns = _found(table, *study.ordered(dataset, split, table, order), search)
     bits = study.information(table)

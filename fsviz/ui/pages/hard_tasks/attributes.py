@@ -36,6 +36,14 @@ QUERY_ATTRIBUTE = Setting(
 QUERY_VALUES = Setting(
     "query_values", "All queries have one of", "The values of that attribute that queries may have.", "text", ""
 )
+GAPS_BY = Setting(
+    "gaps_by",
+    "Compare support and query",
+    "",
+    "choice",
+    "task",
+    choices={"task": "over the whole task", "class": "class by class"},
+)
 GAP_IN = Setting("gap_in", "Tasks with a gap in", "The attribute whose tasks are listed.", "choice", "")
 GAPS = "gaps"
 MOST_SHOWN = 48
@@ -51,16 +59,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         shell.link_to_add_images()
         return
     st.subheader("Do support and query images look different?", anchor=False)
-    by = st.segmented_control(
-        "Compare support and query",
-        ("task", "class"),
-        default="task",
-        key="gaps_by",
-        bind="query-params",
-        required=True,
-        format_func={"task": "over the whole task", "class": "class by class"}.__getitem__,
-    )
-    gaps = computed.gaps(found, dataset, str(by))
+    gaps = computed.gaps(found, dataset, pick(GAPS_BY, as_buttons=True))
     st.session_state["_attributes"] = {drawn(name): name for name in gaps["attribute"]}
     showing.chart(
         "Gaps between support and query", figures.plot_gaps(gaps), key=GAPS, on_select=_clicked, selection_mode="points"
