@@ -2,3 +2,8 @@
 
 python -m benchmarks NAME --json
 """
+
+import os
+
+# On both sides; numpy reads it when it is imported, which comes after this.
+os.environ.setdefault("OMP_NUM_THREADS", "1")

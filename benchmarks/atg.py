@@ -9,7 +9,6 @@ left the range of numbers (told as null). The best of 32 starts on 8 axes, what 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -52,7 +51,6 @@ def by_their_loop(means: np.ndarray, target: float, start: np.ndarray) -> tuple[
 
 
 def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     import torch
 
     from fsviz.splits.clustering import class_points, cluster

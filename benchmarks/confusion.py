@@ -7,7 +7,6 @@ over pairs from far apart to one and the same. The demo's 435 test pairs are tim
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -57,7 +56,6 @@ def by_python_louvain(features: Any) -> float:
 
 
 def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     from fsviz import datasets, features
     from fsviz.difficulty.class_confusion import class_confusion
     from fsviz.studies.confusion import pairs_of

@@ -36,7 +36,6 @@ class Study(NamedTuple):
 
 
 def run(progress: Callable[[str], None]) -> dict[str, Any]:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     found: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         os.environ["FSVIZ_HOME"] = str(Path(folder) / "workspace")

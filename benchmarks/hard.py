@@ -8,7 +8,6 @@ the same loss, and their hard and easy sets are compared by the accuracy of prot
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -87,7 +86,6 @@ def accuracy(features: np.ndarray, tasks: Any) -> float:
 
 
 def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     import torch
 
     from fsviz.difficulty.fastdiffsel import select_supports

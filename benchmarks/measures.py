@@ -7,7 +7,6 @@ same semi-supervised tasks with 640 dimensions; their measures are compared task
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -103,7 +102,6 @@ def all_tasks(features: Any, tasks: Any, setting: str = "semi") -> dict[str, np.
 
 
 def run(progress: Callable[[str], None]) -> dict[str, Any]:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     import torch
     from threadpoolctl import threadpool_limits
 
