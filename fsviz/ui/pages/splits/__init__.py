@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import splits as figures
 from fsviz.records import SIDES, Dataset
@@ -28,7 +29,12 @@ def show(dataset: Dataset) -> None:
         return
     spec = settings.pick_spec(dataset)
     key = computed.key(spec)
-    classes = computed.classes(dataset, str(spec["backbone"]))
+    try:
+        classes = computed.classes(dataset, str(spec["backbone"]))
+    except FsvizError as error:
+        st.error(plain(shell.in_titles(error)), icon="⚠️")
+        shell.offer_demo(dataset)
+        return
     if not computed.fits(study.seconds(classes, spec, study.SEEDS.default)):
         return
     found = computed.found(dataset, key)
