@@ -42,7 +42,7 @@ def show(dataset: Dataset) -> None:
     found = _found(spec)
     if found is None:
         return
-    section = shell.pick_section("Why, and what else?", SECTIONS)
+    section = controls.pick_section("Why, and what else?", SECTIONS)
     if section == SECTIONS[0]:
         _one_measure(found)
     elif section == SECTIONS[1]:

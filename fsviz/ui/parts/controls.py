@@ -93,6 +93,12 @@ def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: boo
 # Groups ----------------------------------------------------------------------------------------------------------
 
 
+def pick_section(label: str, sections: Sequence[str], default: str = "") -> str:
+    """What a page shows below its answer, one of several; in the link as show."""
+    choices = {name: name for name in sections}
+    return pick(Setting("show", label, "", "choice", default or sections[0], choices=choices), as_buttons=True)
+
+
 def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
     """Distance, paths of the taxonomy and backbone ("" where none is compared), in the sidebar."""
     possible = draw.possible_distances(dataset)

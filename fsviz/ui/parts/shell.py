@@ -19,7 +19,7 @@ from fsviz.errors import FsvizError, UnknownName
 from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, Setting
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
 from fsviz.shipped import ROOT
 from fsviz.studies import draw, named_tasks
 from fsviz.ui.parts import access, carrying, copy_link, explained, links, scrolling, showing
@@ -416,13 +416,6 @@ def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, defau
     start = default if default in options else options[0]
     links.value_of(SPLIT.but(choices={name: name for name in options}, default=start), key)
     return (where or st.sidebar).selectbox(SPLIT.title, options, key=key, help=SPLIT.help)
-
-
-def pick_section(label: str, sections: Sequence[str], default: str = "") -> str:
-    """What a page shows below its answer, one of several; kept in the URL as show."""
-    choices = {name: name for name in sections}
-    links.value_of(Setting("show", label, "", "choice", default or sections[0], choices=choices), "show")
-    return str(st.segmented_control(label, list(sections), key="show", required=True))
 
 
 def needs(dataset: Dataset, *offers: str) -> None:

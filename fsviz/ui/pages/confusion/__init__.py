@@ -14,7 +14,7 @@ from fsviz.reports import graphs
 from fsviz.studies import confusion as study
 from fsviz.text import short
 from fsviz.ui.pages.confusion import base, compare, computed, pair, settings
-from fsviz.ui.parts import carrying, leads, links, shell, showing
+from fsviz.ui.parts import carrying, controls, leads, links, shell, showing
 from fsviz.ui.parts.controls import BY_TYPING, pick
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
@@ -48,7 +48,7 @@ def show(dataset: Dataset) -> None:
     found = computed.communities(graph)
     _headline(graph, found)
     picked = _graph_and_side(dataset, graph, found)
-    section = shell.pick_section("What is behind it?", SECTIONS, "Images")
+    section = controls.pick_section("What is behind it?", SECTIONS, "Images")
     if section == "Images":
         pair.show(dataset, spec, int(graph.rows[picked[0]]), int(graph.rows[picked[1]]))
     elif section == "Heat map":

@@ -7,7 +7,7 @@ import streamlit as st
 from fsviz.records import ContextTable, Dataset
 from fsviz.studies import contexts as study
 from fsviz.ui.pages.contexts import shift, table, words
-from fsviz.ui.parts import links, shell
+from fsviz.ui.parts import controls, links, shell
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.shell import plain
 
@@ -21,7 +21,7 @@ def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
     counted = study.context_table(dataset, split)
     _headline(counted, association(dataset, split))
-    section = shell.pick_section("What is shown", SECTIONS)
+    section = controls.pick_section("What is shown", SECTIONS)
     if section == SECTIONS[1]:
         links.release(*TABLE)
         shift.show(dataset, split)

@@ -23,7 +23,7 @@ from fsviz.ui.pages.hard_tasks import (
     stress_test,
     tasks,
 )
-from fsviz.ui.parts import access, shell, without_images
+from fsviz.ui.parts import access, controls, shell, without_images
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -47,7 +47,7 @@ def show(dataset: Dataset) -> None:
     if told := computed.understated(found, dataset):
         st.warning(plain(shell.in_titles(told)), icon="⚠️")
     _distribution(found)
-    section = shell.pick_section("Why, and what else?", list(SECTIONS), "Tasks")
+    section = controls.pick_section("Why, and what else?", list(SECTIONS), "Tasks")
     SECTIONS[section](dataset, found)
     _keep(found)
 

@@ -37,7 +37,7 @@ def show(dataset: Dataset) -> None:
     with right:
         _bars(found)
     _caption(found, name)
-    section = shell.pick_section("Why, and what else?", SECTIONS, "Task")
+    section = controls.pick_section("Why, and what else?", SECTIONS, "Task")
     asked = spec
     if section != "Hard or easy":
         links.release(hard_or_easy.CALLED.name)

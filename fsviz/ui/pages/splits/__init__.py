@@ -14,7 +14,7 @@ from fsviz.figures import splits as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.studies import splits as study
 from fsviz.ui.pages.splits import certain, computed, cost, keep, mix, published, settings, train, trees
-from fsviz.ui.parts import behind, leads, pointing, shell, showing
+from fsviz.ui.parts import behind, controls, leads, pointing, shell, showing
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import plain
 
@@ -41,7 +41,7 @@ def show(dataset: Dataset) -> None:
     alike = _headline(found)
     _map_and_side(dataset, classes, found)
     certain.headline(alike, computed.agreement(dataset, key))
-    section = shell.pick_section("What is behind it?", SECTIONS)
+    section = controls.pick_section("What is behind it?", SECTIONS)
     if section == "Other divergences":
         _small_multiples(dataset, key, found)
     elif section == "How certain":
