@@ -1,8 +1,9 @@
-"""Setting: what a user can set, declared once.
+"""Setting and Schema: what a user can set, declared once.
 
 A declaration names the thing for people and for code, says its limits and its default, and from it follow the check of
 a value, the command-line flag, the text in a link and the words of the command to copy. The widget of a page is drawn
-from it too, by one function of the ui room. Settings that mean the same everywhere stand at the end.
+from it too, by one function of the ui room. A schema is the settings of one thing, such as a study. Settings that mean
+the same everywhere stand at the end.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 from fsviz.errors import BadInput, UnknownName
 
 Unchecked: TypeAlias = Mapping[str, Any]  # settings by name, as somebody asked for them: nothing is checked yet
-Value: TypeAlias = Any  # int, float, str or bool: the kind of a setting says which, when the program runs
+Value: TypeAlias = Any  # int, float, str, bool or list of str: the kind of a setting says which, at run time
 Values: TypeAlias = Mapping[str, Value]  # checked settings by name, of whatever declares them: a method, a sampler
 
 
@@ -28,7 +29,8 @@ class Setting:
     step       what one push of a button or key changes
     usual      where a slider ends; a value beyond, up to high, stretches it
     stops      numbers that a slider offers instead of all; others can still be typed into a link or a command
-    choices    of kind "choice": identifier -> title. Links and commands take either, and write the identifier
+    choices    of kind "choice" and "names": identifier -> title. Links and commands take either, and write the
+               identifier; a value of kind "names" is a list of identifiers, with commas between in links and commands
     brief      how the value stands in a name ("{}way"); settings without it stand there only when not at their default
     spellings  further flags that mean the same, so that old commands keep working
     advanced   out of sight on pages that are shown to a class, as long as it is at its default
@@ -37,7 +39,7 @@ class Setting:
     name: str
     title: str
     help: str
-    kind: Literal["int", "float", "choice", "flag", "text"]
+    kind: Literal["int", "float", "choice", "flag", "text", "names"]
     default: Value
     low: float = 0
     high: float = math.inf
@@ -64,6 +66,8 @@ class Setting:
             if not isinstance(value, str) or value not in self.choices:
                 raise UnknownName(what, value, self.choices)
             return str(value)
+        if self.kind == "names":
+            return self._check_names(value, what)
         if self.kind in ("flag", "text"):
             if not isinstance(value, bool if self.kind == "flag" else str):
                 raise BadInput(f"{what} must be {'true or false' if self.kind == 'flag' else 'text'}. {_got(value)}")
@@ -74,6 +78,14 @@ class Setting:
         if not (fine and self.low <= value <= self.high and (not whole or value == int(value))):
             raise BadInput(f"{what} must be {'a whole' if whole else 'a'} number {self.limits}. {_got(value)}")
         return int(value) if whole else float(value)
+
+    def _check_names(self, value: Any, what: str) -> list[str]:
+        if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+            raise BadInput(f"{what} must be a list of names. {_got(value)}")
+        for name in value:
+            if self.choices and name not in self.choices:
+                raise UnknownName(what, name, self.choices)
+        return list(dict.fromkeys(value))
 
     @property
     def limits(self) -> str:
@@ -87,8 +99,10 @@ class Setting:
         """The value that a link or a command line gives as text."""
         text = text.strip()
         if self.kind == "choice":
-            titles = {title.lower(): name for name, title in self.choices.items()}
-            return self.check(text if text in self.choices else titles.get(text.lower(), text), of)
+            return self.check(self._identifier(text), of)
+        if self.kind == "names":
+            names = (part.strip() for part in text.split(","))
+            return self.check([self._identifier(name) for name in names if name], of)
         if self.kind == "flag":
             return self.check({"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text), of)
         if self.kind == "text":
@@ -102,8 +116,14 @@ class Setting:
         except ValueError:
             return self.check(text, of)  # refused, with the rule
 
+    def _identifier(self, text: str) -> str:
+        titles = {title.lower(): name for name, title in self.choices.items()}
+        return text if text in self.choices else titles.get(text.lower(), text)
+
     def text(self, value: Value) -> str:
         """The value as a link or a command has it; `parse` reads exactly this value back."""
+        if self.kind == "names":
+            return ",".join(value)
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, float):
@@ -122,13 +142,45 @@ class Setting:
         """Adds the flag; the parsed value is None where it is not given, so that a command knows."""
         names = (self.flag, *self.spellings)
         told = f"{self.help[:1].lower()}{self.help[1:]}".rstrip(".").replace("%", "%%")
-        if self.default != "":
+        if self.default not in ("", []):
             told += f" ({self.text(self.default)})"
         if self.kind == "flag":
             parser.add_argument(*names, dest=self.name, action=argparse.BooleanOptionalAction, default=None, help=told)
             return
         shown = "{" + ",".join(self.choices) + "}" if self.choices else self.name.rpartition("_")[2].upper()
         parser.add_argument(*names, dest=self.name, type=self.parse, metavar=shown, default=None, help=told)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The settings of one thing.
+
+    required  names that must be given as text besides, such as "dataset"
+    of        whose settings they are, for error messages: "the study of causes"
+    """
+
+    settings: Mapping[str, Setting]
+    required: tuple[str, ...] = ()
+    of: str = ""
+
+    def check(self, spec: Unchecked, **defaults: Value) -> dict[str, Value]:
+        """Every setting of a spec, checked; one that is missing or None has its default.
+
+        defaults  values that fit the dataset better than those of the declarations
+        """
+        for name in spec:
+            if name not in self.settings and name not in self.required and name != "study":
+                raise UnknownName(f"setting of {self.of}", name, sorted((*self.required, *self.settings)))
+        for name in self.required:
+            if not spec.get(name) or not isinstance(spec[name], str):
+                raise BadInput(f'{self.of[:1].upper()}{self.of[1:]} needs "{name}", a name. {_got(spec.get(name))}')
+        given = {**defaults, **{name: value for name, value in spec.items() if value is not None}}
+        values = {name: setting.check(given.get(name, setting.default)) for name, setting in self.settings.items()}
+        return {**{name: spec[name] for name in self.required}, **values}
+
+    def pick(self, spec: Unchecked) -> dict[str, Any]:
+        """The settings of a recorded spec, without what was added when it was prepared."""
+        return {name: spec[name] for name in (*self.required, *self.settings) if name in spec}
 
 
 def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> None:
@@ -157,7 +209,7 @@ def brief(values: Mapping[str, Value], settings: Mapping[str, Setting]) -> list[
         elif setting.kind == "flag":
             parts += [word.lstrip("-") for word in setting.words(value)] if value != setting.default else []
         elif value != setting.default:
-            plain = setting.kind in ("choice", "text")
+            plain = setting.kind in ("choice", "text", "names")
             parts.append(setting.text(value) if plain else f"{name}{setting.text(value)}")
     return parts
 

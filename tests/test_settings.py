@@ -8,11 +8,19 @@ import numpy as np
 import pytest
 
 from fsviz.errors import BadInput, FsvizError, UnknownName
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, add_flags, given
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Schema, Setting, add_flags, given
 
 ALPHA = Setting("alpha", "Closeness", "Weight of closeness, 100 % of it.", "float", 0.383, 0, 10_000)
 LOSS = Setting("loss", "Loss", "The loss.", "choice", "plain", choices={"plain": "As it is", "cosine": "Cosines"})
 FLAG = Setting("whole", "Whole", "All of it.", "flag", False)
+METHODS = Setting(
+    "methods",
+    "Methods",
+    "Several of them.",
+    "names",
+    ["protonet"],
+    choices={"protonet": "ProtoNet", "ridge": "Ridge regression", "tim": "TIM"},
+)
 NOTE = Setting("note", "Note", "Any text.", "text", "")
 
 
@@ -29,6 +37,7 @@ NOTE = Setting("note", "Note", "Any text.", "text", "")
         (FLAG, True, "true"),
         (FLAG, False, "false"),
         (NOTE, "a b", "a b"),
+        (METHODS, ["ridge", "protonet"], "ridge,protonet"),
     ],
 )
 def test_text_reads_back_as_the_same_value(setting: Setting, value, text: str) -> None:
@@ -103,3 +112,44 @@ def test_a_text_that_starts_with_a_dash_survives_the_command_line() -> None:
 def test_a_list_where_a_choice_is_asked_is_refused_in_a_sentence() -> None:
     with pytest.raises(UnknownName, match="plain"):
         LOSS.check(["plain"])
+
+
+def test_names_are_a_list_without_repeats_and_titles_are_understood() -> None:
+    assert METHODS.parse(" Ridge regression, tim ,,tim") == ["ridge", "tim"]
+    assert METHODS.check(("tim", "tim")) == ["tim"]
+    assert METHODS.parse("") == []
+    with pytest.raises(UnknownName, match="methods"):
+        METHODS.parse("ridge,rigde")
+    for value in ("ridge", [1], None):
+        with pytest.raises(BadInput, match="must be a list of names"):
+            METHODS.check(value)
+
+
+SCHEMA = Schema({s.name: s for s in (N_WAY, LOSS, METHODS)}, required=("dataset",), of="the study of tests")
+
+
+def test_a_schema_fills_in_defaults_and_takes_none_as_not_given() -> None:
+    full = {"dataset": "demo", "n_way": 5, "loss": "plain", "methods": ["protonet"]}
+    assert SCHEMA.check({"dataset": "demo"}) == full
+    assert SCHEMA.check({"study": "tests", "dataset": "demo", "n_way": None, "loss": "cosine"}) == {
+        **full,
+        "loss": "cosine",
+    }
+    fitted = SCHEMA.check({"dataset": "demo", "loss": "cosine"}, n_way=3, loss="plain")
+    assert fitted == {**full, "n_way": 3, "loss": "cosine"}  # what was asked for comes before what would fit
+    assert SCHEMA.pick({**full, "recipe": {}, "version": 1}) == full
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"dataset": "demo", "n_wayy": 5}, "n_wayy"),
+        ({"n_way": 5}, 'The study of tests needs "dataset", a name. Got None.'),
+        ({"dataset": 3}, 'The study of tests needs "dataset", a name. Got 3.'),
+        ({"dataset": "demo", "n_way": 1}, "n_way must be a whole number from 2 to 1,000. Got 1."),
+    ],
+)
+def test_a_schema_refuses_what_is_unknown_missing_or_impossible(spec, told: str) -> None:
+    with pytest.raises(FsvizError) as refused:
+        SCHEMA.check(spec)
+    assert told in str(refused.value)

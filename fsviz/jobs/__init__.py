@@ -1,21 +1,7 @@
 """Runs: studies as recorded work that survives the browser, the server and a kill.
 
-A run is a JSON spec {"study": name, ...}. Its study's module (named in fsviz.studies.RUNNABLE) has
-    plan(spec) -> int                       number of chunks
-    run_chunk(spec, index) -> dict          arrays of one chunk; pure, picklable, follows from (spec, index) alone
-    summarise(spec, chunks) -> dict         JSON summary of the finished chunks, in the order of their indices
-and, where needed,
-    prepare(spec, folder) -> spec           once at the start: check, resolve names, freeze inputs into `folder`
-    finish(spec, chunks) -> dict            once at the end instead of `summarise` (to save what was made)
-    describe(spec, index) -> str            what the chunk was about, for the line of progress
-    n_bytes(spec) -> float                  about how large all chunks and results are: a full disk is found in time
-    TRANSIENT = True                        the chunks are removed once `finish` has saved what they made
-    here_only(spec) -> str                  why no worker may run it ("" where one may): it has code of the user
-    waits_for(spec, index) -> int           how many first chunks must be finished before this one begins: on a cluster,
-                                            where all would begin at once
-    HOLDS_A_MODEL = True                    chunks share what is costly to load: on a cluster they run in actors
-    READS_IMAGES = True                     chunks open image files, which all machines of a cluster must see
-All but `prepare` get the spec with "folder", the run's folder. `chunks` is a sequence that reads from disk on demand.
+A run is a JSON spec {"study": name, ...} of a study (see fsviz.studies.study), carried out chunk by chunk. The chunks
+of a run are a sequence that reads from disk on demand.
 """
 
 from __future__ import annotations
@@ -26,10 +12,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from fsviz import studies
 from fsviz.errors import BadInput, Missing, WorkspaceError
 from fsviz.jobs import engines, local, store
 from fsviz.jobs.engines import Engine
-from fsviz.jobs.execute import Progress, execute, is_whole, prepare, run_side_by_side, study_module
+from fsviz.jobs.execute import Progress, compute, execute, is_whole, prepare, run_side_by_side
 from fsviz.jobs.local import MAX_WORKERS, n_workers, set_workers
 from fsviz.jobs.store import Chunks, Run, delete
 from fsviz.settings import Unchecked
@@ -41,10 +28,13 @@ __all__ = [
     "Run",
     "cancel",
     "chunks",
+    "compute",
     "delete",
+    "find",
     "folder",
     "list_runs",
     "n_workers",
+    "result",
     "results",
     "resume",
     "resume_here",
@@ -58,7 +48,7 @@ __all__ = [
 
 def submit(spec: Unchecked, engine: Engine | None = None) -> str:
     """Queues a run and starts a worker process when a place is free; returns the run's id."""
-    if reason := _here_only(spec):
+    if reason := studies.of(spec).requires_local(spec):
         raise BadInput(f"{reason}: not in the background.")
     run = store.create(spec, prepare, store.QUEUED, asdict(_engine_for(spec, engine or Engine())))
     local.start()
@@ -84,7 +74,7 @@ def resume(run_id: str, engine: Engine | None = None) -> Run:
     """
     run = store.get(run_id)
     if run.state != store.QUEUED and _goes_on(run):
-        if reason := _here_only(run.spec):
+        if reason := studies.of(run.spec).requires_local(run.spec):
             raise BadInput(f"{reason}: 'python -m fsviz runs resume {run_id}'.")
         with store.held(run_id) as path:
             _go_on(path, store.QUEUED, "waiting for a worker", _engine_for(run.spec, engine or engine_of(run)))
@@ -134,6 +124,28 @@ def list_runs(study: str | None = None) -> list[Run]:
     if any(run.state == store.QUEUED for run in runs):
         local.start(polling=True)
     return [run for run in runs if study is None or run.study == study]
+
+
+def find(spec: Unchecked) -> Run | None:
+    """The newest run of a spec, finished or not; settings that its study ignores may differ.
+
+    A run of another version of the study is not taken: its numbers may differ.
+    """
+    study = studies.of(spec)
+    wanted = {name: value for name, value in study.check(spec).items() if name not in study.ignored}
+    return next((run for run in list_runs(study.name) if _is_of(run, {**wanted, "version": study.version})), None)
+
+
+def _is_of(run: Run, wanted: Unchecked) -> bool:
+    return all(name in run.spec and run.spec[name] == value for name, value in wanted.items())
+
+
+def result(run_id: str) -> Any:
+    """The result of a run's finished chunks, of the type that `compute` returns."""
+    run = store.get(run_id)
+    if run.state == store.DAMAGED:
+        raise WorkspaceError(run.error)
+    return studies.of(run.spec).collect(spec(run_id), chunks(run_id))
 
 
 def newest(
@@ -196,15 +208,10 @@ def wait(run_id: str, seconds: float = 600.0, every: float = 0.05) -> Run:
     return run
 
 
-def _here_only(spec: Unchecked) -> str:
-    study = study_module(spec)
-    return study.here_only(spec) if hasattr(study, "here_only") else ""
-
-
 def _engine_for(spec: Unchecked, engine: Engine) -> Engine:
     """The engine, checked: it is there, and may run this spec."""
     engine = engines.chosen(engine.name, engine.address)
-    if engine != Engine() and (reason := _here_only(spec)):
+    if engine != Engine() and (reason := studies.of(spec).requires_local(spec)):
         raise BadInput(f"{reason}: not on a cluster.")
     return engine
 

@@ -2,7 +2,7 @@
 
 The process that carries the run out stays what it is with the local engine: it holds the lock, writes every chunk as it
 comes and tells how far the run is. Only `run_chunk` goes out, as Ray tasks, or, where a study holds a model
-(HOLDS_A_MODEL) or computes on GPUs, in actors that live as long as the run. Chunks are given out as places get free, so
+(holds_model) or computes on GPUs, in actors that live as long as the run. Chunks are given out as places get free, so
 that no more results are on their way than there are places; whatever a chunk needs it reads from the workspace, which
 all machines must share. Machines use as many threads as this one would, so that sums are added in the same order.
 """
@@ -23,10 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import fsviz
+from fsviz import studies
 from fsviz.errors import BadInput, FsvizError
 from fsviz.jobs.engines import Engine, chosen
-from fsviz.jobs.execute import ChunkRunner, Found, study_module
+from fsviz.jobs.execute import ChunkRunner, Found
 from fsviz.studies import chunked, threads
+from fsviz.studies.study import first_needed
 from fsviz.workspace import home
 
 _SEEN = ".seen"  # a file in a run's folder that every machine must read the same
@@ -46,7 +48,7 @@ def runner(engine: Engine) -> ChunkRunner:
         with _joined(address):
             _check_machines(spec)
             n_cpus = _cpus_per_chunk(n_gpus)
-            holds = n_gpus or getattr(study_module(spec), "HOLDS_A_MODEL", False)
+            holds = n_gpus or studies.of(spec).holds_model
             places = (_Actors if holds else _Tasks)(spec, n_cpus, n_gpus)
             try:
                 yield from _given_out(places, waiting, spec)
@@ -196,7 +198,7 @@ def _trouble(spec: dict[str, Any], token: str, version: str) -> str:
     except OSError:
         return f"it does not see {spec['folder']}"
     try:
-        root = chunked.folder_of_images(spec) if getattr(study_module(spec), "READS_IMAGES", False) else None
+        root = chunked.folder_of_images(spec) if studies.of(spec).reads_images else None
     except (FsvizError, ImportError) as error:
         return str(error).rstrip(".")
     return f"it does not see the images in {root}" if root is not None and not root.is_dir() else ""
@@ -214,7 +216,7 @@ class _Refused:
 
 def _run_chunk(spec: dict[str, Any], index: int) -> Any:
     try:
-        return study_module(spec).run_chunk(spec, index)
+        return studies.of(spec).chunk(spec, index)
     except FsvizError as error:
         return _Refused(str(error))
 
@@ -319,19 +321,19 @@ def _given_out(places: _Tasks | _Actors, waiting: deque[int], spec: dict[str, An
     """Every chunk as it ends. `waiting` may grow meanwhile: a chunk that failed is put back by whoever tries again."""
     import ray
 
-    waits_for = getattr(study_module(spec), "waits_for", lambda spec, index: 0)
+    parts = studies.of(spec).parts(spec)
     begun: dict[Any, int] = {}
     missing, n_first = set(waiting), 0  # chunks that are not finished; those before n_first are
     while waiting or begun:
         while n_first not in missing and missing:
             n_first += 1
         n_free = places.n_places() - len(begun)
-        while n_free > 0 and waiting and waits_for(spec, waiting[0]) <= n_first:
+        while n_free > 0 and waiting and first_needed(parts, waiting[0]) <= n_first:
             index = waiting.popleft()
             begun[places.begin(index)] = index
             n_free -= 1
         if not begun:
-            if waiting and waits_for(spec, waiting[0]) > n_first:
+            if waiting and first_needed(parts, waiting[0]) > n_first:
                 return  # what it waits for has failed for good
             continue
         for ref in ray.wait(list(begun), num_returns=1, timeout=_LOOK_AGAIN)[0]:

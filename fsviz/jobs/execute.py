@@ -7,9 +7,9 @@ index) alone, so the result does not depend on how often a run was stopped, nor 
 
 from __future__ import annotations
 
-import importlib
 import shutil
 import signal
+import tempfile
 import threading
 import time
 import traceback
@@ -18,15 +18,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from fsviz.errors import BadInput, Cancelled, FsvizError, UnknownName, WorkspaceError
+from fsviz import studies
+from fsviz.errors import BadInput, Cancelled, FsvizError, WorkspaceError
 from fsviz.jobs import store
 from fsviz.records import Progress
 from fsviz.settings import Unchecked
+from fsviz.studies.study import Study
 from fsviz.workspace import plain_json, require_space, write_json
 
 # What came of a chunk: its arrays, or the error that it ended in. A sentence for the user is raised instead.
@@ -45,34 +46,39 @@ class Stopped(BaseException):
     """The process was asked to end; not an Exception, so that no study swallows it."""
 
 
-def study_module(spec: Unchecked) -> ModuleType:
-    """The module that runs a spec: plan, run_chunk, summarise (and prepare, finish, describe where it has them)."""
-    from fsviz.studies import RUNNABLE
-
-    name = spec.get("study")
-    if not isinstance(name, str) or name not in RUNNABLE:
-        raise UnknownName("study", name, sorted(RUNNABLE), 'A run\'s spec needs "study".')
-    return importlib.import_module(RUNNABLE[name].module)
-
-
-def prepare(spec: dict[str, Any], folder: Path) -> tuple[dict[str, Any], int]:
-    """The spec with its inputs checked and frozen into the run's folder, and its number of chunks."""
-    study = study_module(spec)
-    if hasattr(study, "prepare"):
-        spec = study.prepare(spec, folder)
-    n_chunks = int(study.plan({**spec, "folder": str(folder)}))
+def prepare(spec: Unchecked, folder: Path) -> tuple[dict[str, Any], int]:
+    """A spec checked and settled, its inputs frozen into the run's folder, and its number of chunks."""
+    study = studies.of(spec)
+    settled = study.prepare(study.check(spec), folder)
+    settled = {**settled, "study": study.name, "version": study.version}
+    at_work = {**settled, "folder": str(folder)}
+    n_chunks = study.n_chunks(at_work)
     if n_chunks < 1:
         raise BadInput("There is nothing to run: the plan has no chunk. Choose at least one task or image.")
-    check_space(study, {**spec, "folder": str(folder)})
-    return spec, n_chunks
+    check_space(study, at_work)
+    return settled, n_chunks
+
+
+def compute(spec: Unchecked, progress: Progress | None = None) -> Any:
+    """The result of a spec, computed in this process and not recorded: what `jobs.result` gives for a run of it."""
+    study = studies.of(spec)
+    with tempfile.TemporaryDirectory(prefix="fsviz-") as folder:
+        settled, n_chunks = prepare(spec, Path(folder))
+        at_work = {**settled, "folder": folder}
+        chunks = []
+        for index in range(n_chunks):
+            chunks.append(study.chunk(at_work, index))
+            if progress is not None:
+                progress(index + 1, n_chunks, study.describe(at_work, index))
+        return study.collect(at_work, chunks)
 
 
 def run_in_this_process(spec: dict[str, Any], waiting: deque[int]) -> Iterator[tuple[int, Found]]:
-    study = study_module(spec)
+    study = studies.of(spec)
     while waiting:
         index = waiting.popleft()
         try:
-            found = study.run_chunk(spec, index)
+            found: Found = study.chunk(spec, index)
         except FsvizError:
             raise
         except Exception as error:
@@ -81,9 +87,9 @@ def run_in_this_process(spec: dict[str, Any], waiting: deque[int]) -> Iterator[t
 
 
 def run_side_by_side(spec: dict[str, Any], waiting: deque[int]) -> Iterator[tuple[int, Found]]:
-    """In threads of this process, as many as the study says are worth it (SIDE_BY_SIDE); one for most studies."""
-    study = study_module(spec)
-    n_threads = getattr(study, "SIDE_BY_SIDE", 1)
+    """In threads of this process, as many as the study declares; one for most studies."""
+    study = studies.of(spec)
+    n_threads = study.threads
     if n_threads == 1:
         yield from run_in_this_process(spec, waiting)
         return
@@ -92,7 +98,7 @@ def run_side_by_side(spec: dict[str, Any], waiting: deque[int]) -> Iterator[tupl
         while waiting or begun:
             while waiting and len(begun) < n_threads:
                 index = waiting.popleft()
-                begun[pool.submit(study.run_chunk, spec, index)] = index
+                begun[pool.submit(study.chunk, spec, index)] = index
             for ended in wait(begun, return_when=FIRST_COMPLETED).done:
                 error = ended.exception()
                 if error is not None and (isinstance(error, FsvizError) or not isinstance(error, Exception)):
@@ -122,7 +128,7 @@ def execute(
             store.change(
                 path, state=store.RUNNING, message="starting", error="", started=run.started or time.time(), ended=None
             )
-            study = study_module(spec)
+            study = studies.of(spec)
             store.tidy(path)
             done = set(store.chunk_indices(path))
             missing = [index for index in range(run.n_chunks) if index not in done]
@@ -155,11 +161,11 @@ def execute(
             teller.tell(done, force=True)
             if failed:
                 raise _SomeFailed(failed)
-            results = getattr(study, "finish", study.summarise)(spec, store.Chunks(path, range(run.n_chunks)))
-            write_json(path / "results.json", plain_json(results))
+            result = study.collect(spec, store.Chunks(path, range(run.n_chunks)))
+            write_json(path / "results.json", plain_json({**study.summarise(result), **study.finish(spec, result)}))
         ended = {"message": "finished", "ended": time.time(), "seconds": clock.seconds(), "summary": None}
         store.change(path, state=store.FINISHED, **ended)
-        if getattr(study, "TRANSIENT", False):  # all that is worth keeping is what `finish` saved
+        if study.is_transient:  # all that is worth keeping is what `finish` saved
             shutil.rmtree(path / "chunks", ignore_errors=True)
     except (Cancelled, Stopped, KeyboardInterrupt) as stop:
         wanted = store.wants_cancel(path) or isinstance(stop, Cancelled)
@@ -214,16 +220,16 @@ def _report(path: Path, *errors: Exception) -> None:
 
 def is_whole(run: store.Run) -> bool:
     """Whether a finished run still has every chunk, readable to its end, where its study keeps them."""
-    if getattr(study_module(run.spec), "TRANSIENT", False):
+    if studies.of(run.spec).is_transient:
         return True
     path = store.run_folder(run.id)
     return len(store.chunk_indices(path)) == run.n_chunks and not store.damaged_chunks(path)
 
 
-def check_space(study: ModuleType, spec: Unchecked, share: float = 1.0) -> None:
+def check_space(study: Study[Any], spec: Unchecked, share: float = 1.0) -> None:
     """Raises a sentence when the disk has no room for this share of a run's results."""
-    if hasattr(study, "n_bytes"):
-        require_space(share * study.n_bytes(spec), "The results of this run")
+    if n_bytes := study.n_bytes(spec):
+        require_space(share * n_bytes, "The results of this run")
 
 
 def _record(path: Path, clock: _Clock, **values: Any) -> None:
@@ -245,7 +251,9 @@ class _Clock:
 class _Teller:
     """Writes progress now and then, with a live summary that never takes more than about a tenth of the time."""
 
-    def __init__(self, study, spec, path, n_chunks, clock, progress) -> None:
+    def __init__(
+        self, study: Study[Any], spec: Any, path: Path, n_chunks: int, clock: _Clock, progress: Progress | None
+    ) -> None:
         self.study, self.spec, self.path = study, spec, path
         self.n_chunks, self.clock, self.progress = n_chunks, clock, progress
         self.next_tell = self.next_summary = 0.0
@@ -254,18 +262,22 @@ class _Teller:
         now = time.monotonic()
         if not force and now < self.next_tell:
             return
-        describe = getattr(self.study, "describe", None)
-        message = describe(self.spec, index) if describe and index is not None else ""
+        message = self.study.describe(self.spec, index) if index is not None else ""
         message = message or f"{len(done)} of {self.n_chunks} parts"
         values: dict[str, Any] = {"seconds": self.clock.seconds(), "message": message}
         if done and len(done) < self.n_chunks and (force or now >= self.next_summary):
-            values["summary"] = plain_json(self.study.summarise(self.spec, store.Chunks(self.path, sorted(done))))
+            values["summary"] = plain_json(self._summary(store.Chunks(self.path, sorted(done))))
             spent = time.monotonic() - now
             self.next_summary = time.monotonic() + max(_SUMMARISE_EVERY, 10 * spent)
         store.change(self.path, **values)
         if self.progress:
             self.progress(len(done), self.n_chunks, message)
         self.next_tell = time.monotonic() + _TELL_EVERY
+
+    def _summary(self, chunks: store.Chunks) -> Mapping[str, Any]:
+        if self.study.partial is not None:
+            return self.study.partial(self.spec, chunks)
+        return self.study.summarise(self.study.collect(self.spec, chunks))
 
 
 @contextmanager

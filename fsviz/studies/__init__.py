@@ -1,13 +1,18 @@
 """One file per study: a paper, or a question, walking through the rooms from top to bottom.
 
-RUNNABLE names the studies that can run as jobs (see fsviz.jobs for what such a module has). Your own study joins by
-the environment variable FSVIZ_STUDIES="name=package.module,...": the module must be importable by the workers too.
+A study that can run as a job declares itself (see fsviz.studies.study). Your own study joins by the environment
+variable FSVIZ_STUDIES="name=package.module,...": the module must be importable by the workers too.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fsviz.errors import UnknownName
+from fsviz.studies.study import Study
 
 
 class Runnable(NamedTuple):
@@ -37,6 +42,23 @@ RUNNABLE.update(
     for name, equals, module in (part.partition("=") for part in os.environ.get("FSVIZ_STUDIES", "").split(","))
     if equals
 )
+
+
+def get(name: object) -> Study[Any]:
+    """The study of this name."""
+    if not isinstance(name, str) or name not in RUNNABLE:
+        raise UnknownName("study", name, sorted(RUNNABLE), 'A run\'s spec needs "study".')
+    module = importlib.import_module(RUNNABLE[name].module)
+    if hasattr(module, "STUDY"):
+        return module.STUDY
+    from fsviz.studies.undeclared import wrap
+
+    return wrap(name, RUNNABLE[name].title, module)
+
+
+def of(spec: Mapping[str, Any]) -> Study[Any]:
+    """The study that a spec names."""
+    return get(spec.get("study"))
 
 
 def title_of(study: str) -> str:

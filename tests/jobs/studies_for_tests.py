@@ -11,6 +11,8 @@ import numpy as np
 
 from fsviz.errors import BadInput
 from fsviz.numerics import chunk_seed
+from fsviz.settings import Schema
+from fsviz.studies.study import Part, Study
 
 
 def prepare(spec: dict, folder: Path) -> dict:
@@ -21,19 +23,19 @@ def prepare(spec: dict, folder: Path) -> dict:
     return spec
 
 
-def plan(spec: dict) -> int:
-    return int(spec["n"])
-
-
-def waits_for(spec: dict, index: int) -> int:
-    return index if index >= spec.get("follow_from", 10**9) else 0
+def parts(spec: dict) -> list[Part]:
+    n = int(spec["n"])
+    together = min(n, spec.get("follow_from", n))
+    one_by_one = [Part("", 1, 1, "numbers", sequential=True)] * (n - together)
+    return [*([Part("", together, 1, "numbers")] if together else []), *one_by_one]
 
 
 def n_bytes(spec: dict) -> float:
     return 0.0 if spec.get("unforeseen") else 8000.0 * spec["n"]
 
 
-def run_chunk(spec: dict, index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: dict, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+    index = _index(spec, part, start)
     with open(spec["trace"], "a") as trace:  # one line per computed chunk, to see what was redone
         trace.write(f"{index} {os.getpid()}\n")
     if index == spec.get("break_at") and not Path(spec["trace"] + ".fixed").exists():
@@ -61,15 +63,35 @@ def run_chunk(spec: dict, index: int) -> dict[str, np.ndarray]:
     return {"values": random.standard_normal(1000) + offset}
 
 
-def describe(spec: dict, index: int) -> str:
-    return f"number {index}"
+def _index(spec: dict, part: int, start: int) -> int:
+    return start + sum(before.n for before in parts(spec)[:part])
 
 
-def summarise(spec: dict, chunks) -> dict:
-    total = 0.0
-    for chunk in chunks:
-        total += float(chunk["values"].sum())
-    return {"n": len(chunks), "total": total, "array": np.arange(2), "none": float("nan")}
+def message(spec: dict, part: int, start: int, stop: int) -> str:
+    return f"number {_index(spec, part, start)}"
+
+
+def collect(spec: dict, chunks) -> list[float]:
+    return [float(chunk["values"].sum()) for chunk in chunks]
+
+
+def summarise(sums: list[float]) -> dict:
+    return {"n": len(sums), "total": sum(sums), "array": np.arange(2), "none": float("nan")}
+
+
+STUDY = Study(
+    name="numbers",
+    title="numbers",
+    settings=Schema({}),
+    check=dict,
+    prepare=prepare,
+    parts=parts,
+    run_chunk=run_chunk,
+    collect=collect,
+    summarise=summarise,
+    message=message,
+    n_bytes=n_bytes,
+)
 
 
 def hurry(spec: dict) -> None:

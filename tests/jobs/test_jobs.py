@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,7 @@ def test_the_same_spec_here_and_in_a_worker_gives_the_same_bytes(numbers) -> Non
 
 def test_chunks_side_by_side_are_the_same_and_an_error_keeps_what_is_done(numbers, monkeypatch) -> None:
     alone = jobs.run_here(numbers(n=9, seed=9, trace="alone"))
-    monkeypatch.setattr(studies_for_tests, "SIDE_BY_SIDE", 3, raising=False)
+    monkeypatch.setattr(studies_for_tests, "STUDY", replace(studies_for_tests.STUDY, threads=3))
     spec = numbers(n=9, seed=9, sleep=0.05)
     beside = jobs.run_here(spec)
     assert chunk_bytes(beside.id) == chunk_bytes(alone.id)
@@ -276,7 +277,7 @@ def test_a_failure_says_why_and_can_be_resumed_after_fixing(numbers) -> None:
 
 @pytest.mark.parametrize("side_by_side", [1, 2])
 def test_a_chunk_that_fails_three_times_is_reported_and_the_others_are_kept(numbers, monkeypatch, side_by_side) -> None:
-    monkeypatch.setattr(studies_for_tests, "SIDE_BY_SIDE", side_by_side, raising=False)
+    monkeypatch.setattr(studies_for_tests, "STUDY", replace(studies_for_tests.STUDY, threads=side_by_side))
     whole = jobs.run_here(numbers(n=4, trace="whole"))
     spec = numbers(n=4, crash_at=1)
     with pytest.raises(FsvizError, match=r"done, 1 chunk failed: number 1 failed 3 times \(ZeroDivisionError: by"):
