@@ -1,19 +1,17 @@
 """Extraction as a run: a dataset's images under one backbone, shard by shard, so that it can be stopped and resumed.
 
-The spec of a run:
-    {"study": "extraction", "dataset": name, "backbone": name, "checkpoint": file or null, "device": "auto",
-     "batch": null, "workers": null}
-A chunk is the features of one shard of images. When all are there, `finish` stores them as the dataset's features,
-and the run lets its chunks go. Whoever computes a chunk must see the images.
+One item is one image, and a chunk is one shard of the feature store. When all shards are there, `finish` stores them as
+the dataset's features, and the run deletes its chunks. Whoever computes a chunk must see the images.
 """
 
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -22,23 +20,38 @@ from fsviz.errors import BadInput
 from fsviz.features import store
 from fsviz.features.backbones import DEFAULT
 from fsviz.records import Dataset
-from fsviz.settings import Unchecked
+from fsviz.settings import Schema, Setting
+from fsviz.studies.study import Arrays, Part, Study
 
-HOLDS_A_MODEL = READS_IMAGES = True
-TRANSIENT = True  # the features are kept in the store, not a second time in the run
+BY_ITSELF = -1  # workers: as many as suit the machine
+SETTINGS = Schema(
+    {
+        s.name: s
+        for s in (
+            Setting("backbone", "Backbone", "The network that makes features of images.", "text", DEFAULT),
+            Setting("checkpoint", "Checkpoint", "A file of weights for the backbone.", "text", ""),
+            Setting("device", "Device", "Where the backbone runs: auto, cpu, cuda, mps.", "text", "auto"),
+            Setting("batch", "Batch", "Images per batch; 0 chooses by the device.", "int", 0, 0, 100_000),
+            Setting(
+                "workers", "Workers", "Processes that decode images; -1 chooses by the machine.", "int", BY_ITSELF, -1, 64
+            ),
+        )
+    },
+    required=("dataset",),
+    of="an extraction",
+)
 
 
 class Spec(TypedDict, total=False):
-    """What is asked for, down to the workers; `prepare` adds what the backbone makes of which images, and who executes
-    the run its folder."""
+    """A checked spec; `prepare` adds what the backbone makes of which images, and who executes the run its folder."""
 
     study: str
     dataset: str
     backbone: str
-    checkpoint: str | None
+    checkpoint: str
     device: str
-    batch: int | None
-    workers: int | None
+    batch: int
+    workers: int
     n_images: int
     dims: int
     label: str
@@ -68,6 +81,14 @@ class Summary(TypedDict, total=False):
     precision: str
 
 
+@dataclass(frozen=True)
+class Shards:
+    """Finished chunks of an extraction."""
+
+    spec: Spec
+    chunks: Sequence[Arrays]
+
+
 class Choice(TypedDict):
     """A backbone that a page offers."""
 
@@ -76,20 +97,20 @@ class Choice(TypedDict):
     warning: str
 
 
-def prepare(spec: Unchecked, folder: Path) -> Spec:
-    """Checks a spec while its maker still looks: the dataset has images, the backbone loads, the device is there."""
+def prepare(spec: Spec, folder: Path) -> Spec:
+    """Loads the backbone while whoever asks still looks; refuses what cannot be extracted."""
     from fsviz.features.extraction import check_pixels, key_of
 
-    dataset = datasets.load(_text(spec, "dataset"))
+    dataset = datasets.load(spec["dataset"])
     n_images = check_pixels(dataset)
-    backbone = _backbone(*_backbone_choice(cast(Spec, spec)))
+    backbone = _backbone(*_backbone_choice(spec))
     if store.is_stored(key_of(dataset, backbone), backbone.label):
         raise BadInput(
             f"The features of {dataset.title} under {backbone.label} are there already. To make them again: "
             f"'python -m fsviz extract {dataset.name} --backbone {backbone.name} --again'."
         )
-    settled: Spec = {
-        "backbone": str(spec.get("backbone") or DEFAULT),
+    return {
+        **spec,
         "n_images": n_images,
         "dims": backbone.dims,
         "label": backbone.label,
@@ -97,33 +118,29 @@ def prepare(spec: Unchecked, folder: Path) -> Spec:
         "warning": backbone.warning,
         "fingerprint": key_of(dataset, backbone)["fingerprint"],
     }
-    return cast(Spec, {**spec, **settled})
 
 
-def plan(spec: Spec) -> int:
-    """One chunk per shard."""
-    from fsviz.features.extraction import check_pixels
-
-    n_images = spec.get("n_images") or check_pixels(datasets.load(_text(spec, "dataset")))
-    return store.n_shards(int(n_images))
+def parts(spec: Spec) -> list[Part]:
+    return [Part("", spec["n_images"], store.SHARD, "images")]
 
 
 def n_bytes(spec: Spec) -> float:
     """The features twice: in chunks and, for a moment, stored beside them."""
     from fsviz.features.extraction import n_bytes
 
-    return n_bytes(2 * int(spec["n_images"]), int(spec["dims"]))
+    return n_bytes(2 * spec["n_images"], spec["dims"])
 
 
-def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Features (n, D) of the images of one shard, and the images that could not be read with the reasons."""
-    from fsviz.features.extraction import check_pixels, compute_shard, default_workers
+    from fsviz.features.extraction import compute_shard, default_workers
 
     dataset = _dataset(spec)
     backbone = _backbone(*_backbone_choice(spec))
-    workers = spec.get("workers")
-    workers = default_workers(check_pixels(dataset), backbone.device) if workers is None else int(workers)
-    shard = compute_shard(dataset, backbone, index, _decoder(dataset, workers), spec.get("batch"))
+    workers = spec["workers"]
+    workers = default_workers(spec["n_images"], backbone.device) if workers == BY_ITSELF else workers
+    decoder = _decoder(dataset, workers)
+    shard = compute_shard(dataset, backbone, start // store.SHARD, decoder, spec["batch"] or None)
     return {
         "values": shard.values,
         "image_ids": shard.image_ids,
@@ -133,56 +150,44 @@ def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
     }
 
 
-def summarise(spec: Spec, chunks: Iterable[Mapping[str, np.ndarray]]) -> Summary:
-    """Images done and skipped so far."""
+def summarise(result: Shards) -> Summary:
+    """Images done and skipped."""
+    spec = result.spec
     skipped: list[Skipped]
     done, skipped = 0, []
-    for chunk in chunks:
+    for chunk in result.chunks:
         done += len(chunk["image_ids"])
         skipped += [{"image_id": image_id, "reason": reason} for image_id, reason in _skipped(chunk)]
     return {
         "dataset": spec["dataset"],
-        "backbone": spec.get("label") or spec.get("backbone") or DEFAULT,
+        "backbone": spec["label"],
         "n_images": done,
-        "n_total": spec.get("n_images"),
-        "dims": spec.get("dims"),
+        "n_total": spec["n_images"],
+        "dims": spec["dims"],
         "skipped": skipped,
-        "device": spec.get("device"),
-        "warning": spec.get("warning", ""),
+        "device": spec["device"],
+        "warning": spec["warning"],
     }
 
 
-def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
-    """The summary, after storing the features of all chunks."""
+def finish(spec: Spec, result: Shards) -> Summary:
+    """Stores the features of all chunks; returns how exact the stored values are."""
     from fsviz.features.device import describe as in_words
     from fsviz.features.extraction import key_of, store_shards
 
     def shards() -> Iterator[store.Shard]:
         return (
-            store.Shard(chunk["values"], chunk["image_ids"], _skipped(chunk), _attributes(chunk)) for chunk in chunks
+            store.Shard(chunk["values"], chunk["image_ids"], _skipped(chunk), chunk["attributes"])
+            for chunk in result.chunks
         )
 
     backbone = _backbone(*_backbone_choice(spec))
     store_shards(_dataset(spec), backbone, shards, {"device": in_words(backbone.device)})
-    precision = store.precision(key_of(_dataset(spec), backbone), backbone.label)
-    return summarise(spec, chunks) | {"precision": precision}
+    return {"precision": store.precision(key_of(_dataset(spec), backbone), backbone.label)}
 
 
-def _skipped(chunk: Mapping[str, np.ndarray]) -> tuple[tuple[int, str], ...]:
+def _skipped(chunk: Arrays) -> tuple[tuple[int, str], ...]:
     return tuple(zip(chunk["skipped"].tolist(), chunk["reasons"].tolist(), strict=True))
-
-
-def _attributes(chunk: Mapping[str, np.ndarray]) -> np.ndarray:
-    try:
-        return chunk["attributes"]
-    except KeyError:  # a chunk of an older version
-        return np.zeros((0, 0), np.float32)
-
-
-def describe(spec: Spec, index: int) -> str:
-    """A line beside the progress bar."""
-    total = int(spec.get("n_images") or 0)
-    return f"{min(total, (index + 1) * store.SHARD):,} of {total:,} images"
 
 
 def extract_now(dataset: Dataset, backbone: str = DEFAULT, progress: Any = None, **options: Any) -> dict[str, Any]:
@@ -223,9 +228,7 @@ def device_in_words(device: str = "auto") -> str:
 
 
 def _backbone_choice(spec: Spec) -> tuple[str, str | None, str]:
-    checkpoint = spec.get("checkpoint") or None
-    name = str(spec.get("backbone") or DEFAULT)
-    return name, None if checkpoint is None else str(checkpoint), str(spec.get("device") or "auto")
+    return spec["backbone"], spec["checkpoint"] or None, spec["device"]
 
 
 @lru_cache(maxsize=1)
@@ -237,8 +240,8 @@ def _backbone(name: str, checkpoint: str | None, device: str) -> Any:
 
 def _dataset(spec: Spec) -> Dataset:
     """The dataset that the run was made for. Other images since would give features of neither."""
-    dataset = _dataset_of_run(spec["dataset"], str(spec.get("folder")))
-    if spec.get("fingerprint") not in (None, store.fingerprint(dataset)):
+    dataset = _dataset_of_run(spec["dataset"], spec["folder"])
+    if spec["fingerprint"] != store.fingerprint(dataset):
         raise BadInput(f"The images of {dataset.title} changed since this run was made. Start a new one.")
     return dataset
 
@@ -266,8 +269,19 @@ def _decoder(dataset: Dataset, workers: int) -> Any:
     return _decoders[here]
 
 
-def _text(spec: Unchecked, name: str) -> str:
-    value = spec.get(name)
-    if not isinstance(value, str) or not value:
-        raise BadInput(f"An extraction's spec needs {name!r}, a name. Got {value!r}.")
-    return value
+STUDY = Study(
+    name="extraction",
+    title="features",
+    settings=SETTINGS,
+    check=SETTINGS.check,
+    prepare=prepare,
+    parts=parts,
+    run_chunk=run_chunk,
+    collect=Shards,
+    summarise=summarise,
+    finish=finish,
+    n_bytes=n_bytes,
+    is_transient=True,
+    holds_model=True,
+    reads_images=True,
+)

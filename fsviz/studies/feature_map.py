@@ -1,15 +1,15 @@
 """The map of a dataset's features: the better one as a run, and what its points can be coloured by.
 
-The spec of a run: {"study": "feature_map", "dataset": name, "backbone": name}
 A chunk is some steps of the layout, which goes on from the last state in the run's folder; one that is not there is
-computed again from the beginning, so a chunk follows from (spec, index) all the same. `finish` stores the map beside
-its features.
+computed again from the beginning, so a chunk follows from its spec and stage all the same. `finish` stores the map
+beside its features.
 """
 
 from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
@@ -22,11 +22,12 @@ from fsviz.errors import BadInput, Missing
 from fsviz.features import maps, store
 from fsviz.records import PAD, Colouring, Dataset, Features, Progress, Shared, TaskId, Tasks
 from fsviz.sampling import testbeds
-from fsviz.settings import Unchecked
-from fsviz.studies import evaluate
+from fsviz.settings import Schema, Unchecked
+from fsviz.studies import draw, evaluate
 from fsviz.studies.splits import superclasses
+from fsviz.studies.study import Arrays, Part, Study
 
-TRANSIENT = True  # the map is kept beside its features
+SETTINGS = Schema({"backbone": draw.BACKBONE}, required=("dataset",), of="a map")
 MOST_NAMES = 10  # categories with a colour of their own
 BY_CLASS, BY_SUPERCLASS, BY_SPLIT, BY_CONTEXT, BY_RUN = "class", "superclass", "split", "context", "run"
 ATTRIBUTE = "attribute:"
@@ -65,60 +66,61 @@ def fast_map(spec: Unchecked, progress: Progress | None = None) -> maps.FeatureM
 # --- the better map as a run ----------------------------------------------------------------------------------------
 
 
-def prepare(spec: Unchecked, folder: Path) -> Spec:
+def prepare(spec: Spec, folder: Path) -> Spec:
     """Checks that there are features of which a map can be made, and that it is not there already."""
-    dataset = datasets.load(_text(spec, "dataset"))
-    backbone = str(spec.get("backbone") or features.required(dataset)[0])
-    stored = features.load(dataset, backbone)
-    if maps.find(dataset, backbone, maps.BETTER) is not None:
+    dataset = datasets.load(spec["dataset"])
+    stored = features.load(dataset, spec["backbone"] or features.required(dataset)[0])
+    if maps.find(dataset, stored.backbone, maps.BETTER) is not None:
         raise BadInput(f"The better map of {dataset.title} under {stored.backbone} is there already.")
     maps.check(stored)
-    return {
-        "study": "feature_map",
-        "dataset": dataset.name,
-        "backbone": stored.backbone,
-        "digest": store.key_digest(stored.key),
-    }
+    return {"dataset": dataset.name, "backbone": stored.backbone, "digest": store.key_digest(stored.key)}
 
 
-def plan(spec: Spec) -> int:
-    """One chunk to find every image's neighbours, then one per stage of the layout."""
-    return 1 + maps.n_steps(maps.BETTER)
+def parts(spec: Spec) -> list[Part]:
+    """One part to find every image's neighbours, then one per stage of the layout."""
+    stages = [Part(f"stage {n}", 1, 1, "layouts", sequential=True) for n in range(1, 1 + maps.n_steps(maps.BETTER))]
+    return [Part("neighbours", 1, 1, "tables"), *stages]
 
 
-def waits_for(spec: Spec, index: int) -> int:
-    """Every stage goes on from the one before."""
-    return index
-
-
-def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
-    """The layout after `index` stages: where the images are."""
+def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+    """The layout after `part` stages: where the images are."""
     layout = _layout(spec["dataset"], spec["backbone"], spec["digest"], spec["folder"])
-    if layout.step > index:  # an earlier chunk is asked for again
+    if layout.step > part:  # an earlier chunk is asked for again
         layout = maps.begin(_stored(spec), maps.BETTER)
-    elif layout.step < index and (kept := _kept(spec)) is not None and layout.step < int(kept["step"]) <= index:
+    elif layout.step < part and (kept := _kept(spec)) is not None and layout.step < int(kept["step"]) <= part:
         layout.restore(kept)
-    while layout.step < index:
+    while layout.step < part:
         layout.advance()
     with workspace.atomic_file(_state_file(spec)) as temporary, open(temporary, "wb") as file:
         np.savez(file, **layout.arrays())  # type: ignore[arg-type]
     return {"xy": layout.places()}
 
 
-def describe(spec: Spec, index: int) -> str:
-    """A line beside the progress bar."""
-    return "neighbours found" if index == 0 else f"laid out, stage {index} of {maps.n_steps(maps.BETTER)}"
+def message(spec: Spec, part: int, start: int, stop: int) -> str:
+    return "neighbours found" if part == 0 else f"laid out, stage {part} of {maps.n_steps(maps.BETTER)}"
 
 
-def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
-    return {"dataset": spec["dataset"], "backbone": spec["backbone"], "kind": maps.BETTER}
+@dataclass(frozen=True)
+class Layout:
+    """The places (n, 2) of the images of a run so far."""
+
+    spec: Spec
+    xy: np.ndarray
 
 
-def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
-    """The summary, after storing the map."""
-    made = maps.judged(_stored(spec), maps.BETTER, chunks[-1]["xy"])
+def collect(spec: Spec, chunks: Sequence[Arrays]) -> Layout:
+    return Layout(spec, chunks[-1]["xy"])
+
+
+def summarise(result: Layout) -> Summary:
+    return {"dataset": result.spec["dataset"], "backbone": result.spec["backbone"], "kind": maps.BETTER}
+
+
+def finish(spec: Spec, result: Layout) -> Summary:
+    """Stores the map; returns how good it is."""
+    made = maps.judged(_stored(spec), maps.BETTER, result.xy)
     maps.save(_stored(spec), made)
-    return summarise(spec, chunks) | facts(made)
+    return facts(made)
 
 
 def facts(made: maps.FeatureMap) -> Summary:
@@ -172,6 +174,22 @@ def _text(spec: Unchecked, name: str) -> str:
     if not isinstance(value, str) or not value:
         raise BadInput(f"A map's spec needs {name!r}, a name. Got {value!r}.")
     return value
+
+
+STUDY = Study(
+    name="feature_map",
+    title="map of features",
+    settings=SETTINGS,
+    check=SETTINGS.check,
+    prepare=prepare,
+    parts=parts,
+    run_chunk=run_chunk,
+    collect=collect,
+    summarise=summarise,
+    finish=finish,
+    message=message,
+    is_transient=True,
+)
 
 
 # --- colours --------------------------------------------------------------------------------------------------------

@@ -100,16 +100,16 @@ def test_the_demo_ships_with_better_maps(backbone: str) -> None:
 
 def test_the_better_map_is_a_run_that_can_be_stopped(tmp_path: Path) -> None:
     make_toy(n_images=4)
-    spec = study.prepare({"study": "feature_map", "dataset": "toy", "backbone": "alpha_net"}, tmp_path)
+    spec = study.STUDY.prepare({"dataset": "toy", "backbone": "alpha_net"}, tmp_path)
     at_once = {**spec, "folder": str(tmp_path / "one")}
-    last = study.plan(spec) - 1
-    whole = study.run_chunk(at_once, last)["xy"]
+    last = study.STUDY.n_chunks(spec) - 1
+    whole = study.STUDY.chunk(at_once, last)["xy"]
     in_parts = {**spec, "folder": str(tmp_path / "two")}
     for index in range(last + 1):
-        study.run_chunk(
+        study.STUDY.chunk(
             {**spec, "folder": str(tmp_path / "other")}, 0
         )  # another run in between: its layout is kept now
-        part = study.run_chunk(in_parts, index)["xy"]
+        part = study.STUDY.chunk(in_parts, index)["xy"]
     assert np.array_equal(part, whole)
     run = jobs.run_here({"study": "feature_map", "dataset": "toy", "backbone": "alpha_net"})
     assert run.state == "finished"
@@ -117,7 +117,7 @@ def test_the_better_map_is_a_run_that_can_be_stopped(tmp_path: Path) -> None:
     assert found is not None and np.array_equal(found.xy, whole)
     assert jobs.results(run.id)["neighbours_kept"] == found.kept
     with pytest.raises(BadInput, match="there already"):
-        study.prepare({"dataset": "toy", "backbone": "alpha_net"}, tmp_path)
+        study.STUDY.prepare({"dataset": "toy", "backbone": "alpha_net"}, tmp_path)
 
 
 def test_the_command_makes_a_map_and_writes_it(tmp_path: Path, capsys) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.features import store
 from fsviz.features.extraction import extract
 from fsviz.records import Dataset
-from fsviz.studies import RUNNABLE, extraction
+from fsviz.studies import extraction
 
 
 @pytest.fixture(autouse=True)
@@ -48,19 +49,20 @@ SPEC = {"study": "extraction", "dataset": "pictures", "backbone": "conv64f", "de
 
 
 def test_a_chunk_follows_from_spec_and_index_alone_and_writes_nothing(pictures, tmp_path: Path) -> None:
-    assert RUNNABLE["extraction"].module == "fsviz.studies.extraction"
-    spec = {**extraction.prepare(SPEC, tmp_path), "folder": str(tmp_path)}
-    assert extraction.plan(spec) == 3
+    study = extraction.STUDY
+    spec = {**study.prepare(study.check(SPEC), tmp_path), "folder": str(tmp_path)}
+    assert study.n_chunks(spec) == 3
     before = sorted(Path(tmp_path).rglob("*"))
-    chunks = {index: extraction.run_chunk(spec, index) for index in (2, 0, 1)}
+    chunks = {index: study.chunk(spec, index) for index in (2, 0, 1)}
     assert sorted(Path(tmp_path).rglob("*")) == before
     for index, chunk in chunks.items():
-        again = extraction.run_chunk(spec, index)
+        again = study.chunk(spec, index)
         assert all(np.array_equal(again[name], chunk[name]) for name in chunk)
-    so_far = extraction.summarise(spec, [chunks[0], chunks[2]])
+    so_far = study.summarise(study.collect(spec, [chunks[0], chunks[2]]))
     assert (so_far["n_images"], so_far["n_total"]) == (12, 20)
     assert features.available(pictures) == []
-    done = extraction.finish(spec, [chunks[i] for i in range(3)])
+    result = study.collect(spec, [chunks[i] for i in range(3)])
+    done = {**study.summarise(result), **study.finish(spec, result)}
     assert (done["n_images"], done["dims"], done["backbone"]) == (19, 1600, "conv64f@random")
     assert [s["image_id"] for s in done["skipped"]] == [9]
     by_run = features.load(pictures, "conv64f")
@@ -82,15 +84,14 @@ def test_through_the_jobs_room(pictures, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_stopped_extraction_goes_on_and_stores_what_an_unstopped_one_does(pictures, monkeypatch) -> None:
     computed = []
-    real = extraction.run_chunk
 
-    def failing(spec, index):
-        computed.append(index)
+    def failing(spec, part, start, stop):
+        computed.append(start // store.SHARD)
         if computed == [0, 1]:
             raise KeyboardInterrupt
-        return real(spec, index)
+        return extraction.run_chunk(spec, part, start, stop)
 
-    monkeypatch.setattr(extraction, "run_chunk", failing)
+    monkeypatch.setattr(extraction, "STUDY", replace(extraction.STUDY, run_chunk=failing))
     with pytest.raises(KeyboardInterrupt):
         jobs.run_here(SPEC)
     (run,) = jobs.list_runs()
@@ -111,23 +112,25 @@ def test_damaged_features_are_made_again_by_a_run(pictures) -> None:
 
 def test_a_spec_is_checked_before_it_runs(pictures, tmp_path: Path) -> None:
     with pytest.raises(UnknownName):
-        extraction.prepare({**SPEC, "dataset": "picture"}, tmp_path)
+        jobs.submit({**SPEC, "dataset": "picture"})
     with pytest.raises(UnknownName):
-        extraction.prepare({**SPEC, "backbone": "resnet-12"}, tmp_path)
+        jobs.submit({**SPEC, "backbone": "resnet-12"})
     with pytest.raises(Missing):
-        extraction.prepare({**SPEC, "dataset": "mini_imagenet"}, tmp_path)
-    with pytest.raises(BadInput, match="needs 'dataset'"):
-        extraction.prepare({"study": "extraction"}, tmp_path)
+        jobs.submit({**SPEC, "dataset": "mini_imagenet"})
+    with pytest.raises(BadInput, match='An extraction needs "dataset"'):
+        jobs.submit({"study": "extraction"})
+    with pytest.raises(UnknownName, match="chekpoint"):
+        jobs.submit({**SPEC, "chekpoint": "weights.pt"})
+    assert jobs.list_runs() == []
 
 
 def test_a_run_notices_that_the_images_changed(pictures, tmp_path: Path) -> None:
-    spec = {**extraction.prepare(SPEC, tmp_path), "folder": str(tmp_path / "run")}
-    import dataclasses
-
-    changed = dataclasses.replace(pictures, images=pictures.images.iloc[:12])
+    study = extraction.STUDY
+    spec = {**study.prepare(study.check(SPEC), tmp_path), "folder": str(tmp_path / "run")}
+    changed = replace(pictures, images=pictures.images.iloc[:12])
     save_dataset(changed, overwrite=True)
     with pytest.raises(BadInput, match="changed since this run was made"):
-        extraction.run_chunk(spec, 0)
+        study.chunk(spec, 0)
 
 
 def test_what_a_page_offers(pictures) -> None:

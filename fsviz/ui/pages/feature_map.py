@@ -223,7 +223,7 @@ def _better(dataset: Dataset, backbone: str, found: maps.FeatureMap) -> None:
         "**This is the fast map.** A better one lays out every image with ten times as many steps, in the background; "
         "it replaces this one when it is finished and is kept beside the features."
     )
-    run_panel.offer(spec, jobs.newest(spec, "feature_map"), words, start="Make the better map")
+    run_panel.offer(spec, jobs.find(spec), words, start="Make the better map")
 
 
 # Colours
