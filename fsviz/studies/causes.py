@@ -212,7 +212,8 @@ def collect(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]], tasks: Tasks
     parts = sorted(chunks, key=lambda chunk: int(chunk["start"]))
     if not parts:
         raise BadInput("No task of this run has been measured yet. Wait for its first part.")
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0] if name not in ("part", "start")}
+    names = [name for name in parts[0] if name not in ("part", "start")]
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in names}
     at = np.concatenate([int(part["start"]) + np.arange(len(part["measure_eigenvalue"])) for part in parts])
     known = {n.removeprefix("measure_"): v for n, v in joined.items() if n.startswith("measure_")}
     lost = {n: "It is not defined for tasks like these." for n, v in known.items() if not np.isfinite(v).any()}

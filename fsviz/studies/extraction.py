@@ -33,7 +33,13 @@ SETTINGS = Schema(
             Setting("device", "Device", "Where the backbone runs: auto, cpu, cuda, mps.", "text", "auto"),
             Setting("batch", "Batch", "Images per batch; 0 chooses by the device.", "int", 0, 0, 100_000),
             Setting(
-                "workers", "Workers", "Processes that decode images; -1 chooses by the machine.", "int", BY_ITSELF, -1, 64
+                "workers",
+                "Workers",
+                "Decoding processes; -1 chooses by the machine.",
+                "int",
+                BY_ITSELF,
+                -1,
+                64,
             ),
         )
     },

@@ -3,18 +3,15 @@
     dataset -> images made small -> epochs on the train classes, the best kept by validation tasks -> test tasks
                                                               -> the backbone trained:NAME
 
-The spec of a run:
-    {"study": "training", "dataset": name, "method": of fsviz.training, "split": "own", the name of a saved split, or
-     what a split file holds, "name": of the backbone ("" finds one), "device": "auto", and settings of the trainer}
-A chunk reads a part of the images, trains an epoch, or answers some test tasks. An epoch follows from the one before,
-whose weights and moments of Adam lie in the run's folder (training/, the last two epochs); where they are gone, epochs
-are repeated from the first weights, which follow from the seed. After Arnold & Sha 2021, section 5.
+"split" in a spec is "own", the name of a saved split, or what a split file holds. A chunk reads a part of the images,
+trains an epoch, or answers some test tasks. An epoch follows from the one before, whose weights
+and moments of Adam lie in the run's folder (training/, the last two epochs); if they are gone, epochs are repeated from
+the first weights, which follow from the seed. After Arnold & Sha 2021, section 5.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +28,8 @@ from fsviz.errors import BadInput, NotFinite
 from fsviz.features import trained
 from fsviz.numerics import chunk_seed, finite, mean_and_ci95, threads
 from fsviz.records import PAD, SIDES, Dataset, Predictions, Tasks
-from fsviz.settings import Setting, Unchecked, Values, words
+from fsviz.settings import Schema, Setting, Unchecked, Values, words
+from fsviz.studies.study import Arrays, Part, Study
 from fsviz.studies.threads import half
 from fsviz.training import FINETUNE, TITLES, TRAINERS, Trainer
 from fsviz.workspace import atomic_file
@@ -46,7 +44,8 @@ METHOD = Setting(
     choices={name: trainer.title for name, trainer in TRAINERS.items()},
 )
 SETTINGS: dict[str, Setting] = {name: s for trainer in TRAINERS.values() for name, s in trainer.settings.items()}
-READS_IMAGES = True
+NAME = Setting("name", "Name", "What the trained backbone is called; chosen from the settings if empty.", "text", "")
+DEVICE = Setting("device", "Device", "Where the network is trained: auto, cpu, cuda, mps.", "text", "auto")
 TEST_AT_ONCE = 50  # test tasks of a chunk
 RATE_TASKS = 20  # validation tasks that the rate of Finetune is chosen on
 _KEPT = 2  # epochs whose state is kept: a kill may fall between the state of an epoch and its chunk
@@ -112,29 +111,31 @@ class Summary(TypedDict, total=False):
 # --- what is asked for -------------------------------------------------------------------------------------------
 
 
-def prepare(spec: Unchecked, folder: Path) -> Spec:
-    """The spec with every setting, its split by class names, and how much there is to do."""
+def check(spec: Unchecked) -> Spec:
+    """The spec with the settings of its method; its split is resolved when the run is prepared."""
+    trainer = training.get(str(spec.get("method") or METHOD.default))
+    own = {s.name: s for s in (METHOD, NAME, DEVICE)}
+    schema = Schema({**own, **trainer.settings}, required=("dataset",), of=trainer.title)
+    return {**schema.check({k: v for k, v in spec.items() if k != "split"}), "split": spec.get("split") or OWN}
+
+
+def prepare(spec: Spec, folder: Path) -> Spec:
+    """The spec with its split by class names, and how much there is to do."""
     from fsviz.features import device, pixels
     from fsviz.features.extraction import check_pixels
 
-    trainer = training.get(str(spec.get("method") or METHOD.default))
-    dataset = datasets.load(str(spec.get("dataset")))
+    trainer = training.get(spec["method"])
+    dataset = datasets.load(spec["dataset"])
     check_pixels(dataset)
-    settings = trainer.checked({name: value for name, value in spec.items() if name in SETTINGS})
-    parts, split, recipe = split_of(dataset, spec.get("split"))
-    _check(dataset, trainer, settings, parts, split)
-    name = str(spec.get("name") or "")
-    if name:
-        trained.check_free(name)
-    rest = {key: value for key, value in spec.items() if key not in SETTINGS}
+    parts, split, recipe = split_of(dataset, spec["split"])
+    _check(dataset, trainer, spec, parts, split)
+    if spec["name"]:
+        trained.check_free(spec["name"])
     used = _images_of(dataset, np.concatenate([parts[side] for side in SIDES]))
     return {
-        **rest,
-        **settings,
-        "method": trainer.name,
+        **spec,
         "split": {**saved_splits.as_facts(dataset, parts, recipe), "name": split},
-        "name": name,
-        "device": device.choose(str(spec.get("device") or "auto")),
+        "device": device.choose(spec["device"]),
         "threads": half(),
         "fingerprint": features.fingerprint(dataset),
         "n_images": len(used),
@@ -226,31 +227,27 @@ def entries(spec: Values) -> list[str]:
     return [spec["method"], *([FINETUNE] if spec.get("finetune_steps") else [])]
 
 
-def plan(spec: Spec) -> int:
-    """Parts of the images, epochs, the rate of Finetune, and the test tasks of everything that is measured."""
-    return sum(n for _, n in _stages(spec))
+def parts(spec: Spec) -> list[Part]:
+    """Images in any order, epochs one after another, the rate of Finetune, then the tests of everything measured."""
+    epochs = [Part("epoch", 1, 1, "epochs", sequential=True)] * spec["epochs"]
+    rate = [Part("rate", 1, 1, "rates", sequential=True)] if _seeks_rate(spec) else []
+    first, *others = entries(spec)
+    tests = [Part(TITLES[first], spec["n_tasks"], TEST_AT_ONCE, "test tasks", sequential=True)]
+    tests += [Part(TITLES[which], spec["n_tasks"], TEST_AT_ONCE, "test tasks") for which in others]
+    return [Part("images read", spec["n_parts"], 1, "parts"), *epochs, *rate, *tests]
 
 
-def _stages(spec: Spec) -> list[tuple[str, int]]:
-    n_test = math.ceil(spec["n_tasks"] / TEST_AT_ONCE)
-    asked = FINETUNE in entries(spec) and not spec["finetune_lr"]
-    tests = [(f"test {which}", n_test) for which in entries(spec)]
-    return [("read", spec["n_parts"]), ("epoch", spec["epochs"]), ("rate", int(asked)), *tests]
+def _seeks_rate(spec: Spec) -> bool:
+    return FINETUNE in entries(spec) and not spec["finetune_lr"]
 
 
-def _at(spec: Spec, index: int) -> tuple[str, int]:
-    """The stage of a chunk, and its place there."""
-    for stage, n in _stages(spec):
-        if index < n:
-            return stage, index
-        index -= n
-    raise IndexError("no such chunk")
-
-
-def waits_for(spec: Spec, index: int) -> int:
-    """Parts are read in any order; epochs follow one another; the tests come after all of them."""
-    stage, place = _at(spec, index)
-    return 0 if stage == "read" else index - (place if stage.startswith("test ") else 0)
+def _stage(spec: Spec, part: int) -> tuple[str, int]:
+    """The stage of a part ("read", "epoch", "rate" or "test") and its place there."""
+    for stage, n in (("read", 1), ("epoch", spec["epochs"]), ("rate", int(_seeks_rate(spec)))):
+        if part < n:
+            return stage, part
+        part -= n
+    return "test", part
 
 
 def n_bytes(spec: Spec) -> float:
@@ -277,39 +274,34 @@ def seconds(spec: Values, n_train: int) -> float:
     return image * (spec["epochs"] * per_epoch * learning + tests * task * answering + finetuned)
 
 
-def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Images that were read, or the losses of an epoch and the accuracy of validation tasks, or answers to tasks."""
-    stage, place = _at(spec, index)
+    stage, place = _stage(spec, part)
     if stage == "read":
-        return _read(spec, place)
+        return _read(spec, start)
     with threads(int(spec["threads"])):
         if stage == "epoch":
             return _epoch_chunk(spec, place)
         if stage == "rate":
             return _rate_chunk(spec)
-        return _test_chunk(spec, stage.removeprefix("test "), place)
+        return _test_chunk(spec, place, start, stop)
 
 
-def describe(spec: Spec, index: int) -> str:
-    """A line beside the progress bar."""
-    stage, place = _at(spec, index)
-    if stage == "read":
-        return f"images read, part {place + 1} of {spec['n_parts']}"
-    if stage == "epoch":
-        state = _newest_state(spec, place + 1)
-        if state is None:
-            return f"epoch {place + 1} of {spec['epochs']}"
-        n, best = int(state["epoch"]), float(state["best_val"])
-        if n <= place:
-            return f"ended after epoch {n}, best on validation tasks {best:.1%}"
-        return (
-            f"epoch {n} of {spec['epochs']}: loss {float(state['loss']):.3f}, validation tasks "
-            f"{float(state['val']):.1%}, best {best:.1%}"
-        )
-    if stage == "rate":
-        return "the learning rate of Finetune"
-    done = min(spec["n_tasks"], (place + 1) * TEST_AT_ONCE)
-    return f"{TITLES[stage.removeprefix('test ')]}: {done:,} of {spec['n_tasks']:,} test tasks"
+def message(spec: Spec, part: int, start: int, stop: int) -> str:
+    """How an epoch went; "" for chunks that are not epochs."""
+    stage, place = _stage(spec, part)
+    if stage != "epoch":
+        return "the learning rate of Finetune" if stage == "rate" else ""
+    state = _newest_state(spec, place + 1)
+    if state is None:
+        return f"epoch {place + 1} of {spec['epochs']}"
+    n, best = int(state["epoch"]), float(state["best_val"])
+    if n <= place:
+        return f"ended after epoch {n}, best on validation tasks {best:.1%}"
+    return (
+        f"epoch {n} of {spec['epochs']}: loss {float(state['loss']):.3f}, validation tasks {float(state['val']):.1%}, "
+        f"best {best:.1%}"
+    )
 
 
 def _read(spec: Spec, place: int) -> dict[str, np.ndarray]:
@@ -342,16 +334,11 @@ def _rate_chunk(spec: Spec) -> dict[str, np.ndarray]:
     return {"rates": np.array(finetuning.RATES), "val": np.array(_rates(spec))}
 
 
-def _test_chunk(spec: Spec, which: str, place: int) -> dict[str, np.ndarray]:
-    start = place * TEST_AT_ONCE
-    tasks = _tasks(spec, "test").take(slice(start, start + TEST_AT_ONCE))
+def _test_chunk(spec: Spec, entry: int, start: int, stop: int) -> dict[str, np.ndarray]:
+    tasks = _tasks(spec, "test").take(slice(start, stop))
+    which = entries(spec)[entry]
     rate = _finetune_rate(spec) if which == FINETUNE else 0.0
-    said = _answers(spec, which, tasks, rate)
-    return {
-        "entry": np.array(entries(spec).index(which)),
-        "start": np.array(start),
-        "rate": np.array(rate),
-    } | said.arrays()
+    return {"entry": np.array(entry), "rate": np.array(rate)} | _answers(spec, which, tasks, rate).arrays()
 
 
 def _rates(spec: Spec) -> tuple[float, ...]:
@@ -644,29 +631,43 @@ def _stamp(spec: Spec) -> int:
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def summarise(spec: Spec, chunks: Iterable[Mapping[str, np.ndarray]]) -> Summary:
+@dataclass(frozen=True)
+class Trained:
+    """Finished chunks of a training run."""
+
+    spec: Spec
+    chunks: Sequence[Arrays]
+
+
+def partial(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
     """The learning curve so far, and the accuracy on the test tasks that were answered."""
     return _summary(spec, list(chunks))
 
 
-def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
-    """The summary with all intervals, after keeping the network of the best epoch as a backbone."""
-    summary = _summary(spec, list(chunks), whole=True)
+def summarise(result: Trained) -> Summary:
+    """The learning curve, and the accuracy on the test tasks with all intervals."""
+    return _summary(result.spec, list(result.chunks), whole=True)
+
+
+def finish(spec: Spec, result: Trained) -> Summary:
+    """Saves the network of the best epoch as a backbone; returns its name and file."""
     learner = _best_learner(spec)
     weights = {n.removeprefix("backbone."): v for n, v in learner.weights().items() if n.startswith("backbone.")}
     run = Path(spec["folder"]).name
     name = trained.free_name(spec["name"] or fitting_name(spec), run)
+    accuracy = 100 * float(test_accuracy(spec, result.chunks)[spec["method"]].mean())
     facts = {name: spec[name] for name in ("network", "width", "side", "dataset", "method")}
     facts |= {"run": run, "split": spec["split"]["name"], "recipe": spec["split"]["recipe"]}
-    facts |= {"train": spec["split"]["train"], "accuracy": summary["results"][0]["accuracy"]}
+    facts |= {"train": spec["split"]["train"], "accuracy": accuracy}
     path = trained.save(name, {n: v for n, v in weights.items() if not n.endswith("num_batches_tracked")}, facts)
+    n_epochs = sum(1 for chunk in result.chunks if "best_val" in chunk and np.isfinite(chunk["loss"]))
     for left in _state_file(spec, 0).parent.glob("*.npz"):
-        if not left.stem.isdigit() or int(left.stem) < int(summary["n_epochs"]):
+        if not left.stem.isdigit() or int(left.stem) < n_epochs:
             left.unlink(missing_ok=True)
-    return {**summary, "backbone": f"{trained.PREFIX}{name}", "checkpoint": str(path)}
+    return {"backbone": f"{trained.PREFIX}{name}", "checkpoint": str(path)}
 
 
-def test_accuracy(spec: Spec, chunks: Iterable[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def test_accuracy(spec: Spec, chunks: Iterable[Arrays]) -> dict[str, np.ndarray]:
     """The accuracy of every test task of a finished run (T,), by what was measured; `test_tasks` are the tasks."""
     parts: dict[int, list[tuple[int, np.ndarray]]] = {}
     for chunk in chunks:
@@ -690,11 +691,11 @@ def fitting_name(spec: Spec) -> str:
     return "-".join("".join(c if c.isalnum() or c in "._+=" else "-" for c in part).strip("-.") for part in parts)[:90]
 
 
-def _summary(spec: Spec, chunks: list[Mapping[str, np.ndarray]], whole: bool = False) -> Summary:
+def _summary(spec: Spec, chunks: list[Arrays], whole: bool = False) -> Summary:
     curve: list[Epoch] = []
     skipped: list[Skipped] = []
     rates: dict[str, float] = {}
-    answers: dict[int, list[tuple[int, Mapping[str, np.ndarray]]]] = {}
+    answers: dict[int, list[tuple[int, Arrays]]] = {}
     best: Summary = {"best_epoch": None, "val_accuracy": None}
     for chunk in chunks:
         if "reasons" in chunk:
@@ -736,7 +737,7 @@ def _summary(spec: Spec, chunks: list[Mapping[str, np.ndarray]], whole: bool = F
     }
 
 
-def _result(spec: Spec, entry: int, parts: list[tuple[int, Mapping[str, np.ndarray]]], whole: bool) -> Result:
+def _result(spec: Spec, entry: int, parts: list[tuple[int, Arrays]], whole: bool) -> Result:
     """Accuracy in percent with its 95% interval over test tasks; of all tasks also over images and over classes."""
     chunks = [chunk for _, chunk in sorted(parts, key=lambda pair: pair[0])]
     said = Predictions.join([Predictions.from_arrays(chunk) for chunk in chunks])
@@ -754,3 +755,21 @@ def _result(spec: Spec, entry: int, parts: list[tuple[int, Mapping[str, np.ndarr
             finite(100 * evaluation.estimate(accuracy, over, right, tasks).ci95) for over in ("images", "classes")
         )
     return row
+
+
+STUDY = Study(
+    name="training",
+    title="training",
+    settings=Schema({s.name: s for s in (METHOD, NAME, DEVICE)} | SETTINGS, required=("dataset", "split")),
+    check=check,
+    prepare=prepare,
+    parts=parts,
+    run_chunk=run_chunk,
+    collect=Trained,
+    summarise=summarise,
+    partial=partial,
+    finish=finish,
+    message=message,
+    n_bytes=n_bytes,
+    reads_images=True,
+)

@@ -114,7 +114,7 @@ def test_stopped_and_resumed_gives_the_same_bits(finished, method: str, monkeypa
     with pytest.raises(KeyboardInterrupt):
         jobs.run_here(spec(method), stop)
     run = jobs.list_runs("training")[0]
-    so_far = training.summarise(jobs.spec(run.id), jobs.chunks(run.id))
+    so_far = training.partial(jobs.spec(run.id), jobs.chunks(run.id))
     assert run.state == "interrupted" and [point["epoch"] for point in so_far["curve"]] == [1, 2]
     assert so_far["results"] == [] and so_far["best_epoch"] in (1, 2)
     last = sorted((jobs.folder(run.id) / "chunks").glob("*.npz"))[-1]
@@ -221,11 +221,12 @@ def test_losses_that_are_no_numbers_end_the_run_with_a_sentence(workspace, monke
 
 
 def test_images_that_changed_are_not_trained_on(finished, tmp_path: Path) -> None:
-    settled = {**training.prepare(spec(), tmp_path), "folder": str(tmp_path), "fingerprint": "other"}
+    study = training.STUDY
+    settled = {**study.prepare(study.check(spec()), tmp_path), "folder": str(tmp_path), "fingerprint": "other"}
     with pytest.raises(BadInput, match="changed since this run was made"):
-        training.run_chunk(settled, 0)
+        study.chunk(settled, 0)
     with pytest.raises(Missing, match="has no images here"):
-        training.prepare({**spec(), "dataset": "cifar100"}, tmp_path)
+        study.prepare(study.check({**spec(), "dataset": "cifar100"}), tmp_path)
 
 
 # --- the command -------------------------------------------------------------------------------------------------
