@@ -3,9 +3,8 @@
     dataset -> features -> pairs of classes -> communities of their images -> confusion in bits -> class graph
     the same classes -> meaning, mean features, errors of a method -> class graph, compared with it edge by edge
 
-The spec of a run: {"study": "confusion", "dataset": name, "backbone": name} and, with defaults, "split", "base" (a
-second split: pairs are then base x split) and the settings of difficulty.class_confusion. A chunk is a range of pairs.
-After Bontonou et al. 2020, section IV-B, figures 1 to 3.
+One item is one pair of classes; with "base", a second split, pairs are base x split. After Bontonou et al. 2020,
+section IV-B, figures 1 to 3.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ import pandas as pd
 from fsviz import datasets, evaluation, features, sampling
 from fsviz.difficulty import class_confusion
 from fsviz.difficulty.class_confusion import PairCommunities
-from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.errors import BadInput, Missing
 from fsviz.evaluation.intervals import Correlation, Estimate
 from fsviz.features.backbones import title_of
 from fsviz.records import ClassGraph, Dataset, Features, Progress, Tasks
-from fsviz.settings import Setting, Unchecked, Values, words
+from fsviz.settings import Schema, Setting, Unchecked, Values, words
 from fsviz.studies import chunked, draw
 from fsviz.studies import evaluate as evaluation_study
+from fsviz.studies.study import Arrays, Part, Study, Work
 from fsviz.taxonomy import DISTANCES
 
-VERSION = 1
 N_SHOT, N_QUERY, N_TASKS = 5, 10, 20  # of the two-way tasks that show the errors on a pair
 _CHUNK_SECONDS = 1.0
 _MOST_LAID_OUT = 400  # classes: the springs of more take fewer steps
@@ -125,6 +124,7 @@ BASE = Setting(
     "",
 )
 SETTINGS: dict[str, Setting] = {**{s.name: s for s in (BACKBONE, SPLIT, BASE)}, **class_confusion.SETTINGS}
+SCHEMA = Schema(SETTINGS, required=("dataset",), of="the confusion of classes")
 N_EDGES = Setting(
     "edges",
     "Edges shown",
@@ -180,7 +180,7 @@ def class_graph(spec: Unchecked, progress: Progress | None = None) -> ClassGraph
     """The graph of a spec's classes by its "likeness" (confusion where it names none), computed here and now."""
     spec = dict(spec)
     kind = str(LIKENESS_SETTING.check(spec.pop("likeness", "confusion")))
-    spec = checked_spec(spec)
+    spec = cast(Spec, SCHEMA.check(spec))
     dataset = datasets.load(spec["dataset"])
     if LIKENESS[kind].needs == "features":
         table = _features(dataset, spec["backbone"])
@@ -326,31 +326,24 @@ def _tasks_per_pair(n_pairs: int) -> int:
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def checked_spec(spec: Unchecked) -> Spec:
-    """The spec with its defaults filled in; unknown settings and impossible values are named."""
-    known = {"study", "dataset", "version", "folder", "rows", "columns", "chunk_pairs", *SETTINGS}
-    for name in spec:
-        if name not in known:
-            raise UnknownName("setting of the confusion study", name, sorted(SETTINGS))
-    if not spec.get("dataset"):
-        raise BadInput('The confusion of classes needs "dataset".')
-    given = {name: value for name, value in spec.items() if value is not None}
-    return cast(Spec, {**given, **{name: s.check(given.get(name, s.default)) for name, s in SETTINGS.items()}})
+def check(spec: Unchecked) -> Spec:
+    """The spec with every setting; backbone and split are those of the dataset if none is named."""
+    values = SCHEMA.check(spec)
+    dataset = datasets.load(values["dataset"])
+    values["backbone"] = _features(dataset, values["backbone"]).backbone
+    return cast(Spec, values | {"split": values["split"] or draw.default_split(dataset)})
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> Spec:
-    """Checks a spec and settles its classes."""
-    settled: Spec = {**checked_spec(spec), "study": "confusion", "version": VERSION}
-    dataset = datasets.load(settled["dataset"])
-    table = _features(dataset, settled["backbone"])
-    rows, columns = _classes(dataset, settled)
+def prepare(spec: Spec, folder: Path) -> Spec:
+    """Settles the classes of a spec."""
+    dataset = datasets.load(spec["dataset"])
+    table = _features(dataset, spec["backbone"])
+    rows, columns = _classes(dataset, spec)
     class_confusion.check_classes(
-        table, np.unique(np.concatenate([rows, columns])), settled["k"], settled["preprocess"], _names(dataset)
+        table, np.unique(np.concatenate([rows, columns])), spec["k"], spec["preprocess"], _names(dataset)
     )
-    each = seconds(settled, table) / max(len(pairs_of(rows, columns)), 1)
-    return settled | {
-        "backbone": table.backbone,
-        "split": settled["split"] or draw.default_split(dataset),
+    each = seconds(spec, table) / max(len(pairs_of(rows, columns)), 1)
+    return spec | {
         "rows": rows.tolist(),
         "columns": columns.tolist(),
         "chunk_pairs": max(1, round(_CHUNK_SECONDS / each)),
@@ -363,7 +356,7 @@ def seconds(spec: Unchecked, table: Features | None = None) -> float:
     kind = spec.pop("likeness", "confusion")
     if kind not in ("confusion", "error"):
         return 0.5
-    spec = checked_spec(spec)
+    spec = cast(Spec, SCHEMA.check(spec))
     dataset = datasets.load(spec["dataset"])
     rows, columns = _classes(dataset, spec)
     n_pairs = len(pairs_of(rows, columns))
@@ -386,7 +379,7 @@ def most_k(dataset: Dataset, backbone: str, *splits: str) -> int:
 
 def fitting_k(spec: Unchecked) -> int:
     """The default of k, or the largest that the classes of a spec allow where that is less."""
-    asked = checked_spec({name: value for name, value in spec.items() if name != "likeness"})
+    asked = SCHEMA.check({name: value for name, value in spec.items() if name != "likeness"})
     dataset = datasets.load(asked["dataset"])
     splits = [asked["split"] or draw.default_split(dataset), *([asked["base"]] if asked["base"] else [])]
     return max(1, min(int(SETTINGS["k"].default), most_k(dataset, asked["backbone"], *splits)))
@@ -398,34 +391,28 @@ def most_k_of(dataset: Dataset, backbone: str, *class_ids: int) -> int:
     return max(1, class_confusion.most_k(sizes[list(class_ids)]))
 
 
-def plan(spec: Spec) -> int:
-    return math.ceil(len(_pairs(spec)) / spec["chunk_pairs"])
+def work(spec: Spec) -> Work:
+    dataset = datasets.load(spec["dataset"])
+    return Work(len(pairs_of(*_classes(dataset, spec))), "pairs of classes", seconds(spec))
+
+
+def parts(spec: Spec) -> list[Part]:
+    return [Part("", len(_pairs(spec)), spec["chunk_pairs"], "pairs of classes")]
 
 
 def n_bytes(spec: Spec) -> float:
-    return 16.0 * len(_pairs(spec)) + 400.0 * plan(spec)
+    n_pairs = len(_pairs(spec))
+    return 16.0 * n_pairs + 400.0 * math.ceil(n_pairs / spec["chunk_pairs"])
 
 
-def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """The confusion of one range of pairs."""
-    start = index * spec["chunk_pairs"]
-    pairs = _pairs(spec)[start : start + spec["chunk_pairs"]]
     table = chunked.features_of(spec["dataset"], spec["backbone"])
     how = {name: cast(Unchecked, spec)[name] for name in class_confusion.SETTINGS}
-    return {"start": np.array(start), "bits": class_confusion.class_confusion(table, pairs, **how)}
+    return {"bits": class_confusion.class_confusion(table, _pairs(spec)[start:stop], **how)}
 
 
-def describe(spec: Spec, index: int) -> str:
-    n_pairs = len(_pairs(spec))
-    return f"{min(n_pairs, (index + 1) * spec['chunk_pairs']):,} of {n_pairs:,} pairs of classes"
-
-
-def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
-    """Mean confusion and the most confused pairs of those finished so far."""
-    return {**summary(collect(spec, chunks)), "dataset": spec["dataset"], "backbone": spec["backbone"]}
-
-
-def collect(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> ClassGraph:
+def collect(spec: Spec, chunks: Sequence[Arrays]) -> ClassGraph:
     """The graph of the finished chunks of a run; pairs that are not done yet have no weight."""
     rows, columns = np.array(spec["rows"]), np.array(spec["columns"])
     values = np.full(len(_pairs(spec)), np.nan)
@@ -433,6 +420,11 @@ def collect(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> ClassGrap
         start, bits = int(chunk["start"]), chunk["bits"]
         values[start : start + len(bits)] = bits
     return _graph(datasets.load(spec["dataset"]), "confusion", spec["backbone"], rows, columns, values)
+
+
+def finish(spec: Spec, graph: ClassGraph) -> Summary:
+    """Saves nothing; says whose classes and features the graph is of."""
+    return {"dataset": spec["dataset"], "backbone": spec["backbone"]}
 
 
 def _pairs(spec: Spec) -> np.ndarray:
@@ -471,6 +463,23 @@ def summary(graph: ClassGraph, n: int = 10) -> Summary:
             for a, b, w in zip(i[:n], j[:n], weights[:n], strict=True)
         ],
     }
+
+
+STUDY = Study(
+    name="confusion",
+    title="confusion of classes",
+    question="Which classes does the backbone mix up?",
+    settings=SCHEMA,
+    check=check,
+    prepare=prepare,
+    parts=parts,
+    run_chunk=run_chunk,
+    collect=collect,
+    summarise=summary,
+    finish=finish,
+    work=work,
+    n_bytes=n_bytes,
+)
 
 
 def mean(graph: ClassGraph) -> Estimate:
@@ -582,7 +591,7 @@ def roles(graph: ClassGraph, n_edges: int) -> Roles:
 
 def pair(spec: Unchecked, a: int, b: int) -> PairCommunities:
     """The images of two classes (class_ids) and the communities they fell into, as the spec's confusion sees them."""
-    spec = checked_spec({name: value for name, value in spec.items() if name != "likeness"})
+    spec = SCHEMA.check({name: value for name, value in spec.items() if name != "likeness"})
     dataset = datasets.load(spec["dataset"])
     table = _features(dataset, spec["backbone"])
     how = {name: cast(Unchecked, spec)[name] for name in class_confusion.SETTINGS}

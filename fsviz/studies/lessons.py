@@ -134,7 +134,7 @@ def command(dataset: Dataset, place: int, stop: str) -> str:
         return shlex.join(["python", "-m", "fsviz", "evaluate", dataset.name, *said, "--methods", METHOD])
     shape = {"dataset": dataset.name, "backbone": backbone, "split": split, **SHAPE, "seed": SEED}
     if place == 3:
-        return confusion.command(confusion.checked_spec({n: shape[n] for n in ("dataset", "backbone", "split")}))
+        return confusion.command(confusion.SCHEMA.check({n: shape[n] for n in ("dataset", "backbone", "split")}))
     if place == 4:
         return support_sets.command(support_sets.checked_spec({**shape, "n_tasks": N_TASKS // 4}))
     if place == 5:

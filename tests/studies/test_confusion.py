@@ -117,14 +117,14 @@ def test_a_run_gives_the_same_graph_in_any_number_of_chunks(toy) -> None:
     graph = study.class_graph({**SPEC, "k": 10})
     assert np.array_equal(study.collect(whole, jobs.chunks(run.id)).weights, graph.weights, equal_nan=True)
     few = {**whole, "chunk_pairs": 7}
-    assert study.plan(few) == 18 and study.n_bytes(few) > 120 * 8
-    parts = [study.run_chunk(few, index) for index in (3, 0)]
+    assert study.STUDY.n_chunks(few) == 18 and study.n_bytes(few) > 120 * 8
+    parts = [study.STUDY.chunk(few, index) for index in (3, 0)]
     half = study.collect(few, parts)
     assert np.isnan(half.weights).sum() == 16 + 2 * (120 - 14)
     known = ~np.isnan(half.weights)
     assert np.array_equal(half.weights[known], graph.weights[known])
-    assert jobs.results(run.id)["pairs"] == 120 and study.summarise(few, parts)["pairs"] == 14
-    assert "120 of 120" in study.describe(few, 17)
+    assert jobs.results(run.id)["pairs"] == 120 and study.summary(study.collect(few, parts))["pairs"] == 14
+    assert "120 of 120" in study.STUDY.describe(few, 17)
     assert "--k 10" in study.command(run.spec)
 
 

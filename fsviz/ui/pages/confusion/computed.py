@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -33,8 +31,7 @@ def find(spec: study.Asked) -> ClassGraph | None:
         st.info(f"This takes about {run_panel.duration(wanted)}, too long here. Choose a smaller split.", icon="⏳")
         return None
     asked = {name: value for name, value in spec.items() if name != "likeness"}
-    checked: Mapping[str, Any] = study.checked_spec(asked)
-    run = jobs.newest({name: checked[name] for name in ("dataset", *study.SETTINGS)}, "confusion")
+    run = jobs.find({"study": "confusion", **asked})
     if run is not None and run.state == "finished":
         return _of_run(run.id, datasets.stamp(str(spec["dataset"])))
     words = f"**These pairs of classes take about {run_panel.duration(wanted)}: a run in the background.**"
