@@ -7,6 +7,7 @@ Dimensions, named once and used everywhere:
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -561,6 +562,12 @@ class ClassGraph:
     row_names: tuple[str, ...]
     column_names: tuple[str, ...]
     weights: np.ndarray
+
+    @property
+    def cache_key(self) -> tuple[str, ...]:
+        """Changes when the graph does."""
+        digest = hashlib.blake2b(np.ascontiguousarray(self.weights).tobytes(), digest_size=12).hexdigest()
+        return self.kind, self.source, str(self.weights.shape), *self.row_names, *self.column_names, digest
 
     @property
     def is_bipartite(self) -> bool:

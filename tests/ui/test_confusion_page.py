@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from fsviz import jobs
 from fsviz.datasets.saved import save_dataset
 from fsviz.studies import confusion as study
-from fsviz.ui.pages.confusion import computed
+from fsviz.ui.parts import answers
 from tests.studies.toy_dataset import make_toy, save_toy_features
 from tests.ui.opening import open_link
 
@@ -119,9 +119,9 @@ def test_what_cannot_be_is_one_sentence_and_doing_what_it_says_helps(home) -> No
 
 
 def test_what_takes_long_is_a_run_and_its_graph_is_shown(toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(computed, "AT_ONCE", 0.0)
+    monkeypatch.setattr(answers, "WAIT", 0.0)
     page = open_page("toy")
-    assert "a run in the background" in words(page) and "until then" in words(page)
+    assert "Full run: 15 pairs of classes" in words(page) and "until then" in words(page)
     assert page.metric[1].label == "Mean cosine of mean features"
     assert any(button.label == "Start the run" for button in page.button)
     jobs.run_here({"study": "confusion", "dataset": "toy", "backbone": "alpha_net", "split": "test"})

@@ -1,10 +1,14 @@
-"""What pages compute once and keep: `remember` is the one idiom, the functions below are shared by several pages.
+"""What pages compute once and keep: `cached_call` for functions of the engine, `remember` for those of a page.
 
-A function of a dataset is computed again when the dataset changes in the workspace, whatever its record's age.
+A function of a dataset is computed again when the dataset changes in the workspace, whatever its record's age. An
+argument of another type that is too large to hash declares `cache_key`, a property that changes when the argument does.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import inspect
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -45,6 +49,36 @@ def remember(
         Callable[[Function], Function],
         st.cache_resource(show_spinner=words, max_entries=most, hash_funcs=known),
     )
+
+
+def cached_call(function: Callable[..., Answer], *args: Any, words: str = "", keep: int = 32, **more: Any) -> Answer:
+    """The answer of a function of a module, kept for all visitors; `words` are shown while it computes.
+
+    keep  answers of this function that are kept
+    """
+    for value in (*args, *more.values()):
+        if hasattr(type(value), "cache_key"):
+            _HASHES[type(value)] = _cache_key
+    return _kept(function, words, keep)(*args, **more)
+
+
+_HASHES: dict[Any, Callable[[Any], Any]] = {Dataset: identity}
+
+
+def _cache_key(value: Any) -> Any:
+    return value.cache_key
+
+
+@functools.cache
+def _kept(function: Callable[..., Answer], words: str, keep: int) -> Callable[..., Answer]:
+    """Streamlit tells functions by their name and source: each function of the engine needs a name of its own here."""
+
+    def call(*args: Any, **more: Any) -> Answer:
+        return function(*args, **more)
+
+    digest = hashlib.blake2b(inspect.getsource(function).encode(), digest_size=8).hexdigest()
+    call.__qualname__ = f"{function.__module__}.{function.__qualname__}.{digest}"
+    return st.cache_resource(show_spinner=words or False, max_entries=keep, hash_funcs=_HASHES)(call)
 
 
 def compute_with_bar(compute: Callable[..., Answer], spec: Unchecked, words: str) -> Answer:

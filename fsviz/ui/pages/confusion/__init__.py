@@ -13,8 +13,10 @@ from fsviz.records import ClassGraph, Dataset
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
 from fsviz.text import short
-from fsviz.ui.pages.confusion import base, compare, computed, pair, settings
+from fsviz.ui.pages.confusion import base, compare, pair, settings
+from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import carrying, controls, leads, links, shell, showing
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.controls import BY_TYPING, pick
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
@@ -38,14 +40,14 @@ def show(dataset: Dataset) -> None:
             "of them a backbone mixes up, add its images or import features on the page Add images.",
             icon="🧩",
         )
-    measured = computed.find(spec)
+    measured = find(spec)
     if measured is None:  # it takes long: until it is done, what takes a moment
         spec = cast(
             study.Asked, {name: spec[name] for name in ("dataset", "split", "backbone")} | {"likeness": "cosine"}
         )
         st.caption("Below, until then: how alike the classes are on average, by the cosine of their mean features.")
     graph = measured or study.class_graph(spec)
-    found = computed.communities(graph)
+    found = cached_call(study.communities, graph)
     _headline(graph, found)
     picked = _graph_and_side(dataset, graph, found)
     section = controls.pick_section("What is behind it?", SECTIONS, "Images")
@@ -144,7 +146,9 @@ def _pick_classes(names: tuple[str, ...]) -> list[int]:
 
 
 def _draw(graph: ClassGraph, found: np.ndarray, n_edges: int, picked: list[int]) -> None:
-    chart, nodes, ends = figures.plot_class_graph(graph, computed.layout(graph), n_edges, found, picked)
+    chart, nodes, ends = figures.plot_class_graph(
+        graph, cached_call(study.layout, graph, words="Laying the graph out"), n_edges, found, picked
+    )
     names = graph.row_names
     st.session_state["_drawn_classes"] = (
         [[names[position]] for position in nodes],

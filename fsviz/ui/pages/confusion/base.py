@@ -12,8 +12,10 @@ from fsviz.records import ClassGraph, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import confusion as study
 from fsviz.text import of_split
-from fsviz.ui.pages.confusion import computed, pair
+from fsviz.ui.pages.confusion import pair
+from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import links, showing
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -43,7 +45,7 @@ def show(dataset: Dataset, spec: study.Asked) -> tuple[study.Asked, ClassGraph] 
         asked: study.Asked = {**spec, "base": base}
         if spec["likeness"] == "confusion":
             asked["k"] = min(int(spec["k"]), study.most_k(dataset, str(spec["backbone"]), str(spec["split"]), base))
-    graph = computed.find(asked)
+    graph = find(asked)
     if graph is None:
         return None
     n_pairs = len(graph.edges()[2])
@@ -68,7 +70,9 @@ def _novel(dataset: Dataset, spec: study.Asked) -> np.ndarray:
 
 
 def _draw(graph: ClassGraph, n_edges: int) -> None:
-    chart, nodes, ends = figures.plot_class_graph(graph, computed.layout(graph), n_edges)
+    chart, nodes, ends = figures.plot_class_graph(
+        graph, cached_call(study.layout, graph, words="Laying the graph out"), n_edges
+    )
     st.session_state["_base_ends"] = [(int(graph.rows[a]), int(graph.columns[b - len(graph.rows)])) for a, b in ends]
     tallest = max(sum(place < len(graph.rows) for place in nodes), sum(place >= len(graph.rows) for place in nodes))
     showing.graph(

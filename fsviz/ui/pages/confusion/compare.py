@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from fsviz import datasets, features
+from fsviz import datasets, features, jobs
 from fsviz.features.backbones import title_of
 from fsviz.figures import confusion as figures
 from fsviz.records import ClassGraph, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import confusion as study
-from fsviz.ui.pages.confusion import computed
-from fsviz.ui.parts import links, showing
+from fsviz.studies import evaluate
+from fsviz.ui.pages.confusion.graph import find
+from fsviz.ui.parts import links, run_panel, showing
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -30,7 +32,7 @@ def show(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> list[str]:
         second = _second(dataset, spec, first)
     if second is None:
         return []
-    compared = computed.compare(first, second)
+    compared = cached_call(study.compare, first, second)
     table = compared.table
     high, low = study.outliers(compared, OUTLIERS)
     with left:
@@ -72,7 +74,7 @@ def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGrap
     """The graph that is compared with: another likeness, another backbone, or the mistakes of a run."""
     backbones = features.available(dataset)
     others = [name for name in backbones if name != first.source]
-    runs = computed.evaluations(dataset.name)
+    runs = _evaluations(dataset.name)
     kinds = [kind for kind in study.possible(dataset) if kind != first.kind or (first.source and others)]
     kinds += ["run"] if runs else []
     if not kinds:
@@ -90,7 +92,9 @@ def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGrap
         line = pick(
             Setting("versus_run", "Run", "Whose mistakes are compared.", "choice", next(iter(runs)), choices=runs)
         )
-        return computed.seen_in(str(line), str(spec["split"]), datasets.stamp(dataset.name))
+        return cached_call(
+            _seen_in, str(line), str(spec["split"]), datasets.stamp(dataset.name), words="Reading the run", keep=6
+        )
     asked: study.Asked = {**spec, "likeness": kind}
     if study.LIKENESS[kind].needs != "features":
         links.release("versus_backbone")
@@ -108,7 +112,26 @@ def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGrap
         if kind == "confusion" and "k" not in asked:
             most = study.most_k(dataset, asked["backbone"], str(spec["split"]))
             asked["k"] = max(1, min(study.SETTINGS["k"].default, most))
-    return computed.find(asked)
+    return find(asked)
+
+
+def _evaluations(dataset: str) -> dict[str, str]:
+    """Titles of the finished evaluations of a dataset, by run and entry ("run/entry")."""
+    titles = {}
+    for run in jobs.list_runs("evaluate"):
+        if run.state == "finished" and run.spec.get("dataset") == dataset:
+            for which, entry in enumerate(evaluate.entries(jobs.spec(run.id))):
+                titles[f"{run.id}/{which}"] = (
+                    f"{entry.label} on {title_of(entry.backbone)} · {run_panel.when(run.created)}"
+                )
+    return titles
+
+
+def _seen_in(line: str, split: str, stamp: str) -> ClassGraph:
+    """The graph of the mistakes of one entry of a run ("run/entry")."""
+    run_id, _, which = line.rpartition("/")
+    spec = jobs.spec(run_id)
+    return study.seen_in_run(spec, jobs.chunks(run_id, evaluate.chunks_of(spec, int(which))), int(which), split)
 
 
 def _clicked() -> None:

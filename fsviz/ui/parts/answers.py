@@ -1,0 +1,75 @@
+"""One way for a page to answer: the finished run of a spec, or an answer now, or a preview and the offer of a run."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from fsviz import datasets, jobs
+from fsviz.settings import Unchecked
+from fsviz.studies.study import Study, Work
+from fsviz.ui.parts import access, run_panel
+from fsviz.ui.parts.cached import cached_call, compute_with_bar
+
+Result = TypeVar("Result")
+WAIT = 10.0  # seconds that whoever looks at a page waits for an answer; what takes longer is a run
+
+
+def answer(
+    study: Study[Result],
+    spec: Unchecked,
+    words: str,
+    so_far: run_panel.SoFar = None,
+    start: str = run_panel.START,
+) -> Result | None:
+    """The result of a spec: recorded, or computed now; of a shorter spec while the whole takes a run.
+
+    None if there is no shorter spec either. `words` stand beside the bar, and `so_far` shows the summary of a run.
+    """
+    asked = {"study": study.name, **spec}
+    run = jobs.find(asked)
+    if run is not None and run.state == "finished":
+        return recorded(run.id, str(spec["dataset"]))
+    work = work_of(study, spec)
+    if work.seconds <= patience():
+        return compute_with_bar(jobs.compute, asked, words)
+    preview = _preview(study, spec, work)
+    told = f"**Full run: {work.n:,} {work.items}, about {run_panel.duration(work.seconds)} in the background.**"
+    if preview is not None:
+        told += f" Below is a preview of {work_of(study, preview).n:,}."
+    run_panel.offer(asked, run, told, so_far, start)
+    return None if preview is None else compute_with_bar(jobs.compute, {"study": study.name, **preview}, words)
+
+
+def patience() -> float:
+    """Seconds of computing that this visitor may ask for at once."""
+    return min(WAIT, access.limit("seconds"))
+
+
+def recorded(run_id: str, dataset: str) -> Any:
+    """The result of a finished run."""
+    return cached_call(_read, run_id, datasets.stamp(dataset), words="Reading the run", keep=6)
+
+
+def _read(run_id: str, stamp: str) -> Any:
+    return jobs.result(run_id)
+
+
+def work_of(study: Study[Any], spec: Unchecked) -> Work:
+    """How much a spec asks for."""
+    return cached_call(_work, study.name, dict(spec), datasets.stamp(str(spec["dataset"])))
+
+
+def _work(study: str, spec: Unchecked, stamp: str) -> Work:
+    from fsviz import studies
+
+    declared = studies.get(study)
+    assert declared.work is not None, f"study {study} does not say how much work a spec is"
+    return declared.work(declared.check(spec))
+
+
+def _preview(study: Study[Any], spec: Unchecked, work: Work) -> Any:
+    """A spec with as many items as there is patience for, None if there is none."""
+    if study.shorten is None:
+        return None
+    fits = int(work.n * patience() / work.seconds)
+    return study.shorten(study.check(spec), fits)
