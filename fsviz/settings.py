@@ -214,17 +214,14 @@ def largest_images(
 ) -> tuple[int, int] | None:
     """The largest (shots, queries) per class that fit, at most these; None if even the smallest do not fit.
 
-    Queries are lowered to LEAST_QUERY, then shots to 1, then queries to 1. `lower` names what may be lowered.
+    Queries are lowered to LEAST_QUERY, then shots to 1, each with as many queries as fit, then queries to 1. `lower`
+    names what may be lowered.
     """
-    if N_SHOT.name not in lower or N_QUERY.name not in lower:
-        tried = [(n_shot, n_query)]
-        tried += [(n_shot, q) for q in range(n_query - 1, 0, -1)] if N_QUERY.name in lower else []
-        tried += [(s, n_query) for s in range(n_shot - 1, 0, -1)] if N_SHOT.name in lower else []
-    else:
-        least = min(LEAST_QUERY, n_query)
-        tried = [(n_shot, q) for q in range(n_query, least - 1, -1)]
-        tried += [(s, least) for s in range(n_shot - 1, 0, -1)]
-        tried += [(min(1, n_shot), q) for q in range(least - 1, 0, -1)]
+    shots = range(n_shot, 0, -1) if N_SHOT.name in lower else (n_shot,)
+    queries = range(n_query, 0, -1) if N_QUERY.name in lower else (n_query,)
+    least = min(LEAST_QUERY, n_query) if len(lower) == 2 else 1
+    tried = [(s, q) for s in shots for q in queries if q >= least]
+    tried += [(s, q) for s in shots[-1:] for q in queries if q < least]
     return next((sizes for sizes in tried if fits(*sizes)), None)
 
 
