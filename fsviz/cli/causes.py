@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fsviz import text
-from fsviz.cli import add_command, aligned, drawing, engine, names, tell
+from fsviz.cli import add_command, aligned, drawing, engine, tell
 from fsviz.studies import causes as study
 from fsviz.studies import draw
 
@@ -20,10 +20,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
     study.TESTBED.add_flag(parser)
     parser.add_argument("--run", dest="run_id", metavar="ID", help=f"{study.RUN.help[0].lower()}{study.RUN.help[1:-1]}")
-    methods = ",".join(study.DEFAULT_METHODS)
-    parser.add_argument(
-        "--methods", metavar="M[,M]", help=f"whose accuracy is explained: {methods}, or those of --run alone"
-    )
+    study.METHODS_EXPLAINED.add_flag(parser)
     parser.add_argument("--out", metavar="FILE.csv", help="also write every measure and accuracy, a row per task")
     engine.add_engine(parser)
 
@@ -40,7 +37,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
         dataset, backbone = datasets.load(args.dataset), drawing.backbone(args)
         fits = drawing.say_fit(study.fit(dataset, backbone, asked))
         drawing.name_unused(asked, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **asked}))
-    spec["methods"] = names(args.methods) or ([] if args.run_id else list(study.DEFAULT_METHODS))
+    spec["methods"] = args.methods or ([] if args.run_id else study.METHODS_EXPLAINED.default)
     spec["backbone"] = args.backbone or drawing.backbone(args)
     lines = []
     if args.run_id:
@@ -48,7 +45,7 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
         lines = comparison.lines_of(args.run_id, evaluated, jobs.chunks(args.run_id), jobs.status(args.run_id).summary)
         spec["backbone"] = args.backbone or lines[0].backbone
     run = jobs.run_here(spec, tell, engine=engine.chosen(args))
-    found = study.collect(jobs.spec(run.id), jobs.chunks(run.id))
+    found = jobs.result(run.id)
     own = [line for line in lines if line.backbone == spec["backbone"]]
     found = study.with_answers(found, {name: line.accuracy for name, line in comparison.named(own).items()})
     if args.out:

@@ -18,6 +18,7 @@ import pkgutil
 
 from fsviz.errors import UnknownName
 from fsviz.methods.declaration import Method
+from fsviz.settings import Setting
 
 _PIECES = {"declaration", "geometry", "descent", "transport"}  # what methods are built from
 
@@ -29,6 +30,16 @@ def _found() -> dict[str, Method]:
 
 
 METHODS: dict[str, Method] = _found()
+
+
+METHOD_NAMES = Setting(
+    "methods",
+    "Methods",
+    "Few-shot methods that classify the queries.",
+    "names",
+    ["protonet"],
+    choices={name: method.title for name, method in METHODS.items()},
+)
 
 
 def get(name: str) -> Method:

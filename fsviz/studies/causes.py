@@ -3,9 +3,8 @@
     tasks -> measures (fsviz.difficulty.measures) and accuracies -> correlations, families of measures
           -> a regression that has not seen the task -> shares of the causes -> one sentence
 
-The spec of a run: {"study": "causes", "dataset": name, "backbone": name, "methods": [names]} and where the tasks come
-from: the settings of tasks (see fsviz.studies.draw), or {"testbed": name or file}, or {"run": id} of an evaluation,
-whose accuracies then stand beside; "most" takes the first so many. A chunk is a range of tasks: every measure of them,
+Tasks are drawn by the settings of tasks (see fsviz.studies.draw), or those of a "testbed", or those of an evaluation
+("run"), whose accuracies are then used too; "most" takes the first so many. A chunk holds every measure of its tasks,
 and every method's accuracy.
 
 After all five papers; that causes are weighed against each other is of this project.
@@ -26,17 +25,16 @@ from fsviz import datasets, evaluation, features
 from fsviz.difficulty.measures import CAUSES, EASED, MEASURES, STAGES, Cause, Stage
 from fsviz.errors import BadInput, UnknownName
 from fsviz.evaluation import Correlation, Explained, Share
-from fsviz.methods import METHODS
+from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import finite, mean_and_ci95
-from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
-from fsviz.settings import N_SHOT, Setting, Unchecked, Value, words
+from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
+from fsviz.settings import Schema, Setting, Unchecked, Value, words
 from fsviz.studies import draw, evaluate, fitting, frozen, measuring
+from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.workspace import home, plain_json
 
 __all__ = ["STAGES", "Correlation", "Explained", "Measured", "Share"]
 
-VERSION = 1
-SIDE_BY_SIDE = 2  # chunks that a command computes at once: each takes half of the cores
 TASK_SETTINGS: dict[str, Setting] = evaluate.TASK_SETTINGS
 TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_tasks": 300}
 TESTBED = Setting("testbed", "Testbed", "A saved testbed, or a file of one, instead of tasks drawn here.", "text", "")
@@ -56,11 +54,22 @@ BRUSH = Setting(
     "text",
     "",
 )
-DEFAULT_METHODS = ("protonet", "logistic", "bd_cspn")
+MOST = Setting("most", "Tasks measured", "Only the first so many tasks; 0 for all of them.", "int", 0, 0, 1_000_000)
+METHODS_EXPLAINED = METHOD_NAMES.but(
+    default=["protonet", "logistic", "bd_cspn"], help="Methods whose accuracy is explained."
+)
+SETTINGS = Schema(
+    {s.name: s for s in (METHODS_EXPLAINED, TESTBED, RUN, MOST)}
+    | {name: s.but(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()},
+    required=("dataset", "backbone"),
+    of="the study of causes",
+)
 FEW = 0.1  # the share of tasks that count as the hardest
 ALIKE = 0.6  # rank correlation from which on measures are one family
 ACCURACY, EXPECTED, RANK = "accuracy", "expected", "rank "
 _CHUNK_IMAGES = 12_000  # images in the tasks of a chunk: two or three seconds on one core
+_SECONDS = 3.5e-4  # per image of a task, on one ordinary core
+_FEWEST = 60  # tasks that a regression can be learned from
 
 
 class Spec(draw.TaskSpec, total=False):
@@ -137,27 +146,19 @@ class Measured:
         return len(self.tasks)
 
     @property
+    def cache_key(self) -> tuple[object, ...]:
+        """Changes when the tasks or their answers do."""
+        spec = self.spec
+        names = (spec["backbone"], *self.accuracy, *self.measures)
+        return spec["digest"], len(self), names, datasets.stamp(spec["dataset"])
+
+    @property
     def n_queries(self) -> np.ndarray:
         """(T,)"""
         return (self.tasks.query != PAD).sum(axis=(1, 2))
 
 
 # --- measuring ---------------------------------------------------------------------------------------------------
-
-
-def measure(spec: Unchecked, progress: Progress | None = None) -> Measured:
-    """Draws or reads tasks and measures them, in this process and nothing recorded."""
-    settled = checked_spec(spec)
-    dataset, table = _source(settled)
-    testbed = tasks_of(settled, dataset, table)
-    settled = _with_shape(settled, testbed, dataset)
-    chunks, n_chunks = [], plan(settled)
-    for index in range(n_chunks):
-        start, stop = _range(settled, index)
-        chunks.append(_chunk(settled, start, testbed.tasks.take(slice(start, stop)), dataset, table))
-        if progress is not None:
-            progress(index + 1, n_chunks, describe(settled, index))
-    return collect(settled, chunks, testbed.tasks)
 
 
 def tasks_of(spec: Spec, dataset: Dataset, table: Features) -> Testbed:
@@ -170,26 +171,41 @@ def tasks_of(spec: Spec, dataset: Dataset, table: Features) -> Testbed:
         sampler = {name: value for name, value in spec.items() if name in TASK_SETTINGS and name != "seed"}
         asked: Any = {"testbed": spec["testbed"]} if spec["testbed"] else {"sampler": sampler}
         testbed = evaluate.resolve_testbed({**asked, "seed": spec["seed"]}, dataset, {table.backbone: table})
-    if spec.get("most"):
-        testbed = replace(testbed, tasks=testbed.tasks.take(slice(0, int(spec["most"]))))
+    if spec["most"]:
+        testbed = replace(testbed, tasks=testbed.tasks.take(slice(0, spec["most"])))
     evaluation.check_tasks(table, testbed.tasks)
     return testbed
 
 
-def size(spec: Spec) -> tuple[int, int]:
-    """How many tasks a checked spec names, and how many images one of them has at most."""
+def _size(spec: Spec) -> tuple[int, int]:
+    """How many tasks a checked spec measures, and how many images one of them has at most."""
     if not (spec["run"] or spec["testbed"]):
-        return int(spec["n_tasks"]), draw.most_images(spec)
+        n_tasks = int(spec["n_tasks"])
+        return min(n_tasks, spec["most"] or n_tasks), draw.most_images(spec)
     tasks = tasks_of(spec, *_source(spec)).tasks
     return len(tasks), _images_per_task(tasks)
+
+
+def work(spec: Spec) -> Work:
+    n_tasks, images = _size(spec)
+    return Work(n_tasks, "tasks", n_tasks * images * _SECONDS)
+
+
+def shorten(spec: Spec, n: int) -> Spec | None:
+    """The first tasks alone, enough for a regression."""
+    n_tasks, _ = _size(spec)
+    return {**spec, "most": max(n, _FEWEST)} if n_tasks > _FEWEST else None
 
 
 def _images_per_task(tasks: Tasks) -> int:
     return int(np.prod(tasks.support.shape[1:]) + np.prod(tasks.query.shape[1:]))
 
 
-def _chunk(spec: Spec, start: int, tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = {"start": np.array(start)}
+def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+    """Every measure of a range of tasks, and every method's accuracy."""
+    dataset, table = _source(spec)
+    tasks = frozen.tasks(spec["folder"], start=start, stop=stop)
+    found: dict[str, np.ndarray] = {}
     of_image = measuring.of_images(tasks, table)
     said = {}
     for method in spec["methods"]:
@@ -204,21 +220,17 @@ def _chunk(spec: Spec, start: int, tasks: Tasks, dataset: Dataset, table: Featur
     return found
 
 
-def collect(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]], tasks: Tasks | None = None) -> Measured:
-    """What is known of the tasks of the finished chunks."""
-    if tasks is None:
-        tasks = frozen.tasks(spec["folder"])
-    parts = sorted(chunks, key=lambda chunk: int(chunk["start"]))
-    if not parts:
+def collect(spec: Spec, chunks: Sequence[Arrays]) -> Measured:
+    """The measured tasks of the finished chunks."""
+    if not chunks:
         raise BadInput("No task of this run has been measured yet. Wait for its first part.")
-    names = [name for name in parts[0] if name not in ("part", "start")]
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in names}
-    at = np.concatenate([int(part["start"]) + np.arange(len(part["measure_eigenvalue"])) for part in parts])
-    known = {n.removeprefix("measure_"): v for n, v in joined.items() if n.startswith("measure_")}
+    rows = joined(chunks)[0]
+    known = {n.removeprefix("measure_"): v for n, v in rows.items() if n.startswith("measure_")}
     lost = {n: "It is not defined for tasks like these." for n, v in known.items() if not np.isfinite(v).any()}
-    accuracy = {METHODS[n.removeprefix("accuracy_")].title: v for n, v in joined.items() if n.startswith("accuracy_")}
+    accuracy = {METHODS[n.removeprefix("accuracy_")].title: v for n, v in rows.items() if n.startswith("accuracy_")}
     ordered = {name: known[name] for name in MEASURES if name in known and name not in lost}
-    return Measured(spec, tasks.take(at), ordered, accuracy, {**spec["unknown"], **lost}, spec["recipe"])
+    tasks = frozen.tasks(spec["folder"]).take(rows["positions"])
+    return Measured(spec, tasks, ordered, accuracy, {**spec["unknown"], **lost}, spec["recipe"])
 
 
 def with_answers(found: Measured, accuracy: Mapping[str, np.ndarray]) -> Measured:
@@ -232,16 +244,11 @@ def with_answers(found: Measured, accuracy: Mapping[str, np.ndarray]) -> Measure
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> Spec:
-    """Checks a spec and freezes its tasks into `folder`."""
-    settled = checked_spec(spec)
-    dataset, table = _source(settled)
-    testbed = tasks_of(settled, dataset, table)
+def prepare(spec: Spec, folder: Path) -> Spec:
+    """Freezes the tasks of a spec into `folder`, and adds what they are like."""
+    dataset, table = _source(spec)
+    testbed = tasks_of(spec, dataset, table)
     frozen.freeze(folder, testbed)
-    return {"study": "causes", **_with_shape(settled, testbed, dataset), "version": VERSION}
-
-
-def _with_shape(spec: Spec, testbed: Testbed, dataset: Dataset) -> Spec:
     tasks = testbed.tasks
     return {
         **spec,
@@ -253,40 +260,17 @@ def _with_shape(spec: Spec, testbed: Testbed, dataset: Dataset) -> Spec:
     }
 
 
-def _chunk_size(spec: Spec) -> int:
-    return int(np.clip(_CHUNK_IMAGES // spec["images_per_task"], 1, 200))
+def parts(spec: Spec) -> list[Part]:
+    size = int(np.clip(_CHUNK_IMAGES // spec["images_per_task"], 1, 200))
+    return [Part("", spec["n_measured"], size)]
 
 
-def plan(spec: Spec) -> int:
-    return -(-int(spec["n_measured"]) // _chunk_size(spec))
-
-
-def _range(spec: Spec, index: int) -> tuple[int, int]:
-    size = _chunk_size(spec)
-    return index * size, min(int(spec["n_measured"]), (index + 1) * size)
-
-
-def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
-    dataset, table = _source(spec)
-    start, stop = _range(spec, index)
-    return _chunk(spec, start, frozen.tasks(spec["folder"], start=start, stop=stop), dataset, table)
-
-
-def describe(spec: Spec, index: int) -> str:
-    start, stop = _range(spec, index)
-    return f"tasks {start:,} to {stop - 1:,}"
-
-
-def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
+def partial(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
     """How many tasks are measured, while a run is under way."""
     if not chunks:
         return {"n_tasks": 0}
     found = collect(spec, chunks)
     return plain_json({"n_tasks": len(found), "methods": {k: _mean(v) for k, v in found.accuracy.items()}})
-
-
-def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
-    return summary(collect(spec, chunks))
 
 
 # --- what came out -----------------------------------------------------------------------------------------------
@@ -593,7 +577,7 @@ def command(spec: Spec) -> str:
             dataset, **{name: cast(Unchecked, spec).get(name) for name in (*TASK_SETTINGS, "backbone")}
         ).said
         flags = words({name: value for name, value in said.items() if name != "backbone"}, draw.KNOWN)
-    methods = ["--methods", ",".join(spec["methods"])] if tuple(spec["methods"]) != DEFAULT_METHODS else []
+    methods = ["--methods", ",".join(spec["methods"])] if spec["methods"] != METHODS_EXPLAINED.default else []
     return shlex.join(
         ["python", "-m", "fsviz", "causes", dataset.name, "--backbone", spec["backbone"], *flags, *methods]
     )
@@ -604,47 +588,40 @@ def fit(dataset: Dataset, backbone: str, given: Unchecked) -> fitting.Fit:
     return fitting.fit(dataset, given, TASK_DEFAULTS, [backbone], varied=True)
 
 
-def checked_spec(spec: Unchecked) -> Spec:
-    """The spec with its defaults filled in; unknown settings and impossible values are named."""
-    own = {"study", "dataset", "backbone", "methods", "testbed", "run", "most", "version", "folder"}
-    shape = {"n_measured", "images_per_task", "digest", "unknown", "recipe"}
-    for name in spec:
-        if name not in own | shape | set(TASK_SETTINGS):
-            raise UnknownName("setting of the study of causes", name, sorted(own - {"version", "folder"}))
-    for name in ("dataset", "backbone"):
-        if not spec.get(name):
-            raise BadInput(f'The study of causes needs "{name}".')
-    dataset = datasets.load(spec["dataset"])
-    methods = list(spec["methods"]) if spec.get("methods") is not None else list(DEFAULT_METHODS)
-    for method in methods:
-        if method not in METHODS:
-            raise UnknownName("method", method, METHODS)
-    testbed, run = str(spec.get("testbed") or ""), str(spec.get("run") or "")
-    if testbed and run:
+def check(spec: Unchecked) -> Spec:
+    """The spec with every setting; shots and queries fit the dataset, and alpha the sampler."""
+    given = {name: value for name, value in spec.items() if value not in (None, "")}
+    SETTINGS.check(given)
+    dataset = datasets.load(given["dataset"])
+    drawn = not (given.get("testbed") or given.get("run"))
+    fitting_defaults = fitting.defaults(dataset, given, TASK_DEFAULTS, [given["backbone"]], drawn=drawn, varied=True)
+    values = SETTINGS.check(given, **fitting_defaults)
+    if values["testbed"] and values["run"]:
         raise BadInput("Tasks come from a testbed or from a run, not from both. Name one of them.")
-    if not methods and not run:
+    if not values["methods"] and not values["run"]:
         raise BadInput("At least one method must answer the tasks. Name one, such as protonet.")
-    split = str(spec.get("split") or draw.default_split(dataset))
-    defaults = {**TASK_DEFAULTS, "split": split}
-    if not (testbed or run):
-        defaults |= fit(dataset, str(spec["backbone"]), spec).values
-    defaults |= draw.alpha_for(dataset, {**defaults, **spec})
-    given = {k: v for k, v in spec.items() if k in TASK_SETTINGS and v is not None}
-    tasks = draw.checked(given, **defaults)
-    N_SHOT.check(tasks["n_shot"])
-    kept = {name: spec[name] for name in ("folder", "most", *sorted(shape)) if name in spec}
-    settled = {
-        "dataset": dataset.name,
-        "backbone": str(spec["backbone"]),
-        "methods": methods,
-        "testbed": testbed,
-        "run": run,
-        **{name: tasks[name] for name in TASK_SETTINGS},
-        **kept,
-    }
-    return cast(Spec, settled)
+    return cast(Spec, {**values, "dataset": dataset.name})
 
 
 def _source(spec: Spec) -> tuple[Dataset, Features]:
     dataset = datasets.load(spec["dataset"])
     return dataset, features.load(dataset, spec["backbone"])
+
+
+STUDY = Study(
+    name="causes",
+    title="causes of difficulty",
+    question="What makes these tasks hard?",
+    settings=SETTINGS,
+    check=check,
+    prepare=prepare,
+    parts=parts,
+    run_chunk=run_chunk,
+    collect=collect,
+    summarise=summary,
+    work=work,
+    shorten=shorten,
+    partial=partial,
+    ignored=("most",),
+    threads=2,
+)

@@ -16,8 +16,9 @@ from fsviz import features
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.sampling.draw import most_beside
-from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, Setting, Unchecked, largest_images
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, Setting, Unchecked, Value, largest_images
 from fsviz.studies import draw
+from fsviz.taxonomy import DISTANCE, DISTANCES
 
 _FEW = 8  # classes: with fewer, tasks of the usual ways have nearly the same classes
 
@@ -116,6 +117,28 @@ def fit(
     lowered = {name: wanted[name] for name in free if values[name] < wanted[name]}
     why = _joined(reasons)
     return Fit(values, lowered, why[:1].upper() + why[1:])
+
+
+def defaults(
+    dataset: Dataset,
+    given: Unchecked,
+    usual: Unchecked,
+    backbones: Sequence[str] = (),
+    *,
+    drawn: bool = True,
+    choice: bool = False,
+    varied: bool = False,
+) -> dict[str, Value]:
+    """Defaults of every setting of tasks that depends on the dataset: split, ways, shots, queries and alpha.
+
+    drawn  False if the tasks come from elsewhere, so that nothing needs to fit
+    """
+    found = {**usual, "split": draw.default_split(dataset)}
+    if drawn:
+        found |= fit(dataset, given, usual, backbones, choice=choice, varied=varied).values
+    known = {**found, **given}
+    alpha = DISTANCES[str(DISTANCE.check(known.get("distance", DISTANCE.default)))].alpha
+    return {**found, "alpha": alpha, **draw.alpha_for(dataset, known)}
 
 
 @dataclass(frozen=True)

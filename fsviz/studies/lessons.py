@@ -139,7 +139,7 @@ def command(dataset: Dataset, place: int, stop: str) -> str:
         return support_sets.command(support_sets.checked_spec({**shape, "n_tasks": N_TASKS // 4}))
     if place == 5:
         return shlex.join(["python", "-m", "fsviz", "transfer", dataset.name, "--recorded"])
-    return causes.command(causes.checked_spec({**shape, "n_tasks": N_TASKS, "methods": [METHOD]}))
+    return causes.command(causes.check({**shape, "n_tasks": N_TASKS, "methods": [METHOD]}))
 
 
 # --- 1: meaning ----------------------------------------------------------------------------------------------------

@@ -17,13 +17,14 @@ from fsviz.studies import causes
 from fsviz.studies.causes import Measured
 from tests.studies.toy_dataset import make_toy
 
-SPEC = {"dataset": "toy", "backbone": "alpha_net", "methods": ["protonet"], "n_tasks": 60, "n_shot": 2, "n_query": 5}
+SPEC = {"study": "causes", "dataset": "toy", "backbone": "alpha_net", "methods": ["protonet"]}
+SPEC |= {"n_tasks": 60, "n_shot": 2, "n_query": 5}
 
 
 @pytest.fixture
 def toy() -> Measured:
     make_toy(noise=2.0)
-    return causes.measure(SPEC)
+    return jobs.compute(SPEC)
 
 
 def made(n_tasks: int = 300, seed: int = 0, **weights: float) -> Measured:
@@ -33,7 +34,7 @@ def made(n_tasks: int = 300, seed: int = 0, **weights: float) -> Measured:
     query = np.zeros((n_tasks, 5, 10), dtype=np.int64)
     measures = {name: rng.normal(size=n_tasks) for name in MEASURES}
     accuracy = 0.7 + 0.04 * rng.normal(size=n_tasks) + sum(w * measures[name] for name, w in weights.items())
-    spec = {**causes.checked_spec({"dataset": "demo", "backbone": "efficientnet_lite0"}), "digest": "made"}
+    spec = {**causes.check({"dataset": "demo", "backbone": "efficientnet_lite0"}), "digest": "made"}
     tasks = Tasks(class_ids, query[:, :, :1], query)
     return Measured(spec, tasks, measures, {"ProtoNet": accuracy}, {}, {})
 
@@ -53,13 +54,13 @@ def test_measures_and_accuracies_are_those_of_the_engine(toy: Measured) -> None:
 
 
 def test_a_run_finds_what_was_measured_at_once_and_the_first_tasks_are_the_first(toy: Measured) -> None:
-    run = jobs.run_here({"study": "causes", **SPEC})
-    found = causes.collect(jobs.spec(run.id), jobs.chunks(run.id))
+    run = jobs.run_here(SPEC)
+    found = jobs.result(run.id)
     assert found.spec["digest"] == toy.spec["digest"]
     for name, values in found.measures.items():
         np.testing.assert_allclose(values, toy.measures[name], rtol=1e-6, err_msg=name)
-    assert jobs.newest(causes.checked_spec(SPEC), "causes", aside=("most",)) == run
-    few = causes.measure({**SPEC, "most": 10})
+    assert jobs.find({**SPEC, "most": 10}) == run
+    few = jobs.compute({**SPEC, "most": 10})
     np.testing.assert_array_equal(few.tasks.support, toy.tasks.support[:10])
     told = jobs.results(run.id)
     assert told["methods"]["ProtoNet"]["accuracy"] == pytest.approx(float(toy.accuracy["ProtoNet"].mean()))
@@ -186,7 +187,7 @@ def test_bad_specs_are_refused_in_a_sentence(toy: Measured) -> None:
         ({"backbone": ""}, "backbone"),
     ):
         with pytest.raises((BadInput, UnknownName), match=said):
-            causes.checked_spec({**SPEC, **bad})
+            causes.check({**SPEC, **bad})
     with pytest.raises(BadInput, match="answered 3 tasks"):
         causes.with_answers(toy, {"mine": np.zeros(3)})
     with pytest.raises(BadInput, match="at least 50 tasks"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+import streamlit as st
+
 from fsviz import datasets, jobs
 from fsviz.settings import Unchecked
 from fsviz.studies.study import Study, Work
@@ -33,6 +35,13 @@ def answer(
     if work.seconds <= patience():
         return compute_with_bar(jobs.compute, asked, words)
     preview = _preview(study, spec, work)
+    if preview is not None and not access.may("run") and work_of(study, preview).seconds > patience():
+        st.info(
+            f"Even a preview takes longer than the {patience():.0f} s that visitors of this shared server may ask for "
+            "at a time. Lower the number of tasks, classes or images at the left.",
+            icon="⏳",
+        )
+        return None
     told = f"**Full run: {work.n:,} {work.items}, about {run_panel.duration(work.seconds)} in the background.**"
     if preview is not None:
         told += f" Below is a preview of {work_of(study, preview).n:,}."

@@ -7,16 +7,20 @@ from typing import Any, cast
 import numpy as np
 import streamlit as st
 
+from fsviz import jobs
 from fsviz.difficulty.measures import CAUSES, MEASURES, axis, title
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import difficulty as figures
-from fsviz.records import Dataset
+from fsviz.records import Dataset, TaskId
 from fsviz.settings import Setting
 from fsviz.studies import causes as study
+from fsviz.studies import comparison, named_tasks
 from fsviz.studies.causes import Explained, Measured, Share
-from fsviz.ui.pages.difficulty import computed, settings
+from fsviz.ui.pages.difficulty import settings
 from fsviz.ui.parts import controls, leads, links, shell, showing, task_list
+from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 from fsviz.ui.parts.task_list import TASK
@@ -27,12 +31,12 @@ ACCURACY_OF = Setting("accuracy_of", "Accuracy of", "The method whose accuracy i
 
 def show(dataset: Dataset) -> None:
     spec = settings.pick(dataset, shell.known_backbones(dataset))
-    found = computed.find(dataset, spec)
+    found = _find(spec)
     if found is None:
         return
     method, stage = _pick_method(found), "labelled"
     try:
-        known: Explained | None = computed.explained(found, method, stage)
+        known: Explained | None = _explained(found, method, stage)
     except BadInput as error:
         known = None
         st.info(plain(str(error)), icon="🔍")
@@ -53,6 +57,34 @@ def show(dataset: Dataset) -> None:
     _table(found)
     st.divider()
     shell.same_from_terminal(study.command(spec))
+
+
+def _find(spec: study.Spec) -> Measured | None:
+    """The measured tasks of a spec, with the accuracies of its evaluation if it names one."""
+    found = answer(study.STUDY, spec, "Measuring tasks")
+    if found is None or not spec["run"]:
+        return found
+    return study.with_answers(found, cached_call(_accuracies, spec["run"], spec["backbone"], words="Reading the run"))
+
+
+def _accuracies(run_id: str, backbone: str) -> dict[str, np.ndarray]:
+    """Accuracy of every task by the methods of an evaluation on this backbone."""
+    spec = jobs.spec(run_id)
+    lines = comparison.lines_of(run_id, spec, jobs.chunks(run_id), jobs.status(run_id).summary)
+    own = comparison.named([line for line in lines if line.backbone == backbone])
+    return {name: line.accuracy for name, line in own.items()}
+
+
+def _explained(found: Measured, method: str, stage: str) -> Explained:
+    words = "Learning from four fifths of the tasks what the last fifth will bring"
+    return cached_call(study.explained, found, method, stage, words=words, keep=64)
+
+
+def _name(dataset: Dataset, found: Measured, task: int) -> TaskId | None:
+    """The name of a task in links."""
+    spec = found.spec
+    run = (spec["run"], 0) if spec["run"] else None
+    return named_tasks.name_task(dataset, found.tasks, task, found.recipe, [spec["backbone"]], spec["testbed"], run)
 
 
 def _pick_method(found: Measured) -> str:
@@ -78,7 +110,7 @@ def _headline(found: Measured, method: str) -> None:
         (3, "labelled", "Explained with all labels"),
     ):
         try:
-            share = computed.explained(found, method, stage).whole
+            share = _explained(found, method, stage).whole
         except BadInput:
             continue
         luck = min(luck, 1 - share.value) if share.low > 0 else luck  # what is explained is no luck
@@ -110,7 +142,7 @@ def _correlations(found: Measured, method: str) -> str:
     """Every measure against the accuracy of every method; returns the measure that was clicked."""
     rows: list[dict[str, Any]] = []
     for label in [method, *(other for other in found.accuracy if other != method)]:
-        for name, row in computed.correlations(found, label).items():
+        for name, row in cached_call(study.correlations, found, label).items():
             sign = 1 if MEASURES[name].direction == "easier" else -1
             low, high = sorted((sign * row.low, sign * row.high))
             told = {"value": sign * row.value, "low": low, "high": high, "shown": f"{row.value:.2f}"}
@@ -131,7 +163,7 @@ def _correlations(found: Measured, method: str) -> str:
         on_select=_clicked_measure,
         selection_mode="points",
     )
-    over = computed.correlations(found, method)[best["name"]].over
+    over = cached_call(study.correlations, found, method)[best["name"]].over
     st.caption(
         f"A point per method, with its 95% interval over {plain(over)}; click one to see its measure below. Query loss "
         "is made of the same answers as the accuracy: it is shown, and explains nothing."
@@ -148,7 +180,7 @@ def _clicked_measure() -> None:
 def _shares(found: Measured, method: str) -> None:
     st.markdown("**How much does each cause explain?**")
     stage = controls.pick(study.STAGE)
-    known = computed.explained(found, method, stage)
+    known = _explained(found, method, stage)
     groups: dict[Any, list[str]] = study.causes_at(found, stage)
     causes = {cause: groups[cause] for cause in sorted(known.lost, key=lambda c: -known.lost[c].value)}
     rows = [
@@ -278,7 +310,7 @@ def _chosen(dataset: Dataset, found: Measured, method: str, known: Explained | N
         st.markdown("**In which measures do they stand out?**")
         means = study.extremes(found, which)
         titles = {name: title(name) for name in found.measures}
-        ranks = computed.ranks(found)
+        ranks = cached_call(study.ranks, found)
         order = list(means.sort_values("rank")["measure"]) if len(means) else list(ranks)
         showing.chart(
             "Where the chosen tasks stand in every measure",
@@ -309,12 +341,12 @@ def _tasks(dataset: Dataset, found: Measured, method: str, known: Explained | No
     }
     about = f"{found.spec['digest']} {method} {order[:3]} {len(order)}"
     task = task_list.pick_task(dataset, found.tasks, order, notes, about)
-    named = computed.named(dataset, found, task)
+    named = cached_call(_name, dataset, found, task)
     backbone = str(found.spec["backbone"])
     if not dataset.has_pixels:
         leads.from_task(dataset, found.tasks, task, backbone, named=named)
         return
-    answer = computed.answer(dataset, found, method, task)
+    answer = cached_call(study.answer, dataset, found, method, task)
     one = found.tasks.take(np.array([task]))
     task_list.show_task(dataset, one, 0, "cause_task", answer=answer, tile_px=52, named=named)
     if answer is None:
@@ -325,7 +357,7 @@ def _tasks(dataset: Dataset, found: Measured, method: str, known: Explained | No
 
 
 def _families(found: Measured) -> None:
-    matrix, groups = computed.families(found)
+    matrix, groups = cached_call(study.families, found)
     if len(matrix) < 2:
         return
     st.markdown("#### Which measures say the same?")

@@ -15,6 +15,7 @@ from fsviz.ui.parts import controls, run_panel, shell
 from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_images, pick_sampler, pick_sampler_settings
 
 DRAWN = "drawn"
+METHODS: list[str] = study.METHODS_EXPLAINED.default
 TASKS_OF = Setting(
     "tasks_of",
     "Tasks",
@@ -30,9 +31,9 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
         backbone = pick_backbone(known, help="The network whose features are measured and classified.")
         source = controls.pick(_sources(dataset, backbone))
     kind, _, name = source.partition(":")
-    spec: dict[str, Any] = {"dataset": dataset.name, "backbone": backbone, "methods": list(study.DEFAULT_METHODS)}
+    spec: dict[str, Any] = {"dataset": dataset.name, "backbone": backbone, "methods": METHODS}
     if kind == "run":
-        return study.checked_spec({**spec, "run": name, "methods": []})
+        return study.check({**spec, "run": name, "methods": []})
     if kind == "testbed":
         spec["testbed"] = name
     else:
@@ -52,8 +53,8 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
             spec |= pick_groups(dataset)
             spec["seed"] = controls.pick(SEED)
     with st.sidebar:
-        chosen = controls.pick_methods(study.DEFAULT_METHODS, "Whose accuracy the measures are set against.")
-    return study.checked_spec({**spec, "methods": chosen or list(study.DEFAULT_METHODS[:1])})
+        chosen = controls.pick_methods(METHODS, "Whose accuracy the measures are set against.")
+    return study.check({**spec, "methods": chosen or METHODS[:1]})
 
 
 def _sources(dataset: Dataset, backbone: str) -> Setting:
