@@ -100,7 +100,10 @@ def extract(dataset: str | Dataset, backbone: Any = "efficientnet_lite0", **opti
 
 
 def sample(dataset: str | Dataset, **settings: Any) -> Testbed:
-    """Tasks drawn by a sampler: sampler, split, n_way, n_shot, n_query, n_tasks, seed and what the sampler knows."""
+    """Tasks drawn by a sampler: sampler, split, n_way, n_shot, n_query, n_tasks, seed and what the sampler knows.
+
+    Defaults that a small dataset cannot give are lowered, with a warning; what is given is not changed.
+    """
     found = _dataset(dataset)
     return draw.sample(found, **_sampled(found, settings))
 

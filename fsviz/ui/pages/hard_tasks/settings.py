@@ -23,8 +23,6 @@ from fsviz.ui.parts.controls import (
 )
 from fsviz.ui.parts.controls import pick as pick_setting
 
-SMALLEST = 4  # images of a class below which it is left out at first: two supports to choose from, two queries
-
 
 def pick(dataset: Dataset, known: list[str]) -> study.Spec:
     """The checked spec of what the sidebar asks for."""
@@ -46,7 +44,7 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
         sizes = study.class_sizes(dataset, features.load(dataset, backbone))[dataset.split_class_ids(split)]
         skip = False
         if len(set(sizes.tolist())) > 1:
-            skip = pick_setting(study.SKIP_SMALL.but(default=bool(sizes.min() < SMALLEST)))
+            skip = pick_setting(study.SKIP_SMALL)
             spec["skip_small"] = skip
         fits = study.fit(dataset, backbone, {**drawn, "skip_small": skip})
         spec |= pick_images(sampler, places, **fits.values)
