@@ -12,7 +12,7 @@ from fsviz.studies import context_shift as shift
 
 def register(commands: argparse._SubParsersAction) -> None:
     what = "count concepts against contexts, and how they are tied"
-    parser = add_command(commands, "contexts", run_contexts, show_contexts, what, study="contexts")
+    parser = add_command(commands, "contexts", run_contexts, show_contexts, what, study="context_shift")
     drawing.add_dataset(parser)
     question = shift.QUESTION.but(choices={"table": "The table", **shift.QUESTION.choices}, default="table")
     add_flags(parser, {**shift.TASKS, **shift.OWN, "question": question}.values())
@@ -25,7 +25,7 @@ def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
 
     if args.question not in (None, "table"):
         asked = given(args, {**shift.TASKS, **shift.OWN}.values())
-        spec = {"study": "contexts", "dataset": args.dataset, **asked}
+        spec = {"study": "context_shift", "dataset": args.dataset, **asked}
         drawing.say_fit(shift.fit(study.load_with_images(spec), asked))
         run = jobs.run_here(spec, tell, engine=engine.chosen(args))
         return jobs.results(run.id) | {"run": run.id}

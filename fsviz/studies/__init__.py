@@ -32,7 +32,7 @@ RUNNABLE: dict[str, Runnable] = {
     "stress": Runnable("fsviz.studies.stress", "stress test"),
     "searches": Runnable("fsviz.studies.searches", "searches for hard tasks"),
     "prediction": Runnable("fsviz.studies.prediction", "prediction of accuracy"),
-    "contexts": Runnable("fsviz.studies.context_shift", "context shift"),
+    "context_shift": Runnable("fsviz.studies.context_shift", "context shift"),
     "training": Runnable("fsviz.studies.training", "training"),
 }
 RUNNABLE["hard_sets"] = RUNNABLE["support_sets"]  # its earlier name, in the specs of recorded runs

@@ -9,9 +9,8 @@ The paper trains its backbones on MetaCoCo; here they are frozen, and what is co
 
 from __future__ import annotations
 
-import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, cast
@@ -20,14 +19,14 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, evaluation, features
-from fsviz.errors import BadInput, UnknownName
-from fsviz.methods import METHODS
+from fsviz.errors import BadInput
+from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import clustered_mean
-from fsviz.records import PAD, Dataset, Predictions, Progress, Tasks, Testbed
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, Values, words
+from fsviz.records import PAD, Dataset, Predictions, Tasks, Testbed
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Schema, Setting, Unchecked, Values, words
 from fsviz.studies import contexts, draw, evaluate, fitting, frozen
+from fsviz.studies.study import Arrays, Part, Study, Work, joined
 
-VERSION = 2  # 2: what is kept of every query, for intervals over images and classes
 QUESTION = Setting(
     "question",
     "What is compared",
@@ -42,17 +41,17 @@ QUESTION = Setting(
         "backbones": "Backbones",
     },
 )
-METHOD_NAMES = Setting(
-    "methods", "Methods", "Few-shot methods, with commas between.", "text", "protonet,ridge,finetune"
-)
+METHODS_COMPARED = METHOD_NAMES.but(default=["protonet", "ridge", "finetune"])
 TASKS: dict[str, Setting] = {
     s.name: s for s in (draw.SPLIT, N_WAY, N_SHOT, N_QUERY, N_TASKS.but(default=100), SEED, draw.KEEP_GROUPS)
 }
-OWN: dict[str, Setting] = {s.name: s for s in (QUESTION, draw.BACKBONE, METHOD_NAMES)}
+OWN: dict[str, Setting] = {s.name: s for s in (QUESTION, draw.BACKBONE, METHODS_COMPARED)}
+SETTINGS = Schema({**OWN, **TASKS}, required=("dataset",), of="the study of contexts")
 SUPPORTS = {"iid": "same contexts (IID)", "ood": "other contexts (OOD)", "spurious": "swapped contexts"}
 DIAL = (0.0, 0.25, 0.5, 0.75, 1.0)
 GRIDS = {"shots": (1, 2, 3, 5, 10), "ways": (2, 3, 5, 10, 15, 20)}
-_CHUNK = 50  # tasks
+_CHUNK = 100  # tasks
+_FEWEST = 10  # tasks of a preview
 
 
 class Spec(draw.TaskSpec, total=False):
@@ -62,7 +61,7 @@ class Spec(draw.TaskSpec, total=False):
     version: int
     folder: str
     question: str
-    methods: str
+    methods: list[str]
     values: list[float | str]
 
 
@@ -110,31 +109,17 @@ class Cell:
     spec: Spec
 
 
-def checked_spec(spec: Unchecked) -> Spec:
-    """The spec with its defaults; unknown names and impossible values are refused."""
-    known = {"study", "dataset", "version", "folder", "values", *TASKS, *OWN}
-    for name in spec:
-        if name not in known:
-            raise UnknownName("setting of the study of contexts", name, sorted(known - {"folder", "version", "values"}))
-    dataset = contexts.load_with_images(spec)
-    settings = fitting.fitted({**TASKS, **OWN}, fit(dataset, spec))
-    values = {name: s.check(spec.get(name, s.default)) for name, s in settings.items()}
-    chosen = list(dict.fromkeys(name for name in str(values["methods"]).split(",") if name))
-    for name in chosen:
-        if name not in METHODS:
-            raise UnknownName("method", name, METHODS)
-    if not chosen:
+def check(spec: Unchecked) -> Spec:
+    """The spec with every setting; shape, split and backbone fit the dataset if they are not named."""
+    given = {name: value for name, value in spec.items() if value not in (None, "")}
+    SETTINGS.check(given)
+    dataset = contexts.load_with_images(given)
+    backbone = draw.default_backbone(dataset)
+    values = SETTINGS.check(given, split=draw.default_split(dataset), backbone=backbone, **fit(dataset, given).values)
+    if not values["methods"]:
         raise BadInput("At least one method is needed. Name some with --methods protonet,ridge.")
-    values |= {"methods": ",".join(chosen), "split": values["split"] or draw.default_split(dataset)}
-    values["backbone"] = values["backbone"] or draw.default_backbone(dataset)
     dataset.split_class_ids(values["split"])
-    kept = {name: spec[name] for name in ("folder", "values") if name in spec}
-    return cast(Spec, {"dataset": dataset.name, **values, **kept})
-
-
-def methods_of(spec: Spec) -> list[str]:
-    """The names of a checked spec's methods."""
-    return str(spec["methods"]).split(",")
+    return cast(Spec, {**values, "dataset": dataset.name})
 
 
 def supports(spec: Spec) -> dict[str, dict[str, Any]]:
@@ -203,27 +188,20 @@ def draw_cell(cell: Cell) -> dict[str, Testbed]:
 # --- at once, or as a run ----------------------------------------------------------------------------------------
 
 
-def answer(spec: Unchecked, progress: Progress | None = None) -> Summary:
-    """The same summary as a run gives, computed here and now."""
-    settled = checked_spec(spec)
-    settled["values"] = values_of(settled)
-    chosen, found = methods_of(settled), []
-    every, drawn = cells(settled), []
-    for which, cell in enumerate(every):
-        drawn.append({name: bed.tasks for name, bed in draw_cell(cell).items()})
-        for m, method in enumerate(chosen):
-            found.append(_chunk(which, m, 0, _right(cell.spec, method, drawn[which])))
-            if progress:
-                progress(which * len(chosen) + m + 1, len(every) * len(chosen), METHODS[method].title)
-    return _summary(settled, found, lambda which, name: drawn[which][name])
+def work(spec: Spec) -> Work:
+    return Work(spec["n_tasks"], "tasks", guess_seconds(spec))
+
+
+def shorten(spec: Spec, n: int) -> Spec | None:
+    return {**spec, "n_tasks": max(n, _FEWEST)} if spec["n_tasks"] > _FEWEST else None
 
 
 def guess_seconds(spec: Spec) -> float:
-    """About how long `answer` takes on one ordinary core."""
+    """About how long the answer to a spec takes on one ordinary core."""
     dataset = datasets.load(spec["dataset"])
     blank = np.zeros((spec["n_tasks"], spec["n_way"], 1), dtype=np.int64)
     tasks = Tasks(blank[:, :, 0], blank.repeat(spec["n_shot"], 2), blank.repeat(spec["n_query"], 2))
-    once = sum(evaluate.guess_seconds(dataset, spec["backbone"], name, {}, tasks) for name in methods_of(spec))
+    once = sum(evaluate.guess_seconds(dataset, spec["backbone"], name, {}, tasks) for name in spec["methods"])
     return once * len(supports(spec)) * len(cells(spec))
 
 
@@ -233,82 +211,54 @@ def _right(spec: Spec, method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.
     return {name: evaluate.look(dataset, spec["backbone"], method, {}, of).rank == 0 for name, of in tasks.items()}
 
 
-def _chunk(which: int, m: int, start: int, right: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {"cell": np.array(which), "method": np.array(m), "start": np.array(start), **right}
-
-
 def accuracy(said: Predictions) -> np.ndarray:
     return evaluation.task_accuracy(said)
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> Spec:
-    settled = checked_spec(spec)
-    settled = {"study": "contexts", **settled, "values": values_of(settled), "version": VERSION}
+def prepare(spec: Spec, folder: Path) -> Spec:
+    """Freezes the tasks of every cell with every support into `folder`."""
+    settled: Spec = {**spec, "values": values_of(spec)}
     for which, cell in enumerate(cells(settled)):
         for name, bed in draw_cell(cell).items():
             frozen.freeze(folder, bed, f"cell{which}_{name}")
     return settled
 
 
-def plan(spec: Spec) -> int:
-    return len(spec["values"]) * len(methods_of(spec)) * math.ceil(spec["n_tasks"] / _CHUNK)
+def parts(spec: Spec) -> list[Part]:
+    """One part per cell and method."""
+    of = {value: f", {spec['question']} {value}" if value != "" else "" for value in spec["values"]}
+    titles = [METHODS[name].title for name in spec["methods"]]
+    return [Part(f"{title}{of[value]}", spec["n_tasks"], _CHUNK) for value in spec["values"] for title in titles]
 
 
-def chunk_at(spec: Spec, index: int) -> tuple[int, int, int]:
-    """Cell, method and first task of a chunk: blocks of tasks come last, so that all methods begin early."""
-    n_methods, n_cells = len(methods_of(spec)), len(spec["values"])
-    block, rest = divmod(index, n_cells * n_methods)
-    return *divmod(rest, n_methods), block * _CHUNK
+def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+    """Which queries (t, W, Q) of a range of tasks a method classifies correctly, by support."""
+    which, m = divmod(part, len(spec["methods"]))
+    tasks = {name: frozen.tasks(spec["folder"], f"cell{which}_{name}", start, stop) for name in supports(spec)}
+    return _right(cells(spec)[which].spec, spec["methods"][m], tasks)
 
 
-def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
-    which, m, start = chunk_at(spec, index)
-    cell = cells(spec)[which]
-    tasks = {
-        name: frozen.tasks(spec["folder"], f"cell{which}_{name}", start, min(start + _CHUNK, spec["n_tasks"]))
-        for name in supports(spec)
-    }
-    return _chunk(which, m, start, _right(cell.spec, methods_of(spec)[m], tasks))
-
-
-def describe(spec: Spec, index: int) -> str:
-    which, m, start = chunk_at(spec, index)
-    value = spec["values"][which]
-    title = METHODS[methods_of(spec)[m]].title
-    of = f", {spec['question']} {value}" if value != "" else ""
-    return f"{title}{of}: from task {start:,}"
-
-
-def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
-    return _summary(spec, list(chunks), lambda which, name: frozen.tasks(spec["folder"], f"cell{which}_{name}"))
-
-
-def _summary(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]], tasks_of: Callable[[int, str], Tasks]) -> Summary:
-    """One row per cell and method: accuracy with every support, and what it loses against the first one, in percent.
-
-    tasks_of  the tasks of a cell with a support, by the number of the one and the name of the other
-    """
-    chosen, names, rows = methods_of(spec), list(supports(spec)), []
-    for which, value in enumerate(spec["values"]):
-        for m, method in enumerate(chosen):
-            parts = [c for c in chunks if int(c["cell"]) == which and int(c["method"]) == m]
-            if not parts:
-                continue
-            right = {name: 100.0 * np.concatenate([part[name] for part in parts]) for name in names}
-            at = np.concatenate([int(part["start"]) + np.arange(len(part[names[0]])) for part in parts])
-            tasks = {name: tasks_of(which, name).take(at) for name in names}
-            row: Row = {
-                "value": value,
-                "method": method,
-                "title": METHODS[method].title,
-                "family": METHODS[method].family,
-            }
-            row |= {"n_tasks": len(at), "accuracy": {}, "loss": {}}
-            for name in names:
-                row["accuracy"][name] = _mean(right[name], tasks[name])
-                if name != names[0]:
-                    row["loss"][name] = _mean(right[names[0]] - right[name], _both(tasks[names[0]], tasks[name]))
-            rows.append(row)
+def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
+    """One row per cell and method: accuracy with every support, and what it loses against the first one, in percent."""
+    names, rows = list(supports(spec)), []
+    for part, arrays in joined(chunks).items():
+        which, m = divmod(part, len(spec["methods"]))
+        method = METHODS[spec["methods"][m]]
+        at = arrays["positions"]
+        tasks = {name: frozen.tasks(spec["folder"], f"cell{which}_{name}").take(at) for name in names}
+        right = {name: 100.0 * arrays[name] for name in names}
+        row: Row = {
+            "value": spec["values"][which],
+            "method": method.name,
+            "title": method.title,
+            "family": method.family,
+            "n_tasks": len(at),
+            "accuracy": {name: _mean(right[name], tasks[name]) for name in names},
+            "loss": {
+                name: _mean(right[names[0]] - right[name], _both(tasks[names[0]], tasks[name])) for name in names[1:]
+            },
+        }
+        rows.append(row)
     base = {name: spec[name] for name in ("dataset", "split", "backbone", "question", "n_way", "n_shot", "n_query")}
     dataset = datasets.load(spec["dataset"])
     return cast(
@@ -342,9 +292,10 @@ def _mean(values: np.ndarray, tasks: Tasks) -> Mean:
 
 def command(spec: Values) -> str:
     """The command that asks the same."""
-    said = {name: spec[name] for name in (*OWN, *TASKS) if spec[name] != {**TASKS, **OWN}[name].default}
+    known = SETTINGS.settings
+    said = {name: spec[name] for name in known if spec[name] != known[name].default}
     said = {"question": spec["question"], **said}
-    return shlex.join(["python", "-m", "fsviz", "contexts", spec["dataset"], *words(said, {**TASKS, **OWN})])
+    return shlex.join(["python", "-m", "fsviz", "contexts", spec["dataset"], *words(said, known)])
 
 
 # --- what the loss is made of ------------------------------------------------------------------------------------
@@ -456,3 +407,18 @@ class Treacherous:
     loss: float
     ci95: float
     images: pd.DataFrame
+
+
+STUDY = Study(
+    name="context_shift",
+    title="context shift",
+    question="What does it cost when the context changes?",
+    settings=SETTINGS,
+    check=check,
+    prepare=prepare,
+    parts=parts,
+    run_chunk=run_chunk,
+    collect=collect,
+    work=work,
+    shorten=shorten,
+)

@@ -81,7 +81,7 @@ class Study(Generic[Result]):
     parts           the work of a settled spec
     run_chunk       arrays of items `start` to `stop` of a part, one row per item; pure and picklable
     collect         the result of finished chunks: what pages, reports and notebooks use
-    summarise       a result as plain JSON
+    summarise       a result as a dictionary of plain JSON; a result that is one needs no function
     work            how much a checked spec asks for
     shorten         a spec of about n items for a preview, None if there is no shorter one
     partial         a cheaper summary while a run is under way
@@ -106,7 +106,7 @@ class Study(Generic[Result]):
     parts: Callable[[Spec], Sequence[Part]]
     run_chunk: Callable[[Spec, int, int, int], Arrays]
     collect: Callable[[Spec, Sequence[Arrays]], Result]
-    summarise: Callable[[Result], Mapping[str, Any]]
+    summarise: Callable[[Any], Mapping[str, Any]] = dict
     work: Callable[[Spec], Work] | None = None
     shorten: Callable[[Spec, int], Spec | None] | None = None
     partial: Callable[[Spec, Sequence[Arrays]], Mapping[str, Any]] | None = None

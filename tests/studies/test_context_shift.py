@@ -13,12 +13,13 @@ from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.records import Tasks
 from fsviz.studies import context_shift as study
 
-SMALL = {"dataset": "demo", "backbone": "efficientnet_lite0", "methods": "protonet", "n_tasks": 120}
+SMALL = {"study": "context_shift", "dataset": "demo", "backbone": "efficientnet_lite0", "methods": ["protonet"]}
+SMALL |= {"n_tasks": 120}
 
 
 @pytest.mark.parametrize(("n_shot", "margin"), [(1, 5), (5, 8)])
 def test_on_the_demo_other_contexts_cost_clearly_and_swapped_ones_most(n_shot: int, margin: float) -> None:
-    row = study.answer({**SMALL, "n_shot": n_shot})["rows"][0]
+    row = jobs.compute({**SMALL, "n_shot": n_shot})["rows"][0]
     mean = {name: one["mean"] for name, one in row["accuracy"].items()}
     assert mean["iid"] > mean["ood"] + margin and mean["ood"] > mean["spurious"] + 1
     assert row["loss"]["ood"]["mean"] == pytest.approx(mean["iid"] - mean["ood"])
@@ -26,24 +27,24 @@ def test_on_the_demo_other_contexts_cost_clearly_and_swapped_ones_most(n_shot: i
 
 
 def test_accuracy_falls_along_the_dial() -> None:
-    accuracy = study.answer({**SMALL, "question": "dial"})["rows"][0]["accuracy"]
+    accuracy = jobs.compute({**SMALL, "question": "dial"})["rows"][0]["accuracy"]
     means = [one["mean"] for one in accuracy.values()]
     assert len(means) == 5 and all(np.diff(means) < 0)
 
 
 def test_more_ways_are_harder_and_more_shots_easier() -> None:
     for question, sign in (("ways", -1), ("shots", 1)):
-        rows = study.answer({**SMALL, "n_tasks": 40, "question": question})["rows"]
+        rows = jobs.compute({**SMALL, "n_tasks": 40, "question": question})["rows"]
         for kind in ("iid", "ood"):
             assert sign * (rows[-1]["accuracy"][kind]["mean"] - rows[0]["accuracy"][kind]["mean"]) > 5
 
 
 def test_a_run_gives_what_is_computed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
-    spec = {**SMALL, "methods": "protonet,matching", "n_tasks": 70, "question": "backbones"}
-    run = jobs.run_here({"study": "contexts", **spec})
-    assert run.state == "finished" and run.n_chunks == 2 * 2 * 2
-    ran, here = jobs.results(run.id), study.answer(spec)
+    spec = {**SMALL, "methods": ["protonet", "matching"], "n_tasks": 70, "question": "backbones"}
+    run = jobs.run_here(spec)
+    assert run.state == "finished" and run.n_chunks == 2 * 2
+    ran, here = jobs.results(run.id), jobs.compute(spec)
     for one, two in zip(ran["rows"], here["rows"], strict=True):
         assert (one["method"], one["value"], one["n_tasks"]) == (two["method"], two["value"], two["n_tasks"])
         assert one["accuracy"]["ood"]["mean"] == pytest.approx(two["accuracy"]["ood"]["mean"])
@@ -52,7 +53,7 @@ def test_a_run_gives_what_is_computed_at_once(tmp_path: Path, monkeypatch: pytes
 
 def test_the_loss_is_told_by_class_context_and_image() -> None:
     demo = datasets.load("demo")
-    found = study.answers(study.checked_spec(SMALL), "protonet", 1.0)
+    found = study.answers(study.check(SMALL), "protonet", 1.0)
     assert np.array_equal(found.first.query, found.second.query)
     total = 100 * found.loss.mean()
     for by in ("class", "context"):
@@ -71,7 +72,7 @@ def test_the_loss_is_told_by_class_context_and_image() -> None:
 
 def test_intervals_over_images_and_classes_are_wider_than_over_tasks() -> None:
     """Tasks share images, so more tasks of them do not make the loss ever surer."""
-    few, many = (study.answer({**SMALL, "n_tasks": n})["rows"][0]["loss"]["ood"] for n in (100, 1600))
+    few, many = (jobs.compute({**SMALL, "n_tasks": n})["rows"][0]["loss"]["ood"] for n in (100, 1600))
     assert many["ci95"] < few["ci95"] / 3
     for one in (few, many):
         assert one["ci95"] < one["ci95_images"] and one["ci95"] < one["ci95_classes"]
@@ -80,13 +81,13 @@ def test_intervals_over_images_and_classes_are_wider_than_over_tasks() -> None:
 
 def test_impossible_questions_are_refused() -> None:
     with pytest.raises(UnknownName, match="protonett"):
-        study.checked_spec({**SMALL, "methods": "protonett"})
+        study.check({**SMALL, "methods": ["protonett"]})
     with pytest.raises(BadInput, match="At least one method"):
-        study.checked_spec({**SMALL, "methods": ","})
+        study.check({**SMALL, "methods": []})
     with pytest.raises(Missing, match="no images with contexts"):
-        study.checked_spec({"dataset": "metacoco"})
+        study.check({"dataset": "metacoco"})
     with pytest.raises(BadInput, match="in some contexts and 40 in others"):
-        study.answer({**SMALL, "n_shot": 40})
+        jobs.compute({**SMALL, "n_shot": 40})
 
 
 def test_a_page_opens_with_what_the_classes_can_give() -> None:

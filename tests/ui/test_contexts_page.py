@@ -11,8 +11,7 @@ from streamlit.testing.v1 import AppTest
 from fsviz import jobs
 from fsviz.jobs import engines, store
 from fsviz.jobs.execute import prepare
-from fsviz.ui.pages.contexts import shift
-from fsviz.ui.parts import access
+from fsviz.ui.parts import access, answers
 from tests.ui.opening import link_of
 
 APP = Path(__file__).resolve().parent.parent.parent / "app.py"
@@ -122,11 +121,11 @@ def test_every_question_has_its_figure(open_page, question: str) -> None:
 
 
 def test_a_run_that_was_stopped_can_go_on(open_page, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shift, "AT_ONCE", 0.0)
+    monkeypatch.setattr(answers, "WAIT", 0.0)
     page = open_page(**COSTS, methods="protonet")
     offered = [b.label for b in page.button]
-    assert "Start the run" in offered and "Go on with it" not in offered and "20 tasks run in the" in texts(page)
-    asked = {"study": "contexts", "dataset": "demo", "split": "test", "methods": "protonet", "n_tasks": 20}
+    assert "Start the run" in offered and "Go on with it" not in offered and "Full run: 20 tasks" in texts(page)
+    asked = {"study": "context_shift", "dataset": "demo", "split": "test", "methods": ["protonet"], "n_tasks": 20}
     store.create(asked, prepare, store.INTERRUPTED)
     page.run()
     assert "An earlier run is interrupted" in texts(page)
@@ -135,7 +134,7 @@ def test_a_run_that_was_stopped_can_go_on(open_page, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.skipif(engines.RAY not in engines.available(), reason="the extra `cluster` is not installed")
 def test_a_cluster_is_a_choice_beside_the_start_and_one_that_is_not_there_is_said(open_page, monkeypatch) -> None:
-    monkeypatch.setattr(shift, "AT_ONCE", 0.0)
+    monkeypatch.setattr(answers, "WAIT", 0.0)
     with monkeypatch.context() as without:
         without.setattr(engines, "available", lambda: [engines.LOCAL])
         assert "Where it runs" not in [r.label for r in open_page(**COSTS, methods="protonet").radio]
@@ -153,7 +152,7 @@ def test_a_cluster_is_a_choice_beside_the_start_and_one_that_is_not_there_is_sai
     assert "The address of a cluster is" in page.error[0].value
     address.set_value("127.0.0.1:9").run()
     next(b for b in page.button if b.label == "Start the run").click().run()
-    (run,) = jobs.list_runs("contexts")
+    (run,) = jobs.list_runs("context_shift")
     assert jobs.engine_of(run) == jobs.Engine("ray", "127.0.0.1:9")
     run = jobs.wait(run.id)
     page.run()

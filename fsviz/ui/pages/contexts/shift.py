@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -23,14 +23,14 @@ from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
 from fsviz.studies import fitting, named_tasks
 from fsviz.text import drawn, of_split
-from fsviz.ui.parts import access, behind, leads, run_panel, shell, showing
+from fsviz.ui.parts import answers, behind, leads, shell, showing
+from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.cached import compute_with_bar, remember
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods, say_fit
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
-from fsviz.ui.parts.run_panel import duration, half_width
+from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
-AT_ONCE = 12.0  # seconds of work, by its guess, that the page waits for
 MOST_TILES = 10
 MOST_LOST = 36
 LOOKED = Setting("looked", "Method", "Whose answers are shown.", "choice", "")
@@ -48,7 +48,7 @@ def show(dataset: Dataset, split: str) -> None:
         published(5, 1)
         return
     spec = _settings(dataset, split, shell.known_backbones(dataset))
-    found = _answer(spec)
+    found = answer(study.STUDY, spec, "Classifying tasks")
     if found is not None:
         _compared(dataset, spec, found)
     _task(dataset, spec)
@@ -60,7 +60,7 @@ def _settings(dataset: Dataset, split: str, known: list[str]) -> study.Spec:
     with st.sidebar:
         question = pick(study.QUESTION.but(advanced=True))
         backbone = pick_backbone(known, help="The network whose features are classified.")
-        names = pick_methods(study.METHOD_NAMES.default.split(","))
+        names = pick_methods(study.METHODS_COMPARED.default)
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
         fits = _fit(dataset, split)
@@ -71,27 +71,9 @@ def _settings(dataset: Dataset, split: str, known: list[str]) -> study.Spec:
         tasks["n_tasks"] = pick(study.TASKS["n_tasks"].but(advanced=True))
         tasks |= pick_groups(dataset)
         say_fit(fits, tasks)
-    chosen = ",".join(names) if names else "protonet"
+    chosen = names or ["protonet"]
     asked = {"dataset": dataset.name, "split": split, "backbone": backbone, "question": question, "methods": chosen}
-    return study.checked_spec({**asked, **tasks})
-
-
-def _answer(spec: study.Spec) -> study.Summary | None:
-    """What was found, of fewer tasks where all of them take long: the run of the rest is offered."""
-    run = jobs.newest(spec, "contexts")
-    if run is not None and run.state == "finished":
-        return cast(study.Summary, jobs.results(run.id))
-    seconds = study.guess_seconds(spec)
-    images = spec["n_way"] * (spec["n_shot"] + spec["n_query"])
-    most = min(spec["n_tasks"] * AT_ONCE / max(seconds, 1e-9), access.limit("tasks"), access.limit("images") / images)
-    few = min(spec["n_tasks"], max(10, int(most)))
-    if not access.fits(few, few * images):
-        return None
-    if few < spec["n_tasks"]:
-        about = f"for about {duration(seconds)}. Below are {few:,}."
-        words = f"**{spec['n_tasks']:,} tasks run in the background**, {about}"
-        run_panel.offer({"study": "contexts", **spec}, run, words)
-    return compute_with_bar(study.answer, {**spec, "n_tasks": few}, "Classifying tasks")
+    return study.check({**asked, **tasks})
 
 
 def _compared(dataset: Dataset, spec: study.Spec, found: study.Summary) -> None:
@@ -162,7 +144,7 @@ def _behind_point(dataset: Dataset, spec: study.Spec, question: str, chosen: str
     elif question == "ways":
         asked = {**asked, "n_way": int(float(at))}
     behind.heading(f"Tasks behind {plain(line)} at {plain(at)}, the worst answered first", "point")
-    tasks, said = _answered(dataset, json.dumps({**asked, "methods": method}, sort_keys=True), method, shift)
+    tasks, said = _answered(dataset, json.dumps({**asked, "methods": [method]}, sort_keys=True), method, shift)
     right = 100 * study.accuracy(said)
     order = np.argsort(right, kind="stable")
     notes = {int(t): f"{right[t]:.0f}% right with {shift:.0%} of the support in other contexts" for t in order}
@@ -234,16 +216,16 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
     """Everything that follows the dial: it reruns this part of the page only."""
     st.subheader("The same queries, another support", anchor=False)
     one, two, three = st.columns([1, 2, 1])
-    chosen = study.methods_of(spec)
+    chosen = spec["methods"]
     titles = {each: METHODS[each].title for each in chosen}
     method = pick(LOOKED.but(choices=titles, default=chosen[0]), one)
     shift = pick(SHIFT.but(default=1.0), two, as_slider=True)
     few: study.Spec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
-    asked = json.dumps({**few, "methods": method}, sort_keys=True)
+    asked = json.dumps({**few, "methods": [method]}, sort_keys=True)
     (first, said_first), (second, said_second) = (_answered(dataset, asked, method, at) for at in (0.0, shift))
     found = study.Answers(first, second, said_first, said_second)
-    if spec["question"] != "dial" and study.guess_seconds(few) <= AT_ONCE:  # where it is not above already
-        along = compute_with_bar(study.answer, few, "Turning the dial")
+    if spec["question"] != "dial" and study.guess_seconds(few) <= answers.patience():  # where it is not above already
+        along = compute_with_bar(jobs.compute, {"study": study.STUDY.name, **few}, "Turning the dial")
         showing.chart(
             "Accuracy along the dial",
             _curves(along, shift, height=300),
