@@ -48,8 +48,10 @@ def test_harder_tasks_are_told_from_easier_ones(toy, setting: str) -> None:
     assert finite(result)
 
 
-def test_the_mean_confidence_predicts_better_than_a_constant(toy) -> None:
-    found = prediction.measure({**SMALL, "setting": "semi", "n_tasks": 150, "n_query": 12})
+def test_the_mean_confidence_predicts_better_than_a_constant() -> None:
+    as_published = {"setting": "semi", "n_way": 5, "n_shot": 5, "n_query": 30}
+    demo = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 150}
+    found = prediction.measure({**demo, **as_published})
     error = prediction.prediction_error(found)
     assert 0 < error["error"] < error["constant"]
 
@@ -176,11 +178,11 @@ def test_the_halves_share_no_class_and_a_threshold_carries_over(toy) -> None:
 # --- the spread by cause -----------------------------------------------------------------------------------------
 
 
-def test_spread_over_random_tasks_exceeds_that_of_fixed_shots_and_of_fixed_classes(toy) -> None:
+def test_spread_over_random_tasks_is_mostly_that_of_the_choice_of_classes(toy) -> None:
     answer = prediction.answer({**SMALL, "question": "spread", "setting": "supervised", "n_tasks": 400, "n_shot": 5})
     random, classes, shots = (row["std"] for row in answer["spread"])
     assert [row["cause"] for row in answer["spread"]] == list(prediction.CAUSES)
-    assert random > shots > classes > 0
+    assert random == pytest.approx(shots, rel=0.1) and shots > 1.5 * classes > 0
     shares = [part["share"] for part in answer["parts"]["parts"]]
     assert sum(shares) == pytest.approx(1)
     assert shares[0] > max(shares[1:])
