@@ -166,6 +166,17 @@ def test_variable_tasks_are_evaluated_with_the_settings_of_their_sampler() -> No
     assert any("First look: 200 tasks" in caption.value for caption in app.caption)
 
 
+def test_a_hierarchy_is_followed_by_a_switch_that_is_in_link_and_command_where_there_is_a_taxonomy() -> None:
+    app = fine(run("3_Tasks.py", dataset="omniglot", sampler="variable", n_tasks="50"))
+    fine(app.toggle(key="follow_hierarchy").set_value(True).run())
+    assert link_of(app) == {"sampler": "variable", "n_tasks": "50", "follow_hierarchy": "true"}
+    assert "--follow-hierarchy" in app.code[0].value
+    fine(app.selectbox(key="sampler").set_value("uniform").run())
+    assert "follow_hierarchy" not in link_of(app)
+    app = fine(run("3_Tasks.py", dataset="dtd", sampler="variable", n_tasks="50"))
+    assert "follow_hierarchy" not in [toggle.key for toggle in app.toggle]
+
+
 def test_parameters_of_a_method_are_in_the_link_while_it_is_chosen() -> None:
     app = fine(run("4_Evaluate.py", dataset="linked", ridge_penalty="0.5"))
     assert not app.toast and link_of(app) == {"ridge_penalty": "0.5"}

@@ -170,10 +170,13 @@ def pick_sampler_settings(
 ) -> dict[str, Value]:
     """The sampler's own settings, by name; those of other samplers leave the link. `where` places them by name.
 
-    of  the dataset and split that are drawn from: alpha then suits their number of classes
+    of  the dataset and split that are drawn from: alpha then suits their number of classes, and settings that need
+        what the dataset lacks are not drawn
     """
     values: dict[str, Value] = {}
     for setting in SAMPLERS[sampler].settings:
+        if of and not draw.can_have(of[0], sampler, setting.name):
+            continue
         about = ""
         if setting.name in ("n_way", "min_way"):
             setting = setting.but(high=min(setting.high, n_classes), default=min(setting.default, n_classes))
