@@ -34,7 +34,7 @@ def concepts(dag: Dag) -> tuple[np.ndarray, bool]:
 
 def _below_lowest(dag: Dag) -> np.ndarray:
     """Whether a node (V,) is at or below a lowest one that holds every class; there may be several such."""
-    holds_all = dag.below.all(axis=1)
+    holds_all = np.asarray(dag.below.all(axis=1))
     reached = holds_all.copy()
     reached[dag.parents[holds_all[dag.children]]] = False  # a node below it holds every class, too
     for parent, child in zip(dag.parents.tolist(), dag.children.tolist(), strict=True):  # parents before children
