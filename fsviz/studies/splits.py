@@ -352,7 +352,9 @@ def agreement(
     found = over(dataset, classes, [{"seed": first + i} for i in range(SEEDS.check(n_seeds))], **settings)
     sides = np.stack([one.split.sides for one in found])
     n_splits = len(np.unique(sides, axis=0))
-    return Agreement(*_agreement(sides).values(), n_splits, len(sides))
+    shared = _agreement(sides)
+    on_test = (shared["on_test"], shared["chance_on_test"])
+    return Agreement(shared["agreement"], shared["chance"], *on_test, n_splits, len(sides))
 
 
 def _agreement(sides: np.ndarray) -> dict[str, float]:
