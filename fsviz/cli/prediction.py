@@ -9,6 +9,7 @@ from fsviz.cli import add_command, aligned, drawing, engine, tell
 from fsviz.settings import add_flags, given
 from fsviz.studies import draw
 from fsviz.studies import prediction as study
+from fsviz.studies.spread import parts_in_words
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -58,8 +59,8 @@ def _show_correlations(result: study.Summary) -> str:
     lines = [
         aligned(rows, ["measure", "pearson", "low", "high", "spearman", "note"]),
         "",
-        f"Correlation with the {what} of {result['n_tasks']:,} tasks (mean {result['outcome']:.3f}); 95% intervals "
-        "over tasks of these images.",
+        f"Correlation with the {what} of {result['n_tasks']:,} tasks (mean {result['outcome']:.3f}); "
+        f"{study.intervals_in_words(result['correlations'].values())}.",
     ]
     if "predicted_accuracy" in result:
         found = result["predicted_accuracy"]
@@ -76,15 +77,15 @@ def _show_cells(result: study.Summary) -> str:
     names = {name: title(name) for name in MEASURES if name in result["cells"][0]["correlations"]}
     what = study.outcome_name(result)
     rows = [
-        {"value": row["value"], what: row["outcome"], "best eigenvalue": row.get("best")}
+        {"value": row["value"], "tasks": row["n_tasks"], what: row["outcome"], "best eigenvalue": row.get("best")}
         | {titled: row["correlations"].get(name, {}).get("pearson") for name, titled in names.items()}
         for row in result["cells"]
     ]
     best = ["best eigenvalue"] if any(row["best eigenvalue"] is not None for row in rows) else []
     asked = study.QUESTION.choices[result["question"]]
-    return f"{asked}: Pearson's correlation of each measure with the {what}.\n\n" + aligned(
-        rows, ["value", what, *names.values(), *best]
-    )
+    room = f"\n\n{study.unlabelled_in_words(result)}" if "n_unlabelled" in result else ""
+    table = aligned(rows, ["value", "tasks", what, *names.values(), *best])
+    return f"{asked}: Pearson's correlation of each measure with the {what} (intervals: --json).\n\n{table}{room}"
 
 
 def _show_spread(result: study.Summary) -> str:
@@ -92,11 +93,8 @@ def _show_spread(result: study.Summary) -> str:
         {"tasks": row["cause"], "standard deviation %": _percent(row["std"]), "± 95%": _percent(row["ci95"])}
         for row in result["spread"]
     ]
-    found = [part for part in result.get("parts", {}).get("parts", ()) if part["share"] is not None]
-    parts = [f"{part['cause']} {part['share']:.0%}" for part in found]
-    return aligned(rows, ["tasks", "standard deviation %", "± 95%"]) + (
-        f"\n\nOf the variance of the accuracy: {', '.join(parts)}." if parts else ""
-    )
+    parts = parts_in_words(result["parts"]) if "parts" in result else result["why"]
+    return f"{aligned(rows, ['tasks', 'standard deviation %', '± 95%'])}\n\n{parts}"
 
 
 def _show_halves(result: study.Summary) -> str:

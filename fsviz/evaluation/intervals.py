@@ -9,9 +9,9 @@ The variance of the mean of T tasks is that of T independent tasks plus the cova
 (or a class). To first order an image adds its own effect to every task that holds it, so the second part is the sum
 over images of their squared effects on the mean (the infinitesimal jackknife; Hoeffding 1948 for such means, Efron
 2014). An image has an effect as a query (is it easy to name?) and as a support image (does it help to name others?).
-Effects are estimated from the same tasks; what noise adds to their squares is estimated too and taken off. Where tasks
-are few this difference is known badly, and the interval is wider for it: its degrees of freedom follow Satterthwaite,
-or the noise is left in, whichever gives the narrower of the two cautious intervals.
+Effects are estimated from the same tasks, and only products of different tasks count: an image that one task holds
+alone adds nothing. Where tasks are few these products are known badly, and the interval is wider for it: its degrees
+of freedom follow Satterthwaite, or the noise is left in, whichever gives the narrower of the two cautious intervals.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def estimate(
     accuracy       (T,) of every task, or differences of two methods' accuracies; NaNs are left out
     values, tasks  (t, W, Q) the same for every query (NaN where there is none) and the tasks they are of: the first t
                    of the T tasks. Needed over images and classes; some thousands of tasks are enough of a million.
-    Over classes nothing can be said when every task holds every class: NaN.
+    Over classes nothing can be said when every task holds every class: NaN. The interval over images is at most as
+    wide as the one over classes, because other classes have other images; few tasks know the effects of their many
+    images worse than those of their classes.
     """
     if over not in OVER:
         raise UnknownName("interval", over, OVER)
@@ -87,12 +89,14 @@ def estimate(
     assert values is not None and tasks is not None, "intervals over images and classes need the queries"
     known = np.isfinite(values).any(axis=(1, 2))
     values, tasks = (values, tasks) if known.all() else (values[known], tasks.take(known))
-    if over == "images":
-        return _estimate(mean, independent, n, _shared_by_images(values, tasks))
-    n_classes = _n_classes(tasks.class_ids)
-    if not n_classes:
-        return Estimate(mean, float("nan"), float("nan"))
-    return _estimate(mean, independent, n, _shared_by_classes(_task_means(values), tasks.class_ids), n_classes - 1)
+    of_classes = Estimate(mean, float("nan"), float("nan"))
+    if n_classes := _n_classes(tasks.class_ids):
+        shared = _shared_by_classes(_task_means(values), tasks.class_ids)
+        of_classes = _estimate(mean, independent, n, shared, n_classes - 1)
+    if over == "classes":
+        return of_classes
+    of_images = _estimate(mean, independent, n, _shared_by_images(values, tasks))
+    return of_classes if of_classes.ci95 < of_images.ci95 else of_images
 
 
 def correlation(
@@ -199,14 +203,18 @@ def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
     repeats = asked_class - np.bincount(class_of[asked > 0], minlength=n_classes)
     within = np.bincount(query_class, (value - of_image[query]) ** 2, minlength=n_classes) / np.maximum(repeats, 1)
     whole = np.bincount(query_class, (value - of_class[query_class]) ** 2, minlength=n_classes)
-    within = np.where(repeats > 0, within, whole / np.maximum(asked_class - 1, 1))  # no image asked twice: all is noise
-    noise: np.ndarray = np.bincount(query, share**2, minlength=n_images) * within[class_of]
-    noise = noise * (1 - asked / np.maximum(asked_class[class_of], 1))
+    variance = whole / np.maximum(asked_class - 1, 1)
+    within = np.where(repeats > 0, within, variance)  # no image asked twice: all is noise
+    squares: np.ndarray = np.bincount(query, share**2, minlength=n_images)
+    noise_query = squares * within[class_of] * (1 - asked / np.maximum(asked_class[class_of], 1))
+    # the squares of single tasks; deviations from the mean of n values have products of -variance / n with each other
+    own: np.ndarray = np.bincount(query, (share * (value - of_class[query_class])) ** 2, minlength=n_images)
+    own = own - squares * (variance / np.maximum(asked_class, 1))[class_of] * np.maximum(asked - 1, 0)
 
     # as a support image: how its tasks go, once the queries' own effects (known from other tasks) are taken off
     others = (asked[query] * of_image[query] - value) / np.maximum(asked[query] - 1, 1)
-    own = np.where(asked[query] > 1, others - of_class[query_class], 0.0)
-    rest = _means(t, value - own, n_tasks)[u]
+    of_query = np.where(asked[query] > 1, others - of_class[query_class], 0.0)
+    rest = _means(t, value - of_query, n_tasks)[u]
     per_class = np.bincount(support_class, minlength=n_classes)
     shots = np.bincount(u * tasks.n_way + v, minlength=n_tasks * tasks.n_way)[u * tasks.n_way + v]
     # tasks that hold an image also hold others of its class, which are then not drawn by pure chance
@@ -217,13 +225,21 @@ def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
     tasks_of_class = np.bincount(tasks.class_ids[tasks.class_ids != PAD], minlength=n_classes)
     spread = np.bincount(support_class, rest**2, minlength=n_classes) / np.maximum(per_class, 1)
     spread *= tasks_of_class / np.maximum(tasks_of_class - 1, 1)
-    noise = noise + (
-        np.bincount(support, scale**2, minlength=n_images)
-        * spread[class_of]
-        * (1 - held / np.maximum(tasks_of_class[class_of], 1))
-    )
+    squares = np.bincount(support, scale**2, minlength=n_images)
+    squares = squares * spread[class_of]
+    noise_support = squares * (1 - held / np.maximum(tasks_of_class[class_of], 1))
+    own = own + np.bincount(support, (scale * rest) ** 2, minlength=n_images)
+    own = own - squares * np.maximum(held - 1, 0) / np.maximum(tasks_of_class[class_of], 1)
     small = size[class_of[used]]
-    return _sum_of_squares(effect[used], noise[used], small / np.maximum(small - 1, 1))
+    single = noise_query**2 / np.maximum(asked, 1) + noise_support**2 / np.maximum(held, 1)
+    return _sum_of_products(
+        effect[used],
+        own[used],
+        (noise_query + noise_support)[used],
+        single[used],
+        (asked + held)[used],
+        small / np.maximum(small - 1, 1),
+    )
 
 
 def _shared_by_classes(values: np.ndarray, class_ids: np.ndarray) -> _Shared:
@@ -237,15 +253,27 @@ def _shared_by_classes(values: np.ndarray, class_ids: np.ndarray) -> _Shared:
     scale = (n_classes - 1) / (n_classes - ways) / n_tasks
     held = np.bincount(place)
     effect = np.bincount(place, scale * centred[t])
-    noise = np.bincount(place, scale**2) * float(values.var(ddof=1)) * (1 - held / n_tasks)
-    return _sum_of_squares(effect, noise, np.full(n_classes, n_classes / (n_classes - 1)))
+    squares = np.bincount(place, scale**2) * float(values.var(ddof=1))
+    noise = squares * (1 - held / n_tasks)
+    own = np.bincount(place, (scale * centred[t]) ** 2) - squares * (held - 1) / n_tasks
+    return _sum_of_products(effect, own, noise, noise**2 / held, held, np.full(n_classes, n_classes / (n_classes - 1)))
 
 
-def _sum_of_squares(effect: np.ndarray, noise: np.ndarray, small: np.ndarray) -> _Shared:
-    """The sum of squared effects, with and without what noise adds to it."""
-    raw, added = float((small * effect**2).sum()), float((small * noise).sum())
-    doubt = 2 * float(((small * (noise + max(raw - added, 0.0) / len(effect))) ** 2).sum())
-    return _Shared(raw - added, doubt, raw)
+def _sum_of_products(
+    effect: np.ndarray, own: np.ndarray, noise: np.ndarray, single: np.ndarray, held: np.ndarray, small: np.ndarray
+) -> _Shared:
+    """The sum over units of what different tasks that hold a unit have in common: its squared effect without the
+    squares of the single tasks. A unit in one task adds nothing, and no doubt either.
+
+    effect, own    (U,) effect of every unit on the mean, and the sum of the squares that each task alone adds to it
+    noise, single  (U,) what noise alone adds to the squared effect, and the sum of its squares over single tasks
+    held, small    (U,) number of times that tasks hold a unit, and what its square is multiplied by
+    """
+    raw, variance = float((small * effect**2).sum()), float((small * (effect**2 - own)).sum())
+    common = held > 1
+    signal = np.where(common, max(variance, 0.0) / max(int(common.sum()), 1), 0.0)
+    doubt = 2 * float((small**2 * np.maximum((noise + signal) ** 2 - single, 0.0)).sum())
+    return _Shared(variance, doubt, raw)
 
 
 def _means(index: np.ndarray, values: np.ndarray, n: int, weights: np.ndarray | None = None) -> np.ndarray:

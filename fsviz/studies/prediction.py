@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -32,15 +32,16 @@ from fsviz.studies import chunked, confusion, draw, frozen
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.labelling import POLICIES
 from fsviz.studies.semantic_sampling import fitting_images
+from fsviz.studies.spread import CAUSES, sets_of
 from fsviz.studies.threads import half_the_cores
 from fsviz.workspace import plain_json
 
 if TYPE_CHECKING:
     from fsviz.studies.spread import Parts, Spread
 
-__all__ = ["POLICIES", "Measured"]
+__all__ = ["CAUSES", "POLICIES", "Measured"]
 
-VERSION = 1
+VERSION = 2  # 2: many sets of classes of few tasks each tell the spread; intervals of correlations over classes
 SIDE_BY_SIDE = 2  # chunks that a command computes at once: each takes half of the cores
 SETTING = Setting(
     "setting",
@@ -108,7 +109,6 @@ GRIDS: dict[str, tuple[float, ...]] = {  # what a question varies; what a datase
 VARIES = {"shots": "n_shot", "ways": "n_way", "queries": "n_query", "neighbours": "neighbours", "eigenvalues": "n_way"}
 HALVES = ("first half", "second half")
 OF_CLASSES = ("coarsity", "confusion_sum")  # measures that tasks are drawn with, whatever is seen of their images
-CAUSES = ("random tasks", "fixed classes", "fixed shots")
 _KEPT_EIGENVALUES = 40
 MOST_TOLD = 60  # tasks of a cell that are shown one by one
 _CONFUSION_SECONDS = 12.0  # that all pairs of a split may take on one core
@@ -139,7 +139,7 @@ class Correlation(TypedDict, total=False):
     low: Any
     high: Any
     spearman: Any
-    classes: list[float | None] | None
+    over: str
     why: str
 
 
@@ -190,6 +190,7 @@ class Summary(CellSummary, total=False):
     thresholds: dict[str, Judged]
     spread: list[Spread]
     parts: Parts
+    why: str
     budgets: list[int]
     rest: dict[str, Any]
     all: dict[str, Any]
@@ -390,8 +391,7 @@ def cells(spec: Spec) -> list[Cell]:
     if question == "hard":
         return [Cell(half, spec, n_tasks) for half in HALVES]
     if question == "spread":
-        side = max(2, math.isqrt(n_tasks))
-        return [Cell(cause, spec, n_tasks if cause == CAUSES[0] else side * side) for cause in CAUSES]
+        return [Cell(cause, spec, math.prod(sets_of(cause, n_tasks))) for cause in CAUSES]
     return [Cell("", spec, n_tasks)]
 
 
@@ -400,7 +400,7 @@ def draw_cell(spec: Spec, cell: Cell, dataset: Dataset, table: Features) -> Task
     if spec["question"] == "spread" and cell.value != CAUSES[0]:
         from fsviz.studies import spread
 
-        return spread.draw_fixed(cell, dataset, table, shots=cell.value == CAUSES[2])
+        return spread.draw_fixed(cell, dataset, table)
     asked = cast(Spec, dict(cell.spec))
     if spec["question"] == "imbalance":
         asked["n_query"] = max(_unbalanced(spec, value)[0] for value in spec["values"])
@@ -592,8 +592,8 @@ def _summary(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]], tasks: Sequ
     if spec["question"] == "correlations":
         return cast(Summary, base | {name: value for name, value in rows[0].items() if name != "value"})
     if spec["question"] == "eigenvalues":
-        for row, found in zip(rows, gathered(spec, chunks), strict=False):
-            row |= _best_eigenvalue(found["eigenvalues"], found["outcome"], int(row["value"]))
+        for row, found, cell in zip(rows, gathered(spec, chunks), measured, strict=False):
+            row |= _best_eigenvalue(found["eigenvalues"], found["outcome"], int(row["value"]), cell.tasks.class_ids)
     return {**base, "cells": rows}
 
 
@@ -635,16 +635,18 @@ def _thresholds(spec: Spec, halves: Sequence[Measured]) -> dict[str, Judged]:
     return result
 
 
-def _best_eigenvalue(eigenvalues: np.ndarray, outcome: np.ndarray, n_way: int) -> CellSummary:
+def _best_eigenvalue(
+    eigenvalues: np.ndarray, outcome: np.ndarray, n_way: int, class_ids: np.ndarray | None = None
+) -> CellSummary:
     """The eigenvalue (counted from 1) that follows the outcome best in the direction it should, beside the N-th
-    (figure 11)."""
+    (figure 11); its interval is over the classes of the tasks where these are known."""
     strength = np.full(eigenvalues.shape[1], np.nan)
     for i in range(1, eigenvalues.shape[1]):  # the first is always zero
         strength[i] = evaluation.correlation(outcome, eigenvalues[:, i]).value
     if not np.isfinite(strength).any():
         return {"best": None, "best_pearson": None, "nth_pearson": None}
     best = int(np.nanargmin(strength))
-    by_rank = evaluation.correlation(outcome, eigenvalues[:, best])
+    by_rank = evaluation.correlation(outcome, eigenvalues[:, best], class_ids)
     return {
         "best": best + 1,
         "best_pearson": by_rank.value,
@@ -703,22 +705,49 @@ def _chunk_size(cell: Cell) -> int:
 
 
 def correlations(found: Measured) -> dict[str, Correlation]:
-    """Every measure against the outcome: Pearson's correlation with its 95% interval over tasks of these images
-    (low, high) and over classes, and Spearman's; `why` says what is missing where there is none."""
+    """Every measure against the outcome: Pearson's correlation with its 95% interval (low, high), and Spearman's;
+    `why` says what is missing where there is none.
+
+    Tasks share classes, so the interval is `over` "classes"; over "tasks" where every task holds every class.
+    """
     result: dict[str, Correlation] = {}
     for name, values in found.measures.items():
-        by_tasks = evaluation.correlation(found.outcome, values)
-        by_classes = evaluation.correlation(found.outcome, values, found.tasks.class_ids)
-        known = np.isfinite(by_tasks.value)
+        pearson = evaluation.correlation(found.outcome, values, found.tasks.class_ids)
+        known = np.isfinite(pearson.value)
         result[name] = {
-            "pearson": finite(by_tasks.value),
-            "low": finite(by_tasks.low),
-            "high": finite(by_tasks.high),
+            "pearson": finite(pearson.value),
+            "low": finite(pearson.low),
+            "high": finite(pearson.high),
             "spearman": finite(evaluation.correlation(found.outcome, values, rank=True).value),
-            "classes": [finite(by_classes.low), finite(by_classes.high)] if by_classes.over == "classes" else None,
+            "over": pearson.over,
             "why": "" if known else undefined(name, found.spec),
         }
     return result
+
+
+def intervals_in_words(found: Iterable[Correlation]) -> str:
+    """What the 95% intervals of correlations are over, in words, or why there are none."""
+    rows = [row for row in found if row["pearson"] is not None]
+    over = {row["over"] for row in rows if row["low"] is not None}
+    if over == {"classes", "tasks"}:
+        return "95% intervals over classes, and over tasks of these images where every task holds every class"
+    kinds = {
+        "classes": "95% intervals over classes: what tasks of other classes would give",
+        "tasks": "95% intervals over tasks of these images: every task holds every class",
+    }
+    missing = "too few tasks for intervals" if rows else "none of them is defined"
+    return kinds[over.pop()] if over else missing
+
+
+def unlabelled_in_words(result: Summary) -> str:
+    """The number of unlabelled images of a task of the question "imbalance", and why there are no more."""
+    n, wanted = result["n_unlabelled"], result["n_way"] * result["n_query"]
+    if n >= wanted:
+        return f"{n:,} unlabelled images per task."
+    return (
+        f"{n:,} unlabelled images per task instead of {wanted:,} ({result['n_way']} ways x {result['n_query']} "
+        "queries), because the smallest class has no more for the largest share."
+    )
 
 
 def as_expected(name: str, row: Correlation) -> tuple[float | None, float | None, float | None]:

@@ -38,7 +38,10 @@ def test_predict_prints_the_promised_json(toy, capsys, setting: str) -> None:
         ("correlations", "misses the accuracy by"),
         ("shots", "Pearson's correlation of each measure"),
         ("eigenvalues", "best eigenvalue"),
-        ("spread", "Of the variance of the accuracy: classes"),
+        (
+            "spread",
+            "At least 20 sets of classes (100 tasks) are needed to tell the parts of the variance apart. Got 4.",
+        ),
         ("hard", "hard called hard, second"),
         ("labelling", "Accuracy after labelling some queries"),
     ],
@@ -46,6 +49,20 @@ def test_predict_prints_the_promised_json(toy, capsys, setting: str) -> None:
 def test_every_question_has_an_answer_for_a_person(toy, capsys, question: str, words: str) -> None:
     assert main(["predict", "toy", *TASKS, "--question", question]) == 0
     assert words in capsys.readouterr().out
+
+
+def test_intervals_over_classes_task_counts_and_missing_images_are_said(toy, capsys) -> None:
+    def told(*asked: str) -> str:
+        assert main(["predict", "toy", *TASKS, *asked]) == 0
+        return capsys.readouterr().out
+
+    assert "); 95% intervals over classes: what tasks of other classes would give." in told()
+    for question in ("ways", "shots", "queries"):
+        header, _, *rows = told("--question", question).split("\n\n")[1].splitlines()
+        assert header.split()[:3] == ["value", "tasks", "accuracy"]
+        assert rows and all(row.split()[1] == "20" for row in rows)
+    fewer = told("--question", "imbalance", "--n-query", "15")
+    assert "23 unlabelled images per task instead of 45 (3 ways x 15 queries)" in fewer
 
 
 def test_bad_input_is_one_sentence(toy, capsys) -> None:
@@ -71,6 +88,16 @@ def test_one_task_is_too_few_and_no_error(toy, capsys, question: str) -> None:
 
 def test_accuracies_that_are_all_the_same_have_no_spread_to_part(toy, capsys) -> None:
     make_toy("easy", noise=0.001)
-    assert main(["predict", "easy", *TASKS, "--n-tasks", "4", "--question", "spread"]) == 0
+    assert main(["predict", "easy", *TASKS, "--n-tasks", "100", "--question", "spread"]) == 0
     said = capsys.readouterr().out
     assert "random tasks" in said and "Of the variance" not in said
+    assert "All random tasks have the same accuracy: there is no variance to part." in said
+
+
+def test_the_parts_of_the_spread_are_said_with_their_intervals(toy, capsys) -> None:
+    asked = ["predict", "toy", *TASKS, "--n-tasks", "100", "--question", "spread"]
+    parts = run_json(capsys, *asked)["parts"]["parts"]
+    assert main(asked) == 0
+    told = capsys.readouterr().out
+    words = ", ".join(f"{p['cause']} {p['share']:.0%} ({p['low']:.0%} to {p['high']:.0%})" for p in parts)
+    assert f"Of the variance of random tasks: {words}; 95% intervals from 20 sets of classes, 5 tasks each." in told

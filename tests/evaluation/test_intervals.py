@@ -104,7 +104,30 @@ def test_tasks_that_share_no_image_have_one_interval() -> None:
     tasks = Tasks(class_ids, images[:, :, :N_SHOT], images[:, :, N_SHOT:])
     values = right(features, tasks)
     over = {name: estimate(values.mean((1, 2)), name, values, tasks) for name in ("tasks", "images")}
-    assert over["images"].error == pytest.approx(over["tasks"].error, rel=0.25)
+    assert over["images"].error == pytest.approx(over["tasks"].error)
+    assert over["images"].ci95 == pytest.approx(over["tasks"].ci95, rel=0.03)  # t with 59 degrees of freedom
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_images", "n_tasks"), [(16, 20, 20), (16, 20, 40), (16, 100, 40), (40, 60, 40)]
+)
+def test_the_interval_over_images_is_within_the_one_over_classes(n_classes: int, n_images: int, n_tasks: int) -> None:
+    """Other classes bring other images, however few the tasks are."""
+    rng = np.random.default_rng(6)
+    centres = rng.standard_normal((n_classes, DIMS))
+    found: dict[str, list] = {"tasks": [], "images": [], "classes": []}
+    for _ in range(60):
+        features, tasks = draw_images(rng, centres, n_images), draw_tasks(rng, n_classes, n_images, n_tasks)
+        first, second = right(features, tasks), right(features, tasks, "knn", k=1)
+        for values in (first, first - second):
+            over = {name: estimate(values.mean((1, 2)), name, values, tasks) for name in found}
+            assert over["tasks"].ci95 <= over["images"].ci95 <= over["classes"].ci95
+            if values is first:
+                for name, told in over.items():
+                    found[name].append(told)
+    means = [e.mean for e in found["images"]]
+    assert covered(found["images"], np.mean(means)) >= 0.88
+    assert np.median([e.ci95 for e in found["images"]]) < 4 * np.std(means)  # and it is of use
 
 
 def test_over_tasks_is_the_plain_interval() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fsviz import datasets, features, jobs
+from fsviz import datasets, evaluation, features, jobs
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import PAD, Tasks
 from fsviz.studies import labelling, prediction, spread
@@ -84,8 +85,45 @@ def test_constant_features_give_no_correlation_and_no_nan(toy) -> None:
 def test_what_is_varied_fits_the_dataset(toy, question: str, changes: dict, values: list) -> None:
     answer = prediction.answer({**SMALL, **changes, "question": question, "n_tasks": 5})
     assert [cell["value"] for cell in answer["cells"]] == values
-    assert all(0 <= cell["outcome"] <= 1 or changes for cell in answer["cells"])
+    assert all(0 < cell["outcome"] < 1 and cell["n_tasks"] == 5 for cell in answer["cells"])
     assert finite(answer)
+
+
+@pytest.mark.parametrize("setting", ["supervised", "unsupervised"])
+def test_intervals_of_correlations_are_over_classes(toy, setting: str) -> None:
+    """Tasks share classes: a measure that hangs on the classes alone is known from 16 of them, not from 200 tasks."""
+    found = prediction.measure({**SMALL, "setting": setting, "n_tasks": 200})
+    told = prediction.correlations(found)
+    for name, values in found.measures.items():
+        expected = evaluation.correlation(found.outcome, values, found.tasks.class_ids)
+        over_tasks = evaluation.correlation(found.outcome, values)
+        row = told[name]
+        assert (row["low"], row["high"], row["over"]) == (expected.low, expected.high, "classes")
+        assert row["high"] - row["low"] > over_tasks.high - over_tasks.low
+    assert prediction.intervals_in_words(told.values()).startswith("95% intervals over classes: ")
+
+
+def test_where_every_task_holds_every_class_intervals_are_over_tasks(toy) -> None:
+    ways = prediction.answer({**SMALL, "question": "ways", "values": [3, 16], "n_query": 3, "n_tasks": 12})["cells"]
+    some, every = (list(cell["correlations"].values()) for cell in ways)
+    told = prediction.intervals_in_words
+    assert told(some) == "95% intervals over classes: what tasks of other classes would give"
+    assert told(every) == "95% intervals over tasks of these images: every task holds every class"
+    both = "95% intervals over classes, and over tasks of these images where every task holds every class"
+    assert told(some + every) == both
+    few = [list(prediction.answer({**SMALL, "n_tasks": n})["correlations"].values()) for n in (1, 3)]
+    assert [told(rows) for rows in few] == ["none of them is defined", "too few tasks for intervals"]
+
+
+def test_unlabelled_images_are_as_many_as_asked_or_the_reason_is_said(toy) -> None:
+    asked = {**SMALL, "question": "imbalance", "n_tasks": 2}
+    enough = prediction.answer({**asked, "values": [0.2, 0.5]})
+    assert prediction.unlabelled_in_words(enough) == "18 unlabelled images per task."
+    fewer = prediction.answer({**asked, "n_query": 15, "values": [0.2, 0.9]})
+    assert prediction.unlabelled_in_words(fewer) == (
+        "23 unlabelled images per task instead of 45 (3 ways x 15 queries), because the smallest class has no more for "
+        "the largest share."
+    )
 
 
 def test_an_unbalanced_class_has_its_share_of_the_unlabelled(toy) -> None:
@@ -176,15 +214,35 @@ def test_the_halves_share_no_class_and_a_threshold_carries_over(toy) -> None:
 # --- the spread by cause -----------------------------------------------------------------------------------------
 
 
-def test_spread_over_random_tasks_exceeds_that_of_fixed_shots_and_of_fixed_classes(toy) -> None:
+def test_spread_over_tasks_of_the_same_classes_is_below_that_over_others(toy) -> None:
     answer = prediction.answer({**SMALL, "question": "spread", "setting": "supervised", "n_tasks": 400, "n_shot": 5})
     random, classes, shots = (row["std"] for row in answer["spread"])
+    (_, error, _) = (row["ci95"] for row in answer["spread"])
+    sets = [(row["n_sets"], row["n_tasks"]) for row in answer["spread"]]
+    assert sets == [(1, 400), (80, 400), (20, 400)]
     assert [row["cause"] for row in answer["spread"]] == list(prediction.CAUSES)
-    assert random > shots > classes > 0
+    assert min(random, shots) > classes + error > classes > 0
     shares = [part["share"] for part in answer["parts"]["parts"]]
     assert sum(shares) == pytest.approx(1)
     assert shares[0] > max(shares[1:])
     assert all(p["low"] <= p["share"] <= p["high"] for p in answer["parts"]["parts"])
+    assert shares[0] == pytest.approx(1 - classes**2 / random**2), "the sentence says what the table says"
+    assert answer["parts"]["total_std"] == pytest.approx(random) and answer["parts"]["n_sets"] == 80
+    assert answer["why"] == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"n_tasks": 99}, r"At least 20 sets of classes \(100 tasks\) are needed .* Got 19\."),
+        ({"n_tasks": 100, "n_query": 1}, r"At least 2 queries per class are needed .* Got 1\."),
+        ({"n_tasks": 100}, ""),
+    ],
+)
+def test_too_few_sets_of_classes_or_queries_are_said_instead_of_parts(toy, changes: dict, why: str) -> None:
+    answer = prediction.answer({**SMALL, "question": "spread", **changes})
+    assert ("parts" in answer) == (not why) and re.fullmatch(why, answer["why"])
+    assert finite(answer)
 
 
 def test_what_is_fixed_is_fixed(toy) -> None:
@@ -192,9 +250,9 @@ def test_what_is_fixed_is_fixed(toy) -> None:
     spec = prediction.fitted(prediction.checked_spec({**SMALL, "question": "spread", "n_tasks": 16}), toy, table)
     _, classes, shots = prediction.cells(spec)
     tasks = prediction.draw_cell(spec, classes, toy, table)
-    sets = tasks.class_ids.reshape(4, 4, -1)
-    assert (sets == sets[:, :1]).all() and len(np.unique(sets[:, 0], axis=0)) == 4
-    assert len(np.unique(tasks.support.reshape(16, -1), axis=0)) == 16
+    sets = tasks.class_ids.reshape(3, 5, -1)
+    assert (sets == sets[:, :1]).all() and len(np.unique(sets[:, 0], axis=0)) == 3
+    assert len(np.unique(tasks.support.reshape(15, -1), axis=0)) == 15
     tasks = prediction.draw_cell(spec, shots, toy, table)
     for four in range(4):
         part = slice(4 * four, 4 * four + 4)
@@ -209,8 +267,9 @@ def test_what_is_fixed_is_fixed(toy) -> None:
 
 def test_parts_of_the_variance_by_hand() -> None:
     random = np.random.default_rng(0)
-    a, b, c = (s * random.standard_normal(n) for s, n in ((3, (300, 1)), (2, (300, 30)), (1, (300, 30))))
-    found = spread.variance_parts(a + b + c, np.ones((300, 30)))
+    a, b, c = (s * random.standard_normal(n) for s, n in ((3, (900, 1)), (2, (900, 5)), (1, (900, 5))))
+    tasks = sum(s * random.standard_normal(4500) for s in (3, 2, 1))
+    found = spread.variance_parts(tasks, a + b + c, np.ones((900, 5)))
     assert [p["variance"] for p in found["parts"]] == pytest.approx([9, 4, 1], rel=0.12)
     assert found["total_std"] == pytest.approx(14**0.5, rel=0.06)
     for part, share in zip(found["parts"], (9 / 14, 4 / 14, 1 / 14), strict=True):
@@ -218,12 +277,18 @@ def test_parts_of_the_variance_by_hand() -> None:
 
 
 def test_intervals_of_the_parts_hold_the_truth_as_often_as_they_say() -> None:
-    """A dozen sets of classes, as a preview has them, again and again."""
+    """As few sets of classes as are told apart, whose variances differ, again and again."""
     random = np.random.default_rng(0)
     held = np.zeros(3)
+    n = spread.LEAST_SETS
+
+    def accuracies(n_sets: int, each: int) -> np.ndarray:
+        support = np.sqrt(3 * random.gamma(2, 1 / 2, (n_sets, 1))) * random.standard_normal((n_sets, each))
+        return 3 * random.standard_normal((n_sets, 1)) + support + random.standard_normal((n_sets, each))
+
     for _ in range(200):
-        a, b = (s * random.standard_normal(n) for s, n in ((3, (12, 1)), (2, (12, 12))))
-        found = spread.variance_parts(a + b, np.ones((12, 12)) * random.gamma(20, 1 / 20, (12, 12)))
+        luck = random.gamma(20, 1 / 20, (n, 5))
+        found = spread.variance_parts(accuracies(5 * n, 1).ravel(), accuracies(n, 5), luck)
         held += [p["low"] <= share <= p["high"] for p, share in zip(found["parts"], (9 / 13, 3 / 13, 1 / 13))]
     assert (held / 200 > 0.9).all(), held
 

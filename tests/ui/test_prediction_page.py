@@ -56,7 +56,7 @@ def test_a_setting_shows_its_scatter_and_all_its_correlations_at_once(open_page,
     assert len(points["x"]["bdata"] if isinstance(points["x"], dict) else points["x"]) > 0
     bars = figure(page, 1)["data"][0]
     assert len(bars["y"]) == {"supervised": 6, "semi": 7, "unsupervised": 4}[setting]
-    assert "over tasks of these images" in texts(page)
+    assert "correlations; 95% intervals over classes: what tasks of other classes would give." in texts(page)
     assert ("Mean adjusted Rand index" in [m.label for m in page.metric]) == (setting == "unsupervised")
     assert any(b.startswith("Confidence misses") for b in (m.label for m in page.metric)) == (setting == "semi")
     assert_no_nan(page)

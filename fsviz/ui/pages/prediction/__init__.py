@@ -65,7 +65,7 @@ def _headline(found: Measured) -> None:
             delta_color="off",
             delta_arrow="off",
             help=f"Of the measures that need not know which classes a task has, the one that follows the {what} best, "
-            "with the 95% interval over tasks of these images.",
+            f"with its {study.intervals_in_words([row])}.",
         )
     mean, half = study.mean_outcome(found)
     columns[1].metric(
@@ -189,7 +189,6 @@ def _caption(found: Measured, name: str) -> None:
     """What the tasks are, and the correlation of the measure that is looked at."""
     spec = found.spec
     row: study.Correlation = computed.correlations(found).get(name, {})
-    classes = row.get("classes") or [None]
     missing = "; ".join(f"{plain(title(other))}: {plain(why)}" for other, why in computed.left_out(found).items())
     seen = {
         "supervised": "Only the labelled support is seen.",
@@ -200,11 +199,10 @@ def _caption(found: Measured, name: str) -> None:
     st.caption(
         f"{len(found):,} {plain(found.tasks.setting)} tasks of {plain(of_split(spec['split']))}, features of "
         f"{plain(title_of(spec['backbone']))}. {seen} Every point is a task: click one to see it below. Pearson's "
-        "correlations with 95% intervals over tasks of these images."
+        f"correlations; {study.intervals_in_words(computed.correlations(found).values())}."
         + (
-            f" {plain(title(name))}: {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f}"
-            + (f"; for other classes {classes[0]:.2f} to {classes[1]:.2f}" if classes[0] is not None else "")
-            + f"), Spearman's {row['spearman']:.2f}."
+            f" {plain(title(name))}: {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f}), Spearman's "
+            f"{row['spearman']:.2f}."
             if row.get("low") is not None
             else ""
         )

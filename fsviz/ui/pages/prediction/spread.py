@@ -11,7 +11,7 @@ import streamlit as st
 from fsviz.figures import prediction as figures
 from fsviz.records import Dataset
 from fsviz.studies import prediction as study
-from fsviz.studies.spread import PARTS
+from fsviz.studies.spread import PARTS, parts_in_words
 from fsviz.ui.pages.prediction import computed
 from fsviz.ui.parts import behind
 from fsviz.ui.parts.shell import columns_if_wide, plain
@@ -38,24 +38,22 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         if rows:
             behind.chart("Spread of accuracies", figures.plot_spread(rows), key="spread", **leading)
         st.caption(
-            "Standard deviation over random tasks, over tasks of the same classes (mean over sets of classes), and "
-            "over tasks that take the same support images for every class (mean over choices of them); "
+            "Standard deviation over random tasks, over tasks of the same classes, and over tasks that take the same "
+            "support images for every class (of several sets or choices: the root of their mean variance); "
             f"{found['n_tasks']:,} tasks in all, 95% intervals over tasks of these images. The paper has 5.9, 2.0 and "
             "4.4 points on mini-ImageNet."
         )
     with right:
         st.markdown("**What the variance is due to**")
-        if "parts" in found and found["parts"]["parts"][0]["share"] is not None:
-            parts = found["parts"]["parts"]
-            behind.chart("What the variance is due to", figures.plot_parts(parts), key="parts", **leading)
-            words = ", ".join(f"{part['low']:.0%} to {part['high']:.0%}" for part in parts)
+        if "parts" in found:
+            chart = figures.plot_parts(found["parts"]["parts"])
+            behind.chart("What the variance is due to", chart, key="parts", **leading)
             st.caption(
-                "Tasks of the same classes with other support images, and how the answers to their queries vary, tell "
-                f"the three apart. 95% intervals over sets of classes: {words} for classes, support and queries. Few "
-                "sets of classes leave them wide: ask for more tasks at the left."
+                f"{parts_in_words(found['parts'])} Tasks of the same classes vary less than random tasks by what the "
+                "classes add. More tasks narrow the intervals."
             )
         else:
-            st.caption("More tasks, and two queries per class at least, are needed to tell the parts apart.")
+            st.info(found["why"], icon="🔍")
     if cause:
         behind.heading(f"Tasks: {plain(cause)}, the hardest first", "cause")
         computed.show_cell(dataset, asked, cause, "spread_task")

@@ -87,14 +87,12 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         st.markdown("**The eigenvalue that follows the outcome best**  \n" + "  \n".join(words))
         st.caption("It is picked among many on these very tasks: on others it would follow a little less well.")
     fewest, most = (pick_end([cell["n_tasks"] for cell in cells], default=0) for pick_end in (min, max))
+    intervals = study.intervals_in_words(row for cell in cells for row in cell["correlations"].values())
     st.caption(
-        f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point; 95% intervals over tasks of these "
-        "images. Where a measure has no point it is not defined, as the Davies-Bouldin score with one shot."
-        + (
-            f" {found['n_unlabelled']:,} unlabelled images per task, as many as the smallest class leaves room for."
-            if found.get("n_unlabelled")
-            else ""
-        )
+        f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point. Correlations: {intervals}. Mean "
+        f"{what}: 95% intervals over tasks of these images. Where a measure has no point it is not defined, as the "
+        "Davies-Bouldin score with one shot."
+        + (f" {study.unlabelled_in_words(found)}" if found.get("n_unlabelled") else "")
         + " Click a point for its tasks."
     )
     if value:
