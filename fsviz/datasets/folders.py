@@ -346,7 +346,9 @@ def _annotations(root: Path) -> str:
     """What annotations lie beside images, in words; "" for none."""
     for path in [*sorted(root.glob("*.json")), *sorted(root.glob("*/*.json"))][:20]:
         try:
-            content = json.loads(path.read_text(encoding="utf-8")) if path.stat().st_size < _LARGEST_JSON else None
+            if path.stat().st_size > _LARGEST_JSON:
+                continue
+            content = json.loads(path.read_text(encoding="utf-8"))
             n_objects, n_categories, n_images = (len(content[k]) for k in ("annotations", "categories", "images"))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
