@@ -4,7 +4,8 @@ They are kept in the workspace, attributes/DATASET.parquet, a row per image in t
 image table when it is loaded. Columns of the same name that the user gave win.
 
 Values but for shape and size are of the image made SIDE pixels on its shorter side, so that a large photograph and a
-small one of the same thing have the same ones.
+small one of the same thing have the same ones. The longer side gets at most LONGEST pixels, so that the work and memory
+per image are bounded.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from fsviz.errors import FsvizError, Missing, WorkspaceError
 from fsviz.records import Dataset, Progress
 
 SIDE = 128
+LONGEST = 8 * SIDE
 ORIGINS = ("folder", "digits")  # the demo has attributes of its own, which its images are drawn from
 EDGE = 0.1  # change of brightness from a pixel to the next that counts as an edge
 
@@ -108,7 +110,7 @@ def of_image(image: object) -> list[float]:
 
     assert isinstance(image, Image)
     width, height = image.size
-    scale = SIDE / min(width, height)
+    scale = min(SIDE / min(width, height), LONGEST / max(width, height))
     small = image.resize((max(3, round(width * scale)), max(3, round(height * scale))), Resampling.BILINEAR)
     pixels = np.asarray(small.convert("RGB"))
     return [*(float(measure(pixels)) for measure in OF_PIXELS.values()), width / height, float(np.sqrt(width * height))]

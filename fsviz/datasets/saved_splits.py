@@ -102,7 +102,8 @@ def read_split(dataset: Dataset, content: bytes, where: str) -> dict[str, np.nda
         if text.lstrip().startswith("{"):
             facts = json.loads(text)
         else:
-            table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+            wanted = {"class_name", "split"}
+            table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, usecols=wanted.__contains__)
             absent = [column for column in ("class_name", "split") if column not in table]
             if absent:
                 raise BadInput(f"{where}: a table of a split needs the columns class_name and split.")

@@ -26,7 +26,7 @@ from fsviz.errors import BadInput, FsvizError
 
 MAX_BYTES = 2_000_000_000
 MAX_FILES = 200_000
-_LISTS = frozenset((".csv", ".tsv", ".json"))
+_LISTS = frozenset((".csv", ".tsv", ".json", ".jsonl"))
 WEIGHTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
 
 

@@ -171,6 +171,7 @@ def test_a_task_made_by_hand_before_and_after_a_swap(capsys, tmp_path: Path) -> 
     make_toy("hand", noise=2.0)
     words = ["task", "hand", "--classes", "#0,#5", "--support", "0.1,120.121", "--query", "2.3.4,122.123.124"]
     plain = run(capsys, *words)
+    assert main(["task", "hand", "--classes", "#0,#0,#5"]) == 2 and "is there twice" in capsys.readouterr().err
     assert plain["n_queries"] == 6 and plain["accuracy"] == plain["right"] / 6 and "before" not in plain
     out = tmp_path / "one.csv"
     found = run(capsys, *words, "--swap", "0.9", "--out", str(out))
