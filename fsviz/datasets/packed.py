@@ -87,7 +87,7 @@ def unpack(path: str | os.PathLike[str], progress: Progress | None = None) -> Pa
         return folder
     workspace.sweep("datasets")
     images = _of_records(path) if any(p.name == _SPEC for p in files) else _of_pickles(files)
-    with workspace.atomic_folder(folder) as temporary:
+    with workspace.atomic_folder(folder, private=True) as temporary:
         n = n_bytes = 0
         homes: dict[Path, str] = {}
         for n, packed in enumerate(images, 1):

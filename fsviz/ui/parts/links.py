@@ -1,9 +1,10 @@
 """Settings in the link of a page: read when the page is opened, written whenever they change.
 
 Declared settings (fsviz.settings) have their link here and not from Streamlit's own binding, which writes the labels
-it shows, forgets widgets that are out of sight and falls over numbers such as 1e400. A link holds identifiers, only
-what differs from the default, and under the same key the same thing on every page. Streamlit's binding is left where a
-widget is no setting: a page of a wall, one name out of a list or none, a range of an attribute.
+it shows, forgets widgets that are out of sight and falls over numbers such as 1e400. A link holds identifiers, and
+under the same key the same thing on every page. A default is not written into it, and stays in a link that came with
+it. Streamlit's binding is left where a widget is no setting: a page of a wall, one name out of a list or none, a range
+of an attribute.
 """
 
 from __future__ import annotations
@@ -154,7 +155,9 @@ def value_of(setting: Setting, key: str, about: str = "") -> Value:
     if before is None or value != have or type(value) is not type(have) or end != before.end:
         st.session_state[key] = value
     _kept()[key] = Shown(setting.default, about, end, refused)
-    _write(key, None if value == setting.default else setting.text(value))
+    said = setting.text(value)
+    if text != said:  # a link that names the default keeps it: each change of the link is a step back in the browser
+        _write(key, None if value == setting.default else said)
     return value
 
 
@@ -176,7 +179,8 @@ def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = ()
     if value != have:
         st.session_state[key] = value
     _kept()[key] = Shown("", "", math.inf, refused)
-    _write(key, None if value == list(default) else ",".join(value))
+    if texts != [",".join(value)]:
+        _write(key, None if value == list(default) else ",".join(value))
 
 
 def names_of(
@@ -198,7 +202,8 @@ def names_of(
     if value != have or before is None:
         st.session_state[key] = value
     _kept()[key] = Shown("", about, math.inf, refused)
-    _write(key, None if value == list(default) else value or "")
+    if not texts or texts != value:
+        _write(key, None if value == list(default) else value or "")
 
 
 def asked_for(key: str) -> str | None:
