@@ -168,7 +168,8 @@ def _usable(dataset: Dataset, backbones: Sequence[str]) -> np.ndarray | None:
 
 def _in_contexts(dataset: Dataset, given: Unchecked, usable: np.ndarray | None) -> Callable[[int, int], int]:
     """How many classes can give so many images for support and query, by a sampler that looks at contexts."""
-    recipe = draw.recipe_for(dataset, **{**given, N_WAY.name: 2})  # ways play no part
+    known = {name: value for name, value in given.items() if name in draw.KNOWN}  # studies have settings of their own
+    recipe = draw.recipe_for(dataset, **{**known, N_WAY.name: 2})  # ways play no part
     unable = SAMPLERS[recipe.sampler].unable
     assert unable is not None
     pool = draw.pool(dataset, recipe, usable)
