@@ -16,7 +16,7 @@ from fsviz import features
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.sampling.draw import most_beside
-from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, Setting, Unchecked, largest_images
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, Setting, Unchecked, Values, largest_images
 from fsviz.studies import draw
 
 _FEW = 8  # classes: with fewer, tasks of the usual ways have nearly the same classes
@@ -31,7 +31,7 @@ class Fit:
     why      the reason, as the start of a sentence
     """
 
-    values: Mapping[str, int]
+    values: Values
     lowered: Mapping[str, int]
     why: str = ""
 
