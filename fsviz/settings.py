@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -190,6 +190,8 @@ N_QUERY = Setting(
     1000,
     brief="{}query",
 )
+SHAPE = (N_WAY.name, N_SHOT.name, N_QUERY.name)
+LEAST_QUERY = 5  # queries per class below which shots are lowered first
 N_TASKS = Setting(
     "n_tasks",
     "Number of tasks",
@@ -205,3 +207,27 @@ N_TASKS = Setting(
 SEED = Setting(
     "seed", "Seed", "The same seed draws the same tasks.", "int", 0, 0, 2**31 - 1, brief="seed{}", advanced=True
 )
+
+
+def largest_images(
+    n_shot: int, n_query: int, fits: Callable[[int, int], bool], lower: Sequence[str] = (N_SHOT.name, N_QUERY.name)
+) -> tuple[int, int] | None:
+    """The largest (shots, queries) per class that fit, at most these; None if even the smallest do not fit.
+
+    Queries are lowered to LEAST_QUERY, then shots to 1, each with as many queries as fit, then queries to 1. `lower`
+    names what may be lowered.
+    """
+    shots = range(n_shot, 0, -1) if N_SHOT.name in lower else (n_shot,)
+    queries = range(n_query, 0, -1) if N_QUERY.name in lower else (n_query,)
+    least = min(LEAST_QUERY, n_query) if len(lower) == 2 else 1
+    tried = [(s, q) for s in shots for q in queries if q >= least]
+    tried += [(s, q) for s in shots[-1:] for q in queries if q < least]
+    return next((sizes for sizes in tried if fits(*sizes)), None)
+
+
+def images_advice(n_shot: int, n_query: int, n_images: int) -> str:
+    """What to do if a class of so many images cannot give n_shot and n_query: a sentence that ends an error."""
+    largest = largest_images(n_shot, n_query, lambda shots, queries: shots + queries <= n_images)
+    if largest is None:
+        return "Leave the class out of the split, or add images of it."
+    return f"The largest that fits all classes is n_shot {largest[0]} with n_query {largest[1]}."

@@ -6,6 +6,7 @@ returned. Code that is given here, a function as a method say, runs here: whoeve
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,8 @@ import pandas as pd
 from fsviz import datasets, own_code
 from fsviz.errors import BadInput
 from fsviz.records import ClassGraph, Dataset, Predictions, Tasks, Testbed
-from fsviz.studies import comparison, draw
+from fsviz.sampling import SAMPLER
+from fsviz.studies import comparison, draw, fitting
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.support_sets import SupportSets
 
@@ -98,8 +100,12 @@ def extract(dataset: str | Dataset, backbone: Any = "efficientnet_lite0", **opti
 
 
 def sample(dataset: str | Dataset, **settings: Any) -> Testbed:
-    """Tasks drawn by a sampler: sampler, split, n_way, n_shot, n_query, n_tasks, seed and what the sampler knows."""
-    return draw.sample(_dataset(dataset), **{**evaluation_study.DEFAULTS, **settings})
+    """Tasks drawn by a sampler: sampler, split, n_way, n_shot, n_query, n_tasks, seed and what the sampler knows.
+
+    Defaults that a small dataset cannot give are lowered, with a warning; what is given is not changed.
+    """
+    found = _dataset(dataset)
+    return draw.sample(found, **_sampled(found, settings))
 
 
 def evaluate(
@@ -133,7 +139,8 @@ def evaluate(
         "device": device,
     }
     if tasks is None:
-        spec["sampler"] = {"sampler": draw.default_sampler(found), **settings}
+        sampler = {"sampler": draw.default_sampler(found), **settings}
+        spec["sampler"] = {**_said(evaluation_study.fit(found, backbones, sampler)), **sampler}
     elif settings:
         raise BadInput(f"A testbed brings its own tasks, so {next(iter(settings))} has no effect. Leave it out.")
     else:
@@ -165,10 +172,15 @@ def hard(dataset: str | Dataset, backbone: str | None = None, **settings: Any) -
 
     settings  those of 'fsviz hard': n_way, n_shot, n_query, n_tasks, split, seed, search, loss, classifier, ...
     """
-    from fsviz.studies.support_sets import find_support_sets
+    from fsviz.studies import support_sets
 
     found = _dataset(dataset)
-    return find_support_sets({"dataset": found.name, "backbone": backbone or draw.default_backbone(found), **settings})
+    backbone = backbone or draw.default_backbone(found)
+    _said(support_sets.fit(found, backbone, settings))
+    sets = support_sets.find_support_sets({"dataset": found.name, "backbone": backbone, **settings})
+    if failed := support_sets.summary(sets)["failed"]:
+        warnings.warn(failed, stacklevel=2)
+    return sets
 
 
 def measure(
@@ -251,11 +263,26 @@ def tasks(source: Testbed | str | Dataset, **settings: Any) -> TaskBatches:
         if settings:
             raise BadInput(f"A testbed brings its own tasks, so {next(iter(settings))} has no effect. Leave it out.")
         return TaskBatches.of_testbed(source)
-    return TaskBatches.live(_dataset(source), {**evaluation_study.DEFAULTS, **settings})
+    found = _dataset(source)
+    return TaskBatches.live(found, _sampled(found, settings))
 
 
 def _dataset(given: str | Dataset) -> Dataset:
     return datasets.load(given) if isinstance(given, str) else given
+
+
+def _sampled(dataset: Dataset, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of tasks with their defaults; those that the dataset cannot give are lowered, with a warning."""
+    usual = {"sampler": SAMPLER.default, **evaluation_study.DEFAULTS}
+    fits = _said(fitting.fit(dataset, settings, usual, varied=True), 4)
+    return {**evaluation_study.DEFAULTS, **fits, **settings}
+
+
+def _said(found: fitting.Fit, depth: int = 3) -> Mapping[str, int]:
+    """The ways, shots and queries that fit; warns if defaults were lowered. The user's line is `depth` calls up."""
+    if told := found.in_words():
+        warnings.warn(told, stacklevel=depth)
+    return found.values
 
 
 def _method(given: Any) -> dict[str, Any]:

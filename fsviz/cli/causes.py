@@ -37,7 +37,9 @@ def run_causes(args: argparse.Namespace) -> dict[str, Any]:
     if args.testbed or args.run_id:
         spec |= {"testbed": args.testbed or "", "run": args.run_id or ""}
     else:
-        drawing.name_unused(asked, draw.recipe_for(datasets.load(args.dataset), **{**study.TASK_DEFAULTS, **asked}))
+        dataset, backbone = datasets.load(args.dataset), drawing.backbone(args)
+        fits = drawing.say_fit(study.fit(dataset, backbone, asked))
+        drawing.name_unused(asked, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **asked}))
     spec["methods"] = names(args.methods) or ([] if args.run_id else list(study.DEFAULT_METHODS))
     spec["backbone"] = args.backbone or drawing.backbone(args)
     lines = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, aligned, progress
+from fsviz.cli import add_command, aligned, drawing, progress
 from fsviz.settings import add_flags, given
 from fsviz.studies.compare_datasets import MOST_SIDES, SETTINGS
 
@@ -36,7 +36,9 @@ def register(commands: argparse._SubParsersAction) -> None:
 def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.studies import compare_datasets as study
 
-    spec = study.checked_spec({"sides": args.sides, **given(args, SETTINGS.values())})
+    asked = given(args, SETTINGS.values())
+    spec = study.checked_spec({"sides": args.sides, **asked})
+    drawing.say_fit(study.fit(study.sides_of(spec["sides"]), asked))
     if args.suite:
         specs, without = study.suite_specs(spec)
         rows = []

@@ -26,6 +26,7 @@ def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
     if args.question not in (None, "table"):
         asked = given(args, {**shift.TASKS, **shift.OWN}.values())
         spec = {"study": "contexts", "dataset": args.dataset, **asked}
+        drawing.say_fit(shift.fit(study.load_with_images(spec), asked))
         run = jobs.run_here(spec, tell, engine=engine.chosen(args))
         return jobs.results(run.id) | {"run": run.id}
     return study.summary(datasets.load(args.dataset), args.split or "")

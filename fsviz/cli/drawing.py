@@ -9,6 +9,7 @@ from fsviz.cli import progress
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting, Value, given
 from fsviz.studies import draw
+from fsviz.studies.fitting import Fit
 
 
 def add_dataset(parser: argparse.ArgumentParser, help: str = "a name from 'datasets'") -> None:
@@ -31,6 +32,13 @@ def add_flags(parser: argparse.ArgumentParser, settings: Mapping[str, Setting] =
 def asked(args: argparse.Namespace, settings: Mapping[str, Setting] = draw.KNOWN) -> dict[str, Value]:
     """What the command line says about the tasks, by name."""
     return given(args, settings.values())
+
+
+def say_fit(found: Fit) -> dict[str, int]:
+    """The ways, shots and queries that fit; says which defaults were lowered."""
+    if told := found.in_words():
+        progress(told)
+    return dict(found.values)
 
 
 def name_unused(values: Iterable[str], recipe: draw.Recipe) -> None:

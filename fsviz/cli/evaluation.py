@@ -106,32 +106,16 @@ def _spec(args: argparse.Namespace) -> Spec:
             raise BadInput(f"--testbed brings its own tasks, so {flag} has no effect. Leave one of them out.")
         return {**spec, "testbed": args.testbed}
     sampler = cast(draw.TaskSpec, {"sampler": draw.default_sampler(dataset), **asked})
-    sampler |= _fitting(dataset, backbones, sampler)
+    shots = _shots(args.side_by_side) if args.side_by_side is not None else []
+    given = {**sampler, **({"n_shot": max(shots)} if shots else {})}
+    found = drawing.say_fit(evaluate.fit(dataset, backbones, given))
+    sampler |= cast(draw.TaskSpec, {name: n for name, n in found.items() if name not in given})
     if args.side_by_side is not None:
         if "sampler" in asked:
             raise BadInput("--side-by-side draws semantic and uniform tasks itself. Leave out --sampler.")
-        return {**spec, "samplers": evaluate.both_samplers(sampler, _shots(args.side_by_side))}
+        return {**spec, "samplers": evaluate.both_samplers(sampler, shots)}
     drawing.name_unused(asked, draw.recipe_for(dataset, **{**DEFAULTS, **sampler}))
     return {**spec, "sampler": sampler}
-
-
-def _fitting(dataset: Any, backbones: list[str], sampler: Any) -> Any:
-    """Ways, shots and queries that were not asked for, where the dataset cannot give the usual ones; said aloud."""
-    from fsviz.sampling import SAMPLERS
-    from fsviz.studies import evaluate
-
-    names = [name for name in ("n_way", "n_shot", "n_query") if name not in sampler]
-    if sampler["sampler"] not in SAMPLERS or SAMPLERS[sampler["sampler"]].deals or not names:
-        return {}
-    given = {name: sampler[name] for name in ("n_way", "n_shot", "n_query") if name in sampler}
-    split = sampler.get("split") or draw.default_split(dataset)
-    usual = {"n_way": draw.KNOWN["n_way"].default, **DEFAULTS}
-    fits = [evaluate.feasible_sampler(dataset, backbone, split, **given) for backbone in backbones]
-    smaller = {name: n for name in names if (n := min(cast(Any, one)[name] for one in fits)) < usual[name]}
-    if smaller:
-        told = ", ".join(f"{draw.KNOWN[name].flag} {n}" for name, n in smaller.items())
-        progress(f"{dataset.title} has few images or classes, so this takes {told}.")
-    return smaller
 
 
 def _shots(text: str) -> list[int]:

@@ -26,11 +26,13 @@ def run_predict(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, jobs
 
     tasks = drawing.asked(args, study.TASK_SETTINGS)
-    drawing.name_unused(tasks, draw.recipe_for(datasets.load(args.dataset), **{**study.TASK_DEFAULTS, **tasks}))
+    dataset, backbone = datasets.load(args.dataset), drawing.backbone(args)
+    fits = drawing.say_fit(study.fit(dataset, backbone, tasks))
+    drawing.name_unused(tasks, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **tasks}))
     spec = {
         "study": "prediction",
         "dataset": args.dataset,
-        "backbone": drawing.backbone(args),
+        "backbone": backbone,
         **tasks,
         **given(args, study.OWN_SETTINGS.values()),
     }

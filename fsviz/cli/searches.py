@@ -115,7 +115,9 @@ def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
     numbers = support_sets.summary(found)
     dataset = datasets.load(args.dataset)
     shared = shifts.shared_values(found, dataset, args.attribute, args.value)
-    kept: dict[str, Any] = {name: numbers[name] for name in ("accuracy", "ci95", "drop", "drop_ci95", "n_tasks")}
+    kept: dict[str, Any] = {
+        name: numbers[name] for name in ("accuracy", "ci95", "drop", "drop_ci95", "n_tasks", "failed")
+    }
     kept |= {"n_query": found.spec["n_query"], "shared": shared, "words": shifts.shared_in_words(shared)}
     return kept | {"shares": shifts.share_table(found, dataset, args.attribute).to_dict("records")}
 
@@ -131,6 +133,7 @@ def show_restricted(result: dict[str, Any]) -> str:
     return (
         f"{aligned(sets, list(sets[0]))}\n\n{aligned(mixes, list(mixes[0]))}\n\n{result['n_tasks']:,} tasks of classes "
         f"drawn at random, {result['n_query']} queries per class. {result['words']}"
+        + (f"\n{result['failed']}" if result["failed"] else "")
     )
 
 

@@ -8,9 +8,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from fsviz.cli import add_command, aligned, drawing, engine, names, progress, tell
+from fsviz.cli import add_command, aligned, drawing, engine, names, tell
 from fsviz.errors import FsvizError
-from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting, Value, add_flags, given
 from fsviz.studies import draw
 from fsviz.studies import stress as stress_study
@@ -54,14 +53,9 @@ def asked(args: argparse.Namespace, searched: Iterable[Setting]) -> dict[str, Va
 
     tasks, search = drawing.asked(args, study.TASK_SETTINGS), given(args, searched)
     dataset = datasets.load(args.dataset)
-    backbone = args.backbone if getattr(args, "backbone", None) else draw.default_backbone(dataset)
-    fits = study.feasible(
-        dataset, backbone, str(tasks.get("split") or draw.default_split(dataset)), {**search, **tasks}
-    )
-    smaller = {name: n for name, n in fits.items() if name not in tasks and n < study.DEFAULTS[name]}
-    if smaller and not SAMPLERS[str(tasks.get("sampler") or study.TASK_DEFAULTS["sampler"])].varies:
-        told = ", ".join(f"{draw.KNOWN[name].flag} {n}" for name, n in smaller.items())
-        progress(f"{dataset.title} has few images or classes, so this takes {told}.")
+    searched_with = [getattr(args, "backbone", None), *names(getattr(args, "sources", None))]
+    backbone = next(filter(None, searched_with), None) or draw.default_backbone(dataset)
+    fits = drawing.say_fit(study.fit(dataset, backbone, {**search, **tasks}))
     drawing.name_unused(tasks, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **tasks}))
     return tasks | search
 
@@ -88,7 +82,7 @@ def result_of(run: Any) -> dict[str, Any]:
     from fsviz import datasets, jobs
 
     found: study.Summary = jobs.results(run.id)
-    names = ["accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95"]
+    names = ["accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95", "failed"]
     names += ["spearman_loss_accuracy", "spearman_ci95", "spearman_over"]
     try:
         sets = study.collect(jobs.spec(run.id), jobs.chunks(run.id))
@@ -119,7 +113,7 @@ def show_hard(result: dict[str, Any]) -> str:
     return (
         aligned(rows, ["support set", "accuracy %", "95% interval"])
         + f"\n\nHard support sets cost {result['drop']:.1f} points against random ones ({result['n_tasks']} tasks, the "
-        f"same queries).\n{result['understated']}{chr(10) if result['understated'] else ''}"
+        f"same queries).\n{''.join(f'{told}{chr(10)}' for told in (result['failed'], result['understated']) if told)}"
         f"Saved as testbed {result['testbed']}." + (_show_reasons(result["reasons"]) if "reasons" in result else "")
     )
 

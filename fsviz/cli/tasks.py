@@ -8,12 +8,12 @@ from typing import Any
 
 from fsviz.cli import add_command, aligned, drawing, progress
 from fsviz.settings import Setting
-from fsviz.studies import draw
+from fsviz.studies import draw, fitting
 
 DISTANCE_FLAGS = {name: draw.KNOWN[name] for name in ("split", "distance", "dag", "backbone")}
 CLASS_FLAGS = {name: setting for name, setting in draw.KNOWN.items() if name not in draw.IMAGES}
 COARSITY: dict[str, Any] = {"sampler": "uniform", "n_tasks": 5000}
-SAMPLE: dict[str, Any] = {"sampler": "semantic", "n_shot": 1, "n_query": 10, "n_tasks": 5000}
+SAMPLE: dict[str, Any] = {"sampler": "semantic", **draw.PER_CLASS, "n_tasks": 5000}
 N_SHOWN = 10
 
 
@@ -137,7 +137,8 @@ def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
             progress(note)
         how = {name: asked[name] for name in ("distance", "dag", "backbone") if name in asked}
         return study.summarise(study.testbed_coarsity(testbed, dataset, **how), dataset)
-    recipe = draw.recipe_for(dataset, **{**COARSITY, **asked})
+    fits = drawing.say_fit(fitting.fit(dataset, asked, COARSITY, varied=True))
+    recipe = draw.recipe_for(dataset, **{**COARSITY, **fits, **asked})
     drawing.name_unused(asked, recipe)
     distances = draw.class_distances(dataset, recipe.split, recipe.distance, recipe.dag, recipe.backbone)
     testbed = draw.draw(dataset, recipe, distances=distances)
@@ -205,7 +206,8 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
     if args.name:
         workspace.checked_name(args.name, "testbed name")
     asked = drawing.asked(args)
-    recipe = draw.recipe_for(dataset, **{**SAMPLE, **asked})
+    fits = drawing.say_fit(fitting.fit(dataset, asked, SAMPLE, varied=True))
+    recipe = draw.recipe_for(dataset, **{**SAMPLE, **fits, **asked})
     drawing.name_unused(asked, recipe)
     progress(f"drawing {recipe.n_tasks:,} tasks from {dataset.title}, split {recipe.split}")
     testbed = draw.draw(dataset, recipe, name=args.name or "")
@@ -302,6 +304,7 @@ def one_task(args: argparse.Namespace) -> dict[str, Any]:
     asked = {name: s.default if (v := getattr(args, name)) is None else v for name, s in study.SETTINGS.items()}
     dataset, backbone = datasets.load(args.dataset), drawing.backbone(args)
     table = features.load(dataset, backbone)
+    asked |= drawing.say_fit(study.fit(dataset, backbone, vars(args)))
     class_ids = study.classes_in(dataset, asked["classes"]) if asked["classes"] else study.suggested(dataset)
     images = [study.images_in(asked[name]) for name in ("support", "query")]
     tasks = study.build(dataset, table, class_ids, asked["n_shot"], asked["n_query"], asked["seed"], *images)

@@ -56,6 +56,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
         split = study.read_split(dataset, Path(args.split))
     spec = {"study": "training", "dataset": dataset.name, "method": args.method, "split": split}
     spec |= {"name": args.name, "device": args.device, **given(args, study.SETTINGS.values())}
+    drawing.say_fit(study.fit(dataset, spec))
     if args.background:
         run_id = jobs.submit(spec, engine.chosen(args))
         progress(f"Run {run_id} is queued; 'python -m fsviz runs show {run_id}' says how far it is.")

@@ -13,7 +13,7 @@ from fsviz.errors import BadInput, BrokenCode, FsvizError, Missing, NotFinite
 from fsviz.methods.declaration import UNIT_LENGTH, Method
 from fsviz.numerics import LARGE, SEEN, needs_double
 from fsviz.records import PAD, Features, Predictions, Progress, Tasks
-from fsviz.settings import Unchecked, Values
+from fsviz.settings import Unchecked, Values, images_advice
 
 MEMORY = 256 * 2**20  # bytes of work space a chunk may take; a constant, so that the same run has the same chunks
 CPU_CHUNK, GPU_CHUNK = 64, 1024  # tasks at most: more leave a CPU's caches, fewer cost more calls
@@ -267,14 +267,9 @@ def check_class_sizes(
     class_id, count = int(class_ids[worst]), int(counts[worst])
     name = f"Class {names[class_id]!r}" if names is not None else f"Class {class_id}"
     others = "" if len(short) == 1 else f" ({len(short) - 1} more are too small as well)"
-    if count >= 2:
-        shots = min(n_shot, count - 1)
-        advice = f"The largest that fits all classes is n_shot {shots} with n_query {min(n_query, count - shots)}."
-    else:
-        advice = "Leave the class out of the split, or add images of it."
     raise BadInput(
         f"{name} has {count} images with features under {features.backbone!r}, fewer than n_shot + n_query = "
-        f"{n_shot + n_query}{others}. {advice}"
+        f"{n_shot + n_query}{others}. {images_advice(n_shot, n_query, count)}"
     )
 
 

@@ -215,7 +215,7 @@ def of_support_sets(found: support_sets.SupportSets, run: str) -> str:
     figure = support_figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"])
     caption = (
         f"{len(found):,} tasks of {of_split(spec['split'])}: the same queries with hard, random and easy support "
-        "images. Means with 95% intervals over tasks of these images."
+        f"images. Means with 95% intervals over tasks of these images. {numbers['failed']}".strip()
     )
     parts = [
         html.Part("Accuracy with hard, random and easy supports", figure, caption),

@@ -30,8 +30,7 @@ from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.settings import N_SHOT, Setting, Unchecked, Value, words
-from fsviz.studies import draw, evaluate, frozen, measuring
-from fsviz.studies.semantic_sampling import fitting_images
+from fsviz.studies import draw, evaluate, fitting, frozen, measuring
 from fsviz.workspace import home, plain_json
 
 __all__ = ["STAGES", "Correlation", "Explained", "Measured", "Share"]
@@ -39,7 +38,7 @@ __all__ = ["STAGES", "Correlation", "Explained", "Measured", "Share"]
 VERSION = 1
 SIDE_BY_SIDE = 2  # chunks that a command computes at once: each takes half of the cores
 TASK_SETTINGS: dict[str, Setting] = evaluate.TASK_SETTINGS
-TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", "n_shot": 5, "n_query": 10, "n_tasks": 300}
+TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_tasks": 300}
 TESTBED = Setting("testbed", "Testbed", "A saved testbed, or a file of one, instead of tasks drawn here.", "text", "")
 RUN = Setting("run", "Run", "An evaluation whose tasks are measured; its accuracies stand beside.", "text", "")
 STAGE = Setting(
@@ -599,9 +598,9 @@ def command(spec: Spec) -> str:
     )
 
 
-def fitting(dataset: Dataset, split: str) -> dict[str, int]:
-    """Shots and queries that the smallest class of a split can give, as near to the defaults as possible."""
-    return fitting_images(dataset, split, int(TASK_DEFAULTS["n_shot"]), int(TASK_DEFAULTS["n_query"]))
+def fit(dataset: Dataset, backbone: str, given: Unchecked) -> fitting.Fit:
+    """Ways, shots and queries of the tasks: those given, else the defaults, lowered to what the dataset has."""
+    return fitting.fit(dataset, given, TASK_DEFAULTS, [backbone], varied=True)
 
 
 def checked_spec(spec: Unchecked) -> Spec:
@@ -625,8 +624,9 @@ def checked_spec(spec: Unchecked) -> Spec:
     if not methods and not run:
         raise BadInput("At least one method must answer the tasks. Name one, such as protonet.")
     split = str(spec.get("split") or draw.default_split(dataset))
-    n_way = min(5, max(2, len(dataset.split_class_ids(split))))
-    defaults = {**TASK_DEFAULTS, "split": split, "n_way": n_way, **fitting(dataset, split)}
+    defaults = {**TASK_DEFAULTS, "split": split}
+    if not (testbed or run):
+        defaults |= fit(dataset, str(spec["backbone"]), spec).values
     defaults |= draw.alpha_for(dataset, {**defaults, **spec})
     given = {k: v for k, v in spec.items() if k in TASK_SETTINGS and v is not None}
     tasks = draw.checked(given, **defaults)

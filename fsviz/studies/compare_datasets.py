@@ -32,9 +32,8 @@ from fsviz.features.backbones import title_of
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Progress, Tasks
 from fsviz.sampling import SAMPLER, SAMPLERS
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, Value, Values, words
-from fsviz.studies import draw, evaluate, measuring, one_task, support_sets
-from fsviz.studies.semantic_sampling import fitting_images
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, SHAPE, Setting, Unchecked, Value, Values, words
+from fsviz.studies import draw, evaluate, fitting, measuring, one_task, support_sets
 from fsviz.taxonomy import DISTANCE, DISTANCES, Dag
 
 METHOD = one_task.METHOD.but(help="The method whose accuracy is compared.", advanced=True)
@@ -182,14 +181,23 @@ def checked_spec(spec: Unchecked) -> Spec:
             f"A comparison needs 2 to {MOST_SIDES} different datasets or splits. Got {len(names)}. Name them as "
             "'demo:test tiered_imagenet:test'."
         )
-    values = {name: s.check(spec.get(name, s.default)) for name, s in SETTINGS.items()}
+    settings = fitting.fitted(SETTINGS, fit(sides_of(names), spec))
+    given = {name: value for name, value in spec.items() if value is not None}
+    values = {name: s.check(given.get(name, s.default)) for name, s in settings.items()}
     return cast(Spec, {"sides": names, **values})
 
 
-def fitting(sides: Sequence[Side]) -> dict[str, int]:
-    """Shots and queries that the smallest class of every side can give, as near to the defaults as possible."""
-    each = [fitting_images(s.dataset, s.split, int(N_SHOT.default), int(N_QUERY.default)) for s in sides]
-    return {name: min(one[name] for one in each) for name in ("n_shot", "n_query")}
+def fit(sides: Sequence[Side], given: Unchecked) -> fitting.Fit:
+    """Ways, shots and queries that every side can give: those given, else the defaults, lowered to the smallest."""
+    backbone = common_backbone(sides, str(given.get("backbone") or ""))
+    shape = {name: given.get(name) for name in (*SHAPE, SAMPLER.name)}
+    classes_only = {name: value for name, value in shape.items() if name not in draw.IMAGES}
+    each = []
+    for side in sides:
+        has = backbone in features.available(side.dataset)  # without them, tasks of this side are of classes alone
+        own, usual = (shape, draw.PER_CLASS) if has else (classes_only, {})
+        each.append(fitting.fit(side.dataset, {**own, "split": side.split}, usual, [backbone] if has else []))
+    return fitting.smallest(each)
 
 
 def sides_of(names: Sequence[str]) -> list[Side]:

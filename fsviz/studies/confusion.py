@@ -280,11 +280,8 @@ def _classes(dataset: Dataset, spec: Spec) -> tuple[np.ndarray, np.ndarray]:
     """class_ids of the rows (base classes, where there are any) and columns of a spec's graph."""
     columns = dataset.split_class_ids(spec["split"] or draw.default_split(dataset))
     rows = dataset.split_class_ids(spec["base"]) if spec["base"] else columns
-    if len(columns) < 2 and not spec["base"]:
-        raise BadInput(
-            f"A graph of classes needs two classes. Split {spec['split']!r} of {dataset.title} has {len(columns)}. "
-            "Choose another split, or 'all'."
-        )
+    if not spec["base"]:
+        draw.at_least_two_classes(dataset, spec["split"] or draw.default_split(dataset), "A graph of classes")
     return rows, columns
 
 

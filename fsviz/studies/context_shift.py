@@ -25,7 +25,7 @@ from fsviz.methods import METHODS
 from fsviz.numerics import clustered_mean
 from fsviz.records import PAD, Dataset, Predictions, Progress, Tasks, Testbed
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked, Values, words
-from fsviz.studies import contexts, draw, evaluate, frozen
+from fsviz.studies import contexts, draw, evaluate, fitting, frozen
 
 VERSION = 2  # 2: what is kept of every query, for intervals over images and classes
 QUESTION = Setting(
@@ -117,7 +117,8 @@ def checked_spec(spec: Unchecked) -> Spec:
         if name not in known:
             raise UnknownName("setting of the study of contexts", name, sorted(known - {"folder", "version", "values"}))
     dataset = contexts.load_with_images(spec)
-    values = {name: s.check(spec.get(name, s.default)) for name, s in {**TASKS, **OWN}.items()}
+    settings = fitting.fitted({**TASKS, **OWN}, fit(dataset, spec))
+    values = {name: s.check(spec.get(name, s.default)) for name, s in settings.items()}
     chosen = list(dict.fromkeys(name for name in str(values["methods"]).split(",") if name))
     for name in chosen:
         if name not in METHODS:
@@ -174,15 +175,11 @@ def left_out(dataset: Dataset, spec: Values) -> dict[int, str]:
     return draw.left_out(dataset, _recipe(dataset, {**spec, "n_way": 2}, "iid"))  # ways play no part
 
 
-def fitting(dataset: Dataset, split: str) -> dict[str, int]:
-    """Ways, shots and queries that enough classes can give, as near to the defaults as possible."""
-    n_classes = len(dataset.split_class_ids(split))
-    defaults = {name: s.default for name, s in TASKS.items()} | {"split": split}
-    for n_shot, n_query in ((N_SHOT.default, N_QUERY.default), (3, 5), (1, 4), (1, 1)):
-        able = n_classes - len(left_out(dataset, {**defaults, "n_shot": n_shot, "n_query": n_query}))
-        if able >= 2:
-            break
-    return {"n_way": max(2, min(int(N_WAY.default), able)), "n_shot": n_shot, "n_query": n_query}
+def fit(dataset: Dataset, given: Unchecked) -> fitting.Fit:
+    """Ways, shots and queries of the tasks: those given, else the defaults, lowered to what enough classes have."""
+    usual = {name: s.default for name, s in TASKS.items()}
+    shape = {name: given.get(name) for name in TASKS}
+    return fitting.fit(dataset, {**shape, "sampler": "iid"}, usual)
 
 
 def _first_reason(dataset: Dataset, spec: Spec) -> str:

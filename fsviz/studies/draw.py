@@ -25,7 +25,19 @@ from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.records import PAD, Dataset, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS, Pool, testbeds
 from fsviz.sampling.draw import REPEATS
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, SEED, Setting, Unchecked, Value, Values, brief, words
+from fsviz.settings import (
+    N_QUERY,
+    N_SHOT,
+    N_TASKS,
+    SEED,
+    Setting,
+    Unchecked,
+    Value,
+    Values,
+    brief,
+    images_advice,
+    words,
+)
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 
 SPLIT = Setting("split", "Split", "The classes to draw from: test where the dataset has it, else all.", "text", "")
@@ -49,6 +61,7 @@ KNOWN: dict[str, Setting] = {
     **IMAGES,
     **{s.name: s for s in (KEEP_GROUPS, N_TASKS, SEED, DISTANCE, DAG, BACKBONE)},
 }
+PER_CLASS: dict[str, Value] = {s.name: s.default for s in (N_SHOT, N_QUERY)}  # images, where nothing else is said
 _LONGEST_NAME = 100
 
 
@@ -155,7 +168,7 @@ def recipe_for(dataset: Dataset, **given: object) -> Recipe:
     values = checked(given, **alpha_for(dataset, given))
     sampler = SAMPLERS[str(values["sampler"])]
     split = str(values["split"] or default_split(dataset))
-    n_classes = len(dataset.split_class_ids(split))
+    n_classes = at_least_two_classes(dataset, split)
     dealt = {s.name: s.default for s in sampler.settings if s.name in IMAGES and s.name not in given}
     settings = {s.name: s.check(dealt.get(s.name, values[s.name])) for s in sampler.settings}
     off = [s.name for s in sampler.settings if s.kind == "flag" and settings[s.name] == s.default]
@@ -406,9 +419,9 @@ def in_words(found: Repeats) -> str:
     return told
 
 
-def pool(dataset: Dataset, recipe: Recipe) -> Pool:
-    """What the recipe's sampler would draw from."""
-    return _pool(dataset, recipe, None, None)
+def pool(dataset: Dataset, recipe: Recipe, usable: np.ndarray | None = None) -> Pool:
+    """What the recipe's sampler would draw from; `usable` as in `draw`."""
+    return _pool(dataset, recipe, None, usable)
 
 
 def left_out(dataset: Dataset, recipe: Recipe) -> dict[int, str]:
@@ -486,7 +499,7 @@ def _deal(dataset: Dataset, tasks: Tasks, recipe: Recipe, usable: np.ndarray | N
         raise BadInput(
             f"A class needs n_shot + n_query = {n_shot + n_query} images. Class "
             f"{dataset.classes['class_name'][smallest]!r} of {dataset.title} has {sizes[smallest]}. "
-            "Lower n_shot or n_query."
+            f"{images_advice(n_shot, n_query, int(sizes[smallest]))}"
         )
     names = dataset.classes["class_name"].tolist()
     return sampling.assign_images(tasks, of_image, n_shot, n_query, recipe.seed, _groups(dataset, recipe), names)
@@ -504,6 +517,17 @@ def most_images(settings: Values) -> int:
 
 def default_split(dataset: Dataset) -> str:
     return "test" if "test" in dataset.splits else "all"
+
+
+def at_least_two_classes(dataset: Dataset, split: str, what: str = "A task") -> int:
+    """The number of classes of a split; refused if that is too few for a task, or whatever else needs two."""
+    n_classes = len(dataset.split_class_ids(split))
+    if n_classes < 2:
+        whose = dataset.title if split == "all" else f"Split {split!r} of {dataset.title}"
+        larger = [name for name in (*dataset.splits, "all") if len(dataset.split_class_ids(name)) > 1]
+        instead = f"Choose split {larger[0]!r}" if larger else "Add images of other classes, or choose another dataset"
+        raise BadInput(f"{what} needs at least 2 classes. {whose} has {n_classes}. {instead}.")
+    return n_classes
 
 
 def default_backbone(dataset: Dataset) -> str:

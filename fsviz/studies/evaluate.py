@@ -37,16 +37,15 @@ from fsviz.methods import METHODS, Method
 from fsviz.numerics import threads
 from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS
-from fsviz.sampling.draw import most_beside
-from fsviz.settings import N_SHOT, N_WAY, SEED, Unchecked, Values
-from fsviz.studies import chunked, draw, frozen, own_methods, own_predictions
+from fsviz.settings import N_SHOT, SEED, Unchecked, Values
+from fsviz.studies import chunked, draw, fitting, frozen, own_methods, own_predictions
 from fsviz.studies.threads import half, half_the_cores
 from fsviz.workspace import atomic_file
 
 VERSION = 1
 # How tasks are drawn; those of classes only cannot be evaluated, and "backbones" says whose features are.
 TASK_SETTINGS = {**{name: s for name, s in draw.KNOWN.items() if name != "backbone"}, "n_shot": N_SHOT}
-DEFAULTS: dict[str, Any] = {"n_shot": 5, "n_query": 10, "n_tasks": 1000}
+DEFAULTS: dict[str, Any] = {**draw.PER_CLASS, "n_tasks": 1000}
 CORRELATIONS = ("pearson", "spearman")
 FIRST_QUERIES = 250_000  # queries from which is told how alike tasks are that share images: 5,000 usual tasks
 NUMBERS = ("accuracy", "top5", "loss", "confidence")  # what is kept of every task
@@ -814,31 +813,19 @@ def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: Unch
     return len(tasks) * _seconds_per_task(entry, tasks, features.load(dataset, backbone).values.shape[1])
 
 
-def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, **asked: int) -> draw.TaskSpec:
-    """Settings of the sampler that this dataset can give, as near to the defaults (and to `asked`) as possible."""
-    table = features.load(dataset, backbone)
-    wanted = {"n_way": N_WAY.default, **DEFAULTS, **asked}
+def fit(dataset: Dataset, backbones: Sequence[str], given: Unchecked) -> fitting.Fit:
+    """Ways, shots and queries of an evaluation: those given, else the defaults, lowered to what the dataset has."""
+    return fitting.fit(dataset, given, DEFAULTS, backbones)
+
+
+def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, **usual: int) -> draw.TaskSpec:
+    """Settings of the sampler that this dataset can give, as near to the defaults (and to `usual`) as possible."""
     candidates = [split or "test", "test", *dataset.splits, "all"]
     split = next(s for s in candidates if s == "all" or (s in dataset.splits and len(dataset.splits[s]) >= 2))
-    class_ids = dataset.split_class_ids(split)
-    n_query = max(1, min(wanted["n_query"], _room(table, class_ids, beside=1)))
-    return {
-        "sampler": draw.default_sampler(dataset),
-        "split": split,
-        "n_way": min(wanted["n_way"], len(class_ids)),
-        "n_shot": max(1, min(wanted["n_shot"], _room(table, class_ids, beside=n_query))),
-        "n_query": n_query,
-        "n_tasks": wanted["n_tasks"],
-    }
-
-
-def _room(table: Features, class_ids: np.ndarray, beside: int) -> int:
-    """The most images per class on one side of a task while the other has `beside`, with groups kept together."""
-    if table.groups is None:
-        return int(np.bincount(table.class_ids, minlength=class_ids.max() + 1)[class_ids].min()) - beside
-    groups = table.groups[table.image_ids]
-    sizes = (np.unique(groups[table.class_ids == c], return_counts=True)[1] for c in class_ids)
-    return min(most_beside(of_class, beside) for of_class in sizes)
+    given = {"split": split, "sampler": draw.default_sampler(dataset)}
+    wanted = {**DEFAULTS, **usual}
+    found = fitting.fit(dataset, given, wanted, [backbone])
+    return cast(draw.TaskSpec, {**given, **found.values, "n_tasks": wanted["n_tasks"]})
 
 
 def estimate(spec: Spec, seconds: float = 0.25) -> list[Timing]:

@@ -27,7 +27,7 @@ from fsviz.methods import METHODS
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import testbed_tables
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting, Unchecked
-from fsviz.studies import chunked, draw, evaluate, measuring
+from fsviz.studies import chunked, draw, evaluate, fitting, measuring
 
 CLASSES = Setting(
     "classes",
@@ -51,7 +51,6 @@ SWAP = Setting(
     "text",
     "",
 )
-SHOTS = N_SHOT.but(default=3)
 METHOD = Setting(
     "method",
     "Method",
@@ -60,7 +59,7 @@ METHOD = Setting(
     "protonet",
     choices={name: method.title for name, method in METHODS.items()},
 )
-SETTINGS: dict[str, Setting] = {s.name: s for s in (CLASSES, SUPPORT, QUERY, SWAP, METHOD, SHOTS, N_QUERY, SEED)}
+SETTINGS: dict[str, Setting] = {s.name: s for s in (CLASSES, SUPPORT, QUERY, SWAP, METHOD, N_SHOT, N_QUERY, SEED)}
 MOST_CLASSES = 20
 MOST_IMAGES = 4000  # of a task that is measured while somebody waits
 # What links call its classes: "classes" are those that other pages show, each under a key of its own.
@@ -193,13 +192,18 @@ def swap_in(text: str) -> tuple[int, int] | None:
 # Putting it together ---------------------------------------------------------------------------------------------
 
 
-def suggested(dataset: Dataset, seed: int = 0, n_way: int = int(N_WAY.default)) -> list[int]:
-    """Classes to begin with: close in meaning where a taxonomy says what is, any where none does."""
+def drawn_from(dataset: Dataset) -> str:
+    """The split whose classes are suggested; refused if the dataset has too few."""
     split = draw.default_split(dataset)
     split = split if len(dataset.split_class_ids(split)) >= 2 else "all"
+    draw.at_least_two_classes(dataset, split)
+    return split
+
+
+def suggested(dataset: Dataset, seed: int = 0, n_way: int = int(N_WAY.default)) -> list[int]:
+    """Classes to begin with: close in meaning where a taxonomy says what is, any where none does."""
+    split = drawn_from(dataset)
     n_way = min(n_way, len(dataset.split_class_ids(split)))
-    if n_way < 2:
-        raise Missing(f"{dataset.title} has one class only, and a task tells at least two apart.")
     sampler = draw.default_sampler(dataset)
     drawn = draw.sample(dataset, sampler=sampler, split=split, n_way=n_way, n_tasks=1, seed=seed)
     return drawn.tasks.class_ids[0].tolist()
@@ -218,7 +222,8 @@ def deal(dataset: Dataset, table: Features, class_id: int, n_shot: int, n_query:
         name = str(dataset.classes["class_name"].iloc[class_id])
         raise BadInput(
             f"Class {name!r} of {dataset.title} cannot give n_shot + n_query = {n_shot + n_query} images with features "
-            f"that share no group: it has {len(images)}. Lower n_shot or n_query, or leave the class out."
+            f"that share no group: it has {len(images)}. "
+            + ("Lower n_shot or n_query, or leave the class out." if len(images) > 1 else "Leave the class out.")
         )
     return support.tolist(), rest[:n_query].tolist()
 
@@ -237,11 +242,18 @@ def _usable(dataset: Dataset, table: Features, class_id: int) -> np.ndarray:
     return images[~mixed[groups[images]]]
 
 
+def fit(dataset: Dataset, backbone: str, given: Unchecked) -> fitting.Fit:
+    """Shots and queries of a task: those given, else the defaults, lowered to what the classes to draw from have."""
+    images = {name: given.get(name) for name in draw.PER_CLASS}
+    shape = {"n_way": 2, "split": drawn_from(dataset)}
+    return fitting.fit(dataset, {**images, **shape}, draw.PER_CLASS, [backbone])
+
+
 def build(
     dataset: Dataset,
     table: Features,
     class_ids: Sequence[int],
-    n_shot: int = int(SHOTS.default),
+    n_shot: int = int(N_SHOT.default),
     n_query: int = int(N_QUERY.default),
     seed: int = 0,
     support: Sequence[Sequence[int]] = (),

@@ -28,10 +28,9 @@ from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_SHOT, Setting, Unchecked, Value, Values, words
-from fsviz.studies import chunked, confusion, draw, frozen
+from fsviz.studies import chunked, confusion, draw, fitting, frozen
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.labelling import POLICIES
-from fsviz.studies.semantic_sampling import fitting_images
 from fsviz.studies.spread import CAUSES, sets_of
 from fsviz.studies.threads import half_the_cores
 from fsviz.workspace import plain_json
@@ -95,7 +94,7 @@ FOUND = Setting(
 )
 OWN_SETTINGS: dict[str, Setting] = {s.name: s for s in (SETTING, NEIGHBOURS, QUESTION, HARD_BELOW, FOUND)}
 TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
-TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", "n_shot": 5, "n_query": 30, "n_tasks": 200}
+TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_query": 30, "n_tasks": 200}
 DEFAULTS: dict[str, Value] = {name: s.default for name, s in {**TASK_SETTINGS, **OWN_SETTINGS}.items()}
 ASIDE = (HARD_BELOW.name, FOUND.name)  # where a task counts as hard is no part of what is computed
 GRIDS: dict[str, tuple[float, ...]] = {  # what a question varies; what a dataset is too small for is left out
@@ -468,11 +467,7 @@ def fitted(spec: Spec, dataset: Dataset, table: Features) -> Spec:
     spec = cast(Spec, dict(spec))
     question = spec["question"]
     class_ids = dataset.split_class_ids(spec["split"])
-    if len(class_ids) < 2:
-        raise BadInput(
-            f"A task needs at least 2 classes. Split {spec['split']!r} of {dataset.title} has {len(class_ids)}. "
-            "Choose another split."
-        )
+    draw.at_least_two_classes(dataset, spec["split"])
     counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
     smallest = int(counts.min())
     limits = {
@@ -902,9 +897,9 @@ def command(spec: Values) -> str:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def fitting(dataset: Dataset, split: str) -> dict[str, int]:
-    """Shots and queries that the smallest class of a split can give, as near to the defaults as possible."""
-    return fitting_images(dataset, split, int(N_SHOT.default), int(TASK_DEFAULTS["n_query"]))
+def fit(dataset: Dataset, backbone: str, given: Unchecked) -> fitting.Fit:
+    """Ways, shots and queries of the tasks: those given, else the defaults, lowered to what the dataset has."""
+    return fitting.fit(dataset, given, TASK_DEFAULTS, [backbone], varied=True)
 
 
 def checked_spec(spec: Unchecked) -> Spec:
@@ -919,7 +914,7 @@ def checked_spec(spec: Unchecked) -> Spec:
             raise BadInput(f'A prediction needs "{name}".')
     dataset = datasets.load(spec["dataset"])
     split = str(spec.get("split") or draw.default_split(dataset))
-    defaults = {**TASK_DEFAULTS, "split": split, **fitting(dataset, split)}
+    defaults = {**TASK_DEFAULTS, "split": split, **fit(dataset, spec["backbone"], spec).values}
     defaults |= draw.alpha_for(dataset, {**defaults, **spec})
     tasks = draw.checked({k: v for k, v in spec.items() if k in TASK_SETTINGS}, **defaults)
     N_SHOT.check(tasks["n_shot"])

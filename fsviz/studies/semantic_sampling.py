@@ -111,13 +111,6 @@ def smallest_class(dataset: Dataset, split: str) -> int | None:
     return int(sizes[dataset.split_class_ids(split)].min())
 
 
-def fitting_images(dataset: Dataset, split: str, n_shot: int, n_query: int) -> dict[str, int]:
-    """Shots and queries that the smallest class of a split can give, as near to these as possible."""
-    images = smallest_class(dataset, split) or n_shot + n_query
-    n_shot = min(n_shot, max(1, images // 3))
-    return {"n_shot": n_shot, "n_query": min(n_query, max(1, images - n_shot))}
-
-
 def warm_up() -> None:
     """Loads the compiled samplers, so that the first real draw is quick."""
     line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))

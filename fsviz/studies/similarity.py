@@ -25,7 +25,7 @@ from fsviz.features import checkpoints, image_text
 from fsviz.numerics import clustered_mean, finite, told_mean
 from fsviz.records import Dataset, Tasks
 from fsviz.settings import Setting, Unchecked, words
-from fsviz.studies import draw, evaluate
+from fsviz.studies import draw, evaluate, fitting
 from fsviz.studies.contexts import load_with_images
 
 CONCEPT_PROMPT = Setting(
@@ -221,13 +221,9 @@ def against_accuracy(found: Similarity, backbone: str, n_tasks: int = 300) -> Ag
     table = features.load(dataset, backbone)
     usable = np.intersect1d(found.image_ids, table.image_ids)
     split = found.spec["split"]
-    sizes = np.bincount(dataset.image_class_ids()[usable], minlength=dataset.n_classes)
-    fewest = int(sizes[dataset.split_class_ids(split)].min())
-    n_way = min(5, len(dataset.split_class_ids(split)))
-    n_shot = max(1, min(5, fewest // 2))
-    n_query = max(1, min(10, fewest - n_shot))
-    asked: dict[str, Any] = {"split": split, "n_way": n_way, "n_shot": n_shot, "n_query": n_query, "n_tasks": n_tasks}
     try:
+        shape = fitting.fit(dataset, {"split": split, "sampler": "uniform"}, draw.PER_CLASS, [backbone]).values
+        asked: dict[str, Any] = {"split": split, **shape, "n_tasks": n_tasks}
         tasks = draw.sample(dataset, sampler="uniform", usable=usable, **asked).tasks
     except BadInput:  # too few classes, or images that no task can hold: the rest of the page does not need it
         nothing = {"pearson": None, "low": None, "high": None, "n_tasks": 0}
@@ -242,7 +238,7 @@ def against_accuracy(found: Similarity, backbone: str, n_tasks: int = 300) -> Ag
     if known["pearson"] is not None:
         x = np.array([closeness.min(), closeness.max()])
         line = (x.tolist(), np.polyval(np.polyfit(closeness, 100 * accuracy, 1), x).tolist())
-    told = known | {"n_tasks": len(tasks), "n_way": n_way, "n_shot": n_shot, "backbone": backbone, "over": value.over}
+    told = known | {"n_tasks": len(tasks), **shape, "backbone": backbone, "over": value.over}
     return AgainstAccuracy(closeness, accuracy, line, told, tasks)
 
 

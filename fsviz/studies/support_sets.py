@@ -29,8 +29,8 @@ from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import N_SHOT, N_WAY, Setting, Unchecked, Value, Values, brief, words
-from fsviz.studies import chunked, draw, frozen
+from fsviz.settings import N_SHOT, Setting, Unchecked, Value, Values, brief, words
+from fsviz.studies import chunked, draw, fitting, frozen
 from fsviz.studies import evaluate as evaluation_study
 
 __all__ = ["Difference", "Explained", "Reason", "SupportSets", "attribute_names"]
@@ -135,7 +135,7 @@ SKIP_SMALL = Setting(
 SEARCH_SETTINGS: dict[str, Setting] = {
     s.name: s for s in (SEARCH, LOSS, START, STEP, N_STEPS, N_SWEEPS, CLASSIFIER, OBJECTIVE, DEVICE, SKIP_SMALL)
 }
-TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", "n_shot": 5, "n_query": 10, "n_tasks": 200}
+TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_tasks": 200}
 TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
 DEFAULTS: dict[str, Value] = {
     **{name: value for name, value in draw.checked({}, **TASK_DEFAULTS).items() if name in TASK_SETTINGS},
@@ -173,6 +173,7 @@ class Summary(TypedDict, total=False):
     spearman_loss_accuracy  rank correlation of accuracy with minus the query loss, its 95% interval and what that is
                             over; None where it cannot be known
     histogram               "edges" of bins of accuracy, and the tasks per bin of every set
+    failed                  a sentence if the search found the opposite of what it looked for, else ""
     """
 
     accuracy: dict[str, float]
@@ -185,6 +186,7 @@ class Summary(TypedDict, total=False):
     spearman_ci95: list[float] | None
     spearman_over: str | None
     histogram: dict[str, list[float]]
+    failed: str
     dataset: str
     backbone: str
     testbed: str
@@ -255,20 +257,10 @@ def class_sizes(dataset: Dataset, table: Features) -> np.ndarray:
     return np.bincount(of_class, minlength=dataset.n_classes)
 
 
-def feasible(dataset: Dataset, backbone: str, split: str, given: Unchecked | None = None) -> dict[str, int]:
-    """Classes per task, shots and queries that the smallest class of a split can give, as near to the defaults and to
-    what is `given` as possible: at most half of its images are queries, and the rest is at least twice the shots, so
-    that there is a choice. Where small classes are left out, the defaults stay."""
-    given = {name: value for name, value in (given or {}).items() if value is not None}
-    class_ids = dataset.split_class_ids(split)
-    n_way = min(int(N_WAY.default), max(2, len(class_ids)))
-    n_shot, n_query = int(TASK_DEFAULTS["n_shot"]), int(TASK_DEFAULTS["n_query"])
-    if not given.get("skip_small") and len(class_ids):
-        smallest = int(class_sizes(dataset, features.load(dataset, backbone))[class_ids].min())
-        most = smallest - 2 * given["n_shot"] if "n_shot" in given else smallest // 2
-        n_query = int(given.get("n_query", max(1, min(n_query, most))))
-        n_shot = max(1, min(n_shot, (smallest - n_query) // 2))
-    return {"n_way": n_way, "n_shot": n_shot, "n_query": n_query}
+def fit(dataset: Dataset, backbone: str, given: Unchecked) -> fitting.Fit:
+    """Ways, shots and queries of the tasks: those given, else the defaults, lowered to what the dataset has, with a
+    choice of support left. Where small classes are left out, shots and queries stay."""
+    return fitting.fit(dataset, given, TASK_DEFAULTS, [backbone], choice=True)
 
 
 def search(
@@ -423,7 +415,25 @@ def summary(found: SupportSets) -> Summary:
         "spearman_ci95": [rho.low, rho.high] if rho else None,
         "spearman_over": rho.over if rho else None,
         "histogram": accuracy_histogram(found),
+        "failed": failed_search(found.spec, accuracy),
     }
+
+
+def failed_search(spec: Unchecked, accuracy: Mapping[str, float]) -> str:
+    """A sentence if easy sets are harder than random ones or hard sets easier, with what to do; "" otherwise.
+
+    accuracy  mean accuracy in percent of hard, random and easy sets
+    """
+    hard, random, easy = (accuracy[name] for name in SETS)
+    wrong = [("easy", "harder", easy)] if easy < random else []
+    wrong += [("hard", "easier", hard)] if hard > random else []
+    if not wrong:
+        return ""
+    told = " and ".join(f"{which} sets are {how} than random ones ({mean:.1f}%)" for which, how, mean in wrong)
+    others = [SEARCH.choices["refined"]] if spec["search"] not in ("refined", "greedy") else []
+    others += [f"the loss {LOSS.choices['euclidean']}"] if spec["loss"] != "euclidean" else []
+    advice = f"Take {' or '.join(others)}" if others else "Draw more tasks, or take more images per class"
+    return f"The search fails with these settings: its {told}, against {random:.1f}% with random supports. {advice}."
 
 
 def accuracy_histogram(found: SupportSets, n_bins: int = 20) -> dict[str, list[float]]:
@@ -678,8 +688,7 @@ def checked_spec(spec: Unchecked) -> Spec:
             raise BadInput(f'The search for hard tasks needs "{name}".')
     dataset = datasets.load(spec["dataset"])
     defaults = {**TASK_DEFAULTS, "split": draw.default_split(dataset)}
-    if {"n_way", "n_shot", "n_query"} - {name for name, value in spec.items() if value is not None}:
-        defaults |= feasible(dataset, spec["backbone"], str(spec.get("split") or defaults["split"]), spec)
+    defaults |= fit(dataset, spec["backbone"], spec).values
     defaults |= draw.alpha_for(dataset, {**defaults, **spec})
     tasks = draw.checked({k: v for k, v in spec.items() if k in TASK_SETTINGS}, **defaults)
     N_SHOT.check(tasks["n_shot"])

@@ -18,7 +18,7 @@ import math
 import shlex
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypedDict
@@ -31,7 +31,8 @@ from fsviz.errors import BadInput, NotFinite
 from fsviz.features import trained
 from fsviz.numerics import chunk_seed, finite, mean_and_ci95, threads
 from fsviz.records import PAD, SIDES, Dataset, Predictions, Tasks
-from fsviz.settings import Setting, Unchecked, Values, words
+from fsviz.settings import SHAPE, Setting, Unchecked, Values, images_advice, words
+from fsviz.studies import fitting
 from fsviz.studies.threads import half
 from fsviz.training import FINETUNE, TITLES, TRAINERS, Trainer
 from fsviz.workspace import atomic_file
@@ -120,8 +121,9 @@ def prepare(spec: Unchecked, folder: Path) -> Spec:
     trainer = training.get(str(spec.get("method") or METHOD.default))
     dataset = datasets.load(str(spec.get("dataset")))
     check_pixels(dataset)
-    settings = trainer.checked({name: value for name, value in spec.items() if name in SETTINGS})
+    given = {name: value for name, value in spec.items() if name in SETTINGS and value is not None}
     parts, split, recipe = split_of(dataset, spec.get("split"))
+    settings = trainer.checked({**fit(dataset, spec).values, **given})
     _check(dataset, trainer, settings, parts, split)
     name = str(spec.get("name") or "")
     if name:
@@ -140,6 +142,22 @@ def prepare(spec: Unchecked, folder: Path) -> Spec:
         "n_images": len(used),
         "n_parts": len(pixels.parts_of(used)),
     }
+
+
+def fit(dataset: Dataset, spec: Unchecked) -> fitting.Fit:
+    """Ways, shots and queries of tasks: those given, else the defaults, lowered to what every side of the split has."""
+    trainer = training.get(str(spec.get("method") or METHOD.default))
+    parts, _, _ = split_of(dataset, spec.get("split"))
+    sides = {side: ids for side in _by_tasks(trainer) if len(ids := parts[side]) >= 2}  # others are refused
+    of_sides = replace(dataset, splits=sides)
+    shape = {name: spec.get(name) for name in SHAPE}
+    usual = {name: trainer.settings[name].default for name in SHAPE}
+    return fitting.smallest([fitting.fit(of_sides, {**shape, "split": side}, usual) for side in sides])
+
+
+def _by_tasks(trainer: Trainer) -> list[str]:
+    """The sides of a split that tasks are drawn from."""
+    return [side for side in SIDES if side != "train" or trainer.learns_from == "tasks"]
 
 
 def split_of(dataset: Dataset, given: Any) -> tuple[dict[str, np.ndarray], str, dict[str, Any]]:
@@ -180,14 +198,14 @@ def read_split(dataset: Dataset, path: Path) -> dict[str, Any]:
 
 def _check(dataset: Dataset, trainer: Trainer, settings: Values, parts: Mapping[str, np.ndarray], split: str) -> None:
     """Refuses, in a sentence, a split that cannot be trained or measured on."""
-    n_way, hand = settings["n_way"], settings["n_shot"] + settings["n_query"]
+    n_way = settings["n_way"]
     for side, why in (("train", "to train on"), ("val", "to end training in time"), ("test", "to measure on")):
         if not len(parts[side]):
             raise BadInput(
                 f"The split {split!r} of {dataset.title} has no {side} classes {why}. "
                 "Make one with 'python -m fsviz split DATASET --save NAME', and give --split NAME."
             )
-    by_tasks = [side for side in SIDES if side != "train" or trainer.learns_from == "tasks"]
+    by_tasks = _by_tasks(trainer)
     for side in by_tasks:
         if len(parts[side]) < n_way:
             raise BadInput(
@@ -196,16 +214,18 @@ def _check(dataset: Dataset, trainer: Trainer, settings: Values, parts: Mapping[
             )
     if len(parts["train"]) < 2:
         raise BadInput(f"Training needs two train classes at least. The split {split!r} has {len(parts['train'])}.")
-    _check_sizes(dataset, np.concatenate([parts[side] for side in by_tasks]), dataset.image_class_ids(), hand)
+    _check_sizes(dataset, np.concatenate([parts[side] for side in by_tasks]), dataset.image_class_ids(), settings)
 
 
-def _check_sizes(dataset: Dataset, class_ids: np.ndarray, of_image: np.ndarray, hand: int) -> None:
+def _check_sizes(dataset: Dataset, class_ids: np.ndarray, of_image: np.ndarray, spec: Unchecked) -> None:
+    n_shot, n_query = spec["n_shot"], spec["n_query"]
     sizes = np.bincount(of_image[of_image != PAD], minlength=dataset.n_classes)
     smallest = int(class_ids[sizes[class_ids].argmin()])
-    if sizes[smallest] < hand:
+    if sizes[smallest] < n_shot + n_query:
+        name = dataset.classes["class_name"][smallest]
         raise BadInput(
-            f"A class needs n_shot + n_query = {hand} images. Class {dataset.classes['class_name'][smallest]!r} of "
-            f"{dataset.title} has {sizes[smallest]}. Lower n_shot or n_query."
+            f"A class needs n_shot + n_query = {n_shot + n_query} images. Class {name!r} of {dataset.title} has "
+            f"{sizes[smallest]}. {images_advice(n_shot, n_query, int(sizes[smallest]))}"
         )
 
 
@@ -565,7 +585,7 @@ def _drawn(spec: Spec, class_ids: np.ndarray, n_tasks: int, stream: int) -> Task
     dataset, images = _dataset(spec), _images(spec)
     of_image = np.full(len(dataset.image_class_ids()), PAD, dtype=np.int64)
     of_image[images.image_ids] = images.class_ids
-    _check_sizes(dataset, class_ids, of_image, spec["n_shot"] + spec["n_query"])
+    _check_sizes(dataset, class_ids, of_image, spec)
     seed = int(chunk_seed(spec["seed"], stream).generate_state(1)[0]) >> 1
     tasks = sampling.sample_uniform(class_ids, spec["n_way"], n_tasks, seed)
     names = dataset.classes["class_name"].tolist()

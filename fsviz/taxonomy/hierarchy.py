@@ -60,5 +60,5 @@ def _split_hierarchy(dataset: Dataset) -> Hierarchy:
         labels=(dataset.title, *groups, *class_name),
         parents=(None, *("root" for _ in groups), *(f"split {s}" for s in split)),
         n_classes=(len(class_name), *(split.count(g) for g in groups), *(1 for _ in class_name)),
-        split=("mixed" if len(groups) > 1 else groups[0], *groups, *split),
+        split=(groups[0] if len(groups) == 1 else "mixed", *groups, *split),
     )

@@ -282,7 +282,8 @@ def test_shots_and_queries_fit_small_classes_where_nothing_is_asked(tmp_path, mo
     run_json(capsys, "import-features", "few", str(tmp_path / "f.npz"))
     assert main(["evaluate", "few", "--n-tasks", "10", "--sampler", "uniform", "--json"]) == 0
     told = capsys.readouterr()
-    assert "few has few images or classes, so this takes --n-way 4, --n-shot 2." in told.err
+    why = "Split 'test' of few has 4 classes and class 'a' has 12 images"
+    assert f"{why}, so n_way is 4 instead of 5 and n_query is 7 instead of 10." in told.err
     recipe = run_json(capsys, "runs", "show", json.loads(told.out)["run"])["spec"]["recipe"]
-    assert (recipe["n_way"], recipe["n_shot"], recipe["n_query"]) == (4, 2, 10)
+    assert (recipe["n_way"], recipe["n_shot"], recipe["n_query"]) == (4, 5, 7)
     assert "fewer than n_shot + n_query" in fails(capsys, "evaluate", "few", "--n-shot", "9", "--n-query", "9")

@@ -139,7 +139,7 @@ def test_a_plain_folder_of_small_classes_takes_fewer_images_and_says_where_there
     assert tasks.support.shape == (10, 5, 3) and tasks.query.shape == (10, 5, 6) and answer["understated"] == ""
     assert answer["accuracy"]["hard"] < answer["accuracy"]["random"]
     assert main(["hard", "toy", *few]) == 0
-    assert "takes --n-shot 3, --n-query 6" in capsys.readouterr().err
+    assert "so n_shot is 3 instead of 5 and n_query is 6 instead of 10." in capsys.readouterr().err
     # shots that leave no choice are allowed, and said to understate the cost
     forced = run_json(capsys, "hard", "toy", "--n-shot", "2", "--n-query", "10", *few)
     assert forced["drop"] == 0 and "understated" in forced["understated"] and "100%" in forced["understated"]
@@ -165,3 +165,16 @@ def test_reasons_are_printed_with_what_gaps_cost(shifted, capsys) -> None:
     assert found["hardest"].startswith("Task ") and "noise" not in found["hardest"]
     assert main(["hard", "shifted", "--reasons", "--n-tasks", "20"]) == 0
     assert "points for a gap of one" in capsys.readouterr().out
+
+
+def test_a_search_that_finds_the_opposite_says_so(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One step with the plain loss takes "easy" sets of the demo that are harder than random ones."""
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    easy = ["hard", "demo", "--objective", "easy", "--n-tasks", "60"]
+    assert main([*easy, "--loss", "plain"]) == 0
+    told = capsys.readouterr().out
+    assert "The search fails with these settings: its easy sets are harder than random ones" in told
+    assert "Take FastDiffSel, refined or the loss Euclidean." in told
+    for advice in (["--loss", "plain", "--search", "refined"], ["--loss", "euclidean"]):
+        answer = run_json(capsys, *easy, *advice)
+        assert answer["failed"] == "" and answer["accuracy"]["easy"] > answer["accuracy"]["random"]

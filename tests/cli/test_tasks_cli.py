@@ -105,7 +105,7 @@ def test_nothing_is_replaced(capsys) -> None:
     first = run(capsys, *words, "--name", "mine")
     assert run(capsys, *words, "--name", "mine") == first
     assert "Choose another name" in refused(capsys, *words, "--name", "mine", "--seed", "1")
-    assert run(capsys, *words, "--seed", "1")["name"] == "mini_imagenet_test_uniform_5way_1shot_10query_20tasks_seed1"
+    assert run(capsys, *words, "--seed", "1")["name"] == "mini_imagenet_test_uniform_5way_5shot_10query_20tasks_seed1"
 
 
 def test_distances_name_the_closest_pairs(capsys, tmp_path: Path) -> None:

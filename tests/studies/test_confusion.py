@@ -239,7 +239,7 @@ def test_what_cannot_be_is_one_sentence(toy) -> None:
     assert "Lower k to 23" in refused(**SPEC, k=24)
     assert "negative" in refused(**SPEC, preprocess="sqrt_center")
     save_dataset(replace(toy, splits={"test": np.arange(15), "one": np.array([15])}), overwrite=True)
-    assert "needs two classes" in refused(**SPEC, split="one")
+    assert "needs at least 2 classes" in refused(**SPEC, split="one")
     with pytest.raises(UnknownName):
         study.class_graph({**SPEC, "likeness": "smell"})
     with pytest.raises(UnknownName):

@@ -295,7 +295,7 @@ def test_a_class_with_too_few_images_is_named_with_what_would_fit(toy) -> None:
     refused(
         spec_of(dataset="uneven"),
         BadInput,
-        r"'group 1 <b>kind</b> 1' has 3 images.*n_shot \+ n_query = 8.*n_shot 2 with n_query 1",
+        r"'group 1 <b>kind</b> 1' has 3 images.*n_shot \+ n_query = 8.*n_shot 1 with n_query 2",
     )
 
 

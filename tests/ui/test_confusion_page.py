@@ -108,7 +108,7 @@ def test_what_cannot_be_is_one_sentence_and_doing_what_it_says_helps(home) -> No
     assert not page.error and page.metric
     save_dataset(replace(toy, splits={"test": np.arange(15), "one": np.array([15])}), overwrite=True)
     page = open_page("toy", fine=False, split="one")
-    assert "needs two classes" in page.error[0].value
+    assert "needs at least 2 classes" in page.error[0].value
     page.selectbox(key="split").set_value("test").run()
     assert not page.error and page.metric
     save_toy_features(toy, "flat", spoil=lambda values: values.fill(2.0))

@@ -228,5 +228,8 @@ def test_small_classes_without_a_split_open_and_say_what_has_no_choice(
     assert "understated" in texts(page) and "n_shot" not in texts(page)
     save_dataset(replace(make_toy(small_class=2), splits={}), overwrite=True)
     page = link("toy", n_tasks="50")
-    assert page.toggle(key="skip_small").value and page.number_input(key="n_shot").value == 5
+    assert not page.toggle(key="skip_small").value and page.number_input(key="n_shot").value == 1
+    assert "has 3 images, of which a search chooses from twice as many" in texts(page)
+    page = link("toy", n_tasks="50", skip_small="true")
+    assert page.number_input(key="n_shot").value == 5 and "instead of" not in texts(page)
     assert not page.dataframe[0].value["classes"].str.contains("group 0 <b>kind</b> 2", regex=False).any()

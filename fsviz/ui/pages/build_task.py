@@ -14,8 +14,8 @@ from fsviz import features
 from fsviz.errors import FsvizError
 from fsviz.records import PAD, Dataset, Tasks
 from fsviz.sampling import testbeds
-from fsviz.settings import N_QUERY, SEED
-from fsviz.studies import draw, named_tasks
+from fsviz.settings import N_QUERY, N_SHOT, SEED
+from fsviz.studies import draw, fitting, named_tasks
 from fsviz.studies import one_task as study
 from fsviz.studies.one_task import Answered, Change
 from fsviz.ui.parts import access, cached, controls, leads, links, shell, showing
@@ -74,11 +74,13 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
     The texts of the link are the truth; widgets and clicks write them, all that one of them changes in one step.
     """
     table = features.load(dataset, backbone)
+    fits = study.fit(dataset, backbone, {})
     classes = st.container()
     shots, queries, seed, other = st.columns([3, 3, 3, 4], vertical_alignment="bottom")
     with links.one_step():
-        n_shot = controls.pick(study.SHOTS.but(title="Support per class"), shots)
-        n_query = controls.pick(N_QUERY.but(title="Queries per class"), queries)
+        usual = fitting.fitted({s.name: s for s in (N_SHOT, N_QUERY)}, fits)
+        n_shot = controls.pick(usual["n_shot"].but(title="Support per class"), shots)
+        n_query = controls.pick(usual["n_query"].but(title="Queries per class"), queries)
         dealt = controls.pick(SEED.but(help="Another seed deals other images of the same classes."), seed)
         text = str(links.value_of(study.TASK_OF, study.TASK_OF.name, dataset.name))
         about = f"{dataset.name} {n_shot} {n_query} {dealt}"
@@ -87,6 +89,8 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
     try:
         class_ids = study.classes_in(dataset, text) if text else _suggested(dataset, 0)
     except FsvizError as error:
+        if not text:
+            raise
         st.error(plain(error), icon="⚠️")
         class_ids = _suggested(dataset, 0)
         rows = ["", "", ""]
@@ -103,6 +107,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
         **controls.BY_TYPING,
         help="Type a name. Images of classes that stay are kept.",
     )
+    controls.say_fit(fits, {"n_shot": n_shot, "n_query": n_query})
     other.button("Other classes", icon="🎲", width="stretch", on_click=_other_classes, args=(dataset, len(class_ids)))
     try:
         support, query = (study.images_in(row) for row in rows[:2])

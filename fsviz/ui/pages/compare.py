@@ -18,7 +18,7 @@ from fsviz.records import Dataset, Progress
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import Unchecked
 from fsviz.studies import compare_datasets as study
-from fsviz.studies import draw, support_sets
+from fsviz.studies import draw, fitting, support_sets
 from fsviz.ui.parts import access, cached, controls, links, run_panel, shell, showing
 from fsviz.ui.parts.shell import plain
 
@@ -111,16 +111,15 @@ def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[s
 
 
 def _settings(sides: Sequence[study.Side]) -> study.Spec:
-    fewest = min(len(side.class_ids) for side in sides)
+    fewest = min(draw.at_least_two_classes(side.dataset, side.split) for side in sides)
     backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
-    images = study.fitting(sides)
+    fits = study.fit(sides, {})
+    settings = fitting.fitted(study.SETTINGS, fits)
     values: dict[str, Any] = {}
     with st.sidebar:
-        for name, setting in study.SETTINGS.items():
+        for name, setting in settings.items():
             if name == "n_way":
-                setting = setting.but(high=max(2, fewest), default=min(int(setting.default), max(2, fewest)))
-            elif name in images:
-                setting = setting.but(default=images[name])
+                setting = setting.but(high=fewest)
             elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):
                 setting = setting.but(choices={k: v for k, v in setting.choices.items() if not SAMPLERS[k].needs})
             elif name == "backbone":
@@ -130,6 +129,7 @@ def _settings(sides: Sequence[study.Side]) -> study.Spec:
                 titles = {known: title_of(known) for known in backbones}
                 setting = setting.but(kind="choice", choices=titles, default=best)
             values[name] = controls.pick(setting)
+        controls.say_fit(fits, values)
     values["n_tasks"] = _at_once(values["n_tasks"])
     return study.checked_spec({"sides": [side.name for side in sides], **values})
 

@@ -273,17 +273,17 @@ def _sampler(dataset: Dataset, backbone: str) -> Asked:
     with boxes:
         places = controls.pairs()
         settings: dict[str, Any] = {"sampler": sampler, "split": split}
-        images = {name: cast(Unchecked, start)[name] for name in draw.IMAGES}
+        fits = evaluate.fit(dataset, [backbone], settings)
         settings |= controls.pick_sampler_settings(
             sampler,
             len(dataset.split_class_ids(split)),
             where=lambda name: next(places) if name == "n_way" else more,
             of=(dataset, split),
-            **images,
-            n_way=start["n_way"],
+            **fits.values,
         )
-        settings |= controls.pick_images(sampler, places, **images)
+        settings |= controls.pick_images(sampler, places, **fits.values)
         seed = controls.pick(SEED, next(places))
+        controls.say_fit(fits, settings)
     beside = str(BESIDE.default)
     if SAMPLERS[sampler].deals or "semantic" not in draw.possible_samplers(dataset):
         links.release(BESIDE.name)

@@ -14,9 +14,8 @@ from fsviz.features import maps
 from fsviz.features.backbones import title_of
 from fsviz.figures import feature_map as figures
 from fsviz.records import PAD, Colouring, Dataset, Shared, TaskId, Tasks
-from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_TASKS, SEED, Setting
-from fsviz.studies import draw, evaluate, named_tasks, one_task
+from fsviz.studies import draw, evaluate, fitting, named_tasks, one_task
 from fsviz.studies import feature_map as study
 from fsviz.ui.parts import access, cached, carrying, controls, leads, links, pointing, run_panel, shell, showing
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
@@ -337,12 +336,11 @@ def _draw(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks, TaskId | Non
     split = shell.pick_split(dataset)
     n_classes = len(dataset.split_class_ids(split))
     sampler = controls.pick_sampler(dataset, "uniform")
-    settings: dict[str, Any] = controls.pick_sampler_settings(sampler, n_classes, of=(dataset, split))
-    if not SAMPLERS[sampler].deals:
-        smallest = int(np.bincount(dataset.image_class_ids()[found.image_ids]).max(initial=2))
-        settings |= controls.pick_images(sampler, controls.pairs(), n_query=min(10, max(1, smallest - 5)))
-    else:
-        controls.release_images(sampler)
+    drawn = {"split": split, "sampler": sampler}
+    fits = fitting.fit(dataset, drawn, draw.PER_CLASS, [found.backbone], varied=True)
+    settings: dict[str, Any] = controls.pick_sampler_settings(sampler, n_classes, of=(dataset, split), **fits.values)
+    settings |= controls.pick_images(sampler, controls.pairs(), **fits.values)
+    controls.say_fit(fits, settings)
     settings |= controls.pick_groups(dataset)
     settings |= {"n_tasks": controls.pick(N_TASKS.but(default=100)), "seed": controls.pick(SEED)}
     position = int(controls.pick(POSITION.but(high=int(settings["n_tasks"]) - 1), about=DRAWN))

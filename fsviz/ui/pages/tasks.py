@@ -17,7 +17,7 @@ from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Dataset, TaskId, Testbed
 from fsviz.sampling import SAMPLERS, testbeds
 from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
-from fsviz.studies import draw, named_tasks
+from fsviz.studies import draw, fitting, named_tasks
 from fsviz.studies import semantic_sampling as study
 from fsviz.studies.draw import SHOTS, Recipe
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
@@ -83,9 +83,10 @@ class Classes:
 
 def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
-    if len(dataset.split_class_ids(split)) < 3:
+    if draw.at_least_two_classes(dataset, split) < 3:
         st.info(
-            f"Split {plain(repr(split))} has too few classes to draw different tasks from. Pick another split.",
+            f"Split {plain(repr(split))} of {plain(dataset.title)} has 2 classes, so all tasks would hold the same. "
+            "Choose a split with more classes, or add images of other classes.",
             icon="🧩",
         )
         return
@@ -142,7 +143,8 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
     distance = classes.distance or str(DISTANCE.default)
     sampler = controls.pick_sampler(classes.dataset, "semantic", distance)
     drawn_from = (classes.dataset, classes.split)
-    own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, of=drawn_from)
+    fits = _fit(*drawn_from, sampler)
+    own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, of=drawn_from, **fits.values)
     n_tasks = controls.pick(N_TASKS.but(default=1000 if SAMPLERS[sampler].deals else 5000))
     shared = {"n_tasks": n_tasks, "seed": controls.pick(SEED)}
     chosen = classes.recipe(sampler=sampler, **own, **shared)
@@ -156,9 +158,16 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
         second: dict[str, Any] = {"suffix": "_2", "more": " (second)"}
         sampler = controls.pick_sampler(classes.dataset, "semantic", distance, **second)
         alpha = DISTANCES[distance].alpha_most / 2
-        own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, alpha=alpha, **second)
+        shape = _fit(*drawn_from, sampler).values
+        own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, alpha=alpha, **second, **shape)
         recipes["second"] = classes.recipe(sampler=sampler, **own, **shared)
     return recipes
+
+
+@cached.remember(most=24)
+def _fit(dataset: Dataset, split: str, sampler: str) -> fitting.Fit:
+    given = {"split": split, "sampler": sampler}
+    return fitting.fit(dataset, given, draw.PER_CLASS, varied=True)
 
 
 def _title(classes: Classes, recipe: Recipe, second: bool) -> str:
@@ -611,6 +620,7 @@ def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
     """
     chosen = recipes.get("chosen", next(iter(recipes.values())))
     dealt = {name: value for name, value in chosen.settings.items() if name in draw.IMAGES}
+    fits = _fit(classes.dataset, classes.split, chosen.sampler)
     if SAMPLERS[chosen.sampler].deals:
         controls.release_images(chosen.sampler)
     else:
@@ -618,14 +628,15 @@ def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
         most = min(SHOTS.high, smallest - 1)
         unknown = " How many images its classes have is not known, so only classes can be drawn."
         told = SHOTS.help + ("" if smallest > 1 else unknown)
-        setting = SHOTS.but(title="Support per class", high=most, default=min(1, most), help=told)
+        setting = SHOTS.but(title="Support per class", high=most, default=min(fits.values["n_shot"], most), help=told)
         n_shot = controls.pick(setting, disabled=most == 0)
         room = min(N_QUERY.high, max(smallest - n_shot, 1))
-        setting = N_QUERY.but(title="Queries per class", high=room, default=min(N_QUERY.default, room))
+        setting = N_QUERY.but(title="Queries per class", high=room, default=min(fits.values["n_query"], room))
         n_query = controls.pick(setting, disabled=n_shot == 0)
         dealt = {"n_shot": n_shot, "n_query": n_query} if n_shot else {}
     if dealt or SAMPLERS[chosen.sampler].deals:
         dealt |= controls.pick_groups(classes.dataset)
+    controls.say_fit(fits, {**chosen.settings, **dealt})
     return dealt
 
 

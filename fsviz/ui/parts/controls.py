@@ -15,10 +15,10 @@ from fsviz.methods import METHODS
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, Setting, Value
-from fsviz.studies import draw
+from fsviz.studies import draw, fitting
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 from fsviz.ui.parts import cached, links
-from fsviz.ui.parts.shell import classroom, link, plain
+from fsviz.ui.parts.shell import classroom, in_titles, link, plain
 
 # What several pages draw under the same key of the link, each with its own choices
 MEASURE = Setting("measure", "Measure", "The measure of the tasks that is looked at.", "choice", "")
@@ -180,8 +180,6 @@ def pick_sampler_settings(
         about = ""
         if setting.name in ("n_way", "min_way"):
             setting = setting.but(high=min(setting.high, n_classes), default=min(setting.default, n_classes))
-        if setting.name == "n_way" and n_classes < 8:  # with few classes, leave room for different tasks
-            setting = setting.but(default=max(2, n_classes // 2))
         if setting.name == "alpha":
             kind, about = DISTANCES[distance], distance
             step = 0.001 if kind.alpha_most <= 2 else 0.1
@@ -205,6 +203,12 @@ def pick_sampler_settings(
 @cached.remember(most=64)
 def _fitted(dataset: Dataset, split: str, distance: str, n_way: int | None) -> draw.Fitted | None:
     return draw.fitted_alpha(dataset, split, distance, **({"n_way": n_way} if n_way else {}))
+
+
+def say_fit(found: fitting.Fit, used: Mapping[str, Value]) -> None:
+    """A caption that says which ways, shots and queries in use are lowered defaults."""
+    if told := found.in_words(used):
+        st.caption(plain(in_titles(told)))
 
 
 def pick_images(sampler: str, places: Iterator[Any], **defaults: Value) -> dict[str, Value]:

@@ -21,11 +21,11 @@ from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
-from fsviz.studies import named_tasks
+from fsviz.studies import fitting, named_tasks
 from fsviz.text import drawn, of_split
 from fsviz.ui.parts import access, behind, leads, run_panel, shell, showing
 from fsviz.ui.parts.cached import compute_with_bar, remember
-from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods
+from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods, say_fit
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.run_panel import duration, half_width
 from fsviz.ui.parts.shell import plain
@@ -63,12 +63,14 @@ def _settings(dataset: Dataset, split: str, known: list[str]) -> study.Spec:
         names = pick_methods(study.METHOD_NAMES.default.split(","))
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
-        fits = _fitting(dataset, split)
-        shape = [s.but(default=fits[s.name]) for s in (N_WAY.but(high=min(N_WAY.high, n_classes)), N_SHOT, N_QUERY)]
+        fits = _fit(dataset, split)
+        images = (N_WAY.but(high=min(N_WAY.high, n_classes)), N_SHOT, N_QUERY)
+        shape = [s.but(default=fits.values[s.name]) for s in images]
         shape[-1] = shape[-1].but(advanced=True)
         tasks = {s.name: pick(s, next(places)) for s in (*shape, SEED)}
         tasks["n_tasks"] = pick(study.TASKS["n_tasks"].but(advanced=True))
         tasks |= pick_groups(dataset)
+        say_fit(fits, tasks)
     chosen = ",".join(names) if names else "protonet"
     asked = {"dataset": dataset.name, "split": split, "backbone": backbone, "question": question, "methods": chosen}
     return study.checked_spec({**asked, **tasks})
@@ -384,8 +386,8 @@ def _lost_queries(dataset: Dataset, found: study.Answers, by: str, name: str) ->
 
 
 @remember(most=24)
-def _fitting(dataset: Dataset, split: str) -> dict[str, int]:
-    return study.fitting(dataset, split)
+def _fit(dataset: Dataset, split: str) -> fitting.Fit:
+    return study.fit(dataset, {"split": split})
 
 
 @remember("Answering the queries", 48)

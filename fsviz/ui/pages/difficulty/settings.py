@@ -41,8 +41,12 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
             sampler = pick_sampler(dataset, "uniform")
             places = pairs()
             n_classes = len(dataset.split_class_ids(split))
-            own = pick_sampler_settings(sampler, n_classes, where=lambda _: next(places), of=(dataset, split))
-            images = pick_images(sampler, places, **study.fitting(dataset, split))
+            fits = study.fit(dataset, backbone, {"split": split, "sampler": sampler})
+            own = pick_sampler_settings(
+                sampler, n_classes, where=lambda _: next(places), of=(dataset, split), **fits.values
+            )
+            images = pick_images(sampler, places, **fits.values)
+            controls.say_fit(fits, {**own, **images})
             spec |= {"split": split, "sampler": sampler, **own, **images}
             spec["n_tasks"] = controls.pick(N_TASKS.but(default=int(study.TASK_DEFAULTS["n_tasks"])))
             spec |= pick_groups(dataset)

@@ -82,12 +82,8 @@ def _distribution(found: SupportSets) -> None:
         if SAMPLERS[spec["sampler"]].deals
         else f"{spec['n_way']:,} classes, {spec['n_shot']:,} support and {spec['n_query']:,} query images per class"
     )
-    if numbers["accuracy"]["easy"] < numbers["accuracy"]["random"]:
-        st.info(
-            "With these settings the search for easy sets fails: its sets are harder than random ones. Another loss, "
-            "or the refined search, finds sets that are easy.",
-            icon="🧭",
-        )
+    if numbers["failed"]:
+        st.warning(plain(numbers["failed"]), icon="🧭")
     st.caption(
         f"{numbers['n_tasks']:,} tasks of {plain(of_split(spec['split']))} ({shape}), features of "
         f"{plain(title_of(spec['backbone']))}, classified by {study.CLASSIFIER.choices[spec['classifier']]}; means "

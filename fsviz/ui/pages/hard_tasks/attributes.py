@@ -173,6 +173,8 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
             f"Accuracy, {plain(name)} supports",
             f"{numbers['accuracy'][name]:.1f}" + (f" ± {half:.1f}%" if half is not None else "%"),
         )
+    if numbers["failed"]:
+        st.warning(plain(numbers["failed"]), icon="🧭")
     shares = shifts.share_table(restricted, dataset, attribute)
     shown = behind.chart(
         "Attribute values of chosen supports",

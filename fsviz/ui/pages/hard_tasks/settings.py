@@ -12,10 +12,16 @@ from fsviz.settings import N_TASKS, SEED
 from fsviz.studies import support_sets as study
 from fsviz.ui.pages.hard_tasks.computed import PREVIEW
 from fsviz.ui.parts import links, shell
-from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_images, pick_sampler, pick_sampler_settings
+from fsviz.ui.parts.controls import (
+    pairs,
+    pick_backbone,
+    pick_groups,
+    pick_images,
+    pick_sampler,
+    pick_sampler_settings,
+    say_fit,
+)
 from fsviz.ui.parts.controls import pick as pick_setting
-
-SMALLEST = 4  # images of a class below which it is left out at first: two supports to choose from, two queries
 
 
 def pick(dataset: Dataset, known: list[str]) -> study.Spec:
@@ -26,16 +32,24 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
         sampler = pick_sampler(dataset, "uniform")
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
-        own = pick_sampler_settings(sampler, n_classes, where=lambda name: next(places), of=(dataset, split))
+        drawn = {"split": split, "sampler": sampler}
+        own = pick_sampler_settings(
+            sampler,
+            n_classes,
+            where=lambda name: next(places),
+            of=(dataset, split),
+            **study.fit(dataset, backbone, drawn).values,
+        )
         spec = {"sampler": sampler, **own}
         sizes = study.class_sizes(dataset, features.load(dataset, backbone))[dataset.split_class_ids(split)]
         skip = False
         if len(set(sizes.tolist())) > 1:
-            skip = pick_setting(study.SKIP_SMALL.but(default=bool(sizes.min() < SMALLEST)))
+            skip = pick_setting(study.SKIP_SMALL)
             spec["skip_small"] = skip
-        fits = study.feasible(dataset, backbone, split, {"skip_small": skip})
-        spec |= pick_images(sampler, places, n_shot=fits["n_shot"], n_query=fits["n_query"])
+        fits = study.fit(dataset, backbone, {**drawn, "skip_small": skip})
+        spec |= pick_images(sampler, places, **fits.values)
         spec["seed"] = pick_setting(SEED, next(places))
+        say_fit(fits, spec)
         spec["n_tasks"] = pick_setting(N_TASKS.but(default=PREVIEW))
         spec |= pick_groups(dataset)
         with st.expander("Search and classifier"):

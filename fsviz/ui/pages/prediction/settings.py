@@ -9,7 +9,15 @@ from fsviz.settings import N_TASKS, SEED
 from fsviz.studies import prediction as study
 from fsviz.ui.pages.prediction.computed import PREVIEW
 from fsviz.ui.parts import shell
-from fsviz.ui.parts.controls import pairs, pick_backbone, pick_groups, pick_images, pick_sampler, pick_sampler_settings
+from fsviz.ui.parts.controls import (
+    pairs,
+    pick_backbone,
+    pick_groups,
+    pick_images,
+    pick_sampler,
+    pick_sampler_settings,
+    say_fit,
+)
 from fsviz.ui.parts.controls import pick as pick_setting
 
 
@@ -22,9 +30,13 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
         sampler = pick_sampler(dataset, "uniform")
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
-        own = pick_sampler_settings(sampler, n_classes, where=lambda name: next(places), of=(dataset, split))
+        fits = study.fit(dataset, backbone, {"split": split, "sampler": sampler})
+        own = pick_sampler_settings(
+            sampler, n_classes, where=lambda name: next(places), of=(dataset, split), **fits.values
+        )
         spec = {"sampler": sampler, **own}
-        spec |= pick_images(sampler, places, **study.fitting(dataset, split))
+        spec |= pick_images(sampler, places, **fits.values)
+        say_fit(fits, spec)
         spec["n_tasks"] = pick_setting(N_TASKS.but(default=PREVIEW))
         spec |= pick_groups(dataset)
         with st.expander("Graph and seed"):

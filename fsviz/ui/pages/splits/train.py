@@ -13,14 +13,14 @@ from fsviz import features, jobs, training
 from fsviz.figures import transfer as figures
 from fsviz.records import SIDES, Dataset
 from fsviz.settings import Setting, Values
+from fsviz.studies import fitting, transfer
 from fsviz.studies import training as study
-from fsviz.studies import transfer
 from fsviz.studies.splits import ClassFeatures, Found
 from fsviz.text import code
 from fsviz.ui.pages.splits import computed, cost
 from fsviz.ui.parts import access, run_panel, shell, showing
 from fsviz.ui.parts.cached import remember
-from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.controls import pick, say_fit
 from fsviz.ui.parts.run_panel import duration, half_width
 from fsviz.ui.parts.shell import plain
 
@@ -128,17 +128,18 @@ def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[s
             del choices["second"]
         which = pick(TRAINED_ON.but(choices=choices), two)
         trainer = training.get(method)
+        side = which if which in (transfer.FIRST, transfer.SECOND) else transfer.FIRST
+        half = which if which in (transfer.NEAREST, transfer.FARTHEST) else ""
+        split = transfer.split_to_train(dataset, classes, found, side, half)
+        fits = study.fit(dataset, {"method": method, "split": split})
         slots = iter([*rest, *(slot for _ in range(2) for slot in st.columns(4, vertical_alignment="bottom"))])
-        n_held = min(len(found.split.on(side)) for side in ("val", "test"))
+        n_held = max(2, min(len(found.split.on(held)) for held in ("val", "test")))
         values: dict[str, Any] = {}
-        for name in (name for name in SHOWN if name in trainer.settings):
-            setting = trainer.settings[name]
-            if name == "n_way":
-                setting = setting.but(high=n_held, default=min(int(setting.default), n_held))
+        settings = fitting.fitted(trainer.settings, fits)
+        for name in (name for name in SHOWN if name in settings):
+            setting = settings[name].but(high=n_held) if name == "n_way" else settings[name]
             values[name] = pick(setting, next(slots), key=f"{PREFIX}{name}")
-    side = which if which in (transfer.FIRST, transfer.SECOND) else transfer.FIRST
-    half = which if which in (transfer.NEAREST, transfer.FARTHEST) else ""
-    split = transfer.split_to_train(dataset, classes, found, side, half)
+        say_fit(fits, values)
     return {
         "study": "training",
         "dataset": dataset.name,
