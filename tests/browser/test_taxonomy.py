@@ -46,11 +46,20 @@ def expect_classes(page, least: int) -> list[list[float]]:
     return eventually(page, spots)
 
 
-def click_a_class(page, nth: float) -> None:
+def places_of_classes(page, *nth: float) -> list[tuple[float, float]]:
+    """Places in the graph of some classes: once one is picked the others are faint, and no longer have their colour."""
     page.locator(GRAPH).first.scroll_into_view_if_needed()
     still(page.locator(GRAPH).first)
-    spots = expect_classes(page, 1)
-    page.mouse.click(*spots[int(nth * (len(spots) - 1))])
+    spots, box = expect_classes(page, 100), page.locator(GRAPH).first.bounding_box()
+    picked = (spots[int(n * (len(spots) - 1))] for n in nth)
+    return [(x - box["x"], y - box["y"]) for x, y in picked]
+
+
+def click_a_class(page, place: tuple[float, float]) -> None:
+    page.locator(GRAPH).first.scroll_into_view_if_needed()
+    still(page.locator(GRAPH).first)
+    box = page.locator(GRAPH).first.bounding_box()
+    page.mouse.click(box["x"] + place[0], box["y"] + place[1])
 
 
 def test_no_label_stands_on_another_in_a_narrow_window_and_a_wide_one_has_graph_card_and_map(page, app: str) -> None:
@@ -76,12 +85,13 @@ def test_no_label_stands_on_another_in_a_narrow_window_and_a_wide_one_has_graph_
 
 def test_clicks_make_a_task_and_take_classes_out_again(page, app: str) -> None:
     open_page(page, app, "?dataset=tiered_imagenet&layout=radial")
-    click_a_class(page, 0.02)
+    first, second = places_of_classes(page, 0.02, 0.5)
+    click_a_class(page, first)
     page.wait_for_url(re.compile("classes="))
     settle(page)
     page.mouse.move(5, 5)
     still(page.locator(GRAPH).first)
-    click_a_class(page, 0.5)
+    click_a_class(page, second)
     page.get_by_text("Your task of 2 classes").wait_for()
     page.get_by_text("Lowest concept above all of them").wait_for()
     eventually(page, lambda: len(re.findall("classes=", page.url)) == 2)
