@@ -138,7 +138,7 @@ def show_added(result: dict[str, Any]) -> str:
     if result["guesses"]:
         rows = [
             {"class": g["class_name"], "synset": g["synset"], "path": " > ".join(g["path"][-3:]), "check": g["doubt"]}
-            for g in result["guesses"]
+            for g in sorted(result["guesses"], key=lambda g: not g["doubt"])
         ]
         kept = result.get("kept")
         told = f"; {many(kept, 'meaning')} that you chose before {'stays' if kept == 1 else 'stay'}" if kept else ""

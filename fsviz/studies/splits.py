@@ -507,11 +507,11 @@ def superclasses(dataset: Dataset, class_ids: np.ndarray, most: int = 0, n_group
     """The superclass of every class, by name: from the root down, the largest concept is replaced by those below it,
     until none has more than `most` classes, or until there are `n_groups`. Concepts right above classes stay whole."""
     dag = taxonomy.collapse(spanning(dataset, class_ids))
-    parents = dag.first_parent
+    parents = dag.tree_parent
     children: dict[int, list[int]] = {}
-    for node, parent in enumerate(parents):
-        children.setdefault(int(parent), []).append(node)
-    at, under = dag.class_nodes, _under(dag)
+    for node in np.flatnonzero(dag.held.any(axis=1)).tolist():
+        children.setdefault(int(parents[node]), []).append(node)
+    at, under = dag.class_nodes, dag.held
     groups = {0: under[0]}
     while True:
         open_groups = [g for g in groups if any(under[child].sum() > 1 for child in children.get(g, ()))]
@@ -533,16 +533,6 @@ def superclasses(dataset: Dataset, class_ids: np.ndarray, most: int = 0, n_group
     return names
 
 
-def _under(dag: Dag) -> np.ndarray:
-    """Which classes (columns) hang below which node (rows), each class by one path: the first parent of each node."""
-    at = dag.class_nodes
-    under = np.zeros((len(dag), len(at)), dtype=bool)
-    under[at, np.arange(len(at))] = True
-    for node in range(len(dag) - 1, 0, -1):
-        under[dag.first_parent[node]] |= under[node]
-    return under
-
-
 @dataclass(frozen=True)
 class Mix:
     """The concept that tells a side from the rest: `n` of its `of` classes are below it, `n_rest` of `of_rest`."""
@@ -562,7 +552,7 @@ def mixes(dataset: Dataset, split: ClassSplit) -> list[Mix]:
         dag = taxonomy.collapse(spanning(dataset, split.class_ids))
     except FsvizError:
         return []
-    below = _under(dag)
+    below = dag.held
     sizes = below.sum(axis=1)
     usable = np.flatnonzero((sizes >= _smallest(split)) & (sizes < len(split.names)))
     if not len(usable):
@@ -669,13 +659,16 @@ def _positions(classes: ClassFeatures, class_ids: np.ndarray) -> np.ndarray:
 
 
 def _taxonomy_tree(dataset: Dataset, class_ids: np.ndarray) -> ClassTree:
-    """One parent per node (the first on a shortest path), and a leaf of its own for every class."""
+    """One parent per node (`Dag.tree_parent`), and a leaf of its own for every class."""
     dag = taxonomy.collapse(spanning(dataset, class_ids))
     names = dataset.distinct_names(class_ids)
-    parents, labels = dag.first_parent.tolist(), list(dag.names)
-    has_child = np.bincount(np.maximum(dag.first_parent, 0), minlength=len(dag)) > (np.arange(len(dag)) == 0)
+    holds = dag.held.any(axis=1)  # the others would be leaves without a class
+    place = np.append(np.cumsum(holds) - 1, PAD)
+    above = place[dag.tree_parent[holds]]
+    parents, labels = above.tolist(), [name for name, held in zip(dag.names, holds) if held]
+    has_child = np.bincount(np.maximum(above, 0), minlength=len(above)) > (np.arange(len(above)) == 0)
     leaves: list[int] = []
-    for name, node in zip(names, dag.class_nodes.tolist(), strict=True):
+    for name, node in zip(names, place[dag.class_nodes].tolist(), strict=True):
         if has_child[node] or node in leaves:
             parents.append(node)
             labels.append(name)
@@ -683,7 +676,7 @@ def _taxonomy_tree(dataset: Dataset, class_ids: np.ndarray) -> ClassTree:
         else:
             labels[node] = name
             leaves.append(node)
-    shared = [node for node in leaves[: len(dag)] if node in parents]  # a leaf that a later class was put below
+    shared = [node for node in leaves[: len(above)] if node in parents]  # a leaf that a later class was put below
     for node in dict.fromkeys(shared):
         parents.append(node)
         labels.append(labels[node])

@@ -212,6 +212,9 @@ def test_a_slider_reaches_what_a_link_asks_for() -> None:
     assert app.slider(key="alpha").max == 6 and "333" in app.select_slider(key="n_tasks").options
     fine(app.slider(key="alpha").set_value(2.5).run())
     assert app.slider(key="alpha").max == 6 and link_of(app) == {"alpha": "2.5", "n_tasks": "333"}
+    assert "2.5 is beyond the usual end of this slider, 2;" in "".join(caption.value for caption in app.caption)
+    fine(app.slider(key="alpha").set_value(2.0).run())
+    assert "usual end" not in "".join(caption.value for caption in app.caption)
 
 
 def test_too_many_ways_for_a_split_give_way() -> None:

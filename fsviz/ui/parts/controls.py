@@ -85,7 +85,11 @@ def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: boo
     shown = "%d" if number is int else "%.2e" if small else f"%.{decimals}f"
     limits = {"min_value": number(setting.low), "step": number(step), "format": shown}
     if as_slider:
-        return where.slider(**common, **limits, max_value=number(end))
+        picked = where.slider(**common, **limits, max_value=number(end))
+        if setting.usual is not None and end > setting.usual and picked > setting.usual:
+            far, usual = setting.text(picked), setting.text(number(setting.usual))
+            where.caption(f"⚠️ {far} is beyond the usual end of this slider, {usual}; the link asks for it.")
+        return picked
     most = None if math.isinf(setting.high) else number(setting.high)
     return where.number_input(**common, **limits, max_value=most)
 

@@ -29,6 +29,7 @@ _KEPT = "_settings_shown"
 _OWN = "_kept_by_pages"
 _TURN = "_turn"
 _TOGETHER = "_written_together"
+_AWAITED = "_read_later"
 # Keys and values of older links, and what they are called now.
 _OLD_KEY = re.compile(r"(alpha|beta|n_way)_(path_length|wu_palmer|lin|features)(_2)?")
 _OLD_VALUES = {
@@ -238,6 +239,11 @@ def end_of(key: str) -> float:
     return _kept()[key].end
 
 
+def await_keys(*keys: str) -> None:
+    """Leaves settings in the link that a part of the page reads which is drawn in a later run."""
+    st.session_state[_AWAITED] = set(keys)
+
+
 def release(*keys: str) -> None:
     """Takes settings that are not shown now out of the link."""
     for key in keys:
@@ -248,8 +254,9 @@ def release(*keys: str) -> None:
 def ignored(asked: Mapping[str, str]) -> list[str]:
     """The settings of a link that are unknown here or were impossible, which it loses; none where they were told."""
     found = []
+    awaited = st.session_state.pop(_AWAITED, set())
     for name, text in asked.items():
-        if name in ("dataset", CLASSROOM) or name.startswith("embed"):
+        if name in ("dataset", CLASSROOM) or name.startswith("embed") or name in awaited:
             continue
         shown: Shown | None = _kept().get(name)
         if shown is not None:
