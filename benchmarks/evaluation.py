@@ -177,12 +177,13 @@ def _loops() -> dict[str, Callable[[Any, np.ndarray, np.ndarray], Any]]:
         torch.nn.init.zeros_(layer.weight)
         torch.nn.init.zeros_(layer.bias)
         optimiser = torch.optim.Adam(layer.parameters(), lr=0.01, weight_decay=5e-6)
-        batches = [torch.arange(N_WAY) * N_SHOT + shot for shot in range(N_SHOT)]
-        for batch in batches * 50:
-            loss = torch.nn.functional.cross_entropy(layer(images[batch]), labels[batch])
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
+        luck = np.random.default_rng(0)
+        for _ in range(50):
+            for batch in torch.from_numpy(luck.permutation(len(images))).split(5):
+                loss = torch.nn.functional.cross_entropy(layer(images[batch]), labels[batch])
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
         with torch.no_grad():
             return layer(torch.nn.functional.normalize(table[query], dim=1)).argmax(-1)
 

@@ -47,9 +47,9 @@ def one_task(values: np.ndarray, support: np.ndarray, query: np.ndarray) -> dict
     torch.nn.init.zeros_(model.weight)
     torch.nn.init.zeros_(model.bias)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-6)
-    order = np.arange(support.size).reshape(N_WAY, N_SHOT)
+    luck = np.random.default_rng(0)
     for _ in range(50):
-        for batch in order.T:
+        for batch in luck.permutation(support.size).reshape(-1, 5):
             optimiser.zero_grad()
             torch.nn.functional.cross_entropy(model(train[batch]), torch.from_numpy(labels[batch])).backward()
             optimiser.step()

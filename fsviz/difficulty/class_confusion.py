@@ -1,8 +1,9 @@
 """Which classes does a backbone mix up? Communities of images that ignore what the images are of.
 
 For two classes A and B (Bontonou et al. 2020, section IV-B): all their images are the vertices V of a graph, joined by
-the cosines of their features, of which the k |V| heaviest stay. Louvain's algorithm finds communities in it without
-looking at labels. With p(C) the share of A's images in community C, the confusion of A and B is
+the cosines of their features, of which the k |V| heaviest stay (k |V| / 2 with centred roots). Louvain's algorithm
+finds communities in it without looking at labels. With p(C) the share of A's images in community C, the confusion of
+A and B is
 
     H(Y|C) = sum over communities C of  |C| / |V| * h(p(C)),   h(p) = -p log2 p - (1 - p) log2 (1 - p),
 
@@ -38,7 +39,8 @@ K = Setting(
     "k",
     "Edges per image",
     "How many edges per image a graph of two classes keeps: the heaviest of all, not those of each image. The paper "
-    "takes 20. Two classes need more than twice as many images.",
+    "takes 20. With centred roots an edge counts for both of its images, as in the authors' code, so 20 keeps 10 times "
+    "as many edges as there are images. Two classes need more than twice as many images as k.",
     "int",
     20,
     1,
@@ -291,7 +293,12 @@ def _communities(
         group = features.groups[features.image_ids[both]]
         weights[group[:, None] == group[None, :]] = 0.0
     seeds = np.random.SeedSequence(seed, spawn_key=(a, b)).generate_state(n_runs, np.uint64)
-    return labels, _BACKENDS[backend](weights, k * len(both), seeds)
+    return labels, _BACKENDS[backend](weights, _n_edges(len(both), k, preprocess), seeds)
+
+
+def _n_edges(n_images: int, k: int, preprocess: str) -> int:
+    """Edges that a graph keeps. The authors' list of k |V| edges holds every edge twice, once in each direction."""
+    return k * n_images // 2 if preprocess == "sqrt_center" else k * n_images
 
 
 def _checked_rows(
@@ -314,8 +321,8 @@ def _checked_rows(
     most = most_k([fewest, second])
     if k > most:
         raise BadInput(
-            f"k must be at most {most}, because classes {name(a)} and {name(b)} have {fewest + second} images "
-            f"together: a graph of V images has V (V - 1) / 2 edges, of which k V are to stay. Got {k}. "
+            f"k must be at most {most}, less than half of the {fewest + second} images that classes {name(a)} and "
+            f"{name(b)} have together. Got {k}. "
             + (f"Lower k to {most}." if most else "Choose classes with more images.")
         )
     differ = False

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 DEMO = "demo_clip"
 DEMO_FOLDER = DATA / "demo" / "clip"
+_REGISTERING = Lock()
 
 
 @dataclass(frozen=True)
@@ -159,10 +161,17 @@ def _open_clip() -> Any:
 
 
 def _register_demo() -> None:
-    """Makes the shipped configuration known to open_clip under the name demo_clip."""
+    """Makes the shipped configuration known to open_clip under the name demo_clip, once per process.
+
+    open_clip reads every file of every registration again at the next one, so threads take turns.
+    """
     open_clip = _open_clip()
-    if DEMO in open_clip.list_models():
-        return
+    with _REGISTERING:
+        if DEMO not in open_clip.list_models():
+            _add_demo(open_clip)
+
+
+def _add_demo(open_clip: Any) -> None:
     config = DEMO_FOLDER / "model_config.json"
     if not config.is_file() or not (DEMO_FOLDER / "model.safetensors").is_file():
         raise Missing(f"The demo's image-text model is not in {DEMO_FOLDER}. Restore data/demo from the repository.")

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 _SCHEMA = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+_DECLARING = Lock()
 _library: Any = None  # the declarations vanish with this object, so it lives as long as the process
 
 
@@ -23,14 +25,16 @@ def install() -> bool:
     global _library
     import torch
 
-    if _library is not None:
+    with _DECLARING:  # a second declaration is an error, so threads take turns
+        if _library is not None:
+            return True
+        if torch.version.cuda is not None or _operators_load():
+            return False
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        for name in ("nms", "qnms"):
+            library.define(name + _SCHEMA)
+        _library = library
         return True
-    if torch.version.cuda is not None or _operators_load():
-        return False
-    _library = torch.library.Library("torchvision", "FRAGMENT")
-    for name in ("nms", "qnms"):
-        _library.define(name + _SCHEMA)
-    return True
 
 
 def _operators_load() -> bool:

@@ -21,6 +21,7 @@ class Method:
                   none where easyfsl does not have the method.
     wants_centre  predict also takes `centre` (D,), the mean features of a wider set of images than the task.
     pairwise      its work space grows with the square of the images of a task (the chunk size follows from that).
+    batch         support images of one step, where a step is not on all images; None where it is.
     scale_free    predictions stay when all features are multiplied by a number, under these choices of its settings
                   (none needed: {}); None where they never do.
     shift_free    the same for a vector that is added to all features.
@@ -39,6 +40,7 @@ class Method:
     presets: Mapping[str, Values] = field(default_factory=dict)
     wants_centre: bool = False
     pairwise: bool = False
+    batch: int | None = None
     scale_free: Mapping[str, tuple[str, ...]] | None = field(default_factory=dict)
     shift_free: Mapping[str, tuple[str, ...]] | None = None
     units: str = ""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fsviz.methods.declaration import Method, lr, weight_decay, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from torch import Tensor
+
+BATCH = 5  # images of a mini-batch, whatever the number of ways, as in the authors' script
 
 METHOD = Method(
     "logistic",
@@ -17,14 +19,14 @@ METHOD = Method(
     "Bontonou et al. 2020",
     9,
     "inductive",
-    "Trains a linear classifier on support features of length one, on one image of each class at a time.",
+    "Trains a linear classifier on support features of length one, in shuffled mini-batches of five images.",
     (
-        whole("epochs", "Epochs", 50, "Passes over the support.", 1, 500),
-        whole("max_steps", "Most steps", 500, "At most so many steps, however large the support.", 1, 10000),
+        whole("epochs", "Epochs", 50, "Passes over the support, of one step per five images.", 1, 500),
         lr(0.01),
         weight_decay(5e-6),
     ),
     family="Fine-tuning",
+    batch=BATCH,
 )
 
 
@@ -34,15 +36,14 @@ def predict(
     query: Tensor,
     query_mask: Tensor,
     epochs: int = 50,
-    max_steps: int = 500,
     lr: float = 0.01,
     weight_decay: float = 5e-6,
 ) -> Tensor:
-    """A linear layer on features of length one, from zero, trained by Adam on mini-batches of one image per class.
+    """A linear layer on features of length one, trained from zero by Adam on shuffled mini-batches of five images.
 
-    A 5-way task is thus trained on mini-batches of five, as published, but in the order of the support instead of at
-    random: nothing depends on luck or on the other tasks. (Steps on the whole support would be simpler but score
-    several points lower: with less noise in its gradients, Adam fits every dimension, useful or not.)
+    Supports of the same number of images are shuffled in the same way, so a task has the same scores every time and
+    in any company. (Steps on the whole support would be simpler but score several points lower: with less noise in its
+    gradients, Adam fits every dimension, useful or not.)
     """
     import torch
 
@@ -50,67 +51,68 @@ def predict(
     from fsviz.methods.geometry import blank, unit, with_ways
 
     support, query = unit(blank(support, support_mask)), with_bias(unit(blank(query, query_mask)))
-    weights = train(support, support_mask, epochs, max_steps, lr, weight_decay)
+    weights = train(support, support_mask, epochs, lr, weight_decay)
     return with_ways(torch.bmm(weights, query.transpose(1, 2)), support_mask.any(2))
 
 
 def train(
-    support: Tensor,
-    support_mask: Tensor,
-    epochs: int = 50,
-    max_steps: int = 500,
-    lr: float = 0.01,
-    weight_decay: float = 5e-6,
+    support: Tensor, support_mask: Tensor, epochs: int = 50, lr: float = 0.01, weight_decay: float = 5e-6
 ) -> Tensor:
     """The weights (T, W, D + 1) of that layer, the bias last, for support features (T, W, S, D) as they are.
 
-    Padded places must hold zeros.
+    A task of N support images takes epochs * ceil(N / 5) steps. Padded places must hold zeros.
     """
     import torch
 
     from fsviz.methods.descent import adam, with_bias
-    from fsviz.methods.geometry import softmax
+    from fsviz.methods.geometry import equal_shares, softmax
 
-    ways, images = support_mask.any(2), with_bias(support)
-    n_batches = support_mask.sum(2).amax(1).clamp(min=1)
-    stops = (epochs * n_batches).clamp(max=max_steps)
-    steps = int(stops.max())
-    batches = _mini_batches(images, support_mask, n_batches)
-    labels = torch.eye(images.shape[1], dtype=images.dtype, device=images.device)
+    n_tasks, n_way, n_shot = support_mask.shape
+    ways, there = support_mask.any(2), support_mask.flatten(1)
+    batches, stops = _mini_batches(there.sum(1), epochs)
+    shares = equal_shares((batches >= 0).flatten(0, 1), support.dtype).view(-1, n_tasks, 1, BATCH)
+    order = there.sort(dim=1, descending=True, stable=True).indices  # images first, padding last
+    places = order.expand(len(batches), -1, -1).gather(2, batches.clamp(min=0))
+    labels = (places // n_shot).unsqueeze(2)
+    rows = (places + torch.arange(n_tasks, device=places.device).unsqueeze(1) * n_way * n_shot).flatten(1)
+    steps = zip(rows, labels, shares, strict=True)
+
+    images = with_bias(support).flatten(0, 2)
+    batch = images.new_empty(n_tasks * BATCH, images.shape[1])  # filled anew in every step, as is the slope
+    slope = images.new_empty(n_tasks, n_way, images.shape[1])
+    minus_one = images.new_full((n_tasks, 1, BATCH), -1.0)
 
     def gradient(weights: Tensor) -> Tensor:
-        batch, share = next(batches)
-        probability = softmax(torch.bmm(weights, batch.transpose(1, 2)), ways)
-        return torch.bmm(probability.sub_(labels).mul_(share), batch)
+        row, label, share = next(steps)
+        torch.index_select(images, 0, row, out=batch)
+        drawn = batch.view(n_tasks, BATCH, -1)
+        error = softmax(torch.bmm(drawn, weights.transpose(1, 2)).transpose(1, 2), ways)
+        error.scatter_add_(1, label, minus_one).mul_(share)
+        return torch.bmm(error, drawn, out=slope)
 
-    return adam(
-        torch.zeros_like(images[:, :, 0]),
-        gradient,
-        steps,
-        lr,
-        weight_decay,
-        None if bool((stops == steps).all()) else stops,
-    )
+    same = bool((stops == len(batches)).all())
+    return adam(torch.zeros_like(slope), gradient, len(batches), lr, weight_decay, None if same else stops)
 
 
-def _mini_batches(images: Tensor, mask: Tensor, n_batches: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Without end: one image per class (T, W, D) and their shares (T, 1, W) of the mean loss.
+def _mini_batches(sizes: Tensor, epochs: int) -> tuple[Tensor, Tensor]:
+    """Mini-batches (steps, T, 5) of tasks with these numbers of support images (T,), and their steps (T,).
 
-    Batch s holds the s-th image of each class that has one; each task starts over after its own number of batches.
+    They hold numbers below a task's size, each once per epoch, and -1 for no image.
     """
-    from itertools import count, cycle
-
     import torch
 
-    from fsviz.methods.geometry import equal_shares
+    distinct, which = sizes.unique(return_inverse=True)
+    plans = [_shuffled(int(size), epochs) for size in distinct]
+    steps = torch.tensor([len(plan) for plan in plans])
+    together = torch.full((int(steps.max()), len(plans), BATCH), -1)
+    for at, plan in enumerate(plans):
+        together[: len(plan), at] = torch.from_numpy(plan)
+    return together.to(sizes.device)[:, which], steps.to(sizes.device)[which]
 
-    if not bool(mask.all()):  # images first, padding last
-        mask, order = mask.sort(dim=2, descending=True, stable=True)
-        images = images.gather(2, order.unsqueeze(-1).expand_as(images))
-    if bool((n_batches == n_batches[0]).all()):
-        each = range(int(n_batches[0]))
-        yield from cycle([(images[:, :, s].contiguous(), equal_shares(mask[:, :, s], images.dtype)) for s in each])
-    tasks = torch.arange(len(images), device=images.device)
-    for step in count():
-        s = step % n_batches
-        yield images[tasks, :, s], equal_shares(mask[tasks, :, s], images.dtype)
+
+def _shuffled(size: int, epochs: int) -> np.ndarray:
+    """Mini-batches (steps, 5) of the numbers below size, shuffled anew every epoch; the last of one may have gaps."""
+    rng = np.random.default_rng(0)
+    order = np.stack([rng.permutation(size) for _ in range(epochs)])
+    padded = np.pad(order, ((0, 0), (0, -size % BATCH)), constant_values=-1)
+    return padded.reshape(-1, BATCH)

@@ -202,6 +202,11 @@ class Entry:
         return bool(self.own.get("pairwise")) if self.own else METHODS[self.method].pairwise
 
     @property
+    def batch(self) -> int | None:
+        """Support images of one step, where a step is not on all images."""
+        return None if self.own else METHODS[self.method].batch
+
+    @property
     def label(self) -> str:
         """The method's title with the parameters that differ from its defaults."""
         changed = ", ".join(_changed(name, value) for name, value in self.changed.items())
@@ -1041,8 +1046,13 @@ def _seconds_per_task(entry: Entry, tasks: Tasks, dims: int) -> float:
         for name, value in entry.parameters.items()
         if any(word in name for word in ("step", "iter", "epoch")) and isinstance(value, int | float)
     )
-    seconds = images * dims / 2e8 + steps * images * dims * tasks.n_way * 4 / 2.5e10
-    seconds += steps * (images * tasks.n_way * 3e-8 + 3e-6)  # what a step does to scores, and its own overhead
+    in_a_step = images
+    if entry.batch:
+        steps, in_a_step = steps * math.ceil(tasks.n_way * tasks.support.shape[2] / entry.batch), entry.batch
+    seconds = images * dims / 2e8 + steps * in_a_step * dims * tasks.n_way * 4 / 2.5e10
+    seconds += steps * (in_a_step * tasks.n_way * 3e-8 + 3e-6)  # what a step does to scores, and its own overhead
+    if entry.batch:
+        seconds += steps * dims * tasks.n_way * 2e-9  # moving the weights is most of a step on few images
     if entry.pairwise:
         seconds += images**2 * (dims + 20 * max(steps, 10)) / 1e10
     return seconds

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fsviz import datasets, features
 from fsviz.difficulty import class_confusion as confusion
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.numerics import pearson
@@ -79,6 +80,60 @@ def test_the_compiled_backend_agrees_with_python_louvain_over_a_range_of_overlap
     assert abs((fast - reference).mean()) < 0.02
     assert np.abs(fast - reference).mean() < 0.02
     assert pearson(fast, reference)[0] > 0.995
+
+
+def published_code(values: np.ndarray, labels: np.ndarray, seeds: range) -> tuple[float, float]:
+    """Bits and edges per image as the authors' code has them, with a list that holds every edge in both directions."""
+    nx = pytest.importorskip("networkx")
+    from community import generate_dendrogram, partition_at_level
+
+    roots = np.sqrt(values) - np.sqrt(values).mean(axis=0)
+    unit = roots / np.linalg.norm(roots, axis=1, keepdims=True)
+    weights = unit @ unit.T
+    n = len(values)
+    directed = sorted(((weights[i, j], i, j) for i in range(n) for j in range(n) if i != j), reverse=True)
+    graph = nx.Graph()
+    graph.add_nodes_from(range(n))
+    graph.add_weighted_edges_from((i, j, w) for w, i, j in directed[: 20 * n])
+    bits = []
+    for seed in seeds:
+        levels = generate_dendrogram(graph, random_state=seed)
+        found = partition_at_level(levels, len(levels) - 1)
+        bits.append(confusion.label_entropy(np.array([found[v] for v in range(n)]), labels)[0])
+    return float(np.mean(bits)), graph.number_of_edges() / n
+
+
+def test_centred_roots_keep_the_edges_of_the_authors_code() -> None:
+    dataset = datasets.load("demo")
+    shipped = features.load(dataset, "efficientnet_lite0")
+    table = replace(shipped, values=np.maximum(shipped.values, 0).astype(float), groups=None)
+    test = dataset.split_class_ids("test")
+    pairs = np.array([np.random.default_rng(seed).choice(test, 2, replace=False) for seed in range(30)])
+    theirs = []
+    for a, b in pairs:
+        rows = np.concatenate([np.flatnonzero(table.class_ids == c) for c in (a, b)])
+        bits, edges = published_code(table.values[rows], (table.class_ids[rows] == b).astype(int), range(5))
+        assert edges == 10
+        theirs.append(bits)
+    ours = confusion.class_confusion(table, pairs, preprocess="sqrt_center")
+    assert np.abs(ours - theirs).mean() < 0.025 < np.ptp(theirs) / 10  # with 20 edges per image it is 0.04
+
+
+@pytest.mark.parametrize(("preprocess", "edges"), [("plain", 8 * 60), ("sqrt_center", 4 * 60)])
+@pytest.mark.parametrize("backend", ["compiled", "python_louvain"])
+def test_centred_roots_keep_half_as_many_edges(
+    preprocess: str, edges: int, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, find = [], confusion._BACKENDS[backend]
+
+    def counted(weights: np.ndarray, n_edges: int, seeds: np.ndarray) -> np.ndarray:
+        kept.append(n_edges)
+        return find(weights, n_edges, seeds)
+
+    monkeypatch.setitem(confusion._BACKENDS, backend, counted)
+    table = two_classes(1.0, n=30, shift=9.0)
+    confusion.class_confusion(table, PAIR, k=8, preprocess=preprocess, backend=backend)
+    assert kept == [edges]
 
 
 def test_both_backends_reach_the_same_modularity_on_a_known_graph() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -63,6 +65,25 @@ def test_any_architecture_loads_from_a_file_by_the_same_path(tmp_path: Path, dem
     again = load_image_text(f"open_clip:{DEMO}", tmp_path / "again.pt", on="cpu")
     assert again.checkpoint == demo_clip.checkpoint
     assert np.array_equal(again.encode_texts(["dog"]), demo_clip.encode_texts(["dog"]))
+
+
+def test_threads_that_load_the_demo_model_first_all_get_it(demo_clip, monkeypatch: pytest.MonkeyPatch) -> None:
+    from open_clip import factory
+
+    shipped = factory._MODEL_CONFIG_PATHS[:1]
+    monkeypatch.setattr(factory, "_MODEL_CONFIG_PATHS", list(shipped))
+    monkeypatch.setattr(factory, "_MODEL_CONFIGS", {k: v for k, v in factory._MODEL_CONFIGS.items() if k != DEMO})
+    together = Barrier(8)
+
+    def load() -> str:
+        together.wait()
+        return load_image_text(DEMO, on="cpu").checkpoint
+
+    with ThreadPoolExecutor(8) as pool:
+        loads = [pool.submit(load) for _ in range(8)]
+    assert [done.exception() for done in loads] == [None] * 8
+    assert {done.result() for done in loads} == {demo_clip.checkpoint}
+    assert len(factory._MODEL_CONFIG_PATHS) == len(shipped) + 1  # registered once
 
 
 def test_preprocessing_is_open_clips_own(demo_clip) -> None:

@@ -19,6 +19,16 @@ WAYS = {
         "import timm, open_clip, torchvision.transforms, torch\n"
         "print(hasattr(torch.ops.torchvision, 'nms'), timm.is_model('resnet18'), 'ViT-B-32' in open_clip.list_models())"
     ),
+    "threads at once": (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from threading import Barrier\n"
+        "from time import sleep\n"
+        "from fsviz.features import torchvision_guard as guard\n"
+        "together, look = Barrier(8), guard._operators_load\n"
+        "guard._operators_load = lambda: (sleep(0.2), look())[1]\n"
+        "pool = ThreadPoolExecutor(8)\n"
+        "print(len(set(pool.map(lambda _: (together.wait(), guard.install())[1], range(8)))))"
+    ),
     "torch with CUDA": (
         "torch.version.cuda = '12.8'\n"
         "from fsviz.features import torchvision_guard as guard\n"
@@ -57,6 +67,10 @@ def said() -> dict[str, str]:
 
 def test_timm_and_open_clip_import_behind_the_guard(said: dict[str, str]) -> None:
     assert said["timm and open_clip"] == "True True True"
+
+
+def test_threads_that_come_first_share_one_declaration(said: dict[str, str]) -> None:
+    assert said["threads at once"] == "1"
 
 
 def test_the_guard_does_nothing_where_torch_has_cuda(said: dict[str, str]) -> None:

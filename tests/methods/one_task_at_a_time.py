@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize, one_hot
@@ -130,25 +131,19 @@ def baseline_pp(
 
 
 def logistic(
-    support: list[Tensor],
-    query: Tensor,
-    epochs: int = 50,
-    max_steps: int = 500,
-    lr: float = 0.01,
-    weight_decay: float = 5e-6,
+    support: list[Tensor], query: Tensor, epochs: int = 50, lr: float = 0.01, weight_decay: float = 5e-6
 ) -> Tensor:
-    n_batches = max(len(images) for images in support)
+    images, labels = normalize(torch.cat(support), dim=1), labels_of(support)
     layer = torch.nn.Linear(query.shape[1], len(support), dtype=query.dtype)
     torch.nn.init.zeros_(layer.weight)
     torch.nn.init.zeros_(layer.bias)
     optimiser = torch.optim.Adam(layer.parameters(), lr=lr, weight_decay=weight_decay)
-    for step in range(min(max_steps, epochs * n_batches)):
-        shot = step % n_batches
-        labels = [label for label, images in enumerate(support) if len(images) > shot]
-        batch = normalize(torch.stack([support[label][shot] for label in labels]), dim=1)
-        optimiser.zero_grad()
-        cross_entropy(layer(batch), torch.tensor(labels)).backward()
-        optimiser.step()
+    luck = np.random.default_rng(0)
+    for _ in range(epochs):
+        for batch in torch.from_numpy(luck.permutation(len(images))).split(5):
+            optimiser.zero_grad()
+            cross_entropy(layer(images[batch]), labels[batch]).backward()
+            optimiser.step()
     return layer(normalize(query, dim=1)).softmax(1).detach()
 
 

@@ -30,7 +30,7 @@ CHANGES = {
     "moved by 10,000 deviations": (1.0, 1e4),
     "small and moved": (1e-6, 1e4),
 }
-# with balanced classes the gradient of logistic regression's bias is zero but for rounding, which Adam enlarges
+# from zero weights, Adam enlarges what rounding makes of a gradient that is nearly zero
 OTHERS = [setting for setting in SETTINGS if setting[1] and setting[0] != "logistic"]
 STEPPING = [setting for setting in SETTINGS if setting[1] != {"steps": 0}]  # whose units do not matter
 

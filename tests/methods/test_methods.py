@@ -29,7 +29,7 @@ SETTINGS: list[tuple[str, dict]] = [
     ("matching", {"normalise": "support"}),
     ("finetune", {"head": "linear"}),
     ("finetune", {"steps": 0}),
-    ("logistic", {"epochs": 10, "max_steps": 25}),
+    ("logistic", {"epochs": 10}),
     ("tim", {"steps": 30, "marginal_weight": 0.0, "conditional_weight": 1.0, "cross_entropy_weight": 0.5}),
     ("tim", {"distance": "cosine", "scale": 10.0}),
     ("pt_map", {"normalise": "before", "steps": 3}),
@@ -93,8 +93,8 @@ def test_equals_a_plain_implementation(name: str, parameters: dict, batch: Batch
         classes, query = batch.single(task)
         expected = getattr(plain, name)([images.double() for images in classes], query.double(), **parameters)
         got = answer[task][batch.query_mask[task]][:, batch.ways(task)].double()
-        # with balanced classes the gradient of logistic regression's bias is zero but for rounding, which Adam enlarges
-        near = 3e-3 if name == "logistic" else 5e-4
+        # from zero weights, Adam enlarges what rounding makes of a gradient that is nearly zero
+        near = 2e-3 if name == "logistic" else 5e-4
         torch.testing.assert_close(got, expected, rtol=0, atol=near)
         clear = expected.topk(2).values.diff().abs().flatten() > 2 * near
         assert torch.equal(got.argmax(1)[clear], expected.argmax(1)[clear])
@@ -131,17 +131,18 @@ def test_rows_are_probabilities_and_padding_gets_nothing(name: str) -> None:
 def test_permuting_tasks_classes_shots_or_queries_permutes_the_answers(name: str) -> None:
     answer = RAGGED.predict(name)
     n_tasks, n_way, n_shot = RAGGED.support_mask.shape
-    generator = torch.Generator().manual_seed(3)
+    generator = torch.Generator().manual_seed(4)
     tasks, ways, shots, queries = (
         torch.randperm(n, generator=generator) for n in (n_tasks, n_way, n_shot, RAGGED.query.shape[1])
     )
     by_task = Batch(RAGGED.support[tasks], RAGGED.support_mask[tasks], RAGGED.query[tasks], RAGGED.query_mask[tasks])
     torch.testing.assert_close(by_task.predict(name), answer[tasks], rtol=0, atol=2e-5)
-    by_way = replace(RAGGED, support=RAGGED.support[:, ways], support_mask=RAGGED.support_mask[:, ways])
-    torch.testing.assert_close(by_way.predict(name), answer[:, :, ways], rtol=0, atol=2e-5)
     by_query = replace(RAGGED, query=RAGGED.query[:, queries], query_mask=RAGGED.query_mask[:, queries])
     torch.testing.assert_close(by_query.predict(name), answer[:, queries], rtol=0, atol=2e-5)
-    if name != "logistic":  # its mini-batches follow the order of the shots
+    assert all(order.tolist() != sorted(order.tolist()) for order in (tasks, ways, shots, queries))
+    if name != "logistic":  # its mini-batches follow the order of the support
+        by_way = replace(RAGGED, support=RAGGED.support[:, ways], support_mask=RAGGED.support_mask[:, ways])
+        torch.testing.assert_close(by_way.predict(name), answer[:, :, ways], rtol=0, atol=2e-5)
         by_shot = replace(RAGGED, support=RAGGED.support[:, :, shots], support_mask=RAGGED.support_mask[:, :, shots])
         torch.testing.assert_close(by_shot.predict(name), answer, rtol=0, atol=2e-5)
 

@@ -188,6 +188,15 @@ def test_the_estimate_names_every_entry_and_is_of_the_right_size(toy) -> None:
     assert rows[1]["per_task"] > rows[0]["per_task"] > 0
 
 
+def test_the_guess_for_logistic_regression_grows_with_its_steps(toy) -> None:
+    def guess(n_shot: int) -> float:
+        spec = {"sampler": "uniform", "split": "all", "n_way": 5, "n_shot": n_shot, "n_query": 5, "n_tasks": 4}
+        tasks = evaluate.sample_testbed(toy, spec, 0).tasks
+        return evaluate.guess_seconds(toy, "alpha_net", "logistic", {}, tasks)
+
+    assert guess(19) == pytest.approx(950 / 250 * guess(5), rel=0.05)
+
+
 def test_a_first_look_draws_like_the_run_and_fits_any_dataset(toy) -> None:
     tiny = make_toy("tiny", n_images=3)
     for dataset, shots in ((toy, 5), (tiny, 1)):

@@ -257,7 +257,10 @@ def test_trees_of_backbones_and_the_taxonomy(toy) -> None:
     to_meaning = table[table["second"] == "taxonomy"]
     assert (to_meaning["normalised"] < to_meaning["chance"]).all()  # features follow the groups
     facing = study.tanglegram(toy, "alpha_net", "taxonomy", class_ids)
-    assert facing.crossings == 0 or facing.crossing.any()
+    assert facing.crossings == 0 and not facing.crossing.any()  # both trees know the groups
+    swapped = toy.classes.assign(node=toy.classes["node"].iloc[[4, *range(1, 4), 0, *range(5, 16)]].to_numpy())
+    crossed = study.tanglegram(replace(toy, classes=swapped), "alpha_net", "taxonomy", class_ids)
+    assert crossed.crossings > 0 and crossed.crossing.sum() == 2  # the two classes that changed places
     assert [facing.trees[1].names[leaf] for leaf in facing.trees[1].leaves] == toy.classes["class_name"].tolist()
 
 

@@ -10,9 +10,9 @@ MEASURE = Measure(
     "lr_loss",
     "Training loss",
     words="what the loss of a logistic regression is at the end of its training",
-    what="A logistic regression is trained on the support for 50 passes (500 steps at most, so fewer passes beyond 10 "
-    "shots), and this is its cross-entropy on the support when it stops, in nats. It falls fast where the classes are "
-    "easy to part, so what is left of it tells how hard the task is.",
+    what="A logistic regression is trained on the support for 50 passes in mini-batches of five images. This is its "
+    "cross-entropy on the support when it stops, in nats. It falls fast where the classes are easy to part, so what is "
+    "left of it tells how hard the task is. More ways or shots mean more steps, so compare tasks of the same size.",
     formula=r"-\frac{1}{NK} \sum_{i=1}^{NK} \log p_{i, y_i}",
     symbols="N: classes of the task; K: support images per class; y_i: the class of image i; p_ic: the probability "
     "that the regression gives class c for image i",
