@@ -418,7 +418,8 @@ class ClassMap:
     """The graph of meanings that spans C classes of a split, laid out to be drawn: V visible nodes, the root first.
 
     names (V,), xy (V, 2) with y downwards, depth (V,)
-    n_images, n_classes  (V,) images and classes at or below a node
+    n_images             (V,) images of the classes at or below a node
+    n_classes            (V,) classes that hang at or below it, each below one child: 0 where all hang below others
     class_position       (V,) place in the split of the class a node is, PAD where it is a concept above classes
     folded               (V,) whether nodes below it are not shown
     parents, children    (E,) visible edges

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -22,6 +23,13 @@ from urllib.parse import urlsplit
 from fsviz.errors import BadInput
 
 SHORTEST_PASSWORD = 8
+PROXIES = "FORWARDED_ALLOW_IPS"  # the proxies that are believed where a visitor comes from, as the web server reads it
+# Headers that a proxy adds or passes on; a browser that asks by itself sends none of them.
+_OF_A_PROXY = re.compile(
+    r"forwarded|via|cdn-loop|proxy-.*|x-forwarded.*|x-(proxy|original|rewrite|envoy|azure|arr|appengine|remote|auth)-?.*"
+    r"|(.*-)?(client|real|connecting|remote)-?(ip|addr)|x-scheme|x-request-id|x-amzn-trace-id|x-cloud-trace-context",
+    re.IGNORECASE,
+)
 LOOK, PASSWORD, LOGIN, FOLDERS = "FSVIZ_SHARE", "FSVIZ_PASSWORD_HASH", "FSVIZ_LOGIN", "FSVIZ_FOLDERS"
 REFUSAL = (
     "This server can be reached from other computers, but was started without a rule for visitors. Stop it, then start "
@@ -69,6 +77,21 @@ def is_loopback(host: str | None) -> bool:
         return name == "localhost" or ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+def is_forwarded(headers: Iterable[str]) -> bool:
+    """Whether the names of a request's headers show that a proxy passed it on."""
+    return any(_OF_A_PROXY.fullmatch(name) for name in headers)
+
+
+def client_of(address: str | None, headers: Iterable[str], environment: Mapping[str, str]) -> str:
+    """Whose wrong passwords are counted together: an address, or all who come through proxies that nobody named.
+
+    The web server believes a proxy on this computer unless told otherwise, and anybody here can claim to be one.
+    """
+    if is_forwarded(headers) and environment.get(PROXIES, "").strip() in ("", "*"):
+        return "forwarded"
+    return address or ""
 
 
 def hashed(password: str) -> str:

@@ -74,6 +74,11 @@ def short(name: str, most: int = 22) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
+def percent(share: float) -> str:
+    """A share in whole per cent; 100% only if it is all of them."""
+    return "100%" if share >= 1 else f"{min(round(100 * share), 99)}%"
+
+
 def latex(value: str) -> str:
     """What pandas leaves of a LaTeX cell that it has escaped."""
     return value.translate(_LATEX)

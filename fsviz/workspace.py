@@ -2,8 +2,9 @@
 
 Default `.fsviz/` in the current directory; the environment variable FSVIZ_HOME moves it. Nothing in it is
 needed to start. Every write goes to a temporary name, is on the disk before it is renamed, and is renamed: neither
-a kill nor a power cut leaves half a file. Reading never writes, so a workspace that may not be written, or whose
-disk is full, shows all it holds.
+a kill nor a power cut leaves half a file. A folder that is replaced is moved aside first; where a kill leaves it there,
+the next read puts it back. Reading writes nothing else, so a workspace that may not be written, or whose disk is full,
+shows all it holds.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import json
 import math
 import os
 import re
+import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,7 @@ KINDS = ("datasets", "features", "splits", "testbeds", "runs", "trained", "pixel
 # What a kill, a refused upload or an older version leaves behind: kind, pattern, what it is, whether it may be in use
 _LEFT = (
     *((kind, pattern, "unfinished write", True) for kind in KINDS for pattern in (".tmp-*", "*/.tmp-*")),
+    *((kind, pattern, "replaced folder", True) for kind in KINDS for pattern in (".aside-*", "*/.aside-*")),
     ("runs", "*/*/.tmp-*", "unfinished write", True),
     ("features", "*/*/.tmp-*", "unfinished write", True),
     ("pixels", "*/*/.tmp-*", "unfinished write", True),
@@ -39,6 +42,8 @@ _LEFT = (
 _REMADE = (("pixels", "*/*", "images made small for training, read again when needed", True),)
 _swept: dict[Path, float] = {}  # when this process swept each folder; once an hour is enough
 _MANY = 100  # files of a folder; more are sent to the disk all at once
+_ASIDE = re.compile(r"\.aside-[0-9a-f]{8}-(.+)")  # a folder that gives way to its successor, by its name
+_TRIES = 10  # to take the place of a folder that others put back or replace at the same time
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+=-]{0,99}")
 
 
@@ -95,7 +100,7 @@ def _left_in(kind: str, age: float, rows: tuple[tuple[str, str, str, bool], ...]
     found: list[Leftover] = []
     for _, pattern, what, may_be_in_use in (row for row in rows if row[0] == kind):
         for path in sorted(folder(kind).glob(pattern)):
-            if any(left.path in (path, *path.parents) for left in found):
+            if any(left.path in (path, *path.parents) for left in found) or _is_the_only_copy(path):
                 continue
             with suppress(OSError):  # removed meanwhile
                 inside = [path, *(path.rglob("*") if path.is_dir() else ())]
@@ -107,8 +112,54 @@ def _left_in(kind: str, age: float, rows: tuple[tuple[str, str, str, bool], ...]
 
 def _remove(path: Path) -> bool:
     with suppress(OSError):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     return not path.exists()
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Removes files and folders of the workspace, all of them or none; one that is not there counts as removed."""
+    moved: list[tuple[Path, Path]] = []
+    try:
+        for path in paths:
+            gone = path.with_name(f".tmp-{secrets.token_hex(4)}")
+            for aside in _asides(path):  # else the next read would put it back
+                os.replace(aside, path.with_name(f".tmp-{secrets.token_hex(4)}"))
+            if os.path.lexists(path):
+                os.replace(path, gone)
+                moved.append((path, gone))
+    except OSError as error:
+        for path, gone in reversed(moved):
+            with suppress(OSError):
+                os.replace(gone, path)
+        raise WorkspaceError(
+            f"{path} cannot be removed ({error.strerror or error}), so nothing was. Make {path.parent} writable, then "
+            "remove it again."
+        ) from error
+    for _, gone in moved:
+        _remove(gone)  # what stays is swept later
+
+
+def put_back(parent: Path) -> None:
+    """Gives folders their names again that a kill left aside before their successors were in place."""
+    with suppress(OSError):  # there is no such folder, or it may not be written
+        for name in os.listdir(parent):
+            match = _ASIDE.fullmatch(name)
+            if match and not (parent / match[1]).exists():
+                with suppress(OSError):  # another process was faster
+                    os.rename(parent / name, parent / match[1])
+
+
+def _asides(path: Path) -> list[Path]:
+    """Where a folder was moved to when others took its place."""
+    with suppress(OSError):
+        matches = (_ASIDE.fullmatch(name) for name in os.listdir(path.parent))
+        return [path.with_name(match[0]) for match in matches if match and match[1] == path.name]
+    return []
+
+
+def _is_the_only_copy(path: Path) -> bool:
+    match = _ASIDE.fullmatch(path.name)
+    return match is not None and not path.with_name(match[1]).exists()
 
 
 def require_space(n_bytes: float, what: str) -> None:
@@ -141,6 +192,7 @@ def entries(kind: str, pattern: str = "*") -> list[Path]:
         if not path.is_dir():
             return []
         os.listdir(path)  # glob would pass over a folder that may not be read, and all in it would seem gone
+        put_back(path)
         return sorted(p for p in path.glob(pattern) if not p.name.startswith("."))
     except OSError as error:
         raise WorkspaceError(
@@ -160,15 +212,19 @@ def checked_name(name: str, kind: str = "name") -> str:
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
-    """Yields a temporary path beside `path`; on success it is renamed to `path`, on failure nothing remains."""
+def atomic_file(path: Path, private: bool = False) -> Iterator[Path]:
+    """Yields a temporary path beside `path`; on success it is renamed to `path`, on failure nothing remains.
+
+    private  no other user of this computer may read it
+    """
     path = Path(path)
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=".tmp-", suffix=path.suffix, dir=path.parent)
         os.close(handle)
-        os.chmod(temporary, 0o644)  # mkstemp gives files that no other user could read
+        if not private:
+            os.chmod(temporary, 0o644)  # mkstemp gives files that no other user could read
         yield Path(temporary)
         _settle(temporary)
         os.replace(temporary, path)
@@ -183,34 +239,50 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yields a temporary folder; on success it takes the place of `path`, on failure nothing remains."""
+def atomic_folder(path: Path, private: bool = False) -> Iterator[Path]:
+    """Yields a temporary folder; on success it takes the place of `path`, on failure nothing remains.
+
+    private  no other user of this computer may look into it
+    """
     path = Path(path)
-    temporary = aside = None
+    temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        put_back(path.parent)
         temporary = tempfile.mkdtemp(prefix=".tmp-", dir=path.parent)
-        os.chmod(temporary, 0o755)
+        if not private:
+            os.chmod(temporary, 0o755)
         yield Path(temporary)
         _settle_all(temporary)
-        if path.exists():
-            aside = tempfile.mkdtemp(prefix=".tmp-", dir=path.parent)
-            os.replace(path, aside)  # two renames: the time without either is too short to be killed in
-        try:
-            os.replace(temporary, path)
-        except OSError:
-            if aside:
-                os.replace(aside, path)
-            raise
+        _take_place(temporary, path)
         _settle(path.parent)
     except OSError as error:
         raise WorkspaceError(
             f"{path} could not be written ({error.strerror or error}). Free some space or choose another folder."
         ) from error
     finally:
-        for left in (temporary, aside):
-            if left and os.path.exists(left):
-                shutil.rmtree(left, ignore_errors=True)
+        if temporary and os.path.exists(temporary):
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _take_place(temporary: str, path: Path) -> None:
+    """Renames a folder to `path`; one that is there is moved aside first, under a name that tells where it belongs."""
+    for tries_left in reversed(range(_TRIES)):
+        stale = _asides(path)
+        aside = path.with_name(f".aside-{secrets.token_hex(4)}-{path.name}")
+        if path.exists():
+            for left in stale:  # so that a kill leaves one folder to put back, and not an older one beside it
+                _remove(left)
+            with suppress(FileNotFoundError):
+                os.replace(path, aside)
+        try:
+            os.replace(temporary, path)
+            _remove(aside)
+            return
+        except OSError:
+            if not tries_left or not path.exists():  # else another process put the folder back or replaced it
+                put_back(path.parent)
+                raise
 
 
 def _settle(path: str | Path) -> None:

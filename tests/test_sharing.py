@@ -47,6 +47,35 @@ def test_not_this_computer(host: str | None) -> None:
     assert not sharing.is_loopback(host)
 
 
+@pytest.mark.parametrize(
+    "name",
+    (
+        *("Forwarded", "Via", "X-Forwarded-For", "x-forwarded-proto", "X-Forwarded-Host", "X-Forwarded-Server"),
+        *("X-Forwarded", "X-Real-IP", "X-Client-IP", "True-Client-IP", "CF-Connecting-IP", "X-Cluster-Client-Ip"),
+        *("X-Original-URL", "X-Envoy-External-Address", "Cdn-Loop", "X-Request-Id", "Remote-Addr", "X-Scheme"),
+    ),
+)
+def test_a_request_that_a_proxy_passed_on(name: str) -> None:
+    assert sharing.is_forwarded(["Host", name])
+
+
+def test_a_request_of_a_browser_itself() -> None:
+    names = "Host Connection Upgrade Origin Pragma Cache-Control User-Agent Accept Accept-Encoding Accept-Language "
+    names += "Cookie DNT Priority Referer Sec-WebSocket-Key Sec-WebSocket-Version Sec-WebSocket-Extensions "
+    names += "Sec-WebSocket-Protocol Sec-Fetch-Site Sec-CH-UA Upgrade-Insecure-Requests If-None-Match Authorization"
+    assert not sharing.is_forwarded(names.split())
+
+
+@pytest.mark.parametrize("proxies", [{}, {"FORWARDED_ALLOW_IPS": ""}, {"FORWARDED_ALLOW_IPS": "*"}])
+def test_where_a_visitor_comes_from_is_believed_of_named_proxies_alone(proxies: dict[str, str]) -> None:
+    clients = {sharing.client_of(f"203.0.113.{n}", ["X-Forwarded-For"], proxies) for n in range(9)}
+    assert len(clients) == 1 and not clients & {"", "203.0.113.1"}
+    assert sharing.client_of("203.0.113.1", ["Host"], proxies) == "203.0.113.1"
+    named = {"FORWARDED_ALLOW_IPS": "127.0.0.1"}
+    assert sharing.client_of("203.0.113.1", ["X-Forwarded-For"], named) == "203.0.113.1"
+    assert sharing.client_of(None, ["Host"], named) == ""
+
+
 def test_a_password_is_known_by_its_hash_alone() -> None:
     kept = sharing.hashed("correct horse ünï")
     assert sharing.is_password("correct horse ünï", kept)

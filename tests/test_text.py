@@ -84,3 +84,7 @@ def test_one_writer_of_csv() -> None:
         if ast.unparse(node) != "testbeds.to_csv"
     }
     assert found == inside
+
+
+def test_only_a_whole_share_is_100_per_cent() -> None:
+    assert [text.percent(share) for share in (0, 0.446, 0.994, 0.9999, 1.0)] == ["0%", "45%", "99%", "99%", "100%"]

@@ -199,10 +199,11 @@ def _senses_of(args: argparse.Namespace) -> dict[str, Any]:
             "class": row["class"],
             "synset": row["synset"] or None,
             "by": row["by"],
+            "doubt": doubt,
             "path": list(known[row["synset"]].path) if row["synset"] else [],
             "gloss": known[row["synset"]].gloss if row["synset"] else "",
         }
-        for row in table.to_dict("records")
+        for row, doubt in zip(table.to_dict("records"), own_images.doubts(table), strict=True)
     ]
     if args.out:
         gloss = [row["gloss"] for row in rows]
@@ -215,8 +216,9 @@ def show_senses(result: dict[str, Any]) -> str:
     if "classes" in result:
         from fsviz.datasets.preview import many
 
-        rows = [{**row, "path": " > ".join(row["path"][-3:])} for row in result["classes"]]
-        lines = [aligned(rows, ["class", "synset", "path", "by"])]
+        rows = [{**row, "path": " > ".join(row["path"][-3:]), "check": row["doubt"]} for row in result["classes"]]
+        columns = ["class", "synset", "path", "by", *(["check"] if any(row["doubt"] for row in rows) else [])]
+        lines = [aligned(rows, columns)]
         lines += [f"{many(result['changed'], 'meaning')} changed."] if result["changed"] is not None else []
         return "\n".join([*lines, *([f"written to {result['out']}"] if result["out"] else [])])
     if not result["senses"]:

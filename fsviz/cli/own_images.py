@@ -23,7 +23,8 @@ def register(commands: argparse._SubParsersAction) -> None:
         "path",
         help="a folder root/class/image, root/split/class/image or root/concept/context/image (MetaCoCo, NICO), a CSV "
         "(path, class, optionally split, context and attributes), an easyfsl JSON spec, "
-        "a folder with train.csv/val.csv/test.csv and images/, the pickles of miniImageNet or tieredImageNet, "
+        "a folder with train.csv/val.csv/test.csv and images/, a Hugging Face image folder with metadata.csv or "
+        "metadata.jsonl (file_name, label), the pickles of miniImageNet or tieredImageNet, "
         "Meta-Dataset's TFRecords of a source, or torchvision:NAME "
         "(cifar100, omniglot, flowers102, dtd, aircraft, gtsrb)",
     )
@@ -137,7 +138,7 @@ def show_added(result: dict[str, Any]) -> str:
     if result["guesses"]:
         rows = [
             {"class": g["class_name"], "synset": g["synset"], "path": " > ".join(g["path"][-3:]), "check": g["doubt"]}
-            for g in result["guesses"]
+            for g in sorted(result["guesses"], key=lambda g: not g["doubt"])
         ]
         kept = result.get("kept")
         told = f"; {many(kept, 'meaning')} that you chose before {'stays' if kept == 1 else 'stay'}" if kept else ""

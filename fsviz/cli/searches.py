@@ -115,8 +115,9 @@ def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
     numbers = support_sets.summary(found)
     dataset = datasets.load(args.dataset)
     shared = shifts.shared_values(found, dataset, args.attribute, args.value)
-    told = ("accuracy", "ci95", "drop", "drop_ci95", "n_tasks", "failed")
-    kept: dict[str, Any] = {name: numbers[name] for name in told}
+    kept: dict[str, Any] = {
+        name: numbers[name] for name in ("accuracy", "ci95", "drop", "drop_ci95", "n_tasks", "failed")
+    }
     kept |= {"n_query": found.spec["n_query"], "shared": shared, "words": shifts.shared_in_words(shared)}
     return kept | {"shares": shifts.share_table(found, dataset, args.attribute).to_dict("records")}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fsviz.cli import add_command, aligned, drawing, names, progress
 from fsviz.settings import add_flags, given
+from fsviz.text import percent
 
 SWEEPS = ("dims", "divergence")
 
@@ -61,7 +62,10 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
         result = {"dataset": dataset.name, "backbone": classes.backbone, "mode": found.settings["mode"]}
         result |= {"asked": split.asked, "reached": split.reached, "objective": found.objective, "floor": found.floor}
         result |= {"agreement": alike.value, "chance": alike.chance, "seeds": alike.n_seeds, "told": study.told(found)}
-        result |= {"nearest": found.nearest, "without_features": list(classes.without)}
+        result |= {"agreement_on_test": alike.on_test, "chance_on_test": alike.chance_on_test}
+        result |= {"different_splits": alike.n_splits, "nearest": found.nearest}
+        result |= {"nearest_at_random": list(study.nearest_at_random(classes, split))}
+        result |= {"without_features": list(classes.without)}
         if args.compare:
             result["compared"] = study.comparisons(dataset, classes, found).to_dict("records")
         if args.over == "dims":
@@ -115,8 +119,14 @@ def show(result: dict[str, Any]) -> str:
         lines += [result["told"]] * bool(result["told"])
     if result["agreement"] is not None:
         lines.append(
-            f"{result['seeds']} seeds share {result['agreement']:.0%} of the held-out classes; random splits share "
-            f"{result['chance']:.0%}"
+            f"{result['seeds']} seeds put {percent(result['agreement'])} of the classes on the same side and share "
+            f"{percent(result['agreement_on_test'])} of the test classes (random splits: {percent(result['chance'])} "
+            f"and {percent(result['chance_on_test'])})"
+        )
+        low, high = result["nearest_at_random"]
+        lines.append(
+            f"a test class is {result['nearest']:.2f} from its nearest training class (95% of random splits: {low:.2f} "
+            f"to {high:.2f})"
         )
     lines += [
         f"{m['side']}: {m['n']} of {m['of']} classes are kinds of {m['concept']} (else {m['n_rest']} of {m['of_rest']})"

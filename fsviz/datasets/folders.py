@@ -1,12 +1,15 @@
 """The user's own images: `inspect` looks and reports, `register` writes what was found into the workspace.
 
 Understood are a folder root/class/image, root/split/class/image or root/concept/context/image, a CSV table, easyfsl's
-JSON specs, and a folder of mini-ImageNet style CSV files; which one a path is follows from what lies there.
+JSON specs, a folder of mini-ImageNet style CSV files, and Hugging Face's image folders with metadata; which one a path
+is follows from what lies there. Folders that name no class (images, train2017) are refused.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,6 +43,11 @@ SPLIT_NAMES = frozenset(
         *("meta_train", "meta_val", "meta_test", "images_background", "images_evaluation", "background", "evaluation"),
     )
 )
+# Folders whose names say where images are kept, or for what, and not what they show: images, train2017, test_2.
+_STORE = re.compile(
+    rf"({'|'.join(sorted(SPLIT_NAMES))}|unlabell?ed|imgs?|images?|jpegimages|pictures|data|dataset|default)[\W_]*\d*"
+)
+_LARGEST_JSON = 200_000_000  # bytes that are read to say what annotations hold
 
 
 def inspect(
@@ -64,8 +72,8 @@ def inspect(
     check        look into every file (else broken ones show up later)
     groups       which images stay on one side of a task: "auto" (a table's column group, else copies of a picture),
                  "folder" (also the images of one folder: root/class/video/frame) or "none"
-    confined     a list may only name what lies below its own folder, or below `images`; else class folders of a JSON
-                 spec may lie anywhere
+    confined     a list may only name what lies below its own folder, or below `images`; else its paths may lead
+                 anywhere
     """
     path = _existing(path)
     images = None if images is None else _existing(images)
@@ -74,15 +82,18 @@ def inspect(
     if path.is_dir():
         path = _only_folder_inside(path)
         images = path if confined and images is None else images
+        metadata = _metadata_files(path) if first_level == "auto" and not class_level else []
+        if metadata and ((columns or {}).get("class") or all(tables.names_classes(file) for _, file in metadata)):
+            return tables.inspect_metadata(path, metadata, columns, check, progress, groups, SPLIT_NAMES)
         listed = tables.list_files(path)
         if listed and not _has_class_folders(path):
-            return tables.inspect_files(listed, images, columns, check, progress, groups)
+            return tables.inspect_files(listed, images, columns, check, progress, groups, confined)
         return _inspect_folder(path, first_level, check, progress, groups, class_level)
     images = path.parent if confined and images is None else images
     if class_level:
         raise BadInput(f"class_level says which folders are classes, and {path.name} is a file. Leave it out.")
-    if path.suffix.lower() in (".csv", ".tsv", ".txt", ".json"):
-        return tables.inspect_files({"": path}, images, columns, check, progress, groups)
+    if path.suffix.lower() in (".csv", ".tsv", ".txt", ".json", ".jsonl"):
+        return tables.inspect_files({"": path}, images, columns, check, progress, groups, confined)
     raise BadInput(
         f"Expected a folder of class folders, a CSV table or an easyfsl JSON spec. Got {path.name}. "
         "Give the path of one of those."
@@ -178,6 +189,19 @@ def _existing(path: str | os.PathLike[str]) -> Path:
         text = text if len(text) <= 160 else f"{text[:100]}...{text[-40:]}"
         raise BadInput(f"{text!r} {why}. Check the path; it is taken from {Path.cwd()} when relative.") from None
     return found
+
+
+def _metadata_files(root: Path) -> list[tuple[str, Path]]:
+    """The metadata of a Hugging Face image folder with the split that the folder of each names, "" for none.
+
+    It lies in root, or in the folders of root or of root/data.
+    """
+    folders = [root]
+    for parent in (root, root / "data"):
+        if parent.is_dir():
+            folders += sorted(p for p in parent.iterdir() if p.is_dir() and not p.is_symlink())
+    found = [folder / name for folder in folders for name in tables.METADATA if (folder / name).is_file()]
+    return [(file.parent.name if file.parent.name.lower() in SPLIT_NAMES else "", file) for file in found]
 
 
 def _has_class_folders(root: Path) -> bool:
@@ -280,6 +304,8 @@ def _inspect_folder(
             f"There are no folders inside the class folders of {root}, so they cannot be groups. Expected is "
             "root/class/video/frame; leave out --groups folder otherwise."
         )
+    if first_level == "auto" and not class_level:
+        _refuse_stores(root, {row["class_name"] for row in rows}, firsts)
     problems = _folder_problems(root, others, links, unreadable, loose, closed)
     if in_contexts and first_level != "concept":
         known = sorted({row["context"] for row in rows})
@@ -296,6 +322,44 @@ def _inspect_folder(
         )
     source = "folder of splits" if by_split else "folder of classes"
     return checked(source, root, raw_table(rows), problems, check=check, progress=progress, groups=groups)
+
+
+def _refuse_stores(root: Path, class_names: set[str], firsts: set[str]) -> None:
+    """Refuses images whose folders name no class: train2017 of COCO, images of YOLO, JPEGImages of Pascal VOC."""
+    parts = [part for name in class_names for part in name.split("/")]
+    if not parts or not all(_STORE.fullmatch(part.casefold()) for part in parts):
+        return
+    metadata = _metadata_files(root)
+    if metadata:
+        tables.inspect_metadata(root, metadata, None, False, None)  # says which column it lacks
+    folders = sorted({*firsts, *class_names})
+    seen = f"images in {', '.join(folders[:4])}{', ...' if len(folders) > 4 else ''}"
+    told = _annotations(root)
+    raise BadInput(
+        f"{root} holds {seen}{f' and {told}' if told else ''}, and these folders name no class. Put the images into a "
+        "folder per class (root/class/image or root/split/class/image), or write a CSV with the columns path and "
+        "class. If these folders are the classes, choose --first-level class."
+    )
+
+
+def _annotations(root: Path) -> str:
+    """What annotations lie beside images, in words; "" for none."""
+    for path in [*sorted(root.glob("*.json")), *sorted(root.glob("*/*.json"))][:20]:
+        try:
+            if path.stat().st_size > _LARGEST_JSON:
+                continue
+            content = json.loads(path.read_text(encoding="utf-8"))
+            n_objects, n_categories, n_images = (len(content[k]) for k in ("annotations", "categories", "images"))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            continue
+        return (
+            f"COCO annotations ({path.relative_to(root)}: {many(n_objects, 'object')} of "
+            f"{many(n_categories, 'category', 'categories')} in {many(n_images, 'image')}; an image may show several)"
+        )
+    for kind, pattern in (("YOLO's labels", "labels/**/*.txt"), ("Pascal VOC's", "Annotations/*.xml")):
+        if (file := next(root.glob(pattern), None)) or (file := next(root.glob(f"*/{pattern}"), None)):
+            return f"annotations such as {kind} ({file.relative_to(root)})"
+    return ""
 
 
 def _are_contexts(folders: Mapping[tuple[str, ...], int]) -> bool:

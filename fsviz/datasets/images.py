@@ -1,6 +1,7 @@
 """Opening image files that somebody else made: every way a file can be bad ends in one sentence, never in a crash.
 
-Pillow only warns of a decompression bomb; here too many pixels are an error before a single one is decoded.
+Pillow only warns of a decompression bomb; here too many pixels are an error before a single one is decoded, and so is
+a strip of pixels: made larger by its shorter side, it would grow beyond any memory.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from fsviz.errors import BadInput, FsvizError
 from fsviz.records import Dataset
 
 MAX_PIXELS = 64_000_000  # 8,000 x 8,000: more than any camera picture a few-shot dataset holds
+MAX_RATIO = 100  # of the longer side to the shorter one: panoramas and lines of text stay far below
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM", "AVIF", "JPEG2000", "HEIF")
 READ = "JPEG, PNG, WebP, AVIF, HEIC, JPEG 2000, TIFF, BMP, GIF or PPM"
 _DEPTHS = (8, 10, 12, 14)  # bits of cameras whose values are kept in 16
@@ -227,6 +229,13 @@ def _opened(path: Path) -> Image.Image:
         size = f"{image.width:,} x {image.height:,}"
         image.close()
         raise _too_large(path, size)
+    longer, shorter = max(image.size), max(1, min(image.size))
+    if longer > MAX_RATIO * shorter:
+        image.close()
+        raise BadInput(
+            f"{_shown(path)} is a strip of {image.width:,} x {image.height:,} pixels: the longer side of an image may "
+            f"be at most {MAX_RATIO} times the shorter one. Crop it or remove it."
+        )
     return image
 
 

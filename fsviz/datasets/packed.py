@@ -5,7 +5,8 @@ pickles     of miniImageNet (image_data, class_dict; or data, labels, catname2la
 TFRecords   of Meta-Dataset: dataset_spec.json, and a file per class, 0.tfrecords, 1.tfrecords, ...
 
 A pickle is a small program: opening it with Python's or NumPy's reader may run any code. Here nothing of a pickle is
-run: the few names that these files use stand for inert records of this module, and any other name is refused.
+run: the few names that these files use stand for inert records of this module, and any other name is refused. Its
+operations are counted before the first one is done, so that a small file cannot take much time or memory.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import mmap
 import os
 import pickle
+import pickletools
 import re
 import struct
-from collections.abc import Iterable, Iterator
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +37,10 @@ _PICKLES = (".pkl", ".pickle")
 _SPEC = "dataset_spec.json"
 _RECORDS = ".tfrecords"
 _MOST_BYTES = 40_000_000_000
+_MOST_OPERATIONS = 20_000_000  # of one pickle; tieredImageNet's train images, each an array, take 12 million
+_DEEPEST = 20  # lists in lists; benchmarks have three
+_MOST_LETTERS = 200  # bytes of a class name, which becomes a folder
+_UNPACKS = 100  # times its own size that an npz file may hold; photographs do not pack to a half
 
 
 class Packed(NamedTuple):
@@ -79,10 +87,17 @@ def unpack(path: str | os.PathLike[str], progress: Progress | None = None) -> Pa
         return folder
     workspace.sweep("datasets")
     images = _of_records(path) if any(p.name == _SPEC for p in files) else _of_pickles(files)
-    with workspace.atomic_folder(folder) as temporary:
-        n = 0
+    with workspace.atomic_folder(folder, private=True) as temporary:
+        n = n_bytes = 0
+        homes: dict[Path, str] = {}
         for n, packed in enumerate(images, 1):
-            _write(temporary, packed, n)
+            n_bytes += len(packed.image) if isinstance(packed.image, bytes) else packed.image.nbytes
+            if n_bytes > _MOST_BYTES:
+                raise BadInput(
+                    f"{path.name} holds the same images again and again: more than {_MOST_BYTES / 1e9:,.0f} GB. "
+                    "Get it again."
+                )
+            _write(temporary, packed, n, homes)
             if progress and n % 500 == 0:
                 progress(n, n, "writing images out")
         if not n:
@@ -92,9 +107,23 @@ def unpack(path: str | os.PathLike[str], progress: Progress | None = None) -> Pa
     return folder
 
 
-def _write(root: Path, packed: Packed, number: int) -> None:
-    safe = re.sub(r"[/\\\0]", " ", packed.class_name).strip(". ") or "unnamed"
+def _write(root: Path, packed: Packed, number: int, homes: dict[Path, str]) -> None:
+    """Writes one image; `homes` has the class of every folder so far."""
+    safe = re.sub(r"[/\\\0]", " ", packed.class_name).strip(". ")
+    try:
+        fits = 0 < len(safe.encode("utf-8")) <= _MOST_LETTERS
+    except UnicodeEncodeError:
+        fits = False
+    if not fits:
+        raise BadInput(
+            f"A class is named {packed.class_name[:40]!r}. A class name has 1 to {_MOST_LETTERS} bytes of UTF-8, "
+            "without counting dots and blanks around it. Rename it in the file."
+        )
     folder = root / packed.split / safe if packed.split else root / safe
+    if homes.setdefault(folder, packed.class_name) != packed.class_name:
+        raise BadInput(
+            f"The classes {homes[folder]!r} and {packed.class_name!r} become the same folder, {safe!r}. Rename one."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(packed.image, bytes):
         if not begins_as_image(packed.image[:HEADER]):
@@ -139,7 +168,9 @@ class _Array:
     def value(self) -> Any:
         if isinstance(self.data, list):
             return self.data
-        data = self.data.encode("latin1") if isinstance(self.data, str) else bytes(self.data)
+        data = self.data.encode("latin1") if isinstance(self.data, str) else self.data
+        if not isinstance(data, bytes | bytearray):
+            raise TypeError(f"an array of {type(data).__name__}")
         made: np.ndarray = np.frombuffer(data, self.dtype.numpy()).reshape(
             self.shape, order="F" if self.fortran else "C"
         )
@@ -148,7 +179,7 @@ class _Array:
 
 def _buffer(data: Any, dtype: Any, shape: Any, order: str) -> _Array:
     made = _Array()
-    made.__setstate__((1, shape, dtype, order == "F", bytes(data)))
+    made.__setstate__((1, shape, dtype, order == "F", data))
     return made
 
 
@@ -164,14 +195,29 @@ def _encoded(text: str, encoding: str = "latin1") -> bytes:
     return text.encode("latin1")
 
 
+class _Maker:
+    """A function that a pickle may call, in a shell that nothing in a pickle can change."""
+
+    __slots__ = ("_make",)
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make = make
+
+    def __call__(self, *inputs: Any) -> Any:
+        return self._make(*inputs)
+
+    def __setstate__(self, _: Any) -> None:
+        raise TypeError("a function has no state")
+
+
 _KNOWN: dict[tuple[str, str], Any] = {
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _Dtype,
-    ("_codecs", "encode"): _encoded,
+    ("_codecs", "encode"): _Maker(_encoded),
     ("collections", "OrderedDict"): dict,
     **{(f"numpy.{core}.multiarray", "_reconstruct"): _Array for core in ("core", "_core")},
-    **{(f"numpy.{core}.multiarray", "scalar"): _scalar for core in ("core", "_core")},
-    **{(f"numpy.{core}.numeric", "_frombuffer"): _buffer for core in ("core", "_core")},
+    **{(f"numpy.{core}.multiarray", "scalar"): _Maker(_scalar) for core in ("core", "_core")},
+    **{(f"numpy.{core}.numeric", "_frombuffer"): _Maker(_buffer) for core in ("core", "_core")},
 }
 
 
@@ -195,7 +241,9 @@ def read_pickle(path: Path) -> Any:
     """The content of a pickle: numbers, texts, lists, dictionaries and arrays; nothing in it is run."""
     try:
         with open(path, "rb") as file:
-            return _plain(_Reader(file, fix_imports=False, encoding="latin1").load())
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                _check_operations(content)
+            return _plain(_Reader(file, fix_imports=False, encoding="latin1").load(), {})
     except BadInput as error:
         raise BadInput(f"{path.name}: {error}") from None
     except OSError as error:
@@ -206,14 +254,73 @@ def read_pickle(path: Path) -> Any:
         ) from None
 
 
-def _plain(value: Any) -> Any:
+_OPERATIONS = {ord(op.code): op.arg.n if op.arg else 0 for op in pickletools.opcodes}
+_LENGTHS = {
+    pickletools.TAKEN_FROM_ARGUMENT1: 1,
+    pickletools.TAKEN_FROM_ARGUMENT4: 4,
+    pickletools.TAKEN_FROM_ARGUMENT4U: 4,
+    pickletools.TAKEN_FROM_ARGUMENT8U: 8,
+}
+_TWO_LINES = frozenset(b"ci")  # GLOBAL and INST: a module and a name
+_PUT, _LONG_PUT, _STOP = b"pr."
+
+
+def _check_operations(content: mmap.mmap) -> None:
+    """Refuses a pickle of too many operations, or one that numbers its parts so high that the numbers take memory.
+
+    Python's reader makes a table as long as the highest number; a writer counts, so none is beyond the file's length.
+    """
+    at, end = 0, len(content)
+    for _ in range(_MOST_OPERATIONS):
+        code = content[at]  # beyond the end: an IndexError, as for any cut-off file
+        size, begin = _OPERATIONS[code], at + 1
+        if size >= 0:
+            at = begin + size
+        elif size == pickletools.UP_TO_NEWLINE:
+            at = _after_line(content, begin)
+            at = _after_line(content, at) if code in _TWO_LINES else at
+        else:
+            at = begin + _LENGTHS[size]
+            at += int.from_bytes(content[begin:at], "little")
+        if at > end:
+            raise EOFError
+        if code == _STOP:
+            return
+        if code in (_PUT, _LONG_PUT):
+            number = int(content[begin:at]) if code == _PUT else int.from_bytes(content[begin:at], "little")
+            if not 0 <= number <= end:
+                raise BadInput(f"The pickle numbers a part {number:,}, which no writer does. Get it again.")
+    raise BadInput(
+        f"The pickle has more than {_MOST_OPERATIONS:,} operations; benchmarks have fewer. Save the images as files."
+    )
+
+
+def _after_line(content: mmap.mmap, begin: int) -> int:
+    found = content.find(b"\n", begin)
+    if found < 0:
+        raise EOFError
+    return found + 1
+
+
+def _plain(value: Any, known: dict[int, Any], depth: int = 0) -> Any:
+    """The content without the records of this module; what is named twice is made once (`known`, by identity)."""
+    if depth > _DEEPEST:
+        raise BadInput(f"The pickle nests lists deeper than {_DEEPEST}, and benchmarks do not. Get it again.")
     if isinstance(value, _Array):
-        return _plain(value.value())
-    if isinstance(value, dict):
-        return {key.decode("latin1") if isinstance(key, bytes) else key: _plain(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return value
+        if id(value) not in known:
+            known[id(value)] = _plain(value.value(), known, depth + 1)
+        return known[id(value)]
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if id(value) not in known:
+        if isinstance(value, dict):
+            known[id(value)] = {
+                key.decode("latin1") if isinstance(key, bytes) else key: _plain(v, known, depth + 1)
+                for key, v in value.items()
+            }
+        else:
+            known[id(value)] = [_plain(v, known, depth + 1) for v in value]
+    return known[id(value)]
 
 
 def _of_pickles(files: Iterable[Path]) -> Iterator[Packed]:
@@ -229,57 +336,148 @@ def _of_pickles(files: Iterable[Path]) -> Iterator[Packed]:
         if beside:
             yield from _beside_labels(path, content, read_pickle(beside[0]))
         elif isinstance(content, dict) and {"image_data", "class_dict"} <= set(content):
-            for name, rows in content["class_dict"].items():
-                yield from (Packed(_split_of(path), str(name), _pixels(path, content["image_data"], r)) for r in rows)
+            yield from _by_class(path, content["image_data"], content["class_dict"])
         elif isinstance(content, dict) and {"data", "labels"} <= set(content):
-            names = {int(v): str(k) for k, v in dict(content.get("catname2label") or {}).items()}
-            for row, label in enumerate(content["labels"]):
-                name = names.get(int(label), f"class {int(label)}")
-                yield Packed(_split_of(path), name, _pixels(path, content["data"], row))
+            yield from _by_label(path, content["data"], content["labels"], content.get("catname2label"))
         else:
-            known = ", ".join(map(str, content)) if isinstance(content, dict) else type(content).__name__
+            known = ", ".join(map(repr, content)) if isinstance(content, dict) else type(content).__name__
             raise BadInput(
                 f"{path.name} is none of the files that are known: it needs image_data and class_dict, or data and "
                 f"labels, or a file of labels beside it (train_images_png.pkl and train_labels.pkl). Got {known[:200]}."
             )
 
 
+def _by_class(path: Path, images: Any, rows_of: Any) -> Iterator[Packed]:
+    """miniImageNet: all images in image_data, and in class_dict the rows of every class."""
+    images = _rows_of_images(path, images, "image_data")
+    if not isinstance(rows_of, dict):
+        raise _other(path, "class_dict", "a table of class names and their rows of image_data", rows_of)
+    rows = {
+        _class_name(path, "class_dict", name): _numbers(path, "class_dict", numbers, len(images))
+        for name, numbers in rows_of.items()
+    }
+    n_named = sum(map(len, rows.values()))
+    if len(rows) < len(rows_of) or n_named > len(images):
+        raise BadInput(
+            f"{path.name}: every image of image_data belongs to one class of class_dict. Got {n_named:,} rows in "
+            f"{len(rows_of):,} classes for {len(images):,} images. Get the file again."
+        )
+    for name, numbers in rows.items():
+        yield from (Packed(_split_of(path), name, _pixels(path, images, row)) for row in numbers.tolist())
+
+
+def _by_label(path: Path, images: Any, labels: Any, names: Any) -> Iterator[Packed]:
+    """miniImageNet: images in data, a number for each in labels, and what the numbers mean in catname2label."""
+    images = _rows_of_images(path, images, "data")
+    labels = _numbers(path, "labels", labels)
+    if len(labels) != len(images):
+        raise BadInput(
+            f"{path.name} needs one label per image of data. Got {len(labels):,} labels for {len(images):,} images. "
+            "Get it again."
+        )
+    named = {number: f"class {number}" for number in np.unique(labels).tolist()}
+    if names is not None:
+        if not isinstance(names, dict):
+            raise _other(path, "catname2label", "a table of class names and their labels", names)
+        numbers = _numbers(path, "catname2label", list(names.values())).tolist()
+        known = dict(zip(numbers, (_class_name(path, "catname2label", name) for name in names), strict=True))
+        unknown = [number for number in named if number not in known]
+        if unknown or len(set(known.values())) < len(names):
+            what = f"none for label {unknown[0]}" if unknown else f"{len(names):,} for {len(known):,} labels"
+            raise BadInput(f"{path.name}: catname2label gives every label one name of its own. Got {what}.")
+        named = known
+    for row, label in enumerate(labels.tolist()):
+        yield Packed(_split_of(path), named[label], _pixels(path, images, row))
+
+
 def _beside_labels(path: Path, images: Any, labels: Any) -> Iterator[Packed]:
     """tieredImageNet: images in one file; in the other label_specific, numbers, and label_specific_str, their names."""
-    images = images.get("images", images) if isinstance(images, dict) else images
-    known = isinstance(labels, dict) and {"label_specific", "label_specific_str"} <= set(labels)
-    if not known or len(labels["label_specific"]) != len(images):
+    images = _rows_of_images(path, images.get("images") if isinstance(images, dict) else images, "images")
+    if not isinstance(labels, dict) or not {"label_specific", "label_specific_str"} <= set(labels):
         raise BadInput(
             f"The labels beside {path.name} need label_specific, one per image, and label_specific_str. Check that the "
             "two files are of the same split."
         )
-    names = [str(name) for name in labels["label_specific_str"]]
-    for row, label in enumerate(labels["label_specific"]):
+    names = labels["label_specific_str"]
+    if not isinstance(names, list | np.ndarray) or (isinstance(names, np.ndarray) and names.ndim == 0):
+        raise _other(path, "label_specific_str", "a list of class names", names)
+    names = [_class_name(path, "label_specific_str", name) for name in names]
+    numbers = _numbers(path, "label_specific", labels["label_specific"], len(names))
+    if len(numbers) != len(images) or len(set(names)) < len(names):
+        raise BadInput(
+            f"The labels beside {path.name} must have one number per image and one name per class. Got "
+            f"{len(numbers):,} numbers for {len(images):,} images, and {len(set(names)):,} different names of "
+            f"{len(names):,}. Check that the two files are of the same split."
+        )
+    for row, label in enumerate(numbers.tolist()):
         one = images[row]
         flat = isinstance(one, np.ndarray) and one.ndim == 1
         packed = one if isinstance(one, bytes) else one.tobytes() if flat else None
-        yield Packed(_split_of(path), names[int(label)], packed if packed is not None else _pixels(path, images, row))
+        yield Packed(_split_of(path), names[label], packed if packed is not None else _pixels(path, images, row))
 
 
-def _pixels(path: Path, images: Any, row: Any) -> np.ndarray:
+def _rows_of_images(path: Path, images: Any, key: str) -> Any:
+    if not isinstance(images, list | np.ndarray) or (isinstance(images, np.ndarray) and images.ndim == 0):
+        raise _other(path, key, "a list or an array of images", images)
+    return images
+
+
+def _numbers(path: Path, key: str, values: Any, below: int | None = None) -> np.ndarray:
+    """Whole numbers (n,) from 0 on, all of them below a number if it is given."""
+    if not isinstance(values, list | np.ndarray):
+        raise _other(path, key, "a list of whole numbers", values)
     try:
-        one = np.asarray(images[int(row)])
-    except (IndexError, TypeError, ValueError):
-        raise BadInput(f"{path.name} names an image {row!r} that it does not hold. Get it again.") from None
-    if one.dtype != np.uint8 or one.ndim != 3 or one.shape[2] != 3 or not one.size:
+        numbers = np.asarray(values)
+    except ValueError:  # lists of several lengths
+        raise _other(path, key, "a list of whole numbers", values) from None
+    if not numbers.size and numbers.ndim == 1:
+        return np.array([], np.int64)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise _other(path, key, "a list of whole numbers", values)
+    if numbers.min() < 0 or (below is not None and numbers.max() >= below):
+        most = "up" if below is None else f"{below - 1:,}"
+        wrong = int(numbers.min() if numbers.min() < 0 else numbers.max())
+        raise BadInput(f"{path.name}: the numbers of {key} go from 0 to {most}. Got {wrong:,}, which it does not hold.")
+    return numbers.astype(np.int64)
+
+
+def _class_name(path: Path, key: str, name: Any) -> str:
+    name = name.decode("latin1") if isinstance(name, bytes) else name
+    if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
+        raise _other(path, key, "class names as texts", name)
+    return str(name)
+
+
+def _other(path: Path, key: str, expected: str, value: Any) -> BadInput:
+    return BadInput(f"{path.name}: {key} must hold {expected}. Got {type(value).__name__}. Get the file again.")
+
+
+def _pixels(path: Path, images: Any, row: int) -> np.ndarray:
+    one = images[row]
+    if not isinstance(one, np.ndarray) or one.dtype != np.uint8 or one.ndim != 3 or one.shape[2] != 3 or not one.size:
+        got = f"{one.dtype} of shape {one.shape}" if isinstance(one, np.ndarray) else type(one).__name__
         raise BadInput(
-            f"{path.name} must hold images as (height, width, 3) of whole numbers up to 255. Got {one.dtype} of shape "
-            f"{one.shape}."
+            f"{path.name} must hold images as (height, width, 3) of whole numbers up to 255. Got {got} in row {row:,}."
         )
     return one
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     try:
+        with zipfile.ZipFile(path) as archive:
+            n_bytes = sum(member.file_size for member in archive.infolist())
+        if n_bytes > min(_MOST_BYTES, _UNPACKS * path.stat().st_size):
+            raise BadInput(
+                f"{path.name} would unpack to {n_bytes / 1e9:,.1f} GB; at most {_UNPACKS} times its own size and "
+                f"{_MOST_BYTES / 1e9:,.0f} GB are read. Get it again."
+            )
         with np.load(path, allow_pickle=False) as opened:
             return {name: opened[name] for name in opened.files}
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path.name} cannot be read as plain arrays ({error}).") from None
+    except BadInput:
+        raise
+    except Exception as error:  # broken archives raise whatever their bytes lead to
+        why = " ".join(str(error).split())[:160] or type(error).__name__
+        raise BadInput(f"{path.name} cannot be read as plain arrays ({why}). Get it again.") from None
 
 
 def _stem(path: Path) -> str:
@@ -305,9 +503,14 @@ def _of_records(root: Path) -> Iterator[Packed]:
         spec = json.loads((root / _SPEC).read_text(encoding="utf-8"))
         names = {int(number): str(name) for number, name in spec["class_names"].items()}
         sizes = {str(split).lower(): int(n) for split, n in dict(spec.get("classes_per_split") or {}).items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        if len(set(names.values())) < len(names) or min(sizes.values(), default=0) < 0:
+            raise ValueError("names that repeat, or fewer than no classes")
+        if sum(sizes.values()) > len(names):
+            raise ValueError("splits of more classes than there are")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise BadInput(
-            f"{_SPEC} in {root} is not Meta-Dataset's: it needs class_names, a number and a name per class."
+            f"{_SPEC} in {root} is not Meta-Dataset's: it needs class_names, a number and a name per class, and the "
+            "splits of classes_per_split have no more classes than that. Convert the dataset again."
         ) from None
     split_of: list[str] = []
     for split, called in (("train", "train"), ("valid", "val"), ("test", "test")):
@@ -328,6 +531,8 @@ def _images_in(path: Path) -> Iterator[bytes]:
             if length > size:
                 raise BadInput(f"{path.name} is damaged or cut off. Convert the dataset again.")
             content = file.read(length)
+            if len(content) < length:
+                raise BadInput(f"{path.name} is damaged or cut off. Convert the dataset again.")
             file.read(4)
             found = _field(content, path)
             if found is not None:

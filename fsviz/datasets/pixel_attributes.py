@@ -4,7 +4,8 @@ They are kept in the workspace, attributes/DATASET.parquet, a row per image in t
 image table when it is loaded. Columns of the same name that the user gave win.
 
 Values but for shape and size are of the image made SIDE pixels on its shorter side, so that a large photograph and a
-small one of the same thing have the same ones.
+small one of the same thing have the same ones. The longer side gets at most LONGEST pixels, so that the work and memory
+per image are bounded.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import numpy as np
 import pandas as pd
 
 from fsviz import workspace
-from fsviz.errors import FsvizError, Missing, WorkspaceError
+from fsviz.errors import FsvizError, Missing
 from fsviz.records import Dataset, Progress
 
 SIDE = 128
+LONGEST = 8 * SIDE
 ORIGINS = ("folder", "digits")  # the demo has attributes of its own, which its images are drawn from
 EDGE = 0.1  # change of brightness from a pixel to the next that counts as an edge
 
@@ -108,7 +110,7 @@ def of_image(image: object) -> list[float]:
 
     assert isinstance(image, Image)
     width, height = image.size
-    scale = SIDE / min(width, height)
+    scale = min(SIDE / min(width, height), LONGEST / max(width, height))
     small = image.resize((max(3, round(width * scale)), max(3, round(height * scale))), Resampling.BILINEAR)
     pixels = np.asarray(small.convert("RGB"))
     return [*(float(measure(pixels)) for measure in OF_PIXELS.values()), width / height, float(np.sqrt(width * height))]
@@ -117,7 +119,7 @@ def of_image(image: object) -> list[float]:
 def save(dataset: Dataset, table: pd.DataFrame) -> None:
     """Keeps computed attributes of a dataset."""
     workspace.folder("attributes", create=True)
-    with workspace.atomic_file(_path(dataset.name)) as temporary:
+    with workspace.atomic_file(path_of(dataset.name)) as temporary:
         table.astype(np.float32).assign(path=_paths(dataset)).to_parquet(temporary)
 
 
@@ -126,7 +128,7 @@ def joined(dataset: Dataset) -> Dataset:
     if dataset.origin not in ORIGINS or dataset.images is None:
         return dataset
     try:
-        kept = pd.read_parquet(_path(dataset.name)).rename(columns=_in_words)
+        kept = pd.read_parquet(path_of(dataset.name)).rename(columns=_in_words)
         fits = kept["path"].tolist() == _paths(dataset)
     except (OSError, ValueError, KeyError):  # none, or not to be read
         return dataset
@@ -136,14 +138,6 @@ def joined(dataset: Dataset) -> Dataset:
         return dataset
     images = dataset.images.assign(**{name: kept[name].to_numpy(np.float64) for name in new})
     return replace(dataset, images=images, attributes=(*dataset.attributes, *new))
-
-
-def remove(name: str) -> None:
-    """Forgets what was computed for a dataset."""
-    try:
-        _path(name).unlink(missing_ok=True)
-    except OSError as error:
-        raise WorkspaceError(f"{_path(name)} cannot be removed ({error.strerror or error}).") from error
 
 
 def _in_words(column: object) -> str:
@@ -159,5 +153,6 @@ def _paths(dataset: Dataset) -> list[str]:
     return (images["path"].astype(str) + " " + sizes).tolist()
 
 
-def _path(name: str) -> Path:
+def path_of(name: str) -> Path:
+    """The file that keeps what was computed for a dataset."""
     return workspace.folder("attributes") / f"{workspace.checked_name(name, 'dataset name')}.parquet"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -93,6 +94,11 @@ def checked(
             picture; "folder": the images of one folder, and copies; "none": nothing
     """
     problems = list(problems)
+    blank = images["class_name"].astype(str).str.strip() == ""
+    if blank.any():
+        message = f"{many(int(blank.sum()), 'image')} left out: the name of the class is blank. Rename its folder."
+        problems.append(Problem("left_out", message, tuple(images["path"][blank])))
+        images = images[~blank]
     if groups not in GROUPS:
         raise BadInput(f"groups must be one of {', '.join(GROUPS)}. Got {groups!r}.")
     look = check and (groups == "folder" or (groups == "auto" and "group" not in images))
@@ -265,17 +271,14 @@ def _about_classes(images: pd.DataFrame) -> list[Problem]:
         if lonely:
             message += f" {many(lonely, 'class', 'classes')} with a single image cannot give both support and query."
         problems.append(Problem("too_few", message, tuple(f"{name}: {many(n, 'image')}" for name, n in few.items())))
-    alike: dict[str, list[str]] = {}
-    for name in counts.index:
-        alike.setdefault(re.sub(r"[\W_]+", " ", str(name)).strip().casefold() or str(name), []).append(str(name))
-    twins = [names for names in alike.values() if len(names) > 1]
+    twins = look_alikes(counts.index)
     if twins:
         problems.append(
             Problem(
                 "duplicate_name",
-                f"{many(len(twins), 'group')} of class names differ only in case, spaces or signs. "
+                f"{many(len(twins), 'group')} of class names {ALIKE}. "
                 "They are kept apart; rename the folders if they are the same class.",
-                tuple(" / ".join(repr(n) for n in names) for names in twins),
+                twins,
             )
         )
     if "group" in images:
@@ -294,6 +297,30 @@ def _about_classes(images: pd.DataFrame) -> list[Problem]:
             )
         )
     return problems
+
+
+ALIKE = "differ only in case, blanks, signs or how accents are written"
+
+
+def look_alikes(names: Iterable[object]) -> tuple[str, ...]:
+    """Groups of names that a person could take for the same class, as texts: 'Pug' / 'pug'. Of names that look the
+    same the letters are written out: 'caf\\xe9' / 'cafe\\u0301'."""
+    alike: dict[str, list[str]] = {}
+    for name in map(str, names):
+        alike.setdefault(_plain_letters(name) or name, []).append(name)
+    texts = []
+    for group in (group for group in alike.values() if len(group) > 1):
+        looks = [" ".join(unicodedata.normalize("NFC", name).split()) for name in group]
+        texts.append(" / ".join(ascii(n) if looks.count(look) > 1 else repr(n) for n, look in zip(group, looks)))
+    return tuple(texts)
+
+
+def _plain_letters(name: str) -> str:
+    """A name without case, signs and invisible letters, its accents composed."""
+    name = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    kinds = map(unicodedata.category, name)
+    kept = ("" if kind == "Cf" else " " if kind[0] in "ZPSC" else letter for letter, kind in zip(name, kinds))
+    return " ".join("".join(kept).split())
 
 
 def raw_table(rows: list[dict[str, Any]] | pd.DataFrame) -> pd.DataFrame:

@@ -19,7 +19,6 @@ import pandas as pd
 
 from fsviz import workspace
 from fsviz.datasets import pixel_attributes
-from fsviz.datasets.saved_splits import remove_splits
 from fsviz.errors import BadInput, FsvizError, UnknownName, WorkspaceError
 from fsviz.records import Dataset
 
@@ -60,6 +59,7 @@ def save_dataset(
         root = None if dataset.root is None else str(dataset.root)
         if move_images is not None:
             shutil.move(move_images, temporary / "images")
+            os.chmod(temporary / "images", 0o700)  # uploads are for fsviz alone
             root = "images"
         facts = {key: getattr(dataset, key) for key in _TEXTS} | {
             "version": VERSION,
@@ -109,6 +109,8 @@ def load_workspace_dataset(name: str) -> Dataset:
     """A dataset that the user has added. When its folder has moved, the notes say so and images do not open."""
     folder = workspace.folder("datasets") / workspace.checked_name(name, "dataset name")
     if not (folder / "dataset.json").is_file():
+        workspace.put_back(folder.parent)
+    if not (folder / "dataset.json").is_file():
         raise UnknownName(
             "dataset", name, workspace_dataset_names(), "Add your own with 'python -m fsviz add NAME PATH'."
         )
@@ -132,13 +134,11 @@ def load_workspace_dataset(name: str) -> Dataset:
 def remove_dataset(name: str) -> None:
     """Takes a dataset, its features and saved splits out of the workspace, never the user's own folder of images."""
     folder = workspace.folder("datasets") / workspace.checked_name(name, "dataset name")
+    workspace.put_back(folder.parent)
     if not folder.is_dir():
         raise UnknownName("dataset", name, workspace_dataset_names())
-    shutil.rmtree(folder, ignore_errors=True)
-    for kind in ("features", "pixels"):
-        shutil.rmtree(workspace.folder(kind) / name, ignore_errors=True)
-    remove_splits(name)
-    pixel_attributes.remove(name)
+    made_of_it = (workspace.folder(kind) / name for kind in ("features", "pixels", "splits"))
+    workspace.remove([*made_of_it, pixel_attributes.path_of(name), folder])
 
 
 def rename_dataset(name: str, title: str) -> None:
@@ -215,6 +215,7 @@ def _assembled(name: str, folder: Path, facts: dict[str, Any]) -> Dataset:
 def has_features(name: str) -> bool:
     """Whether the workspace holds features of this name; the features room decides whether they still fit."""
     folder = workspace.folder("features") / name
+    workspace.put_back(folder)
     try:
         return any(not path.name.startswith(".") for path in folder.iterdir())
     except OSError:

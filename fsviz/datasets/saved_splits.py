@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -87,12 +86,7 @@ def split_recipe(dataset: str, name: str) -> dict[str, Any]:
 
 
 def remove_split(dataset: str, name: str) -> None:
-    _path(dataset, name).unlink(missing_ok=True)
-
-
-def remove_splits(dataset: str) -> None:
-    """All saved splits of a dataset that is removed."""
-    shutil.rmtree(workspace.folder("splits") / dataset, ignore_errors=True)
+    workspace.remove([_path(dataset, name)])
 
 
 def read_split(dataset: Dataset, content: bytes, where: str) -> dict[str, np.ndarray]:
@@ -102,7 +96,8 @@ def read_split(dataset: Dataset, content: bytes, where: str) -> dict[str, np.nda
         if text.lstrip().startswith("{"):
             facts = json.loads(text)
         else:
-            table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+            wanted = {"class_name", "split"}
+            table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, usecols=wanted.__contains__)
             absent = [column for column in ("class_name", "split") if column not in table]
             if absent:
                 raise BadInput(f"{where}: a table of a split needs the columns class_name and split.")

@@ -1,7 +1,11 @@
 """Image lists that users already have: CSV tables of paths and classes, and easyfsl's JSON specs.
 
 A CSV needs a column of paths and one of classes; split and context are understood, every other column is kept as an
-attribute. mini-ImageNet's train.csv, val.csv and test.csv (filename,label) beside images/ are the same thing thrice.
+attribute. mini-ImageNet's train.csv, val.csv and test.csv (filename,label) beside images/ are the same thing thrice,
+and so are the metadata.csv or metadata.jsonl (file_name, label) of Hugging Face's image folders.
+
+Paths are absolute, or start at the list's folder. The dataset's folder is the list's, or the smallest one that holds
+all files where they lie elsewhere; with an images folder, or confined, nothing outside of it is read.
 """
 
 from __future__ import annotations
@@ -9,8 +13,10 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import pandas as pd
@@ -27,6 +33,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "context": ("context", "domain", "background", "environment", "location"),
     "group": ("group", "group_id"),
 }
+METADATA = ("metadata.csv", "metadata.jsonl")  # of Hugging Face's image folders
+MOST_COLUMNS = 1_000
+_LONGEST_LINE = 1_000_000  # letters of the first two lines of a CSV
 _OWN = ("path", "class_name", "split", "context", "group", "class_id", "image_id", "image_split", "row", "n_bytes")
 
 
@@ -60,37 +69,129 @@ def inspect_files(
     check: bool,
     progress: Progress | None,
     groups: str = "auto",
+    confined: bool = False,
 ) -> Preview:
-    """Reads one list per split ("" when the list itself names the splits) and checks the images they name."""
+    """Reads one list per split ("" when the list itself names the splits) and checks the images they name.
+
+    confined  only files below the list's folder, or below `images`, are read
+    """
     if all(path.suffix.lower() == ".json" for path in files.values()):
         return _inspect_specs(files, images, check, progress, groups)
     files = {split: path for split, path in files.items() if path.suffix.lower() != ".json"}
+    table, problems = _joined(list(files.items()), columns or {})
     root = images or next(iter(files.values())).parent
-    parts, problems = [], []
-    for split, path in files.items():
-        table = _read_csv(path)
-        table, found = _named(table, path, columns or {})
-        if split and "split" not in table:
-            table["split"] = split
-        table["row"] = [f"{path.name} row {i + 2}" for i in table.index]
-        parts.append(table)
-        problems += found
-    table = pd.concat(parts, ignore_index=True)
-    if table.empty:
-        raise BadInput(f"{next(iter(files.values())).name} has a header but no rows. Add one row per image.")
     table["path"] = [_with_slashes(p, root) for p in table["path"]]
     prefix = _prefix(root, table["path"])
     table["path"] = [os.path.join(prefix, p) if prefix else p for p in table["path"]]
-    table, found = _present(table, root)
-    problems += found
+    source = "CSV table" if len(files) == 1 else f"set of {len(files)} CSV tables"
+    bound = images is not None or confined
+    return _inspect_rows(table, source, root, bound, problems, check, progress, groups)
+
+
+def inspect_metadata(
+    root: Path,
+    files: list[tuple[str, Path]],
+    columns: Mapping[str, str] | None,
+    check: bool,
+    progress: Progress | None,
+    groups: str = "auto",
+    split_names: Collection[str] = (),
+) -> Preview:
+    """Reads the metadata of a Hugging Face image folder: a split ("" for none) and a file for each part of it.
+
+    Paths start at the folder of their file, and nothing outside of root is read. Where neither a file nor a column says
+    the split, it is the folder that a path begins with, if all of these are `split_names`.
+    """
+    table, problems = _joined(files, columns or {})
+    first = table["path"].str.split("/").str[0]
+    if "split" not in table and first.str.lower().isin(list(split_names)).all():
+        table["split"] = first
+    return _inspect_rows(table, "Hugging Face image folder", root, True, problems, check, progress, groups, root)
+
+
+def names_classes(path: Path) -> bool:
+    """Whether a list has a column of paths and one of classes."""
+    try:
+        _named(_read_list(path), path, {})
+    except BadInput:
+        return False
+    return True
+
+
+def _joined(files: list[tuple[str, Path]], columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[Problem]]:
+    """All rows of the lists of each split, with `row`, where each stands, and `folder`, that of its list."""
+    parts, problems = [], []
+    for split, path in files:
+        table, found = _named(_read_list(path), path, columns)
+        if split and "split" not in table:
+            table["split"] = split
+        first = 1 if path.suffix.lower() == ".jsonl" else 2  # a CSV's header is row 1
+        table["row"] = [f"{path.name} row {i + first}" for i in table.index]
+        table["folder"] = str(path.parent)
+        parts.append(table)
+        problems += found
+    table = pd.concat(parts, ignore_index=True).fillna("")
+    if table.empty:
+        raise BadInput(f"{files[0][1].name} has no rows with a path and a class. Add one row per image.")
+    return table, problems
+
+
+def _inspect_rows(
+    table: pd.DataFrame,
+    source: str,
+    root: Path,
+    bound: bool,
+    problems: list[Problem],
+    check: bool,
+    progress: Progress | None,
+    groups: str,
+    below: Path | None = None,
+) -> Preview:
+    """Checks the images that rows name.
+
+    bound  nothing outside of root is read; else root becomes the folder that holds all files
+    below  paths start at the folder of their list, which lies below this one; else at root
+    """
+    if below is not None:
+        table["path"] = [os.path.relpath(os.path.join(f, p), below) for f, p in zip(table["folder"], table["path"])]
+    table, root, found = _rooted(table.drop(columns="folder"), root, bound)
+    table, gone = _present(table, root)
+    problems = [*problems, *found, *gone]
     attributes = [c for c in table.columns if c not in _OWN]
     for name in attributes:
         table[name] = _typed(table[name])
-    source = "CSV table" if len(files) == 1 else f"set of {len(files)} CSV tables"
     raw = raw_table(table.drop(columns="row"))
     if groups == "folder" and "group" not in raw:
         raw["group"] = raw["path"].map(os.path.dirname)
     return checked(source, root, raw, problems, attributes, check, progress, groups)
+
+
+def _rooted(table: pd.DataFrame, root: Path, bound: bool) -> tuple[pd.DataFrame, Path, list[Problem]]:
+    """The rows with their paths below a folder, and that folder: root, or the one that holds all of them.
+
+    bound  rows that lead out of root are left out instead, whether their files are there or not
+    """
+    paths = table["path"].tolist()
+    if not any(os.path.isabs(p) or ".." in Path(p).parts for p in paths):
+        return table, root, []
+    folders = {folder: os.path.realpath(os.path.join(root, folder)) for folder in set(map(os.path.dirname, paths))}
+    full = [os.path.join(folders[os.path.dirname(p)], os.path.basename(p)) for p in paths]
+    real = Path(os.path.realpath(root))
+    outside = np.array([not Path(p).is_relative_to(real) for p in full])
+    problems = []
+    if outside.any() and bound:
+        items = tuple(f"{row}: {p}" for row, p, out in zip(table["row"], paths, outside) if out)
+        if outside.all():
+            raise BadInput(
+                f"The paths of this list lead out of {root}, and nothing outside of it is read; the first is "
+                f"{items[0]}. Write them relative to that folder, or give another one that holds the files (--images)."
+            )
+        message = f"{many(len(items), 'row')} left out: the path leads out of {root}."
+        problems.append(Problem("leaves_root", message, items))
+    elif outside.any():
+        root = real = _common_root([Path(os.path.dirname(p)) for p in full])
+    table = table.assign(path=[os.path.relpath(p, real) for p in full])
+    return table[~outside] if bound else table, root, problems
 
 
 def read_edges(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -138,14 +239,17 @@ def _inspect_specs(
             else:
                 folders.append((split or _split_from(path), name, folder))
     if absent:
-        message = f"{many(len(absent), 'class folder')} listed but not there."
+        where = "" if images is None else f" in {images}"
+        message = f"{many(len(absent), 'class folder')} listed but not there{where}."
         problems.append(Problem("missing_file", message, tuple(absent)))
     if not folders:
+        where = "" if images is None else f" in {images}"
         raise BadInput(
-            f"None of the class folders in {next(iter(files.values())).name} is there, the first being "
-            f"{absent[0] if absent else 'none at all'}. Give the folder they start from (--images)."
+            f"None of the class folders in {next(iter(files.values())).name} is there{where}, the first being "
+            f"{absent[0] if absent else 'none at all'}. Give the folder that they start from, or that holds them all "
+            "(--images)."
         )
-    root = images or _common_root([folder for _, _, folder in folders])
+    root = images or _common_root([f.parent if len(folders) == 1 else f for _, _, f in folders])
     rows, outside = [], []
     for split, name, folder in folders:
         for file in sorted(os.scandir(folder), key=lambda e: e.name):
@@ -171,7 +275,7 @@ def _read_spec(path: Path) -> tuple[list[str], list[str]]:
         spec = json.loads(path.read_text(encoding="utf-8"))
         names, roots = spec["class_names"], spec["class_roots"]
         sound = isinstance(names, list) and isinstance(roots, list) and len(names) == len(roots)
-        sound = sound and all(isinstance(v, str) for v in [*names, *roots])
+        sound = sound and all(isinstance(v, str) and v.strip() for v in [*names, *roots])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         sound = False
     if not sound:
@@ -195,10 +299,12 @@ def _class_folder(class_root: str, spec: Path, images: Path | None) -> Path | No
 
 
 def _common_root(folders: list[Path]) -> Path:
-    root = Path(os.path.commonpath(folders)) if len(set(folders)) > 1 else folders[0].parent
+    """The smallest folder that holds all of these."""
+    root = Path(os.path.commonpath(folders))
     if root == Path(root.anchor):
         raise BadInput(
-            "The class_roots of this spec have no folder in common. Give the folder that holds them all (--images)."
+            f"The files of this list have no folder in common but {root}. Move them into one folder, or take that one "
+            f"all the same (--images {root})."
         )
     return root
 
@@ -212,37 +318,86 @@ def _split_from(path: Path) -> str:
     )
 
 
+def _read_list(path: Path) -> pd.DataFrame:
+    """A CSV, or one JSON object a line (.jsonl), with every cell as text."""
+    return _read_jsonl(path) if path.suffix.lower() == ".jsonl" else _read_csv(path)
+
+
+def _read_jsonl(path: Path) -> pd.DataFrame:
+    """Columns are what the objects have; one that holds lists or tables is left out."""
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            rows = [json.loads(line) for line in file if line.strip()]
+    except (OSError, ValueError, RecursionError) as error:
+        why = getattr(error, "strerror", None) or " ".join(str(error).split())[:120]
+        raise BadInput(f"{path.name} cannot be read as JSON, an object a line ({why}). Fix that line.") from None
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        raise BadInput(f"{path.name} must hold a JSON object a line, one for each image. Fix the other lines.")
+    names = dict.fromkeys(name for row in rows for name in row)
+    _check_header(list(names), path)
+    plain = [name for name in names if not any(isinstance(row.get(name), list | dict) for row in rows)]
+    return pd.DataFrame({name: [_cell(row.get(name)) for row in rows] for name in plain})
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _read_csv(path: Path) -> pd.DataFrame:
     """Every cell as text: a class called "NA" or "007" stays what it is."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            header = file.readline()
+            header = _short_line(file, path)
             separator = max(",;\t", key=header.count)
-            _check_header(next(csv.reader([header], delimiter=separator), []), path)
+            names = next(csv.reader([header], delimiter=separator), [])
+            _check_header(names, path)
+            _check_width(next(csv.reader([_short_line(file, path)], delimiter=separator), []), names, path)
             file.seek(0)
             table = pd.read_csv(file, sep=separator, dtype=str, keep_default_na=False, skipinitialspace=True)
     except UnicodeDecodeError:
         raise BadInput(f"{path.name} is not UTF-8 text. Save it as CSV in UTF-8.") from None
     except pd.errors.EmptyDataError:
         raise BadInput(f"{path.name} is empty. It needs a header line and one row per image.") from None
-    except pd.errors.ParserError as error:
+    except (pd.errors.ParserError, csv.Error) as error:
         told = str(error).replace("\n", " ").removeprefix("Error tokenizing data. C error: ")
         raise BadInput(f"{path.name} cannot be read as CSV ({told}). Fix that line.") from None
     except (OSError, ValueError) as error:
         raise BadInput(f"{path.name} cannot be read ({getattr(error, 'strerror', None) or error}).") from None
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what is too much on the left as row names
-        raise BadInput(
-            f"The rows of {path.name} have more cells than its header has names ({len(table.columns)}). "
-            "Name every column, or put quotes around cells with commas in them."
-        )
+        raise _too_wide(path, len(table.columns))
     nameless = [c for c in table.columns if not str(c).strip() or str(c).startswith("Unnamed: ")]
     return table.drop(columns=nameless)
 
 
+def _short_line(file: TextIO, path: Path) -> str:
+    line = file.readline(_LONGEST_LINE)
+    if len(line) == _LONGEST_LINE:
+        raise BadInput(f"A line of {path.name} has more than {_LONGEST_LINE:,} letters. Put one image on each line.")
+    return line
+
+
+def _check_width(first: list[str], names: list[str], path: Path) -> None:
+    """Of a row with more cells than the header, pandas would make an index of many levels, which takes minutes."""
+    if len(first) > len(names) and len(names) > 0 and any(cell.strip() for cell in first[len(names) :]):
+        raise _too_wide(path, len(names))
+
+
+def _too_wide(path: Path, n_names: int) -> BadInput:
+    return BadInput(
+        f"The rows of {path.name} have more cells than its header has names ({n_names}). "
+        "Name every column, or put quotes around cells with commas in them."
+    )
+
+
 def _check_header(header: list[str], path: Path) -> None:
     """Two columns of one name: nobody could tell which one is meant."""
-    names = [name.strip().lower() for name in header]
-    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if len(header) > MOST_COLUMNS:
+        raise BadInput(
+            f"{path.name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are read. Keep those of paths, classes "
+            "and attributes."
+        )
+    counts = Counter(name.strip().lower() for name in header)
+    twice = next((name for name, n in counts.items() if name and n > 1), None)
     if twice is not None:
         raise BadInput(f"{path.name} has more than one column named {twice!r}. Rename or remove all but one.")
 
@@ -333,7 +488,6 @@ def _present(table: pd.DataFrame, root: Path) -> tuple[pd.DataFrame, list[Proble
             f"None of the files in the table is there; the first is {problems[0].items[0]}. Paths are taken from "
             f"{root}: give the folder they start from as the images folder (--images)."
         )
-    table["path"] = [os.path.relpath(root / p, root) if os.path.isabs(p) else p for p in table["path"]]
     return table, problems
 
 

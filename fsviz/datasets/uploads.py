@@ -1,7 +1,7 @@
 """What arrives through a browser: images, zipped or not, with or without a table of their classes; and weights.
 
 An archive is checked whole before anything is unpacked. All of it is written into the workspace under names that follow
-from the content, so the same upload is kept once.
+from the content, so the same upload is kept once. Other users of this computer cannot read it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fsviz.errors import BadInput, FsvizError
 
 MAX_BYTES = 2_000_000_000
 MAX_FILES = 200_000
-_LISTS = frozenset((".csv", ".tsv", ".json"))
+_LISTS = frozenset((".csv", ".tsv", ".json", ".jsonl"))
 WEIGHTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
 
 
@@ -70,7 +70,7 @@ def collect(files: Sequence[BinaryIO], max_bytes: int = MAX_BYTES) -> tuple[Path
     table = folder / "list.csv"
     if not folder.is_dir():
         workspace.sweep("datasets")
-        with workspace.atomic_folder(folder) as temporary:
+        with workspace.atomic_folder(folder, private=True) as temporary:
             for file, name in ((lists[0], table.name), *zip(images, names, strict=True)):
                 file.seek(0)
                 with open(temporary / name, "wb") as written:
@@ -91,7 +91,7 @@ def keep_weights(file: BinaryIO) -> Path:
         raise BadInput(f"A checkpoint ends in {', '.join(WEIGHTS)}. Got {_name_of(file)!r}.")
     path = workspace.folder("checkpoints", create=True) / f"{_fingerprint(file)}{ending}"
     if not path.is_file():
-        with workspace.atomic_file(path) as temporary, open(temporary, "wb") as written:
+        with workspace.atomic_file(path, private=True) as temporary, open(temporary, "wb") as written:
             shutil.copyfileobj(file, written, 1 << 20)
     return path
 
@@ -120,7 +120,7 @@ def unpack(archive: BinaryIO, max_bytes: int = MAX_BYTES) -> Path:
     try:
         with zipfile.ZipFile(archive) as opened:
             members = _checked_members(opened, max_bytes)
-            with workspace.atomic_folder(folder) as temporary:
+            with workspace.atomic_folder(folder, private=True) as temporary:
                 for member in members:
                     target = temporary.joinpath(*PurePosixPath(member.filename).parts)
                     target.parent.mkdir(parents=True, exist_ok=True)

@@ -203,12 +203,13 @@ def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
     repeats = asked_class - np.bincount(class_of[asked > 0], minlength=n_classes)
     within = np.bincount(query_class, (value - of_image[query]) ** 2, minlength=n_classes) / np.maximum(repeats, 1)
     whole = np.bincount(query_class, (value - of_class[query_class]) ** 2, minlength=n_classes)
-    within = np.where(repeats > 0, within, whole / np.maximum(asked_class - 1, 1))  # no image asked twice: all is noise
-    squares = np.bincount(query, share**2, minlength=n_images)
-    noise_query: np.ndarray = squares * within[class_of] * (1 - asked / np.maximum(asked_class[class_of], 1))
-    own = np.bincount(query, (share * (value - of_class[query_class])) ** 2, minlength=n_images)
-    whole /= np.maximum(asked_class - 1, 1)
-    own -= squares * (whole / np.maximum(asked_class, 1))[class_of] * np.maximum(asked - 1, 0)
+    variance = whole / np.maximum(asked_class - 1, 1)
+    within = np.where(repeats > 0, within, variance)  # no image asked twice: all is noise
+    squares: np.ndarray = np.bincount(query, share**2, minlength=n_images)
+    noise_query = squares * within[class_of] * (1 - asked / np.maximum(asked_class[class_of], 1))
+    # the squares of single tasks; deviations from the mean of n values have products of -variance / n with each other
+    own: np.ndarray = np.bincount(query, (share * (value - of_class[query_class])) ** 2, minlength=n_images)
+    own = own - squares * (variance / np.maximum(asked_class, 1))[class_of] * np.maximum(asked - 1, 0)
 
     # as a support image: how its tasks go, once the queries' own effects (known from other tasks) are taken off
     others = (asked[query] * of_image[query] - value) / np.maximum(asked[query] - 1, 1)
@@ -224,10 +225,11 @@ def _shared_by_images(values: np.ndarray, tasks: Tasks) -> _Shared:
     tasks_of_class = np.bincount(tasks.class_ids[tasks.class_ids != PAD], minlength=n_classes)
     spread = np.bincount(support_class, rest**2, minlength=n_classes) / np.maximum(per_class, 1)
     spread *= tasks_of_class / np.maximum(tasks_of_class - 1, 1)
-    squares = np.bincount(support, scale**2, minlength=n_images) * spread[class_of]
+    squares = np.bincount(support, scale**2, minlength=n_images)
+    squares = squares * spread[class_of]
     noise_support = squares * (1 - held / np.maximum(tasks_of_class[class_of], 1))
-    own += np.bincount(support, (scale * rest) ** 2, minlength=n_images)
-    own -= squares * np.maximum(held - 1, 0) / np.maximum(tasks_of_class[class_of], 1)
+    own = own + np.bincount(support, (scale * rest) ** 2, minlength=n_images)
+    own = own - squares * np.maximum(held - 1, 0) / np.maximum(tasks_of_class[class_of], 1)
     small = size[class_of[used]]
     single = noise_query**2 / np.maximum(asked, 1) + noise_support**2 / np.maximum(held, 1)
     return _sum_of_products(

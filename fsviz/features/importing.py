@@ -4,7 +4,8 @@ A column or array of paths (path, paths, image, ..., or of any name that ends li
 image a row is of; see `joining`.
 
 .npz          features and labels under any of the usual names, or one (n, D) array per class, named by the class
-.npy          (n, D) with labels (or a CSV of paths and labels) in a second file, or (C, n, D): class after class
+.npy          (n, D) with labels (or a CSV of paths and labels) in a second file, or (C, n, D): class after class, with
+              the C names of the classes as labels, C x n labels or none
 .parquet      columns embedding and class_name, as easyfsl writes them
 .h5, .hdf5    all_feats and all_labels, as many few-shot repositories write them
 .pt, .pth     a dictionary of tensors with features and labels
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ import pandas as pd
 
 from fsviz import datasets, workspace
 from fsviz.datasets.images import SUFFIXES
+from fsviz.datasets.preview import ALIKE, look_alikes, many
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features import store
 from fsviz.features.joining import Joined, join
@@ -124,6 +126,7 @@ def import_features(
     else:
         if found.labels is None:
             raise _no_labels(Path(path), len(values))
+        _refuse_empty(found.labels, Path(path))
         found = found.take(whole)
         values, image_ids = found.values, np.arange(len(found.values))
         assert found.labels is not None  # refused above
@@ -150,12 +153,20 @@ def import_features(
                 store.remove(key, backbone)
             raise
         store.forget([p for p in earlier if p != where])  # features of the dataset that was replaced
-    notes = _notes(whole, values, store.precision(key, backbone))
+    names = [] if joined is not None else dataset.classes["class_name"]
+    notes = _notes(whole, values, store.precision(key, backbone), names)
     return Imported(dataset, backbone, len(values), int(values.shape[1]), joined, where, notes)
 
 
-def _notes(whole: np.ndarray, values: np.ndarray, precision: str) -> tuple[str, ...]:
+def _notes(whole: np.ndarray, values: np.ndarray, precision: str, names: Iterable[object]) -> tuple[str, ...]:
+    """What the user should know of rows (`whole`), numbers and names of classes."""
     notes = []
+    if twins := look_alikes(names):
+        more = f" and {len(twins) - 5:,} more" if len(twins) > 5 else ""
+        notes.append(
+            f"{many(len(twins), 'group')} of class names {ALIKE}: {', '.join(twins[:5])}{more}. They are kept "
+            "apart; give them one label and import again (--replace) if they are the same class."
+        )
     if not whole.all():
         notes.append(
             f"{int((~whole).sum()):,} of {len(whole):,} rows hold NaN, infinity or numbers beyond float32 and were "
@@ -221,6 +232,18 @@ def _objects_refused(path: Path) -> BadInput:
         "pickle can run any code its maker put in. Where you trust it, save it again as plain arrays: "
         "numpy.savez('features.npz', features=X.astype('float32'), labels=y.astype(str)), and so with paths."
     )
+
+
+def _refuse_empty(labels: np.ndarray | None, path: Path) -> None:
+    """Refuses rows whose class has no name."""
+    if labels is None or labels.dtype.kind != "U":
+        return
+    empty = np.char.strip(labels) == ""
+    if empty.any():
+        raise BadInput(
+            f"Every row of {path.name} must have a class name. {int(empty.sum()):,} have an empty one, the first is "
+            f"row {int(np.argmax(empty))} (from 0). Name them, or leave those rows out."
+        )
 
 
 def _starts_as_pickle(path: Path) -> bool:
@@ -381,9 +404,10 @@ def _features_and_labels(
                 f"Got {', '.join(f'{n} of shape {a.shape}' for n, a in arrays.items()) or 'nothing'}."
             )
         values = next(iter(tables.values()))
-    if values.ndim == 3 and given is None:
-        return values.reshape(-1, values.shape[2]), np.repeat(np.arange(values.shape[0]), values.shape[1])
     labels = given
+    if values.ndim == 3:
+        labels = next((by_lower[n] for n in _LABELS if n in by_lower), None) if labels is None else labels
+        return _classes_of_cube(values, labels, path)
     if labels is None:
         rows = [by_lower[n] for n in _LABELS if n in by_lower and by_lower[n].shape[:1] == values.shape[:1]]
         labels = rows[0] if rows else None
@@ -405,6 +429,27 @@ def _features_and_labels(
     return values, labels
 
 
+def _classes_of_cube(values: np.ndarray, labels: np.ndarray | None, path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Features (C, n, D), class after class, as rows with one label each.
+
+    labels  one per class, all of them different, one per row, or None: classes are numbers then
+    """
+    n_classes, n, dims = values.shape
+    if labels is None:
+        labels = np.arange(n_classes)
+    if labels.size == n_classes and len(np.unique(labels)) == n_classes:
+        labels = np.repeat(labels.ravel(), n)
+    if labels.size != n_classes * n:
+        vectors = f"{n:,} x {dims:,} numbers for each of {n_classes:,} labels that repeat"
+        said = vectors if labels.size == n_classes else f"{labels.size:,} labels"
+        raise BadInput(
+            f"{path.name} holds features of shape {values.shape} and {said}. Three dimensions are read as classes x "
+            "images x numbers, with a label per class or per image. If the first counts images, save one vector for "
+            f"each: X.mean(1), or X.reshape({n_classes}, -1)."
+        )
+    return values.reshape(-1, dims), labels.ravel()
+
+
 def _no_labels(path: Path, n: int) -> BadInput:
     return BadInput(
         f"{path.name} has features for {n} images but no labels. Save them beside the features under the name "
@@ -414,9 +459,10 @@ def _no_labels(path: Path, n: int) -> BadInput:
 
 def _checked(values: np.ndarray, path: Path) -> np.ndarray:
     if values.ndim != 2 or values.dtype.kind not in "fiu":
+        advice = " Save one vector for each image: X.reshape(len(X), -1)." if values.ndim > 2 else ""
         raise BadInput(
             f"Features must be numbers in a table of images x dimensions. {path.name} has shape {values.shape} "
-            f"of {values.dtype}."
+            f"of {values.dtype}.{advice}"
         )
     if not values.size:
         raise BadInput(f"{path.name} holds no features: its shape is {values.shape}.")

@@ -173,6 +173,7 @@ def folder_of(key: FeaturesKey, label: str) -> Path:
 def find(key: FeaturesKey, label: str) -> dict[str, Any] | None:
     """What is known of the features with exactly this key, or None where they are not stored."""
     folder = folder_of(key, label)
+    workspace.put_back(folder.parent)
     about = _about(folder / "about.json")
     return None if about is None or about.get("key") != key else {**about, "path": str(folder)}
 
@@ -195,8 +196,7 @@ def open_found(about: Mapping[str, Any]) -> Features:
 
 def remove(key: FeaturesKey, label: str) -> None:
     """Forgets the features with this key, finished or not."""
-    for path in (folder_of(key, label), _partial(key, label)):
-        shutil.rmtree(path, ignore_errors=True)
+    workspace.remove([folder_of(key, label), _partial(key, label)])
 
 
 def remove_features(dataset_name: str, backbone: str) -> int:
@@ -248,8 +248,7 @@ def stored_paths(dataset_name: str) -> list[Path]:
 
 def forget(paths: Sequence[Path]) -> None:
     """Removes stored features by their folders."""
-    for path in paths:
-        shutil.rmtree(path, ignore_errors=True)
+    workspace.remove(paths)
 
 
 def save(
@@ -488,6 +487,7 @@ def _entries(dataset_name: str) -> list[dict[str, Any]]:
     """The stored features of one dataset, oldest first; folders that cannot be read are left out."""
     folder = workspace.folder("features") / dataset_name
     entries = []
+    workspace.put_back(folder)
     try:
         paths = sorted(folder.iterdir())
     except OSError:  # there are none, or they may not be read

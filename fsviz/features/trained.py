@@ -54,8 +54,7 @@ def save(name: str, weights: Mapping[str, np.ndarray], facts: Mapping[str, Any])
 
 
 def remove(name: str) -> None:
-    for suffix in (".json", ".safetensors"):
-        _path(name, suffix).unlink(missing_ok=True)
+    workspace.remove([_path(name, suffix) for suffix in (".json", ".safetensors")])
 
 
 def load(name: str) -> tuple[nn.Module, Preprocessing]:

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 
 from fsviz.figures.palette import ACCENT, QUIET, meaning
 from fsviz.records import PAD, SIDES, ClassSplit, ClassTree, Tanglegram
-from fsviz.text import drawn
+from fsviz.text import drawn, percent
 
 SYMBOLS = {"train": "circle", "val": "diamond", "test": "triangle-up"}
 ROOM = 1.18  # how far the frame goes beyond the classes
@@ -194,7 +194,7 @@ def _apart(split: ClassSplit, picked: int | None = None) -> list[str]:
 
 
 def plot_agreement(table: pd.DataFrame, chosen: int, height: int = 380) -> go.Figure:
-    """Agreement over seeds against the number of dimensions, beside chance."""
+    """Agreement over seeds against the number of dimensions, compared with chance."""
     x = [f"{d:,}" for d in table["dims"]]
     figure = go.Figure()
     figure.add_scatter(
@@ -203,7 +203,7 @@ def plot_agreement(table: pd.DataFrame, chosen: int, height: int = 380) -> go.Fi
         mode="lines",
         line={"color": QUIET, "dash": "dash"},
         name="random splits",
-        hovertemplate="two random splits share %{y:.0%} of the held-out classes<extra></extra>",
+        hovertemplate="two random splits put %{y:.0%} of the classes on the same side<extra></extra>",
     )
     sizes = [15 if d == chosen else 9 for d in table["dims"]]
     figure.add_scatter(
@@ -212,15 +212,19 @@ def plot_agreement(table: pd.DataFrame, chosen: int, height: int = 380) -> go.Fi
         mode="lines+markers+text",
         marker={"color": [ACCENT if d == chosen else meaning("test") for d in table["dims"]], "size": sizes},
         line={"color": meaning("test")},
-        text=[f"{value:.0%}" for value in table["agreement"]],
+        text=[percent(value) for value in table["agreement"]],
         textposition="top center",
         name="two seeds",
         customdata=table[["reached", "above_floor", "dims"]].values.tolist(),
-        hovertemplate="%{x} dimensions: two seeds share %{y:.0%} of the held-out classes; reached "
-        "%{customdata[0]:.2f}, %{customdata[1]:.4f} above M log M<extra></extra>",
+        hovertext=[
+            f"two seeds put {percent(side)} of the classes on the same side and share {percent(test)} of test classes"
+            for side, test in zip(table["agreement"], table["on_test"], strict=True)
+        ],
+        hovertemplate="%{x} dimensions: %{hovertext}; reached %{customdata[0]:.2f}, %{customdata[1]:.4f} above M log M"
+        "<extra></extra>",
     )
     figure.update_xaxes(title_text="dimensions kept (the last: all that there are)", type="category")
-    figure.update_yaxes(title_text="held-out classes shared", tickformat=".0%", range=[0, 1.12])
+    figure.update_yaxes(title_text="classes on the same side", tickformat=".0%", range=[0, 1.12])
     figure.update_layout(
         height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0}, legend={"orientation": "h", "y": 1.05, "x": 0}
     )

@@ -178,8 +178,7 @@ def plot_class_map(
         elif kind == 2:
             node["symbolSize"] = min(size * (1 + float(np.log2(1 + graph.n_classes[v])) / 3), size * 2.6)
         node["label"] = label | (_outward(graph.xy[v], radial) if ends[v] else {})
-        if pictures and v in pictures:
-            node["tooltip"] = {"formatter": _HELD + pictures[v]}
+        node["tooltip"] = {"formatter": _holds(graph, v) + (pictures or {}).get(v, "")}
         nodes.append(node)
     series: dict[str, Any] = {
         "type": "graph",
@@ -220,7 +219,7 @@ def plot_class_map(
     if crowded:
         series["progressive"] = 400
     return {
-        "tooltip": {"formatter": _HELD},
+        "tooltip": {},
         "toolbox": {"feature": {"restore": {"title": "Whole picture"}}, "right": 6, "top": 2, "itemSize": 18},
         "legend": {
             "data": [
@@ -242,7 +241,16 @@ def plot_class_map(
     }
 
 
-_HELD = "<b>{b}</b><br>holds {@[0]} class(es) of the split"
+def _holds(graph: ClassMap, v: int) -> str:
+    """What the box beside the pointer says of a node; {b} is its name, which ECharts escapes."""
+    n = int(graph.n_classes[v])
+    if graph.class_position[v] != PAD and n == 1:
+        said = "a class"
+    elif n:
+        said = f"holds {n:,} {'class' if n == 1 else 'classes'} of the split"
+    else:
+        said = "its classes hang below nearer concepts"
+    return f"<b>{{b}}</b><br>{said}"
 
 
 def _outward(xy: np.ndarray, radial: bool) -> dict[str, Any]:

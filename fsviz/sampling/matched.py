@@ -117,8 +117,8 @@ def sample_matched(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int,
     return Matched(class_ids, query, same, other, swapped, rng.random((n_tasks, n_way, n_shot)))
 
 
-def unable(pool: Pool, n_shot: int, n_query: int) -> dict[int, str]:
-    """The classes that no matched task can hold, each with a sentence that says why."""
+def unable(pool: Pool, n_shot: int, n_query: int, **others: object) -> dict[int, str]:
+    """The classes that no matched task can hold, each with a sentence that says why; other settings change nothing."""
     decks = _decks(pool)
     return {
         int(class_id): _reason(pool, decks, i, n_shot, n_query)

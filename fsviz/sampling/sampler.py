@@ -11,7 +11,7 @@ import numpy as np
 from fsviz.records import Tasks
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, Setting
 
-Need = Literal["distances", "images", "contexts", "attributes"]
+Need = Literal["distances", "images", "contexts", "attributes", "concepts"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Pool:
     groups           (N,) group of every image: images of a group must not stand on both sides of a task; None where
                      every image is its own
     class_names      by class_id, for sentences
+    concepts         (V, C) which of class_ids each concept of the hierarchy above them holds, or None
+    two_levels       those concepts stand side by side right above the classes, as alphabets above characters do
     """
 
     class_ids: np.ndarray
@@ -35,6 +37,8 @@ class Pool:
     attributes: Mapping[str, np.ndarray] = field(default_factory=dict)
     groups: np.ndarray | None = None
     class_names: Sequence[str] | None = None
+    concepts: np.ndarray | None = None
+    two_levels: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,11 @@ class Sampler:
     sample    sample(pool, n_tasks, seed, **its settings) -> Tasks; the same seed gives the same tasks
     settings  its own, in the order in which a page shows them
     needs     what the pool must hold beside classes
+    needs_if  what it must hold too while a setting of this name is on
     deals     it draws images too; otherwise its tasks are of classes, and n_shot and n_query images are dealt to them
     place     its place among the others on pages
     formula   LaTeX, where there is one; symbols names every symbol in it
-    unable    unable(pool, n_shot, n_query) -> class_id: why, of the classes that none of its tasks can hold
+    unable    unable(pool, **its settings) -> class_id: why, of the classes that none of its tasks can hold
     """
 
     name: str
@@ -56,12 +61,13 @@ class Sampler:
     sample: Callable[..., Tasks]
     settings: tuple[Setting, ...]
     needs: tuple[Need, ...] = ()
+    needs_if: Mapping[str, Need] = field(default_factory=dict)
     deals: bool = False
     place: int = 100
     formula: str = ""
     symbols: str = ""
     paper: str = ""
-    unable: Callable[[Pool, int, int], dict[int, str]] | None = None
+    unable: Callable[..., dict[int, str]] | None = None
 
     @property
     def varies(self) -> bool:

@@ -101,7 +101,13 @@ def from_csv(
     order = _labelled(dataset, split)
     try:
         text = content.decode("utf-8-sig") if isinstance(content, bytes) else content
-        frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, skipinitialspace=True)
+        frame = pd.read_csv(
+            io.StringIO(text),
+            dtype=str,
+            keep_default_na=False,
+            skipinitialspace=True,
+            usecols=set(CSV_COLUMNS).__contains__,
+        )
     except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise BadInput(
             f"The testbed is not a readable CSV file ({str(error).strip()}). Save it as CSV in UTF-8."

@@ -73,7 +73,7 @@ def delete_testbed(name: str) -> None:
     path = workspace.folder("testbeds") / f"{workspace.checked_name(name, 'testbed name')}.parquet"
     if not path.exists():
         raise UnknownName("testbed", name, list_testbeds())
-    path.unlink()
+    workspace.remove([path])
 
 
 def rename_testbed(name: str, new: str) -> str:

@@ -32,24 +32,34 @@ def assign(scores: np.ndarray, seed: int = 0) -> np.ndarray:
     return sides
 
 
-def overlap(first: np.ndarray, second: np.ndarray) -> float:
-    """Share of the classes held out (val or test) by the first split that the second holds out too."""
-    held = first != TRAIN
-    return float((second[held] != TRAIN).mean())
-
-
 def agreement(sides: np.ndarray) -> float:
-    """Mean overlap of held-out classes over every two of the splits (S, M); 1 where all hold out the same classes."""
-    held = (np.asarray(sides) != TRAIN).astype(float)
-    if len(held) < 2:
+    """Mean share of classes on the same side (train, val or test) over every two of the splits (S, M); 1 where all
+    splits are the same."""
+    return _over_pairs(np.asarray(sides)[:, None, :] == np.asarray(sides)[None, :, :])
+
+
+def agreement_on_test(sides: np.ndarray) -> float:
+    """Mean share of test classes that every two of the splits (S, M) have in common; 1 where all are the same."""
+    test = np.asarray(sides) == TEST
+    n = int(test[0].sum())
+    return _over_pairs((test[:, None, :] & test[None, :, :]).sum(axis=2, keepdims=True) / n)
+
+
+def _over_pairs(shared: np.ndarray) -> float:
+    """The mean (S, S, n) over every two different splits."""
+    if len(shared) < 2:
         raise BadInput("Agreement is over two seeds at least. Got one.")
-    shared = held @ held.T / held.sum(axis=1)[:, None]
-    return float(shared[~np.eye(len(held), dtype=bool)].mean())
+    return float(shared[~np.eye(len(shared), dtype=bool)].mean())
 
 
 def chance(n_classes: int) -> float:
-    """The overlap of held-out classes that two random splits have on average."""
-    return 2 * sizes(n_classes)[1] / n_classes
+    """The share of classes that two random splits put on the same side on average."""
+    return float(sum((n / n_classes) ** 2 for n in sizes(n_classes)))
+
+
+def chance_on_test(n_classes: int) -> float:
+    """The share of test classes that two random splits have in common on average."""
+    return sizes(n_classes)[2] / n_classes
 
 
 def random_sides(n_classes: int, seed: int = 0) -> np.ndarray:

@@ -171,8 +171,8 @@ def recipe_for(dataset: Dataset, **given: object) -> Recipe:
     n_classes = at_least_two_classes(dataset, split)
     dealt = {s.name: s.default for s in sampler.settings if s.name in IMAGES and s.name not in given}
     settings = {s.name: s.check(dealt.get(s.name, values[s.name])) for s in sampler.settings}
-    if not settings.get(REPEATS.name):  # as published: names and recipes are those of before there was a choice
-        settings.pop(REPEATS.name, None)
+    off = [s.name for s in sampler.settings if s.kind == "flag" and settings[s.name] == s.default]
+    settings = {name: value for name, value in settings.items() if name not in off}  # as published: names stay short
     if values["n_shot"] and not sampler.deals:
         settings |= {name: values[name] for name in IMAGES}
     if (sampler.deals or values["n_shot"]) and dataset.image_groups() is not None:
@@ -426,8 +426,9 @@ def pool(dataset: Dataset, recipe: Recipe, usable: np.ndarray | None = None) -> 
 
 def left_out(dataset: Dataset, recipe: Recipe) -> dict[int, str]:
     """Classes of the split that no task of the recipe can hold, with a sentence for each."""
-    unable = SAMPLERS[recipe.sampler].unable
-    return unable(pool(dataset, recipe), recipe.settings["n_shot"], recipe.settings["n_query"]) if unable else {}
+    sampler = SAMPLERS[recipe.sampler]
+    own = {s.name: recipe.settings[s.name] for s in sampler.settings if s.name in recipe.settings}
+    return sampler.unable(pool(dataset, recipe), **own) if sampler.unable else {}
 
 
 def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable: np.ndarray | None) -> Pool:
@@ -446,6 +447,7 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
             f"The sampler {sampler.title!r} needs {' and '.join(lacking)}, and {dataset.title} has none that are "
             f"known here. Use {' or '.join(repr(name) for name in possible_samplers(dataset))}."
         )
+    concepts, two_levels = _concepts(dataset, recipe)
     images = pd.DataFrame() if dataset.images is None else dataset.images
     return Pool(
         dataset.split_class_ids(recipe.split),
@@ -455,7 +457,23 @@ def _pool(dataset: Dataset, recipe: Recipe, distances: np.ndarray | None, usable
         {name: images[name].to_numpy() for name in dataset.attributes} if "attributes" in sampler.needs else {},
         _groups(dataset, recipe),
         dataset.classes["class_name"].tolist(),
+        concepts,
+        two_levels,
     )
+
+
+def _concepts(dataset: Dataset, recipe: Recipe) -> tuple[np.ndarray | None, bool]:
+    """The concepts that a setting of the recipe draws classes from, and whether they are one level; None without."""
+    asked = [name for name, need in SAMPLERS[recipe.sampler].needs_if.items() if need == "concepts"]
+    asked = [name for name in asked if recipe.settings.get(name)]
+    if not asked:
+        return None, False
+    if dataset.taxonomy is None:
+        raise Missing(
+            f"{asked[0]} needs a taxonomy, and {dataset.title} has none. Draw without it "
+            f"({' '.join(OWN[asked[0]].words(False))}), or give the dataset a taxonomy."
+        )
+    return taxonomy.class_concepts(dataset, recipe.split)
 
 
 def _groups(dataset: Dataset, recipe: Recipe) -> np.ndarray | None:
@@ -536,6 +554,12 @@ def possible_samplers(dataset: Dataset, distance: str = str(DISTANCE.default)) -
     return [name for name, sampler in SAMPLERS.items() if set(sampler.needs) <= there]
 
 
+def can_have(dataset: Dataset, sampler: str, setting: str) -> bool:
+    """Whether the dataset meets what a setting of the sampler needs when it is on."""
+    need = SAMPLERS[sampler].needs_if.get(setting)
+    return need is None or need in _offers(dataset, str(DISTANCE.default))
+
+
 def _offers(dataset: Dataset, distance: str) -> set[sampling.Need]:
     images = dataset.images
     there: dict[sampling.Need, bool] = {
@@ -543,6 +567,7 @@ def _offers(dataset: Dataset, distance: str) -> set[sampling.Need]:
         "images": images is not None or dataset.n_images is not None,
         "contexts": images is not None and "context" in images.columns,
         "attributes": images is not None and bool(dataset.attributes),
+        "concepts": dataset.taxonomy is not None,
     }
     return {name for name, is_there in there.items() if is_there}
 

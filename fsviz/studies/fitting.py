@@ -16,7 +16,7 @@ from fsviz import features
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.sampling.draw import most_beside
-from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, Setting, Unchecked, Value, largest_images
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, Setting, Unchecked, Value, Values, largest_images
 from fsviz.studies import draw
 from fsviz.taxonomy import DISTANCE, DISTANCES
 
@@ -32,7 +32,7 @@ class Fit:
     why      the reason, as the start of a sentence
     """
 
-    values: Mapping[str, int]
+    values: Values
     lowered: Mapping[str, int]
     why: str = ""
 
@@ -191,7 +191,7 @@ def _usable(dataset: Dataset, backbones: Sequence[str]) -> np.ndarray | None:
 
 def _in_contexts(dataset: Dataset, given: Unchecked, usable: np.ndarray | None) -> Callable[[int, int], int]:
     """How many classes can give so many images for support and query, by a sampler that looks at contexts."""
-    known = {name: value for name, value in given.items() if name in draw.KNOWN}
+    known = {name: value for name, value in given.items() if name in draw.KNOWN}  # studies have settings of their own
     recipe = draw.recipe_for(dataset, **{**known, N_WAY.name: 2})  # ways play no part
     unable = SAMPLERS[recipe.sampler].unable
     assert unable is not None

@@ -1,7 +1,7 @@
 """What makes a task hard, one cause at a time: five measurements small enough to try, and one of several causes.
 
     a lesson -> the positions of its one control -> tasks and answers at each -> accuracy with its interval
-             -> a question, the answers to choose from, and which of them fit what was measured
+             -> a question, the answers to choose from, and the one that is right
 
 Nothing is known beforehand: which answer is right follows from the numbers of the dataset. Where chance would explain a
 difference as well, "cannot be told" is the right answer. Intervals are over tasks of these images, at 95%.
@@ -111,17 +111,15 @@ class Stop:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, what can be answered, and what fits.
+    """A question about what was measured, with answers of which exactly one is right.
 
-    fits  which of the options agree with what was measured: several where its interval does not part them
-    best  the one that holds the measured number itself
-    why   the number and what it means, in a few sentences
+    right  position of the right answer among the options
+    why    the number and what it means, in a few sentences
     """
 
     text: str
     options: tuple[str, ...]
-    fits: frozenset[int]
-    best: int
+    right: int
     why: str
 
 
@@ -160,12 +158,12 @@ def by_meaning(dataset: Dataset) -> list[Stop]:
 def ask_meaning(stops: Sequence[Stop]) -> Question:
     first, last = stops[0], stops[-1]
     lost = _apart(first, last)
-    options, fits, best = _bands(lost)
+    options, right = _bands(lost)
     return Question(
-        f"From classes at random ({first.title}) to the closest in meaning ({last.title}): what does it cost?",
+        f"From classes at random ({first.title}) to the closest in meaning ({last.title}): how much accuracy does it "
+        "cost, beyond chance?",
         options,
-        fits,
-        best,
+        right,
         f"{first.told} of the queries are right at {first.title} and {last.told} at {last.title}: a loss of {lost}. "
         + (
             f"The classes came closer (coarsity {first.facts['coarsity']:.0f} to {last.facts['coarsity']:.0f}), and "
@@ -191,8 +189,8 @@ def by_context(dataset: Dataset) -> list[Stop]:
 
 def ask_context(stops: Sequence[Stop]) -> Question:
     same, other, swapped = (next(s for s in stops if s.name == name) for name in ("same", "other", "swapped"))
-    lost, more = _paired(same, other), _paired(other, swapped)
-    best = 0 if lost.low <= 0 else 2 if more.low > 0 else 1
+    lost, more, both = _paired(same, other), _paired(other, swapped), _paired(same, swapped)
+    right = 0 if max(lost.low, both.low) <= 0 else 2 if min(more.low, both.low) > 0 else 1
     return Question(
         "The queries stay the same. What of the background does harm?",
         (
@@ -200,16 +198,15 @@ def ask_context(stops: Sequence[Stop]) -> Question:
             "A background that was not seen, whosever it is",
             "Most of all the background of another class",
         ),
-        frozenset({best}),
-        best,
+        right,
         f"Support from other contexts costs {lost}, and swapped ones, in which another class of the task is asked, "
         f"{more} more ({same.title} {same.told}, {other.title} {other.told}, {swapped.title} {swapped.told}). "
         + (
             "The features hold the background as well as the thing, so a query is drawn to the class that was shown on "
             "its background."
-            if best == 2
+            if right == 2
             else "Whose background it is cannot be told to matter beyond that."
-            if best == 1
+            if right == 1
             else "Chance would explain that as well: here these features hold more of the thing."
         ),
     )
@@ -279,9 +276,8 @@ def ask_looks(pairs: Pairs) -> Question:
     told = f"{stops[worst].title} ({stops[worst].told} right, {_bits(stops[worst]):.2f} bits of confusion)"
     also = ", ".join(stops[i].title for i in others)
     return Question(
-        f"Which partner is {pairs.name} told apart from worst? Move the control to it.",
+        f"Tasks of {pairs.name} and which partner have the lowest accuracy? Move the control to it.",
         tuple(stop.title for stop in stops),
-        frozenset({worst, *others}),
         worst,
         f"It is {told}; guessing would get 50%. "
         + (f"With so many tasks {also} cannot be told from it. " if others else "All others do better beyond chance. ")
@@ -341,14 +337,13 @@ def ask_support(stops: Sequence[Stop]) -> Question:
     hard, typical, easy = by_name["hard"], by_name["typical"], by_name["easy"]
     down, up = _paired(typical, hard), _paired(easy, typical)
     farther = _effect((typical.accuracy - hard.accuracy) - (easy.accuracy - typical.accuracy))
-    best = 2 if not farther.is_known else 0 if farther.points > 0 else 1
+    right = 2 if not farther.is_known else 0 if farther.points > 0 else 1
     unlucky = _paired(by_name["lucky"], by_name["unlucky"])
     return Question(
         "The queries stay the same; only the one labelled image per class changes. From a typical support, which way "
         "is it farther?",
-        ("Down to the hardest support", "Up to the easiest support", "The same both ways"),
-        frozenset({best}),
-        best,
+        ("Down to the hardest support", "Up to the easiest support", "Neither, beyond chance"),
+        right,
         f"Down it is {down} ({typical.told} to {hard.told}), up {up} (to {easy.told}). Chance alone, from an unlucky "
         f"tenth to a lucky tenth of random supports, already makes {unlucky}: a mean over random tasks hides what a "
         "user with five images may meet.",
@@ -407,7 +402,7 @@ def by_divergence(dataset: Dataset) -> Trained:
 def ask_divergence(trained: Trained) -> Question:
     slope, points = trained.slope, trained.points
     known = slope.ci95 is not None and abs(slope.slope) > slope.ci95
-    best = 2 if not known else 0 if slope.slope < 0 else 1
+    right = 2 if not known else 0 if slope.slope < 0 else 1
     first, last = points.iloc[0], points.iloc[-1]
     nearest = [one.nearest for one in trained.found]
     printed = transfer.printed("Table 5")
@@ -415,8 +410,7 @@ def ask_divergence(trained: Trained) -> Question:
     return Question(
         "The test classes move away from those the networks were trained on. What happens to their accuracy?",
         ("It falls", "It rises", "These networks cannot tell"),
-        frozenset({best}),
-        best,
+        right,
         f"{slope.slope:+.1f} ± {slope.ci95 or float('nan'):.1f} points per unit of divergence over "
         f"{trained.n_runs:,} small networks ({first['accuracy']:.1f} ± {first['ci95']:.1f}% at "
         f"{first['x']:.1f}, {last['accuracy']:.1f} ± {last['ci95']:.1f}% at {last['x']:.1f}; intervals over test "
@@ -479,12 +473,12 @@ def ask_together(found: Together) -> Question:
     told = {name: _as_expected(name, found.correlations[name]) for name in names}
     known = [name for name in names if told[name][1] > 0]
     best = max(known, key=lambda name: told[name][0], default=None)
-    fits = {names.index(name) for name in known if best is not None and told[name][2] >= told[best][0]}
     gap = found.stop.accuracy[found.easy] - found.stop.accuracy[found.hard]
     if best is None:
         why = "No measure goes with the accuracy of these tasks beyond chance: none of them explains which are hard."
     else:
-        also = ", ".join(MEASURES[names[i]].title for i in sorted(fits) if names[i] != best)
+        equals = [name for name in known if name != best and told[name][2] >= told[best][0]]
+        also = ", ".join(MEASURES[name].title for name in equals)
         how = found.correlations[best]
         why = (
             f"{MEASURES[best].title}: correlation {how.value:.2f} ({how.low:.2f} to {how.high:.2f} over {how.over}), "
@@ -494,9 +488,8 @@ def ask_together(found: Together) -> Question:
             + "No single cause explains a task: they overlap, and much is left."
         )
     return Question(
-        "Which measure goes most with which tasks are hard? Move the control to it.",
+        "Which measure explains best, beyond chance, which tasks are hard? Move the control to it.",
         (*(MEASURES[name].title for name in names), "None of them, beyond chance"),
-        frozenset(fits or {len(names)}),
         len(names) if best is None else names.index(best),
         why,
     )
@@ -560,16 +553,12 @@ def _apart(first: Stop, second: Stop) -> Effect:
     return Effect(first.mean[0] - second.mean[0], float(np.hypot(first.mean[1], second.mean[1])))
 
 
-def _bands(lost: Effect) -> tuple[tuple[str, ...], frozenset[int], int]:
-    """Answers by how many points are lost, which of them the interval touches, and which holds the number."""
-    edges = (0.0, *BANDS, np.inf)
+def _bands(lost: Effect) -> tuple[tuple[str, ...], int]:
+    """Answers by how many points are lost, and the one that holds the number as it is shown."""
     options = (
-        "Nothing beyond chance",
-        f"Less than {BANDS[0]:g} points",
-        *(f"{low:g} to {high:g} points" for low, high in pairwise(BANDS)),
-        f"More than {BANDS[-1]:g} points",
+        "Nothing",
+        f"Something, but less than {BANDS[0]:g} points",
+        *(f"{low:g} to less than {high:g} points" for low, high in pairwise(BANDS)),
+        f"{BANDS[-1]:g} points or more",
     )
-    if lost.low <= 0:
-        return options, frozenset({0}), 0
-    touched = {i + 1 for i in range(len(edges) - 1) if lost.low < edges[i + 1] and lost.high >= edges[i]}
-    return options, frozenset(touched), int(np.searchsorted(edges, lost.points, side="right"))
+    return options, 0 if lost.low <= 0 else 1 + int(np.searchsorted(BANDS, round(lost.points, 1), side="right"))

@@ -135,7 +135,7 @@ class Change:
 
 
 def classes_in(dataset: Dataset, text: str) -> list[int]:
-    """The class_ids that a text names, in its order, each once. Names come before numbers."""
+    """The class_ids that a text names, in its order; no class may be named twice. Names come before numbers."""
     known: dict[str, int] = {}
     for class_id, name in enumerate(dataset.classes["class_name"].astype(str)):
         known.setdefault(name, class_id)
@@ -149,7 +149,11 @@ def classes_in(dataset: Dataset, text: str) -> list[int]:
             found.append(int(number))
         elif part:
             raise UnknownName("class", part, known, f"Those are classes of {dataset.title}.")
-    return list(dict.fromkeys(found))
+    twice = next((class_id for at, class_id in enumerate(found) if class_id in found[:at]), None)
+    if twice is not None:
+        name = dataset.distinct_names(np.array([twice]))[0]
+        raise BadInput(f"Every class of a task is named once. {name!r} is there twice in {text[:60]!r}. Leave one out.")
+    return found
 
 
 def classes_text(dataset: Dataset, class_ids: Iterable[int]) -> str:

@@ -184,6 +184,14 @@ def meanings(dataset: Dataset) -> pd.DataFrame:
     return pd.DataFrame({"class": folder, "synset": synsets, "by": ""})
 
 
+def doubts(table: pd.DataFrame) -> list[str]:
+    """Why a person should look at each row of `meanings`, "" where nothing is in doubt or a person chose the sense."""
+    if not (table["by"] == "guess").any():
+        return [""] * len(table)
+    rows = zip(guess_senses(table["class"]), table["synset"], table["by"], strict=True)
+    return [guess.doubt if by == "guess" and guess.synset_id == synset else "" for guess, synset, by in rows]
+
+
 def correct(name: str, given: Mapping[str, str]) -> Dataset:
     """Gives classes of a dataset in the workspace another sense (class -> WordNet id, "" for none).
 

@@ -124,7 +124,8 @@ def _table(path: Path) -> pd.DataFrame:
         if path.suffix.lower() == ".parquet":
             table = pd.read_parquet(path)
         else:
-            table = pd.read_csv(path, dtype={"predicted": str}, keep_default_na=False)
+            wanted = {*COLUMNS, "confidence"}
+            table = pd.read_csv(path, dtype={"predicted": str}, keep_default_na=False, usecols=wanted.__contains__)
     except OSError as error:
         raise BadInput(f"The file {path} cannot be read ({error.strerror or error}). Check the path.") from error
     except (ValueError, pd.errors.ParserError) as error:

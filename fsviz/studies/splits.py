@@ -168,7 +168,9 @@ def checked(given: Unchecked) -> dict[str, Value]:
     for name in given:
         if name not in SETTINGS:
             raise UnknownName("setting of a split", name, sorted(SETTINGS))
-    return {name: s.check(given.get(name, s.default)) for name, s in SETTINGS.items()}
+    penalty = splits.fitting_penalty(str(given.get("mode", SETTINGS["mode"].default)))
+    usual = {name: s.default for name, s in SETTINGS.items()} | {"penalty": penalty}
+    return {name: s.check(given.get(name, usual[name])) for name, s in SETTINGS.items()}
 
 
 def possible_modes(dataset: Dataset) -> list[str]:
@@ -188,6 +190,11 @@ def most_dims(dataset: Dataset) -> int:
 def default_dims(dataset: Dataset) -> int:
     """As many as let the classes choose their split."""
     return min(splits.fitting_dims(dataset.n_classes), most_dims(dataset))
+
+
+def default_penalty(mode: str) -> float:
+    """The weight λ of a mode: with that of stable the asked divergence is reached, that of paper is published."""
+    return splits.fitting_penalty(mode)
 
 
 def faces(dataset: Dataset, class_ids: np.ndarray) -> np.ndarray:
@@ -299,6 +306,19 @@ def _found(
     return Found(split, dict(spec), objective, float(floor), float(apart.mean()), str(names[apart.argmax()]))
 
 
+def nearest_at_random(classes: ClassFeatures, split: ClassSplit, n_splits: int = 200) -> tuple[float, float]:
+    """Between what 95% of random splits have as `nearest`: the same classes, and as many on every side."""
+    points = classes.points[classes.rows_of(split.class_ids)]
+    apart = distances(points, points)
+    rng = np.random.default_rng(0)
+    nearest = []
+    for _ in range(n_splits):
+        sides = rng.permutation(split.sides)
+        nearest.append(apart[sides == assignment.TEST][:, sides == assignment.TRAIN].min(axis=1).mean())
+    low, high = np.quantile(nearest, [0.025, 0.975])
+    return float(low), float(high)
+
+
 def distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Euclidean distances of every point of the first to every point of the second."""
     from scipy.spatial.distance import cdist
@@ -308,15 +328,18 @@ def distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the splits of several seeds hold out the same classes.
+    """How far several seeds find the same split.
 
-    value     mean share of held-out classes that two seeds share; 1 where all find the same split
-    chance    what two random splits share on average
-    n_splits  different sets of held-out classes among n_seeds
+    value     mean share of classes that two seeds put on the same side; 1 only if all find the same split
+    chance    the same for two random splits, on average
+    on_test   mean share of test classes that two seeds have in common, and `chance_on_test` of two random splits
+    n_splits  different splits among n_seeds
     """
 
     value: float
     chance: float
+    on_test: float
+    chance_on_test: float
     n_splits: int
     n_seeds: int
 
@@ -328,8 +351,20 @@ def agreement(
     first = checked(settings)["seed"]
     found = over(dataset, classes, [{"seed": first + i} for i in range(SEEDS.check(n_seeds))], **settings)
     sides = np.stack([one.split.sides for one in found])
-    held = {tuple(np.flatnonzero(row != assignment.TRAIN)) for row in sides}
-    return Agreement(assignment.agreement(sides), assignment.chance(len(classes)), len(held), len(sides))
+    n_splits = len(np.unique(sides, axis=0))
+    shared = _agreement(sides)
+    on_test = (shared["on_test"], shared["chance_on_test"])
+    return Agreement(shared["agreement"], shared["chance"], *on_test, n_splits, len(sides))
+
+
+def _agreement(sides: np.ndarray) -> dict[str, float]:
+    """Agreement of splits (S, M), and what it is by chance: of all sides, then of test classes."""
+    return {
+        "agreement": assignment.agreement(sides),
+        "chance": assignment.chance(sides.shape[1]),
+        "on_test": assignment.agreement_on_test(sides),
+        "chance_on_test": assignment.chance_on_test(sides.shape[1]),
+    }
 
 
 def agreement_over_dims(
@@ -339,7 +374,7 @@ def agreement_over_dims(
     progress: Progress | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
-    """What the number of dimensions does: columns dims, agreement, chance, reached, above_floor (the objective less
+    """What the number of dimensions does: columns dims, those of `Agreement`, reached, above_floor (the objective less
     M log M, mean over seeds). The last row has all dimensions."""
     spec = {**checked(settings), "mode": "stable"}
     most = classes.points.shape[1]
@@ -353,8 +388,7 @@ def agreement_over_dims(
         rows.append(
             {
                 "dims": dims,
-                "agreement": assignment.agreement(np.stack([one.split.sides for one in found])),
-                "chance": assignment.chance(len(classes)),
+                **_agreement(np.stack([one.split.sides for one in found])),
                 "reached": float(np.mean([cast(float, one.split.reached) for one in found])),
                 "above_floor": float(np.mean([cast(float, one.objective) - one.floor for one in found])),
             }
@@ -473,11 +507,11 @@ def superclasses(dataset: Dataset, class_ids: np.ndarray, most: int = 0, n_group
     """The superclass of every class, by name: from the root down, the largest concept is replaced by those below it,
     until none has more than `most` classes, or until there are `n_groups`. Concepts right above classes stay whole."""
     dag = taxonomy.collapse(spanning(dataset, class_ids))
-    parents = dag.first_parent
+    parents = dag.tree_parent
     children: dict[int, list[int]] = {}
-    for node, parent in enumerate(parents):
-        children.setdefault(int(parent), []).append(node)
-    at, under = dag.class_nodes, _under(dag)
+    for node in np.flatnonzero(dag.held.any(axis=1)).tolist():
+        children.setdefault(int(parents[node]), []).append(node)
+    at, under = dag.class_nodes, dag.held
     groups = {0: under[0]}
     while True:
         open_groups = [g for g in groups if any(under[child].sum() > 1 for child in children.get(g, ()))]
@@ -499,16 +533,6 @@ def superclasses(dataset: Dataset, class_ids: np.ndarray, most: int = 0, n_group
     return names
 
 
-def _under(dag: Dag) -> np.ndarray:
-    """Which classes (columns) hang below which node (rows), each class by one path: the first parent of each node."""
-    at = dag.class_nodes
-    under = np.zeros((len(dag), len(at)), dtype=bool)
-    under[at, np.arange(len(at))] = True
-    for node in range(len(dag) - 1, 0, -1):
-        under[dag.first_parent[node]] |= under[node]
-    return under
-
-
 @dataclass(frozen=True)
 class Mix:
     """The concept that tells a side from the rest: `n` of its `of` classes are below it, `n_rest` of `of_rest`."""
@@ -528,7 +552,7 @@ def mixes(dataset: Dataset, split: ClassSplit) -> list[Mix]:
         dag = taxonomy.collapse(spanning(dataset, split.class_ids))
     except FsvizError:
         return []
-    below = _under(dag)
+    below = dag.held
     sizes = below.sum(axis=1)
     usable = np.flatnonzero((sizes >= _smallest(split)) & (sizes < len(split.names)))
     if not len(usable):
@@ -635,13 +659,16 @@ def _positions(classes: ClassFeatures, class_ids: np.ndarray) -> np.ndarray:
 
 
 def _taxonomy_tree(dataset: Dataset, class_ids: np.ndarray) -> ClassTree:
-    """One parent per node (the first on a shortest path), and a leaf of its own for every class."""
+    """One parent per node (`Dag.tree_parent`), and a leaf of its own for every class."""
     dag = taxonomy.collapse(spanning(dataset, class_ids))
     names = dataset.distinct_names(class_ids)
-    parents, labels = dag.first_parent.tolist(), list(dag.names)
-    has_child = np.bincount(np.maximum(dag.first_parent, 0), minlength=len(dag)) > (np.arange(len(dag)) == 0)
+    holds = dag.held.any(axis=1)  # the others would be leaves without a class
+    place = np.append(np.cumsum(holds) - 1, PAD)
+    above = place[dag.tree_parent[holds]]
+    parents, labels = above.tolist(), [name for name, held in zip(dag.names, holds) if held]
+    has_child = np.bincount(np.maximum(above, 0), minlength=len(above)) > (np.arange(len(above)) == 0)
     leaves: list[int] = []
-    for name, node in zip(names, dag.class_nodes.tolist(), strict=True):
+    for name, node in zip(names, place[dag.class_nodes].tolist(), strict=True):
         if has_child[node] or node in leaves:
             parents.append(node)
             labels.append(name)
@@ -649,7 +676,7 @@ def _taxonomy_tree(dataset: Dataset, class_ids: np.ndarray) -> ClassTree:
         else:
             labels[node] = name
             leaves.append(node)
-    shared = [node for node in leaves[: len(dag)] if node in parents]  # a leaf that a later class was put below
+    shared = [node for node in leaves[: len(above)] if node in parents]  # a leaf that a later class was put below
     for node in dict.fromkeys(shared):
         parents.append(node)
         labels.append(labels[node])
@@ -769,7 +796,7 @@ def fitting_name(found: Found) -> str:
     if spec["mode"] not in SOUGHT:
         return f"{spec['mode']}-seed{spec['seed']}"
     said = {n: v for n, v in spec.items() if n not in ("backbone", "divergence", "mode", "seed")}
-    usual = _usual(len(found.split.names))
+    usual = _usual(len(found.split.names), spec["mode"])
     parts = [f"{name.replace('_', '')}{SETTINGS[name].text(v)}" for name, v in said.items() if v != usual[name]]
     mode = [] if spec["mode"] == "stable" else [spec["mode"]]
     seed = [f"seed{spec['seed']}"] if spec["seed"] or mode else []
@@ -782,11 +809,12 @@ def command(dataset: Dataset, spec: Mapping[str, Value], more: Sequence[str] = (
     own = [name for name in spec if sought or name in ("mode", "seed", "backbone")]
     own = [name for name in own if spec["mode"] == "stable" or name not in ("dims", "starts")]
     always = ("divergence", "seed")
-    usual = _usual(dataset.n_classes)
+    usual = _usual(dataset.n_classes, spec["mode"])
     said = {n: spec[n] for n in own if (n in always and sought) or spec[n] != usual[n]}
     return shlex.join(["python", "-m", "fsviz", "split", dataset.name, *words(said, SETTINGS), *more])
 
 
-def _usual(n_classes: int) -> dict[str, Value]:
-    """What every setting is for so many classes where nothing is given."""
-    return {name: setting.default for name, setting in SETTINGS.items()} | {"dims": splits.fitting_dims(n_classes)}
+def _usual(n_classes: int, mode: str) -> dict[str, Value]:
+    """What every other setting is for so many classes and this mode where nothing is given."""
+    fitting = {"dims": splits.fitting_dims(n_classes), "penalty": splits.fitting_penalty(mode)}
+    return {name: setting.default for name, setting in SETTINGS.items()} | fitting

@@ -26,7 +26,7 @@ from fsviz.numerics import finite
 from fsviz.records import ClassSplit, Dataset, Tasks
 from fsviz.settings import Unchecked
 from fsviz.shipped import DATA
-from fsviz.splits import assignment, clustering, gaussians
+from fsviz.splits import PUBLISHED_PENALTY, assignment, clustering, gaussians
 from fsviz.studies import splits as splits_study
 from fsviz.studies import training
 from fsviz.studies.splits import ClassFeatures, Found
@@ -39,6 +39,7 @@ DIVERGENCE, MATCHED = "divergence", "matched"  # what a run is compared by
 FIRST, SECOND = "first", "second"  # the side that is train by the rule of the split, and the other
 SIDES_SHOWN = (FIRST, SECOND, "both")
 NEAREST, FARTHEST = "nearest", "farthest"
+PENALTY = PUBLISHED_PENALTY  # λ of every split of a grid: those that come with fsviz were trained on splits of it
 COMPARED = {"random": "at random", "superclasses": "whole superclasses", training.OWN: "the dataset's own"}
 SHARE = 0.5  # of the remaining classes that `matched` trains on
 
@@ -104,7 +105,8 @@ def grid(
         raise UnknownName("setting of training", unknown[0], training.SETTINGS)
     own = {m: {n: v for n, v in settings.items() if n in TRAINERS[m].settings} for m in methods}
     changes = [{"divergence": target} for target in dict.fromkeys([*targets, *([matched_at] if matched_at else [])])]
-    found = dict(zip([c["divergence"] for c in changes], splits_study.over(dataset, classes, changes), strict=True))
+    sought = splits_study.over(dataset, classes, changes, penalty=PENALTY)
+    found = dict(zip([c["divergence"] for c in changes], sought, strict=True))
     cells = [split_to_train(dataset, classes, found[target], side) for target in targets for side in (FIRST, SECOND)]
     if matched_at is not None:
         cells += [

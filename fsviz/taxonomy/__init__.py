@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fsviz.taxonomy.concepts import class_concepts
 from fsviz.taxonomy.dag import DAG_MODES, Dag, collapse, span, split_dag
 from fsviz.taxonomy.distances import (
     DAG,
@@ -21,6 +22,7 @@ __all__ = [
     "DISTANCES",
     "Dag",
     "Distance",
+    "class_concepts",
     "class_distances",
     "collapse",
     "feature_distances",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -32,8 +33,8 @@ class Dag:
     weights      (C,) images of every class
     counts       (V,) images of the classes at or below a node: |v|
     depth        (V,) edges on the shortest path from the root
-    first_parent (V,) the parent on that path (-1 for the root)
     below        (V, C) whether a class is at or below a node
+    tree_parent  (V,) the one parent that a node hangs below in pictures and tables, -1 for the root; distances take all
     """
 
     nodes: tuple[str, ...]
@@ -44,8 +45,8 @@ class Dag:
     weights: np.ndarray
     counts: np.ndarray
     depth: np.ndarray
-    first_parent: np.ndarray
     below: np.ndarray
+    tree_parent: np.ndarray
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -65,11 +66,31 @@ class Dag:
         inner[self.parents] = True
         return np.flatnonzero(~inner)
 
+    @cached_property
+    def tree_depth(self) -> np.ndarray:
+        """(V,) edges from the root along tree parents."""
+        depth = np.zeros(len(self), dtype=np.int64)
+        for node in range(1, len(self)):  # parents stand before children
+            depth[node] = depth[self.tree_parent[node]] + 1
+        return depth
+
+    @cached_property
+    def held(self) -> np.ndarray:
+        """(V, C) whether a class hangs at or below a node along tree parents: each class below one child of a node.
+
+        A concept may hold none, where all that is below it hangs below nearer concepts.
+        """
+        held = np.zeros_like(self.below)
+        held[self.class_nodes, np.arange(self.n_classes)] = True
+        for node in range(len(self) - 1, 0, -1):
+            held[self.tree_parent[node]] |= held[node]
+        return held
+
     def path_to(self, node: int) -> list[int]:
-        """Nodes from the root down to this one, along first parents."""
+        """Nodes from the root down to this one, along tree parents."""
         path = [int(node)]
-        while self.first_parent[path[-1]] >= 0:
-            path.append(int(self.first_parent[path[-1]]))
+        while self.tree_parent[path[-1]] >= 0:
+            path.append(int(self.tree_parent[path[-1]]))
         return path[::-1]
 
 
@@ -176,8 +197,33 @@ def collapse(dag: Dag) -> Dag:
     named = {dag.nodes[node]: dag.names[node] for node in kept}
     children = {dag.nodes[p]: [dag.nodes[c] for c in down[p]] for p in kept}
     parents = {dag.nodes[c]: [dag.nodes[p] for p in up[c]] for c in kept}
+    above = {}
+    for node in kept - {0}:
+        parent = int(dag.tree_parent[node])
+        while parent not in kept:
+            parent = int(dag.tree_parent[parent])
+        above[dag.nodes[node]] = dag.nodes[parent]
     class_nodes = [dag.nodes[node] for node in dag.class_nodes]
-    return _assemble(dag.nodes[0], set(named), parents, children, class_nodes, dag.weights, named)
+    return _assemble(dag.nodes[0], set(named), parents, children, class_nodes, dag.weights, named, above)
+
+
+def branch(dag: Dag, node: int) -> Dag:
+    """The part of the graph that hangs below a node along tree parents, with every edge inside it."""
+    inside = np.zeros(len(dag), dtype=bool)
+    inside[node] = True
+    for below in range(node + 1, len(dag)):
+        inside[below] = inside[dag.tree_parent[below]]
+    names = {dag.nodes[v]: dag.names[v] for v in np.flatnonzero(inside)}
+    up: dict[str, list[str]] = defaultdict(list)
+    down: dict[str, list[str]] = defaultdict(list)
+    edge = inside[dag.parents] & inside[dag.children]
+    for parent, child in zip(dag.parents[edge].tolist(), dag.children[edge].tolist(), strict=True):
+        up[dag.nodes[child]].append(dag.nodes[parent])
+        down[dag.nodes[parent]].append(dag.nodes[child])
+    above = {dag.nodes[v]: dag.nodes[dag.tree_parent[v]] for v in np.flatnonzero(inside) if v != node}
+    positions = np.flatnonzero(dag.held[node])
+    class_nodes = [dag.nodes[v] for v in dag.class_nodes[positions]]
+    return _assemble(dag.nodes[node], set(names), up, down, class_nodes, dag.weights[positions], names, above)
 
 
 def _listed(names: Sequence[str], most: int = 5) -> str:
@@ -262,7 +308,9 @@ def _assemble(
     class_nodes: Sequence[str],
     weights: np.ndarray,
     names: Mapping[str, str],
+    above: Mapping[str, str] | None = None,
 ) -> Dag:
+    """The graph of the nodes that are kept; `above` is the tree parent of each, chosen here where it is not given."""
     depths = _depths(root, down, kept)
     order = _topological(root, kept, down)
     index = {node: i for i, node in enumerate(order)}
@@ -270,7 +318,11 @@ def _assemble(
     parents, children = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     at = np.array([index[node] for node in class_nodes], dtype=np.int64)
     below = _classes_below(len(order), pairs, at)
-    first = [_first_parent(node, up, depths) for node in order]
+    depth = np.array([depths[node] for node in order], dtype=np.int64)
+    if above is None:
+        tree_parent = _tree_parents(parents, children, depth, below)
+    else:
+        tree_parent = np.array([-1, *(index[above[node]] for node in order[1:])], dtype=np.int64)
     return Dag(
         nodes=tuple(order),
         names=tuple(str(names.get(node, node)) for node in order),
@@ -279,10 +331,29 @@ def _assemble(
         class_nodes=at,
         weights=weights,
         counts=below @ weights,
-        depth=np.array([depths[node] for node in order], dtype=np.int64),
-        first_parent=np.array([-1 if parent is None else index[parent] for parent in first], dtype=np.int64),
+        depth=depth,
         below=below,
+        tree_parent=tree_parent,
     )
+
+
+def _tree_parents(parents: np.ndarray, children: np.ndarray, depth: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """(V,) for every node the parent that keeps it with its nearest relatives, -1 for the root.
+
+    Relatives are other classes below a parent or, where it has none, below the nearest tree parent above that has: the
+    deeper that lies, the nearer they are. Dogs hang below canines with wolves and foxes, not below domestic animals,
+    right under animals. Of two as deep, the one with fewer classes.
+    """
+    tree_parent = np.full(len(depth), -1, dtype=np.int64)
+    tree_parent[children] = parents
+    n_below = below.sum(axis=1)
+    for node in np.flatnonzero(np.bincount(children, minlength=len(depth)) > 1).tolist():  # parents before children
+        several = parents[children == node]
+        shared = several.copy()
+        while (alone := (n_below[shared] == n_below[node]) & (shared > 0)).any():  # a parent has all that its child has
+            shared[alone] = tree_parent[shared[alone]]
+        tree_parent[node] = several[np.lexsort((n_below[shared], -depth[shared]))[0]]
+    return tree_parent
 
 
 def _classes_below(n_nodes: int, edges: Sequence[tuple[int, int]], at: np.ndarray) -> np.ndarray:

@@ -14,8 +14,8 @@ NEARLY_ALL = 0.8
 def class_hierarchy(dataset: Dataset) -> Hierarchy:
     """The classes below their taxonomy, or below their split where there is no taxonomy that spans them.
 
-    A taxonomy may give a node several parents: the first one reached breadth-first from the root holds it here, so
-    that every class stands once.
+    A taxonomy may give a node several parents: it stands below one of them (`Dag.tree_parent`), so that every class
+    stands once. Concepts that hold no class then are left out.
     """
     try:
         dag = collapse(split_dag(dataset, "all"))
@@ -31,18 +31,18 @@ def class_hierarchy(dataset: Dataset) -> Hierarchy:
         below[node].add(split[class_id])
         labels[node] = class_name[class_id]
     for node in range(len(dag) - 1, 0, -1):  # children stand behind their parents
-        parent = dag.first_parent[node]
+        parent = dag.tree_parent[node]
         n_classes[parent] += n_classes[node]
         below[parent] |= below[node]
     is_class = np.zeros(len(dag), dtype=bool)
     is_class[dag.class_nodes] = True
     # A group that holds nearly all of its parent ("physical entity" in "entity") says nothing: its children move up.
-    parents = dag.first_parent.copy()
+    parents = dag.tree_parent.copy()
     kept = np.ones(len(dag), dtype=bool)
     for node in range(1, len(dag)):
         if not kept[parents[node]]:
             parents[node] = parents[parents[node]]
-        kept[node] = is_class[node] or n_classes[node] < NEARLY_ALL * n_classes[parents[node]]
+        kept[node] = is_class[node] or 0 < n_classes[node] < NEARLY_ALL * n_classes[parents[node]]
     return Hierarchy(
         ids=tuple(dag.nodes[i] for i in np.flatnonzero(kept)),
         labels=tuple(labels[i] for i in np.flatnonzero(kept)),

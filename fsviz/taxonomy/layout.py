@@ -1,4 +1,4 @@
-"""Where to draw the nodes of a taxonomy. Every node hangs below its first parent; other edges are drawn across."""
+"""Where to draw the nodes of a taxonomy. Every node hangs below its tree parent; other edges are drawn across."""
 
 from __future__ import annotations
 
@@ -21,46 +21,63 @@ def radial(dag: Dag, shown: np.ndarray) -> np.ndarray:
     """
     across, slots, ends = _across(dag, shown)
     angle = 2 * np.pi * across[shown] / max(slots, 1)
-    radius = np.where(ends[shown], max(int(dag.depth[shown].max()), 1), dag.depth[shown]).astype(float)
+    depth = dag.tree_depth[shown]
+    radius = np.where(ends[shown], max(int(depth.max()), 1), depth).astype(float)
     return np.stack([radius * np.sin(angle), -radius * np.cos(angle)], axis=1)
 
 
 def layered(dag: Dag, shown: np.ndarray) -> np.ndarray:
     """(len(shown), 2) places with the root on the left, a column for each depth, ends of branches in the last one."""
     across, slots, ends = _across(dag, shown)
-    last = max(int(dag.depth[shown].max()), 1)
-    column = np.where(ends[shown], last, dag.depth[shown]).astype(float)
+    depth = dag.tree_depth[shown]
+    last = max(int(depth.max()), 1)
+    column = np.where(ends[shown], last, depth).astype(float)
     return np.stack([column, across[shown] / max(slots - 1, 1) * last], axis=1)
 
 
 def _across(dag: Dag, shown: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
     """Place of every shown node along the outer edge, the number of places, and which nodes are ends of branches.
 
-    Ends take one place each, other nodes the middle of their ends.
+    Ends take one place each, other nodes the middle of their ends. Concepts that hold no class, as all below them hangs
+    below nearer ones, stand above what they lead to, a little to the side.
     """
     visible = np.zeros(len(dag), dtype=bool)
     visible[shown] = True
-    walk = [node for node in _walk(dag) if visible[node]]
+    holds = dag.held.any(axis=1)
+    walk = [node for node in _walk(dag) if visible[node] and holds[node]]
     low, high = np.full(len(dag), np.inf), np.zeros(len(dag))
     slots = 0
     has_child = np.zeros(len(dag), dtype=bool)
-    has_child[[dag.first_parent[node] for node in walk if dag.first_parent[node] >= 0]] = True
+    has_child[[dag.tree_parent[node] for node in walk if dag.tree_parent[node] >= 0]] = True
     for node in walk:
         if not has_child[node]:
             low[node] = high[node] = slots
             slots += 1
     for node in reversed(walk):  # children come after their parents in the walk
-        parent = dag.first_parent[node]
+        parent = dag.tree_parent[node]
         if parent >= 0:
             low[parent], high[parent] = min(low[parent], low[node]), max(high[parent], high[node])
-    return (low + high) / 2, slots, visible & ~has_child
+    across = (low + high) / 2
+    empty = np.flatnonzero(visible & ~holds)
+    for i, node in enumerate(empty[::-1].tolist()):
+        beside = dag.children[(dag.parents == node) & visible[dag.children]]
+        middle = across[beside].mean() if len(beside) else across[_held_above(dag, node, holds)]
+        across[node] = np.floor(2 * middle) / 2 + (i + 1) / (2 * len(empty) + 2)  # no two in one place
+    return across, slots, visible & holds & ~has_child
+
+
+def _held_above(dag: Dag, node: int, holds: np.ndarray) -> int:
+    """The nearest tree parent that holds a class."""
+    while not holds[node]:
+        node = int(dag.tree_parent[node])
+    return node
 
 
 def _walk(dag: Dag) -> list[int]:
-    """Nodes depth-first along first parents, the smaller branches first."""
+    """Nodes depth-first along tree parents, the smaller branches first."""
     children: list[list[int]] = [[] for _ in range(len(dag))]
     for node in range(1, len(dag)):
-        children[dag.first_parent[node]].append(node)
+        children[dag.tree_parent[node]].append(node)
     size = dag.below.sum(axis=1)
     order, waiting = [], [0]
     while waiting:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fsviz.errors import UnknownName
 from fsviz.records import PAD, ClassMap, ConceptTree, Dataset
-from fsviz.taxonomy.dag import Dag, collapse, span, split_dag
+from fsviz.taxonomy.dag import Dag, branch, collapse, span, split_dag
 from fsviz.taxonomy.distances import lowest_superordinate
 from fsviz.taxonomy.hierarchy import NEARLY_ALL
 from fsviz.taxonomy.layout import class_order, layered, radial
@@ -46,7 +46,8 @@ def class_map(graph: Dag, deepest: int | None = None, layout: str = "radial", re
     if layout not in ("radial", "layered"):
         raise UnknownName("layout", layout, ["radial", "layered"])
     graph = collapse(graph)
-    visible = graph.depth <= (graph.depth.max() if deepest is None else max(1, int(deepest)))
+    depth = graph.tree_depth
+    visible = depth <= (depth.max() if deepest is None else max(1, int(deepest)))
     for position in reveal:
         visible[graph.path_to(int(graph.class_nodes[position]))] = True
     shown = np.flatnonzero(visible)
@@ -54,24 +55,24 @@ def class_map(graph: Dag, deepest: int | None = None, layout: str = "radial", re
     new[shown] = np.arange(len(shown))
     edge = (new[graph.parents] >= 0) & (new[graph.children] >= 0)
     folded = np.zeros(len(graph), dtype=bool)
-    folded[graph.parents[(new[graph.parents] >= 0) & (new[graph.children] < 0)]] = True
+    folded[graph.tree_parent[(new < 0) & graph.held.any(axis=1)]] = True
     class_at = np.full(len(graph), PAD, dtype=np.int64)
     class_at[graph.class_nodes] = np.arange(graph.n_classes)
     place = graph.class_nodes.copy()  # where each class shows: itself, or the node it is folded into
     while (hidden := new[place] < 0).any():
-        place[hidden] = graph.first_parent[place[hidden]]
+        place[hidden] = graph.tree_parent[place[hidden]]
     return ClassMap(
         names=tuple(graph.names[v] for v in shown),
         xy=(radial if layout == "radial" else layered)(graph, shown),
-        depth=graph.depth[shown],
+        depth=depth[shown],
         n_images=graph.counts[shown],
-        n_classes=graph.below[shown].sum(axis=1),
+        n_classes=graph.held[shown].sum(axis=1),
         class_position=class_at[shown],
         folded=folded[shown],
         parents=new[graph.parents[edge]],
         children=new[graph.children[edge]],
         shown_at=new[place],
-        deepest=int(graph.depth.max()),
+        deepest=int(depth.max()),
         n_nodes=len(graph),
         n_edges=graph.n_edges,
         n_leaves=len(graph.leaves),
@@ -81,18 +82,18 @@ def class_map(graph: Dag, deepest: int | None = None, layout: str = "radial", re
 def levels_that_fit(graph: Dag, most: int) -> int:
     """The depth down to which the graph without tunnels can be shown before more than `most` branches end."""
     graph = collapse(graph)
-    ends = np.zeros(len(graph), dtype=bool)
-    ends[graph.leaves] = True
-    deepest = int(graph.depth.max())
-    so_many = [int(((graph.depth == n) | (ends & (graph.depth < n))).sum()) for n in range(1, deepest + 1)]
+    depth, holds = graph.tree_depth, graph.held.any(axis=1)
+    ends = holds.copy()
+    ends[graph.tree_parent[1:][holds[1:]]] = False
+    deepest = int(depth.max())
+    so_many = [int((holds & ((depth == n) | (ends & (depth < n)))).sum()) for n in range(1, deepest + 1)]
     return max([n for n, ending in enumerate(so_many, 1) if ending <= most], default=1)
 
 
 def below(graph: Dag, node_id: str) -> tuple[Dag, np.ndarray]:
-    """The part of a graph below one of its nodes, and the places in the split of the classes it holds."""
+    """The part of a graph that hangs below one of its nodes, and the places in the split of the classes it holds."""
     root = graph.nodes.index(node_id)
-    positions = np.flatnonzero(graph.below[root])
-    return _part(graph, root, positions), positions
+    return branch(graph, root), np.flatnonzero(graph.held[root])
 
 
 def task_map(graph: Dag, positions: Sequence[int]) -> ClassMap:
@@ -113,18 +114,18 @@ def _part(graph: Dag, root: int, positions: Sequence[int] | np.ndarray) -> Dag:
 
 
 def concept_tree(graph: Dag) -> ConceptTree:
-    """The graph as a tree: a node hangs below its first parent, the largest branches stand first.
+    """The graph as a tree: a node hangs below its tree parent, the largest branches stand first.
 
-    Tunnels are left out, and so is a concept that holds nearly all of its parent ("physical entity" in "entity"), which
-    says nothing: what is below it moves up.
+    Tunnels are left out, concepts that hold no class, and a concept that holds nearly all of its parent ("physical
+    entity" in "entity"), which says nothing: what is below it moves up.
     """
     graph = collapse(graph)
     class_at = np.full(len(graph), PAD, dtype=np.int64)
     class_at[graph.class_nodes] = np.arange(graph.n_classes)
     n_classes = np.bincount(graph.class_nodes, minlength=len(graph))  # two classes may share a node
     for node in range(len(graph) - 1, 0, -1):  # children stand behind their parents
-        n_classes[graph.first_parent[node]] += n_classes[node]
-    above = graph.first_parent.copy()
+        n_classes[graph.tree_parent[node]] += n_classes[node]
+    above = graph.tree_parent.copy()
     kept = np.ones(len(graph), dtype=bool)
     for node in range(1, len(graph)):
         if not kept[above[node]]:

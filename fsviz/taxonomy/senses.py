@@ -26,6 +26,8 @@ _TOP = "all classes"
 ROOT = "n00001740"  # WordNet's "entity", above every noun
 _SYNSET_ID = re.compile(r"n\d{8}")
 _PLANT, _PERSON, _FOOD = "n00017222", "n00007846", {"n00021265", "n07555863"}
+# Abstract in WordNet, but what a picture of a class with such a name shows: numbers, letters, colours, plane figures.
+_SIGNS = frozenset(("n13582013", "n06828818", "n04956594", "n13863186"))
 _STATES = frozenset(
     ("ok", "okay", "good", "bad", "new", "old", "left", "right", "front", "back", "top", "bottom", "small", "large")
 )
@@ -36,11 +38,16 @@ _UNMET = 4.0  # against a sense that was not met in texts where another one of t
 _BORROWED = 2.0  # against a sense whose first word is another: "slug" for a bullet
 _TREE = 4.0  # against the plant where the food has the same name: pictures show bananas, not banana plants
 _ODD = 4.0  # against proper names (Crane the writer) and people (half the animals are also a kind of person)
+_UNSEEN = 3.0  # against what no camera sees
 _KIN = 13.0  # of the similarity to the nearest other classes, in large company
 _FEW = 3  # classes beside which company counts half: that many may be of any kind, and how usual a sense is counts more
 _NEAREST = 3  # how many other classes a sense is held against, at most
 _COMPANY = 400  # how many other classes are asked
 _TURNS = 4  # of weighing senses against the senses that the other classes then have
+# Similarities to the nearest other classes, 0 to 1, below which the sense of a class is doubted.
+_FAR = 0.5  # times the median of the others: 0.1% of the right guesses of ImageNet-1k are so far, and none of the demo
+_ALIEN = 0.2  # of any sense: a cocktail among apples has 0.16, any two living things have 0.5 and more
+_AT_HOME = 0.5  # of a person or a proper name
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,17 @@ def guess_senses(class_names: Iterable[str], progress: Progress | None = None) -
             progress(i + 1, len(class_names), "looking class names up in WordNet")
     found = _without_counters(class_names, found)
     weights = _weigh([senses for _, senses in found], [words for words, _ in found])
-    return [_guess(name, *look, weight) for name, look, weight in zip(class_names, found, weights, strict=True)]
+    taken = [senses[int(weight.argmax())] if senses else None for (_, senses), weight in zip(found, weights)]
+    compared = iter(_compared(*zip(*((name, sense) for name, sense in zip(class_names, taken) if sense is not None))))
+    return [
+        Guess(
+            name,
+            "" if sense is None else sense.synset_id,
+            senses,
+            _unknown(words) if sense is None else _doubt(name, words, senses, sense, *next(compared)),
+        )
+        for name, (words, senses), sense in zip(class_names, found, taken, strict=True)
+    ]
 
 
 def _without_counters(
@@ -219,7 +236,12 @@ def _of_the_thing(words: str) -> list[Sense]:
 
 def _unlikely(sense: Sense) -> tuple[bool, bool, bool]:
     """Sorts what few image classes are to the end: what no camera sees, proper names, and people."""
-    return (not sense.is_physical, *_is_odd(sense))
+    return (not _is_visible(sense), *_is_odd(sense))
+
+
+def _is_visible(sense: Sense) -> bool:
+    """Whether a picture can show it: a physical thing, a number, a letter, a colour or a plane figure."""
+    return sense.is_physical or not _SIGNS.isdisjoint(sense.above)
 
 
 def _is_odd(sense: Sense) -> tuple[bool, bool]:
@@ -239,31 +261,41 @@ def clean(name: str) -> str:
     return " ".join(text.lower().split()).strip("-' ")
 
 
-def _guess(name: str, words: str, candidates: tuple[Sense, ...], weights: np.ndarray) -> Guess:
-    if not candidates:
-        counted = bool(words) and bool(wordnet.senses(words))
-        return Guess(
-            name, "", (), "one word counted through says nothing" if counted else "WordNet does not know this name"
-        )
-    seen = [sense for sense in candidates if sense.is_physical]
-    taken = candidates[int(weights.argmax())]
+def _unknown(words: str) -> str:
+    """Why a class has no senses: WordNet knows none, or the name is one word counted through."""
+    counted = bool(words) and bool(wordnet.senses(words))
+    return "one word counted through says nothing" if counted else "WordNet does not know this name"
+
+
+def _doubt(name: str, words: str, candidates: tuple[Sense, ...], taken: Sense, close: float, typical: float) -> str:
+    """Why a person should look at the sense taken, "" when there is nothing to doubt.
+
+    close    similarity of the sense to those of the nearest other classes
+    typical  median of that similarity over the other classes
+    """
+    n_visible = sum(_is_visible(sense) for sense in candidates)
     if wordnet.named_sense(name) is not None:
-        doubt = ""
-    elif not _says([taken], words):
-        doubt = f"only {_part_that_says(taken, words)!r} was found in WordNet"
-    elif not seen:
-        doubt = "nothing a camera can see goes by this name"
-    elif len(seen) > 1:
-        doubt = f"{len(seen)} meanings that a camera can see"
-    else:
-        doubt = ""
-    return Guess(name, taken.synset_id, candidates, doubt)
+        return ""
+    if not _says([taken], words):
+        return f"only {_part_that_says(taken, words)!r} was found in WordNet"
+    if not n_visible:
+        return "nothing a camera can see goes by this name"
+    if not _is_visible(taken):
+        return "among these classes it means nothing a camera can see"
+    if 0 < close < max(_FAR * typical, _ALIEN):
+        return f"no other class means anything like {taken.name!r}"
+    if n_visible > 1:
+        return f"{n_visible} meanings that a camera can see"
+    if any(_is_odd(taken)) and close < _AT_HOME:
+        return "a person or a proper name, as few image classes are"
+    return ""
 
 
 def _part_that_says(sense: Sense, words: str) -> str:
-    """The part of a name that a sense is of, the last word where no part of it is spelt alike."""
-    lemmas = {_letters(lemma) for lemma in sense.lemmas}
-    return next((word for word in words.split()[::-1] if _letters(word) in lemmas), words.split()[-1])
+    """The part of a name that a sense is of: its longest end that is spelt alike, else a word of it, else the last."""
+    lemmas, parts = {_letters(lemma) for lemma in sense.lemmas}, re.split(r"[ -]+", words)
+    ends = [" ".join(parts[start:]) for start in range(1, len(parts))]
+    return next((part for part in [*ends, *parts[::-1]] if _letters(part) in lemmas), parts[-1])
 
 
 def _weigh(candidates: Sequence[tuple[Sense, ...]], words: Sequence[str]) -> list[np.ndarray]:
@@ -296,19 +328,60 @@ def _weigh(candidates: Sequence[tuple[Sense, ...]], words: Sequence[str]) -> lis
         likely /= np.add.reduceat(likely, first)[place]
         kin = np.add.reduceat(alike * likely[theirs], starts, axis=1)  # (senses, asked classes)
         kin[own] = -1.0
-        best = -np.partition(-kin, nearest - 1, axis=1)[:, :nearest]
-        weights = usual + trust * _KIN * np.maximum(best, 0.0).mean(axis=1)
+        weights = usual + trust * _KIN * _of_nearest(kin, nearest)
     return np.split(weights, np.cumsum(sizes)[:-1])
+
+
+def _of_nearest(alike: np.ndarray, nearest: int) -> np.ndarray:
+    """The mean of the largest similarities of every row."""
+    return np.maximum(-np.partition(-alike, nearest - 1, axis=1)[:, :nearest], 0.0).mean(axis=1)
+
+
+def _compared(class_names: Sequence[str] = (), taken: Sequence[Sense] = ()) -> list[tuple[float, float]]:
+    """`_closeness` of the sense of every class, among all classes or, where it is farther off, those of its folder.
+
+    Folders are in the names: among Fruit/Apple/Gala and its like a pink lady is no drink, whatever else is there.
+    """
+    found = np.stack(_closeness(taken), axis=1)
+    folders: dict[str, list[int]] = {}
+    for i, name in enumerate(class_names):
+        folders.setdefault(name.rstrip("/").rpartition("/")[0], []).append(i)
+    for places in folders.values():
+        if 2 < len(places) < len(taken):
+            inside = np.stack(_closeness([taken[i] for i in places]), axis=1)
+            farther = inside[:, 0] * found[places, 1] < found[places, 0] * inside[:, 1]
+            found[places] = np.where(farther[:, None], inside, found[places])
+    return [(float(close), float(typical)) for close, typical in found]
+
+
+def _closeness(taken: Sequence[Sense]) -> tuple[np.ndarray, np.ndarray]:
+    """For every class the mean similarity of its sense to the nearest other ones, and the median of that of the others.
+
+    The median is 0 for fewer than three classes, as nothing is typical then; alone a class has the similarity 0.
+    """
+    n = len(taken)
+    if n < 2:
+        return np.zeros(n), np.zeros(n)
+    asked = np.arange(n)[:: -(-n // _COMPANY)]
+    alike = _similarities(taken, asked)
+    alike[asked, np.arange(len(asked))] = -1.0
+    close = _of_nearest(alike, max(1, min(_NEAREST, len(asked) // 2)))
+    if n < 3:
+        return close, np.zeros(n)
+    order = np.argsort(close, kind="stable")
+    rank = np.argsort(order, kind="stable")
+    middles = [close[order[at + (rank <= at)]] for at in ((n - 2) // 2, (n - 1) // 2)]  # without the class itself
+    return close, (middles[0] + middles[1]) / 2
 
 
 def _usual(senses: tuple[Sense, ...], words: str, alone: float) -> np.ndarray:
     """How likely each sense of a class is by itself, as a logarithm of odds; `alone` is 1 where it has no company."""
     ids = {i for sense in senses if sense.is_physical for i in sense.above}
-    some_met = any(sense.met for sense in senses if sense.is_physical)
+    some_met = any(sense.met for sense in senses)
     weights = []
     for rank, sense in enumerate(senses):
         weight = -_RANK * np.log1p(rank) - alone * _UNMET * (some_met and not sense.met)
-        weight -= 1000.0 * (not sense.is_physical)  # only where nothing else goes by this name
+        weight -= _UNSEEN * (not _is_visible(sense))
         weight -= _ODD * sum(_is_odd(sense))
         weight -= _BORROWED * (_letters(sense.name) != _letters(words))
         weight -= _TREE * (_PLANT in sense.above and not _FOOD.isdisjoint(ids) and _FOOD.isdisjoint(sense.above))
@@ -316,7 +389,7 @@ def _usual(senses: tuple[Sense, ...], words: str, alone: float) -> np.ndarray:
     return np.array(weights, dtype=float)
 
 
-def _similarities(senses: list[Sense], others: np.ndarray) -> np.ndarray:
+def _similarities(senses: Sequence[Sense], others: np.ndarray) -> np.ndarray:
     """(senses, others) twice the number of concepts above both, over the sum of those above each: 0 to 1.
 
     In a tree this is the similarity of Wu & Palmer (1994); WordNet gives some senses several parents.

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import insist, settle, still
 from tests.datasets.test_copies import photograph, video
-from tests.datasets.test_folders import picture
+from tests.datasets.test_folders import coco_of, hugging_face, picture
 
 HOSTILE = "<img src=x onerror=document.title='owned'>"
 
@@ -155,11 +155,32 @@ def an_archive_that_leads_outside_is_refused_and_another_is_saved(page, tmp_path
     settle(page)
     page.locator('[data-testid="stFileChipDeleteBtn"]').click()
     page.get_by_text("names a file outside its own folder").wait_for(state="detached")
+    upload_zip(page, coco_of(tmp_path / "coco"))
+    page.get_by_text("12 objects of 3 categories in 6 images").wait_for()
+    settle(page)
+    page.locator('[data-testid="stFileChipDeleteBtn"]').click()
+    page.get_by_text("12 objects of 3 categories in 6 images").wait_for(state="detached")
+    faces = hugging_face(tmp_path / "faces", "jsonl", ("train", "test"))
+    Image.new("RGB", (20_000, 1)).save(faces / "train" / "3.png")
+    upload_zip(page, faces)
+    page.get_by_text("Read as a Hugging Face image folder").wait_for()
+    expect_metric(page, "Images", "7")
+    page.get_by_text("1 file cannot be opened and is left out.").first.wait_for()
+    settle(page)
+    page.locator('[data-testid="stFileChipDeleteBtn"]').click()
+    page.get_by_text("Read as a Hugging Face image folder").wait_for(state="detached")
     page.locator('input[type="file"]').set_input_files(str(tmp_path / "birds.zip"))
     page.get_by_role("button", name="Save dataset").wait_for()
     settle(page)
     expect_metric(page, "Images", "6")
     save_as(page, "browser_birds")
+
+
+def upload_zip(page, folder: Path) -> None:
+    with zipfile.ZipFile(folder.with_suffix(".zip"), "w") as archive:
+        for path in sorted(folder.rglob("*.*")):
+            archive.write(path, path.relative_to(folder))
+    page.locator('input[type="file"]').set_input_files(str(folder.with_suffix(".zip")))
 
 
 def copies_are_shown_and_folders_of_frames_become_groups(page, tmp_path: Path) -> None:

@@ -158,6 +158,11 @@ def test_other_web_pages_cannot_connect_and_nobody_is_asked(open_server: str, ou
         {"Host": "evil.example"},  # a name of somebody else that leads to this computer
         {"X-Forwarded-For": "203.0.113.9"},  # a proxy in front of a server of one's own
         {"Forwarded": "for=203.0.113.9"},
+        {"Via": "1.1 proxy.example"},
+        {"X-Forwarded-Proto": "https"},
+        {"X-Forwarded-Server": "proxy.example"},
+        {"X-Client-IP": "203.0.113.9"},
+        {"CF-Connecting-IP": "203.0.113.9"},
     ],
 )
 def test_a_server_of_ones_own_is_for_this_computer_alone(app: str, headers: dict[str, str]) -> None:
@@ -174,6 +179,54 @@ def test_on_this_computer_everything_is_there(app: str) -> None:
         assert upload(app, session) == 204
     answer = urllib.request.urlopen(app, timeout=PATIENCE / 1000)
     assert answer.headers["Content-Security-Policy"] == "frame-ancestors 'self'"
+
+
+def converse(line: ClientConnection, page: str, **widgets: str | bool) -> list:
+    """Runs a page with these values of widgets, by their id; returns what it drew. A button is True."""
+    ask = BackMsg()
+    ask.rerun_script.page_name = page
+    for name, value in widgets.items():
+        kind = "trigger_value" if isinstance(value, bool) else "string_value"
+        ask.rerun_script.widget_states.widgets.add(id=name, **{kind: value})
+    line.send(ask.SerializeToString())
+    drawn, kind = [], None
+    while kind != "script_finished":
+        answer = ForwardMsg.FromString(line.recv(timeout=PATIENCE / 1000))
+        kind = answer.WhichOneof("type")
+        if kind == "delta":
+            drawn.append(answer.delta)
+    return drawn
+
+
+def tell(url: str, message: str, **headers: str) -> list[str]:
+    """Sends the server a message that no page needs; returns the kinds of its answers until it answers a heartbeat."""
+    with dial(url, **headers) as line:
+        first, beat = BackMsg(), BackMsg()
+        setattr(first, message, True)
+        beat.app_heartbeat = True
+        line.send(first.SerializeToString())
+        line.send(beat.SerializeToString())
+        kinds = []
+        while "heartbeat_ack" not in kinds:
+            kinds.append(ForwardMsg.FromString(line.recv(timeout=PATIENCE / 1000)).WhichOneof("type"))
+        return kinds
+
+
+def n_computed(url: str) -> int:
+    """How much of the page Learn was computed, and not kept from before: each has a spinner while it lasts."""
+    with dial(url) as line:
+        drawn = converse(line, "Learn")
+    assert "Question:" in str(drawn)
+    return sum(delta.WhichOneof("type") == "new_transient" for delta in drawn)
+
+
+def test_who_started_the_server_may_empty_its_caches_and_nobody_through_a_proxy(app: str) -> None:
+    n_computed(app)
+    assert n_computed(app) == 0
+    tell(app, "clear_cache", Via="1.1 proxy.example")
+    assert n_computed(app) == 0
+    tell(app, "clear_cache")
+    assert n_computed(app) > 0
 
 
 # --- shared with a password --------------------------------------------------------------------------------------
@@ -196,6 +249,31 @@ def test_visitors_may_look_and_change_nothing(shared) -> None:
             assert "exception {" not in said, path
             assert not forbidden(said), path
             assert "file_uploader {" not in said and "Add_images" not in said, path
+
+
+def test_a_visitor_does_not_empty_the_caches_of_all(shared) -> None:
+    url, _ = shared
+    n_computed(url)
+    assert n_computed(url) == 0
+    assert tell(url, "clear_cache") == tell(url, "load_git_info") == ["heartbeat_ack"]
+    assert tell(url, "set_run_on_save") == ["heartbeat_ack"]  # else it says that its settings changed
+    assert n_computed(url) == 0
+
+
+def guess(url: str, word: str, **headers: str) -> str:
+    """What the page says to a password, given by a client that is no browser."""
+    with dial(url, **headers) as line:
+        elements = [delta.new_element for delta in converse(line, "Add_images")]  # a page that draws nothing
+        field = next(e.text_input.id for e in elements if e.text_input.label == "Password")
+        button = next(e.button.id for e in elements if e.button.label == "Unlock")
+        return str(converse(line, "Add_images", **{field: word, button: True}))
+
+
+def test_wrong_passwords_count_whatever_address_is_claimed(shared) -> None:
+    """Nobody named a proxy when the server was started, so no header says where a visitor comes from."""
+    answers = [guess(shared[0], "a wrong word", **{"X-Forwarded-For": f"203.0.113.{n}"}) for n in range(6)]
+    assert ["not the password" in answer for answer in answers] == [True] * 5 + [False]
+    assert "Too many wrong passwords" in answers[5]
 
 
 def test_a_visitor_sees_no_way_to_change_a_page_and_files_are_taken_from_the_unlocked_alone(shared, browser) -> None:

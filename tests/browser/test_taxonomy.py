@@ -7,11 +7,12 @@ import re
 
 from playwright.sync_api import expect
 
+from fsviz.figures.palette import meaning
 from tests.browser.conftest import eventually, insist, settle, still
 
 GRAPH = ".st-key-taxonomy_graph canvas"
-# Places in the window where the graph has the colour of classes (red).
-RED = """() => {
+# Places in the window where the graph has a colour.
+COLOURED = """(colour) => {
     const canvas = document.querySelector('.st-key-taxonomy_graph canvas');
     const scale = canvas.width / canvas.clientWidth;
     const box = canvas.getBoundingClientRect();
@@ -20,11 +21,11 @@ RED = """() => {
     for (let y = Math.round(130 * scale); y < canvas.height; y += 2)
         for (let x = 0; x < canvas.width; x += 2) {
             const i = (y * canvas.width + x) * 4;
-            const red = data[i] === 0xCC && data[i + 1] === 0x33 && data[i + 2] === 0x11;
-            if (red) spots.push([box.x + x / scale, box.y + y / scale]);
+            if (colour.every((part, c) => data[i + c] === part)) spots.push([box.x + x / scale, box.y + y / scale]);
         }
     return spots;
 }"""
+CLASSES, ROOT = ([int(meaning(what)[i : i + 2], 16) for i in (1, 3, 5)] for what in ("leaf", "root"))
 
 
 def open_page(page, app: str, query: str = "") -> None:
@@ -38,18 +39,27 @@ def expect_classes(page, least: int) -> list[list[float]]:
     """Waits until so many places have the colour of classes; these places."""
 
     def spots() -> list[list[float]]:
-        found = page.evaluate(RED)
+        found = page.evaluate(COLOURED, CLASSES)
         assert len(found) >= least, "too little of the colour of classes is drawn"
         return found
 
     return eventually(page, spots)
 
 
-def click_a_class(page, nth: float) -> None:
+def places_of_classes(page, *nth: float) -> list[tuple[float, float]]:
+    """Places in the graph of some classes: once one is picked the others are faint, and no longer have their colour."""
     page.locator(GRAPH).first.scroll_into_view_if_needed()
     still(page.locator(GRAPH).first)
-    spots = expect_classes(page, 1)
-    page.mouse.click(*spots[int(nth * (len(spots) - 1))])
+    spots, box = expect_classes(page, 100), page.locator(GRAPH).first.bounding_box()
+    picked = (spots[int(n * (len(spots) - 1))] for n in nth)
+    return [(x - box["x"], y - box["y"]) for x, y in picked]
+
+
+def click_a_class(page, place: tuple[float, float]) -> None:
+    page.locator(GRAPH).first.scroll_into_view_if_needed()
+    still(page.locator(GRAPH).first)
+    box = page.locator(GRAPH).first.bounding_box()
+    page.mouse.click(box["x"] + place[0], box["y"] + place[1])
 
 
 def test_no_label_stands_on_another_in_a_narrow_window_and_a_wide_one_has_graph_card_and_map(page, app: str) -> None:
@@ -75,18 +85,28 @@ def test_no_label_stands_on_another_in_a_narrow_window_and_a_wide_one_has_graph_
 
 def test_clicks_make_a_task_and_take_classes_out_again(page, app: str) -> None:
     open_page(page, app, "?dataset=tiered_imagenet&layout=radial")
-    click_a_class(page, 0.02)
+    first, second = places_of_classes(page, 0.02, 0.5)
+    click_a_class(page, first)
     page.wait_for_url(re.compile("classes="))
     settle(page)
     page.mouse.move(5, 5)
     still(page.locator(GRAPH).first)
-    click_a_class(page, 0.5)
+    click_a_class(page, second)
     page.get_by_text("Your task of 2 classes").wait_for()
     page.get_by_text("Lowest concept above all of them").wait_for()
     eventually(page, lambda: len(re.findall("classes=", page.url)) == 2)
     settle(page)
     page.locator(".st-key-classes").get_by_role("button", name=re.compile("[Cc]lear|[Rr]emove")).first.click()
     page.get_by_text("Your task of 2 classes").wait_for(state="detached")
+
+
+def test_the_box_beside_the_pointer_says_how_many_classes_a_concept_holds(page, app: str) -> None:
+    open_page(page, app, "?dataset=demo&split=all&layout=radial")
+    spots = eventually(page, lambda: page.evaluate(COLOURED, ROOT) or False)
+    x, y = spots[len(spots) // 2]
+    page.mouse.move(x - 3, y)
+    page.mouse.move(x, y)
+    page.get_by_text("holds 107 classes of the split").wait_for()
 
 
 def test_rings_lead_down_and_back_and_a_cell_leads_to_its_two_classes(page, app: str) -> None:

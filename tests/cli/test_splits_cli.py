@@ -21,6 +21,7 @@ def test_split_prints_the_promised_json(toy, capsys) -> None:
     words = ["--backbone", "alpha_net", "--divergence", "0.96", "--dims", "4", "--starts", "8", "--seed", "0"]
     answer = run_json(capsys, "split", "toy", *words)
     assert {"asked", "reached", "train", "val", "test", "agreement"} <= set(answer)
+    assert {"agreement_on_test", "chance_on_test", "different_splits", "nearest_at_random"} <= set(answer)
     assert answer["asked"] == 0.96 and answer["reached"] > 0 and 0 <= answer["agreement"] <= 1
     assert [len(answer[side]) for side in ("train", "val", "test")] == [10, 3, 3]
     assert sorted(answer["train"] + answer["val"] + answer["test"]) == sorted(toy.classes["class_name"])
@@ -45,7 +46,9 @@ def test_a_split_is_saved_used_written_read_and_deleted(toy, capsys, tmp_path: P
 def test_what_a_person_reads(toy, capsys) -> None:
     assert main(["split", "toy", "--starts", "4", "--seeds", "3", "--compare", "--over", "divergence"]) == 0
     said = capsys.readouterr().out
-    assert "reached" in said and "3 seeds share" in said and "at random" in said and "test (3):" in said
+    assert "from its nearest training class (95% of random splits:" in said
+    assert "3 seeds put" in said and "of the test classes" in said
+    assert "reached" in said and "at random" in said and "test (3):" in said
     assert main(["trees", "toy"]) == 0
     assert "taxonomy" in capsys.readouterr().out
     found = run_json(capsys, "trees", "toy", "--backbones", "alpha_net")

@@ -105,7 +105,7 @@ def test_nothing_is_replaced(capsys) -> None:
     first = run(capsys, *words, "--name", "mine")
     assert run(capsys, *words, "--name", "mine") == first
     assert "Choose another name" in refused(capsys, *words, "--name", "mine", "--seed", "1")
-    assert run(capsys, *words, "--seed", "1")["name"] == "mini_imagenet_test_uniform_5way_1shot_10query_20tasks_seed1"
+    assert run(capsys, *words, "--seed", "1")["name"] == "mini_imagenet_test_uniform_5way_5shot_10query_20tasks_seed1"
 
 
 def test_distances_name_the_closest_pairs(capsys, tmp_path: Path) -> None:
@@ -171,6 +171,7 @@ def test_a_task_made_by_hand_before_and_after_a_swap(capsys, tmp_path: Path) -> 
     make_toy("hand", noise=2.0)
     words = ["task", "hand", "--classes", "#0,#5", "--support", "0.1,120.121", "--query", "2.3.4,122.123.124"]
     plain = run(capsys, *words)
+    assert main(["task", "hand", "--classes", "#0,#0,#5"]) == 2 and "is there twice" in capsys.readouterr().err
     assert plain["n_queries"] == 6 and plain["accuracy"] == plain["right"] / 6 and "before" not in plain
     out = tmp_path / "one.csv"
     found = run(capsys, *words, "--swap", "0.9", "--out", str(out))

@@ -7,6 +7,9 @@ import json
 import os
 import pickle
 import struct
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -169,3 +172,193 @@ def test_meta_datasets_records_become_a_copy_of_the_source(tmp_path: Path, home:
     assert np.array_equal(shown(datasets.load("birds"), names[2]), images[2:])
     (tmp_path / "0.tfrecords").write_bytes(content[:-30])
     assert "Convert" in fails(capsys, "add", "cut", str(tmp_path), "--like", "cu_birds")
+
+
+GOOD = {
+    "image_data": pixels(2),
+    "class_dict": {"a": [0], "b": [1]},
+    "data": pixels(2),
+    "labels": [0, 1],
+    "catname2label": {"a": 0, "b": 1},
+    "images": list(pixels(2)),
+    "label_specific": [0, 1],
+    "label_specific_str": ["a", "b"],
+}
+
+
+def benchmark_files(folder: Path, content: dict, npz: bytes | None = None) -> Path:
+    """One file in the form of each key of `content`, in a folder of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if "class_dict" in content or "data" in content:
+        (folder / "mini-test.pkl").write_bytes(pickle.dumps(content, 2))
+    else:
+        labels = {key: content[key] for key in ("label_specific", "label_specific_str") if key in content}
+        (folder / "test_labels.pkl").write_bytes(pickle.dumps(labels, 2))
+        if npz is None:
+            (folder / "test_images.pkl").write_bytes(pickle.dumps(content["images"], 2))
+        else:
+            (folder / "test_images.npz").write_bytes(npz)
+    return folder
+
+
+FORMS = (
+    ("image_data", "class_dict"),
+    ("data", "labels", "catname2label"),
+    ("images", "label_specific", "label_specific_str"),
+)
+ODD = [
+    *(None, True, 3, -1, 10**30, 1.5, "text", b"bytes", [], [-1, 0], [0, 7], [0, 1.5], ["x", "y"], [[0], [1, 2]], (0,)),
+    *({}, {0: 0}, {"a": None}, {"a": [99]}, {"a": [-1]}, {"a": [[0]]}, {"a": [0], "b": [0, 1, 1]}, {(1,): [0]}),
+    *({"": [0]}, {"x" * 300: [0]}, {"\ud800": [0]}, {"a/b": [0], "a b": [1]}, {"a": 0, "b": 0}, {"images": 3}),
+    *(np.array(3), np.zeros(0), np.zeros((2, 2)), pixels(2)[..., 0], np.array([2**63], np.uint64), [pixels(1)[0], "x"]),
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form[0])
+def test_every_other_structure_is_one_sentence(tmp_path: Path, home: Path, form: tuple[str, ...]) -> None:
+    """Each part of each form is put in turn in place of each odd thing; what is read all the same is whole."""
+    refused = 0
+    for n, (key, odd) in enumerate((key, odd) for key in form for odd in ODD):
+        content = {key: GOOD[key] for key in form} | {key: odd}
+        try:
+            folder = packed.unpack(benchmark_files(tmp_path / str(n), content))
+        except BadInput as error:
+            assert "\n" not in str(error) and len(str(error)) < 500
+            refused += 1
+        else:  # no names for the labels, or names as numbers
+            assert len(list(folder.rglob("*.png"))) == 2 or (key, odd) == ("class_dict", {"a": [-1]}), (key, odd)
+    assert refused > 0.85 * len(form) * len(ODD)
+    assert not [path for path in (home / "datasets").iterdir() if path.name.startswith(".tmp")]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ({"image_data": pixels(2), "class_dict": [[0], [1]]}, "class_dict must hold a table of class names"),
+        ({"image_data": pixels(2), "class_dict": {"a": [0, 2]}}, "class_dict go from 0 to 1. Got 2"),
+        ({"image_data": pixels(2), "class_dict": {"a": [-1]}}, "class_dict go from 0 to 1. Got -1"),
+        ({"image_data": pixels(2), "class_dict": {"a": [0, 1], "b": [0]}}, "belongs to one class"),
+        ({"image_data": pixels(2), "class_dict": {"a/b": [0], "a b": [1]}}, "become the same folder, 'a b'"),
+        ({"data": pixels(2), "labels": [0]}, "Got 1 labels for 2 images"),
+        ({"data": pixels(2), "labels": [0, 5], "catname2label": {"a": 0}}, "Got none for label 5"),
+        ({"images": list(pixels(2)), "label_specific": [0, 2], "label_specific_str": ["a", "b"]}, "from 0 to 1. Got 2"),
+        ({"images": list(pixels(2)), "label_specific": [0, -1], "label_specific_str": ["a", "b"]}, "Got -1"),
+        ({"images": list(pixels(2)), "label_specific": 4, "label_specific_str": ["a", "b"]}, "Got int"),
+    ],
+)
+def test_the_sentence_says_which_part_is_wrong(tmp_path: Path, home: Path, content: dict, told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        packed.unpack(benchmark_files(tmp_path / "files", content))
+
+
+def npz_of(**arrays: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def test_broken_archives_of_arrays_are_one_sentence(tmp_path: Path, home: Path) -> None:
+    good, rng = npz_of(images=pixels(2)), np.random.default_rng(0)
+    broken = [good[:n] for n in range(0, len(good) - 1, 29)]
+    broken += [npz_of(other=pixels(2)), npz_of(images=np.array("x")), npz_of(images=np.zeros(2)), b"PK\x03\x04"]
+    for n, content in enumerate(broken):
+        with pytest.raises(BadInput):
+            packed.unpack(benchmark_files(tmp_path / str(n), {key: GOOD[key] for key in FORMS[2][1:]}, content))
+    for n in range(60):  # bytes that may not matter
+        bent = bytearray(good)
+        bent[rng.integers(len(bent))] ^= int(rng.integers(1, 256))
+        with suppress(BadInput):
+            packed.unpack(benchmark_files(tmp_path / f"b{n}", {key: GOOD[key] for key in FORMS[2][1:]}, bytes(bent)))
+    bomb = npz_of(images=np.zeros((2_000, 84, 84, 3), np.uint8))
+    with pytest.raises(BadInput, match="at most 100 times its own size"):
+        packed.unpack(benchmark_files(tmp_path / "bomb", {key: GOOD[key] for key in FORMS[2][1:]}, bomb))
+
+
+def laughs(depth: int, width: int) -> list:
+    """A list of lists that a pickle names once each, and that would be width ** depth lists when written out."""
+    nested: list = [0]
+    for _ in range(depth):
+        nested = [nested] * width
+    return nested
+
+
+# an array whose bytes are the number 2 ** 31 - 1: bytes(n) would be so many zeros
+ZEROS = b"\x80\x02cnumpy\nndarray\n)R(K\x01K\x01\x85cnumpy\ndtype\nX\x02\x00\x00\x00u1\x85RI00\nJ\xff\xff\xff\x7ftb."
+PEAK = """
+import resource, sys
+from fsviz.datasets import packed
+from fsviz.errors import BadInput
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    packed.unpack(sys.argv[1])
+except BadInput as error:
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"\x80\x02Nr\xff\xff\xff\x0f.", "numbers a part 268,435,455"),  # a table of as many places
+        (b"Np268435455\n.", "numbers a part 268,435,455"),
+        (b"\x80\x02" + b"]" * 300_000 + b"a" * 299_999 + b".", "nests lists deeper than 20"),
+        (pickle.dumps(laughs(12, 10), 2), "none of the files that are known"),
+        (pickle.dumps(laughs(30, 2), 2), "nests lists deeper than 20"),
+        (ZEROS, "TypeError"),
+        (b"\x80\x02B\xff\xff\xff\x7fabc.", "EOFError"),
+    ],
+    ids=["memo", "memo in text", "deep", "shared", "shared and deep", "array of zeros", "cut bytes"],
+)  # fmt: skip
+def test_a_small_pickle_takes_little_memory(tmp_path: Path, content: bytes, told: str) -> None:
+    (tmp_path / "x.pkl").write_bytes(content)
+    out = subprocess.run([sys.executable, "-c", PEAK, str(tmp_path / "x.pkl")], capture_output=True, text=True)
+    grown, _, sentence = out.stdout.partition(" ")
+    assert told in sentence, out.stdout + out.stderr
+    assert int(grown) < 200, "MB"
+
+
+def test_a_pickle_of_too_many_operations_is_refused(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packed, "_MOST_OPERATIONS", 50)
+    (tmp_path / "x.pkl").write_bytes(pickle.dumps(list(range(300))))
+    with pytest.raises(BadInput, match="more than 50 operations"):
+        packed.unpack(tmp_path / "x.pkl")
+    monkeypatch.setattr(packed, "_MOST_BYTES", 1_000)
+    (tmp_path / "y.pkl").write_bytes(
+        pickle.dumps({"image_data": [pixels(1)[0]] * 9, "class_dict": {"a": list(range(9))}})
+    )
+    monkeypatch.setattr(packed, "_MOST_OPERATIONS", 5_000)
+    with pytest.raises(BadInput, match="the same images again and again"):
+        packed.unpack(tmp_path / "y.pkl")
+
+
+def test_a_pickle_cannot_change_the_functions_that_read_it(tmp_path: Path) -> None:
+    change = b"\x80\x02c_codecs\nencode\n}X\x0c\x00\x00\x00__defaults__X\x05\x00\x00\x00utf-7\x85s\x86b."
+    (tmp_path / "x.pkl").write_bytes(change.replace(b"encode\n}", b"encode\nN}"))
+    with pytest.raises(BadInput, match="TypeError"):
+        packed.read_pickle(tmp_path / "x.pkl")
+    (tmp_path / "y.pkl").write_bytes(pickle.dumps(pixels(1), 2))  # its bytes are written through _codecs.encode
+    assert np.array_equal(packed.read_pickle(tmp_path / "y.pkl"), pixels(1))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        b"[" * 100_000,
+        b"[]",
+        b'{"class_names": []}',
+        b'{"class_names": {"x": "a"}}',
+        b'{"class_names": {"0": "a", "1": "a"}}',
+        b'{"class_names": {"0": "a"}, "classes_per_split": {"TRAIN": 10000000000000}}',
+        b'{"class_names": {"0": "a"}, "classes_per_split": {"TRAIN": -1}}',
+        b'{"class_names": {"0": "a"}, "classes_per_split": {"TRAIN": Infinity}}',
+        b'{"class_names": {"0": "a"}, "classes_per_split": [1]}',
+    ],
+    ids=lambda spec: spec[:50].decode(),
+)
+def test_specs_that_are_something_else(tmp_path: Path, home: Path, spec: bytes) -> None:
+    (tmp_path / "dataset_spec.json").write_bytes(spec)
+    (tmp_path / "0.tfrecords").write_bytes(record(encoded(pixels(1)[0]), 0))
+    with pytest.raises(BadInput, match="not Meta-Dataset's"):
+        packed.unpack(tmp_path)

@@ -12,6 +12,8 @@ from PIL import Image
 from fsviz import datasets
 from fsviz.datasets import folders, pixel_attributes
 from fsviz.datasets.saved import remove_dataset
+from fsviz.features.decoding import decode
+from fsviz.features.preprocessing import Preprocessing
 from tests.cli.calling import fails, run_json
 from tests.datasets.test_folders import folder_of, home  # noqa: F401
 
@@ -53,6 +55,23 @@ def test_blur_lowers_sharpness_and_size_changes_little() -> None:
     known = dict(zip(pixel_attributes.NAMES, pixel_attributes.of_image(image)))
     assert dict(zip(pixel_attributes.NAMES, pixel_attributes.of_image(blurred)))["sharpness"] < known["sharpness"] / 2
     assert known["aspect ratio"] == pytest.approx(2 / 3) and known["resolution"] == pytest.approx(np.sqrt(60_000))
+
+
+def test_the_longer_side_is_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setitem(pixel_attributes.OF_PIXELS, "brightness", lambda pixels: seen.append(pixels.shape) or 0.0)
+    for size in ((400, 300), (2_000, 250), (2_000, 100), (20_000, 1), (1, 20_000)):
+        pixel_attributes.of_image(Image.new("RGB", size))
+    assert seen == [(128, 171, 3), (128, 1_024, 3), (51, 1_024, 3), (3, 1_024, 3), (1_024, 3, 3)]
+
+
+def test_a_strip_among_the_images_is_left_without_attributes_and_features(tmp_path: Path, capsys) -> None:
+    root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
+    folders.register("pets", folders.inspect(root))
+    Image.new("RGB", (20_000, 1)).save(root / "cat" / "01.png")  # its place was taken after it was added
+    assert run_json(capsys, "attributes", "pets")["unreadable"] == 1
+    decoded = decode(datasets.load("pets"), range(4), Preprocessing((8, 8)), attributes=True)
+    assert decoded.image_ids.tolist() == [0, 2, 3] and "a strip of 20,000 x 1" in decoded.skipped[0][1]
 
 
 def test_a_plain_folder_gains_attributes_by_a_command(tmp_path: Path, capsys) -> None:

@@ -71,6 +71,57 @@ def test_npy_takes_labels_from_a_second_file_or_from_its_first_axis(tmp_path: Pa
     assert labels.tolist() == [0, 0, 1, 1, 2, 2]
 
 
+def test_labels_of_three_dimensions_name_classes_or_images(tmp_path: Path) -> None:
+    cube = X.reshape(3, 2, 4)
+    for labels, expected in (
+        (np.array(["ant", "bee", "cow"]), ["ant", "ant", "bee", "bee", "cow", "cow"]),  # one per class
+        (np.array([4, 0, 2]), [4, 4, 0, 0, 2, 2]),
+        (NAMES[Y], NAMES[Y].tolist()),  # one per image
+        (NAMES[Y].reshape(3, 2), NAMES[Y].tolist()),
+    ):
+        np.savez(tmp_path / "cube.npz", features=cube, labels=labels)
+        values, found = read(tmp_path / "cube.npz")[:2]
+        assert np.array_equal(values, X) and found.tolist() == expected
+        np.save(tmp_path / "cube.npy", cube)
+        np.save(tmp_path / "labels.npy", labels)
+        assert read(tmp_path / "cube.npy", tmp_path / "labels.npy")[1].tolist() == expected
+
+
+def test_a_table_for_each_image_is_refused_and_the_advice_helps(tmp_path: Path, home: Path) -> None:
+    tokens, labels = np.random.default_rng(0).normal(size=(200, 4, 8)), np.arange(200) % 5
+    np.savez(tmp_path / "x.npz", features=tokens, labels=labels)
+    with pytest.raises(BadInput, match=r"shape \(200, 4, 8\).*200 labels that repeat.*X\.mean\(1\)"):
+        import_features("mine", tmp_path / "x.npz")
+    for vectors in (tokens.mean(1), tokens.reshape(200, -1)):
+        np.savez(tmp_path / "x.npz", features=vectors, labels=labels)
+        made = import_features("mine", tmp_path / "x.npz", replace=True)
+        assert (made.n_images, made.dataset.n_classes) == (200, 5)
+    np.savez(tmp_path / "x.npz", features=tokens, labels=labels[:7])
+    with pytest.raises(BadInput, match="and 7 labels"):
+        read(tmp_path / "x.npz")
+    np.savez(tmp_path / "x.npz", features=tokens[..., None], labels=labels)
+    with pytest.raises(BadInput, match=r"X\.reshape\(len\(X\), -1\)"):
+        read(tmp_path / "x.npz")
+
+
+def test_names_of_classes_that_are_empty_or_look_alike(tmp_path: Path, home: Path) -> None:
+    names = np.array(["dog", "Dog", "caf\u00e9", "cafe\u0301", "owl", "elk"])
+    np.savez(tmp_path / "x.npz", features=np.repeat(X, 2, axis=0), labels=np.repeat(names, 2))
+    made = import_features("mine", tmp_path / "x.npz")
+    assert made.dataset.n_classes == 6
+    assert made.notes[0].startswith("2 groups of class names differ only in case")
+    assert "'Dog' / 'dog'" in made.notes[0] and r"'cafe\u0301' / 'caf\xe9'" in made.notes[0]
+    for empty in ("", "  ", "\u00a0"):
+        names[4] = empty
+        np.savez(tmp_path / "x.npz", features=np.repeat(X, 2, axis=0), labels=np.repeat(names, 2))
+        with pytest.raises(BadInput, match=r"2 have an empty one, the first is row 8 \(from 0\)"):
+            import_features("other", tmp_path / "x.npz")
+    (tmp_path / "y.csv").write_text("path,label\n" + "".join(f"{i}.png,{'' if i == 3 else 'a'}\n" for i in range(6)))
+    np.save(tmp_path / "x.npy", X)
+    with pytest.raises(BadInput, match="1 have an empty one, the first is row 3"):
+        import_features("other", tmp_path / "x.npy", tmp_path / "y.csv")
+
+
 def test_npz_with_one_table_a_class(tmp_path: Path) -> None:
     np.savez(tmp_path / "by_class.npz", ant=X[:2], bee=X[2:])
     values, labels = read(tmp_path / "by_class.npz")[:2]

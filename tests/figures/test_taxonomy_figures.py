@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 
+from fsviz import datasets
 from fsviz.figures import taxonomy as figures
+from fsviz.taxonomy import maps
 
 
 def distances_of(n: int, largest: float) -> np.ndarray:
@@ -30,3 +34,16 @@ def test_long_names_are_cut_and_stand_upright_so_that_they_do_not_cross() -> Non
     assert all(len(text) <= 18 and text.endswith("…") for text in figure.layout.xaxis.ticktext)
     short = figures.plot_task_distances(distances_of(2, 6.0), ["wolf", "fox"], "Jiang-Conrath", 6.0)
     assert short.layout.xaxis.tickangle == -35
+
+
+def test_the_box_beside_the_pointer_says_how_many_classes_a_concept_holds() -> None:
+    graph = maps.class_map(maps.spanning_graph(datasets.load("demo"), "all"))
+    option = figures.plot_class_map(graph, pictures={0: "<br>picture"})
+    assert "@[" not in json.dumps(option)  # ECharts fills in no values in the boxes of a graph
+    says = {node["name"]: node["tooltip"]["formatter"] for node in option["series"][0]["data"]}
+    assert says["entity"] == "<b>{b}</b><br>holds 107 classes of the split<br>picture"
+    assert says["mammal"] == "<b>{b}</b><br>holds 30 classes of the split"
+    tiered = figures.plot_class_map(maps.class_map(maps.spanning_graph(datasets.load("tiered_imagenet"), "all")))
+    says |= {node["name"]: node["tooltip"]["formatter"] for node in tiered["series"][0]["data"]}
+    assert says["military vehicle"] == "<b>{b}</b><br>its classes hang below nearer concepts"  # ships and planes
+    assert says["mushroom"] == "<b>{b}</b><br>a class"

@@ -5,7 +5,7 @@ import pytest
 
 from fsviz.errors import BadInput
 from fsviz.records import PAD
-from fsviz.sampling import SAMPLERS
+from fsviz.sampling import SAMPLERS, Pool
 from fsviz.sampling.samplers.variable import VariableLimits, sample_variable, shots_and_queries
 
 SIZES = np.array([40, 7, 200, 60, 3, 30, 120, 25, 80, 50])
@@ -81,3 +81,59 @@ def test_two_hundred_tasks_of_a_large_dataset() -> None:
     class_ids = np.repeat(np.arange(300), 600)
     tasks = sample_variable(class_ids, np.arange(300), 200, seed=0)
     assert (tasks.class_ids != PAD).sum(axis=1).max() > 40
+
+
+# Following a hierarchy ------------------------------------------------------------------------------------------
+
+CONCEPTS = np.zeros((5, 30), dtype=bool)  # of 30 classes with 20 images each
+CONCEPTS[0] = True
+CONCEPTS[1, :12], CONCEPTS[2, 12:20], CONCEPTS[3, 20:25], CONCEPTS[4, 26:] = True, True, True, True  # the last: 4
+
+
+def drawn_from(n_tasks: int = 3000, concepts: np.ndarray = CONCEPTS, **more: object) -> list[frozenset[int]]:
+    """The classes of every task."""
+    of_image = np.repeat(np.arange(30), 20)
+    tasks = sample_variable(of_image, np.arange(30), n_tasks, seed=2, concepts=concepts, **more)  # type: ignore[arg-type]
+    return [frozenset(row[row != PAD].tolist()) for row in tasks.class_ids]
+
+
+def test_a_task_has_all_classes_of_a_concept_and_every_eligible_one_is_as_likely() -> None:
+    tasks = drawn_from()
+    counts = [sum(task == set(np.flatnonzero(row)) for task in tasks) for row in CONCEPTS]
+    assert counts[4] == 0 and sum(counts) == 3000  # four classes are too few for a task
+    assert sum((n - 750) ** 2 / 750 for n in counts[:4]) < 16.3  # chi-square, 3 degrees of freedom, p = 0.001
+
+
+def test_a_concept_of_more_classes_than_a_task_may_have_gives_some_of_them_and_one_too_large_none() -> None:
+    tasks = drawn_from(4000, limits=VariableLimits(max_way=10, max_concept=20))
+    assert {len(task) for task in tasks} == {10, 8, 5}  # ten of twelve, all eight, all five; never of all thirty
+    often = np.bincount([c for task in tasks if len(task) == 10 for c in task], minlength=30)
+    assert often[12:].sum() == 0 and abs(often[:12] / often[:12].sum() - 1 / 12).max() < 0.01
+
+
+def test_groups_of_one_level_give_a_uniform_number_of_their_classes() -> None:
+    tasks = drawn_from(6000, CONCEPTS[1:], two_levels=True)
+    ways = np.bincount([len(task) for task in tasks if max(task) < 12])[5:]  # of the concept of twelve
+    assert len(ways) == 8 and ((ways - ways.mean()) ** 2 / ways.mean()).sum() < 24.3  # 7 degrees of freedom, p = 0.001
+    assert abs(ways.sum() / 6000 - 1 / 3) < 0.03
+    assert {len(task) for task in tasks if min(task) >= 20} == {5}
+    assert all(any(task <= set(np.flatnonzero(row)) for row in CONCEPTS[1:4]) for task in tasks)
+
+
+def test_classes_without_two_images_do_not_count_towards_a_concept() -> None:
+    of_image = np.repeat(np.arange(30), np.where(np.arange(30) == 24, 1, 20))  # class 24: then the third has four
+    tasks = sample_variable(of_image, np.arange(30), 200, seed=0, concepts=CONCEPTS[2:4])
+    assert set(tasks.class_ids.ravel().tolist()) - {PAD} == set(range(12, 20))
+
+
+def test_classes_in_no_eligible_concept_are_named_and_no_concept_is_an_error() -> None:
+    pool = Pool(np.arange(30), image_class_ids=np.repeat(np.arange(30), 20), concepts=CONCEPTS[1:])
+    unable = SAMPLERS["variable"].unable
+    assert unable is not None and unable(pool) == {}
+    outside = unable(pool, follow_hierarchy=True)
+    assert sorted(outside) == [25, 26, 27, 28, 29]
+    assert outside[25] == "Class 25 is in no concept of 5 to 392 classes with two images or more."
+    assert sorted(unable(pool, follow_hierarchy=True, min_way=4)) == [25]
+    with pytest.raises(BadInput, match=r"No concept of the taxonomy has 5 to 392 classes.*Lower min_way"):
+        drawn_from(5, CONCEPTS[4:])
+    assert len(drawn_from(5, CONCEPTS[4:], limits=VariableLimits(min_way=4))) == 5  # the advice works

@@ -34,11 +34,18 @@ def test_ties_are_broken_by_the_seed_alone() -> None:
     assert assignment.agreement(np.stack(flat)) == pytest.approx(assignment.chance(50), abs=0.04)
 
 
-def test_overlap_by_hand() -> None:
-    first = np.array([TRAIN, TRAIN, VAL, TEST, VAL])
-    assert assignment.overlap(first, first) == 1
-    assert assignment.overlap(first, np.array([TEST, VAL, TEST, TRAIN, TRAIN])) == pytest.approx(1 / 3)
+def test_agreement_by_hand_counts_every_side() -> None:
+    first = np.array([TRAIN, TRAIN, TRAIN, TRAIN, VAL, VAL, TEST, TEST])
+    swapped = np.array([TRAIN, TRAIN, TRAIN, TRAIN, VAL, TEST, VAL, TEST])  # the same classes held out
+    other = np.array([TEST, TRAIN, TRAIN, TRAIN, VAL, VAL, TRAIN, TEST])
     assert assignment.agreement(np.stack([first, first, first])) == 1
+    assert assignment.agreement_on_test(np.stack([first, first, first])) == 1
+    assert assignment.agreement(np.stack([first, swapped])) == 6 / 8
+    assert assignment.agreement_on_test(np.stack([first, swapped])) == 1 / 2
+    three = np.stack([first, swapped, other])
+    assert assignment.agreement(three) == pytest.approx((6 + 6 + 5) / 8 / 3)
+    assert assignment.agreement_on_test(three) == pytest.approx((1 / 2 + 1 / 2 + 1 / 2) / 3)
+    assert assignment.chance(10) == pytest.approx(0.6**2 + 2 * 0.2**2) and assignment.chance_on_test(10) == 0.2
     with pytest.raises(BadInput, match="two seeds"):
         assignment.agreement(first[None])
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fsviz import datasets, features
+from fsviz import datasets, features, taxonomy
 from fsviz.cli import build_parser
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.records import PAD, Dataset, TaskId, Tasks
@@ -108,6 +108,7 @@ RECIPES = [
     {"sampler": "uniform", "n_way": 7, "dag": "all_paths", "seed": 12},
     {"sampler": "semantic", "distance": "wu_palmer", "alpha": 1 / 3, "beta": 0.0},
     {"sampler": "variable", "max_way": 8, "max_support": 60},
+    {"sampler": "variable", "min_way": 3, "split": "all", "follow_hierarchy": True},
     {"sampler": "semantic", "split": "all", "n_shot": 3, "n_query": 1},
 ]
 
@@ -141,6 +142,7 @@ def test_names_follow_from_all_settings() -> None:
         {"sampler": "variable", "max_way": 9},
         {"sampler": "variable", "max_query": 3},
         {"sampler": "variable", "max_support": 90},
+        {"sampler": "variable", "follow_hierarchy": True},
         {"alpha": 0.3830001},
         {"beta": 99.0},
         {"n_way": 6},
@@ -392,3 +394,38 @@ def test_only_small_datasets_of_the_user_get_an_alpha_of_their_own(tmp_path, mon
     assert draw.recipe_for(mine, sampler="semantic", n_way=3, alpha=0.1).settings["alpha"] == 0.1
     assert "alpha" not in draw.recipe_for(mine, sampler="uniform", n_way=3).settings
     assert f"--alpha {found.alpha:g}" in recipe.command()
+
+
+def test_variable_tasks_that_follow_the_hierarchy_are_of_one_concept() -> None:
+    omniglot = datasets.load("omniglot")
+    bed = draw.sample(omniglot, sampler="variable", follow_hierarchy=True, n_tasks=30)
+    names = omniglot.classes["class_name"].to_numpy()
+    for row in bed.tasks.class_ids:
+        assert len({name.rsplit("-", 1)[0] for name in names[row[row != PAD]]}) == 1  # one alphabet
+    imagenet = datasets.load("ilsvrc_2012")
+    settings = {"sampler": "variable", "split": "train", "n_tasks": 100}
+    near, any_ = (draw.sample(imagenet, follow_hierarchy=on, **settings).tasks for on in (True, False))
+    assert np.median(near.measures["coarsity"]) < np.median(any_.measures["coarsity"]) / 2
+    held = taxonomy.class_concepts(imagenet, "train")[0]
+    sets = {frozenset(np.flatnonzero(row)) for row in held if 5 <= row.sum() <= 50}
+    large = [row for row in held if 50 < row.sum() <= 392]
+    for row, positions in zip(near.class_ids, near.positions(imagenet.split_class_ids("train")), strict=True):
+        task = frozenset(positions[row != PAD].tolist())
+        assert task in sets or (len(task) == 50 and any(concept[list(task)].all() for concept in large))
+
+
+def test_classes_that_no_concept_gives_are_left_out_by_name() -> None:
+    imagenet = datasets.load("imagenet1k")
+    recipe = draw.recipe_for(imagenet, sampler="variable", split="all", follow_hierarchy=True, n_tasks=5)
+    outside = draw.left_out(imagenet, recipe)
+    assert outside and "is in no concept of 5 to 392 classes" in next(iter(outside.values()))
+    assert draw.left_out(imagenet, draw.recipe_for(imagenet, sampler="variable", split="all", n_tasks=5)) == {}
+
+
+def test_a_hierarchy_is_followed_only_where_there_is_one() -> None:
+    dtd = datasets.load("dtd")
+    assert dtd.taxonomy is None and not draw.can_have(dtd, "variable", "follow_hierarchy")
+    assert draw.can_have(datasets.load("omniglot"), "variable", "follow_hierarchy")
+    with pytest.raises(Missing, match=r"follow_hierarchy needs a taxonomy.*--no-follow-hierarchy"):
+        draw.sample(dtd, sampler="variable", follow_hierarchy=True, n_tasks=5)
+    assert len(draw.sample(dtd, sampler="variable", follow_hierarchy=False, n_tasks=5).tasks) == 5

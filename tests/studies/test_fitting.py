@@ -117,3 +117,11 @@ def test_several_datasets_take_what_fits_the_smallest(small, tmp_path: Path) -> 
 def test_the_demo_has_enough_for_the_usual_tasks() -> None:
     demo = datasets.load("demo")
     assert fitting.fit(demo, {}, draw.PER_CLASS, choice=True, varied=True).values == USUAL
+
+
+def test_samplers_of_contexts_lower_what_few_classes_can_give(small) -> None:
+    dataset = small(*[12] * 6)  # six images of a class in each of two contexts
+    found = fit(dataset, sampler="iid", loss="plain")
+    assert found.values["n_way"] == 5 and found.values["n_shot"] < 5 and "different contexts" in found.in_words()
+    tasks = draw.sample(dataset, sampler="iid", n_tasks=5, **found.values).tasks
+    assert tasks.support.shape == (5, 5, found.values["n_shot"])

@@ -64,7 +64,10 @@ def cat_or_dog(dataset: Dataset) -> Tasks:
 
 def test_classes_are_read_by_name_and_by_number() -> None:
     dataset = on_a_line()
-    assert study.classes_in(dataset, "cow,cat, cow") == [3, 0]
+    assert study.classes_in(dataset, "cow,cat,") == [3, 0]
+    for text in ("cow,cat, cow", "0,0,1", "cat,#0"):  # a task of fewer classes than were named
+        with pytest.raises(BadInput, match="is there twice"):
+            study.classes_in(dataset, text)
     assert study.classes_in(dataset, "7") == [2]  # a name comes before a number
     assert study.classes_in(dataset, "#1,3") == [1, 3]
     text = study.classes_text(dataset, [3, 1, 2, 0])

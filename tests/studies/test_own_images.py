@@ -40,7 +40,10 @@ def test_the_company_decides_what_a_crane_is() -> None:
 
 def test_things_that_a_camera_can_see_come_first() -> None:
     (guess,) = senses.guess_senses(["orange"])
-    seen = [sense.is_physical for sense in guess.candidates]
+    names = [" ".join(sense.path[-2:]) for sense in guess.candidates]
+    assert names[:2] == ["citrus orange", "chromatic color orange"]  # a colour is seen as well
+    assert names[-1] == "river Orange"  # a proper name
+    seen = [sense.is_physical for sense in senses.guess_senses(["swing"])[0].candidates]
     assert seen == sorted(seen, reverse=True) and seen[0] and not seen[-1]
 
 
@@ -100,6 +103,59 @@ def test_most_classes_of_small_folders_are_guessed_right() -> None:
                 g.synset_id == n for g, n in zip(senses.guess_senses(part["class_name"]), part["node"], strict=True)
             ]
     assert np.mean(right) > 0.88, np.mean(right)
+
+
+def test_names_of_numbers_letters_and_colours_mean_these() -> None:
+    digits = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+    assert meaning(digits) == {digit: f"digit {digit}" for digit in digits}
+    assert meaning(["five", "dog", "cat", "horse"])["five"] == "digit five"  # not the domino
+    letters = ["alpha", "beta", "gamma", "delta"]
+    assert meaning(letters) == {letter: f"letter {letter}" for letter in letters}
+    colours = ["red", "green", "blue", "yellow"]
+    assert meaning(colours) == {colour: f"chromatic color {colour}" for colour in colours}
+    assert meaning(["orange", "banana", "pear"])["orange"] == "citrus orange"
+
+
+def test_a_guess_far_from_those_of_the_other_classes_is_flagged() -> None:
+    def doubts(*class_names: str) -> dict[str, str]:
+        return {guess.class_name: guess.doubt for guess in senses.guess_senses(class_names)}
+
+    apples = doubts("Golden-Delicious", "Granny-Smith", "Pink-Lady", "Red-Delicious")
+    assert apples.pop("Pink-Lady") == "no other class means anything like 'pink lady'"  # a cocktail
+    assert set(apples.values()) == {""}
+    assert doubts("Anjou", "Conference", "Kaiser")["Kaiser"] == "a person or a proper name, as few image classes are"
+    assert doubts("Kaiser")["Kaiser"] and not doubts("ship")["ship"]  # alone nothing is far
+    feelings = doubts("anger", "disgust", "fear", "sadness", "neutral")
+    assert feelings["neutral"] == "no other class means anything like 'neutral'"  # a person
+    assert doubts("january", "february", "march", "april")["march"] == (
+        "among these classes it means nothing a camera can see"
+    )
+    assert doubts("God-Morgon-Apple-Juice")["God-Morgon-Apple-Juice"] == "only 'apple juice' was found in WordNet"
+
+
+def test_a_guess_is_held_against_the_classes_of_its_folder() -> None:
+    apples = [f"fruit/apple/{name}" for name in ("Golden-Delicious", "Granny-Smith", "Pink-Lady", "Red-Delicious")]
+    drinks = [f"drinks/{name}" for name in ("whiskey", "sangria", "eggnog", "tequila", "Pink-Lady")]
+    flagged = {guess.class_name for guess in senses.guess_senses(apples + drinks) if "no other" in guess.doubt}
+    assert flagged == {"fruit/apple/Pink-Lady"}  # at home among the drinks
+
+
+def test_few_right_guesses_and_most_strangers_are_flagged() -> None:
+    """A class from elsewhere, added to the classes below one concept, was never flagged when only the number of its
+    meanings counted."""
+    rng, strangers = np.random.default_rng(0), []
+    for name in ("demo", "tiered_imagenet"):
+        dataset = datasets.load(name)
+        classes = dataset.classes["class_name"].astype(str).to_numpy()
+        below = split_dag(dataset, "all").below
+        clear = [c for c in range(len(classes)) if not senses.guess_senses([classes[c]])[0].doubt]
+        for inside in below[(below.sum(axis=1) > 3) & (below.sum(axis=1) < 16)][::2]:
+            stranger = classes[rng.choice([c for c in clear if not inside[c]])]
+            *_, guess = senses.guess_senses([*classes[inside], stranger])
+            strangers.append("no other class" in guess.doubt)
+        flagged = sum("no other class" in guess.doubt for guess in senses.guess_senses(classes))
+        assert flagged <= 0.02 * len(classes)
+    assert np.mean(strangers) > 0.5, np.mean(strangers)
 
 
 def test_senses_that_were_met_in_texts_are_known() -> None:
@@ -295,6 +351,7 @@ def test_corrections_stay_when_a_dataset_is_replaced(tmp_path: Path, capsys: pyt
     out = tmp_path / "senses.csv"
     code, told, _ = run(capsys, "senses", "--dataset", "zoo", "--out", str(out), "--json")
     assert code == 0 and [row["by"] for row in json.loads(told)["classes"]] == ["guess"] * 3
+    assert {row["class"]: row["doubt"] for row in json.loads(told)["classes"]}["crane"].endswith("a camera can see")
     table = pd.read_csv(out, dtype=str, keep_default_na=False)
     at = table["class"].tolist().index("crane")
     other = "n03126707" if table["synset"][at] == "n02012849" else "n02012849"  # the machine, or the bird
@@ -303,6 +360,7 @@ def test_corrections_stay_when_a_dataset_is_replaced(tmp_path: Path, capsys: pyt
     table.to_csv(out, index=False)
     code, told, _ = run(capsys, "senses", "--dataset", "zoo", "--correct", str(out), "--json")
     assert code == 0 and json.loads(told)["changed"] == 2
+    assert {row["class"]: bool(row["doubt"]) for row in json.loads(told)["classes"]}["crane"] is False  # chosen
 
     def now() -> dict[str, str]:
         dataset = datasets.load("zoo")

@@ -40,12 +40,16 @@ def demo():
 
 def test_the_demos_stable_split_is_the_same_for_ten_seeds_and_says_what_it_reached(demo) -> None:
     dataset, classes = demo
+    published = study.find(dataset, classes, divergence=2.0, penalty=1.0)
+    assert published.split.reached == pytest.approx(1.49, abs=0.01) and not published.is_reached
+    assert "divergence of 2 is not reached in 8 dimensions: the nearest" in study.told(published)
     found = study.find(dataset, classes, divergence=2.0)
-    assert found.split.reached == pytest.approx(1.49, abs=0.01) and not found.is_reached and not found.is_at_floor
-    assert "divergence of 2 is not reached in 8 dimensions: the nearest" in study.told(found)
+    assert found.split.reached == pytest.approx(1.93, abs=0.01) and found.is_reached and not found.is_at_floor
     assert {side: len(ids) for side, ids in found.split.parts.items()} == {"train": 65, "val": 21, "test": 21}
     alike = study.agreement(dataset, classes, divergence=2.0)
-    assert (alike.value, alike.n_splits, alike.n_seeds) == (1.0, 1, 10) and alike.chance == pytest.approx(42 / 107)
+    assert (alike.value, alike.on_test, alike.n_splits, alike.n_seeds) == (1.0, 1.0, 1, 10)
+    assert alike.chance == pytest.approx((65**2 + 2 * 21**2) / 107**2)
+    assert alike.chance_on_test == pytest.approx(21 / 107)
     animals = study.mixes(dataset, found.split)[1]
     assert (animals.side, animals.concept, animals.n, animals.of) == ("test", "animal", 21, 21)
     assert study.mix_table(dataset, found.split).loc["artifact"].tolist() == [30, 0, 0]
@@ -53,6 +57,36 @@ def test_the_demos_stable_split_is_the_same_for_ten_seeds_and_says_what_it_reach
     published = study.published_split(tiered, 0.96)
     first, bars = study.mixes(tiered, published)[0], study.mix_table(tiered, published)
     assert first.concept == "instrumentality" and first.n == bars.loc["instrumentality", "train"]
+
+
+def test_the_default_divergence_is_reached_and_every_seed_finds_the_same_test_classes(demo, toy) -> None:
+    for dataset, classes in (demo, (toy, study.class_features(toy))):
+        found = study.find(dataset, classes)
+        assert found.is_reached and study.told(found) == "" and found.settings["penalty"] == 10
+        seeds = study.over(dataset, classes, [{"seed": seed} for seed in range(4)])
+        assert len({tuple(one.split.on("test")) for one in seeds}) == 1
+    assert study.find(*demo, mode="paper").settings["penalty"] == 1
+
+
+def test_agreement_is_whole_only_if_test_classes_agree(toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    classes = study.class_features(toy, "alpha_net")
+    found = study.find(toy, classes, starts=4)
+    swapped = found.split.sides.copy()
+    test, val = np.flatnonzero(swapped == 2)[0], np.flatnonzero(swapped == 1)[0]
+    swapped[[test, val]] = swapped[[val, test]]
+    other = replace(found, split=replace(found.split, sides=swapped))
+    monkeypatch.setattr(study, "over", lambda *_, **__: [found, other])
+    alike = study.agreement(toy, classes, 2)
+    assert (alike.value, alike.on_test, alike.n_splits) == (14 / 16, 2 / 3, 2)  # the same classes are held out
+
+
+def test_random_splits_say_how_near_training_classes_are_by_chance(demo) -> None:
+    dataset, classes = demo
+    low, high = study.nearest_at_random(classes, study.find(dataset, classes).split)
+    drawn = [study.find(dataset, classes, mode="random", seed=seed).nearest for seed in range(40)]
+    assert low < np.mean(drawn) < high and np.mean([low <= value <= high for value in drawn]) >= 0.8
+    whole = study.find(dataset, classes, mode="superclasses")
+    assert whole.nearest > study.nearest_at_random(classes, whole.split)[1]  # relatives are kept together
 
 
 def test_few_classes_get_few_dimensions_so_that_seeds_still_agree(toy) -> None:
@@ -78,7 +112,9 @@ def test_a_sweep_over_dimensions_and_over_divergences(toy) -> None:
     classes = study.class_features(toy, "alpha_net")
     table = study.agreement_over_dims(toy, classes, n_seeds=3, starts=4, dims=3)
     assert table["dims"].tolist() == [2, 3, 4, 8, 12] and (table["above_floor"] > -1e-6).all()
-    assert table["agreement"].between(0, 1).all() and table["chance"].iloc[0] == pytest.approx(6 / 16)
+    assert table["agreement"].between(0, 1).all() and table["on_test"].between(0, 1).all()
+    assert table["chance"].iloc[0] == pytest.approx((10**2 + 2 * 3**2) / 16**2)
+    assert table["chance_on_test"].iloc[0] == pytest.approx(3 / 16)
     many = study.over_targets(toy, classes, [0.1, 1.0], starts=4)
     assert [one.split.asked for one in many] == [0.1, 1.0] and many[0].split.title.startswith("asked 0.1, reached ")
     assert study.centroid_distance(many[1].split) > study.centroid_distance(many[0].split)
@@ -258,6 +294,11 @@ def test_names_and_commands_follow_from_the_settings(demo) -> None:
     found = study.find(dataset, classes, mode="random", seed=3)
     assert study.fitting_name(found) == "random-seed3"
     assert study.command(dataset, found.settings).endswith("split demo --mode random --seed 3")
+    said_of = (("stable", 10.0, ""), ("stable", 1.0, " --penalty 1"), ("paper", 1.0, " --mode paper"))
+    for mode, penalty, words in said_of:
+        spec = study.checked({"divergence": 2.0, "penalty": penalty, "mode": mode, "dims": 8})
+        said = study.command(dataset, spec)
+        assert sorted(said.split()) == sorted(f"python -m fsviz split demo --divergence 2 --seed 0{words}".split())
     spec = study.checked({"divergence": 2.0, "penalty": 4.0, "mode": "paper", "dims": 30})
     said = study.command(dataset, spec)
     assert said.endswith("split demo --divergence 2 --mode paper --seed 0 --penalty 4")

@@ -197,7 +197,10 @@ def test_splits_of_every_origin_are_taken(workspace) -> None:
         ({"split": {**SPLIT, "val": []}}, "'tiny' of EmojiCoCo.* has no val classes to end training in time"),
         ({"split": {**SPLIT, "train": []}}, "has no train classes to train on"),
         ({"split": {**SPLIT, "test": ["unicorn"]}}, "is of other classes: 1 of its 12 classes are not in"),
-        ({"split": {**SPLIT, "test": ["frog", "lobster"]}}, "n_way must be at most 2, the number of test classes"),
+        (
+            {"split": {**SPLIT, "test": ["frog", "lobster"]}, "n_way": 3},
+            "n_way must be at most 2, the number of test classes",
+        ),
         ({"n_shot": 40, "n_query": 10}, "needs n_shot . n_query = 50 images. Class '.*' .* has 48"),
         ({"side": 15}, "side must be a whole number from 16 to 224"),
         ({"dataset": "mini_imagenet", "split": "own"}, "miniImageNet has no images here, only its class table"),

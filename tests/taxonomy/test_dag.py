@@ -9,7 +9,9 @@ import pytest
 
 from fsviz import datasets
 from fsviz.errors import BadInput, Missing, UnknownName
-from fsviz.taxonomy import collapse, span, split_dag
+from fsviz.taxonomy import class_distances, collapse, maps, span, split_dag
+from fsviz.taxonomy.dag import branch
+from fsviz.taxonomy.hierarchy import class_hierarchy
 
 
 def edges(*pairs: str) -> pd.DataFrame:
@@ -98,6 +100,73 @@ def test_the_published_graph_of_tiered_imagenet() -> None:
     assert (len(small), small.n_edges, len(small.leaves)) == (233, 235, 160)
     assert small.names[0] == "entity"
     assert set(small.leaves) == set(small.class_nodes)
+
+
+PETS = edges(
+    *("pet<animal", "plant<life", "animal<life", "mammal<animal", "carnivore<mammal", "canine<carnivore"),
+    *("wolf<canine", "fox<canine", "dog<pet", "dog<canine", "goldfish<pet", "rose<plant"),
+)
+
+
+def test_a_class_with_several_parents_hangs_below_the_one_with_its_nearest_relatives() -> None:
+    classes = ["dog", "goldfish", "rose", "wolf", "fox"]
+    dag = span(PETS, classes, np.ones(5))
+    path = [dag.nodes[v] for v in dag.path_to(dag.class_nodes[0])]
+    assert path == ["life", "animal", "mammal", "carnivore", "canine", "dog"]
+    assert dag.depth[dag.class_nodes[0]] == 3 and dag.tree_depth[dag.class_nodes[0]] == 5
+    pet, canine = dag.nodes.index("pet"), dag.nodes.index("canine")
+    assert dag.below[pet].sum() == 2 and dag.held[pet].sum() == 1 and dag.held[canine].sum() == 3
+    # Without wolf and fox the canines are dogs alone: their nearest relative is the cat, another carnivore.
+    cats = pd.concat([PETS, edges("cat<carnivore")])
+    dag = span(cats, ["dog", "goldfish", "rose", "cat"], np.ones(4), "all_paths")
+    assert [dag.nodes[v] for v in dag.path_to(dag.class_nodes[0])][-3:] == ["carnivore", "canine", "dog"]
+    dag = span(PETS, ["dog", "goldfish", "rose"], np.ones(3), "all_paths")
+    assert dag.nodes[dag.tree_parent[dag.class_nodes[0]]] == "pet"
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("mode", ["shortest_path", "all_paths"])
+def test_every_class_hangs_in_one_place_and_counts_add_up(seed: int, mode: str) -> None:
+    table, leaves = random_taxonomy(seed)
+    dag = span(table, leaves, np.ones(len(leaves)), mode)
+    for tree in (dag, collapse(dag)):
+        parents = {(int(p), int(c)) for p, c in zip(tree.parents, tree.children, strict=True)}
+        assert all((int(tree.tree_parent[v]), v) in parents for v in range(1, len(tree)))
+        held = tree.held.sum(axis=1)
+        for v in range(len(tree)):
+            own = int((tree.class_nodes == v).sum())
+            assert held[v] == own + held[1:][tree.tree_parent[1:] == v].sum()
+        assert held[0] == len(leaves) and not (tree.held & ~tree.below).any()
+        assert np.array_equal(tree.tree_depth, [len(tree.path_to(v)) - 1 for v in range(len(tree))])
+    for v in np.flatnonzero(dag.held.any(axis=1)):
+        part = branch(dag, v)
+        assert part.nodes[0] == dag.nodes[v]
+        assert [part.nodes[c] for c in part.class_nodes] == [leaves[c] for c in np.flatnonzero(dag.held[v])]
+        for node in range(1, len(part)):
+            whole = dag.nodes.index(part.nodes[node])
+            assert part.nodes[part.tree_parent[node]] == dag.nodes[dag.tree_parent[whole]]
+    assert np.allclose(class_distances(dag), class_distances(collapse(dag)))
+
+
+@pytest.mark.parametrize("name", ["imagenet1k", "demo", "tiered_imagenet"])
+def test_trees_pictures_and_tables_count_the_same_classes(name: str) -> None:
+    dataset = datasets.load(name)
+    graph = maps.spanning_graph(dataset, "all")
+    tree, picture = maps.concept_tree(graph), maps.class_map(graph)
+    inner = [v for v in range(len(tree.ids)) if tree.n_nodes[v] > 1]
+    for v in inner:
+        part, positions = maps.below(graph, tree.ids[v])
+        assert len(positions) == tree.n_classes[v] == part.n_classes
+        children = np.flatnonzero(tree.parents == v)
+        assert tree.n_classes[v] == tree.n_classes[children].sum() + (tree.class_position[v] >= 0)
+    boxes = class_hierarchy(dataset)
+    assert dict(zip(boxes.ids, boxes.n_classes)) == dict(zip(tree.ids, tree.n_classes.tolist()))
+    assert 0 not in boxes.n_classes
+    counts = {tree.names[v]: int(tree.n_classes[v]) for v in inner}
+    drawn = dict(zip(picture.names, picture.n_classes.tolist()))
+    assert all(drawn[concept] == counts[concept] for concept in ("mammal", "container", "vehicle") if concept in counts)
+    if name == "imagenet1k":
+        assert counts["mammal"] == 218 and counts["carnivore"] == 158  # dogs among them
 
 
 def test_df20_is_a_tree_of_1604_classes() -> None:

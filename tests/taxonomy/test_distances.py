@@ -13,6 +13,7 @@ from fsviz import datasets
 from fsviz.difficulty.measures.coarsity import coarsity
 from fsviz.errors import BadInput, UnknownName
 from fsviz.taxonomy import DISTANCES, class_distances, collapse, lowest_superordinate, span, split_dag
+from tests.sources import ROOT
 from tests.taxonomy.test_dag import edges, random_taxonomy
 
 # thing (100 images) holds animal (40: dog 10, cat 30) and object (60: cup 20, car 40)
@@ -134,3 +135,22 @@ def test_empty_classes_and_unknown_distances_are_named() -> None:
     assert class_distances(dag, "path_length")[0, 1] == 2
     with pytest.raises(UnknownName, match="jiang_conrath"):
         class_distances(dag, "jiang")
+
+
+def test_the_authors_mini_testbed_has_up_to_5_4_more_coarsity_as_readme_says() -> None:
+    """Their ancestor of two classes is sought on one path each, |v| counted along all kept edges."""
+    dag = split_dag(datasets.load("mini_imagenet"), "test")
+    paths = [set(dag.path_to(node)) for node in dag.class_nodes]
+    theirs = np.zeros((20, 20))
+    for i, j in combinations(range(20), 2):
+        counted = min(dag.counts[node] for node in paths[i] & paths[j])
+        theirs[i, j] = theirs[j, i] = 2 * log(counted) - log(dag.weights[i]) - log(dag.weights[j])
+    ours = class_distances(dag)
+    names = {name: i for i, name in enumerate(dag.names[node] for node in dag.class_nodes)}
+    dog, lion, crab = names["golden retriever"], names["lion"], names["king crab"]
+    assert theirs[dog, lion] == theirs[dog, crab] and ours[dog, lion] < ours[dog, crab]
+    tasks = np.array(list(combinations(range(20), 5)))
+    more = coarsity(theirs, tasks) - coarsity(ours, tasks)
+    dogs = [names[name] for name in ("golden retriever", "malamute", "dalmatian")]
+    assert more.min() == 0 and not more[~np.isin(tasks, dogs).any(axis=1)].any()
+    assert f"up to {more.max():.1f} more coarsity" in " ".join((ROOT / "README.md").read_text("utf-8").split())

@@ -54,6 +54,7 @@ def test_splits_lead_to_classes_and_runs() -> None:
     assert "maml@2" in [point[4] for trace in carried(page, "transfer") for point in trace]
     page.button(key="see_split").click().run()
     assert page.slider(key="divergence").value == 2.0
+    assert page.slider(key="penalty").value == 1.0 and page.metric[0].value == "1.49"  # the split that was trained on
     page.button(key="close_runs_of").click().run()
     assert "Runs of MAML, R = 2" not in words(page) and "runs_of" not in page.query_params
     of_slope = rows[(rows["method"] == "maml") & (rows["comparison"] == "divergence")]

@@ -27,10 +27,16 @@ def markdown(app) -> str:
 def test_the_page_answers_with_a_sentence_and_the_hardest_tenth() -> None:
     app = open_link(PAGE, "hardness", **FEW)
     assert app.metric[0].label == "Mean accuracy of ProtoNet" and len(app.metric) == 4
-    assert "these tasks are hard" in markdown(app) or "No single cause explains it" in markdown(app)
+    assert app.markdown[0].value.startswith("#### No single cause explains it: for ProtoNet")  # from so few tasks
     assert "**6 of 60 tasks are chosen:** the hardest tenth" in markdown(app)
     assert "4 measures are not known of these tasks" in [e.label for e in app.expander]
     assert "python -m fsviz causes hardness" in app.code[0].value
+
+
+def test_the_page_names_the_cause_once_there_are_tasks_enough() -> None:
+    app = open_link(PAGE, "hardness", **{**FEW, "n_tasks": "500"})
+    assert app.markdown[0].value.startswith("#### For ProtoNet, these tasks are hard")
+    assert "No single cause" not in markdown(app) and "**50 of 500 tasks are chosen:**" in markdown(app)
 
 
 def test_a_brush_in_the_link_chooses_tasks_and_a_wrong_one_is_told() -> None:
@@ -47,11 +53,9 @@ def test_the_tasks_of_a_run_come_with_its_accuracies() -> None:
     sampler = {"sampler": "uniform", "n_tasks": 60, "n_shot": 2, "n_query": 5}
     spec = {"study": "evaluate", "dataset": "hardness", "backbones": ["alpha_net"], "methods": ["ridge"]}
     run = jobs.run_here({**spec, "sampler": sampler})
-    # as older links have it
-    app = open_link(
-        PAGE, "hardness", tasks_from=f"run:{run.id}", by="Ridge regression (R2D2)"
-    )  # as older links have it
-    assert link_of(app) == {"tasks_of": f"run:{run.id}"} and not app.toast
+    method = "Ridge regression (R2D2)"
+    app = open_link(PAGE, "hardness", tasks_from=f"run:{run.id}", by=method)  # as older links have it
+    assert link_of(app) == {"tasks_of": f"run:{run.id}", "accuracy_of": method} and not app.toast
     assert app.metric[0].label == "Mean accuracy of Ridge regression (R2D2)"
     assert app.metric[0].value.startswith(f"{jobs.results(run.id)['results'][0]['accuracy']:.1f}")
 

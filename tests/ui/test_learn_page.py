@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz.ui.pages import learn
 from fsviz.ui.parts import shell
-from tests.ui.opening import open_link
+from tests.sources import ROOT
+from tests.ui.opening import link_of, open_link
 
 PLACES = list(learn.LESSONS)
+PAGE_OF = {path.stem.partition("_")[2]: path.stem for path in (ROOT / "pages").glob("*.py")}
 
 
 @pytest.fixture(autouse=True)
@@ -29,11 +32,21 @@ def measured(place: int):
     return learn._measured(shell.load_dataset("demo"), place)
 
 
+def move(app: AppTest, to: str) -> AppTest:
+    return app.select_slider(key="control").set_value(to).run()
+
+
 def answer(app: AppTest, place: int, option: int, stops: list[str]) -> AppTest:
-    """Gives an answer, by moving the control to it where it is a position."""
+    """Gives an answer once the control was moved: to it where it is a position."""
+    move(app, stops[-1])
     if learn.LESSONS[place].by_position and option < len(stops):
-        app.select_slider(key="control").set_value(stops[option]).run()
+        move(app, stops[option])
     return app.button(key=f"answer_{place}_{option}").click().run()
+
+
+def answers(app: AppTest) -> list:
+    """The buttons that can be answered with."""
+    return [button for button in app.button if str(button.key).startswith("answer_")]
 
 
 def known_points(app: AppTest) -> int:
@@ -53,15 +66,103 @@ def test_a_lesson_tells_right_from_wrong_by_what_it_measured(place: int) -> None
     lesson, found = learn.LESSONS[place], measured(place)
     stops, question = list(lesson.stops(found)), lesson.ask(found)
     assert lesson.paper in app.markdown[0].value and question.text.split(".")[0][:30] in app.markdown[1].value
-    wrong = next(i for i in range(len(question.options)) if i not in question.fits)
+    wrong = next(i for i in range(len(question.options)) if i != question.right)
     answer(app, place, wrong, stops)
     assert "Not what is measured here" in app.warning[0].value and not app.success
-    assert shell.plain(question.options[question.best]) in app.warning[0].value
+    assert shell.plain(question.options[question.right]) in app.warning[0].value
     next(button for button in app.button if button.label == "Answer again").click().run()
     assert not app.warning and not app.success
-    answer(app, place, question.best, stops)
+    answer(app, place, question.right, stops)
     assert app.success[0].value == f"**Right.** {shell.plain(question.why)}" and not app.warning
     assert [link for link in app.main.get("page_link") if "dataset=demo" in link.proto.query_string]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_exactly_one_answer_is_right_wherever_the_control_stands(place: int) -> None:
+    lesson, found = learn.LESSONS[place], measured(place)
+    stops, question = list(lesson.stops(found)), lesson.ask(found)
+    assert len(set(question.options)) == len(question.options) and 0 <= question.right < len(question.options)
+    app = move(open_lesson(place), stops[-1])
+    for at, name in enumerate(stops):
+        move(app, name)
+        offered = [int(str(button.key).rpartition("_")[2]) for button in answers(app)]
+        extra = list(range(len(stops), len(question.options)))
+        assert offered == ([at, *extra] if lesson.by_position else list(range(len(question.options))))
+        app.button(key=f"answer_{place}_{offered[0]}").click().run()
+        marked = [button.label for button in answers(app) if button.label.endswith("✓")]
+        is_right = offered[0] == question.right
+        assert len(marked) == (1 if is_right or not lesson.by_position else 0)
+        assert (len(app.success), len(app.warning)) == ((1, 0) if is_right else (0, 1))
+        next(button for button in app.button if button.label == "Answer again").click().run()
+
+
+def test_the_numbers_that_a_page_shows_tell_the_right_position_from_the_others() -> None:
+    pairs, together = measured(3), measured(6)
+    shown = [f"{stop.mean[0]:.1f}" for stop in pairs.stops]
+    assert shown.count(min(shown, key=float)) == 1
+    correlations = [f"{abs(how.value):.2f}" for how in together.correlations.values()]
+    right = learn.LESSONS[6].ask(together).right
+    assert right < len(correlations) and correlations.count(correlations[right]) == 1
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_lesson_is_answered_only_after_its_control_was_moved(place: int) -> None:
+    stops = list(learn.LESSONS[place].stops(measured(place)))
+    app = open_lesson(place, control=stops[1])  # where a link put it, nobody moved it
+    assert answers(app) and all(button.disabled for button in answers(app))
+    assert any("Move the control before you answer" in caption.value for caption in app.caption)
+    move(app, stops[0])
+    assert answers(app) and not any(button.disabled for button in answers(app))
+    assert not any("Move the control before you answer" in caption.value for caption in app.caption)
+
+
+def test_a_reload_keeps_what_was_seen_and_answered() -> None:
+    app = move(move(open_lesson(1), "1.5"), "0.2")
+    app.button(key="answer_1_0").click().run()
+    next(button for button in app.button if button.label == "Next").click().run()
+    move(app, "swapped")
+    assert link_of(app) == {"lesson": "2", "control": "swapped", "progress": "1.0-2-5.0~2.0-4"}
+    again = open_lesson(2, control="swapped", progress="1.0-2-5.0~2.0-4")  # the link in a new session
+    assert known_points(again) == 2 and not any(button.disabled for button in answers(again))
+    assert "1 of 6 lessons answered" in again.get("progress")[0].proto.text and not again.toast
+    next(button for button in again.button if button.label == "Previous").click().run()
+    assert again.warning and answers(again)[0].label.endswith("✗")
+
+
+def test_progress_that_cannot_be_is_told_and_left_out() -> None:
+    for text in ("9.0-1", "1.x", "0", "1.0-1~"):
+        app = open_lesson(1, progress=text)
+        assert "progress" not in app.query_params and app.toast, text
+        assert known_points(app) == 1 and all(button.disabled for button in answers(app))
+    app = open_lesson(1, progress="1.0-99.77")  # positions and answers that this lesson does not have
+    assert known_points(app) == 1 and all(button.disabled for button in answers(app))
+
+
+def test_a_page_that_is_only_opened_keeps_its_link() -> None:
+    """Each change of the link would be one more step for the browser's back button."""
+    app = open_lesson(1, control="0")
+    assert link_of(app) == {"lesson": "1", "control": "0"}
+    move(app, "1.5")
+    assert link_of(app) == {"lesson": "1", "control": "1.5", "progress": "1.0-5"}
+    app.switch_page("pages/3_Tasks.py").run()
+    app.query_params.clear()
+    app.switch_page("pages/16_Learn.py").run()
+    assert "progress" not in link_of(app) and known_points(app) == 2  # what was seen stays for the visit
+    move(app, "0.1")
+    assert link_of(app) == {"control": "0.1", "progress": "1.0-1-5"}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_links_to_go_on_are_left_as_they_are_where_they_lead(place: int) -> None:
+    app = open_lesson(place)
+    stops = list(learn.LESSONS[place].stops(measured(place)))
+    for name in (stops[-1], stops[0]):
+        move(app, name)
+        assert app.main.get("page_link")
+        for link in app.main.get("page_link"):
+            asked = parse_qs(link.proto.query_string, keep_blank_values=True)
+            there = open_link(PAGE_OF[link.proto.page], "demo", **{k: v for k, v in asked.items() if k != "dataset"})
+            assert {k: v if isinstance(v, list) else [v] for k, v in there.query_params.items()} == asked
 
 
 def test_the_figure_follows_the_control_and_the_link_keeps_both() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import math
 import pkgutil
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from streamlit.testing.v1 import AppTest
 
 from fsviz import ui
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting
@@ -167,3 +170,46 @@ def test_numbers_have_the_same_limits_under_the_same_key() -> None:
     ]
     assert {one.name for one in found} == set(shared) and len(found) > 30
     assert [one for one in found if one.high != shared[one.name].high] == []
+
+
+def numeric_settings() -> dict[str, Setting]:
+    """Every number that a page or study declares, by where it is declared."""
+    seen = [vars(module) for module in pages()]
+    seen += [vars(value) for names in seen for value in list(names.values()) if isinstance(value, ModuleType)]
+    return {
+        f"{names['__name__']}.{setting.name}": setting
+        for names in seen
+        if names.get("__name__", "").startswith("fsviz.")
+        for value in names.values()
+        for setting in (value.values() if isinstance(value, dict) else (value,))
+        if isinstance(setting, Setting) and setting.kind in ("int", "float")
+    }
+
+
+def _one_setting_from_its_link() -> None:
+    import streamlit as st
+
+    from fsviz.ui.parts import controls, links
+
+    setting, text, as_slider = st.session_state["asked"]
+    st.query_params[setting.name] = text
+    controls.pick(setting, as_slider=as_slider)
+    st.session_state["told"] = links.ignored({setting.name: text})
+
+
+def test_a_link_beyond_the_limits_of_any_number_is_told_and_gives_way_to_the_default() -> None:
+    declared = numeric_settings()
+    assert {"alpha", "n_way", "n_shot", "seed"} <= {setting.name for setting in declared.values()}
+    assert len(declared) > 30
+    for where, setting in {(s.name, s.low, s.high): (at, s) for at, s in declared.items()}.values():
+        step = 1 if setting.kind == "int" else 0.5
+        beyond = [setting.low - step, *([] if math.isinf(setting.high) else [setting.high + step])]
+        for text in [*map(setting.text, beyond), "nan", "-1e300", "many"]:
+            app = AppTest.from_function(_one_setting_from_its_link, default_timeout=60)
+            as_slider = not math.isinf(setting.high) and setting.low < setting.high
+            app.session_state["asked"] = (setting, text, as_slider)
+            app.run()
+            assert not app.exception, (where, text)
+            assert app.session_state[setting.name] == setting.default, (where, text)
+            assert app.session_state["told"] == [f"{setting.name}={text[:40]}"], (where, text)
+            assert setting.name not in app.query_params, (where, text)

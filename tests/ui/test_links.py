@@ -3,6 +3,7 @@ what is impossible is one sentence, and old links keep working."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -99,6 +100,17 @@ def test_impossible_settings_are_one_sentence_and_leave_the_link(page: str) -> N
     assert not link_of(app)
 
 
+def test_a_default_that_a_link_names_stays_until_it_is_changed() -> None:
+    """Taking it out would be one more step for the browser's back button."""
+    asked = {"distance": "jiang_conrath", "split": "test"}
+    app = fine(run("2_Taxonomy.py", dataset="linked", **asked))
+    assert link_of(app) == asked and not app.toast
+    fine(app.selectbox(key="distance").set_value("path_length").run())
+    assert link_of(app) == {"distance": "path_length", "split": "test"}
+    fine(app.selectbox(key="distance").set_value("jiang_conrath").run())
+    assert link_of(app) == {"split": "test"}
+
+
 def test_choices_show_titles_and_link_identifiers() -> None:
     app = fine(run("2_Taxonomy.py", dataset="linked", distance="wu_palmer"))
     assert "Wu-Palmer" in app.selectbox(key="distance").options
@@ -139,7 +151,7 @@ def test_choices_show_titles_and_link_identifiers() -> None:
                 "simpleshot_unit_length": "false",
                 "methods": "SimpleShot",
             },
-            {"beside": "tables", "methods": "simpleshot"},
+            {"beside": "tables", "simpleshot_unit_length": "false", "methods": "simpleshot"},
         ),
     ],
 )
@@ -166,6 +178,17 @@ def test_variable_tasks_are_evaluated_with_the_settings_of_their_sampler() -> No
     assert any("First look: 200 tasks" in caption.value for caption in app.caption)
 
 
+def test_a_hierarchy_is_followed_by_a_switch_that_is_in_link_and_command_where_there_is_a_taxonomy() -> None:
+    app = fine(run("3_Tasks.py", dataset="omniglot", sampler="variable", n_tasks="50"))
+    fine(app.toggle(key="follow_hierarchy").set_value(True).run())
+    assert link_of(app) == {"sampler": "variable", "n_tasks": "50", "follow_hierarchy": "true"}
+    assert "--follow-hierarchy" in app.code[0].value
+    fine(app.selectbox(key="sampler").set_value("uniform").run())
+    assert "follow_hierarchy" not in link_of(app)
+    app = fine(run("3_Tasks.py", dataset="dtd", sampler="variable", n_tasks="50"))
+    assert "follow_hierarchy" not in [toggle.key for toggle in app.toggle]
+
+
 def test_parameters_of_a_method_are_in_the_link_while_it_is_chosen() -> None:
     app = fine(run("4_Evaluate.py", dataset="linked", ridge_penalty="0.5"))
     assert not app.toast and link_of(app) == {"ridge_penalty": "0.5"}
@@ -189,6 +212,9 @@ def test_a_slider_reaches_what_a_link_asks_for() -> None:
     assert app.slider(key="alpha").max == 6 and "333" in app.select_slider(key="n_tasks").options
     fine(app.slider(key="alpha").set_value(2.5).run())
     assert app.slider(key="alpha").max == 6 and link_of(app) == {"alpha": "2.5", "n_tasks": "333"}
+    assert "2.5 is beyond the usual end of this slider, 2;" in "".join(caption.value for caption in app.caption)
+    fine(app.slider(key="alpha").set_value(2.0).run())
+    assert "usual end" not in "".join(caption.value for caption in app.caption)
 
 
 def test_too_many_ways_for_a_split_give_way() -> None:
@@ -228,9 +254,11 @@ def test_a_bar_and_a_task_of_it_are_in_the_link() -> None:
     app = fine(run("3_Tasks.py", dataset="linked", n_tasks="200", bar=f"chosen:{middle}"))
     assert names == ["uniform", "chosen"] and not app.toast
     assert any(f"{counts[full]:,} tasks with a coarsity of" in m.value for m in app.markdown)
+    first = app.subheader[0].value
+    assert re.fullmatch(r"Task [\d,]+: its classes", first)
     app.session_state["task"] = "no task"
     fine(app.run())  # one that is not there gives way to the first
-    assert any(s.value.endswith("its own images") or "Task" in s.value for s in app.subheader)
+    assert app.subheader[0].value == first
 
 
 def test_tasks_of_all_classes_are_called_alike_instead_of_fine_grained() -> None:

@@ -128,6 +128,20 @@ def test_boxes_and_bars_of_the_fact_sheet_lead_on_and_are_in_the_link() -> None:
     assert not opened("demo", box="nonsense", bar="x").exception
 
 
+def test_what_is_drawn_later_keeps_its_settings_in_the_link() -> None:
+    """A reload draws the images first, and the boxes and bars in a second run."""
+    tree = class_hierarchy(datasets.load("demo"))
+    leaf = tree.ids[tree.labels.index("tiger")]
+    app = opened("demo", stands=False, box=leaf, size_bar="2 0", nothing="1")
+    assert in_link(app, "box") == leaf and in_link(app, "size_bar") == "2 0" and "nothing" not in app.query_params
+    assert [toast.value for toast in app.toast] == [
+        "This link's setting nothing=1 is not possible here and was left out."
+    ]
+    app.session_state[later.STANDS] = True
+    app.run()
+    assert in_link(app, "box") == leaf and "classes=tiger" in dict(links_of(app))["Look at it in the Gallery"]
+
+
 def test_bars_count_the_classes_that_they_lead_to() -> None:
     for name in ("tiered_imagenet", "demo", "digits"):
         dataset = datasets.load(name)

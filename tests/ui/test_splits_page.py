@@ -41,19 +41,24 @@ def test_the_demo_opens_with_its_split_and_sliders_move_it(home) -> None:
     page = open_page("demo")
     labels = ["Divergence reached", "Train, val and test classes", "Nearest training class", "Agreement over seeds"]
     assert [m.label for m in page.metric] == labels
-    assert [m.value for m in page.metric][:2] == ["0.73", "65 / 21 / 21"] and page.metric[3].value == "100%"
-    assert page.metric[0].delta == "asked for 0.96" and page.metric[3].delta == "by chance 39%"
-    assert "21 of 21 classes are kinds of *organism*" in words(page) and "is not reached in 8 dimensions" in words(page)
+    assert [m.value for m in page.metric][:2] == ["0.93", "65 / 21 / 21"] and page.metric[3].value == "100%"
+    assert page.metric[0].delta == "asked for 0.96" and page.metric[3].delta == "by chance 45%"
+    assert page.metric[2].value == "0.48" and page.metric[2].delta == "random splits 0.45 to 0.50"
+    assert "21 of 21 classes are kinds of *organism*" in words(page) and "is not reached" not in words(page)
     chart = json.loads(page.get("plotly_chart")[0].proto.spec)
     assert [trace["name"] for trace in chart["data"]][:3] == ["train (65)", "val (21)", "test (21)"]
     assert "centroid of test" in [trace["name"] for trace in chart["data"]]
     assert "fsviz split demo" in page.code[0].value
     page.slider(key="divergence").set_value(2.0).run()
-    assert not page.error and page.metric[0].value == "1.49" and "--divergence 2" in page.code[0].value
+    assert not page.error and page.metric[0].value == "1.93" and "--divergence 2" in page.code[0].value
+    page.slider(key="penalty").set_value(1.0).run()
+    assert page.metric[0].value == "1.49" and "is not reached in 8 dimensions" in words(page)
+    assert "--penalty 1" in page.code[0].value
     page.selectbox(key="class").set_value("whale").run()
     assert "**whale** is a **" in words(page)
     page.selectbox(key="mode").set_value("paper").run()
     assert page.metric[0].value == "2.00" and "at its floor, 499.993" in words(page)
+    assert page.slider(key="penalty").value == 1.0 and "--penalty" not in page.code[0].value  # as published
     assert not [s for s in page.slider if s.key in ("dims", "starts")]
 
 

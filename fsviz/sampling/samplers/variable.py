@@ -2,6 +2,7 @@
 
 Per task: the number of classes is uniform; queries are as many for every class, at most half of the smallest class;
 the size of the support set depends on how many images there are; shots follow class sizes, made uneven by noise.
+With follow_hierarchy, the classes of a task are from one concept of the taxonomy, and their number follows from it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,16 @@ MAX_SUPPORT = Setting(
     10_000,
     usual=1000,
 )
+FOLLOW = Setting(
+    "follow_hierarchy",
+    "Follow the hierarchy",
+    "Draws the classes of a task from one concept of the taxonomy, as Meta-Dataset does for ImageNet and Omniglot: "
+    "every concept that has from the fewest classes of a task up to 392 is equally likely, and all of its classes are "
+    "in the task, or as many as a task may have. If the taxonomy has two levels (alphabets and characters), the number "
+    "of classes is drawn as well.",
+    "flag",
+    False,
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,7 @@ class VariableLimits:
     max_query: int = MAX_QUERY.default
     max_support: int = MAX_SUPPORT.default
     max_shot_counted: int = 100  # images of one class that count towards the size of the support set
+    max_concept: int = 392  # classes of the largest concept that a task may be drawn from
     least_noise: float = float(np.log(0.5))
     most_noise: float = float(np.log(2.0))
 
@@ -55,12 +67,17 @@ def sample_variable(
     limits: VariableLimits = META_DATASET,
     image_ids: np.ndarray | None = None,
     groups: np.ndarray | None = None,
+    concepts: np.ndarray | None = None,
+    two_levels: bool = False,
 ) -> Tasks:
     """Tasks over `class_ids`, padded where ways, shots and queries vary.
 
     image_class_ids  class of every image (N,); image_ids names those images, 0..N-1 where it is None.
     groups           (N,) group of every image. A group then counts as one image, and a task takes one of its images
                      at most; a group of several classes counts for that of its first image.
+    concepts         (V, C) which of class_ids each concept holds: the classes of a task are from one concept, each
+                     eligible one equally likely. The task has all of its classes, max_way of them at most, or with
+                     two_levels a uniform number of them. Without, classes and their number are uniform.
     Classes with fewer than two images can give no support and query and are left out.
     """
     image_class_ids = np.asarray(image_class_ids)
@@ -71,13 +88,7 @@ def sample_variable(
     _check_room(
         n_tasks * (limits.max_support + limits.max_way * limits.max_query)
     )  # before the work, if it is hopeless
-    first = np.arange(len(image_ids))
-    if groups is not None:
-        first = np.flatnonzero(np.isin(image_class_ids, class_ids))
-        first = first[np.unique(groups[first], return_index=True)[1]]
-    order = first[np.argsort(image_class_ids[first], kind="stable")]
-    bounds = np.searchsorted(image_class_ids[order], np.stack([class_ids, np.asarray(class_ids) + 1]))
-    images_of = {int(c): image_ids[order[a:b]] for c, a, b in zip(class_ids, *bounds, strict=True) if b - a >= 2}
+    images_of = _images_by_class(image_class_ids, class_ids, image_ids, groups)
     usable = np.array(sorted(images_of), dtype=np.int64)
     if len(usable) < limits.min_way:
         raise BadInput(
@@ -85,8 +96,15 @@ def sample_variable(
             f"{'' if groups is None else ' that share no group (copies of a picture, frames of a video)'}. "
             f"Got {len(usable)}. Pick another split or lower min_way."
         )
+    eligible = [usable] if concepts is None else _eligible(concepts, class_ids, usable, limits)
+    if not eligible:
+        raise BadInput(
+            f"No concept of the taxonomy has {limits.min_way} to {limits.max_concept} classes with two images or more. "
+            "Lower min_way, pick another split, or draw without the hierarchy (--no-follow-hierarchy)."
+        )
+    whole = concepts is not None and not two_levels
     rng = np.random.default_rng(seed)
-    drawn = [_draw_task(rng, usable, images_of, limits) for _ in range(n_tasks)]
+    drawn = [_draw_task(rng, _draw_classes(rng, eligible, whole, limits), images_of, limits) for _ in range(n_tasks)]
     n_way = max(len(classes) for classes, _, _ in drawn)
     n_shot = max(len(row) for _, support, _ in drawn for row in support)
     n_query = max(len(row) for _, _, query in drawn for row in query)
@@ -103,6 +121,29 @@ def sample_variable(
         for side in (tasks.support, tasks.query):
             _vary(side, rng, image_ids, image_class_ids, groups)
     return tasks
+
+
+def _images_by_class(
+    image_class_ids: np.ndarray, class_ids: np.ndarray, image_ids: np.ndarray, groups: np.ndarray | None
+) -> dict[int, np.ndarray]:
+    """image_ids of every class that has two or more, one per group where there are groups."""
+    first = np.arange(len(image_ids))
+    if groups is not None:
+        first = np.flatnonzero(np.isin(image_class_ids, class_ids))
+        first = first[np.unique(groups[first], return_index=True)[1]]
+    order = first[np.argsort(image_class_ids[first], kind="stable")]
+    bounds = np.searchsorted(image_class_ids[order], np.stack([class_ids, np.asarray(class_ids) + 1]))
+    return {int(c): image_ids[order[a:b]] for c, a, b in zip(class_ids, *bounds, strict=True) if b - a >= 2}
+
+
+def _eligible(
+    concepts: np.ndarray, class_ids: np.ndarray, usable: np.ndarray, limits: VariableLimits
+) -> list[np.ndarray]:
+    """The usable classes of every concept that has enough of them and not too many."""
+    held = np.asarray(concepts, dtype=bool) & np.isin(class_ids, usable)
+    sizes = held.sum(axis=1)
+    fits = (sizes >= limits.min_way) & (sizes <= limits.max_concept)
+    return [np.asarray(class_ids)[row] for row in held[fits]]
 
 
 def _vary(
@@ -139,12 +180,20 @@ def _check_room(n_images: int) -> None:
         )
 
 
+def _draw_classes(
+    rng: np.random.Generator, eligible: list[np.ndarray], whole: bool, limits: VariableLimits
+) -> np.ndarray:
+    """Classes of one of the eligible sets: all of them where `whole`, else a uniform number; max_way at most."""
+    classes = eligible[int(rng.integers(len(eligible)))] if len(eligible) > 1 else eligible[0]
+    most = min(limits.max_way, len(classes))
+    n_way = most if whole else int(rng.integers(limits.min_way, most + 1))
+    return rng.choice(classes, n_way, replace=False)
+
+
 def _draw_task(
-    rng: np.random.Generator, usable: np.ndarray, images_of: dict[int, np.ndarray], limits: VariableLimits
+    rng: np.random.Generator, classes: np.ndarray, images_of: dict[int, np.ndarray], limits: VariableLimits
 ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
     """Classes, and per class its support and query image_ids."""
-    n_way = int(rng.integers(limits.min_way, min(limits.max_way, len(usable)) + 1))
-    classes = rng.choice(usable, n_way, replace=False)
     n_images = np.array([len(images_of[int(c)]) for c in classes])
     shots, n_query = shots_and_queries(rng, n_images, limits)
     support, query = [], []
@@ -155,28 +204,53 @@ def _draw_task(
     return classes, support, query
 
 
-def _sample(pool: Pool, n_tasks: int, seed: int, **limits: int) -> Tasks:
-    assert pool.image_class_ids is not None  # it is among the needs
-    image_ids = np.flatnonzero(pool.image_class_ids != PAD)
+def _sample(pool: Pool, n_tasks: int, seed: int, follow_hierarchy: bool = False, **limits: int) -> Tasks:
+    image_class_ids, image_ids, groups = _images(pool)
     return sample_variable(
-        pool.image_class_ids[image_ids],
+        image_class_ids,
         pool.class_ids,
         n_tasks,
         SEED.check(seed),
         VariableLimits(**limits),
         image_ids,
-        None if pool.groups is None else pool.groups[image_ids],
+        groups,
+        pool.concepts if follow_hierarchy else None,
+        pool.two_levels,
     )
+
+
+def _images(pool: Pool) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Class, image_id and group of every image that may be drawn."""
+    assert pool.image_class_ids is not None  # it is among the needs
+    image_ids = np.flatnonzero(pool.image_class_ids != PAD)
+    return pool.image_class_ids[image_ids], image_ids, None if pool.groups is None else pool.groups[image_ids]
+
+
+def _unable(pool: Pool, follow_hierarchy: bool = False, **limits: int) -> dict[int, str]:
+    """The classes that are in no eligible concept, each with a sentence that says why."""
+    if not follow_hierarchy or pool.concepts is None:
+        return {}
+    image_class_ids, image_ids, groups = _images(pool)
+    usable = np.array(sorted(_images_by_class(image_class_ids, pool.class_ids, image_ids, groups)), dtype=np.int64)
+    bounds = VariableLimits(**limits)
+    eligible = _eligible(pool.concepts, pool.class_ids, usable, bounds)
+    names = {int(c): repr(str(pool.class_names[c])) if pool.class_names else str(c) for c in pool.class_ids}
+    rule = f"is in no concept of {bounds.min_way} to {bounds.max_concept} classes with two images or more."
+    outside = np.setdiff1d(pool.class_ids, np.concatenate(eligible) if eligible else [])
+    return {int(c): f"Class {names[int(c)]} {rule}" for c in outside}
 
 
 SAMPLER = Sampler(
     "variable",
     "Variable",
     "Ways and shots vary: the number of classes differs from task to task and that of support images from class to "
-    "class, as Meta-Dataset draws them (Triantafillou et al. 2020).",
+    "class, as Meta-Dataset draws them (Triantafillou et al. 2020). Classes are uniform, or from one concept of the "
+    "taxonomy.",
     _sample,
-    (MIN_WAY, MAX_WAY, MAX_QUERY, MAX_SUPPORT),
+    (MIN_WAY, MAX_WAY, MAX_QUERY, MAX_SUPPORT, FOLLOW),
     needs=("images",),
+    needs_if={FOLLOW.name: "concepts"},
     deals=True,
     place=2,
+    unable=_unable,
 )

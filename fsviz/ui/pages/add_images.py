@@ -282,7 +282,8 @@ def _layouts() -> None:
     two.caption("A CSV table; further columns become attributes")
     two.code(
         "path,class,split,context,blur\na/1.jpg,dog,train,grass,0.1\na/2.jpg,cat,test,sofa,0.7\n\n"
-        "or train.csv, val.csv, test.csv\n(filename,label) beside images/",
+        "or train.csv, val.csv, test.csv\n(filename,label) beside images/\n\n"
+        "or metadata.csv, metadata.jsonl\n(file_name,label) of Hugging Face",
         language=None,
     )
     three.caption("An easyfsl spec, or a folder with train.json, val.json, test.json")

@@ -45,6 +45,7 @@ def show(dataset: Dataset) -> None:
 def _below(dataset: Dataset) -> None:
     """Where to go on and what the dataset is, as soon as the images above stand."""
     if not later.stands():
+        links.await_keys(BOX.name, BAR.name)
         st.skeleton(height=SKELETON)
         return
     _doors(dataset)

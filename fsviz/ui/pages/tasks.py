@@ -173,6 +173,7 @@ def _fit(dataset: Dataset, split: str, sampler: str) -> fitting.Fit:
 def _title(classes: Classes, recipe: Recipe, second: bool) -> str:
     """What a testbed is called beside others."""
     words = {"alpha": "α {:g}", "beta": "β {:g}", "n_way": "{}-way", "max_way": "up to {} ways"}
+    words["follow_hierarchy"] = "one concept each"
     values = {**recipe.settings, "max_way": min(recipe.settings.get("max_way", 0), classes.n)}
     told = [words[name].format(values[name]) for name in recipe.settings if name in words]
     return ", ".join([f"{'Compared: ' if second else ''}{SAMPLERS[recipe.sampler].title}", *told])

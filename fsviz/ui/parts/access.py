@@ -11,7 +11,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +77,7 @@ def mine() -> Access:
     """What the visitor of the page that is running may do."""
     rule = _rule()
     if not rule.on:
-        return FREE if _is_local() else LOCKED
+        return FREE if _is_local(st.context.headers) else LOCKED
     if not _is_unlocked(rule) and not _is_admitted(rule):
         return LOOKING if rule.look else LOCKED
     actions = ACTIONS if rule.folders else [action for action in ACTIONS if action != "paths"]
@@ -226,6 +226,11 @@ def may_be_visited() -> bool:
     return _rule().on or sharing.is_loopback(config.get_option("server.address"))
 
 
+def is_owner(headers: Mapping[str, str]) -> bool:
+    """Whether a connection is that of whoever started the server, for this computer alone."""
+    return not _rule().on and _is_local(headers)
+
+
 def takes_files_of(session: str) -> bool:
     """Whether the server takes files for a session."""
     return session in _uploaders
@@ -245,7 +250,7 @@ def _ask() -> None:
 
 
 def _try(given: str, kept: str) -> None:
-    client = str(st.context.ip_address or "")
+    client = sharing.client_of(st.context.ip_address, st.context.headers, os.environ)
     wait = _attempts.take(client, time.monotonic())
     if wait:
         st.error(f"Too many wrong passwords. Try again in {math.ceil(wait):,} s.", icon="🔒")
@@ -270,16 +275,14 @@ def _session() -> str:
     return context.session_id if context else ""
 
 
-def _is_local() -> bool:
+def _is_local(asked: Mapping[str, str]) -> bool:
     """Whether server and visitor are on the same computer, with nothing between them that others could come through.
 
     A proxy forwards from outside to an address of this computer, and a foreign name that leads to it lets any web page
     speak to it: both show in what the browser was told to ask for.
     """
-    asked = st.context.headers
-    forwarded = any(name in asked for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"))
     return sharing.is_loopback(config.get_option("server.address")) and (
-        not len(asked) or (sharing.is_loopback(asked.get("Host")) and not forwarded)
+        not len(asked) or (sharing.is_loopback(asked.get("Host")) and not sharing.is_forwarded(asked))
     )
 
 

@@ -85,7 +85,11 @@ def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: boo
     shown = "%d" if number is int else "%.2e" if small else f"%.{decimals}f"
     limits = {"min_value": number(setting.low), "step": number(step), "format": shown}
     if as_slider:
-        return where.slider(**common, **limits, max_value=number(end))
+        picked = where.slider(**common, **limits, max_value=number(end))
+        if setting.usual is not None and end > setting.usual and picked > setting.usual:
+            far, usual = setting.text(picked), setting.text(number(setting.usual))
+            where.caption(f"⚠️ {far} is beyond the usual end of this slider, {usual}; the link asks for it.")
+        return picked
     most = None if math.isinf(setting.high) else number(setting.high)
     return where.number_input(**common, **limits, max_value=most)
 
@@ -170,10 +174,13 @@ def pick_sampler_settings(
 ) -> dict[str, Value]:
     """The sampler's own settings, by name; those of other samplers leave the link. `where` places them by name.
 
-    of  the dataset and split that are drawn from: alpha then suits their number of classes
+    of  the dataset and split that are drawn from: alpha then suits their number of classes, and settings that need
+        what the dataset lacks are not drawn
     """
     values: dict[str, Value] = {}
     for setting in SAMPLERS[sampler].settings:
+        if of and not draw.can_have(of[0], sampler, setting.name):
+            continue
         about = ""
         if setting.name in ("n_way", "min_way"):
             setting = setting.but(high=min(setting.high, n_classes), default=min(setting.default, n_classes))

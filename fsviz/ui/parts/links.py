@@ -1,9 +1,10 @@
 """Settings in the link of a page: read when the page is opened, written whenever they change.
 
 Declared settings (fsviz.settings) have their link here and not from Streamlit's own binding, which writes the labels
-it shows, forgets widgets that are out of sight and falls over numbers such as 1e400. A link holds identifiers, only
-what differs from the default, and under the same key the same thing on every page. Streamlit's binding is left where a
-widget is no setting: a page of a wall, one name out of a list or none, a range of an attribute.
+it shows, forgets widgets that are out of sight and falls over numbers such as 1e400. A link holds identifiers, and
+under the same key the same thing on every page. A default is not written into it, and stays in a link that came with
+it. Streamlit's binding is left where a widget is no setting: a page of a wall, one name out of a list or none, a range
+of an attribute.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _KEPT = "_settings_shown"
 _OWN = "_kept_by_pages"
 _TURN = "_turn"
 _TOGETHER = "_written_together"
+_AWAITED = "_read_later"
 # Keys and values of older links, and what they are called now.
 _OLD_KEY = re.compile(r"(alpha|beta|n_way)_(path_length|wu_palmer|lin|features)(_2)?")
 _OLD_VALUES = {
@@ -154,7 +156,9 @@ def value_of(setting: Setting, key: str, about: str = "") -> Value:
     if before is None or value != have or type(value) is not type(have) or end != before.end:
         st.session_state[key] = value
     _kept()[key] = Shown(setting.default, about, end, refused)
-    _write(key, None if value == setting.default else setting.text(value))
+    said = setting.text(value)
+    if text != said:  # a link that names the default keeps it: each change of the link is a step back in the browser
+        _write(key, None if value == setting.default else said)
     return value
 
 
@@ -176,7 +180,8 @@ def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = ()
     if value != have:
         st.session_state[key] = value
     _kept()[key] = Shown("", "", math.inf, refused)
-    _write(key, None if value == list(default) else ",".join(value))
+    if texts != [",".join(value)]:
+        _write(key, None if value == list(default) else ",".join(value))
 
 
 def names_of(
@@ -198,7 +203,8 @@ def names_of(
     if value != have or before is None:
         st.session_state[key] = value
     _kept()[key] = Shown("", about, math.inf, refused)
-    _write(key, None if value == list(default) else value or "")
+    if not texts or texts != value:
+        _write(key, None if value == list(default) else value or "")
 
 
 def asked_for(key: str) -> str | None:
@@ -233,6 +239,11 @@ def end_of(key: str) -> float:
     return _kept()[key].end
 
 
+def await_keys(*keys: str) -> None:
+    """Leaves settings in the link that a part of the page reads which is drawn in a later run."""
+    st.session_state[_AWAITED] = set(keys)
+
+
 def release(*keys: str) -> None:
     """Takes settings that are not shown now out of the link."""
     for key in keys:
@@ -243,8 +254,9 @@ def release(*keys: str) -> None:
 def ignored(asked: Mapping[str, str]) -> list[str]:
     """The settings of a link that are unknown here or were impossible, which it loses; none where they were told."""
     found = []
+    awaited = st.session_state.pop(_AWAITED, set())
     for name, text in asked.items():
-        if name in ("dataset", CLASSROOM) or name.startswith("embed"):
+        if name in ("dataset", CLASSROOM) or name.startswith("embed") or name in awaited:
             continue
         shown: Shown | None = _kept().get(name)
         if shown is not None:

@@ -1,8 +1,9 @@
 """The server around the pages: what it refuses before any page runs, and where a page finds it.
 
 Streamlit decides by itself whether another web page may connect, and asks an outside address for its own before it
-says no; it also takes files for any session, whether or not a page asked for them. And a page that is opened by its own
-address looks for the server below that address first, which fails twice in the console.
+says no; it also takes files for any session, whether or not a page asked for them, and lets every visitor empty the
+caches of all. And a page that is opened by its own address looks for the server below that address first, which fails
+twice in the console.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from google.protobuf.message import DecodeError
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, PlainTextResponse
 from streamlit import cli_util, config, file_util
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.runtime.runtime_util import get_max_widget_state_size_bytes
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.web.server import server_util
 
@@ -33,13 +37,17 @@ from fsviz.ui.parts import access
 _FIRST_PAGE_SECONDS = 4
 _SLOW = ("scipy.stats",)  # intervals
 _UPLOADS = "/_stcore/upload_file/"
+# What the page in a browser has to tell the server. The rest (such as clear_cache, which empties the caches of all
+# visitors, and load_git_info, which names branch and files) is for whoever started it.
+_NEEDED = {"rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "backend_operation_request"}
 _PAGES = {path.stem.partition("_")[2] for path in Path(__file__).parents[3].glob("pages/*.py")}
 # The folder of the page's address, whatever stands before it on the way through a proxy.
 _WHERE = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL("./", location.href).href}</script>'
 
 
 class Doorkeeper:
-    """Refuses connections from other web pages, and files for sessions that may not upload any.
+    """Refuses connections from other web pages, files for sessions that may not upload any, and what visitors may not
+    tell the server.
 
     No other site may show the app in a frame either: a click there would be a click here.
     """
@@ -53,6 +61,8 @@ class Doorkeeper:
             await receive()
             await send({"type": "websocket.close", "code": 1008})
             return
+        if scope["type"] == "websocket" and not access.is_owner(headers):
+            receive = _of_visitors(receive)
         if scope["type"] == "http":
             _, found, rest = scope["path"].partition(_UPLOADS)
             if found and scope["method"] == "PUT" and not access.takes_files_of(rest.partition("/")[0]):
@@ -81,6 +91,28 @@ def _page() -> str:
     """Streamlit's page, told where its server is."""
     page = (Path(file_util.get_static_dir()) / "index.html").read_text(encoding="utf-8")
     return page.replace("<head>", f"<head>{_WHERE}", 1)
+
+
+def _of_visitors(receive: Any) -> Any:
+    """The messages of a visitor's page, without those that no page needs."""
+
+    async def needed() -> Any:
+        while True:
+            message = await receive()
+            if message["type"] != "websocket.receive" or _is_needed(message.get("bytes")):
+                return message
+
+    return needed
+
+
+def _is_needed(content: bytes | None) -> bool:
+    """Whether a message is one that pages send; Streamlit itself refuses what is too long or cannot be read."""
+    if content is None or len(content) > get_max_widget_state_size_bytes():
+        return True
+    try:
+        return BackMsg.FromString(content).WhichOneof("type") in _NEEDED
+    except DecodeError:
+        return True
 
 
 def _framed_by_itself(send: Any) -> Any:

@@ -29,7 +29,7 @@ class Lesson:
     control  what is moved, and `do` what to look for
     measure  what is measured of a dataset: everything that `stops`, `ask`, `show` and `go_on` are given
     stops    the positions of the control: names for the link, titles for people
-    ask      the question, its answers and which of them fit
+    ask      the question, its answers and which of them is right
     show     the figure and the images at a position; it is told which positions were seen
     go_on    the way to the page that shows more, with these settings
     by_position  whether the answer is where the control stands

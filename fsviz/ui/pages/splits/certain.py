@@ -1,4 +1,4 @@
-"""How certain a split is: agreement over seeds beside chance, and what the number of dimensions does to it."""
+"""How certain a split is: agreement over seeds, compared with chance, and how the number of dimensions changes it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fsviz.figures import splits as figures
 from fsviz.records import Dataset
 from fsviz.settings import Value
 from fsviz.studies import splits as study
+from fsviz.text import percent
 from fsviz.ui.pages.splits import computed
 from fsviz.ui.parts import access, behind, showing
 from fsviz.ui.parts.cached import compute_with_bar
@@ -19,12 +20,13 @@ from fsviz.ui.parts.cached import compute_with_bar
 def headline(where: Any, found: study.Agreement) -> None:
     where.metric(
         "Agreement over seeds",
-        f"{found.value:.0%}",
-        f"by chance {found.chance:.0%}",
+        percent(found.value),
+        f"by chance {percent(found.chance)}",
         delta_color="off",
         delta_arrow="off",
-        help=f"Share of the held-out classes (val and test) that two of {found.n_seeds:,} seeds have in common, beside "
-        f"that of two random splits. {found.n_splits:,} different split{'s' * (found.n_splits > 1)} were found.",
+        help=f"Share of the classes that two of {found.n_seeds:,} seeds put on the same side (train, val or test). Two "
+        f"seeds share {percent(found.on_test)} of their test classes, two random splits {percent(found.chance_on_test)}"
+        f". {found.n_splits:,} different split{'s were' if found.n_splits > 1 else ' was'} found.",
     )
 
 
@@ -55,17 +57,27 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
         "two distributions together give every class the same probability. With about as many dimensions as classes "
         "every start gets there with any divergence, so the published way does not choose between splits: the random "
         f"start does. Here, with all {int(all_dims['dims']):,} dimensions, the best of {int(spec['starts']):,} starts "
-        f"is {max(0.0, float(all_dims['above_floor'])):.4f} above it, and two seeds share {all_dims['agreement']:.0%} "
-        f"of their held-out classes, where random splits share {all_dims['chance']:.0%}. On few principal axes the "
-        "classes decide, and seeds agree; the asked divergence is then not always reached."
+        f"is {max(0.0, float(all_dims['above_floor'])):.4f} above it, and two seeds put "
+        f"{percent(all_dims['agreement'])} of the classes on the same side (random splits: "
+        f"{percent(all_dims['chance'])}). On few principal axes the classes decide, and seeds agree."
     )
-    shown = table.assign(**{name: table[name].round(4) for name in ("agreement", "chance", "reached", "above_floor")})
+    shares = ("agreement", "chance", "on_test", "chance_on_test")
+    rounded = {name: [percent(share) for share in table[name]] for name in shares}
+    shown = table.assign(**rounded, **{name: table[name].round(4) for name in ("reached", "above_floor")})
     showing.table(
         "Agreement of seeds",
-        shown.rename(columns={"dims": "dimensions", "above_floor": "objective above M log M"}),
+        shown.rename(
+            columns={
+                "dims": "dimensions",
+                "agreement": "same side",
+                "chance": "by chance",
+                "on_test": "test classes shared",
+                "chance_on_test": "shared by chance",
+                "above_floor": "objective above M log M",
+            }
+        ),
         hide_index=True,
         height="content",
-        column_config={name: st.column_config.NumberColumn(format="percent") for name in ("agreement", "chance")},
     )
     st.caption(
         f"Mode “stable”: for every number of dimensions {n_seeds} seeds, the best of the chosen number of "

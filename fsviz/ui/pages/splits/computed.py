@@ -49,6 +49,12 @@ def agreement(dataset: Dataset, spec: Spec) -> study.Agreement:
     return study.agreement(dataset, classes(dataset, str(dict(spec)["backbone"])), **dict(spec))
 
 
+@remember(most=256)
+def nearest_at_random(dataset: Dataset, spec: Spec) -> tuple[float, float]:
+    known = classes(dataset, str(dict(spec)["backbone"]))
+    return study.nearest_at_random(known, found(dataset, spec).split)
+
+
 def over_targets(dataset: Dataset, spec: Spec) -> list[study.Found]:
     """Other divergences than the one asked for: the same whichever that is."""
     return _over_targets(dataset, tuple(pair for pair in spec if pair[0] != "divergence"))

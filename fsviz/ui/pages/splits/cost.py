@@ -9,13 +9,14 @@ import streamlit as st
 
 from fsviz import jobs
 from fsviz.datasets import published
+from fsviz.errors import FsvizError
 from fsviz.figures import transfer as figures
 from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import transfer as study
 from fsviz.text import code
 from fsviz.training import TITLES
-from fsviz.ui.parts import behind, shell, showing
+from fsviz.ui.parts import behind, links, shell, showing
 from fsviz.ui.parts.cached import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.run_panel import half_width
@@ -177,9 +178,24 @@ def _runs_behind(rows: pd.DataFrame, chosen: str) -> None:
         f"See the split at R = {asked:g} on the map above",
         icon="🗺️",
         key="see_split",
-        on_click=st.session_state.update,
-        args=({"mode": "stable", "divergence": asked},),
+        on_click=_see_split,
+        args=(asked, _weight(str(own["run"].iloc[0]))),
     )
+
+
+def _weight(run_id: str) -> float:
+    """The weight λ of the split that a run was trained on; recorded runs are of a grid."""
+    try:
+        return float(jobs.status(run_id).spec["split"]["recipe"].get("penalty", study.PENALTY))
+    except FsvizError:
+        return study.PENALTY
+
+
+def _see_split(asked: float, weight: float) -> None:
+    """Chooses the split of a run in the sidebar."""
+    st.session_state.update({"mode": "stable", "divergence": asked})
+    links.release("penalty")  # its default follows the mode, so the value is left to the link
+    links.say(penalty=f"{weight:g}")
 
 
 def _fall(rows: pd.DataFrame) -> str:

@@ -37,7 +37,8 @@ def pick_spec(dataset: Dataset) -> dict[str, Value]:
             with st.expander("How the divergence is measured"):
                 told = "\n\n".join(f"**{d.title}**: {d.what}" for d in study.DIVERGENCES.values())
                 spec["divergence_by"] = pick(own["divergence_by"], told=told)
-                spec["penalty"] = pick(own["penalty"], as_slider=True)
+                usual = study.default_penalty(spec["mode"])
+                spec["penalty"] = pick(own["penalty"].but(default=usual), as_slider=True, about=spec["mode"])
                 spec["solver"] = pick(own["solver"])
         links.release(*(name for name in own if name not in spec))
     return study.checked(spec)

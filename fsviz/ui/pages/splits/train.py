@@ -105,7 +105,8 @@ def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Va
         there = f" {len(grid) - len(missing):,} more were there already." if len(missing) < len(grid) else ""
         st.success(
             f"{len(missing):,} runs are queued: divergences {targets} on both sides, and matched at {MATCHED_AT:g}, of "
-            f"mode “stable”.{there} They go on without this page; the page Runs can stop them.",
+            f"mode “stable” with λ = {transfer.PENALTY:g}.{there} They go on without this page; the page Runs can stop "
+            "them.",
             icon="✅",
         )
 
