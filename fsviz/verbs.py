@@ -61,7 +61,7 @@ class Evaluation:
 
         spec, entry = jobs.spec(self.run), self.lines[which].entry
         chunks = jobs.chunks(self.run, evaluation_study.chunks_of(spec, entry))
-        return evaluation_study.predictions(spec, chunks, entry), evaluation_study.part_tasks(
+        return evaluation_study.predictions(spec, chunks, entry), evaluation_study.entry_tasks(
             spec, evaluation_study.entries(spec)[entry]
         )
 

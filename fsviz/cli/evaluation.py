@@ -212,7 +212,7 @@ def _so_far(run: Any) -> dict[str, Any]:
 
     if run.state in ("cancelled", "interrupted", "failed") and run.n_done and evaluate.is_whole(run.spec):
         with suppress(FsvizError):
-            return dict(evaluate.summarise(jobs.spec(run.id), jobs.chunks(run.id)))
+            return dict(evaluate.partial(jobs.spec(run.id), jobs.chunks(run.id)))
     return dict(run.summary or {})
 
 

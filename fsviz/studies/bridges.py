@@ -91,7 +91,7 @@ def _add_run(
         label = f"{entry.label} {run_id[-4:]}" if f"right {entry.label}" in table else entry.label
         right, times = feature_map.accuracy_of_images(spec, chunks, which, len(table))
         answer = evaluate.predictions(spec, chunks, which)
-        tasks = evaluate.part_tasks(spec, entry, stop=len(answer))
+        tasks = evaluate.entry_tasks(spec, entry, stop=len(answer))
         task, way, place = np.nonzero((answer.predicted != PAD) & (tasks.query != PAD))
         image_id = tasks.query[task, way, place]
         said = tasks.class_ids[task, answer.predicted[task, way, place]]

@@ -112,7 +112,7 @@ def lines_of(
     for which, (entry, values) in enumerate(zip(evaluate.entries(spec), numbers, strict=True)):
         if not begun[which]:
             continue
-        part = evaluate.parts(spec)[entry.part]
+        part = evaluate.run_testbeds(spec)[entry.testbed]
         shape = part["tasks"]
         found.append(
             Line(
@@ -128,7 +128,7 @@ def lines_of(
                 values["accuracy"],
                 values["top5"],
                 values["loss"],
-                frozen.measures(spec["folder"], evaluate.tasks_file(entry.part)),
+                frozen.measures(spec["folder"], evaluate.tasks_file(entry.testbed)),
                 right=first[which][0] if first else None,
                 tasks=first[which][1] if first else None,
                 sampler=str(part["recipe"].get("sampler", "")),
@@ -630,7 +630,7 @@ def in_words(spec: evaluate.Settled) -> list[tuple[str, str]]:
     )
     labels = dict.fromkeys(entry.label for entry in evaluate.entries(spec))
     told.append(("Methods" if len(labels) > 1 else "Method", ", ".join(labels)))
-    for part in evaluate.parts(spec):
+    for part in evaluate.run_testbeds(spec):
         told.append(("Tasks", _tasks_in_words(part)))
     told.append(("Device", spec["device"]))
     return told
@@ -675,7 +675,7 @@ def command(spec: evaluate.Settled) -> str:
     for entry in evaluate.entries({"backbones": spec["backbones"][:1], "methods": spec["methods"]}):
         for name, value in entry.changed.items():
             words += ["--set", f"{entry.method}.{name}={SEED.text(value)}"]
-    every = evaluate.parts(spec)
+    every = evaluate.run_testbeds(spec)
     try:
         dataset = datasets.load(spec["dataset"])
         if spec.get("testbed"):

@@ -217,7 +217,7 @@ def seen_in_run(
     dataset = datasets.load(spec["dataset"])
     entry = evaluation_study.entries(spec)[which]
     answer = evaluation_study.predictions(spec, chunks, which)
-    tasks = evaluation_study.part_tasks(spec, entry, stop=len(answer))
+    tasks = evaluation_study.entry_tasks(spec, entry, stop=len(answer))
     seen = evaluation.pair_confusion(answer, tasks)
     class_ids = dataset.split_class_ids(split)
     pairs = pairs_of(class_ids, class_ids)

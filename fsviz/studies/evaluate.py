@@ -2,13 +2,10 @@
 
     dataset -> features (backbones) -> tasks (a testbed, or drawn here) -> predictions -> accuracy by coarsity
 
-The spec of a run:
-    {"study": "evaluate", "dataset": name, "backbones": [names], "methods": [{"name", "parameters"}],
-     "testbed": name or path   or   "sampler": {"sampler", "split", "n_way", "n_shot", "n_query", "n_tasks", ...}
-     or   "samplers": [several of those, of as many tasks each: semantic beside uniform tasks, say],
-     "seed": 0, "device": "auto", "chunk": tasks per chunk (chosen by itself when left out)}
-`prepare` resolves it once and freezes the tasks into the run's folder, so that deleting the testbed later does not
-matter. An entry is one method on one backbone and one testbed; a chunk is a range of tasks of one entry.
+A spec has "backbones" and "methods" (names, or {"name", "parameters"}), and either "testbed" (a name or a path) or
+"sampler" ({"sampler", "split", "n_way", ...}) or "samplers", several of those, of as many tasks each. `prepare`
+resolves it once and freezes the tasks into the run's folder, so that deleting the testbed later does not matter. An
+entry is one method on one backbone and one testbed, and a part of the work.
 A method may be of the user (see fsviz.studies.own_methods): "name" is then a file, "./mine.py". Where it fails it has
 no results, and the others go on. Predictions made elsewhere are a run too: {"predictions": FILE, "name": ...} in the
 place of methods and backbones, for a testbed (see fsviz.studies.own_predictions).
@@ -30,7 +27,7 @@ from typing import Any, TypedDict, cast
 import numpy as np
 
 from fsviz import datasets, features
-from fsviz.errors import BadInput, BrokenCode, FsvizError, Missing, NotFinite
+from fsviz.errors import BadInput, BrokenCode, FsvizError, Missing, NotFinite, UnknownName
 from fsviz.evaluation import resolved_device
 from fsviz.features.backbones import title_of
 from fsviz.features.device import cores
@@ -38,12 +35,12 @@ from fsviz.methods import METHODS, Method
 from fsviz.numerics import threads
 from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS
-from fsviz.settings import N_SHOT, SEED, Unchecked, Values
-from fsviz.studies import chunked, draw, fitting, frozen, own_methods, own_predictions
+from fsviz.settings import N_SHOT, SEED, Schema, Unchecked, Values
+from fsviz.studies import draw, fitting, frozen, own_methods, own_predictions
+from fsviz.studies.study import Arrays, Part, Study
 from fsviz.studies.threads import half, half_the_cores
 from fsviz.workspace import atomic_file
 
-VERSION = 1
 # How tasks are drawn; those of classes only cannot be evaluated, and "backbones" says whose features are.
 TASK_SETTINGS = {**{name: s for name, s in draw.KNOWN.items() if name != "backbone"}, "n_shot": N_SHOT}
 DEFAULTS: dict[str, Any] = {**draw.PER_CLASS, "n_tasks": 1000}
@@ -65,7 +62,7 @@ class Shape(TypedDict):
     digest: str
 
 
-class Part(TypedDict):
+class RunTestbed(TypedDict):
     """What a settled spec says of one testbed, whose tasks lie in the run's folder."""
 
     testbed_name: str
@@ -97,7 +94,7 @@ class Lists(TypedDict, total=False):
 
     backbones: list[str]
     methods: list[Chosen]
-    parts: list[Part]
+    testbeds: list[RunTestbed]
 
 
 class Spec(Lists, total=False):
@@ -125,7 +122,7 @@ class Fingerprint(TypedDict):
     key: str
 
 
-class Settled(Part, Spec, total=False):
+class Settled(RunTestbed, Spec, total=False):
     """The spec of a run as `prepare` leaves it; who executes the run adds its folder."""
 
     features: dict[str, Fingerprint]
@@ -184,14 +181,14 @@ class Timing(TypedDict):
 
 @dataclass(frozen=True)
 class Entry:
-    """One method with its parameters on one backbone and one testbed of the run (its place in `parts`)."""
+    """One method with its parameters on one backbone and one testbed of the run (its place in "testbeds")."""
 
     backbone: str
     method: str
     title: str
     parameters: Values = field(default_factory=dict)
     changed: Values = field(default_factory=dict)  # parameters that differ from the method's defaults
-    part: int = 0
+    testbed: int = 0
     own: Unchecked = field(default_factory=dict)  # what is kept of a method that is not built in
 
     @property
@@ -218,6 +215,18 @@ class Entry:
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
+SETTINGS = Schema({SEED.name: SEED}, of="an evaluation")
+_KEYS = frozenset(Spec.__annotations__) - {"testbeds"}
+
+
+def check(spec: Unchecked) -> Spec:
+    """A spec without unknown names; what its names stand for is looked up when the run is prepared."""
+    for name in spec:
+        if name not in _KEYS:
+            raise UnknownName("setting of an evaluation", name, sorted(_KEYS - {"study"}))
+    return cast(Spec, dict(spec))
+
+
 def prepare(spec: dict[str, Any], folder: Path) -> Settled:
     """Checks a spec, resolves its names and freezes its tasks into `folder`/inputs."""
     dataset = datasets.load(_text(spec, "dataset"))
@@ -227,12 +236,12 @@ def prepare(spec: dict[str, Any], folder: Path) -> Settled:
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
     testbeds = _resolve_testbeds(cast(Spec, spec), dataset, tables)
     device = resolved_device(str(spec.get("device", "auto")))
-    settled_parts = []
+    settled_testbeds = []
     for i, testbed in enumerate(testbeds):
         for table in tables.values():
             _check(table, testbed)
         frozen.freeze(folder, testbed, tasks_file(i))
-        settled_parts.append(_part(testbed))
+        settled_testbeds.append(_part(testbed))
     settled: Any = {
         **spec,
         "methods": chosen,
@@ -240,15 +249,14 @@ def prepare(spec: dict[str, Any], folder: Path) -> Settled:
         "device": device,
         "seed": _seed(spec),
         "threads": int(spec.get("threads") or half()),
-        **{name: settled_parts[0][name] for name in ("recipe", "testbed_name", "tasks")},
-        **({"parts": settled_parts} if len(settled_parts) > 1 else {}),
+        **{name: settled_testbeds[0][name] for name in ("recipe", "testbed_name", "tasks")},
+        **({"testbeds": settled_testbeds} if len(settled_testbeds) > 1 else {}),
         "features": {name: _fingerprint(table) for name, table in tables.items()},
         **({"failed": failed} if failed else {}),
-        "version": VERSION,
     }
     chunk = _chunk(spec)
     settled["chunk_tasks"] = [
-        chunk or _chunk_tasks(entry, testbeds[entry.part].tasks, tables[entry.backbone].values.shape[1])
+        chunk or _chunk_tasks(entry, testbeds[entry.testbed].tasks, tables[entry.backbone].values.shape[1])
         for entry in entries(settled)
     ]
     return settled
@@ -272,12 +280,11 @@ def _prepare_predictions(spec: dict[str, Any], dataset: Dataset, folder: Path) -
         **_part(testbed),
         "features": {},
         "chunk_tasks": [_LARGEST_CHUNK],
-        "version": VERSION,
     }
     return settled
 
 
-def here_only(spec: Unchecked) -> str:
+def requires_local(spec: Unchecked) -> str:
     """Why a run must not be left to a worker process, "" where it may be: it has code of the user."""
     asked = spec.get("methods")
     for chosen in asked if isinstance(asked, list | tuple) else ():
@@ -288,7 +295,7 @@ def here_only(spec: Unchecked) -> str:
     return ""
 
 
-def _part(testbed: Testbed) -> Part:
+def _part(testbed: Testbed) -> RunTestbed:
     """What a spec says of one frozen testbed."""
     tasks = testbed.tasks
     shape: Shape = {
@@ -302,25 +309,32 @@ def _part(testbed: Testbed) -> Part:
     return {"testbed_name": testbed.name, "recipe": dict(testbed.recipe), "tasks": shape}
 
 
-def parts(spec: Settled) -> list[Part]:
+def run_testbeds(spec: Settled) -> list[RunTestbed]:
     """The testbeds of a run: testbed_name, recipe and tasks (n_tasks, n_way, ..., digest) of each."""
-    return spec.get("parts") or [
+    return spec.get("testbeds") or [
         {"testbed_name": spec["testbed_name"], "recipe": spec["recipe"], "tasks": spec["tasks"]}
     ]
 
 
-def tasks_file(part: int) -> str:
+def tasks_file(testbed: int) -> str:
     """The name under which the tasks of a run's testbed are frozen."""
-    return f"tasks{part or ''}"
+    return f"tasks{testbed or ''}"
 
 
-def part_tasks(spec: Settled, entry: Entry, start: int = 0, stop: int | None = None) -> Tasks:
+def entry_tasks(spec: Settled, entry: Entry, start: int = 0, stop: int | None = None) -> Tasks:
     """The tasks of an entry's testbed, all or those from `start` to `stop`."""
-    return frozen.tasks(spec["folder"], tasks_file(entry.part), start, stop)
+    return frozen.tasks(spec["folder"], tasks_file(entry.testbed), start, stop)
 
 
-def plan(spec: Settled) -> int:
-    return sum(math.ceil(spec["tasks"]["n_tasks"] / size) for size in spec["chunk_tasks"])
+def parts(spec: Settled) -> list[Part]:
+    """One part per entry."""
+    several = len(run_testbeds(spec)) > 1
+    every = []
+    for entry, size in zip(entries(spec), spec["chunk_tasks"], strict=True):
+        of = f", {run_testbeds(spec)[entry.testbed]['testbed_name']}" if several else ""
+        label = f"{entry.label} on {title_of(entry.backbone)}{of}"
+        every.append(Part(label, spec["tasks"]["n_tasks"], size))
+    return every
 
 
 def n_bytes(spec: Settled) -> float:
@@ -329,16 +343,15 @@ def n_bytes(spec: Settled) -> float:
     return len(entries(spec)) * shape["n_tasks"] * (12 * shape["n_way"] * shape["n_query"] + 64)
 
 
-def run_chunk(spec: Settled, index: int) -> dict[str, np.ndarray]:
-    """What one method says of the queries of one range of tasks, and where these belong (entry, start)."""
+def run_chunk(spec: Settled, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+    """The predictions of one entry for the queries of one range of tasks."""
     from fsviz.evaluation import evaluate
 
-    which, start, stop = chunk_at(spec, index)
-    entry = entries(spec)[which]
-    tasks = part_tasks(spec, entry, start, stop)
+    entry = entries(spec)[part]
+    tasks = entry_tasks(spec, entry, start, stop)
     if "predictions" in entry.own:
         answer = own_predictions.frozen(spec["folder"], start, stop)
-        return _chunk_of(which, start, own_predictions.known(_numbers_of(answer), answer), answer)
+        return _chunk_of(own_predictions.known(_numbers_of(answer), answer), answer)
     fingerprint = tuple(sorted(spec["features"][entry.backbone].items()))
     stored = (spec["dataset"], entry.backbone, fingerprint, datasets.stamp(spec["dataset"]))
     table = _features_cached(*stored)
@@ -346,7 +359,7 @@ def run_chunk(spec: Settled, index: int) -> dict[str, np.ndarray]:
     method = entry.code
     centre = None
     if method.wants_centre:
-        centre = _centre_cached(*stored, spec["folder"], tasks_file(entry.part), unit_length)
+        centre = _centre_cached(*stored, spec["folder"], tasks_file(entry.testbed), unit_length)
     try:
         with threads(spec["threads"]):
             answer = evaluate(table, tasks, method, dict(entry.parameters), spec["device"], centre=centre, first=start)
@@ -355,15 +368,15 @@ def run_chunk(spec: Settled, index: int) -> dict[str, np.ndarray]:
             raise
         none = Predictions.blank(tasks.query.shape)
         unknown = np.full((len(NUMBERS), len(tasks)), np.nan)
-        return {**_chunk_of(which, start, unknown, none), "failed": np.array(str(error))}
-    return _chunk_of(which, start, _numbers_of(answer), answer)
+        return {**_chunk_of(unknown, none), "failed": np.array(str(error))}
+    return _chunk_of(_numbers_of(answer), answer)
 
 
-def _chunk_of(which: int, start: int, numbers: np.ndarray, answer: Predictions) -> dict[str, np.ndarray]:
-    return {"entry": np.array(which), "start": np.array(start), "numbers": numbers, **answer.arrays()}
+def _chunk_of(numbers: np.ndarray, answer: Predictions) -> dict[str, np.ndarray]:
+    return {"numbers": numbers, **answer.arrays()}
 
 
-def failures(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[int, str]:
+def failures(spec: Settled, chunks: Sequence[Arrays]) -> dict[int, str]:
     """By entry why code of the user gave no answer, from the first task that it failed on."""
     if not any(entry.own for entry in entries(spec)):
         return {}
@@ -373,51 +386,86 @@ def failures(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> dict[
             told = int(chunk["start"]), str(chunk["failed"])
         except KeyError:
             continue
-        which = int(chunk["entry"])
+        which = int(chunk["part"])
         found[which] = min(told, found.get(which, told))
     return {which: sentence for which, (_, sentence) in found.items()}
 
 
-def describe(spec: Settled, index: int) -> str:
-    which, _, stop = chunk_at(spec, index)
-    entry = entries(spec)[which]
-    which_tasks = f", {parts(spec)[entry.part]['testbed_name']}" if len(parts(spec)) > 1 else ""
-    return f"{entry.label} on {title_of(entry.backbone)}{which_tasks}: {stop:,} of {spec['tasks']['n_tasks']:,} tasks"
+@dataclass(frozen=True)
+class Evaluation:
+    """The predictions of finished chunks, in numbers.
+
+    numbers   (E, 4, T) NUMBERS of every entry and task, NaN where it is not done
+    right     (E, t, W, Q) 1, 0 or -1 (no query, or not done) for the queries of the first tasks
+    measures  measures of the tasks by name, of every testbed
+    first     the first tasks of every testbed, as many as `right` has
+    failed    sentences by entry, for methods of the user that failed
+    """
+
+    spec: Settled
+    numbers: np.ndarray
+    right: np.ndarray
+    measures: Sequence[Mapping[str, np.ndarray]]
+    first: Sequence[Tasks]
+    failed: Mapping[int, str]
 
 
-def summarise(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
+def collect(spec: Settled, chunks: Sequence[Arrays]) -> Evaluation:
+    right = _first_right(spec, chunks)
+    files = [tasks_file(i) for i in range(len(run_testbeds(spec)))]
+    return Evaluation(
+        spec,
+        _numbers_in(spec, chunks),
+        right,
+        [frozen.measures(spec["folder"], file) for file in files],
+        [frozen.tasks(spec["folder"], file, stop=right.shape[1]) for file in files],
+        failures(spec, chunks),
+    )
+
+
+def partial(spec: Settled, chunks: Sequence[Arrays]) -> Summary:
     """Accuracy, interval, top-5 and quartiles of every entry over the tasks finished so far."""
-    return _summary(spec, _numbers_in(spec, chunks), failures(spec, chunks))
+    measures = [frozen.measures(spec["folder"], tasks_file(i)) for i in range(len(run_testbeds(spec)))]
+    return _summary(spec, _numbers_in(spec, chunks), measures, failures(spec, chunks))
 
 
-def finish(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
-    """The summary, with intervals over images and classes and correlations, after keeping two files: who compares runs
-    need not read the chunks. One has the numbers of every task, one says which of the first queries were right."""
-    numbers, right, failed = _numbers_in(spec, chunks), _first_right(spec, chunks), failures(spec, chunks)
-    if failed and np.isnan(numbers[:, 0]).all():
-        raise BrokenCode(" ".join(dict.fromkeys(failed.values())))
-    for path, array in ((_numbers_file(spec), numbers), (_right_file(spec), right)):
+def summarise(result: Evaluation) -> Summary:
+    """The same with intervals over images and classes, and correlations with the measures of tasks."""
+    return _summary(result.spec, result.numbers, result.measures, result.failed, result)
+
+
+def finish(spec: Settled, result: Evaluation) -> dict[str, Any]:
+    """Saves the numbers of every task and which first queries were right: who compares runs need not read chunks."""
+    if result.failed and np.isnan(result.numbers[:, 0]).all():
+        raise BrokenCode(" ".join(dict.fromkeys(result.failed.values())))
+    for path, array in ((_numbers_file(spec), result.numbers), (_right_file(spec), result.right)):
         with atomic_file(path) as temporary:
             np.save(temporary, array, allow_pickle=False)
-    return _summary(spec, numbers, failed, right)
+    return {}
 
 
-def _summary(spec: Settled, numbers: np.ndarray, failed: Mapping[int, str], right: np.ndarray | None = None) -> Summary:
+def _summary(
+    spec: Settled,
+    numbers: np.ndarray,
+    measures: Sequence[Mapping[str, np.ndarray]],
+    failed: Mapping[int, str],
+    whole: Evaluation | None = None,
+) -> Summary:
     results = []
     for which, (entry, values) in enumerate(zip(entries(spec), numbers, strict=True)):
         done = ~np.isnan(values[0])
         if not done.any():
             continue
-        part = parts(spec)[entry.part]
-        measures = {k: v[done] for k, v in frozen.measures(spec["folder"], tasks_file(entry.part)).items()}
+        testbed = run_testbeds(spec)[entry.testbed]
+        of_done = {name: of_task[done] for name, of_task in measures[entry.testbed].items()}
         result: Result = {"method": entry.method, "label": entry.label, "backbone": entry.backbone}
         result["parameters"] = dict(entry.parameters)
-        result |= result_of(dict(zip(NUMBERS, values[:, done], strict=True)), measures.get("coarsity"))
-        result |= {"testbed": part["testbed_name"], "sampler": part["recipe"].get("sampler", "")}
-        result |= {"setting": part["tasks"].get("setting", ""), "n_way": part["tasks"]["n_way"]}
-        if right is not None:
-            tasks = part_tasks(spec, entry, stop=right.shape[1])
-            result |= _intervals(values[0], measures, _unpacked(right[which]), tasks)
+        result |= result_of(dict(zip(NUMBERS, values[:, done], strict=True)), of_done.get("coarsity"))
+        result |= {"testbed": testbed["testbed_name"], "sampler": testbed["recipe"].get("sampler", "")}
+        result |= {"setting": testbed["tasks"].get("setting", ""), "n_way": testbed["tasks"]["n_way"]}
+        if whole is not None:
+            right = _unpacked(whole.right[which])
+            result |= _intervals(values[0], of_done, right, whole.first[entry.testbed])
         results.append(result)
     broken = list(spec.get("failed", []))
     for which, error in failed.items():
@@ -433,15 +481,10 @@ def _summary(spec: Settled, numbers: np.ndarray, failed: Mapping[int, str], righ
     }
 
 
-def chunk_at(spec: Settled, index: int) -> tuple[int, int, int]:
-    """Entry and range of tasks (start, stop) of a chunk."""
-    return chunked.chunk_at(((spec["tasks"]["n_tasks"], size) for size in spec["chunk_tasks"]), index)
-
-
 def entries(spec: Lists) -> list[Entry]:
     """Every method on every backbone and testbed, in the order they are computed."""
     found = []
-    for part in range(len(cast(Unchecked, spec).get("parts") or [{}])):
+    for testbed in range(len(cast(Unchecked, spec).get("testbeds") or [{}])):
         for backbone in spec["backbones"]:
             for chosen in spec["methods"]:
                 own = chosen.get("own") or {}
@@ -451,7 +494,7 @@ def entries(spec: Lists) -> list[Entry]:
                 parameters = dict(chosen.get("parameters") or {})
                 changed = {k: v for k, v in parameters.items() if k not in defaults or v != defaults[k]}
                 title = method.title if method else chosen["name"]
-                found.append(Entry(backbone, chosen["name"], title, parameters, changed, part, own))
+                found.append(Entry(backbone, chosen["name"], title, parameters, changed, testbed, own))
     return found
 
 
@@ -465,37 +508,35 @@ def same_entries(spec: Spec, recorded: Any, dataset: Dataset) -> list[int]:
         return []
     if set(recorded["backbones"]) != set(spec["backbones"]):  # the images that all of them have decide the tasks
         return []
-    which = [i for i, part in enumerate(parts(recorded)) if _is_part(spec, part, dataset)]
-    own = [(i, e) for i, e in enumerate(entries(recorded)) if which and e.part == which[0] and not e.own]
+    which = [i for i, testbed in enumerate(run_testbeds(recorded)) if _is_testbed(spec, testbed, dataset)]
+    own = [(i, e) for i, e in enumerate(entries(recorded)) if which and e.testbed == which[0] and not e.own]
     known = [((e.backbone, e.method, e.parameters), i) for i, e in own]
-    found = [
-        next((i for key, i in known if key == (e.backbone, e.method, e.parameters)), None) for e in entries(spec)
-    ]
+    found = [next((i for key, i in known if key == (e.backbone, e.method, e.parameters)), None) for e in entries(spec)]
     if None in found or not found:
         return []
     same = (recorded["features"].get(b) == _fingerprint(features.load(dataset, b)) for b in spec["backbones"])
     return cast(list[int], found) if all(same) else []
 
 
-def _is_part(spec: Spec, part: Part, dataset: Dataset) -> bool:
+def _is_testbed(spec: Spec, testbed: RunTestbed, dataset: Dataset) -> bool:
     """Whether a recorded testbed is the one that a spec names or would draw: a name follows from all settings."""
     if spec.get("sampler") is not None:
-        return part["testbed_name"] == _recipe(dataset, spec["sampler"], _seed(spec)).name
-    if part["testbed_name"] != spec.get("testbed"):
+        return testbed["testbed_name"] == _recipe(dataset, spec["sampler"], _seed(spec)).name
+    if testbed["testbed_name"] != spec.get("testbed"):
         return False
     from fsviz.sampling.testbeds import load_testbed
 
-    return part["tasks"]["digest"] == tasks_digest(load_testbed(str(spec["testbed"]), dataset).tasks)
+    return testbed["tasks"]["digest"] == tasks_digest(load_testbed(str(spec["testbed"]), dataset).tasks)
 
 
 def is_whole(spec: Any) -> bool:
     """Whether a recorded spec says all that a page needs of it; one changed by hand or by damage may not."""
     try:
         names, sizes = [str(spec[name]) for name in ("dataset", "device")], []
-        for part in parts(spec):
-            sizes += [int(part["tasks"][name]) for name in ("n_tasks", "n_way", "n_shot", "n_query")]
-            names += [str(part["testbed_name"]), str(part["tasks"]["digest"])]
-        recipes = all(isinstance(part["recipe"], Mapping) for part in parts(spec))
+        for testbed in run_testbeds(spec):
+            sizes += [int(testbed["tasks"][name]) for name in ("n_tasks", "n_way", "n_shot", "n_query")]
+            names += [str(testbed["testbed_name"]), str(testbed["tasks"]["digest"])]
+        recipes = all(isinstance(testbed["recipe"], Mapping) for testbed in run_testbeds(spec))
         return min(sizes) > 0 and all(names) and recipes and len(entries(spec)) == len(spec["chunk_tasks"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return False
@@ -504,7 +545,7 @@ def is_whole(spec: Any) -> bool:
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def task_numbers(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:
+def task_numbers(spec: Settled, chunks: Sequence[Arrays]) -> list[dict[str, np.ndarray]]:
     """Per entry the arrays (T,) accuracy, top5, loss and confidence of every task, NaN where it is not done yet.
 
     A finished run has them in one file; where that is missing (older runs) or damaged, they come from the chunks.
@@ -519,16 +560,12 @@ def task_numbers(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> l
     return [dict(zip(NUMBERS, values, strict=True)) for values in numbers]
 
 
-def _numbers_in(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+def _numbers_in(spec: Settled, chunks: Sequence[Arrays]) -> np.ndarray:
     """What chunks hold of NUMBERS (entries, 4, T), NaN where a task is in none."""
     numbers = np.full((len(entries(spec)), len(NUMBERS), spec["tasks"]["n_tasks"]), np.nan)
     for chunk in chunks:
-        try:
-            part = chunk["numbers"]
-        except KeyError:  # a chunk of an older version
-            part = _numbers_of(Predictions.from_arrays(chunk))
-        start = int(chunk["start"])
-        numbers[int(chunk["entry"]), :, start : start + part.shape[1]] = part
+        values, start = chunk["numbers"], int(chunk["start"])
+        numbers[int(chunk["part"]), :, start : start + values.shape[1]] = values
     numbers[list(failures(spec, chunks))] = np.nan  # what failed on one task is not compared on the others
     return numbers
 
@@ -546,7 +583,7 @@ def _numbers_file(spec: Settled) -> Path:
     return Path(spec["folder"]) / "numbers.npy"
 
 
-def first_right(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> list[tuple[np.ndarray, Tasks]] | None:
+def first_right(spec: Settled, chunks: Sequence[Arrays]) -> list[tuple[np.ndarray, Tasks]] | None:
     """Per entry 1 or 0 for every query of the first tasks (t, W, Q), NaN where there is none, and these tasks.
 
     As many tasks as hold FIRST_QUERIES queries. A finished run has them in a file; of a run under way, or one that was
@@ -558,22 +595,22 @@ def first_right(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> li
         right = _first_right(spec, chunks)
     if right.ndim != 4 or len(right) != len(entries(spec)):
         return None
-    return [(_unpacked(r), part_tasks(spec, e, stop=len(r))) for r, e in zip(right, entries(spec), strict=True)]
+    return [(_unpacked(r), entry_tasks(spec, e, stop=len(r))) for r, e in zip(right, entries(spec), strict=True)]
 
 
-def _first_right(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+def _first_right(spec: Settled, chunks: Sequence[Arrays]) -> np.ndarray:
     """1, 0 or -1 (no query, or not done yet) for the queries of the first tasks: (entries, t, W, Q), a byte each."""
     from fsviz import evaluation
 
     shape = spec["tasks"]
     n = min(shape["n_tasks"], max(1, FIRST_QUERIES // (shape["n_way"] * shape["n_query"])))
     found = np.full((len(entries(spec)), n, shape["n_way"], shape["n_query"]), -1, np.int8)
-    whole = len(chunks) == plan(spec)
+    whole = len(chunks) == sum(part.n_chunks for part in parts(spec))
     for which in range(len(found)):
         if whole:
             own = [chunks[i] for i in chunks_of(spec, which, n)]
         else:
-            own = [chunk for chunk in chunks if int(chunk["entry"]) == which and int(chunk["start"]) < n]
+            own = [chunk for chunk in chunks if int(chunk["part"]) == which and int(chunk["start"]) < n]
         with suppress(Missing):  # none of its tasks is done
             right = evaluation.query_right(predictions(spec, own, which))[:n]
             found[which, : len(right)] = np.nan_to_num(right, nan=-1)
@@ -597,11 +634,11 @@ def chunks_of(spec: Settled, which: int, most: int | None = None) -> range:
     return range(first, first + math.ceil(wanted / spec["chunk_tasks"][which]))
 
 
-def predictions(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]], which: int) -> Predictions:
+def predictions(spec: Settled, chunks: Sequence[Arrays], which: int) -> Predictions:
     """What entry number `which` said of the queries of its first tasks, up to the first that is not finished."""
-    parts = sorted(((int(c["start"]), c) for c in chunks if int(c["entry"]) == which), key=lambda pair: pair[0])
+    own = sorted(((int(c["start"]), c) for c in chunks if int(c["part"]) == which), key=lambda pair: pair[0])
     found: list[Predictions] = []
-    for start, chunk in parts:
+    for start, chunk in own:
         if start != sum(map(len, found)):  # a chunk before it is missing
             break
         found.append(Predictions.from_arrays(chunk))
@@ -1107,3 +1144,21 @@ def _changed(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return words if value else f"no {words}"
     return f"{words} {value:g}" if isinstance(value, float) else f"{words} {value}"
+
+
+STUDY = Study(
+    name="evaluate",
+    title="evaluation",
+    question="Which method suits these images?",
+    settings=SETTINGS,
+    check=check,
+    prepare=prepare,
+    parts=parts,
+    run_chunk=run_chunk,
+    collect=collect,
+    summarise=summarise,
+    partial=partial,
+    finish=finish,
+    n_bytes=n_bytes,
+    requires_local=requires_local,
+)

@@ -279,7 +279,7 @@ def accuracy_of_images(
     """How often every image (N,) was named rightly as a query by entry number `which`, from 0 to 1, NaN where it never
     was one; and how often it was one."""
     answer = evaluate.predictions(spec, chunks, which)
-    query = evaluate.part_tasks(spec, evaluate.entries(spec)[which], stop=len(answer)).query
+    query = evaluate.entry_tasks(spec, evaluate.entries(spec)[which], stop=len(answer)).query
     asked = (answer.predicted != PAD) & (query != PAD)
     times = np.bincount(query[asked], minlength=n_images)[:n_images]
     right = np.bincount(query[asked], weights=(answer.rank == 0)[asked], minlength=n_images)[:n_images]

@@ -206,7 +206,7 @@ def digest(found: Found) -> str:
 
 def is_of(spec: Any, wanted: str) -> bool:
     """Whether a recorded run evaluated exactly the tasks with this digest."""
-    return evaluate.is_whole(spec) and any(part["tasks"]["digest"] == wanted for part in evaluate.parts(spec))
+    return evaluate.is_whole(spec) and any(part["tasks"]["digest"] == wanted for part in evaluate.run_testbeds(spec))
 
 
 def answers_of_run(

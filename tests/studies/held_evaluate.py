@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from fsviz.studies import evaluate
 COMPUTED = 2
 
 
-def run_chunk(spec: evaluate.Settled, index: int) -> dict[str, np.ndarray]:
-    while index >= COMPUTED:
+def run_chunk(spec: evaluate.Settled, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+    before = sum(p.n_chunks for p in evaluate.parts(spec)[:part])
+    while before + start // spec["chunk_tasks"][part] >= COMPUTED:
         time.sleep(60)
-    return evaluate.run_chunk(spec, index)
+    return evaluate.run_chunk(spec, part, start, stop)
 
 
-def __getattr__(name: str) -> Any:
-    return getattr(evaluate, name)
+STUDY = replace(evaluate.STUDY, run_chunk=run_chunk)

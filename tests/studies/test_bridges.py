@@ -59,7 +59,7 @@ def predicted_by(run_id: str, which: int = 0) -> pd.DataFrame:
     """What a run said, as the table that another program would write."""
     spec = jobs.spec(run_id)
     answer = evaluate.predictions(spec, jobs.chunks(run_id), which)
-    tasks = evaluate.part_tasks(spec, evaluate.entries(spec)[which])
+    tasks = evaluate.entry_tasks(spec, evaluate.entries(spec)[which])
     names = datasets.load(spec["dataset"]).classes["class_name"].astype(str).to_numpy()
     task, way, place = np.nonzero(tasks.query != PAD)
     at = (task, way, place)
@@ -253,7 +253,7 @@ def _accuracy_of(run) -> dict[int, float]:
     """By image how often its queries were right, counted one by one."""
     spec = jobs.spec(run.id)
     answer = evaluate.predictions(spec, jobs.chunks(run.id), 0)
-    tasks = evaluate.part_tasks(spec, evaluate.entries(spec)[0])
+    tasks = evaluate.entry_tasks(spec, evaluate.entries(spec)[0])
     found: dict[int, list[bool]] = {}
     for t, w, q in np.ndindex(tasks.query.shape):
         found.setdefault(int(tasks.query[t, w, q]), []).append(int(answer.predicted[t, w, q]) == w)

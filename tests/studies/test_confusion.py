@@ -191,7 +191,7 @@ def test_mistakes_of_a_run_make_a_graph(toy) -> None:
     whole = jobs.spec(run.id)
     graph = study.seen_in_run(whole, jobs.chunks(run.id), 0, "test")
     answer = evaluate.predictions(whole, jobs.chunks(run.id), 0)
-    tasks = evaluate.part_tasks(whole, evaluate.entries(whole)[0])
+    tasks = evaluate.entry_tasks(whole, evaluate.entries(whole)[0])
     i, j, weights = graph.edges()
     wrong = met = 0
     for t, classes in enumerate(tasks.class_ids):

@@ -21,6 +21,7 @@ from fsviz.evaluation import task_accuracy
 from fsviz.jobs import locks, store
 from fsviz.sampling.testbeds import delete_testbed, load_testbed, save_testbed, to_csv
 from fsviz.studies import comparison, evaluate, frozen
+from fsviz.studies.study import locate
 from tests.studies import held_evaluate
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
@@ -115,13 +116,14 @@ def test_chunks_cover_every_task_once(toy) -> None:
         spec_of(("protonet", "tim", "pt_map"), n_tasks=333), Path(jobs.store.folder("runs", True)) / "x"
     )
     seen = [np.zeros(333, int) for _ in spec["methods"]]
-    for index in range(evaluate.plan(spec)):
-        which, start, stop = evaluate.chunk_at(spec, index)
+    n_chunks = evaluate.STUDY.n_chunks(spec)
+    for index in range(n_chunks):
+        which, start, stop = locate(evaluate.parts(spec), index)
         assert stop > start
         seen[which][start:stop] += 1
     assert all((counts == 1).all() for counts in seen)
     with pytest.raises(IndexError):
-        evaluate.chunk_at(spec, evaluate.plan(spec))
+        locate(evaluate.parts(spec), n_chunks)
 
 
 def test_the_testbed_is_frozen_when_the_run_starts(toy) -> None:
@@ -172,12 +174,12 @@ def test_live_summaries_hold_the_tasks_done_so_far(toy) -> None:
     run = jobs.run_here(spec_of(("protonet", "tim"), n_tasks=50))
     spec = jobs.spec(run.id)
     spec["chunk_tasks"] = [20, 20]
-    chunks = [evaluate.run_chunk(spec, i) for i in range(4)]
-    part = evaluate.summarise(spec, chunks)["results"]
+    chunks = [evaluate.STUDY.chunk(spec, i) for i in range(4)]
+    part = evaluate.partial(spec, chunks)["results"]
     assert [(r["method"], r["n_tasks"]) for r in part] == [("protonet", 50), ("tim", 20)]
     assert part[0]["accuracy"] == pytest.approx(run.summary["results"][0]["accuracy"])
-    assert evaluate.summarise(spec, [])["results"] == []
-    assert evaluate.describe(spec, 3) == "TIM on alpha_net: 20 of 50 tasks"
+    assert evaluate.partial(spec, [])["results"] == []
+    assert evaluate.STUDY.describe(spec, 3) == "TIM on alpha_net: 20 of 50 tasks"
 
 
 def test_the_estimate_names_every_entry_and_is_of_the_right_size(toy) -> None:
@@ -243,10 +245,9 @@ def test_the_numbers_of_tasks_are_the_same_from_their_file_and_from_the_chunks(t
     for which in range(2):
         answer = evaluate.predictions(spec, jobs.chunks(run.id, evaluate.chunks_of(spec, which)), which)
         assert np.array_equal(numbers[which]["accuracy"], task_accuracy(answer)) and len(answer) == 50
-    older = [{k: v for k, v in chunk.items() if k != "numbers"} for chunk in jobs.chunks(run.id)]
-    for chunks in (jobs.chunks(run.id), older):
-        for live, whole in zip(evaluate.summarise(spec, chunks)["results"], run.summary["results"], strict=True):
-            assert live == {name: whole[name] for name in live}
+    so_far = evaluate.partial(spec, jobs.chunks(run.id))["results"]
+    for live, whole in zip(so_far, run.summary["results"], strict=True):
+        assert live == {name: whole[name] for name in live}
 
 
 def test_predictions_end_before_the_first_missing_chunk(toy) -> None:
@@ -258,27 +259,6 @@ def test_predictions_end_before_the_first_missing_chunk(toy) -> None:
     assert len(first) == 20 and np.array_equal(first.predicted, whole.predicted[:20])
     with pytest.raises(Missing, match="No task of this method"):
         evaluate.predictions(spec, jobs.chunks(run.id, [4, 5]), 1)
-
-
-def test_a_run_recorded_by_an_older_version_opens_and_goes_on(toy) -> None:
-    run = jobs.run_here(spec_of(n_tasks=50) | {"chunk": 20})
-    folder = jobs.folder(run.id)
-    tasks = frozen.tasks(folder)
-    arrays = {"class_ids": tasks.class_ids, "support": tasks.support, "query": tasks.query}
-    np.savez(folder / "inputs" / "tasks.npz", **arrays, measure_coarsity=tasks.measures["coarsity"])
-    for path in ((folder / "inputs" / "tasks.parquet"), (folder / "numbers.npy")):
-        path.unlink()
-    for index, chunk in enumerate(list(map(dict, jobs.chunks(run.id)))):
-        store.write_chunk(folder, index, {name: values for name, values in chunk.items() if name != "numbers"})
-    spec = {**jobs.status(run.id).spec, "folder": str(folder)}
-    (line,) = comparison.lines_of(run.id, spec, jobs.chunks(run.id))
-    assert 100 * line.accuracy.mean() == pytest.approx(run.summary["results"][0]["accuracy"])
-    assert np.array_equal(line.measures["coarsity"], tasks.measures["coarsity"])
-    store.chunk_path(folder, 1).unlink()
-    assert jobs.resume_here(run.id).summary == run.summary
-
-
-# --- bad input ---------------------------------------------------------------------------------------------------
 
 
 def refused(spec: dict, error: type[FsvizError], match: str) -> None:
@@ -405,7 +385,7 @@ def test_one_run_of_semantic_and_uniform_tasks_is_each_of_them_alone(toy) -> Non
         assert alone.summary["results"] == found[2 * i : 2 * i + 2]
     folder = jobs.folder(run.id)
     settled = {**run.spec, "folder": str(folder)}
-    assert [part["recipe"]["n_shot"] for part in evaluate.parts(settled)] == [1, 1, 3, 3]
+    assert [part["recipe"]["n_shot"] for part in evaluate.run_testbeds(settled)] == [1, 1, 3, 3]
     lines = comparison.lines_of(run.id, settled, jobs.chunks(run.id))
     assert len(comparison.groups(lines)) == 4 and len({line.key for line in lines}) == 8
     pairs = comparison.side_by_side(comparison.result_table(lines))

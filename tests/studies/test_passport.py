@@ -136,7 +136,7 @@ def test_a_run_names_its_tasks_by_their_recipe_where_that_draws_them(toy: Datase
     for source, kind in (({"sampler": UNSEEDED, "seed": 7}, "drawn"), ({"testbed": "odd"}, "saved")):
         run = jobs.run_here({**spec, **source})
         settled = jobs.spec(run.id)
-        tasks, part = evaluate.part_tasks(settled, evaluate.entries(settled)[0]), evaluate.parts(settled)[0]
+        tasks, part = evaluate.entry_tasks(settled, evaluate.entries(settled)[0]), evaluate.run_testbeds(settled)[0]
         name = partial(
             named_tasks.name_testbed, toy, tasks, part["recipe"], ["alpha_net"], part["testbed_name"], (run.id, 0)
         )()

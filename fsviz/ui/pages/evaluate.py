@@ -449,7 +449,7 @@ def _of_run(dataset: Dataset, spec: evaluate.Spec, run: jobs.Run) -> _Shown | No
         _, tasks = recorded.answer_of(lines[0])
     except (FsvizError, KeyError):
         return None
-    part = evaluate.parts(run.spec)[evaluate.entries(run.spec)[which[0]].part]
+    part = evaluate.run_testbeds(run.spec)[evaluate.entries(run.spec)[which[0]].testbed]
     first = slice(0, recorded.MISTAKES_OF)
     return _Shown(
         lines,

@@ -246,7 +246,7 @@ def _runs(dataset: Dataset) -> dict[str, str]:
         if run.state == "finished" and run.spec.get("dataset") == dataset.name and evaluate.is_whole(run.spec):
             for which, entry in enumerate(evaluate.entries(run.spec)):
                 when = run_panel.when(run.created)
-                part = evaluate.parts(run.spec)[entry.part]
+                part = evaluate.run_testbeds(run.spec)[entry.testbed]
                 seen = "" if len(run.spec["backbones"]) == 1 else f" on {title_of(entry.backbone)}"
                 found[f"{run.id}/{which}"] = f"{entry.label}{seen}, {part['testbed_name']}, {when}"
     return dict(list(found.items())[:60])

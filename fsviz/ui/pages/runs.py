@@ -327,7 +327,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
     accuracies = [r["accuracy"] for r in found if isinstance(r, dict) and r.get("accuracy") is not None]
     if run.study == "evaluate" and evaluate.is_whole(run.spec):
         what = ", ".join(dict.fromkeys(entry.label for entry in evaluate.entries(run.spec)))
-        tasks = "; ".join(_tasks_words(part) for part in evaluate.parts(run.spec))
+        tasks = "; ".join(_tasks_words(part) for part in evaluate.run_testbeds(run.spec))
     else:
         what, tasks = title_of(str(run.spec.get("backbone", ""))), ""
     return {
@@ -492,7 +492,7 @@ def _pick_interval(lines: list[comparison.Line]) -> str:
 def _recipe_of(line: comparison.Line, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:
     for run in chosen:
         if run.id == line.run_id:
-            return evaluate.parts(run.spec)[evaluate.entries(run.spec)[line.entry].part]["recipe"]
+            return evaluate.run_testbeds(run.spec)[evaluate.entries(run.spec)[line.entry].testbed]["recipe"]
     return {}
 
 

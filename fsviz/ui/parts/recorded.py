@@ -29,10 +29,13 @@ def task_name(dataset: Dataset, line: comparison.Line, task: int) -> TaskId | No
     """What names a task of a run in links."""
     spec = jobs.spec(line.run_id)
     entry = evaluate.entries(spec)[line.entry]
-    part, backbones = evaluate.parts(spec)[entry.part], [b for b in spec["backbones"] if b in spec["features"]]
-    whole = evaluate.part_tasks(spec, entry)
-    saved = str(part["testbed_name"])
-    return named_tasks.name_task(dataset, whole, task, part["recipe"], backbones, saved, (line.run_id, entry.part))
+    testbed = evaluate.run_testbeds(spec)[entry.testbed]
+    backbones = [name for name in spec["backbones"] if name in spec["features"]]
+    whole = evaluate.entry_tasks(spec, entry)
+    saved = str(testbed["testbed_name"])
+    return named_tasks.name_task(
+        dataset, whole, task, testbed["recipe"], backbones, saved, (line.run_id, entry.testbed)
+    )
 
 
 def identity(line: comparison.Line) -> tuple[Any, ...]:
@@ -61,4 +64,4 @@ def _lines(run_id: str, n_done: int, folder: str) -> list[comparison.Line]:
 def _answer(run_id: str, which: int, n_done: int, folder: str) -> tuple[Predictions, Tasks]:
     spec = jobs.spec(run_id)
     answer = evaluate.predictions(spec, jobs.chunks(run_id, evaluate.chunks_of(spec, which, MISTAKES_OF)), which)
-    return answer, evaluate.part_tasks(spec, evaluate.entries(spec)[which], stop=len(answer))
+    return answer, evaluate.entry_tasks(spec, evaluate.entries(spec)[which], stop=len(answer))

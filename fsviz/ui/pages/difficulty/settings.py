@@ -65,6 +65,6 @@ def _sources(dataset: Dataset, backbone: str) -> Setting:
     for run in jobs.list_runs("evaluate"):
         if run.state != "finished" or run.spec.get("dataset") != dataset.name or not evaluate.is_whole(run.spec):
             continue
-        if backbone in (run.spec.get("backbones") or ()) and len(evaluate.parts(run.spec)) == 1:
+        if backbone in (run.spec.get("backbones") or ()) and len(evaluate.run_testbeds(run.spec)) == 1:
             choices[f"run:{run.id}"] = f"Run of {run_panel.when(run.created)}, {run.spec.get('testbed_name', run.id)}"
     return TASKS_OF.but(choices=choices)
