@@ -622,7 +622,7 @@ def _headline(dataset: Dataset, shown: _Shown, table: Any, top: Any, over: str, 
         second.metric(
             f"Next: {plain(runner['name'])}",
             run_panel.accuracy(runner),
-            f"{run_panel.points(nearest['difference'], nearest['ci95'])}, {nearest['verdict']}",
+            f"{run_panel.points(nearest['difference'], nearest['ci95'])}, {plain(nearest['verdict'])}",
             delta_color="off",
             delta_arrow="off",
             help=f"Its difference to the best, task by task, with its 95% interval {comparison.OVER[over]}. 'Real': "
@@ -670,7 +670,7 @@ def _figure(shown: _Shown, table: Any, whose: str, over: str) -> None:
         )
         st.caption(
             f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.axis)}"
-            + f", with the 95% band of {plain(whose)} over {over}; point at another line for its own. "
+            + f", with the 95% band of {plain(whose)} over {plain(over)}; point at another line for its own. "
             + f"Behind them, single tasks of {plain(whose)}: click one, or a line, to see the task there below. "
             + plain(draw.explain(known.name, testbed.recipe))
         )
