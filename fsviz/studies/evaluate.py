@@ -464,9 +464,7 @@ def same_entries(spec: Spec, recorded: Any, dataset: Dataset) -> list[int]:
     which = [i for i, part in enumerate(parts(recorded)) if _is_part(spec, part, dataset)]
     own = [(i, e) for i, e in enumerate(entries(recorded)) if which and e.part == which[0] and not e.own]
     known = [((e.backbone, e.method, e.parameters), i) for i, e in own]
-    found = [
-        next((i for key, i in known if key == (e.backbone, e.method, e.parameters)), None) for e in entries(spec)
-    ]
+    found = [next((i for key, i in known if key == (e.backbone, e.method, e.parameters)), None) for e in entries(spec)]
     if None in found or not found:
         return []
     same = (recorded["features"].get(b) == _fingerprint(features.load(dataset, b)) for b in spec["backbones"])
