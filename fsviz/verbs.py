@@ -160,9 +160,10 @@ def evaluation(run: str) -> Evaluation:
     return Evaluation(run, tuple(lines), tuple(summary.get("failed") or ()))
 
 
-def compare(*evaluations: Evaluation | str, over: str = "tasks", reference: str | None = None) -> pd.DataFrame:
+def compare(*evaluations: Evaluation | str, over: str | None = None, reference: str | None = None) -> pd.DataFrame:
     """Every method against the most accurate one (or `reference`), task by task: evaluations, or ids of runs, of the
-    same tasks. Differences in points with 95% intervals and p over "tasks", "images" or "classes"."""
+    same tasks. Differences in points with 95% intervals and p over "tasks", "images" or "classes": the widest that is
+    known unless one is named."""
     found = [one if isinstance(one, Evaluation) else evaluation(one) for one in evaluations]
     return comparison.differences([line for one in found for line in one.lines], reference, over)
 

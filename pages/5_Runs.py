@@ -5,7 +5,7 @@ from fsviz.ui.parts import shell
 
 with shell.page(
     "What came out, and is the difference real?",
-    "Every evaluation is kept. Methods that saw the same tasks are compared task by task, and set beside what papers "
+    "Evaluations of {dataset}. Methods that saw the same tasks are compared task by task, and set beside what papers "
     "printed.",
     icon="📈",
     paper="Bennequin et al. (2022), figure 5 and tables 1 to 3",

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, names, progress, tell
+from fsviz.cli import add_command, drawing, evaluation, names, progress, tell
 from fsviz.errors import BadInput
-from fsviz.evaluation.intervals import OVER
 
 FORMATS = ("fiftyone", "atlas")
 
@@ -44,7 +43,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         commands, "compare", run_compare, show_compare, "runs of the same tasks, method against method, task by task"
     )
     compared.add_argument("ids", nargs="+", metavar="ID", help="runs (see: runs)")
-    compared.add_argument("--over", choices=list(OVER), default="tasks", help="what intervals and p are over (tasks)")
+    evaluation.add_over(compared)
     compared.add_argument("--reference", metavar="NAME", help="the method to compare with (the most accurate one)")
 
     plotted = add_command(commands, "plot", run_plot, show_written, "a figure as Plotly JSON, or as an HTML page")
@@ -105,7 +104,7 @@ def run_import(args: argparse.Namespace) -> dict[str, Any]:
     result = {"run": run.id, "results": (run.summary or {}).get("results", []), "compared_with": others}
     if others:
         label = result["results"][0]["label"]
-        result |= _compared([run.id, *others], "tasks", None)
+        result |= _compared([run.id, *others], None, None)
         result["name"] = label
     return result
 
@@ -125,8 +124,7 @@ def run_compare(args: argparse.Namespace) -> dict[str, Any]:
     return _compared(args.ids, args.over, args.reference)
 
 
-def _compared(run_ids: Sequence[str], over: str, reference: str | None) -> dict[str, Any]:
-    from fsviz.reports.tables import to_records
+def _compared(run_ids: Sequence[str], over: str | None, reference: str | None) -> dict[str, Any]:
     from fsviz.studies import comparison
 
     lines = [line for run_id in dict.fromkeys(run_ids) for line in _lines(run_id)]
@@ -135,9 +133,7 @@ def _compared(run_ids: Sequence[str], over: str, reference: str | None) -> dict[
     known = comparison.named(lines)
     if reference is not None and reference not in known:
         raise BadInput(f"--reference must be one of: {', '.join(known)}. Got {reference!r}.")
-    found = comparison.differences(lines, reference, over)
-    means = {name: float(100 * line.accuracy[line.accuracy == line.accuracy].mean()) for name, line in known.items()}
-    return {"differences": to_records(found), "accuracy": means, "over": over, "words": comparison.p_in_words(over)}
+    return evaluation.differences_of(lines, reference, over)
 
 
 def _lines(run_id: str) -> list[Any]:
@@ -152,23 +148,7 @@ def _lines(run_id: str) -> list[Any]:
 
 
 def show_compare(result: dict[str, Any]) -> str:
-    rows = result["differences"]
-    reference = rows[0]["reference"]
-    told = [
-        {
-            "method": row["name"],
-            "accuracy": result["accuracy"][row["name"]],
-            "difference": row["difference"],
-            "±": row["ci95"],
-            "better / same / worse": f"{row['wins']} / {row['ties']} / {row['losses']}",
-            "p (Holm)": f"{row['p_holm']:.4f}" if row["p_holm"] is not None else "-",
-            "verdict": "real" if row["significant"] else "may be chance",
-        }
-        for row in rows
-    ]
-    first = f"Against {reference} ({result['accuracy'][reference]:.2f}%), over the same {rows[0]['n_tasks']:,} tasks:"
-    note = f"Points of accuracy with 95% intervals {OVER[result['over']]}. {result['words']}"
-    return "\n".join([first, aligned(told, list(told[0])), note])
+    return evaluation.show_differences(result)
 
 
 # --- figures and datasets ----------------------------------------------------------------------------------------

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import suppress
 from typing import Any, cast
 
 from fsviz.cli import add_command, aligned, drawing, engine, names, progress
-from fsviz.errors import BadInput, BrokenCode, UnknownName
+from fsviz.errors import BadInput, BrokenCode, FsvizError, UnknownName
 from fsviz.studies import draw
 from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS, Chosen, Result, Spec, no_prediction
 
@@ -178,21 +179,101 @@ def bar():
     return tell
 
 
+def add_over(parser: argparse.ArgumentParser) -> None:
+    from fsviz.evaluation.intervals import OVER
+
+    parser.add_argument(
+        "--over", choices=list(OVER), default=None, help="what intervals and p are over (the widest that is known)"
+    )
+
+
 def result_of(run: Any) -> dict[str, Any]:
     from fsviz.reports.tables import to_records
     from fsviz.studies import comparison
 
-    summary: Any = dict(run.summary or {})
+    summary: Any = _so_far(run)
     beside = comparison.side_by_side(comparison.summary_table(summary))
     return {
         "run": run.id,
         "state": run.state,
         "results": summary.pop("results", []),
+        "compared": _compared(run),
         **({"side_by_side": {", ".join(key): to_records(pairs) for key, pairs in beside.items()}} if beside else {}),
         **{k: v for k, v in summary.items() if k not in ("run", "state")},
         "notes": list((run.spec.get("recipe") or {}).get("notes", ())),
         "seconds": round(run.seconds, 3),
     }
+
+
+def _so_far(run: Any) -> dict[str, Any]:
+    """The summary of a run; of one that was stopped, of all its chunks: what it told while it ran may be older."""
+    from fsviz import jobs
+    from fsviz.studies import evaluate
+
+    if run.state in ("cancelled", "interrupted", "failed") and run.n_done and evaluate.is_whole(run.spec):
+        with suppress(FsvizError):
+            return dict(evaluate.summarise(jobs.spec(run.id), jobs.chunks(run.id)))
+    return dict(run.summary or {})
+
+
+def _compared(run: Any) -> list[dict[str, Any]]:
+    """Is the difference real? The methods of a run against its best, for each of its testbeds; none where one method
+    is alone, or the run's files are damaged."""
+    from fsviz import jobs
+    from fsviz.studies import comparison, evaluate
+
+    if not run.n_done or not evaluate.is_whole(run.spec):
+        return []
+    try:
+        summary = run.summary if run.state == "finished" else None
+        lines = comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
+        groups = comparison.groups(lines)
+        over = comparison.widest([line for group in comparison.compared(lines)[0].values() for line in group])
+        return [differences_of(group, None, over) for group in groups.values() if len(group) > 1]
+    except FsvizError:  # its results can be read, what they were made from cannot
+        return []
+
+
+def differences_of(lines: list[Any], reference: str | None, over: str | None) -> dict[str, Any]:
+    """Every method against the reference, the most accurate one unless named: what `show_differences` prints."""
+    from fsviz.reports.tables import to_records
+    from fsviz.studies import comparison
+
+    table = comparison.differences(lines, reference, over)
+    kept = comparison.on_common_tasks(lines)
+    over = str(table["over"].iloc[0])
+    return {
+        "tasks_of": comparison.testbed_title(kept[0]),
+        "differences": to_records(table),
+        "accuracy": {n: float(100 * line.accuracy[line.done].mean()) for n, line in comparison.named(kept).items()},
+        "over": over,
+        "words": comparison.p_in_words(over),
+        "notes": comparison.compared(lines)[1],
+    }
+
+
+def show_differences(result: dict[str, Any], tasks_of: str = "") -> str:
+    """The differences as a table; `tasks_of` names the tasks where there are several kinds."""
+    from fsviz.evaluation.intervals import OVER
+
+    rows = result["differences"]
+    reference = rows[0]["reference"]
+    told = [
+        {
+            "method": row["name"],
+            "accuracy": result["accuracy"][row["name"]],
+            "difference": row["difference"],
+            "±": row["ci95"],
+            "better / same / worse": f"{row['wins']} / {row['ties']} / {row['losses']}",
+            "p (Holm)": f"{row['p_holm']:.2g}" if row["p_holm"] is not None else "-",
+            "verdict": row["verdict"],
+        }
+        for row in rows
+    ]
+    first = f"Against {reference} ({result['accuracy'][reference]:.2f}%), over the same {rows[0]['n_tasks']:,} tasks"
+    first += f", {tasks_of}:" if tasks_of else ":"
+    note = f"Points of accuracy with 95% intervals {OVER[result['over']]}. {result['words']}"
+    return "\n".join([*result["notes"], first, aligned(told, list(told[0])), note])
 
 
 def show_results(result: dict[str, Any]) -> str:
@@ -207,6 +288,9 @@ def show_results(result: dict[str, Any]) -> str:
             "tasks of these images,\n± images what other images of these classes would give, ± classes what other "
             "classes would give."
         )
+        several = len(result["compared"]) > 1
+        for one in result["compared"]:
+            lines += ["", show_differences(one, one["tasks_of"] if several else "")]
         lines += _correlations(result["results"])
         lines += _side_by_side(result.get("side_by_side", {}))
         lines += scale_notes({"name": r["method"], "parameters": r["parameters"]} for r in result["results"])
@@ -268,8 +352,11 @@ def _row(result: Result) -> dict[str, Any]:
 
 
 def _columns(results: list[Result]) -> list[str]:
+    from fsviz.reports.tables import TOP5_FROM
+
     quartiles = ["Q1", "Q2", "Q3", "Q4"] if any(r.get("quartiles") for r in results) else []
-    return [*_who(results), "tasks", "accuracy", "±", "± images", "± classes", "top-5", *quartiles]
+    top5 = ["top-5"] if any(r.get("n_way", 0) >= TOP5_FROM for r in results) else []
+    return [*_who(results), "tasks", "accuracy", "±", "± images", "± classes", *top5, *quartiles]
 
 
 def _who(results: list[Result]) -> list[str]:

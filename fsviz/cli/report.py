@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, drawing, passport
+from fsviz.cli import add_command, drawing, evaluation, passport
 from fsviz.errors import BadInput
 
 
@@ -22,6 +22,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     either.add_argument("ids", nargs="*", default=[], metavar="ID", help="runs of evaluate, or one of hard (see: runs)")
     either.add_argument("--task", metavar="TASK", help="the passport of a task: TESTBED:POSITION (see: passport)")
     parser.add_argument("--out", metavar="FILE", help="the file to write (default: fsviz-ID.html, fsviz-task.html)")
+    evaluation.add_over(parser)
     drawing.add_backbone(parser, "compared, with --task")
 
 
@@ -31,7 +32,7 @@ def run_report(args: argparse.Namespace) -> dict[str, Any]:
     out = Path(args.out or ("fsviz-task.html" if args.task else f"fsviz-{args.ids[0]}.html"))
     if out.suffix.lower() not in (".html", ".htm"):
         raise BadInput(f"--out is a file that ends in .html. Got {args.out}.")
-    page = _of_task(args) if args.task else _of_runs(list(dict.fromkeys(args.ids)))
+    page = _of_task(args) if args.task else _of_runs(list(dict.fromkeys(args.ids)), args.over)
     with atomic_file(out) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return {"file": str(out), "bytes": len(page.encode())}
@@ -40,16 +41,20 @@ def run_report(args: argparse.Namespace) -> dict[str, Any]:
 def _of_task(args: argparse.Namespace) -> str:
     from fsviz.reports import passports
 
+    if args.over:
+        raise BadInput("--over is about runs: the passport of a task has intervals over tasks. Leave it out.")
     return passports.of_passport(*passport.opened(args.task, args.backbone or ""))
 
 
-def _of_runs(run_ids: list[str]) -> str:
+def _of_runs(run_ids: list[str], over: str | None) -> str:
     from fsviz import jobs
     from fsviz.reports import html, runs
     from fsviz.studies import comparison, support_sets
 
     found = [jobs.status(run_id) for run_id in run_ids]
     studies = {run.study for run in found}
+    if over and studies != {"evaluate"}:
+        raise BadInput("--over is about runs of evaluate: other reports have intervals over tasks. Leave it out.")
     if studies <= set(support_sets.NAMES) and len(found) == 1:
         sets = support_sets.collect(jobs.spec(run_ids[0]), jobs.chunks(run_ids[0]))
         return runs.of_support_sets(sets, run_ids[0])
@@ -65,7 +70,7 @@ def _of_runs(run_ids: list[str]) -> str:
         recipes.append(html.Recipe(run.id, words, comparison.command(run.spec)))
     if not lines:
         raise BadInput("No task of these runs is finished yet. Wait for the first ones.")
-    return runs.of_lines(lines, recipes)
+    return runs.of_lines(lines, recipes, over)
 
 
 def show_report(result: dict[str, Any]) -> str:

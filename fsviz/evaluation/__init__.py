@@ -18,6 +18,8 @@ from fsviz.evaluation.accuracy import (
     task_accuracy,
     task_confidence,
     task_top_k,
+    varies,
+    window_starts,
 )
 from fsviz.evaluation.explaining import Explained, Share, explain, luck
 from fsviz.evaluation.intervals import OVER, Correlation, Estimate, correlation, estimate, of_influence
@@ -65,4 +67,6 @@ __all__ = [
     "task_accuracy",
     "task_confidence",
     "task_top_k",
+    "varies",
+    "window_starts",
 ]

@@ -93,6 +93,18 @@ def quantile_groups(measure: np.ndarray, n_bins: int = 4, usable: np.ndarray | N
     return groups
 
 
+def varies(measure: np.ndarray) -> bool:
+    """Whether a measure (T,) differs between tasks by more than rounding; NaNs are left out."""
+    known = measure[np.isfinite(measure)]
+    return bool(len(known) and np.ptp(known) > 1e-9 * np.abs(known).max())
+
+
+def window_starts(n_tasks: int, window: int, most: int | None = None) -> np.ndarray:
+    """Where a sliding window of tasks starts: everywhere, or at `most` places evenly spaced from first to last."""
+    n = n_tasks - window + 1
+    return np.arange(n) if most is None or n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(int))
+
+
 def rolling_accuracy(
     accuracy: np.ndarray, measure: np.ndarray, window: int | None = None, most: int | None = None
 ) -> pd.DataFrame:
@@ -110,8 +122,7 @@ def rolling_accuracy(
     window = int(np.clip(window, 1, len(measure)))
     order = sort_order(measure)
     accuracy, measure = accuracy[order], measure[order]
-    n = len(measure) - window + 1
-    starts = np.arange(n) if most is None or n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(int))
+    starts = window_starts(len(measure), window, most)
     centre = accuracy.mean()  # squares around the mean lose no digits
     squares = (accuracy - centre) ** 2
     first = np.flatnonzero(np.r_[True, np.diff(measure) > 1e-9 * np.abs(measure[1:])])  # equal but for rounding

@@ -19,25 +19,39 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross")
 
 
 def plot_accuracies(
-    names: Sequence[str], accuracy: Sequence[float], ci95: Sequence[float], chance: float | None = None
+    names: Sequence[str],
+    accuracy: Sequence[float],
+    ci95: Sequence[float],
+    chance: float | None = None,
+    top5: Sequence[float] | None = None,
+    marked: bool = True,
 ) -> go.Figure:
-    """One dot per method with its 95% interval, the best on top; a dotted line marks guessing. Percent."""
+    """One dot per method with its 95% interval, the best on top; a dotted line marks guessing. Percent.
+
+    top5    how often the true class is among the five most probable, written beside the accuracy
+    marked  whether the best stands out
+    """
     order = np.argsort(np.asarray(accuracy, dtype=float), kind="stable")
     names = [drawn(names[i]) for i in order]
     values = np.asarray(accuracy, dtype=float)[order]
-    half = np.nan_to_num(np.asarray(ci95, dtype=float)[order])
+    half = np.asarray(ci95, dtype=float)[order]
+    told, half = [_half(h, 2) for h in half], np.nan_to_num(half)
+    beside = [""] * len(names) if top5 is None else [f", top-5 {v:.1f}" for v in np.asarray(top5, dtype=float)[order]]
     top = len(names) - 1
     figure = go.Figure(
         go.Scatter(
             x=values,
             y=names,
             mode="markers+text",
-            text=[f"{v:.1f}" for v in values],
+            text=[f"{v:.1f}{more}" for v, more in zip(values, beside, strict=True)],
             textposition="top center",
-            marker={"size": 11, "color": [ACCENT if i == top and top else QUIET for i in range(len(names))]},
+            marker={
+                "size": 11,
+                "color": [ACCENT if marked and i == top and top else QUIET for i in range(len(names))],
+            },
             error_x={"type": "data", "array": half, "thickness": 2, "width": 5, "color": QUIET},
-            customdata=[[h, name] for h, name in zip(half.tolist(), names, strict=True)],
-            hovertemplate="%{y}: %{x:.2f} ± %{customdata[0]:.2f}% of queries right<extra></extra>",
+            customdata=[[text, name] for text, name in zip(told, names, strict=True)],
+            hovertemplate="%{y}: %{x:.2f}%{customdata[0]}% of queries right<extra></extra>",
             cliponaxis=False,
         )
     )
@@ -68,8 +82,8 @@ def plot_accuracy_by_measure(
     axis       what stands along the measure's axis, and measure what it is called beside a number
     banded     the one method whose band is drawn, and whose line is wider; unless said, both of two: more bands blend
     at         a value of the measure that is marked
-    Points of a line have its 95% half-width and its name as customdata, single tasks their position, so that a click
-    can be followed.
+    Points of a line have its 95% half-width as text and its name as customdata, single tasks their position, so that a
+    click can be followed.
     """
     figure = go.Figure()
     if points is not None:
@@ -88,11 +102,11 @@ def plot_accuracy_by_measure(
     for name, curve in curves.items():
         colour, dash = looks[name]
         x, y, half = (curve[c].to_numpy(dtype=float) for c in ("measure", "accuracy", "ci95"))
-        half = np.nan_to_num(half)
-        if name in bands and len(x) > 1:
+        told, known = [_half(h, 1) for h in half], np.isfinite(half)
+        if name in bands and len(x) > 1 and known.any():
             figure.add_scatter(
-                x=np.concatenate([x, x[::-1]]),
-                y=np.concatenate([y + half, (y - half)[::-1]]),
+                x=np.concatenate([x[known], x[known][::-1]]),
+                y=np.concatenate([(y + half)[known], (y - half)[known][::-1]]),
                 mode="lines",
                 fill="toself",
                 fillcolor=_faded(colour, 0.15),
@@ -110,8 +124,8 @@ def plot_accuracy_by_measure(
             marker={"color": colour, "size": 9, "opacity": 0 if len(x) > 1 else 1},
             selected={"marker": {"opacity": 0 if len(x) > 1 else 1}},
             unselected={"marker": {"opacity": 0 if len(x) > 1 else 1}},
-            customdata=[[h, drawn(name)] for h in half],
-            hovertemplate=f"{drawn(name)}: %{{y:.1f}} ± %{{customdata[0]:.1f}}% right around {drawn(measure)} "
+            customdata=[[text, drawn(name)] for text in told],
+            hovertemplate=f"{drawn(name)}: %{{y:.1f}}%{{customdata[0]}}% right around {drawn(measure)} "
             "%{x:.1f}<extra></extra>",
         )
     for label, x, y, colour in _spread(curves, bool(bands), points[1] if points is not None else ()):
@@ -246,7 +260,8 @@ def plot_ranks(ranks: pd.DataFrame) -> go.Figure:
 
 
 def plot_differences(differences: pd.DataFrame) -> go.Figure:
-    """Paired differences to the reference with 95% intervals: filled where significant, hollow where chance will do."""
+    """Paired differences to the reference with 95% intervals: filled where significant, hollow where chance will do or
+    nothing is known."""
     table = differences.iloc[::-1]
     significant = table["significant"].to_numpy(dtype=bool)
     colours = np.where(significant, np.where(table["difference"] < 0, meaning("wrong"), meaning("right")), QUIET)
@@ -265,14 +280,13 @@ def plot_differences(differences: pd.DataFrame) -> go.Figure:
             customdata=[
                 list(row)
                 for row in zip(
-                    np.nan_to_num(table["ci95"]),
-                    table["p_holm"].fillna(1),
+                    [_half(h, 2) for h in table["ci95"]],
+                    ["p not known" if np.isnan(p) else f"p = {p:.2g}" for p in table["p_holm"]],
                     table["name"].map(drawn),
                     strict=True,
                 )
             ],
-            hovertemplate="%{customdata[2]}: %{x:+.2f} ± %{customdata[0]:.2f} points, p = %{customdata[1]:.2g}"
-            "<extra></extra>",
+            hovertemplate="%{customdata[2]}: %{x:+.2f}%{customdata[0]} points, %{customdata[1]}<extra></extra>",
         )
     )
     figure.add_vline(x=0, line={"color": QUIET, "width": 1.5})
@@ -281,6 +295,11 @@ def plot_differences(differences: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(automargin=True, ticklabelstandoff=6)
     figure.update_layout(height=130 + 36 * len(table), showlegend=False, margin={"l": 0, "r": 20, "t": 8, "b": 0})
     return figure
+
+
+def _half(ci95: float, digits: int) -> str:
+    """The half-width of an interval as it stands behind its mean; "" where it is not known."""
+    return f" ± {ci95:.{digits}f}" if np.isfinite(ci95) else ""
 
 
 def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:

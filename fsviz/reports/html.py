@@ -121,6 +121,7 @@ def report(
     correlated: str = "",
     caveat: str = "",
     tasks: Sequence[Shown] = (),
+    notes: Sequence[str] = (),
 ) -> str:
     """One HTML file with plotly.js inside: opens anywhere, also without a network.
 
@@ -132,6 +133,7 @@ def report(
     correlations, correlated  rows as CORRELATION_TITLES names them, and a caption
     caveat   what to know of the published rows
     tasks    single tasks with their pictures, which must be data URIs: a report asks no network for anything
+    notes    sentences above the results: what is not finished
     """
     from plotly.offline import get_plotlyjs
 
@@ -152,6 +154,7 @@ def report(
         recipes=recipes,
         caveat=caveat if published is not None and len(published) else "",
         tasks=[_own_pictures(task) for task in tasks],
+        notes=notes,
     )
 
 

@@ -26,6 +26,13 @@ MOST_CLASSES = 10  # of a task that stand in a report with an image each
 N_TASKS = 3  # hardest and easiest tasks, as many of each
 WINDOW = 10  # percent of the tasks in a rolling mean
 
+CORRELATED_OVER = {
+    "tasks": "Intervals are over tasks of these images.",
+    "images": "They have no interval over images here: choose tasks or classes for one.",
+    "classes": "Intervals are over classes: tasks share classes and their images, so each class counts as one "
+    "observation.",
+}
+
 Figure = tuple[str, Any, str]  # heading, plotly figure, caption
 
 
@@ -33,29 +40,27 @@ def made() -> str:
     return f"Made by fsviz on {time.strftime('%d %B %Y, %H:%M')}."
 
 
-def of_lines(lines: Sequence[comparison.Line], recipes: Sequence[html.Recipe], over: str = "tasks") -> str:
+def of_lines(lines: Sequence[comparison.Line], recipes: Sequence[html.Recipe], over: str | None = None) -> str:
     """The report of evaluated methods, with the settings that the page Runs begins with."""
-    groups = comparison.groups(lines)
-    for group in groups.values():
-        group.sort(key=lambda line: -np.nanmean(line.accuracy))
+    groups, notes = comparison.compared(lines)
     lines = [line for group in groups.values() for line in group]
     main = max(groups.values(), key=len)
-    table = comparison.with_interval(comparison.result_table(lines), over)
-    compared = comparison.differences(main, over=over)
-    compared["verdict"] = np.where(compared["significant"], "real", "may be chance")
+    over = over or comparison.widest(lines)
+    table = comparison.with_interval(comparison.result_table(lines, over=over), over)
+    differences = comparison.differences(main, over=over)
     figure, told, words = None, None, ""
     known = comparison.measures_of(main)
     if known:
-        figure = by_measure(main, known[0])
-        told, words = correlated(comparison.correlations(main, known[0]), measures.title(known[0]).lower())
+        figure = by_measure(main, known[0], over)
+        told, words = correlated(comparison.correlations(main, known[0], over), measures.title(known[0]).lower())
     pairs = comparison.side_by_side(table)
-    return composed(lines, main, table, compared, recipes, over, pairs, figure, told, words)
+    return composed(lines, main, table, differences, recipes, over, pairs, figure, told, words, notes=notes)
 
 
-def by_measure(main: Sequence[comparison.Line], measure: str) -> Figure:
-    """Accuracy against a measure of the tasks."""
+def by_measure(main: Sequence[comparison.Line], measure: str, over: str) -> Figure:
+    """Accuracy against a measure of the tasks, with intervals over tasks, images or classes."""
     window = comparison.window_of(main, WINDOW)
-    curves = comparison.curves(main, measure, window)
+    curves = comparison.curves(main, measure, window, over)
     values = main[0].measures[measure]
     edges = np.quantile(values[np.isfinite(values)], [0, 0.25, 0.5, 0.75, 1])
     points = comparison.single_tasks(main[0], measure) if len(main) == 1 else None
@@ -66,8 +71,8 @@ def by_measure(main: Sequence[comparison.Line], measure: str) -> Figure:
     return (
         f"Accuracy against {measures.axis(measure)}",
         figure,
-        f"Rolling mean over {window:,} of {len(values):,} tasks sorted by {title}, with the 95% band of "
-        f"{next(iter(curves))} over tasks of these images. Dotted lines cut the tasks into quarters. "
+        f"Rolling mean over {window:,} of {int(main[0].done.sum()):,} tasks sorted by {title}, with the 95% band of "
+        f"{next(iter(curves))} over {over}. Dotted lines cut the tasks into quarters. "
         f"{draw.explain(measure, {})}",
     )
 
@@ -80,16 +85,11 @@ def correlated(correlations: pd.DataFrame, measure: str) -> tuple[pd.DataFrame, 
             tables.number(value, ".2f") + ("" if np.isnan(low) else f" ({low:.2f} to {high:.2f})")
             for value, low, high in correlations[[kind, f"{kind}_low", f"{kind}_high"]].itertuples(index=False)
         ]
-    over_classes = (correlations["over"] == "classes").all()
+    over = correlations["over"].iloc[0] if len(correlations) else "tasks"
     return told, (
         f"How closely {measure} and accuracy go together over {correlations['n_tasks'].max():,} tasks: 0 not at "
         "all, 1 perfectly, -1 perfectly the other way round. Pearson's number is about a straight line, Spearman's "
-        "about any steady rise. "
-        + (
-            "Intervals are over classes: tasks share classes and their images, so each class counts as one observation."
-            if over_classes
-            else "Intervals are over tasks of these images; those over classes are known once a run is finished."
-        )
+        "about any steady rise. " + CORRELATED_OVER[over]
     )
 
 
@@ -107,7 +107,7 @@ def figures_of(
         (
             "Mean accuracies",
             figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]),
-            f"Over the same {len(main[0].accuracy):,} tasks, with 95% intervals {comparison.OVER[over]}.",
+            f"Over the same {int(main[0].done.sum()):,} tasks, with 95% intervals {comparison.OVER[over]}.",
         )
     )
     ranks = comparison.ranks(main)
@@ -115,7 +115,7 @@ def figures_of(
         title = f"Ranks by quarter of {measures.title(comparison.QUARTERS).lower()}"
         found.append((title, figures.plot_ranks(ranks), "1 is best."))
     if len(differences):
-        caption = "Filled: real; hollow: may be chance."
+        caption = f"95% intervals {comparison.OVER[over]}. Filled: real; hollow: may be chance, or not known."
         found.append(("Paired differences", figures.plot_differences(differences), caption))
     return found
 
@@ -133,12 +133,14 @@ def composed(
     words: str = "",
     published: pd.DataFrame | None = None,
     caveat: str = "",
+    notes: Sequence[str] = (),
 ) -> str:
     """The report of lines that were computed already.
 
     main         the lines that figures and paired tests are about
     figure       the one that comes first
     told, words  correlations as text, and their caption
+    notes        what is not finished
     """
     return html.report(
         f"Few-shot evaluation on {', '.join(dict.fromkeys(_title(line.dataset) for line in lines))}",
@@ -155,6 +157,7 @@ def composed(
         words,
         caveat,
         _hardest_and_easiest(main[0]),
+        notes,
     )
 
 

@@ -13,6 +13,7 @@ from fsviz import text
 
 QUARTILES = ("Q1", "Q2", "Q3", "Q4")
 TITLES = {"accuracy": "Accuracy (%)", "top5": "Top-5 (%)", **{q: f"{q} (%)" for q in QUARTILES}}
+TOP5_FROM = 6  # ways: of five classes or fewer the true one is always among five
 NOTHING = "–"
 
 
@@ -36,7 +37,7 @@ def printed(results: pd.DataFrame, like: pd.DataFrame | None = None) -> pd.DataF
     """
     like = results if like is None else like
     columns = ["accuracy", *(q for q in QUARTILES if q in like and like[q].notna().any())]
-    if "top5" in like and (like["top5"].dropna() < 100 - 1e-9).any():
+    if "n_way" in like and like.loc[like["n_way"] >= TOP5_FROM, "top5"].notna().any():
         columns.append("top5")
     rows = []
     for row in results.to_dict("records"):
@@ -46,7 +47,8 @@ def printed(results: pd.DataFrame, like: pd.DataFrame | None = None) -> pd.DataF
         cells["Tasks"] = number(row["n_tasks"], ",.0f")
         for column in columns:
             half = row["ci95"] if column == "accuracy" else np.nan
-            cells[TITLES[column]] = number(row[column], ".2f") + ("" if pd.isna(half) else f" ± {half:.2f}")
+            value = np.nan if column == "top5" and row.get("n_way", TOP5_FROM) < TOP5_FROM else row[column]
+            cells[TITLES[column]] = number(value, ".2f") + ("" if pd.isna(half) else f" ± {half:.2f}")
         rows.append({title: " ".join(str(cell).split()) for title, cell in cells.items()})
     return pd.DataFrame(rows)
 

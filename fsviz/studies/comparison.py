@@ -1,14 +1,16 @@
 """What came out, and is the difference real? Any set of evaluations side by side.
 
 A line is one method on one backbone of one run, with its numbers per task. Lines of the same tasks (same digest)
-form a group: only inside a group are numbers compared, task by task. Accuracies handed out are percentages.
+form a group: only inside a group are numbers compared, task by task, over the tasks that all of them have finished.
+Intervals and p are over tasks, images or classes: unless one is chosen, over the widest that is known (`widest`), so
+that pages, commands and reports give one answer. Accuracies handed out are percentages.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -41,6 +43,10 @@ _SIDES = ("semantic", "semantic_ci95", "uniform", "uniform_ci95")
 MOST_CORRELATED = 200_000
 _ENDS = ((0, "_low"), (1, "_high"))
 MOST_POINTS = 400  # of a curve: a screen shows no more
+MOST_BANDS = 41  # windows of a curve whose intervals are over images or classes: each is computed by itself
+LEAST_COMMON = 20  # tasks that a partial line must have finished to be compared
+LOOK = "look"  # in the place of a run's id, of lines that belong to none
+VERDICTS = ("real", "may be chance", "not known")
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ class Line:
     right, tasks          (t, W, Q) 1 or 0 for every query of the first t tasks, NaN where there is none, and these
                           tasks: what intervals over images and classes come from. None where they are not at hand.
     sampler               how the tasks were drawn ("uniform", "semantic"), "" where unknown
+    n_way                 classes per task, 0 where unknown
     result                what the finished run kept of it: numbers that need not be computed again
     """
 
@@ -71,11 +78,17 @@ class Line:
     right: np.ndarray | None = None
     tasks: Tasks | None = None
     sampler: str = ""
+    n_way: int = 0
     result: evaluate.Result = field(default_factory=evaluate.Result)
 
     @property
     def key(self) -> str:
         return f"{self.run_id}/{self.entry}"
+
+    @property
+    def done(self) -> np.ndarray:
+        """Which tasks are finished (T,)."""
+        return ~np.isnan(self.accuracy)
 
 
 def lines_of(
@@ -119,13 +132,14 @@ def lines_of(
                 right=first[which][0] if first else None,
                 tasks=first[which][1] if first else None,
                 sampler=str(part["recipe"].get("sampler", "")),
+                n_way=shape["n_way"],
                 result=next(kept),
             )
         )
     return found
 
 
-def line_of(entry: evaluate.Entry, answer: Predictions, testbed: Testbed, run_id: str = "look", which: int = 0) -> Line:
+def line_of(entry: evaluate.Entry, answer: Predictions, testbed: Testbed, run_id: str = LOOK, which: int = 0) -> Line:
     """The line of predictions that belong to no recorded run."""
     from fsviz import evaluation
 
@@ -147,6 +161,7 @@ def line_of(entry: evaluate.Entry, answer: Predictions, testbed: Testbed, run_id
         evaluation.query_right(answer),
         tasks,
         str(testbed.recipe.get("sampler", "")),
+        tasks.n_way,
     )
 
 
@@ -182,13 +197,82 @@ def groups(lines: Sequence[Line]) -> dict[str, list[Line]]:
     return found
 
 
-def result_table(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
+def compared(lines: Sequence[Line]) -> tuple[dict[str, list[Line]], list[str]]:
+    """Lines of the same tasks together, on the tasks that all of them have finished, the most accurate first; and a
+    sentence for every group in which a line has not finished all."""
+    found, notes = {}, []
+    for digest, group in groups(lines).items():
+        kept = on_common_tasks(group)
+        found[digest] = sorted(kept, key=lambda line: -np.nanmean(line.accuracy))
+        if note := _partial_in_words(group, kept):
+            notes.append(note)
+    return found, notes
+
+
+def on_common_tasks(lines: Sequence[Line]) -> list[Line]:
+    """Lines of the same tasks, each on the tasks that all of them have finished.
+
+    A line that has finished fewer than LEAST_COMMON tasks is left out where others have more: nothing would be left of
+    them.
+    """
+    enough = [line for line in lines if line.done.sum() >= LEAST_COMMON]
+    lines = enough or list(lines)
+    if not lines:
+        return []
+    common = np.logical_and.reduce([line.done for line in lines])
+    if not common.any():  # each has finished others: none can be compared
+        return [max(lines, key=lambda line: line.done.sum())]
+    return [line if common.sum() == line.done.sum() else _masked(line, common) for line in lines]
+
+
+def _masked(line: Line, keep: np.ndarray) -> Line:
+    """A line on some of its tasks only; their positions stay what they are."""
+    right = line.right
+    if right is not None:
+        right = np.where(keep[: len(right), None, None], right, np.nan)
+    accuracy, top5, loss = (np.where(keep, values, np.nan) for values in (line.accuracy, line.top5, line.loss))
+    return replace(line, accuracy=accuracy, top5=top5, loss=loss, right=right, result={})
+
+
+def _partial_in_words(group: Sequence[Line], kept: Sequence[Line]) -> str:
+    """Which lines of a group have not finished all tasks, and what follows; "" where all have."""
+    total = len(group[0].accuracy)
+    done = {name: int(line.done.sum()) for name, line in named(group).items()}
+    behind = [f"{name} has finished {n:,}" for name, n in done.items() if n < total]
+    if not behind:
+        return ""
+    told = f"Of {total:,} tasks {', '.join(behind)}."
+    left_out = {line.key for line in group} - {line.key for line in kept}
+    if left_out:
+        names = [name for name, line in named(group).items() if line.key in left_out]
+        told += f" Too few to compare, so left out: {', '.join(names)}."
+    if len(kept) > 1:
+        told += f" All are compared on the {int(kept[0].done.sum()):,} tasks that every one of them has finished."
+    return told
+
+
+def widest(lines: Sequence[Line]) -> str:
+    """What intervals are over unless one is chosen: the widest of OVER that is known of all lines."""
+    for over in reversed(OVER):
+        if lines and all(np.isfinite(_half_width(line, over)) for line in lines):
+            return over
+    return next(iter(OVER))
+
+
+def _half_width(line: Line, over: str) -> float:
+    """Half-width of the interval of a line's accuracy, in points."""
+    kept = cast(Any, line.result).get(CI95[over])
+    return float(kept) if kept is not None else 100 * _difference(line, None, over).ci95
+
+
+def result_table(lines: Sequence[Line], measure: str = QUARTERS, over: str = "tasks") -> pd.DataFrame:
     """One row per line, as papers print it: accuracy with intervals, quartiles of the measure, top-5, loss.
 
     Columns name, method, label, backbone, dataset and testbed with their titles for people (backbone_title,
-    testbed_title), sampler, setting, run, n_tasks, accuracy, ci95 (over tasks of these images), ci95_images,
-    ci95_classes (see evaluation.intervals), Q1 .. Q4 and their ci95 (over tasks), top5,
+    testbed_title), sampler, setting, run, n_way, n_tasks, accuracy, ci95 (over tasks of these images), ci95_images,
+    ci95_classes (see evaluation.intervals), Q1 .. Q4 with their ci95, fine_to_coarse (Q4 minus Q1) with its ci95, top5,
     loss, digest; Q1 holds the tasks with the lowest measure. NaN where a number does not exist.
+    over  what the intervals of the quarters are over
     """
     rows = []
     for name, line in named(lines).items():
@@ -204,10 +288,12 @@ def result_table(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame
             "sampler": line.sampler,
             "setting": line.setting,
             "run": line.run_id,
+            "n_way": line.n_way,
         }
         result = line.result if measure == QUARTERS and line.result else _computed(line, measure)
         row |= {name: cast(Any, result)[name] for name in ("n_tasks", "accuracy", *CI95.values(), "top5", "loss")}
         row |= _quarters(result)
+        row |= _between_quarters(line, row, measure, over)
         row["digest"] = line.digest
         rows.append(row)
     return pd.DataFrame(rows)
@@ -218,6 +304,41 @@ def _quarters(result: evaluate.Result) -> dict[str, float]:
     found = ((end, result.get(name)) for end, name in (("", "quartiles"), ("_ci95", "quartiles_ci95")))
     columns = {end: values if isinstance(values, list) else [np.nan] * 4 for end, values in found}
     return {f"{q}{end}": columns[end][i] for i, q in enumerate(QUARTILES) for end in columns}
+
+
+def _between_quarters(line: Line, row: Mapping[str, Any], measure: str, over: str) -> dict[str, float]:
+    """Accuracy in Q4 minus Q1 (points) with its ci95; and the ci95 of every quarter, where they are not over tasks."""
+    found = {"fine_to_coarse": row["Q4"] - row["Q1"]}
+    if over == "tasks" or np.isnan(row["Q1"]):  # quarters share no task
+        return found | {"fine_to_coarse_ci95": float(np.hypot(row["Q1_ci95"], row["Q4_ci95"]))}
+    from fsviz.evaluation import quantile_groups
+
+    quarter = quantile_groups(line.measures[measure], 4, line.done)
+    halves = [100 * _estimate(_at(line, np.flatnonzero(quarter == i + 1)), over).ci95 for i in range(4)]
+    # The difference is the mean of deviations from either quarter's mean, the first quarter's with a minus: images and
+    # classes that both quarters hold then count in both.
+    ends = np.flatnonzero((quarter == 1) | (quarter == 4))
+    share = np.zeros(len(quarter))
+    middle = np.zeros(len(quarter))
+    for q, sign in ((1, -1), (4, 1)):
+        share[quarter == q] = sign * len(ends) / (quarter == q).sum()
+        middle[quarter == q] = line.accuracy[quarter == q].mean()
+    accuracy, right = share * (line.accuracy - middle), line.right
+    if right is not None:
+        n = len(right)
+        right = share[:n, None, None] * (right - middle[:n, None, None])
+    between = _estimate(_at(replace(line, accuracy=accuracy, right=right), ends), over)
+    found["fine_to_coarse_ci95"] = 100 * between.ci95
+    return found | {f"{q}_ci95": half for q, half in zip(QUARTILES, halves, strict=True)}
+
+
+def _at(line: Line, tasks: np.ndarray) -> Line:
+    """A line of some of its tasks, in this order of positions."""
+    found = replace(line, accuracy=line.accuracy[tasks])
+    if line.right is None or line.tasks is None:
+        return found
+    known = tasks[tasks < len(line.right)]
+    return replace(found, right=line.right[known], tasks=line.tasks.take(known))
 
 
 def _with_nan(value: Any) -> Any:
@@ -245,11 +366,6 @@ def summary_table(summary: evaluate.Summary) -> pd.DataFrame:
             row = {name: value for name, value in result.items() if name in kept}
             rows.append({"dataset": summary.get("dataset", ""), **row, **_quarters(result)})
     return pd.DataFrame(rows, columns=["dataset", "setting", "sampler"] if not rows else None)
-
-
-def fine_to_coarse(row: Any) -> tuple[float, float]:
-    """Accuracy in Q4 minus Q1 of a row (points) and its ci95 over tasks: the quarters share no task."""
-    return row["Q4"] - row["Q1"], float(np.hypot(row["Q1_ci95"], row["Q4_ci95"]))
 
 
 def with_interval(results: pd.DataFrame, over: str) -> pd.DataFrame:
@@ -287,19 +403,39 @@ def side_by_side(results: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     return found
 
 
-def curves(lines: Sequence[Line], measure: str = QUARTERS, window: int | None = None) -> dict[str, pd.DataFrame]:
-    """Rolling mean of accuracy (percent) against a measure, a line each: columns measure, accuracy, ci95."""
-    from fsviz.evaluation import rolling_accuracy
+def curves(
+    lines: Sequence[Line], measure: str = QUARTERS, window: int | None = None, over: str = "tasks"
+) -> dict[str, pd.DataFrame]:
+    """Rolling mean of accuracy (percent) against a measure, a line each: columns measure, accuracy, ci95.
+
+    over  what ci95 is over; a curve has fewer points where that is not tasks
+    A measure that is the same in all tasks gives no curve.
+    """
+    from fsviz.evaluation import rolling_accuracy, varies
 
     found = {}
     for name, line in named(lines).items():
         values = line.measures.get(measure)
-        if values is None or not (np.isfinite(values) & np.isfinite(line.accuracy)).any():
+        if values is None or not varies(np.where(line.done, values, np.nan)):
             continue
-        curve = rolling_accuracy(line.accuracy, values, window, MOST_POINTS)
+        curve = rolling_accuracy(line.accuracy, values, window, MOST_POINTS if over == "tasks" else MOST_BANDS)
+        if over != "tasks":
+            curve["ci95"] = _of_windows(line, values, window, over)
         curve[["accuracy", "ci95"]] *= 100
         found[name] = curve
     return found
+
+
+def _of_windows(line: Line, values: np.ndarray, window: int | None, over: str) -> list[float]:
+    """Half-width of the interval of every window of a curve, a fraction."""
+    from fsviz.evaluation import window_starts
+    from fsviz.numerics import sort_order
+
+    known = np.flatnonzero(np.isfinite(values) & line.done)
+    order = known[sort_order(values[known])]
+    window = int(np.clip(window or max(20, len(order) // 10), 1, len(order)))
+    starts = window_starts(len(order), window, MOST_BANDS)
+    return [_estimate(_at(line, np.sort(order[start : start + window])), over).ci95 for start in starts]
 
 
 def single_tasks(line: Line, measure: str = QUARTERS, most: int = 2000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -314,11 +450,11 @@ def ranks(lines: Sequence[Line], measure: str = QUARTERS, n_bins: int = 4) -> pd
 
     Lines must be of the same tasks. Accuracies in percent; empty where the tasks do not have the measure.
     """
-    from fsviz.evaluation import method_ranks
+    from fsviz.evaluation import method_ranks, varies
 
     _check_same_tasks(lines)
     values = lines[0].measures.get(measure) if lines else None
-    if values is None or np.isfinite(values).sum() < n_bins:
+    if values is None or np.isfinite(values).sum() < n_bins or not varies(values):
         return pd.DataFrame(columns=["method", "bin", "accuracy", "ci95", "rank"])
     ranked = method_ranks({name: line.accuracy for name, line in named(lines).items()}, values, n_bins)
     ranked[["accuracy", "ci95"]] *= 100
@@ -333,57 +469,92 @@ def of_quarter(line: Line, quarter: int, measure: str = QUARTERS, n_bins: int = 
     return here[np.argsort(line.accuracy[here], kind="stable")]
 
 
-def differences(lines: Sequence[Line], reference: str | None = None, over: str = "tasks") -> pd.DataFrame:
-    """Every line against the reference (the most accurate one unless named), task by task.
+def differences(lines: Sequence[Line], reference: str | None = None, over: str | None = None) -> pd.DataFrame:
+    """Every line against the reference (the most accurate one unless named), on the tasks that all have finished.
 
-    over  what the interval and p are over: "tasks", "images" or "classes" (see evaluation.intervals)
-    Columns name, reference, n_tasks, difference (points of accuracy), ci95, wins, ties, losses, p (over tasks the
+    over  what the interval and p are over: "tasks", "images" or "classes" (see evaluation.intervals); the widest that
+          is known unless said
+    Columns name, reference, n_tasks, over, difference (points of accuracy), ci95, wins, ties, losses, p (over tasks the
     larger of a paired t test and Wilcoxon's signed-rank test), p_holm (corrected for the number of comparisons by
-    Holm's method) and significant (p_holm below 5%).
+    Holm's method), significant (p_holm below 5%) and verdict (one of VERDICTS).
     """
-    from fsviz.evaluation import paired_difference
-
     _check_same_tasks(lines)
-    by_name = named(lines)
+    by_name = named(on_common_tasks(lines))
+    over = over or widest(list(by_name.values()))
+    if reference is not None and reference not in by_name:
+        raise BadInput(f"The reference must be one of: {', '.join(by_name)}. Got {reference!r}.")
     if reference is None:
         reference = max(by_name, key=lambda name: np.nanmean(by_name[name].accuracy))
     rows = []
     for name, line in by_name.items():
         if name == reference:
             continue
-        d = paired_difference(line.accuracy, by_name[reference].accuracy)
+        apart = _apart(line, by_name[reference])
+        apart = apart[~np.isnan(apart)]
         found = _difference(line, by_name[reference], over)
         rows.append(
             {
                 "name": name,
                 "reference": reference,
-                "n_tasks": d.n_tasks,
-                "difference": 100 * d.mean,
+                "n_tasks": len(apart),
+                "over": over,
+                "difference": 100 * found.mean,
                 "ci95": 100 * found.ci95,
-                "wins": d.wins,
-                "ties": d.ties,
-                "losses": d.losses,
-                "p": float(np.fmax(d.p_t, d.p_wilcoxon)) if over == "tasks" else found.p,
+                "wins": int((apart > 0).sum()),
+                "ties": int((apart == 0).sum()),
+                "losses": int((apart < 0).sum()),
+                "p": _p_over_tasks(line, by_name[reference]) if over == "tasks" else found.p,
             }
         )
-    columns = ["name", "reference", "n_tasks", "difference", "ci95", "wins", "ties", "losses", "p"]
-    compared = pd.DataFrame(rows, columns=columns)
-    compared["p_holm"] = holm(compared["p"].to_numpy(dtype=float))
-    compared["significant"] = compared["p_holm"] < 0.05
-    return compared.sort_values("difference", ascending=False, ignore_index=True)
+    columns = ["name", "reference", "n_tasks", "over", "difference", "ci95", "wins", "ties", "losses", "p"]
+    table = pd.DataFrame(rows, columns=columns)
+    table["p_holm"] = holm(table["p"].to_numpy(dtype=float))
+    table["significant"] = table["p_holm"] < 0.05
+    verdict = np.where(table["significant"], VERDICTS[0], VERDICTS[1])
+    table["verdict"] = np.where(table["p_holm"].isna(), VERDICTS[2], verdict)
+    return table.sort_values("difference", ascending=False, ignore_index=True)
+
+
+def _p_over_tasks(line: Line, reference: Line) -> float:
+    from fsviz.evaluation import paired_difference
+
+    found = paired_difference(line.accuracy, reference.accuracy)
+    return float(np.fmax(found.p_t, found.p_wilcoxon))
 
 
 def window_of(lines: Sequence[Line], share: float) -> int:
     """Tasks in a rolling window that takes a share (percent) of the shortest line's: at least 20, or all there are."""
-    n = min(int((~np.isnan(line.accuracy)).sum()) for line in lines)
+    n = min(int(line.done.sum()) for line in lines)
     return min(max(20, round(n * share / 100)), n)
 
 
 def measures_of(lines: Sequence[Line]) -> list[str]:
     """What is known of the tasks of every line and differs between them, that of the quarters first."""
+    from fsviz.evaluation import varies
+
     names = [name for name in lines[0].measures if all(name in line.measures for line in lines)] if lines else []
-    varied = [name for name in names if np.nanmax(lines[0].measures[name]) > np.nanmin(lines[0].measures[name])]
+    varied = [name for name in names if varies(np.where(lines[0].done, lines[0].measures[name], np.nan))]
     return sorted(varied, key=lambda name: name != QUARTERS)
+
+
+def why_no_curve(lines: Sequence[Line]) -> str:
+    """Why accuracy cannot be drawn against a measure of these tasks, in a sentence; "" where it can."""
+    if measures_of(lines):
+        return ""
+    values = lines[0].measures.get(QUARTERS) if lines else None
+    if values is None or not np.isfinite(values).any():
+        return (
+            "No measure of difficulty is known of these tasks (the dataset has no taxonomy), so there is none to draw "
+            "accuracy against."
+        )
+    if int(lines[0].done.sum()) == 1:
+        return "One task is finished, and a curve needs two."
+    told = f"{QUARTERS.capitalize()} is {np.nanmean(values):.4g} in every task"
+    tasks = lines[0].tasks
+    ids = np.sort(tasks.class_ids, axis=1) if tasks is not None else None
+    if ids is not None and len(ids) and (ids == ids[0]).all():
+        told = f"Every task holds the same {(ids[0] != PAD).sum()} classes, so {told[:1].lower()}{told[1:]}"
+    return f"{told}: there is nothing to draw accuracy against."
 
 
 def p_in_words(over: str) -> str:
@@ -392,33 +563,36 @@ def p_in_words(over: str) -> str:
     return f"p is {test} {OVER[over].partition(':')[0]}, corrected for the number of comparisons (Holm)."
 
 
-def correlations(lines: Sequence[Line], measure: str = QUARTERS) -> pd.DataFrame:
-    """How a measure of the tasks and accuracy go together, a row per line, with 95% intervals over classes.
+def correlations(lines: Sequence[Line], measure: str = QUARTERS, over: str | None = None) -> pd.DataFrame:
+    """How a measure of the tasks and accuracy go together, a row per line, with 95% intervals.
 
-    Columns name, n_tasks, over ("classes", or "tasks" where classes cannot tell), pearson, pearson_low, pearson_high,
-    spearman, spearman_low, spearman_high. Of more than MOST_CORRELATED tasks every second, third, ... is taken, and
-    n_tasks says how many: the interval is over classes, and more tasks hardly narrow it.
+    over  "tasks", "images" or "classes"; unless said, classes, or tasks where classes cannot tell
+    Columns name, n_tasks, over, pearson, pearson_low, pearson_high, spearman, spearman_low, spearman_high. The ends are
+    NaN over images, which is not computed, and over classes where every task holds every class. Of more than
+    MOST_CORRELATED tasks every second, third, ... is taken, and n_tasks says how many.
     """
     from fsviz.evaluation import correlation
 
+    unknown = dict.fromkeys((f"{kind}{end}" for kind in evaluate.CORRELATIONS for _, end in _ENDS), np.nan)
     rows = []
     for name, line in named(lines).items():
         values = line.measures.get(measure)
         if values is None:
             continue
-        if kept := line.result.get("correlations", {}).get(measure):
+        kept = line.result.get("correlations", {}).get(measure)
+        if kept and over in (None, kept["over"]):
             ends = {f"{kind}{end}": kept[kind]["ci95"][i] for kind in evaluate.CORRELATIONS for i, end in _ENDS}
             both = {kind: kept[kind]["value"] for kind in evaluate.CORRELATIONS}
             rows.append({"name": name, "n_tasks": line.result["n_tasks"], "over": kept["over"], **both, **ends})
             continue
         taken = slice(None, None, -(-len(values) // MOST_CORRELATED))
         values, accuracy = values[taken], line.accuracy[taken]
-        class_ids = line.tasks.class_ids[taken] if line.tasks is not None else None
+        class_ids = line.tasks.class_ids[taken] if line.tasks is not None and over in (None, "classes") else None
         row: dict[str, Any] = {"name": name, "n_tasks": int((np.isfinite(values) & np.isfinite(accuracy)).sum())}
         for kind in evaluate.CORRELATIONS:
             found = correlation(accuracy, values, class_ids, rank=kind == "spearman")
-            row |= {kind: found.value, f"{kind}_low": found.low, f"{kind}_high": found.high, "over": found.over}
-        rows.append(row)
+            row |= {kind: found.value, f"{kind}_low": found.low, f"{kind}_high": found.high, "over": over or found.over}
+        rows.append(row if found.over == row["over"] else row | unknown)
     kinds = [f"{kind}{end}" for kind in evaluate.CORRELATIONS for end in ("", "_low", "_high")]
     return pd.DataFrame(rows, columns=["name", "n_tasks", "over", *kinds])
 
@@ -616,19 +790,30 @@ def misclassified(answer: Predictions, tasks: Tasks, class_id: int, taken_for: i
 
 def _difference(line: Line, reference: Line | None, over: str) -> Estimate:
     """The line's mean accuracy, or its mean difference to the reference, with its error; unknown where queries are."""
+    if reference is None:
+        return _estimate(line, over)
+    right, tasks = line.right, line.tasks
+    if right is not None and tasks is not None and reference.right is not None:
+        n = min(len(right), len(reference.right))
+        right, tasks = right[:n] - reference.right[:n], tasks.take(slice(0, n))
+    else:
+        right = None
+    return _estimate(replace(line, accuracy=_apart(line, reference), right=right, tasks=tasks), over)
+
+
+def _apart(line: Line, reference: Line) -> np.ndarray:
+    """Difference of accuracy of every task (T,), NaN where one has not finished it."""
+    return np.round(line.accuracy - reference.accuracy, 9)  # 0.6 - 0.6 computed two ways is a tie
+
+
+def _estimate(line: Line, over: str) -> Estimate:
+    """The mean of a line's accuracies with its error; unknown over images and classes where queries are."""
     from fsviz.evaluation import Estimate, estimate
 
-    accuracy, right, tasks = line.accuracy, line.right, line.tasks
-    if reference is not None:
-        accuracy = np.round(accuracy - reference.accuracy, 9)  # 0.6 - 0.6 computed two ways is a tie
-        if right is not None and tasks is not None and reference.right is not None:
-            n = min(len(right), len(reference.right))
-            right, tasks = right[:n] - reference.right[:n], tasks.take(slice(0, n))
-        else:
-            right = None
-    if over != "tasks" and right is None:
-        return Estimate(float(np.nanmean(accuracy)), float("nan"), float("nan"))
-    return estimate(accuracy, over, right, tasks)
+    right = line.right
+    if over != "tasks" and (right is None or line.tasks is None or not np.isfinite(right).any()):
+        return Estimate(float(np.nanmean(line.accuracy)), float("nan"), float("nan"))
+    return estimate(line.accuracy, over, right, line.tasks)
 
 
 def _check_same_tasks(lines: Sequence[Line]) -> None:

@@ -21,6 +21,7 @@ import hashlib
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -145,6 +146,7 @@ class Result(TypedDict, total=False):
     testbed: str
     sampler: str
     setting: str
+    n_way: int
     n_tasks: int
     accuracy: float
     ci95: float
@@ -412,7 +414,7 @@ def _summary(spec: Settled, numbers: np.ndarray, failed: Mapping[int, str], righ
         result["parameters"] = dict(entry.parameters)
         result |= result_of(dict(zip(NUMBERS, values[:, done], strict=True)), measures.get("coarsity"))
         result |= {"testbed": part["testbed_name"], "sampler": part["recipe"].get("sampler", "")}
-        result |= {"setting": part["tasks"].get("setting", "")}
+        result |= {"setting": part["tasks"].get("setting", ""), "n_way": part["tasks"]["n_way"]}
         if right is not None:
             tasks = part_tasks(spec, entry, stop=right.shape[1])
             result |= _intervals(values[0], measures, _unpacked(right[which]), tasks)
@@ -451,6 +453,37 @@ def entries(spec: Lists) -> list[Entry]:
                 title = method.title if method else chosen["name"]
                 found.append(Entry(backbone, chosen["name"], title, parameters, changed, part, own))
     return found
+
+
+def same_entries(spec: Spec, recorded: Any, dataset: Dataset) -> list[int]:
+    """Numbers of the recorded run's entries that are what a spec asks for, in the spec's order; none unless all are
+    there, on the same tasks and on features that have not changed since.
+
+    spec  one testbed or sampler, and methods with all their parameters
+    """
+    if not is_whole(recorded) or recorded["dataset"] != dataset.name or "predictions" in recorded:
+        return []
+    if set(recorded["backbones"]) != set(spec["backbones"]):  # the images that all of them have decide the tasks
+        return []
+    which = [i for i, part in enumerate(parts(recorded)) if _is_part(spec, part, dataset)]
+    own = [(i, e) for i, e in enumerate(entries(recorded)) if which and e.part == which[0] and not e.own]
+    known = [((e.backbone, e.method, e.parameters), i) for i, e in own]
+    found = [next((i for key, i in known if key == (e.backbone, e.method, e.parameters)), None) for e in entries(spec)]
+    if None in found or not found:
+        return []
+    same = (recorded["features"].get(b) == _fingerprint(features.load(dataset, b)) for b in spec["backbones"])
+    return cast(list[int], found) if all(same) else []
+
+
+def _is_part(spec: Spec, part: Part, dataset: Dataset) -> bool:
+    """Whether a recorded testbed is the one that a spec names or would draw: a name follows from all settings."""
+    if spec.get("sampler") is not None:
+        return part["testbed_name"] == _recipe(dataset, spec["sampler"], _seed(spec)).name
+    if part["testbed_name"] != spec.get("testbed"):
+        return False
+    from fsviz.sampling.testbeds import load_testbed
+
+    return part["tasks"]["digest"] == tasks_digest(load_testbed(str(spec["testbed"]), dataset).tasks)
 
 
 def is_whole(spec: Any) -> bool:
@@ -514,29 +547,35 @@ def _numbers_file(spec: Settled) -> Path:
 def first_right(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> list[tuple[np.ndarray, Tasks]] | None:
     """Per entry 1 or 0 for every query of the first tasks (t, W, Q), NaN where there is none, and these tasks.
 
-    As many tasks as hold FIRST_QUERIES queries. A finished run has them in a file; older ones have them in their
-    chunks, and a run under way has none yet: None.
+    As many tasks as hold FIRST_QUERIES queries. A finished run has them in a file; of a run under way, or one that was
+    stopped, they come from its chunks. None where the file is damaged.
     """
     try:
         right = np.load(_right_file(spec), allow_pickle=False)
     except (OSError, ValueError, EOFError):
-        right = _first_right(spec, chunks) if len(chunks) == plan(spec) else None
-    if right is None or right.ndim != 4 or len(right) != len(entries(spec)):
+        right = _first_right(spec, chunks)
+    if right.ndim != 4 or len(right) != len(entries(spec)):
         return None
     return [(_unpacked(r), part_tasks(spec, e, stop=len(r))) for r, e in zip(right, entries(spec), strict=True)]
 
 
 def _first_right(spec: Settled, chunks: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
-    """1, 0 or -1 (no query) for the queries of the first tasks: (entries, t, W, Q) in one byte each."""
+    """1, 0 or -1 (no query, or not done yet) for the queries of the first tasks: (entries, t, W, Q), a byte each."""
     from fsviz import evaluation
 
     shape = spec["tasks"]
     n = min(shape["n_tasks"], max(1, FIRST_QUERIES // (shape["n_way"] * shape["n_query"])))
-    found = []
-    for which in range(len(entries(spec))):
-        answer = predictions(spec, [chunks[i] for i in chunks_of(spec, which, n)], which)
-        found.append(np.nan_to_num(evaluation.query_right(answer)[:n], nan=-1).astype(np.int8))
-    return np.stack(found)
+    found = np.full((len(entries(spec)), n, shape["n_way"], shape["n_query"]), -1, np.int8)
+    whole = len(chunks) == plan(spec)
+    for which in range(len(found)):
+        if whole:
+            own = [chunks[i] for i in chunks_of(spec, which, n)]
+        else:
+            own = [chunk for chunk in chunks if int(chunk["entry"]) == which and int(chunk["start"]) < n]
+        with suppress(Missing):  # none of its tasks is done
+            right = evaluation.query_right(predictions(spec, own, which))[:n]
+            found[which, : len(right)] = np.nan_to_num(right, nan=-1)
+    return found
 
 
 def _unpacked(right: np.ndarray) -> np.ndarray:
@@ -578,6 +617,8 @@ def _intervals(accuracy: np.ndarray, measures: Mapping[str, np.ndarray], right: 
     }
     found["correlations"] = {}
     for name, values in measures.items():
+        if not evaluation.varies(values):
+            continue
         both = {k: evaluation.correlation(accuracy, values, tasks.class_ids, k == "spearman") for k in CORRELATIONS}
         if np.isfinite(both["pearson"].value):
             told = {k: {"value": c.value, "ci95": [c.low, c.high]} for k, c in both.items()}
@@ -587,8 +628,8 @@ def _intervals(accuracy: np.ndarray, measures: Mapping[str, np.ndarray], right: 
 
 def result_of(numbers: Mapping[str, np.ndarray], measure: np.ndarray | None) -> Result:
     """The means of these NUMBERS (T,) over the tasks that are done (not NaN), and accuracy by quarters of a measure
-    (T,), where the tasks have it."""
-    from fsviz.evaluation import accuracy_by_quantile
+    (T,), where the tasks have it and differ in it."""
+    from fsviz.evaluation import accuracy_by_quantile, varies
     from fsviz.numerics import mean_and_ci95
 
     done = ~np.isnan(numbers["accuracy"])
@@ -597,7 +638,7 @@ def result_of(numbers: Mapping[str, np.ndarray], measure: np.ndarray | None) -> 
     for name in [name for name in numbers if name != "accuracy"]:
         found[name] = (1 if name == "loss" else 100) * float(np.mean(numbers[name][done]))
     result = cast(Result, {**found, "quartiles": None})
-    if measure is not None and np.isfinite(measure[done]).sum() >= 4:
+    if measure is not None and np.isfinite(measure[done]).sum() >= 4 and varies(measure[done]):
         table = accuracy_by_quantile(numbers["accuracy"], measure, 4)
         result["quartiles"] = [100 * float(a) for a in table["accuracy"]]
         result["quartiles_ci95"] = [100 * float(h) for h in table["ci95"]]

@@ -60,9 +60,15 @@ def test_live_progress_cancel_and_a_second_session(page, browser, app: str, work
     expect(other.get_by_text(run.id).first).to_be_attached()
     other.get_by_role("button", name="Cancel", exact=True).first.click()
     assert jobs.wait(run.id, PATIENCE / 1000).state == "cancelled"
+    other.get_by_role("button", name="Resume", exact=True).first.wait_for()  # where Cancel was
     other.close()
     expect(page.get_by_text(re.compile("was cancelled"))).to_be_visible()
     assert jobs.status(run.id).n_done > 0
+    page.get_by_role("button", name="Resume", exact=True).click()
+    expect(page.get_by_text("Accuracy so far")).to_be_visible()
+    page.get_by_role("button", name="Cancel", exact=True).first.click()
+    expect(page.get_by_role("button", name="Resume", exact=True).first).to_be_visible()
+    jobs.wait(run.id, PATIENCE / 1000)
 
 
 def test_one_click_makes_the_first_run_whose_exports_are_whole_and_ask_no_network(
@@ -75,7 +81,7 @@ def test_one_click_makes_the_first_run_whose_exports_are_whole_and_ask_no_networ
         jobs.delete(run.id)
     page.goto(f"{app}/Runs?dataset=digits")
     settle(page)
-    expect(page.get_by_text("No evaluation has results yet.")).to_be_visible()
+    expect(page.get_by_text("No evaluation of Handwritten digits has results yet.")).to_be_visible()
     expect(page.get_by_text(re.compile("Published numbers, not computed here"))).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(1)
     page.get_by_role("button", name="Start a first run").click()
@@ -121,10 +127,12 @@ def test_a_run_from_start_to_finish(page, app: str, workspace: Path) -> None:
     expect(page.get_by_text("from a quick trial")).to_be_visible()
     before = {run.id for run in jobs.list_runs()}
     start(page)
-    expect(page.get_by_text(re.compile("Run .* is finished"))).to_be_visible()
+    expect(page.get_by_text(re.compile("Finished run "))).to_be_visible()  # in the place of the first look
+    expect(page.get_by_text(re.compile("First look"))).to_have_count(0)
     (run,) = (run for run in jobs.list_runs() if run.id not in before)
     assert run.state == "finished" and [r["method"] for r in run.summary["results"]] == ["protonet", "simpleshot"]
     best = max(run.summary["results"], key=lambda r: r["accuracy"])
-    expect(page.get_by_text(f"{best['accuracy']:.1f} ± {best['ci95']:.1f}%").first).to_be_visible()
+    half = best["ci95_classes"] if best["ci95_classes"] is not None else best["ci95_images"]
+    expect(page.get_by_text(f"{best['accuracy']:.1f} ± {half:.1f}%").first).to_be_visible()
     page.get_by_role("link", name=re.compile("whole comparison")).click()
     expect(page.get_by_role("heading", name="What came out, and is the difference real?")).to_be_visible()

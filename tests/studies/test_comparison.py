@@ -292,3 +292,132 @@ def test_confidence_is_held_against_right_and_wrong_answers_by_hand() -> None:
     assert found.auroc == 0.5 and not found.is_told
     found = comparison.confidence_of(Predictions(np.zeros(shape, np.int16), np.zeros(shape), sure, sure))
     assert np.isnan(found.auroc) and not found.orders
+
+
+# --- partial lines, and what intervals are over ------------------------------------------------------------------
+
+
+def queries(n_tasks: int = 400, n_classes: int = 12, seed: int = 0, easier: float = 0.0) -> tuple[np.ndarray, Tasks]:
+    """Right answers (T, 3, 4) of tasks whose classes and images differ in how hard they are, and the tasks."""
+    random = np.random.default_rng(seed)
+    ids = np.array([random.permutation(n_classes)[:3] for _ in range(n_tasks)])
+    images = ids[:, :, None] * 20 + np.argsort(random.random((n_tasks, 3, 20)), axis=2)[:, :, :5]
+    hard = np.random.default_rng(1)
+    chance = (
+        0.6 + 0.2 * hard.standard_normal(n_classes)[ids][:, :, None] + 0.1 * hard.standard_normal(240)[images[..., 1:]]
+    )
+    right = (random.random(chance.shape) < chance + easier).astype(float)
+    return right, Tasks(ids, images[:, :, :1], images[:, :, 1:])
+
+
+def with_queries(label: str, n_done: int = 400, **more) -> Line:
+    right, tasks = queries(**more)
+    accuracy = right.mean(axis=(1, 2))
+    accuracy[n_done:] = np.nan
+    right[n_done:] = np.nan
+    coarsity = np.random.default_rng(2).random(len(tasks))
+    return replace(line(label, accuracy, coarsity=coarsity), right=right, tasks=tasks)
+
+
+def test_partial_lines_are_compared_on_the_tasks_that_all_have_finished() -> None:
+    whole, half = line("Whole", [0.2] * 50 + [1.0] * 50), line("Half", [0.4] * 50 + [np.nan] * 50, entry=1)
+    groups, notes = comparison.compared([whole, half])
+    (group,) = groups.values()
+    assert [one.label for one in group] == ["Half", "Whole"]  # on the common tasks: over its own, Whole has 60%
+    assert notes == [
+        "Of 100 tasks Half has finished 50. All are compared on the 50 tasks that every one of them has finished."
+    ]
+    table = comparison.result_table(group).set_index("name")
+    assert table["n_tasks"].tolist() == [50, 50] and table.loc["Whole", "accuracy"] == pytest.approx(20)
+    assert comparison.differences([whole, half], over="tasks")["reference"].tolist() == ["Half"]
+    assert comparison.compared([whole])[1] == []
+
+
+def test_a_line_that_has_hardly_begun_is_left_out_and_named() -> None:
+    whole, begun = line("Whole", [0.5] * 100), line("Begun", [1.0] * 5 + [np.nan] * 95, entry=1)
+    groups, notes = comparison.compared([whole, begun])
+    assert [one.label for one in groups["same"]] == ["Whole"] and np.isfinite(groups["same"][0].accuracy).all()
+    assert notes == ["Of 100 tasks Begun has finished 5. Too few to compare, so left out: Begun."]
+    assert comparison.differences([whole, begun]).empty
+
+
+def test_a_partial_line_has_the_intervals_of_its_common_tasks() -> None:
+    both = [with_queries("A"), with_queries("B", 200, easier=0.1)]
+    (group,) = comparison.compared(both)[0].values()
+    first = [
+        replace(
+            one, accuracy=one.accuracy[:200], right=one.right[:200], tasks=one.tasks.take(slice(0, 200)), measures={}
+        )
+        for one in both
+    ]
+    for over in comparison.OVER:
+        mine, theirs = (comparison.differences(lines, "A", over).iloc[0] for lines in (group, first))
+        assert mine["difference"] == pytest.approx(theirs["difference"]) and mine["ci95"] == pytest.approx(
+            theirs["ci95"]
+        )
+
+
+def test_intervals_are_over_the_widest_that_is_known_unless_one_is_chosen() -> None:
+    lines = [with_queries("A"), with_queries("B", easier=0.05)]
+    assert comparison.widest(lines) == "classes"
+    assert comparison.differences(lines)["over"].tolist() == ["classes"]
+    same_classes = np.tile(np.arange(3), (400, 1))
+    always = [replace(one, tasks=Tasks(same_classes, one.tasks.support, one.tasks.query)) for one in lines]
+    assert comparison.widest(always) == "images"
+    unknown = [replace(one, right=None, tasks=None) for one in lines]
+    assert comparison.widest(unknown) == "tasks" and comparison.differences(unknown)["over"].tolist() == ["tasks"]
+    assert comparison.differences(unknown, over="classes")["verdict"].tolist() == ["not known"]
+
+
+def test_every_interval_follows_the_choice() -> None:
+    one = with_queries("A")
+    tables_ = {over: comparison.result_table([one], over=over).iloc[0] for over in comparison.OVER}
+    for column in ("Q1_ci95", "Q4_ci95", "fine_to_coarse_ci95"):
+        assert 0 < tables_["tasks"][column] < tables_["images"][column] and tables_["classes"][column] > 0
+        assert tables_["tasks"][column] < tables_["classes"][column]
+    assert len({table["fine_to_coarse"] for table in tables_.values()}) == 1
+    bands = {over: comparison.curves([one], window=80, over=over)["A"] for over in comparison.OVER}
+    assert bands["tasks"]["ci95"].mean() < bands["images"]["ci95"].mean()
+    assert bands["tasks"]["ci95"].mean() < bands["classes"]["ci95"].mean()
+    whole = comparison.curves([one], window=400, over="classes")["A"]  # one window of all tasks: the whole's interval
+    assert whole["ci95"].tolist() == pytest.approx([100 * comparison._difference(one, None, "classes").ci95])
+    over_tasks, over_classes = (comparison.correlations([one], over=over).iloc[0] for over in ("tasks", "classes"))
+    assert over_tasks["over"] == "tasks" and over_tasks["pearson_low"] != over_classes["pearson_low"]
+    assert np.isnan(comparison.correlations([one], over="images").iloc[0]["pearson_low"])
+
+
+def test_the_interval_between_quarters_holds_the_truth_as_often_as_it_says() -> None:
+    """Quarters by chance differ by nothing; they share classes and images, so the interval of independent quarters
+    would be too wide."""
+    held, halves, apart = [], [], []
+    for seed in range(60):
+        one = with_queries("A", seed=seed)
+        one = replace(one, measures={"coarsity": np.random.default_rng(seed).random(400)})
+        row = comparison.result_table([one], over="classes").iloc[0]
+        held.append(abs(row["fine_to_coarse"]) <= row["fine_to_coarse_ci95"])
+        halves.append(row["fine_to_coarse_ci95"])
+        apart.append(np.hypot(row["Q1_ci95"], row["Q4_ci95"]))
+    assert np.mean(held) >= 0.9 and np.median(halves) < 0.75 * np.median(apart)
+
+
+def test_a_measure_that_is_the_same_in_all_tasks_gives_no_curve_no_quarters_and_says_why() -> None:
+    """Sums in another order differ in the sixteenth digit, which is no difference."""
+    constant = 8.25 + 1e-15 * np.arange(40)
+    lines = [replace(with_queries(name, n_tasks=40), measures={"coarsity": constant}) for name in ("A", "B")]
+    assert comparison.measures_of(lines) == [] and comparison.curves(lines) == {} and comparison.ranks(lines).empty
+    assert comparison.result_table(lines)[["Q1", "Q4"]].isna().all(axis=None)
+    assert (
+        comparison.why_no_curve(lines) == "Coarsity is 8.25 in every task: there is nothing to draw accuracy against."
+    )
+    ids = np.array([np.random.default_rng(t).permutation(3) for t in range(40)])
+    all_classes = [replace(one, tasks=Tasks(ids, one.tasks.support, one.tasks.query)) for one in lines]
+    assert comparison.why_no_curve(all_classes).startswith("Every task holds the same 3 classes, so coarsity is 8.25")
+    assert "no taxonomy" in comparison.why_no_curve([replace(lines[0], measures={})])
+    assert comparison.why_no_curve([with_queries("A")]) == ""
+
+
+def test_top5_is_printed_from_six_ways_up() -> None:
+    five, six = line("Five", [0.5] * 8, n_way=5), line("Six", [0.5] * 8, n_way=6)
+    assert "Top-5 (%)" not in tables.printed(comparison.result_table([five]))
+    both = tables.printed(comparison.result_table([five, replace(six, digest="other")]))
+    assert both["Top-5 (%)"].tolist() == ["–", "100.00"]

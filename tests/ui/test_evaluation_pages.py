@@ -151,9 +151,9 @@ def sent(app: AppTest) -> int:
 
 
 def test_a_long_run_is_read_from_its_kept_numbers_and_sends_no_more_than_a_short_one(toy, monkeypatch) -> None:
-    from fsviz.ui.pages import runs as page
+    from fsviz.ui.parts import recorded
 
-    monkeypatch.setattr(page, "MISTAKES_OF", 500)
+    monkeypatch.setattr(recorded, "MISTAKES_OF", 500)
     read: list[int] = []
     opened = store.Chunk._opened
     monkeypatch.setattr(store.Chunk, "_opened", lambda chunk: (read.append(chunk.index), opened(chunk))[1])
@@ -180,9 +180,9 @@ def test_intervals_window_and_both_kinds_of_tasks_on_the_page_runs(toy) -> None:
     assert "As tables 1 and 2 of Bennequin et al" in texts(app) and "Uniform tasks (%)" in texts(app)
     assert "Rolling mean over 20 of 60 tasks" in texts(app) and "Spearman" in texts(app)
     assert "Intervals are over classes" in texts(app)
-    over_tasks = app.metric[0].value
+    over_classes = app.metric[0].value
     app.segmented_control(key="over").set_value("images").run()
-    assert not app.exception and app.metric[0].value != over_tasks
+    assert not app.exception and app.metric[0].value != over_classes
     assert "what tasks of other images of the same classes would give" in texts(app)
     app.slider(key="window").set_value(50).run()
     assert "Rolling mean over 30 of 60 tasks" in texts(app)
@@ -205,7 +205,9 @@ def test_runs_open_after_the_dataset_is_gone(toy, tmp_path) -> None:
     run = record()
     shutil.rmtree(tmp_path / "ws" / "datasets" / "toy_pages")
     app = open_page("5_Runs", "demo")
-    assert app.metric[0].label == "Most accurate"
+    assert not app.metric and "No evaluation of " in texts(app)
+    app.button(key="results_of_toy_pages").click().run()
+    assert app.metric[0].label == "Most accurate" and "were chosen, and not of" in texts(app)
     assert "The images cannot be shown" in texts(app)
     assert f"{max(r['accuracy'] for r in run.summary['results']):.1f}" in app.metric[0].value
 
@@ -225,7 +227,7 @@ def test_runs_without_results_offer_a_first_one_and_what_the_dataset_lacks(toy) 
     with pytest.raises(FsvizError, match="NaN"):
         record(backbones=["spoiled"])
     app = open_page("5_Runs")  # a run that failed has none
-    assert "No evaluation has results yet" in texts(app) and "Published numbers" in texts(app)
+    assert "has results yet" in texts(app) and "Published numbers" in texts(app)
     assert any(button.label == "Start a first run" for button in app.button)
     app = open_page("5_Runs", "tiered_imagenet")
     assert "python -m fsviz add tiered_imagenet" in texts(app)
@@ -269,6 +271,7 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
 ) -> None:
     from fsviz.reports import runs as report
     from fsviz.ui.pages import runs
+    from fsviz.ui.parts import recorded
     from tests.studies.shifted_dataset import make_shifted
 
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
@@ -277,10 +280,10 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     app = open_page("5_Runs")
     assert "another benchmark" in texts(app)
     run = jobs.list_runs()[0]
-    lines = runs._lines(run.id, run.n_done, str(jobs.folder(run.id)))
+    lines = recorded.lines_of(run)
     table = runs.comparison.with_interval(runs.comparison.result_table(lines), "tasks")
     published = runs.published_table("better-tieredImageNet", "5-way 1-shot")
-    different = runs.comparison.differences(lines).assign(verdict="real")
+    different = runs.comparison.differences(lines, over="tasks")
     caveat = "Published rows are of another benchmark."
     recipes = [runs._recipe(run)]
     html = report.composed(lines, lines, table, different, recipes, "tasks", {}, published=published, caveat=caveat)
@@ -364,3 +367,183 @@ def test_start_says_so_before_anything_is_drawn(same_toy, monkeypatch: pytest.Mo
     monkeypatch.setattr(access, "do", refuse)  # the page stands still where the work would begin
     app.button(key="start").click().run()
     assert "Queued." in texts(app) and [e.value for e in app.error] == ["Nothing is submitted here."]
+
+
+# --- which results the pages show --------------------------------------------------------------------------------
+
+SMALL = {"n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 40}
+
+
+def stopped(at: int, **more) -> jobs.Run:
+    """A run of small chunks that was cancelled after so many of them."""
+
+    def stop(done: int, total: int, message: str) -> None:
+        if done == at:
+            store.ask_to_stop(jobs.folder(jobs.list_runs()[0].id))
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Cancelled):
+        for name in ("_TELL_EVERY", "_SUMMARISE_EVERY"):
+            patch.setattr(sys.modules["fsviz.jobs.execute"], name, 0.0)
+        spec = {"study": "evaluate", "dataset": "toy_pages", "backbones": ["alpha_net"], "device": "cpu", "chunk": 10}
+        spec |= {"methods": ["protonet", "ridge"], "sampler": {"sampler": "semantic", **SMALL}, **more}
+        jobs.run_here(spec, stop)
+    return jobs.list_runs()[0]
+
+
+def open_link(name: str, **asked: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page(f"pages/{name}.py")
+    for key, value in asked.items():
+        app.query_params[key] = value
+    app.run()
+    assert not app.exception, app.exception[0].value
+    return app
+
+
+def test_runs_shows_the_chosen_dataset_and_others_by_choice(toy) -> None:
+    make_toy("other_toy", noise=0.1)
+    mine = record()
+    other = record(dataset="other_toy")  # newer, and easier
+    best = {run.id: max(r["accuracy"] for r in run.summary["results"]) for run in (mine, other)}
+    for dataset, run in (("toy_pages", mine), ("other_toy", other)):
+        app = open_page("5_Runs", dataset)
+        assert app.metric[0].value.startswith(f"{best[run.id]:.1f}") and "chosen, and not of" not in texts(app)
+        assert f"Evaluations of **{jobs_title(dataset)}" in texts(app)
+    app = open_link("5_Runs", dataset="toy_pages", runs=other.id)  # others by choice, and it says so
+    assert app.metric[0].value.startswith(f"{best[other.id]:.1f}") and "chosen, and not of Toy" in texts(app)
+    app.button(key="own_results").click().run()
+    assert app.metric[0].value.startswith(f"{best[mine.id]:.1f}") and "runs" not in app.query_params
+    app.selectbox(key="dataset_picker").set_value("other_toy").run()
+    assert app.metric[0].value.startswith(f"{best[other.id]:.1f}")
+    app.multiselect(key="runs").set_value([other.id]).run()
+    app.selectbox(key="dataset_picker").set_value("toy_pages").run()  # what was chosen belongs to the other dataset
+    assert app.metric[0].value.startswith(f"{best[mine.id]:.1f}") and not app.exception
+    app = open_page("5_Runs", "demo")
+    assert not app.metric and "has results yet" in texts(app)
+    app.button(key="results_of_toy_pages").click().run()
+    assert app.metric[0].value.startswith(f"{best[mine.id]:.1f}") and app.query_params["dataset"] in (
+        "toy_pages",
+        ["toy_pages"],
+    )
+
+
+def jobs_title(name: str) -> str:
+    return name.title().replace("_", "\\_")
+
+
+def test_a_finished_run_takes_the_place_of_the_first_look(toy) -> None:
+    app = open_page("4_Evaluate")
+    assert "First look: 200 tasks" in texts(app) and "is finished" not in texts(app)
+    shape = {"sampler": "semantic", "split": "test", "n_way": 5, "n_shot": 5, "n_query": 10, "n_tasks": 1000}
+    run = record(methods=["bd_cspn", "ridge", "simpleshot", "protonet", "knn"], sampler=shape)
+    app = open_page("4_Evaluate")
+    assert f"Finished run {run.id}: 1,000 tasks" in texts(app).replace("\\", "")
+    assert "First look" not in texts(app) and not any(button.key == "start" for button in app.button)
+    chosen = [r for r in run.summary["results"] if r["method"] != "knn"]
+    best = max(chosen, key=lambda r: r["accuracy"])
+    assert app.metric[0].value == f"{best['accuracy']:.1f} ± {best['ci95_classes']:.1f}%"
+    assert app.metric[0].delta == best["label"]
+    app.number_input(key="seed").set_value(1).run()
+    assert "First look: 200 tasks" in texts(app) and any(button.key == "start" for button in app.button)
+    app.number_input(key="seed").set_value(0).run()
+    app.pills(key="methods").set_value(["protonet", "matching"]).run()  # the run has not both
+    assert "First look: 200 tasks" in texts(app)
+
+
+def test_no_method_is_called_the_best_while_others_are_missing(same_toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fsviz.ui.pages import evaluate as page
+
+    app = open_page("4_Evaluate")
+    assert app.metric[0].label == "Most accurate"
+    first = json.loads(app.get("plotly_chart")[1].proto.spec)["data"][0]["marker"]["color"]
+    assert len(set(first)) == 2
+    monkeypatch.setattr(evaluate, "guess_seconds", lambda *args: 100.0 if args[2] == "bd_cspn" else 0.0)
+    assert page.LOOK_SECONDS < 100
+    app = open_page("4_Evaluate")
+    assert app.metric[0].label == "Best of 3 of 4 methods"
+    assert "does not say which of the chosen methods is best" in texts(app) and "BD-CSPN" in texts(app)
+    colours = json.loads(app.get("plotly_chart")[1].proto.spec)["data"][0]["marker"]["color"]
+    assert len(colours) == 3 and len(set(colours)) == 1
+
+
+def test_tasks_of_all_classes_have_bars_only_and_the_page_says_why(toy) -> None:
+    app = open_page("4_Evaluate")
+    app.number_input(key="n_way").set_value(16).run()
+    assert not app.exception and "Every task holds the same 16 classes, so coarsity is" in texts(app)
+    assert len(app.get("plotly_chart")) == 1 and not any("quarter" in metric.label for metric in app.metric)
+    assert "top-5" in app.metric[0].delta
+    record(sampler={"sampler": "semantic", "n_way": 16, "n_shot": 1, "n_query": 5, "n_tasks": 30})
+    app = open_page("5_Runs")
+    assert "Every task holds the same 16 classes" in texts(app) and "no taxonomy" not in texts(app)
+    assert "Top-5 (%)" in texts(app) and "over images" in texts(app)  # every task holds every class
+
+
+def test_top5_is_not_told_of_five_ways(same_toy) -> None:
+    app = open_page("4_Evaluate")
+    assert "top-5" not in app.metric[0].delta
+
+
+def test_a_stopped_run_is_resumed_where_it_was_cancelled(toy) -> None:
+    shape = {"sampler": "semantic", "split": "test", "n_way": 5, "n_shot": 5, "n_query": 10, "n_tasks": 60}
+    methods = ["protonet", "simpleshot", "ridge", "bd_cspn"]
+    run = stopped(5, methods=methods, sampler=shape)
+    app = open_link("4_Evaluate", dataset="toy_pages", n_tasks="60")
+    assert "was cancelled" in texts(app) and "First look" in texts(app)
+    app.button(key="resume").click().run()
+    assert not app.exception and jobs.wait(run.id, 120).state == "finished"
+    app = open_link("4_Evaluate", dataset="toy_pages", n_tasks="60")
+    assert "Finished run" in texts(app) and [r.id for r in jobs.list_runs()] == [run.id]
+
+
+def test_partial_runs_are_compared_on_common_tasks_and_resumed(toy) -> None:
+    run = stopped(5)
+    app = open_page("5_Runs")
+    assert "All are compared on the 20 tasks" in texts(app) and app.metric[3].value == "20"
+    assert "Of 40 tasks Ridge" in texts(app)
+    run_2 = stopped(3, seed=1)
+    app = open_link("5_Runs", dataset="toy_pages", runs=run_2.id)
+    assert app.metric[0].label == "Best of 1 of 2 methods" and "no results yet of Ridge" in texts(app)
+    app.button(key="resume_compared").click().run()
+    assert not app.exception and jobs.wait(run_2.id, 120).state == "finished"
+    assert jobs.status(run.id).state == "cancelled"
+
+
+def test_page_terminal_and_report_give_one_answer(toy, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    from fsviz.cli import main
+
+    run = record(methods=["protonet", "simpleshot", "ridge", "knn"])
+    app = open_page("5_Runs")
+    assert app.metric[1].delta.endswith("over classes")
+    shown = next(html for html in _htmls(app) if "p (Holm)" in html)
+    verdicts = [cell for cell in ("real", "may be chance") for _ in range(shown.count(f">{cell}<"))]
+    assert main(["runs", "show", run.id]) == 0
+    printed = capsys.readouterr().out
+    assert "95% intervals over classes" in printed
+    assert [printed.count("  real"), printed.count("may be chance")] == [
+        verdicts.count("real"),
+        verdicts.count("may be chance"),
+    ]
+    assert main(["report", run.id, "--out", str(tmp_path / "r.html")]) == 0
+    report = (tmp_path / "r.html").read_text().partition("Paired differences, task by task")[2].partition("</table>")[0]
+    for verdict in ("real", "may be chance"):
+        assert report.count(f">{verdict}<") == verdicts.count(verdict)
+    assert len(verdicts) == 3
+
+
+def _htmls(app: AppTest) -> list[str]:
+    return [str(element.proto.body) for element in app.get("html")]
+
+
+def test_every_interval_of_the_page_follows_the_choice(toy) -> None:
+    record()
+    seen = {}
+    for over in ("tasks", "images", "classes"):
+        app = open_link("5_Runs", dataset="toy_pages", over=over)
+        assert f"over {over}" in texts(app)
+        band = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]["y"]
+        seen[over] = [metric.value for metric in app.metric[:3]] + [str(band)]
+        others = {"over tasks of these images", "over images:", "over classes:"} - {
+            {"tasks": "over tasks of these images", "images": "over images:", "classes": "over classes:"}[over]
+        }
+        assert not any(words in texts(app) for words in others), over
+    for i in range(4):
+        assert len({told[i] for told in seen.values()}) == 3, i

@@ -1,10 +1,12 @@
-"""The page Evaluate: choose tasks, backbones and methods; a first look at once, the whole in the background."""
+"""The page Evaluate: choose tasks, backbones and methods; a first look at once, the whole in the background, which
+takes the place of the first look when it is finished."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
@@ -18,6 +20,7 @@ from fsviz.features.backbones import DEFAULT, title_of
 from fsviz.figures import runs as figures
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Predictions, TaskId, Testbed
+from fsviz.reports.tables import TOP5_FROM
 from fsviz.sampling import SAMPLERS
 from fsviz.sampling.draw import REPEATS
 from fsviz.sampling.testbeds import load_testbed
@@ -32,6 +35,7 @@ from fsviz.ui.parts import (
     leads,
     links,
     mistakes,
+    recorded,
     run_panel,
     shell,
     showing,
@@ -89,17 +93,28 @@ def show(dataset: Dataset) -> None:
     with st.sidebar:
         spec = _settings(dataset, known)
     run_panel.active_runs("evaluate", "evaluate")
-    _just_finished()
     if spec is None:
+        _just_finished("")
         st.info("Choose at least one method and one backbone in the sidebar.", icon="👈")
         return
     more, shots = spec.pop("more_testbeds", []), spec.pop("beside", None)
+    finished, stopped = _earlier(dataset, spec)
+    shown = _of_run(dataset, spec, finished) if finished is not None else None
+    _just_finished(shown.run if shown else "")
     start = st.container()
-    if _first_look(dataset, spec):
-        with start:  # filled after the answer: timing takes a moment
-            if access.may("run"):
-                _start(spec, more, shots)
-            access.deny("run")
+    shown = shown or _first_look(dataset, spec)
+    if shown is None:
+        return
+    _show(dataset, spec, shown)
+    with start:  # filled after the answer: timing takes a moment
+        wanted = [cast(evaluate.Spec, {**spec, "testbed": name}) for name in more]
+        samplers = evaluate.both_samplers(spec["sampler"], shots) if shots is not None else []
+        wanted += [cast(evaluate.Spec, {**spec, "sampler": sampler}) for sampler in samplers]
+        if shown.run and finished is not None and all(_earlier(dataset, one)[0] for one in wanted):
+            _done(finished, spec)
+        elif access.may("run"):
+            _start(spec, more, shots, stopped.id if stopped is not None else "")
+        access.deny("run")
 
 
 def _no_features(dataset: Dataset) -> None:
@@ -160,9 +175,10 @@ def _settings(dataset: Dataset, known: list[str]) -> Asked | None:
 
 @st.fragment
 @shell.sentences()
-def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None) -> None:
+def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None, stopped: str) -> None:
     """One line: what the whole run is, how long it would take, and the button.
 
+    stopped  a run of these settings that can be resumed, "" for none
     more   further testbeds, a run each
     shots  not None: semantic and uniform tasks in one run, with these numbers of shots (the spec's own where none)
     """
@@ -171,6 +187,13 @@ def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None) 
         whole = cast(evaluate.Spec, {name: value for name, value in spec.items() if name != "sampler"})
         whole["samplers"] = evaluate.both_samplers(spec["sampler"], shots)
     with st.container(border=True):
+        if stopped and stopped not in st.session_state.get(run_panel.WATCHED, ()):  # those have their own place
+            words, resume = st.columns([5.4, 1.4], vertical_alignment="center")
+            words.markdown(plain(run_panel.stopped_in_words(jobs.status(stopped))))
+            if resume.button("Resume", icon="▶️", width="stretch", key="resume"):
+                access.do("run", jobs.resume, stopped)
+                run_panel.watch(stopped)
+                st.rerun(scope="app")
         text, button, copy = st.columns([4, 1.4, 1.4], vertical_alignment="center")
         line = text.empty()
         with copy:
@@ -180,7 +203,7 @@ def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None) 
             run_id = access.do("run", jobs.submit, whole, engine)
             for name in more:
                 access.do("run", jobs.submit, {**spec, "testbed": name}, engine)
-            st.session_state["watched_run"] = run_id
+            run_panel.watch(run_id)
             st.toast(f"Run {plain(run_id)} is on its way. You may close the browser.", icon="🚀")
             st.rerun(scope="app")
         showing.recipe(command(whole))
@@ -194,6 +217,19 @@ def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None) 
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background. Timing a few tasks…")
         told = _estimate(spec, len(whole.get("samplers", [spec])))
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background: {told}.")
+
+
+def _done(run: jobs.Run, spec: evaluate.Spec) -> None:
+    """One line in the place of the start: a run of these settings is finished, and the page shows it."""
+    showing.recipe(command(spec))
+    with st.container(border=True):
+        text, link, copy = st.columns([4, 1.8, 1.4], vertical_alignment="center")
+        when = run_panel.when(run.ended or run.created)
+        text.markdown(f"**✅ Finished {plain(when)}:** this page shows the whole run {plain(run.id)}.")
+        with link:
+            _link_to_runs(run)
+        with copy.popover("Command", width="stretch"):
+            st.code(command(spec), language="bash", wrap_lines=True)
 
 
 def _methods() -> list[evaluate.Chosen]:
@@ -351,59 +387,96 @@ def command(spec: evaluate.Spec) -> str:
 # --- the answer --------------------------------------------------------------------------------------------------
 
 
-def _just_finished() -> None:
-    """The run started here, once it has ended."""
-    run_id = st.session_state.get("watched_run")
-    if not run_id:
-        return
+@dataclass(frozen=True)
+class _Shown:
+    """What the page shows: a finished run of these settings, or a first look at a few of its tasks.
+
+    testbed  the tasks whose images are at hand: of a run, the first ones
+    waiting  chosen methods that are not in it
+    run      its id, "" for a first look
+    """
+
+    lines: list[comparison.Line]
+    testbed: Testbed
+    answer: Callable[[comparison.Line], Predictions]
+    task_name: Callable[[comparison.Line, int], TaskId | None]
+    waiting: list[str] = field(default_factory=list)
+    run: str = ""
+
+
+def _just_finished(shown: str) -> None:
+    """Says that a run which was started here has ended, unless it is what the page shows."""
+    for run_id in sorted(st.session_state.get(run_panel.WATCHED, ())):
+        try:
+            run = jobs.status(run_id)
+        except FsvizError:
+            run_panel.forget(run_id)
+            continue
+        if run.study != "evaluate" or run.state != "finished" or run.id == shown:
+            continue
+        left, middle, right = st.columns([4, 1.4, 1], vertical_alignment="center")
+        left.success(f"Run {plain(run.id)} is finished. It is of other settings than those chosen now.", icon="✅")
+        with middle:
+            _link_to_runs(run)
+        if right.button("Hide", key=f"hide_{run.id}", width="stretch"):
+            run_panel.forget(run.id)
+            st.rerun()
+
+
+def _link_to_runs(run: jobs.Run) -> None:
+    asked = {"dataset": str(run.spec.get("dataset", "")), "runs": run.id}
+    st.page_link("pages/5_Runs.py", label="See the whole comparison", icon="📈", query_params=asked)
+
+
+def _earlier(dataset: Dataset, spec: evaluate.Spec) -> tuple[jobs.Run | None, jobs.Run | None]:
+    """The newest finished run of these settings; without one, the newest that was stopped."""
+    runs = [run for run in jobs.list_runs("evaluate") if run.state == "finished" or (run.resumable and run.n_done)]
+    for run in sorted(runs, key=lambda run: run.state != "finished"):
+        try:
+            if evaluate.same_entries(spec, run.spec, dataset):
+                return (run, None) if run.state == "finished" else (None, run)
+        except FsvizError:  # the first look says what is wrong with the settings
+            return None, None
+    return None, None
+
+
+def _of_run(dataset: Dataset, spec: evaluate.Spec, run: jobs.Run) -> _Shown | None:
+    """What a finished run of these settings says; None where its files are damaged."""
+    which = evaluate.same_entries(spec, run.spec, dataset)
     try:
-        run = jobs.status(run_id)
-    except FsvizError:
-        st.session_state.pop("watched_run")
-        return
-    if run.active:
-        return
-    if run.state == "finished" and run.summary:
-        best = max(run.summary["results"], key=lambda r: r["accuracy"])
-        text = (
-            f"Run {plain(run.id)} is finished: {plain(best['label'])} is the most accurate, "
-            f"**{run_panel.accuracy(best)}** over {best['n_tasks']:,} tasks of these images."
-        )
-        st.success(text, icon="✅")
-    else:
-        ended = "has failed" if run.state == "failed" else f"was {run.state}"
-        told = " What is finished is kept." if run.n_done else " None of its tasks was finished."
-        told += " It can be resumed on the page Runs." if run.resumable else ""
-        st.warning(f"Run {plain(run.id)} {plain(ended)}. {plain(run.error)}{plain(told)}", icon="⏸️")
-    left, right = st.columns([3, 1])
-    left.page_link(
-        "pages/5_Runs.py",
-        label="See the whole comparison on the page Runs" if run.n_done else "Go to the page Runs",
-        icon="📈",
-        query_params={"dataset": str(run.spec.get("dataset", ""))},
+        known = {line.entry: line for line in recorded.lines_of(run)}
+        lines = [known[i] for i in which]
+        _, tasks = recorded.answer_of(lines[0])
+    except (FsvizError, KeyError):
+        return None
+    part = evaluate.parts(run.spec)[evaluate.entries(run.spec)[which[0]].part]
+    first = slice(0, recorded.MISTAKES_OF)
+    return _Shown(
+        lines,
+        Testbed(part["testbed_name"], tasks.take(first), part["recipe"]),
+        lambda line: recorded.answer_of(line)[0].take(first),
+        lambda line, task: recorded.task_name(dataset, line, task),
+        run=run.id,
     )
-    if right.button("Hide", key="hide_finished"):
-        st.session_state.pop("watched_run")
-        st.rerun()
 
 
-def _first_look(dataset: Dataset, spec: evaluate.Spec) -> bool:
-    """A real, small evaluation of the chosen methods: headline, figure, mistakes. False when it is impossible."""
+def _first_look(dataset: Dataset, spec: evaluate.Spec) -> _Shown | None:
+    """A real, small evaluation of the chosen methods. None, with a sentence, when it is impossible."""
     part = _task_part(spec)
     if spec.get("sampler"):
         n_tasks = _look_tasks(spec["sampler"])
         if not access.fits(n_tasks, n_tasks * draw.most_images(spec["sampler"])):
-            return False
+            return None
     try:
         testbed = _testbed(dataset, part)
     except FsvizError as error:
         st.error(plain(shell.in_titles(error)), icon="⚠️")
         _offer_feasible(dataset, spec)
-        return False
+        return None
     tasks = testbed.tasks
     if not access.fits(len(tasks), tasks.support.size + tasks.query.size):
-        return False
-    lines: dict[str, comparison.Line] = {}
+        return None
+    lines: list[comparison.Line] = []
     answers, waiting, spent = {}, [], 0.0
     for which, entry in enumerate(evaluate.entries(spec)):
         guess = evaluate.guess_seconds(dataset, entry.backbone, entry.method, entry.parameters, testbed.tasks)
@@ -413,28 +486,35 @@ def _first_look(dataset: Dataset, spec: evaluate.Spec) -> bool:
             continue
         with st.spinner(f"{plain(entry.label)} on {len(testbed.tasks)} tasks…"):
             answer = _look(dataset, part, entry.backbone, entry.method, dict(entry.parameters))
-        line = comparison.line_of(entry, answer, testbed, which=which)
-        lines[line.key], answers[line.key] = line, answer
+        lines.append(comparison.line_of(entry, answer, testbed, which=which))
+        answers[lines[-1].key] = answer
     if not lines:
         st.info("This takes longer than visitors of this shared server may ask for. Choose a faster method.", icon="⏳")
-        return False
-    named = comparison.named(list(lines.values()))
-    table = comparison.result_table(list(lines.values()))
+        return None
+    return _Shown(
+        lines,
+        testbed,
+        lambda line: answers[line.key],
+        lambda line, task: _named(dataset, spec, testbed, task),
+        list(dict.fromkeys(waiting)),
+    )
+
+
+def _show(dataset: Dataset, spec: evaluate.Spec, shown: _Shown) -> None:
+    """Headline, figures, mistakes and single tasks of a finished run or of a first look."""
+    named = comparison.named(shown.lines)
+    over = recorded.widest(shown.lines)
+    table = comparison.with_interval(recorded.result_table(shown.lines, over=over), over)
     top = table.loc[table["accuracy"].idxmax()]
-    _headline(dataset, table, top, testbed, spec["sampler"]["n_tasks"] if spec.get("sampler") else 0)
+    _headline(dataset, shown, table, top, over, spec["sampler"]["n_tasks"] if spec.get("sampler") else 0)
     figure = st.container()  # filled when it is known whose answers are looked at: they have the band
-    if waiting:
-        st.caption(
-            f"Not in this first look because they are slower: {', '.join(map(plain, waiting))}. The run has them."
-        )
     st.subheader("What gets confused", anchor=False)
     whose = _pick_whose(named, str(top["name"]))
     with figure:
-        _figure(named, table, testbed, whose)
-    answer = answers[named[whose].key]
-    mistakes.show_confusions(dataset, answer, testbed.tasks, whose, key="look")
-    _single_tasks(dataset, spec, answer, testbed, whose)
-    return True
+        _figure(shown, table, whose, over)
+    answer = shown.answer(named[whose])
+    mistakes.show_confusions(dataset, answer, shown.testbed.tasks, whose, key="look", over=over)
+    _single_tasks(dataset, shown, answer, whose)
 
 
 def _places(named: Mapping[str, comparison.Line]) -> dict[str, str]:
@@ -481,9 +561,10 @@ def _named(dataset: Dataset, spec: evaluate.Spec, testbed: Testbed, task: int) -
     return None
 
 
-def _single_tasks(dataset: Dataset, spec: evaluate.Spec, answer: Predictions, testbed: Testbed, whose: str) -> None:
-    """Every task of the look, the hardest first; the chosen one with its images and answers."""
+def _single_tasks(dataset: Dataset, shown: _Shown, answer: Predictions, whose: str) -> None:
+    """Every task whose images are at hand, the hardest first; the chosen one with its images and answers."""
     st.subheader("Task by task, the hardest first", anchor=False)
+    testbed, line = shown.testbed, comparison.named(shown.lines)[whose]
     tasks = testbed.tasks
     accuracy = answer.task_mean(answer.rank == 0)
     coarsity = tasks.measures.get("coarsity")
@@ -497,9 +578,7 @@ def _single_tasks(dataset: Dataset, spec: evaluate.Spec, answer: Predictions, te
         task = task_list.pick_task(dataset, tasks, order, notes, testbed.name, "look_tasks")
     with right:
         st.markdown(f"**Task {task:,}**: {plain(whose)} names {accuracy[task]:.0%} of its queries rightly")
-        task_list.show_task(
-            dataset, tasks, task, "look_task", answer=answer, named=_named(dataset, spec, testbed, task)
-        )
+        task_list.show_task(dataset, tasks, task, "look_task", answer=answer, named=shown.task_name(line, task))
 
 
 def _more_tasks(dataset: Dataset, testbed: Testbed, n_tasks: int) -> str:
@@ -518,24 +597,36 @@ def _more_tasks(dataset: Dataset, testbed: Testbed, n_tasks: int) -> str:
     )
 
 
-def _headline(dataset: Dataset, table: Any, top: Any, testbed: Testbed, n_tasks: int) -> None:
-    tasks = testbed.tasks
-    st.caption(
-        f"First look: {len(tasks):,} tasks, {plain(tasks.setting)}, {'up to ' if (tasks.query < 0).any() else ''}"
-        f"{tasks.query.shape[2]:,} queries per class. {plain(_more_tasks(dataset, testbed, n_tasks))}"
+def _headline(dataset: Dataset, shown: _Shown, table: Any, top: Any, over: str, n_tasks: int) -> None:
+    tasks, n = shown.testbed.tasks, len(shown.lines)
+    shape = (
+        f"{int(top['n_tasks']):,} tasks, {plain(tasks.setting)}, {'up to ' if (tasks.query < 0).any() else ''}"
+        f"{tasks.query.shape[2]:,} queries per class."
     )
+    if shown.run:
+        st.caption(f"Finished run {plain(shown.run)}: {shape}")
+    else:
+        st.caption(f"First look: {shape} {plain(_more_tasks(dataset, shown.testbed, n_tasks))}")
+    if shown.waiting:
+        st.info(
+            f"**{', '.join(map(plain, shown.waiting))}** {'is' if len(shown.waiting) == 1 else 'are'} slower and not "
+            "in this first look, so it does not say which of the chosen methods is best. The run has them all.",
+            icon="⏳",
+        )
     best, second, fine, coarse = shell.columns_if_wide("headline", 4, "pairs")
-    run_panel.show_most_accurate(best, top)
+    run_panel.show_most_accurate(best, top, over, n, len(shown.waiting))
     chance = 100 * tasks.chance
-    if len(table) > 1:
-        runner = table[table["name"] != top["name"]].sort_values("accuracy").iloc[-1]
-        gap = top["accuracy"] - runner["accuracy"]
+    if n > 1:
+        nearest = recorded.differences(shown.lines, over=over).iloc[0]
+        runner = table[table["name"] == nearest["name"]].iloc[0]
         second.metric(
             f"Next: {plain(runner['name'])}",
             run_panel.accuracy(runner),
-            f"{runner['accuracy'] - top['accuracy']:+.1f} points" if gap >= 0.05 else "less than 0.1 points behind",
+            f"{run_panel.points(nearest['difference'], nearest['ci95'])}, {plain(nearest['verdict'])}",
             delta_color="off",
-            delta_arrow="auto" if gap >= 0.05 else "off",
+            delta_arrow="off",
+            help=f"Its difference to the best, task by task, with its 95% interval {comparison.OVER[over]}. 'Real': "
+            "chance alone would give such a difference less than 5 times in 100.",
         )
     else:
         second.metric("Guessing", f"{chance:.1f}%", help="One class out of the ways of a task, at random.")
@@ -548,23 +639,25 @@ def _headline(dataset: Dataset, table: Any, top: Any, testbed: Testbed, n_tasks:
         coarse.metric(
             "Coarsest quarter (Q4)",
             run_panel.accuracy(top, "Q4"),
-            f"{run_panel.points(*comparison.fine_to_coarse(top))} from Q1",
+            f"{run_panel.points(top['fine_to_coarse'], top['fine_to_coarse_ci95'])} from Q1",
             help="The best method on the quarter of tasks with the highest coarsity: its classes are farthest apart.",
         )
     else:
         fine.metric("Guessing", f"{chance:.1f}%", help="One class out of the ways of a task, at random.")
-        coarse.metric("Tasks", f"{len(tasks):,}")
+        coarse.metric("Tasks", f"{int(top['n_tasks']):,}")
 
 
-def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed, whose: str) -> None:
-    lines = list(named.values())
-    n_tasks = len(testbed.tasks)
+def _figure(shown: _Shown, table: Any, whose: str, over: str) -> None:
+    named = comparison.named(shown.lines)
+    testbed, n_tasks = shown.testbed, int(named[whose].done.sum())
     window = min(max(20, n_tasks // 5), n_tasks)
-    curves = comparison.curves(lines, window=window)
+    curves = recorded.curves(shown.lines, window=window, over=over)
     if curves:
         known = measures.get(comparison.QUARTERS)
         coarsity = testbed.tasks.measures[known.name]
         points = comparison.single_tasks(named[whose])
+        at_hand = points[2] < len(testbed.tasks)
+        points = (points[0][at_hand], points[1][at_hand], points[2][at_hand])
         figure = figures.plot_accuracy_by_measure(
             curves, points, axis=known.axis, measure=known.title.lower(), height=380, banded=whose
         )
@@ -577,22 +670,25 @@ def _figure(named: Mapping[str, comparison.Line], table: Any, testbed: Testbed, 
         )
         st.caption(
             f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.axis)}"
-            + f", with the 95% band of {plain(whose)} over tasks of these images; point at another line for its own. "
+            + f", with the 95% band of {plain(whose)} over {plain(over)}; point at another line for its own. "
             + f"Behind them, single tasks of {plain(whose)}: click one, or a line, to see the task there below. "
             + plain(draw.explain(known.name, testbed.recipe))
         )
     places = {drawn(name): key for key, name in _places(named).items()}
+    top5 = table["top5"] if (table["n_way"] >= TOP5_FROM).any() else None
+    chance = 100 * testbed.tasks.chance
     showing.chart(
         "Accuracy of the methods",
-        figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], 100 * testbed.tasks.chance),
+        figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], chance, top5, not shown.waiting),
         key="look_bars",
         on_select=lambda: _point_clicked(places),
         selection_mode="points",
     )
+    why = plain(comparison.why_no_curve(shown.lines))
     st.caption(
-        f"Mean accuracy over the same {len(testbed.tasks):,} tasks; bars are 95% intervals over tasks of these images. "
-        "What other images would give is a wider one: the page Runs has both. A click on a point shows that method's "
-        "mistakes and tasks below."
+        f"{f'{why} ' if why else ''}Mean accuracy over the same {n_tasks:,} tasks; bars are 95% intervals "
+        f"{comparison.OVER[over]}. The page Runs has the others. A click on a point shows that method's mistakes and "
+        "tasks below."
     )
 
 

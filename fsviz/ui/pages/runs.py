@@ -22,16 +22,27 @@ from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import runs as figures
 from fsviz.methods import METHODS
-from fsviz.records import PAD, Dataset, Predictions, TaskId, Tasks
+from fsviz.records import PAD, Dataset
 from fsviz.reports import html as report
 from fsviz.reports import runs as run_report
 from fsviz.reports import tables
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting, Unchecked
-from fsviz.studies import comparison, draw, evaluate, named_tasks
+from fsviz.studies import comparison, draw, evaluate
 from fsviz.text import csv, drawn
-from fsviz.ui.parts import access, behind, controls, leads, links, mistakes, run_panel, shell, showing, task_list
-from fsviz.ui.parts.cached import remember
+from fsviz.ui.parts import (
+    access,
+    behind,
+    controls,
+    leads,
+    links,
+    mistakes,
+    recorded,
+    run_panel,
+    shell,
+    showing,
+    task_list,
+)
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -64,8 +75,8 @@ OVER = Setting(
     "over",
     "95% intervals over",
     "Tasks of one testbed share images, so they are not independent. Tasks: what other tasks of these very images "
-    "would give; narrow with many tasks. Images: what other images of the same classes would give. Classes: what other "
-    "classes would give. The two wider ones are known once a run is finished.",
+    "would give; narrow with many tasks, and what papers print. Images: what other images of the same classes would "
+    "give. Classes: what other classes would give. Every interval of the comparison, and what is called real, follows.",
     "choice",
     "tasks",
     choices={name: name for name in comparison.OVER},
@@ -75,24 +86,26 @@ NEAR = Setting("near", "Tasks around", "A value of the measure: the tasks neares
 TASK = task_list.TASK.but(kind="int", default=-1, low=-1)  # -1 is the first of the list
 CURVES = "curves"
 STRIP_PX = 38
+MOST_OFFERED = 6  # datasets with results, beside one that has none
 MOST_LISTED = 60  # tasks behind a point
-MISTAKES_OF = 20_000  # tasks whose queries are looked at one by one
 
 
 def show(dataset: Dataset) -> None:
     runs = jobs.list_runs()
     run_panel.active_runs("runs")
-    chosen = _choose(runs)
+    chosen = _choose(runs, dataset)
     lines = _lines_of_all(chosen)
+    _tell_others(chosen, dataset)
     if lines:
         _compare(lines, chosen)
-    elif any(run.study == "evaluate" and run.active for run in runs):
+    elif any(run.study == "evaluate" and run.active and _is_of(run, dataset) for run in runs):
         st.info("No task of any run is finished yet; the first results will be shown here.", icon="⏳")
         _published_meanwhile()
     elif chosen:
         _tell_failed(chosen)
     else:
         _first_run(dataset)
+        _offer_others(runs)
         _published_meanwhile()
     if runs and not (lines and shell.classroom()):  # a class looks at what came out
         _all_runs(runs)
@@ -102,14 +115,14 @@ def show(dataset: Dataset) -> None:
 
 
 def _first_run(dataset: Dataset) -> None:
-    """No result yet: a button that makes one, or what the dataset lacks."""
+    """No result of this dataset yet: a button that makes one, or what it lacks."""
     known = features.available(dataset)
     left, right = st.columns([3, 2], vertical_alignment="center")
     if known:
         titles = [plain(METHODS[name].title) for name in FIRST_RUN]
         left.info(
-            f"**No evaluation has results yet.** A first one takes some seconds: {', '.join(titles)} on 500 "
-            f"tasks of {plain(dataset.title)}. The page Evaluate has all choices.",
+            f"**No evaluation of {plain(dataset.title)} has results yet.** A first one takes some seconds: "
+            f"{', '.join(titles)} on 500 tasks. The page Evaluate has all choices.",
             icon="👋",
         )
         access.deny("run", where=right)
@@ -117,7 +130,7 @@ def _first_run(dataset: Dataset) -> None:
             _start_first(dataset, known[0])
     else:
         left.info(
-            f"**No evaluation has results yet**, and {plain(dataset.title)} has no features to evaluate. "
+            f"**No evaluation of {plain(dataset.title)} has results yet**, and it has no features to evaluate. "
             + shell.how_to_add(dataset, "features"),
             icon="👋",
         )
@@ -131,6 +144,18 @@ def _first_run(dataset: Dataset) -> None:
         icon="⚖️",
         query_params=shell.link(dataset),
     )
+
+
+def _offer_others(runs: Sequence[jobs.Run]) -> None:
+    """The datasets that have results, a button each."""
+    others = list(dict.fromkeys(str(run.spec["dataset"]) for run in runs if _comparable(run)))
+    if others:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown("There are results of", width="content")
+            for name in others[:MOST_OFFERED]:
+                if st.button(plain(shell.dataset_title(name)), key=f"results_of_{name}"):
+                    _show_results_of(name, runs)
+                    st.rerun()
 
 
 def _published_meanwhile() -> None:
@@ -169,16 +194,48 @@ def _start_first(dataset: Dataset, backbone: str) -> None:
 # --- all runs ----------------------------------------------------------------------------------------------------
 
 
-def _choose(runs: Sequence[jobs.Run]) -> list[jobs.Run]:
-    """The evaluations to compare, kept in the link; without a choice the newest ones of one testbed."""
-    known = {run.id: run for run in runs if _comparable(run)}
+def _is_of(run: jobs.Run, dataset: Dataset) -> bool:
+    return bool(run.spec.get("dataset") == dataset.name)
+
+
+def _show_results_of(name: str, runs: Sequence[jobs.Run]) -> None:
+    """The results of another dataset from the next run on; of one that is gone, its runs are chosen by themselves."""
+    if name in shell.known_names():
+        shell.choose_dataset(name)
+    else:
+        found = [run for run in runs if _comparable(run) and run.spec["dataset"] == name]
+        st.session_state["compare_next"] = [run.id for run in _newest_group(found)]
+
+
+def _tell_others(chosen: Sequence[jobs.Run], dataset: Dataset) -> None:
+    """Whose results are shown, where some are not of the chosen dataset."""
+    names = list(dict.fromkeys(str(run.spec["dataset"]) for run in chosen if not _is_of(run, dataset)))
+    if names:
+        titles = ", ".join(shell.dataset_title(name) for name in names)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            some = "Some" if any(_is_of(run, dataset) for run in chosen) else "These"
+            st.warning(
+                f"{some} are results of **{plain(titles)}**, which were chosen, and not of {plain(dataset.title)}.",
+                icon="📂",
+            )
+            st.button(f"Show those of {plain(dataset.title)}", on_click=_choose_none, key="own_results")
+
+
+def _choose_none() -> None:
+    st.session_state["runs"] = []
+
+
+def _choose(runs: Sequence[jobs.Run], dataset: Dataset) -> list[jobs.Run]:
+    """The evaluations to compare, kept in the link; without a choice the newest ones of one testbed of the dataset."""
+    known = {run.id: run for run in sorted(runs, key=lambda run: not _is_of(run, dataset)) if _comparable(run)}
     if not known:
         return []
     asked = st.session_state.pop("compare_next", None)
     if asked is not None:
-        st.session_state["runs"] = asked
+        links.release("runs")
+        links.say(runs=",".join(asked))
     names = {run.id: _short_name(run) for run in known.values()}
-    links.several_of(names, "runs")
+    links.several_of(names, "runs", about=dataset.name)
     picked = st.sidebar.multiselect(
         "Runs to compare",
         list(known),
@@ -186,9 +243,11 @@ def _choose(runs: Sequence[jobs.Run]) -> list[jobs.Run]:
         key="runs",
         **controls.BY_TYPING,
         placeholder="the newest of one testbed",
-        help="Runs of the same tasks are compared task by task. The table at the end of the page has all runs.",
+        help="Runs of the same tasks are compared task by task. Those of the chosen dataset come first; others can be "
+        "chosen too. The table at the end of the page has all runs.",
     )
-    return [known[run_id] for run_id in picked if run_id in known] or _newest_group(list(known.values()))
+    own = [run for run in known.values() if _is_of(run, dataset)]
+    return [known[run_id] for run_id in picked if run_id in known] or _newest_group(own)
 
 
 def _tell_failed(chosen: Sequence[jobs.Run]) -> None:
@@ -258,7 +317,7 @@ def _newest_group(evaluations: Sequence[jobs.Run]) -> list[jobs.Run]:
 
 def _is_readable(run: jobs.Run) -> bool:
     try:
-        return bool(_lines(run.id, run.n_done, str(jobs.folder(run.id))))
+        return bool(recorded.lines_of(run))
     except FsvizError:
         return False
 
@@ -273,6 +332,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
         what, tasks = title_of(str(run.spec.get("backbone", ""))), ""
     return {
         "started": run_panel.when(run.created),
+        "dataset": shell.dataset_title(str(run.spec.get("dataset", "?"))),
         "study": studies.title_of(run.study),
         "what": what,
         "state": run_panel.STATES[run.state],
@@ -280,7 +340,6 @@ def _row(run: jobs.Run) -> dict[str, Any]:
         "progress": run.share_done,
         "best accuracy (%)": max(accuracies) if accuracies else None,
         "tasks": tasks,
-        "dataset": shell.dataset_title(str(run.spec.get("dataset", "?"))),
         "time": run_panel.duration(run.seconds),
         "device": str(run.spec.get("device", "")) if jobs.engine_of(run) == jobs.Engine() else str(jobs.engine_of(run)),
         "run": run.id,
@@ -302,6 +361,9 @@ def _actions(marked: Sequence[jobs.Run]) -> None:
     resumable = [run for run in marked if run.resumable]
     removable = [run for run in marked if not run.active]
     if compare.button(f"Compare {len(comparable) or ''}", disabled=not comparable, width="stretch", type="primary"):
+        names = {str(run.spec["dataset"]) for run in marked if run.id in comparable}
+        if len(names) == 1 and names <= set(shell.known_names()):
+            shell.choose_dataset(next(iter(names)))
         st.session_state["compare_next"] = comparable
         st.rerun()
     if not access.may("run"):
@@ -347,24 +409,24 @@ def _lines_of_all(chosen: Sequence[jobs.Run]) -> list[comparison.Line]:
     found: list[comparison.Line] = []
     for run in chosen:
         try:
-            found += _lines(run.id, run.n_done, str(jobs.folder(run.id)))
+            found += recorded.lines_of(run)
         except FsvizError as error:
             st.error(plain(str(error)), icon="⚠️")
     return found
 
 
 def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
-    groups = comparison.groups(lines)
-    for group in groups.values():  # the most accurate first, so that colours and rows agree
-        group.sort(key=lambda line: -np.nanmean(line.accuracy))
-    lines = [line for group in groups.values() for line in group]
+    groups, notes = comparison.compared(lines)  # the most accurate first, so that colours and rows agree
+    every, lines = lines, [line for group in groups.values() for line in group]
     main = _main_group(groups)
-    over = _pick_interval()
-    table = comparison.with_interval(_table(lines), over)
-    differences = _differences(main, over)
-    here = comparison.with_interval(_table(main), over)
-    _headline(here, differences)
-    shown = _big_figure(lines, main, here, _recipe_of(main[0], chosen))
+    over = _pick_interval(lines)
+    table = comparison.with_interval(recorded.result_table(lines, over=over), over)
+    differences = recorded.differences(main, over=over)
+    here = comparison.with_interval(recorded.result_table(main, over=over), over)
+    more, n_missing = _tell_unfinished(chosen, every, notes)
+    notes += more
+    _headline(here, differences, over, n_missing)
+    shown = _big_figure(lines, main, here, _recipe_of(main[0], chosen), over)
     _tell_failed(chosen)
     published, pairs, caveat = _results(table, main[0], over)
     left, right = shell.columns_if_wide("methods", 2, gap="large")
@@ -378,9 +440,34 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
         _tasks_apart(main, str(differences["reference"].iloc[0]), other)
     if len(differences) and not shell.classroom():
         _paired_numbers(differences)
-    _mistakes(lines)
+    _mistakes(lines, over)
     if not shell.classroom():
-        _exports(table, lines, main, differences, published, chosen, over, pairs, shown, caveat)
+        _exports(table, lines, main, differences, published, chosen, over, pairs, shown, caveat, notes)
+
+
+def _tell_unfinished(
+    chosen: Sequence[jobs.Run], lines: Sequence[comparison.Line], notes: Sequence[str]
+) -> tuple[Sequence[str], int]:
+    """What is missing of runs that are not finished, and the way to it; returns sentences beyond the notes, and how
+    many methods have no results yet."""
+    partial = [run for run in chosen if run.state != "finished"]
+    begun = {(line.run_id, line.entry) for line in lines}
+    more, n_missing = [], 0
+    for run in partial:
+        failed = {str(one.get("label")) for one in (run.summary or {}).get("failed") or [] if isinstance(one, dict)}
+        labels = [e.label for i, e in enumerate(evaluate.entries(run.spec)) if (run.id, i) not in begun]
+        if missing := [label for label in dict.fromkeys(labels) if label not in failed]:
+            n_missing += len(missing)
+            more.append(f"Run {run.id} is {run.state}; it has no results yet of {', '.join(missing)}.")
+    if told := [*notes, *more]:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.warning(plain(" ".join(told)), icon="⏸️")
+            stopped = [run for run in partial if run.resumable]
+            if stopped and access.may("run") and st.button("Resume", icon="▶️", key="resume_compared"):
+                for run in stopped:
+                    access.do("run", jobs.resume, run.id)
+                st.rerun()
+    return more, n_missing
 
 
 def _main_group(groups: Mapping[str, list[comparison.Line]]) -> list[comparison.Line]:
@@ -396,9 +483,10 @@ def _group_name(line: comparison.Line) -> str:
     return f"{comparison.testbed_title(line)} ({line.testbed[:40]})"
 
 
-def _pick_interval() -> str:
-    """What intervals are over. Every number of the page follows but the bands of curves and the quarters."""
-    return controls.pick(OVER, st.sidebar, as_buttons=True)
+def _pick_interval(lines: list[comparison.Line]) -> str:
+    """What intervals are over: every one of the comparison. The widest that is known unless chosen, as in reports and
+    commands."""
+    return controls.pick(OVER.but(default=recorded.widest(lines)), st.sidebar, as_buttons=True)
 
 
 def _recipe_of(line: comparison.Line, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:
@@ -419,38 +507,39 @@ class _Shown:
     correlated: str = ""
 
 
-def _headline(here: pd.DataFrame, differences: pd.DataFrame) -> None:
+def _headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_missing: int) -> None:
     top = here.loc[here["accuracy"].idxmax()]
     best, margin, drop, tasks = shell.columns_if_wide("headline", 4, "pairs")
-    run_panel.show_most_accurate(best, top)
+    run_panel.show_most_accurate(best, top, over, len(here), n_missing)
     if len(differences):
         second = differences.iloc[0]
         margin.metric(
             f"Ahead of {plain(second['name'])}",
             run_panel.points(abs(second["difference"]), second["ci95"], 2),
-            "real" if second["significant"] else "may be chance",
+            f"{plain(second['verdict'])}, over {plain(over)}",
             delta_color="normal" if second["significant"] else "off",
             delta_arrow="off",
             help="Mean of the differences task by task. 'Real' when chance alone would give such a difference less "
-            "than 5 times in 100, after correcting for the number of comparisons; the sidebar says over what.",
+            f"than 5 times in 100, after correcting for the number of comparisons. Intervals {comparison.OVER[over]}.",
         )
     else:
         margin.metric("Compared with", "nothing yet", help="Evaluate a second method on the same tasks.")
     if not np.isnan(top["Q1"]):
         drop.metric(
             "From fine to coarse",
-            run_panel.points(*comparison.fine_to_coarse(top)),
+            run_panel.points(top["fine_to_coarse"], top["fine_to_coarse_ci95"]),
             help="Accuracy of the best method on the quarter of tasks with the highest coarsity (Q4), whose classes "
-            "are farthest apart, minus that with the lowest (Q1). 95% interval over tasks of these images.",
+            f"are farthest apart, minus that with the lowest (Q1). 95% interval {comparison.OVER[over]}.",
         )
     else:
-        drop.metric("Quarters", "unknown", help=f"Tasks carry no {plain(measures.title(comparison.QUARTERS).lower())}.")
+        title = plain(measures.title(comparison.QUARTERS).lower())
+        drop.metric("Quarters", "none", help=f"Tasks carry no {title}, or all the same.")
     told = f"{plain(top['testbed_title'])}. Testbed {plain(top['testbed'])}."
     tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=told)
 
 
 def _big_figure(
-    lines: list[comparison.Line], main: list[comparison.Line], here: pd.DataFrame, recipe: Unchecked
+    lines: list[comparison.Line], main: list[comparison.Line], here: pd.DataFrame, recipe: Unchecked, over: str
 ) -> _Shown:
     """Accuracy against a measure of the tasks, and how closely the two go together."""
     known = comparison.measures_of(main)
@@ -458,7 +547,12 @@ def _big_figure(
         st.subheader("Accuracy", anchor=False)
         chosen = behind.chart(
             "Accuracy",
-            figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]),
+            figures.plot_accuracies(
+                here["name"],
+                here["accuracy"],
+                here["ci95"],
+                top5=here["top5"] if (here["n_way"] >= tables.TOP5_FROM).any() else None,
+            ),
             key="bars",
             name="bar_of",
             of=lambda point: str(behind.data(point, 1) or ""),
@@ -466,8 +560,8 @@ def _big_figure(
             about=main[0].digest,
         )
         st.caption(
-            "No measure of difficulty is known of these tasks (the dataset has no taxonomy), so there is none to draw "
-            "against: mean accuracies. Click a point for the tasks of its method."
+            plain(comparison.why_no_curve(main)) + " Mean accuracies, with 95% intervals "
+            f"{comparison.OVER[over]}. Click a point for the tasks of its method."
         )
         if chosen:
             behind.heading(f"Tasks of {plain(chosen)}, the hardest first", "bar_of")
@@ -479,7 +573,7 @@ def _big_figure(
     heading = f"Accuracy against {measures.axis(picked)}"
     st.subheader(plain(heading), anchor=False)
     window = comparison.window_of(main, share)
-    curves = _curves(main, window, picked)
+    curves = recorded.curves(main, picked, window, over)
     values = main[0].measures[picked]
     edges = np.quantile(values[np.isfinite(values)], [0, 0.25, 0.5, 0.75, 1])
     points = comparison.single_tasks(main[0], picked) if len(main) == 1 else None
@@ -491,8 +585,8 @@ def _big_figure(
     showing.chart("Accuracy against a measure", figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
     others = len(lines) - len(main)
     caption = (
-        f"Rolling mean over {window:,} of {len(values):,} tasks sorted by {title}"
-        + f", with the 95% band of {band} over tasks of these images."
+        f"Rolling mean over {window:,} of {int(main[0].done.sum()):,} tasks sorted by {title}"
+        + f", with the 95% band of {band} over {over}."
         + " Rest on a line for its interval, click it for the tasks around."
         + " Dotted lines cut the tasks into quarters. After figure 5 of Bennequin et al. (2022), which takes 200 of "
         "5,000 tasks."
@@ -502,7 +596,7 @@ def _big_figure(
     st.caption(plain(caption))
     if at is not None:
         _around(main, picked, at, band)
-    correlations = _correlations(main, picked)
+    correlations = recorded.correlations(main, picked, over)
     told, correlated = run_report.correlated(correlations, title)
     st.html(report.plain_table(told, report.CORRELATION_TITLES, {}))
     st.caption(plain(correlated))
@@ -604,7 +698,7 @@ def _task_chosen() -> None:
 def _dataset_of(line: comparison.Line, any_task: bool = True) -> Dataset | None:
     """The dataset of a line whose single tasks can be shown; None where they cannot, and it says why."""
     if not any_task or line.tasks is None:
-        st.caption("Single tasks can be looked at once the run is finished.")
+        st.caption("The images of single tasks are not known: the run's files are damaged, or none is finished yet.")
         return None
     try:
         return shell.load_dataset(line.dataset)
@@ -616,8 +710,7 @@ def _dataset_of(line: comparison.Line, any_task: bool = True) -> Dataset | None:
 def _one_task(dataset: Dataset, line: comparison.Line, task: int, who: str) -> None:
     """Support and query images of one task, and what a method said of every query."""
     try:
-        done = int((~np.isnan(line.accuracy)).sum())
-        answer, tasks = _answer(line.run_id, line.entry, done, str(jobs.folder(line.run_id)))
+        answer, tasks = recorded.answer_of(line)
     except FsvizError as error:
         st.caption(f"The images cannot be shown: {plain(str(error))}")
         return
@@ -638,18 +731,8 @@ def _one_task(dataset: Dataset, line: comparison.Line, task: int, who: str) -> N
                 tiles.append(Tile(int(image_id), names[said] if wrong else "", "wrong" if wrong else "right"))
         rows.append(Row(names[way], tiles, kind="query"))
     leads.to_gallery(dataset, task_rows(dataset, rows, "run_task", tile_px=64) if dataset.has_pixels else None)
-    named = _named(dataset, line, task)
+    named = recorded.task_name(dataset, line, task)
     leads.from_task(dataset, tasks, task, line.backbone, line.method, named=named)
-
-
-def _named(dataset: Dataset, line: comparison.Line, task: int) -> TaskId | None:
-    """What names a task of a run in links."""
-    spec = jobs.spec(line.run_id)
-    entry = evaluate.entries(spec)[line.entry]
-    part, backbones = evaluate.parts(spec)[entry.part], [b for b in spec["backbones"] if b in spec["features"]]
-    whole = evaluate.part_tasks(spec, entry)
-    saved = str(part["testbed_name"])
-    return named_tasks.name_task(dataset, whole, task, part["recipe"], backbones, saved, (line.run_id, entry.part))
 
 
 def _curve_settings(known: list[str]) -> tuple[str, int]:
@@ -688,6 +771,7 @@ def _results(
         "the same tasks. Q1 is the quarter of tasks with the lowest coarsity, whose classes are closest, Q4 that with "
         "the highest; the CSV has their intervals too."
         + (f" {plain(note)}" if note else "")
+        + (" Published intervals are over tasks, so left out." if published is not None and over != "tasks" else "")
         + (" An interval that is not known yet is left out." if table["ci95"].isna().any() else "")
     )
     return published, pairs, note
@@ -731,7 +815,7 @@ def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
 def _ranks(main: list[comparison.Line]) -> str:
     """The ranks; returns the cell that was clicked, "" for none."""
     st.subheader("Who is best on which tasks?", anchor=False)
-    ranks = _ranks_of(main)
+    ranks = recorded.ranks(main)
     if ranks.empty or len(main) < 2:
         st.caption("Ranks need at least two methods on the same tasks, and a dataset with a taxonomy.")
         return ""
@@ -772,7 +856,7 @@ def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: in
         f"Differences to {plain(differences['reference'].iloc[0])} over the same "
         f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals {comparison.OVER[over]}. "
         + ("Filled: real (p below 5%" + (" in a paired t test and in Wilcoxon's test" if over == "tasks" else ""))
-        + ", corrected for the number of comparisons by Holm's method); hollow: chance will do."
+        + ", corrected for the number of comparisons by Holm's method); hollow: chance will do, or nothing is known."
         + (" Only runs of the same tasks are compared; the sidebar says which." if n_groups > 1 else "")
         + " Click a point for the tasks on which the two differ most."
     )
@@ -809,7 +893,7 @@ def _list_tasks(
     if dataset is None or line.tasks is None:
         return
     told = notes or {int(t): f"{100 * line.accuracy[t]:.0f}% right" for t in order}
-    named = partial(_named, dataset, line)
+    named = partial(recorded.task_name, dataset, line)
     behind.tasks(dataset, line.tasks, order[:MOST_LISTED], told, f"{line.digest} {about}", name, named=named)
 
 
@@ -832,8 +916,10 @@ def _exports(
     pairs: Mapping[tuple[str, str], pd.DataFrame],
     shown: _Shown,
     caveat: str,
+    notes: Sequence[str],
 ) -> None:
-    showing.command("report", *(run.id for run in chosen))
+    asked = () if over == recorded.widest(lines) else ("--over", over)
+    showing.command("report", *(run.id for run in chosen), *asked)
     st.subheader("Take it along", anchor=False)
     stem = f"fsviz-{chosen[0].id}" if len(chosen) == 1 else f"fsviz-{len(chosen)}-runs"
     rows = table.drop(columns=["digest"])
@@ -858,6 +944,7 @@ def _exports(
             *(lines, main, table, differences, recipes, over, pairs, shown.figure, shown.told, shown.correlated),
             _over_tasks(published, over),
             caveat,
+            notes,
         )
 
     def as_figures() -> str:
@@ -921,59 +1008,18 @@ def _record(run: jobs.Run) -> dict[str, Any]:
 # --- the mistakes ------------------------------------------------------------------------------------------------
 
 
-def _mistakes(lines: list[comparison.Line]) -> None:
+def _mistakes(lines: list[comparison.Line], over: str) -> None:
     st.subheader("What gets confused", anchor=False)
     named = comparison.named(lines)
     who = st.selectbox("Mistakes of", list(named), key="mistakes_of") if len(named) > 1 else next(iter(named))
     line = named[who if who in named else next(iter(named))]
     try:
         dataset = shell.load_dataset(line.dataset)
-        done = int((~np.isnan(line.accuracy)).sum())
-        answer, tasks = _answer(line.run_id, line.entry, done, str(jobs.folder(line.run_id)))
+        done = int(line.done.sum())
+        answer, tasks = recorded.answer_of(line)
     except FsvizError as error:
         st.caption(f"The images cannot be shown: {plain(str(error))}")
         return
     if len(tasks) < done:
         st.caption(f"Of the first {len(tasks):,} of {done:,} tasks.")
-    mistakes.show_confusions(dataset, answer, tasks, str(who), key=f"mistakes_{line.run_id}_{line.entry}")
-
-
-# --- cached ------------------------------------------------------------------------------------------------------
-
-
-def _identity(line: comparison.Line) -> tuple[str, int]:
-    """Changes when more of its tasks are done."""
-    return line.key, int(np.isfinite(line.accuracy).sum())
-
-
-_of_lines = remember(most=64, hashes={comparison.Line: _identity})
-_table, _ranks_of = _of_lines(comparison.result_table), _of_lines(comparison.ranks)
-_correlations = _of_lines(comparison.correlations)
-
-
-@_of_lines
-def _curves(main: list[comparison.Line], window: int, measure: str) -> dict[str, pd.DataFrame]:
-    return comparison.curves(main, measure, window)
-
-
-@_of_lines
-def _differences(main: list[comparison.Line], over: str) -> pd.DataFrame:
-    found = comparison.differences(main, over=over)
-    found["verdict"] = np.where(found["significant"], "real", "may be chance")
-    return found
-
-
-@remember("Reading the run…", 64)
-def _lines(run_id: str, n_done: int, folder: str) -> list[comparison.Line]:
-    """n_done and folder tell one state of a run from another in the cache."""
-    run = jobs.status(run_id)
-    return comparison.lines_of(
-        run_id, jobs.spec(run_id), jobs.chunks(run_id), run.summary if run.state == "finished" else None
-    )
-
-
-@remember(most=16)
-def _answer(run_id: str, which: int, n_done: int, folder: str) -> tuple[Predictions, Tasks]:
-    spec = jobs.spec(run_id)
-    answer = evaluate.predictions(spec, jobs.chunks(run_id, evaluate.chunks_of(spec, which, MISTAKES_OF)), which)
-    return answer, evaluate.part_tasks(spec, evaluate.entries(spec)[which], stop=len(answer))
+    mistakes.show_confusions(dataset, answer, tasks, str(who), key=f"mistakes_{line.run_id}_{line.entry}", over=over)

@@ -162,16 +162,16 @@ def value_of(setting: Setting, key: str, about: str = "") -> Value:
     return value
 
 
-def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = ()) -> None:
+def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = (), about: str = "") -> None:
     """Prepares a widget of several choices (identifier -> title) that is about to be drawn under this key.
 
     The link holds identifiers with commas between, and nothing where the default is chosen. Titles are read as well,
-    which older links hold, each under a key of its own.
+    which older links hold, each under a key of its own. When `about` changes, the choice starts over from its default.
     """
     have, texts, refused = st.session_state.get(key), st.query_params.get_all(key), None
-    value = [name for name in default if name in choices]
-    if _kept().get(key) is not None and have is not None and not going_back():
-        value = [name for name in have if name in choices]
+    value, before = [name for name in default if name in choices], _kept().get(key)
+    if before is not None and have is not None and not going_back():
+        value = [name for name in have if name in choices] if before.about == about else value
     elif texts:
         known = {title: name for name, title in choices.items()} | {name: name for name in choices}
         asked = [part for text in texts for part in ([text] if text in known else text.split(",")) if part]
@@ -179,7 +179,7 @@ def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = ()
         refused = texts[-1] if len(value) < len(asked) else None
     if value != have:
         st.session_state[key] = value
-    _kept()[key] = Shown("", "", math.inf, refused)
+    _kept()[key] = Shown("", about, math.inf, refused)
     if texts != [",".join(value)]:
         _write(key, None if value == list(default) else ",".join(value))
 

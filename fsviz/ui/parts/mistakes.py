@@ -21,8 +21,13 @@ _SHOWN_PAIRS = 8
 _SHOWN_IMAGES = 12
 
 
-def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: str, key: str) -> None:
-    """The pairs of classes that are confused most; choosing one shows the images that went wrong."""
+def show_confusions(
+    dataset: Dataset, answer: Predictions, tasks: Tasks, who: str, key: str, over: str = "tasks"
+) -> None:
+    """The pairs of classes that are confused most; choosing one shows the images that went wrong.
+
+    over  what the page's intervals are over: that of one class is known over tasks only
+    """
     pairs = comparison.pairs_table(answer, tasks, dataset, _SHOWN_PAIRS)
     if pairs.empty:
         st.caption(f"{plain(who)} got every query of these {len(tasks):,} tasks right, so there is no mistake to show.")
@@ -65,17 +70,18 @@ def show_confusions(dataset: Dataset, answer: Predictions, tasks: Tasks, who: st
     )
     with st.expander("Accuracy of every class"):
         number = st.column_config.NumberColumn(format="%.1f")
+        table = comparison.class_table(answer, tasks, dataset)
         showing.table(
             "Accuracy of every class",
-            comparison.class_table(answer, tasks, dataset),
+            table if over == "tasks" else table.drop(columns="± 95%"),
             hide_index=True,
             key=f"{key}_classes",
             height=260,
             column_config={"accuracy (%)": number, "± 95%": number},
         )
         st.caption(
-            f"{plain(who)} over {len(tasks):,} tasks, the hardest class first; the interval is over the class's tasks "
-            "of these images."
+            f"{plain(who)} over {len(tasks):,} tasks, the hardest class first"
+            + ("; the interval is over the class's tasks of these images." if over == "tasks" else ".")
         )
 
 

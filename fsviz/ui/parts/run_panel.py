@@ -13,11 +13,14 @@ import streamlit as st
 from fsviz import jobs, studies
 from fsviz.errors import BadInput
 from fsviz.jobs import engines
+from fsviz.reports.tables import TOP5_FROM
 from fsviz.settings import Unchecked
+from fsviz.studies.comparison import OVER
 from fsviz.text import code
 from fsviz.ui.parts import access
 from fsviz.ui.parts.shell import dataset_title, plain, sentences
 
+WATCHED = "_watched_runs"  # runs that were started, resumed or cancelled here, by their ids
 STATES = {
     "queued": "⏳ waiting",
     "running": "▶️ running",
@@ -32,15 +35,18 @@ _ENGINES = {engines.LOCAL: "this machine", engines.RAY: "a Ray cluster"}
 SoFar: TypeAlias = Callable[[Any], object] | None
 
 
-def show_most_accurate(where: Any, top: Any) -> None:
-    """The headline number of the best row of a table: its accuracy, its interval and its name."""
+def show_most_accurate(where: Any, top: Any, over: str, n_methods: int, n_missing: int = 0) -> None:
+    """The headline number of the best row of a table: its accuracy, its interval and its name; top-5 beside it where
+    that says something. While methods are missing nobody knows which is the most accurate."""
+    title = f"Best of {n_methods} of {n_methods + n_missing} methods" if n_missing else "Most accurate"
+    top5 = f", top-5 {top['top5']:.1f}%" if top["n_way"] >= TOP5_FROM else ""
     where.metric(
-        "Most accurate",
+        title,
         accuracy(top),
-        plain(top["name"]),
+        f"{plain(top['name'])}{top5}",
         delta_color="off",
         delta_arrow="off",
-        help="Mean accuracy with its 95% interval. What the interval is over is said below the figures.",
+        help=f"Mean accuracy with its 95% interval {OVER[over]}.",
     )
 
 
@@ -68,8 +74,18 @@ def duration(seconds: float) -> str:
 # --- runs under way ----------------------------------------------------------------------------------------------
 
 
+def watch(run_id: str) -> None:
+    """From now on the pages of this visitor say how a run ended, and offer to resume it."""
+    st.session_state.setdefault(WATCHED, set()).add(run_id)
+
+
+def forget(run_id: str) -> None:
+    """Says nothing more of a run that has ended."""
+    st.session_state.setdefault(WATCHED, set()).discard(run_id)
+
+
 def active_runs(key: str, study: str | None = None) -> None:
-    """Progress of every run under way, told again each second.
+    """Progress of every run under way, told again each second; in its place, how one that was watched was stopped.
 
     Runs that others start, or that end, change the whole page: also an idle page looks every few seconds.
     """
@@ -86,6 +102,8 @@ def _poll(key: str, study: str | None, known: tuple[tuple[str, str], ...]) -> No
     for run in runs:
         if run.active:
             show_progress(run, key)
+        elif run.resumable and run.state != "finished" and run.id in st.session_state.get(WATCHED, ()):
+            show_stopped(run, key)
 
 
 def _states(runs: Sequence[jobs.Run]) -> tuple[tuple[str, str], ...]:
@@ -101,6 +119,7 @@ def show_progress(run: jobs.Run, key: str) -> None:
         if access.may("run") and right.button("Cancel", key=f"{key}_cancel_{run.id}", width="stretch"):
             with st.spinner("Stopping the run. What is finished is kept."):
                 access.do("run", jobs.cancel, run.id)
+            watch(run.id)
             st.rerun(scope="app")
         text = run.message or "starting"
         if (engine := jobs.engine_of(run)) != jobs.Engine():
@@ -115,7 +134,31 @@ def show_progress(run: jobs.Run, key: str) -> None:
             cells = " &nbsp;·&nbsp; ".join(
                 f"{plain(r['label'])} **{accuracy(r)}** ({r['n_tasks']:,} tasks)" for r in results
             )
-            st.caption(f"Accuracy so far: {cells}")
+            st.caption(f"Accuracy so far, ± over tasks of these images: {cells}")
+
+
+def show_stopped(run: jobs.Run, key: str) -> None:
+    """A run that was stopped or has failed: why, what is kept, and a way to go on with it."""
+    with st.container(border=True, key=f"{key}_{run.id}"):
+        left, middle, right = st.columns([4, 1, 1], vertical_alignment="center")
+        title = f"{studies.title_of(run.study)} of {dataset_title(str(run.spec.get('dataset', '?')))}"
+        left.markdown(f"**{STATES[run.state]}** · {plain(title)} · run {code(run.id)}")
+        if access.may("run") and middle.button(
+            "Resume", key=f"{key}_resume_{run.id}", type="primary", icon="▶️", width="stretch"
+        ):
+            access.do("run", jobs.resume, run.id)
+            st.rerun(scope="app")
+        if right.button("Hide", key=f"{key}_hide_{run.id}", width="stretch"):
+            forget(run.id)
+            st.rerun(scope="app")
+        st.caption(plain(stopped_in_words(run)))
+
+
+def stopped_in_words(run: jobs.Run) -> str:
+    """How a run ended that is not finished, and what is kept of it."""
+    ended = "has failed" if run.state == "failed" else f"was {run.state}"
+    kept = f"{run.share_done:.0%} is done and kept." if run.n_done else "None of its parts is done."
+    return " ".join(filter(None, (f"Run {run.id} {ended}.", access.without_paths(run.error), kept)))
 
 
 def offer(spec: Unchecked, run: jobs.Run | None, words: str, so_far: SoFar = None, start: str = START) -> None:
