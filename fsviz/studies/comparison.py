@@ -230,8 +230,8 @@ def _masked(line: Line, keep: np.ndarray) -> Line:
     right = line.right
     if right is not None:
         right = np.where(keep[: len(right), None, None], right, np.nan)
-    numbers = {name: np.where(keep, getattr(line, name), np.nan) for name in ("accuracy", "top5", "loss")}
-    return replace(line, **numbers, right=right, result={})
+    accuracy, top5, loss = (np.where(keep, values, np.nan) for values in (line.accuracy, line.top5, line.loss))
+    return replace(line, accuracy=accuracy, top5=top5, loss=loss, right=right, result={})
 
 
 def _partial_in_words(group: Sequence[Line], kept: Sequence[Line]) -> str:

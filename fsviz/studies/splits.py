@@ -509,7 +509,7 @@ def superclasses(dataset: Dataset, class_ids: np.ndarray, most: int = 0, n_group
     dag = taxonomy.collapse(spanning(dataset, class_ids))
     parents = dag.tree_parent
     children: dict[int, list[int]] = {}
-    for node in np.flatnonzero(dag.held.any(axis=1)).tolist():
+    for node in np.flatnonzero(dag.holds).tolist():
         children.setdefault(int(parents[node]), []).append(node)
     at, under = dag.class_nodes, dag.held
     groups = {0: under[0]}
@@ -662,7 +662,7 @@ def _taxonomy_tree(dataset: Dataset, class_ids: np.ndarray) -> ClassTree:
     """One parent per node (`Dag.tree_parent`), and a leaf of its own for every class."""
     dag = taxonomy.collapse(spanning(dataset, class_ids))
     names = dataset.distinct_names(class_ids)
-    holds = dag.held.any(axis=1)  # the others would be leaves without a class
+    holds = dag.holds  # the others would be leaves without a class
     place = np.append(np.cumsum(holds) - 1, PAD)
     above = place[dag.tree_parent[holds]]
     parents, labels = above.tolist(), [name for name, held in zip(dag.names, holds) if held]

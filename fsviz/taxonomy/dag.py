@@ -86,6 +86,11 @@ class Dag:
             held[self.tree_parent[node]] |= held[node]
         return held
 
+    @cached_property
+    def holds(self) -> np.ndarray:
+        """(V,) whether a node holds a class."""
+        return np.asarray(self.held.any(axis=1))
+
     def path_to(self, node: int) -> list[int]:
         """Nodes from the root down to this one, along tree parents."""
         path = [int(node)]

@@ -43,7 +43,7 @@ def _across(dag: Dag, shown: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
     """
     visible = np.zeros(len(dag), dtype=bool)
     visible[shown] = True
-    holds = dag.held.any(axis=1)
+    holds = dag.holds
     walk = [node for node in _walk(dag) if visible[node] and holds[node]]
     low, high = np.full(len(dag), np.inf), np.zeros(len(dag))
     slots = 0

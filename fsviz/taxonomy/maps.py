@@ -55,7 +55,7 @@ def class_map(graph: Dag, deepest: int | None = None, layout: str = "radial", re
     new[shown] = np.arange(len(shown))
     edge = (new[graph.parents] >= 0) & (new[graph.children] >= 0)
     folded = np.zeros(len(graph), dtype=bool)
-    folded[graph.tree_parent[(new < 0) & graph.held.any(axis=1)]] = True
+    folded[graph.tree_parent[(new < 0) & graph.holds]] = True
     class_at = np.full(len(graph), PAD, dtype=np.int64)
     class_at[graph.class_nodes] = np.arange(graph.n_classes)
     place = graph.class_nodes.copy()  # where each class shows: itself, or the node it is folded into
@@ -82,7 +82,7 @@ def class_map(graph: Dag, deepest: int | None = None, layout: str = "radial", re
 def levels_that_fit(graph: Dag, most: int) -> int:
     """The depth down to which the graph without tunnels can be shown before more than `most` branches end."""
     graph = collapse(graph)
-    depth, holds = graph.tree_depth, graph.held.any(axis=1)
+    depth, holds = graph.tree_depth, graph.holds
     ends = holds.copy()
     ends[graph.tree_parent[1:][holds[1:]]] = False
     deepest = int(depth.max())

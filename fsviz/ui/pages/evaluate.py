@@ -108,8 +108,8 @@ def show(dataset: Dataset) -> None:
     _show(dataset, spec, shown)
     with start:  # filled after the answer: timing takes a moment
         wanted = [cast(evaluate.Spec, {**spec, "testbed": name}) for name in more]
-        for sampler in evaluate.both_samplers(spec["sampler"], shots) if shots is not None else ():
-            wanted.append({**spec, "sampler": sampler})
+        samplers = evaluate.both_samplers(spec["sampler"], shots) if shots is not None else []
+        wanted += [cast(evaluate.Spec, {**spec, "sampler": sampler}) for sampler in samplers]
         if shown.run and finished is not None and all(_earlier(dataset, one)[0] for one in wanted):
             _done(finished, spec)
         elif access.may("run"):
@@ -188,8 +188,8 @@ def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None, 
         whole["samplers"] = evaluate.both_samplers(spec["sampler"], shots)
     with st.container(border=True):
         if stopped and stopped not in st.session_state.get(run_panel.WATCHED, ()):  # those have their own place
-            told, resume = st.columns([5.4, 1.4], vertical_alignment="center")
-            told.markdown(plain(run_panel.stopped_in_words(jobs.status(stopped))))
+            words, resume = st.columns([5.4, 1.4], vertical_alignment="center")
+            words.markdown(plain(run_panel.stopped_in_words(jobs.status(stopped))))
             if resume.button("Resume", icon="▶️", width="stretch", key="resume"):
                 access.do("run", jobs.resume, stopped)
                 run_panel.watch(stopped)
@@ -622,7 +622,7 @@ def _headline(dataset: Dataset, shown: _Shown, table: Any, top: Any, over: str, 
         second.metric(
             f"Next: {plain(runner['name'])}",
             run_panel.accuracy(runner),
-            f"{run_panel.points(nearest['difference'], nearest['ci95'])}, {nearest['verdict']}",
+            f"{run_panel.points(nearest['difference'], nearest['ci95'])}, {plain(nearest['verdict'])}",
             delta_color="off",
             delta_arrow="off",
             help=f"Its difference to the best, task by task, with its 95% interval {comparison.OVER[over]}. 'Real': "
@@ -670,7 +670,7 @@ def _figure(shown: _Shown, table: Any, whose: str, over: str) -> None:
         )
         st.caption(
             f"Rolling mean of accuracy over {window:,} of {n_tasks:,} tasks, sorted by {plain(known.axis)}"
-            + f", with the 95% band of {plain(whose)} over {over}; point at another line for its own. "
+            + f", with the 95% band of {plain(whose)} over {plain(over)}; point at another line for its own. "
             + f"Behind them, single tasks of {plain(whose)}: click one, or a line, to see the task there below. "
             + plain(draw.explain(known.name, testbed.recipe))
         )

@@ -516,7 +516,7 @@ def _headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_missin
         margin.metric(
             f"Ahead of {plain(second['name'])}",
             run_panel.points(abs(second["difference"]), second["ci95"], 2),
-            f"{second['verdict']}, over {over}",
+            f"{plain(second['verdict'])}, over {plain(over)}",
             delta_color="normal" if second["significant"] else "off",
             delta_arrow="off",
             help="Mean of the differences task by task. 'Real' when chance alone would give such a difference less "
