@@ -261,6 +261,9 @@ def test_predictions_end_before_the_first_missing_chunk(toy) -> None:
         evaluate.predictions(spec, jobs.chunks(run.id, [4, 5]), 1)
 
 
+# --- bad input ---------------------------------------------------------------------------------------------------
+
+
 def refused(spec: dict, error: type[FsvizError], match: str) -> None:
     before = [run.id for run in jobs.list_runs()]
     with pytest.raises(error, match=match):
