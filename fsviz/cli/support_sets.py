@@ -11,7 +11,7 @@ import numpy as np
 from fsviz.cli import add_command, aligned, drawing, engine, names, tell
 from fsviz.errors import FsvizError
 from fsviz.settings import Setting, Value, add_flags, given
-from fsviz.studies import draw
+from fsviz.studies import draw, support_reasons
 from fsviz.studies import stress as stress_study
 from fsviz.studies import support_sets as study
 
@@ -72,8 +72,8 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
     run = jobs.run_here(spec, tell, engine=engine.chosen(args))
     result = result_of(run)
     if args.reasons:
-        sets = study.collect(jobs.spec(run.id), jobs.chunks(run.id))
-        result["reasons"] = _reasons(sets, study.explain(sets, datasets.load(args.dataset), tell))
+        sets = jobs.result(run.id)
+        result["reasons"] = _reasons(sets, support_reasons.explain(sets, datasets.load(args.dataset), tell))
     return result
 
 
@@ -85,14 +85,14 @@ def result_of(run: Any) -> dict[str, Any]:
     names = ["accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95", "failed"]
     names += ["spearman_loss_accuracy", "spearman_ci95", "spearman_over"]
     try:
-        sets = study.collect(jobs.spec(run.id), jobs.chunks(run.id))
+        sets: study.SupportSets = jobs.result(run.id)
         understated = study.understated(sets.spec, sets.tasks["random"], datasets.load(sets.spec["dataset"]))
     except FsvizError:  # the dataset or its features may be gone since
         understated = ""
     return {name: found.get(name) for name in names} | {"run": run.id, "understated": understated}
 
 
-def _reasons(sets: study.SupportSets, explained: study.Explained | None) -> dict[str, Any]:
+def _reasons(sets: study.SupportSets, explained: support_reasons.Explained | None) -> dict[str, Any]:
     """What gaps cost, how many tasks each attribute explains, and the hardest task in words."""
     if explained is None:
         return {"costs": [], "hardest": "The images have no attributes, so nothing can be said of what differs."}
@@ -101,7 +101,7 @@ def _reasons(sets: study.SupportSets, explained: study.Explained | None) -> dict
     costs = explained.costs.assign(explains=explained.real.mean(axis=0))
     columns = ["attribute", "kind", "cost", "ci95", "p_holm", "explains"]
     rows = costs[columns].astype(object).where(costs[columns].notna(), None).to_dict("records")
-    words = " ".join([*told, study.explained_in_words(sets, explained, hardest)])
+    words = " ".join([*told, support_reasons.explained_in_words(sets, explained, hardest)])
     return {"costs": rows, "hardest": f"Task {hardest}: {words}"}
 
 

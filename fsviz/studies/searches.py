@@ -201,7 +201,7 @@ def checked_spec(spec: Unchecked) -> Spec:
         if name not in SEARCH.choices:
             raise UnknownName("search", name, SEARCH.choices)
     rest = {k: v for k, v in spec.items() if k not in (*_MINE, "search", "objective")}
-    base = {k: v for k, v in support_sets.checked_spec(rest).items() if k not in ("search", "objective")}
+    base = {k: v for k, v in support_sets.check(rest).items() if k not in ("search", "objective")}
     ordered = sorted(names, key=lambda name: name == "greedy")
     return cast(Spec, {"study": "searches", **base, "searches": ordered})
 
@@ -209,7 +209,7 @@ def checked_spec(spec: Unchecked) -> Spec:
 def _base(spec: Values, search: str) -> support_sets.Spec:
     """The spec of the study `support_sets` for one of the searches."""
     rest = {k: v for k, v in spec.items() if k not in _MINE}
-    return support_sets.checked_spec({**rest, "search": SEARCH.default if search == RANDOM else search})
+    return support_sets.check({**rest, "search": SEARCH.default if search == RANDOM else search})
 
 
 def compared_in_words(rows: Sequence[Row]) -> str:
@@ -262,7 +262,7 @@ def by_step_size(
     """
     from fsviz.difficulty.fastdiffsel import select_by_step
 
-    spec = support_sets.checked_spec({**spec, "start": "random", "search": "fastdiffsel", "n_steps": 1})
+    spec = support_sets.check({**spec, "start": "random", "search": "fastdiffsel", "n_steps": 1})
     dataset = datasets.load(spec["dataset"])
     tasks, table = support_sets.sample_tasks(spec)
     loss, scale = LOSSES[spec["loss"]]
@@ -288,7 +288,7 @@ def by_number_of_steps(spec: Unchecked, most: int = 6, progress: Progress | None
     """
     from fsviz.difficulty.fastdiffsel import support_loss, trace_steps
 
-    spec = support_sets.checked_spec({**spec, "search": "fastdiffsel"})
+    spec = support_sets.check({**spec, "search": "fastdiffsel"})
     tasks, table = support_sets.sample_tasks(spec)
     table = support_sets.searched_features(spec, table)
     loss, scale = LOSSES[spec["loss"]]
@@ -393,7 +393,7 @@ def filtered_tasks(spec: Unchecked, progress: Progress | None = None) -> Filtere
     first n_tasks of them get hard supports by the spec's search.
     """
     n_random = int(N_RANDOM.check(spec.get(N_RANDOM.name, N_RANDOM.default)))
-    spec = support_sets.checked_spec({k: v for k, v in spec.items() if k != N_RANDOM.name})
+    spec = support_sets.check({k: v for k, v in spec.items() if k != N_RANDOM.name})
     n_searched = min(spec["n_tasks"], n_random)
     drawn, table = support_sets.sample_tasks({**spec, "n_tasks": n_random})
     parts = []

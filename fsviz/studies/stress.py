@@ -165,11 +165,11 @@ def answers_of(
     settled = checked_spec(dict(spec))
     dataset = datasets.load(settled["dataset"])
     tables = {name: features.load(dataset, name) for name in {*settled["sources"], *settled["backbones"]}}
-    base = support_sets.checked_spec({**_base(settled), "backbone": source})
+    base = support_sets.check({**_base(settled), "backbone": source})
     tasks = support_sets.draw_tasks(_base(settled), dataset, tables)
     shared = _shared_images(tables[source], tables)
     sets = support_sets.search_and_classify(base, tasks, shared, base["seed"], progress)
-    asked = support_sets.checked_spec({**base, "backbone": backbone, "classifier": adaptation})
+    asked = support_sets.check({**base, "backbone": backbone, "classifier": adaptation})
     both = {name: sets.tasks[name] for name in ("random", "hard")}
     return sets, {name: support_sets.classify(asked, tables[backbone], own, dataset) for name, own in both.items()}
 
@@ -286,7 +286,7 @@ def _pool_of(dataset: str, source: str, names: tuple[str, ...], stamp: str) -> F
 
 
 def _search_size(spec: Spec) -> int:
-    return support_sets.CHUNK[spec["search"]]
+    return support_sets.tasks_per_chunk(spec)
 
 
 def _n_searches(spec: Spec) -> int:
@@ -592,7 +592,7 @@ def checked_spec(spec: Unchecked) -> Spec:
     finetuning = {name: s.check(asked.get(name, s.default)) for name, s in FINETUNING.items()}
     mine = ("sources", "backbones", "adaptations", "finetuning")
     rest = {k: v for k, v in spec.items() if k not in mine and k not in _ON_ONE}
-    base = support_sets.checked_spec({**rest, "dataset": spec.get("dataset"), "backbone": sources[0]})
+    base = support_sets.check({**rest, "dataset": spec.get("dataset"), "backbone": sources[0]})
     settled: Any = {
         "study": "stress",
         "dataset": spec["dataset"],
@@ -607,8 +607,8 @@ def checked_spec(spec: Unchecked) -> Spec:
 
 def _base(spec: Values) -> support_sets.Spec:
     """The settings that the hard-tasks study understands."""
-    known = {k: spec[k] for k in support_sets.DEFAULTS if k in spec}
-    return support_sets.checked_spec({**known, "dataset": spec["dataset"], "backbone": spec["sources"][0]})
+    known = {k: spec[k] for k in support_sets.SETTINGS.settings if k in spec}
+    return support_sets.check({**known, "dataset": spec["dataset"], "backbone": spec["sources"][0]})
 
 
 def _names(spec: Unchecked, key: str) -> list[str]:

@@ -27,6 +27,10 @@ def shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return make_shifted()
 
 
+def find(spec: dict) -> support_sets.SupportSets:
+    return jobs.compute({"study": "support_sets", **spec})
+
+
 # --- side by side ------------------------------------------------------------------------------------------------
 
 
@@ -37,7 +41,7 @@ def test_every_search_has_both_ends_and_what_the_study_of_it_finds(shifted) -> N
     rows = {(row["search"], row["objective"]): row for row in result["rows"]}
     assert set(rows) == {("random", "random")} | {(s, o) for s in support_sets.SEARCH.choices for o in ("hard", "easy")}
     for search in support_sets.SEARCH.choices:
-        alone = support_sets.summary(support_sets.find_support_sets({**spec, "search": search}))
+        alone = support_sets.summary(find({**spec, "search": search}))
         for objective in ("hard", "easy"):
             assert rows[search, objective]["accuracy"] == pytest.approx(alone["accuracy"][objective])
             assert rows[search, objective]["ci95"] == pytest.approx(alone["ci95"][objective])
@@ -114,7 +118,7 @@ def test_losses_step_by_step(shifted) -> None:
     assert table["weighted"].iloc[0] < table["weighted"].iloc[1]  # what a step climbs
     assert table.loc[0].drop(["weighted", "weighted_ci95"]).isna().all()
     assert table.loc[1, "change"] == 0
-    found = support_sets.find_support_sets(SPEC)
+    found = find(SPEC)
     features = chunked.features_of("shifted", "first")
     assert table.loc[1, "selected"] == pytest.approx(support_loss(features, found.tasks["hard"]).mean())
     assert table.loc[1, "accuracy"] == pytest.approx(100 * found.accuracy("hard").mean())
@@ -225,7 +229,7 @@ def test_commands_ask_the_same_of_the_same_tasks(shifted) -> None:
     args = build_parser().parse_args(shlex.split(support_sets.command(spec, "searches"))[3:])
     said = {s.name: getattr(args, s.name) for s in args.settings if getattr(args, s.name) is not None}
     assert said == {"n_sweeps": 2, "loss": "plain"} and args.n_tasks == 12
-    spec = support_sets.checked_spec({**SPEC, "search": "refined"})
+    spec = support_sets.check({**SPEC, "search": "refined"})
     own = {"filtered": ["--n-random", "500"], "restricted": ["--attribute", "a b", "--value", "c"], "steps": []}
     for name, more in own.items():
         asked = {**spec, "search": "fastdiffsel"} if name == "steps" else spec

@@ -107,7 +107,7 @@ def test_filtered_tasks_are_kept_in_the_order_of_their_accuracies(toy) -> None:
     found = searches.filtered_tasks({**spec, "n_query": 4})
     kinds = {kind: len(found.accuracy(kind)) for kind in found.sets}
     assert kinds == {kind: len(tasks) for kind, tasks in found.sets.items()} and kinds["searched"] == 5
-    checked = support_sets.checked_spec({k: v for k, v in {**spec, "n_query": 4}.items() if k != "n_random"})
+    checked = support_sets.check({k: v for k, v in {**spec, "n_query": 4}.items() if k != "n_random"})
     dataset = datasets.load("toy")
     table = support_sets.sample_tasks(checked)[1]
     for kind, tasks in found.sets.items():

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from fsviz import jobs
 from fsviz.datasets.saved import save_dataset
 from fsviz.studies import stress
+from fsviz.ui.parts import answers
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
@@ -101,25 +102,27 @@ def test_a_dataset_without_attributes_says_how_to_add_them(open_page) -> None:
     assert any("one column per attribute" in info.value for info in page.info)
 
 
-def test_a_long_search_offers_a_run_and_shows_a_preview(open_page, shifted) -> None:
+def test_a_long_search_offers_a_run_and_shows_a_preview(open_page, shifted, monkeypatch) -> None:
+    monkeypatch.setattr(answers, "WAIT", 1.0)
     page = open_page("shifted")
     page.select_slider(key="n_tasks").set_value(1000).run()
     assert_fine(page)
     assert any(button.label == "Start the run" for button in page.button)
-    assert any("preview" in text.value for text in page.markdown)
-    assert len(page.metric) >= 4
+    assert any("Below is a preview of" in text.value for text in page.markdown)
+    assert len(page.metric) >= 4 and "The preview shows" not in texts(page)
     page.select_slider(key="n_tasks").set_value(50)
     page.selectbox(key="search").set_value("refined").run()
     assert not any(button.label == "Start the run" for button in page.button)
     page.selectbox(key="sampler").set_value("variable").run()  # large tasks take longer
     assert_fine(page)
     assert any(button.label == "Start the run" for button in page.button)
+    assert "The preview shows FastDiffSel, which is faster than FastDiffSel, refined." in texts(page)
 
 
-def test_a_run_recorded_under_the_earlier_name_is_shown(open_page) -> None:
+def test_a_finished_run_is_shown(open_page) -> None:
     make_shifted()
     spec = {"dataset": "shifted", "backbone": "first", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 50}
-    run = jobs.run_here({"study": "hard_sets", **spec, "search": "greedy"})
+    run = jobs.run_here({"study": "support_sets", **spec, "search": "greedy"})
     page = open_page("shifted", **SMALL, search="greedy")
     assert not any(button.label == "Start the run" for button in page.button)
     numbers = jobs.results(run.id)

@@ -13,7 +13,7 @@ from fsviz.settings import N_WAY
 from fsviz.studies import draw, evaluate, searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import computed, listing
+from fsviz.ui.pages.hard_tasks import listing
 from fsviz.ui.parts import access, behind, run_panel, shell
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
@@ -34,8 +34,8 @@ def show(dataset: Dataset, found: SupportSets) -> None:
 
 def _side_by_side(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("Does a slower search find harder sets?", anchor=False)
-    wanted = searches.checked_spec(computed.plain_spec(found, n_tasks=len(found)))
-    run = jobs.newest(wanted, "searches", defaults=study.OLDER)
+    wanted = searches.checked_spec({**found.spec, "n_tasks": len(found)})
+    run = jobs.newest(wanted, "searches")
     if run is not None and run.state == "finished":
         _compared(dataset, found, jobs.results(run.id), wanted, "", f"compared_{run.id}")
         return
@@ -79,10 +79,10 @@ def _compared(
     )
     if chosen:
         search, which = chosen.partition("@")[0], "easy" if chosen.endswith("@easy") else "hard"
-        n_tasks = min(len(found), FEW if search == "greedy" else computed.PREVIEW)
+        n_tasks = min(len(found), FEW if search == "greedy" else study.PREVIEW)
         by = plain(study.SEARCH.choices[search])
         behind.heading(f"{which.capitalize()} supports by {by}, the {listing.FIRST[which]} first", "search_of")
-        listing.of_search(dataset, computed.plain_spec(found, search=search, n_tasks=n_tasks), "search_task", which)
+        listing.of_search(dataset, {**found.spec, "search": search, "n_tasks": n_tasks}, "search_task", which)
     shell.same_from_terminal(study.command(spec, "searches"))
 
 
@@ -91,7 +91,7 @@ def _compared(
 
 def _filtered(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("How many random tasks must be drawn to find one as hard?", anchor=False)
-    spec = computed.plain_spec(found, n_tasks=min(len(found), computed.PREVIEW))
+    spec = {**found.spec, "n_tasks": min(len(found), study.PREVIEW)}
     if spec["search"] == "greedy":
         spec["search"] = "fastdiffsel"
     setting, images = searches.N_RANDOM, draw.most_images(spec)
@@ -115,7 +115,7 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
         name="filtered_of",
         of=lambda point: str(behind.data(point) or ""),
         known=[*cells, *answer.sets],
-        about=f"{computed.about(found)} {n_random}",
+        about=f"{listing.about(found)} {n_random}",
     )
     kept, searched = (int(means.set_index("kind").loc[kind, "n_tasks"]) for kind in ("filtered", "searched"))
     st.caption(
@@ -131,6 +131,6 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
         told = f"{plain(figures.KINDS[kind])}{f' with an accuracy of {float(limit):.0f}% or less' if limit else ''}"
         behind.heading(f"{len(order):,} tasks: {told}", "filtered_of")
         notes = {int(t): f"{accuracy[t]:.0f}% right" for t in order}
-        behind.tasks(dataset, answer.sets[kind], order, notes, f"{computed.about(found)} {chosen}", "filtered_task")
+        behind.tasks(dataset, answer.sets[kind], order, notes, f"{listing.about(found)} {chosen}", "filtered_task")
     own = searches.N_RANDOM.words(n_random)
     shell.same_from_terminal(study.command(spec, "filtered", own))

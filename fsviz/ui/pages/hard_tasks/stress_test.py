@@ -17,7 +17,7 @@ from fsviz.studies import stress
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.text import code
-from fsviz.ui.pages.hard_tasks import computed, listing, tasks
+from fsviz.ui.pages.hard_tasks import bars, listing, tasks
 from fsviz.ui.parts import access, behind, controls, run_panel, showing
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.shell import plain, sentences
@@ -55,7 +55,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     if not backbones or not adaptations:
         st.info("Choose at least one backbone and one adaptation.", icon="👆")
         return
-    base = {k: v for k, v in computed.plain_spec(found).items() if k not in ("backbone", "classifier", "objective")}
+    base = {k: v for k, v in found.spec.items() if k not in ("backbone", "classifier", "objective")}
     source = backbones[0]
     if len(backbones) > 1:
         source = st.segmented_control(
@@ -92,10 +92,10 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         )
         st.caption(
             "The search raises the query loss, not the error itself. Each point is a task: click one to see it below."
-            + computed.correlation(found, " Rank correlation of accuracy with low loss (1 is perfect): ")
+            + bars.correlation(found, " Rank correlation of accuracy with low loss (1 is perfect): ")
         )
     if (task := listing.chosen_task(found)) is not None:
-        tasks.one_task(dataset, found, task, computed.explained(found, dataset))
+        tasks.one_task(dataset, found, task, listing.explained(found, dataset))
     if dataset.has_pixels:
         _full_finetuning(dataset, spec)
 
@@ -172,7 +172,7 @@ def _behind_cell(dataset: Dataset, spec: dict[str, Any], source: str, backbone: 
     asked = {**spec, "source": source, "backbone": backbone, "adaptation": adaptation}
     sets, said = compute_with_bar(_answers, asked, "Answering the queries of these tasks")
     random, hard = (100 * said[name].task_mean(said[name].rank == 0) for name in ("random", "hard"))
-    about = f"{computed.about(sets)} {told}"
+    about = f"{listing.about(sets)} {told}"
     behind.tasks(dataset, sets.tasks["hard"], *_most_lost(random, hard), about, "stress_task", said["hard"])
 
 
@@ -196,7 +196,7 @@ def _results(dataset: Dataset, spec: dict[str, Any], source: str) -> None:
         _matrix(dataset, spec, result, source, spec["n_tasks"])
         return
     wanted = stress.checked_spec(spec)
-    run = jobs.newest(wanted, "stress", defaults=study.OLDER)
+    run = jobs.newest(wanted, "stress")
     if run is not None and run.state == "finished":
         _matrix(dataset, spec, jobs.results(run.id), source, spec["n_tasks"], run.id)
         return
@@ -246,7 +246,7 @@ def _full_finetuning(dataset: Dataset, spec: Unchecked) -> None:
                 "finetuning": finetuning,
             }
         )
-        run = jobs.newest(wanted, "stress", defaults=study.OLDER)
+        run = jobs.newest(wanted, "stress")
         if run is None:
             access.deny("run")
             if access.may("run") and st.button("Start", icon="▶️", type="primary"):
