@@ -394,12 +394,15 @@ def seconds_to_search(spec: Values, dataset: Dataset) -> float:
     return float(1e-4 * images + spec["n_sweeps"] * task.support.size * slot)
 
 
+def seconds_to_classify(spec: Values, dataset: Dataset) -> float:
+    """About how long the classifier takes for one task."""
+    return evaluation_study.guess_seconds(dataset, spec["backbone"], spec["classifier"], {}, _largest_task(spec))
+
+
 def _seconds_per_task(spec: Spec) -> float:
     """For the searches at both ends, and for the queries that are classified with all three supports."""
     dataset = datasets.load(spec["dataset"])
-    task = _largest_task(spec)
-    classified = evaluation_study.guess_seconds(dataset, spec["backbone"], spec["classifier"], {}, task)
-    return 2 * seconds_to_search(spec, dataset) + len(SETS) * classified
+    return 2 * seconds_to_search(spec, dataset) + len(SETS) * seconds_to_classify(spec, dataset)
 
 
 def _largest_task(spec: Values) -> Tasks:

@@ -37,7 +37,7 @@ def find(spec: dict) -> support_sets.SupportSets:
 def test_every_search_has_both_ends_and_what_the_study_of_it_finds(shifted) -> None:
     said: list[tuple[int, int, str]] = []
     spec = {**SPEC, "n_tasks": 6}
-    result = searches.compare_searches(spec, progress=lambda *now: said.append(now))
+    result = jobs.compute({"study": "searches", **spec}, lambda *now: said.append(now))
     rows = {(row["search"], row["objective"]): row for row in result["rows"]}
     assert set(rows) == {("random", "random")} | {(s, o) for s in support_sets.SEARCH.choices for o in ("hard", "easy")}
     for search in support_sets.SEARCH.choices:
@@ -59,10 +59,30 @@ def test_the_comparison_runs_as_a_job_with_the_same_accuracies(shifted) -> None:
     spec = {"study": "searches", **SPEC, "searches": ["greedy", "fastdiffsel"]}
     run = jobs.run_here(spec)
     assert run.n_chunks == 1 + 2 + 2 * 3  # random, FastDiffSel at both ends, greedy five tasks at a time
-    here = searches.compare_searches(SPEC | {"searches": ["fastdiffsel", "greedy"]})
+    here = jobs.compute(spec | {"searches": ["fastdiffsel", "greedy"]})
     assert [row["accuracy"] for row in jobs.results(run.id)["rows"]] == [row["accuracy"] for row in here["rows"]]
     with pytest.raises(UnknownName, match="search"):
-        searches.checked_spec({**SPEC, "searches": ["quick"]})
+        searches.check({**SPEC, "searches": ["quick"]})
+    assert jobs.find({**spec, "searches": ["fastdiffsel", "greedy"]}).id == run.id  # in any order
+    assert jobs.find({**spec, "searches": []}) is None and jobs.result(run.id) == jobs.results(run.id)
+
+
+def test_a_spec_has_the_settings_of_a_search_but_which_one(shifted) -> None:
+    spec = searches.check({"dataset": "shifted", "backbone": "first"})
+    assert searches.check(spec) == spec and set(spec) == {"dataset", "backbone", *searches.SETTINGS.settings}
+    assert spec["n_tasks"] == 50 and spec["searches"] == list(support_sets.SEARCH.choices)
+    with pytest.raises(UnknownName, match="setting of the comparison of searches named 'search'"):
+        searches.check({**spec, "search": "greedy"})
+
+
+def test_a_preview_of_all_searches_leaves_out_greedy_if_it_takes_too_long(shifted) -> None:
+    spec = searches.check({**SPEC, "n_tasks": 500})
+    assert [part.n_chunks for part in searches.parts(spec)] == [5] * 7 + [100] * 2
+    assert searches.shorten(spec, 40) == {**spec, "n_tasks": 40}
+    quick = searches.shorten(spec, 2)
+    assert "greedy" not in quick["searches"] and len(quick["searches"]) == 3 and 10 <= quick["n_tasks"] < 500
+    assert searches.work(quick).seconds / quick["n_tasks"] < searches.work(spec).seconds / 500
+    assert searches.shorten({**spec, "n_tasks": 8}, 9) is None
 
 
 def test_studies_that_write_numbers_alone_know_how_much_and_ask_for_room(small_disk, monkeypatch) -> None:
@@ -225,7 +245,7 @@ def test_fewer_queries_where_images_are_few_and_a_sentence_where_there_are_none(
 
 
 def test_commands_ask_the_same_of_the_same_tasks(shifted) -> None:
-    spec = searches.checked_spec({**SPEC, "n_sweeps": 2, "loss": "plain"})
+    spec = searches.check({**SPEC, "n_sweeps": 2, "loss": "plain"})
     args = build_parser().parse_args(shlex.split(support_sets.command(spec, "searches"))[3:])
     said = {s.name: getattr(args, s.name) for s in args.settings if getattr(args, s.name) is not None}
     assert said == {"n_sweeps": 2, "loss": "plain"} and args.n_tasks == 12
