@@ -112,7 +112,7 @@ def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
 
     found = shifts.restricted_sets({**_spec(args), "attribute": args.attribute, "values": args.value}, tell)
-    numbers = support_sets.summary(found)
+    numbers = dict(support_sets.summary(found))
     dataset = datasets.load(args.dataset)
     shared = shifts.shared_values(found, dataset, args.attribute, args.value)
     told = ("accuracy", "ci95", "drop", "drop_ci95", "n_tasks", "failed")

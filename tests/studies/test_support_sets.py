@@ -18,6 +18,7 @@ from fsviz.numerics import holm
 from fsviz.records import PAD
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
 from fsviz.studies import searches, shifts, stress, support_reasons, support_sets
+from fsviz.studies.study import first_needed
 from tests.studies.noise_dataset import make_noise
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
@@ -33,6 +34,10 @@ def shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def find(spec: dict, progress=None) -> support_sets.SupportSets:
     return jobs.compute({"study": "support_sets", **spec}, progress)
+
+
+def run_stress(spec: dict) -> stress.StressTest:
+    return jobs.compute({"study": "stress", **spec})
 
 
 def test_a_checked_spec_has_every_setting_and_checks_to_itself(shifted) -> None:
@@ -268,7 +273,8 @@ def test_sets_are_saved_and_exported_like_any_testbed(shifted, tmp_path: Path) -
 
 def test_difficulty_carries_over_to_another_backbone_and_other_methods(shifted) -> None:
     spec = {"dataset": "shifted", "sources": ["first"], "backbones": ["first", "second"], "n_tasks": 40, "n_query": 8}
-    result = stress.run_at_once(spec)
+    test = run_stress(spec)
+    result = stress.summary(test)
     assert len(result["matrix"]) == 2 * 3
     for row in result["matrix"]:
         assert row["drop"] - row["drop_ci95"] > 5, row
@@ -279,7 +285,7 @@ def test_difficulty_carries_over_to_another_backbone_and_other_methods(shifted) 
     assert agreement[0]["loss"] > 0.6
     assert all(e["loss_accuracy"] > 0.6 for e in result["spearman"])
     recorded = jobs.results(jobs.run_here({"study": "stress", **spec}).id)
-    assert recorded["matrix"] == result["matrix"]
+    assert recorded == result
 
 
 @pytest.mark.parametrize("search", ["fastdiffsel", "greedy"])
@@ -291,7 +297,9 @@ def test_the_stress_test_searches_inside_its_run_the_same_sets_as_all_at_once(sh
     settled = jobs.spec(run.id)
     n_searches = 2 * (2 if search == "greedy" else 1)  # greedy four tasks at a time
     assert run.n_chunks == n_searches + 3  # and random tasks, those of both sources
-    assert stress.describe(settled, 0).startswith("searching tasks hard for first: ")
+    assert stress.STUDY.describe(settled, 0).startswith("searching tasks hard for first: ")
+    waiting = [first_needed(stress.parts(settled), index) for index in range(run.n_chunks)]
+    assert waiting == [0] * n_searches + [n_searches] * 3  # the cells wait for the searches
     random = stress.hard_tasks(settled, "random")
     for source in spec["sources"]:
         base = {**stress._base(settled), "backbone": source}
@@ -301,7 +309,7 @@ def test_the_stress_test_searches_inside_its_run_the_same_sets_as_all_at_once(sh
     before = jobs.results(run.id)["matrix"]
     for row in before:
         where = row["source"], row["backbone"], row["adaptation"]
-        tasks, *both = stress.cell_of_run(settled, jobs.chunks(run.id), *where)
+        tasks, *both = jobs.result(run.id).cell(*where)
         assert [100 * of.mean() for of in both] == pytest.approx([row["random"], row["hard"]])
         assert (tasks.support == stress.hard_tasks(settled, row["source"]).support).all()
     for path in (jobs.folder(run.id) / "inputs").glob("source*.npy"):
@@ -309,8 +317,24 @@ def test_the_stress_test_searches_inside_its_run_the_same_sets_as_all_at_once(sh
     for path in (jobs.folder(run.id) / "chunks").iterdir():
         path.unlink()
     assert jobs.results(jobs.resume_here(run.id).id)["matrix"] == before
-    half = stress.summarise(settled, [stress.run_chunk(settled, 0)])
-    assert half["matrix"] == []  # nothing is classified while sets are searched
+    half = stress.collect(settled, [stress.STUDY.chunk(settled, 0)])
+    assert stress.summary(half)["matrix"] == [] and set(half.tasks) == {
+        "random",
+        "first",
+    }  # nothing is classified while sets are searched
+
+
+def test_a_stress_test_is_of_all_backbones_unless_some_are_named(shifted) -> None:
+    spec = stress.check({"dataset": "shifted"})
+    assert stress.check(spec) == spec and set(spec) == {"dataset", *stress.SETTINGS.settings}
+    assert spec["backbones"] == ["first", "second"] and spec["sources"] == ["first"]
+    assert stress.FULL not in spec["adaptations"]
+    assert stress.check({"dataset": "shifted", "backbones": ["second"]})["sources"] == ["second"]
+    with pytest.raises(UnknownName, match="setting of the stress test named 'classifier'"):
+        stress.check({**spec, "classifier": "tim"})
+    greedy = {**spec, "search": "greedy"}
+    assert stress.shorten(greedy, 5) == {**spec, "n_tasks": stress.shorten(greedy, 5)["n_tasks"]}
+    assert stress.shorten(spec, 50) == {**spec, "n_tasks": 50} and stress.shorten({**spec, "n_tasks": 9}, 3) is None
 
 
 def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,28 +350,32 @@ def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatc
         "n_way": 3,
         "n_shot": 2,
         "n_query": 4,
-        "finetuning": {"n_tasks": 2, "n_validation": 1, "n_steps": 3, "size": 24},
+        "finetuning_tasks": 2,
+        "finetuning_validation": 1,
+        "finetuning_steps": 3,
+        "finetuning_size": 24,
     }
     run = jobs.run_here(spec)
     result = jobs.results(run.id)
     rows = {row["adaptation"]: row for row in result["matrix"]}
     where = "conv64f@random", "conv64f@random", "full_finetuning"
-    behind_it, _, hard = stress.cell_of_run(jobs.spec(run.id), jobs.chunks(run.id), *where)
+    behind_it, _, hard = jobs.result(run.id).cell(*where)
     assert len(behind_it) == 2 and 100 * hard.mean() == pytest.approx(rows["full_finetuning"]["hard"])
     assert rows["full_finetuning"]["n_tasks"] == 2
     assert rows["full_finetuning"]["random"] > 40  # three classes of coloured squares; guessing gives 33
     chosen = result["learning_rates"]["conv64f@random"]
     assert set(chosen["accuracy"]) == {"0.0001", "0.001", "0.01"}
     assert chosen["chosen"] in (1e-4, 1e-3, 1e-2)
-    with pytest.raises(BadInput, match="start it as a run"):
-        stress.run_at_once(spec)
+    usual = {**stress.check(spec), "finetuning_steps": 50, "finetuning_size": 128}
+    assert stress.work(usual).seconds > 100  # too long for a page to wait for
+    assert "full_finetuning" not in stress.shorten(stress.check(spec), 0)["adaptations"]
     tasks = support_sets.draw_tasks(
-        stress._base(stress.checked_spec(spec)),
+        stress._base(stress.check(spec)),
         datasets.load("pictures"),
         {"conv64f@random": features.load(datasets.load("pictures"), "conv64f@random")},
     )
     with pytest.raises(NotFinite, match=r"Full finetuning .* task 7, .*diverged at a learning rate of 1e\+30"):
-        stress._finetuned({**stress.checked_spec(spec), "device": "cpu"}, "conv64f@random", tasks, 1e30, 0, first=7)
+        stress.finetuned(stress.check(spec), "conv64f@random", tasks, 1e30, 0, first=7)
 
 
 def test_bad_input_is_named(shifted) -> None:
@@ -363,12 +391,10 @@ def test_bad_input_is_named(shifted) -> None:
     ):
         with pytest.raises(FsvizError, match=words):
             find({**SPEC, **change})
-    with pytest.raises(BadInput, match='"backbones"'):
-        stress.checked_spec({"dataset": "shifted", "sources": ["first"]})
+    with pytest.raises(BadInput, match="sources must be a list of names"):
+        stress.check({"dataset": "shifted", "sources": "first"})
     with pytest.raises(UnknownName, match="adaptation"):
-        stress.checked_spec(
-            {"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["svm"]}
-        )
+        stress.check({"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["svm"]})
     with pytest.raises(Missing, match="trains on images"):
         full = {"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["full_finetuning"]}
         jobs.run_here({"study": "stress", **full})
@@ -417,7 +443,7 @@ def test_demo_attributes_that_move_its_features_are_found_with_their_intervals(d
 
 def test_demo_hard_sets_stay_hard_for_other_methods_and_backbones(demo) -> None:
     known = features.available(demo)[:2]
-    result = stress.run_at_once({"dataset": "demo", "sources": known[:1], "backbones": known, "n_tasks": 50})
+    result = stress.summary(run_stress({"dataset": "demo", "sources": known[:1], "backbones": known, "n_tasks": 50}))
     for row in result["matrix"]:
         assert row["drop"] - row["drop_ci95"] > 3, row
 
@@ -439,7 +465,7 @@ def test_supports_are_searched_among_images_that_every_backbone_has(shifted) -> 
     store.save(dict(whole.key), "second", values, ids, class_ids)
     assert len(features.load(shifted, "second").image_ids) == kept.sum()
     spec = {"dataset": "shifted", "sources": ["first"], "backbones": ["first", "second"], "n_tasks": 20, "n_query": 5}
-    result = stress.run_at_once({**spec, "adaptations": ["protonet"]})
+    result = stress.summary(run_stress({**spec, "adaptations": ["protonet"]}))
     assert [row["n_tasks"] for row in result["matrix"]] == [20, 20]
 
 

@@ -135,7 +135,7 @@ def test_a_finished_run_is_shown(open_page) -> None:
     page.query_params["stress_cell"] = "second tim"
     page.segmented_control(key="show").set_value("Stress test").run()
     assert_fine(page)
-    _, random, hard = stress.cell_of_run(jobs.spec(stressed.id), jobs.chunks(stressed.id), "first", "second", "tim")
+    _, random, hard = jobs.result(stressed.id).cell("first", "second", "tim")
     lost = int(np.argsort(hard - random, kind="stable")[0])  # the cells of the run lead to its tasks
     told = f"{100 * random[lost]:.0f}% right with random, {100 * hard[lost]:.0f}% with hard supports"
     assert f"**Task {lost}**: {told}" in [m.value for m in page.markdown]

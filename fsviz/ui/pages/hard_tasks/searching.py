@@ -65,9 +65,8 @@ def _compared(dataset: Dataset, found: SupportSets, result: searches.Summary, sp
         "with 95% intervals over tasks of these images, differences to greedy search task by task. Times are by the "
         "clock of this machine, a mean of both ends; all but greedy search take up to "
         f"{min(result['n_tasks'], searches.MOST):,} tasks at once, and the more, the less time per task. "
-        f"{plain(searches.compared_in_words(result['rows']))}{_first_look(result, spec)} The paper "
-        "(figures 2 and 6) finds sets about as hard as greedy's, at least 20 times as fast. Click a point for the tasks "
-        "of its search."
+        f"{plain(searches.compared_in_words(result['rows']))}{_first_look(result, spec)} The paper (figures 2 and 6) "
+        "finds sets about as hard as greedy's, at least 20 times as fast. Click a point for the tasks of its search."
     )
     if chosen:
         search, which = chosen.partition("@")[0], "easy" if chosen.endswith("@easy") else "hard"
