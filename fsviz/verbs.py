@@ -173,12 +173,14 @@ def hard(dataset: str | Dataset, backbone: str | None = None, **settings: Any) -
 
     settings  those of 'fsviz hard': n_way, n_shot, n_query, n_tasks, split, seed, search, loss, classifier, ...
     """
+    from fsviz import jobs
     from fsviz.studies import support_sets
 
     found = _dataset(dataset)
     backbone = backbone or draw.default_backbone(found)
     _said(support_sets.fit(found, backbone, settings))
-    sets = support_sets.find_support_sets({"dataset": found.name, "backbone": backbone, **settings})
+    spec = {"study": "support_sets", "dataset": found.name, "backbone": backbone, **settings}
+    sets: SupportSets = jobs.compute(spec)
     if failed := support_sets.summary(sets)["failed"]:
         warnings.warn(failed, stacklevel=2)
     return sets

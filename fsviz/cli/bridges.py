@@ -165,10 +165,8 @@ def run_plot(args: argparse.Namespace) -> dict[str, Any]:
         figure = verbs.plot(args.what)
     elif (run := jobs.status(args.what)).study == "evaluate":
         figure = verbs.plot(verbs.evaluation(run.id))
-    elif run.study in ("support_sets", "hard_sets"):
-        from fsviz.studies import support_sets
-
-        figure = verbs.plot(support_sets.collect(jobs.spec(run.id), jobs.chunks(run.id)))
+    elif run.study == "support_sets":
+        figure = verbs.plot(jobs.result(run.id))
     else:
         raise BadInput(f"There are figures of runs of evaluate and hard, and of datasets. Run {run.id} is {run.study}.")
     with atomic_file(out) as temporary:

@@ -34,7 +34,9 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 
 def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import jobs
     from fsviz.studies import compare_datasets as study
+    from fsviz.studies import support_sets
 
     asked = given(args, SETTINGS.values())
     spec = study.checked_spec({"sides": args.sides, **asked})
@@ -44,7 +46,8 @@ def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
         rows = []
         for side in study.sides_of(list(specs)):
             progress(f"Searching hard and easy supports of {side.title}")
-            rows.append(study.suite_row(side, study.searched(specs[side.name])))
+            sets = jobs.compute({"study": "support_sets", **specs[side.name]})
+            rows.append(study.suite_row(side, support_sets.summary(sets)))
         return {"suite": rows, "left_out": without, "published": study.published_suite().to_dict("records")}
     seen: list[str] = []
 

@@ -49,15 +49,14 @@ def _of_task(args: argparse.Namespace) -> str:
 def _of_runs(run_ids: list[str], over: str | None) -> str:
     from fsviz import jobs
     from fsviz.reports import html, runs
-    from fsviz.studies import comparison, support_sets
+    from fsviz.studies import comparison
 
     found = [jobs.status(run_id) for run_id in run_ids]
     studies = {run.study for run in found}
     if over and studies != {"evaluate"}:
         raise BadInput("--over is about runs of evaluate: other reports have intervals over tasks. Leave it out.")
-    if studies <= set(support_sets.NAMES) and len(found) == 1:
-        sets = support_sets.collect(jobs.spec(run_ids[0]), jobs.chunks(run_ids[0]))
-        return runs.of_support_sets(sets, run_ids[0])
+    if studies == {"support_sets"} and len(found) == 1:
+        return runs.of_support_sets(jobs.result(run_ids[0]), run_ids[0])
     if studies != {"evaluate"}:
         raise BadInput(
             f"There are reports of runs of evaluate, or of one run of hard. Got {', '.join(sorted(studies))}."

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, cast
 
-from fsviz.cli import add_command, aligned, drawing, engine, names, tell
+from fsviz.cli import add_command, aligned, drawing, engine, tell
 from fsviz.cli.support_sets import asked
 from fsviz.settings import Setting, add_flags, given
 from fsviz.studies import searches, shifts, support_sets
@@ -21,9 +21,9 @@ def register(commands: argparse._SubParsersAction) -> None:
     compare = add_command(
         commands, "searches", run_searches, show_searches, what, study="searches", result_of=result_of
     )
-    compare.add_argument("--searches", metavar="A,B", help=f"any of {', '.join(support_sets.SEARCH.choices)} (all)")
+    searches.SEARCHES.add_flag(compare)
     engine.add_engine(compare)
-    _add(compare, ALL_SEARCHES, n_tasks=50)
+    _add(compare, ALL_SEARCHES, n_tasks=searches.DEFAULT_TASKS)
     filtered = add_command(
         commands, "filtered", run_filtered, show_filtered, "how many random tasks must be drawn to find one as hard"
     )
@@ -61,7 +61,7 @@ def _spec(args: argparse.Namespace) -> dict[str, Any]:
 def run_searches(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs
 
-    spec = {"study": "searches", **_spec(args), "searches": names(args.searches)}
+    spec = {"study": "searches", **_spec(args), **given(args, [searches.SEARCHES])}
     return result_of(jobs.run_here(spec, tell, engine=engine.chosen(args)))
 
 
@@ -112,7 +112,7 @@ def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
 
     found = shifts.restricted_sets({**_spec(args), "attribute": args.attribute, "values": args.value}, tell)
-    numbers = support_sets.summary(found)
+    numbers = dict(support_sets.summary(found))
     dataset = datasets.load(args.dataset)
     shared = shifts.shared_values(found, dataset, args.attribute, args.value)
     kept: dict[str, Any] = {

@@ -8,15 +8,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from fsviz.cli import add_command, aligned, drawing, engine, names, tell
+from fsviz.cli import add_command, aligned, drawing, engine, tell
 from fsviz.errors import FsvizError
 from fsviz.settings import Setting, Value, add_flags, given
-from fsviz.studies import draw
+from fsviz.studies import draw, support_reasons
 from fsviz.studies import stress as stress_study
 from fsviz.studies import support_sets as study
-
-# A stress test has classifiers of its own and keeps no testbed.
-STRESS_SETTINGS = [s for s in study.SEARCH_SETTINGS.values() if s not in (study.CLASSIFIER, study.OBJECTIVE)]
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -32,14 +29,11 @@ def register(commands: argparse._SubParsersAction) -> None:
     what = "classify hard and random tasks with other backbones and methods"
     stress = add_command(commands, "stress", run_stress, show_stress, what, study="stress")
     drawing.add_dataset(stress)
-    stress.add_argument("--sources", metavar="A,B", help="backbones that hard sets are searched with (default: first)")
-    stress.add_argument("--backbones", metavar="A,B", help="backbones that classify (default: all with features)")
-    quick = ",".join(name for name in stress_study.ADAPTATIONS if name != stress_study.FULL)
-    stress.add_argument("--adaptations", metavar="A,B", default=quick, help=f"any of {quick.replace(',', ', ')}")
+    add_flags(stress, (stress_study.SOURCES, stress_study.BACKBONES, stress_study.ADAPTED))
     stress.add_argument("--full-finetuning", action="store_true", help="also train the whole backbone on every task")
     add_flags(stress, stress_study.FINETUNING.values())
     _add_tasks(stress)
-    add_flags(stress, STRESS_SETTINGS)
+    add_flags(stress, stress_study.SEARCH_SETTINGS)
     engine.add_engine(stress)
 
 
@@ -53,8 +47,9 @@ def asked(args: argparse.Namespace, searched: Iterable[Setting]) -> dict[str, Va
 
     tasks, search = drawing.asked(args, study.TASK_SETTINGS), given(args, searched)
     dataset = datasets.load(args.dataset)
-    searched_with = [getattr(args, "backbone", None), *names(getattr(args, "sources", None))]
-    backbone = next(filter(None, searched_with), None) or draw.default_backbone(dataset)
+    named = [getattr(args, name, None) or [] for name in ("sources", "backbones")]
+    searched_with = next(filter(None, [getattr(args, "backbone", None), *named[0], *named[1]]), None)
+    backbone = searched_with or draw.default_backbone(dataset)
     fits = drawing.say_fit(study.fit(dataset, backbone, {**search, **tasks}))
     drawing.name_unused(tasks, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **tasks}))
     return tasks | search
@@ -72,8 +67,8 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
     run = jobs.run_here(spec, tell, engine=engine.chosen(args))
     result = result_of(run)
     if args.reasons:
-        sets = study.collect(jobs.spec(run.id), jobs.chunks(run.id))
-        result["reasons"] = _reasons(sets, study.explain(sets, datasets.load(args.dataset), tell))
+        sets = jobs.result(run.id)
+        result["reasons"] = _reasons(sets, support_reasons.explain(sets, datasets.load(args.dataset), tell))
     return result
 
 
@@ -85,14 +80,14 @@ def result_of(run: Any) -> dict[str, Any]:
     names = ["accuracy", "n_tasks", "testbed", "ci95", "drop", "drop_ci95", "failed"]
     names += ["spearman_loss_accuracy", "spearman_ci95", "spearman_over"]
     try:
-        sets = study.collect(jobs.spec(run.id), jobs.chunks(run.id))
+        sets: study.SupportSets = jobs.result(run.id)
         understated = study.understated(sets.spec, sets.tasks["random"], datasets.load(sets.spec["dataset"]))
     except FsvizError:  # the dataset or its features may be gone since
         understated = ""
     return {name: found.get(name) for name in names} | {"run": run.id, "understated": understated}
 
 
-def _reasons(sets: study.SupportSets, explained: study.Explained | None) -> dict[str, Any]:
+def _reasons(sets: study.SupportSets, explained: support_reasons.Explained | None) -> dict[str, Any]:
     """What gaps cost, how many tasks each attribute explains, and the hardest task in words."""
     if explained is None:
         return {"costs": [], "hardest": "The images have no attributes, so nothing can be said of what differs."}
@@ -101,7 +96,7 @@ def _reasons(sets: study.SupportSets, explained: study.Explained | None) -> dict
     costs = explained.costs.assign(explains=explained.real.mean(axis=0))
     columns = ["attribute", "kind", "cost", "ci95", "p_holm", "explains"]
     rows = costs[columns].astype(object).where(costs[columns].notna(), None).to_dict("records")
-    words = " ".join([*told, study.explained_in_words(sets, explained, hardest)])
+    words = " ".join([*told, support_reasons.explained_in_words(sets, explained, hardest)])
     return {"costs": rows, "hardest": f"Task {hardest}: {words}"}
 
 
@@ -133,23 +128,12 @@ def _show_reasons(found: dict[str, Any]) -> str:
 
 
 def run_stress(args: argparse.Namespace) -> dict[str, Any]:
-    from fsviz import datasets, features, jobs
+    from fsviz import jobs
 
-    backbones = names(args.backbones) or features.required(datasets.load(args.dataset))
-    adaptations = names(args.adaptations) + ([stress_study.FULL] if args.full_finetuning else [])
-    spec = {
-        "study": "stress",
-        "dataset": args.dataset,
-        "sources": names(args.sources) or backbones[:1],
-        "backbones": backbones,
-        "adaptations": adaptations,
-        "finetuning": {
-            name: getattr(args, s.name)
-            for name, s in stress_study.FINETUNING.items()
-            if getattr(args, s.name) is not None
-        },
-        **asked(args, STRESS_SETTINGS),
-    }
+    own = (stress_study.SOURCES, stress_study.BACKBONES, stress_study.ADAPTED, *stress_study.FINETUNING.values())
+    spec = {"study": "stress", "dataset": args.dataset, **given(args, own), **asked(args, stress_study.SEARCH_SETTINGS)}
+    if args.full_finetuning:
+        spec["adaptations"] = [*(args.adaptations or stress_study.ADAPTED.default), stress_study.FULL]
     run = jobs.run_here(spec, tell, engine=engine.chosen(args))
     return jobs.results(run.id) | {"run": run.id}
 

@@ -83,6 +83,11 @@ class Explained:
     real: np.ndarray
 
     @property
+    def cache_key(self) -> str:
+        """Changes when the costs do."""
+        return str(self.costs.to_json())
+
+    @property
     def points(self) -> np.ndarray:
         """(T, A) what the gap costs beyond that of random supports, in points of accuracy; NaN where unknown."""
         return (self.gap - self.by_chance) * self.costs["cost"].to_numpy(dtype=float)

@@ -35,7 +35,6 @@ RUNNABLE: dict[str, Runnable] = {
     "context_shift": Runnable("fsviz.studies.context_shift", "context shift"),
     "training": Runnable("fsviz.studies.training", "training"),
 }
-RUNNABLE["hard_sets"] = RUNNABLE["support_sets"]  # its earlier name, in the specs of recorded runs
 
 RUNNABLE.update(
     (name.strip(), Runnable(module.strip(), name.strip().replace("_", " ")))

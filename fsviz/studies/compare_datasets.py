@@ -641,7 +641,7 @@ def command(spec: Values, suite: bool = False) -> str:
 
 
 def suite_specs(spec: Spec) -> tuple[dict[str, support_sets.Spec], dict[str, str]]:
-    """What to search for hard and easy supports in, side by side: side -> spec of the study of support sets; and for
+    """What to search for hard and easy supports in, side by side: side -> spec of the study `support_sets`; and for
     sides that cannot be, why."""
     sides = sides_of(spec["sides"])
     backbone = common_backbone(sides, str(spec["backbone"]))
@@ -657,7 +657,7 @@ def suite_specs(spec: Spec) -> tuple[dict[str, support_sets.Spec], dict[str, str
             continue
         asked: dict[str, Value] = {name: spec[name] for name in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
         try:
-            found[side.name] = support_sets.checked_spec(
+            found[side.name] = support_sets.check(
                 {
                     **asked,
                     "dataset": side.dataset.name,
@@ -669,11 +669,6 @@ def suite_specs(spec: Spec) -> tuple[dict[str, support_sets.Spec], dict[str, str
         except FsvizError as error:
             without[side.name] = str(error)
     return found, without
-
-
-def searched(spec: Unchecked, progress: Progress | None = None) -> support_sets.Summary:
-    """The summary of a search for hard and easy support sets, here and now."""
-    return support_sets.summary(support_sets.find_support_sets(spec, progress))
 
 
 def suite_row(side: Side, summary: support_sets.Summary) -> dict[str, Any]:

@@ -134,7 +134,7 @@ def command(dataset: Dataset, place: int, stop: str) -> str:
     if place == 3:
         return confusion.command(confusion.SCHEMA.check({n: shape[n] for n in ("dataset", "backbone", "split")}))
     if place == 4:
-        return support_sets.command(support_sets.checked_spec({**shape, "n_tasks": N_TASKS // 4}))
+        return support_sets.command(support_sets.check({**shape, "n_tasks": N_TASKS // 4}))
     if place == 5:
         return shlex.join(["python", "-m", "fsviz", "transfer", dataset.name, "--recorded"])
     return causes.command(causes.check({**shape, "n_tasks": N_TASKS, "methods": [METHOD]}))
@@ -311,8 +311,9 @@ def by_support(dataset: Dataset) -> list[Stop]:
     """The same queries with the hardest and the easiest support that a search finds, and with random ones between."""
     table = _features(dataset)
     asked = {**SHAPE, "split": draw.default_split(dataset), "n_tasks": N_TASKS // 4, "seed": SEED}
-    found = support_sets.find_support_sets({"dataset": dataset.name, "backbone": table.backbone, **asked})
-    tasks = found.tasks["random"]
+    spec = support_sets.check({"dataset": dataset.name, "backbone": table.backbone, **asked})
+    tasks, _ = support_sets.sample_tasks(spec)
+    found = support_sets.search_and_classify(spec, tasks, table, spec["seed"])
     others = _random_supports(table, tasks)  # (R, T, W, S)
     flat = Tasks(
         np.tile(tasks.class_ids, (N_SUPPORTS, 1)),

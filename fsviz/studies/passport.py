@@ -534,7 +534,7 @@ def support_sets_of(passport: Passport, classifier: str = "protonet") -> Support
         raise Missing("Hard and easy support sets need features of the images.")
     dataset, recipe = passport.dataset, passport.found.testbed.recipe
     table = features.load(dataset, passport.backbone)
-    spec = support_sets.checked_spec(
+    spec = support_sets.check(
         {
             "dataset": dataset.name,
             "backbone": passport.backbone,

@@ -2,10 +2,9 @@
 
     random tasks -> every search, hard and easy -> predictions -> accuracy and time (Basu et al. 2023, figures 2 and 6)
 
-The spec of a run: {"study": "searches", "dataset": name, "backbone": name, "searches": names out of SEARCH (all)} and
-the other settings of the study `support_sets`. A cell is one search at one end; a chunk is a range of its tasks.
-Seconds are measured, so they alone differ between two runs of one spec. The functions below the run answer at once:
-steps of the gradient (appendices A.2 and K) and filtered random tasks (appendix Q). Accuracies are in percent.
+A part is one search at one end; seconds are measured, so they alone differ between two runs of one spec. The functions
+below the run answer at once: steps of the gradient (appendices A.2 and K) and filtered random tasks (appendix Q).
+Accuracies are in percent.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ import pandas as pd
 
 from fsviz import datasets, evaluation
 from fsviz.difficulty.filtered import PAPER_SHARE, Rarity, draws_needed, hardest, rarity
-from fsviz.errors import UnknownName
 from fsviz.numerics import holm, mean_and_ci95
-from fsviz.records import PAD, Features, Progress, Tasks, Testbed
-from fsviz.settings import Setting, Unchecked, Values
+from fsviz.records import PAD, Progress, Tasks, Testbed
+from fsviz.settings import N_TASKS, Schema, Setting, Unchecked, Values
 from fsviz.studies import chunked, frozen, support_sets
+from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.studies.support_sets import LOSSES, SEARCH, STEP_SIZES
 
 RANDOM = "random"
@@ -40,10 +39,25 @@ N_RANDOM = Setting(
     1_000_000,
     stops=(500, 1000, 2000, 5000, 10_000),
 )
+SEARCHES = Setting(
+    "searches",
+    "Searches",
+    "The searches that are compared.",
+    "names",
+    list(SEARCH.choices),
+    choices=SEARCH.choices,
+)
+DEFAULT_TASKS = 50
+SETTINGS = Schema(
+    {name: s for name, s in support_sets.SETTINGS.settings.items() if s not in (SEARCH, support_sets.OBJECTIVE)}
+    | {N_TASKS.name: N_TASKS.but(default=DEFAULT_TASKS), SEARCHES.name: SEARCHES},
+    required=support_sets.SETTINGS.required,
+    of="the comparison of searches",
+)
 _CHUNK = {"greedy": 5}  # tasks per chunk; of the others MOST at a time
 MOST = 100
 _SHORT = 0.2  # seconds: what takes less is timed again, and the fastest counts
-_MINE = ("searches", "study", "version", "folder")
+_FEWEST = 10  # tasks of a preview
 
 
 # --- searches side by side, as a run -----------------------------------------------------------------------------
@@ -84,65 +98,70 @@ class Cell:
 
     search: str
     objective: str
-    n_chunks: int
 
 
-def compare_searches(spec: Unchecked, progress: Progress | None = None) -> Summary:
-    """The whole comparison in this process, nothing recorded."""
-    settled = checked_spec(spec)
-    tasks, table = support_sets.sample_tasks(_base(settled, RANDOM))
-    chunks = []
-    for index in range(plan(settled)):
-        chunks.append(_run(settled, index, tasks, table))
-        if progress is not None:
-            progress(index + 1, plan(settled), describe(settled, index))
-    return summarise(settled, chunks)
+def check(spec: Unchecked) -> Spec:
+    """The spec with every setting; ways, shots and queries fit the dataset, and greedy search comes last."""
+    given = {name: value for name, value in spec.items() if value not in (None, "", [])}
+    SETTINGS.check(given)
+    names = SEARCHES.check(given.pop(SEARCHES.name, SEARCHES.default))
+    one_search = support_sets.check({N_TASKS.name: DEFAULT_TASKS, **given})
+    return cast(Spec, {**SETTINGS.pick(one_search), "searches": sorted(names, key=lambda name: name == "greedy")})
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> Spec:
-    """Checks a spec and freezes its tasks into `folder`/inputs."""
-    settled = checked_spec(spec)
-    base = _base(settled, RANDOM)
+def prepare(spec: Spec, folder: Path) -> Spec:
+    """Freezes the random tasks of a spec into `folder`."""
+    base = _base(spec, RANDOM)
     frozen.freeze(folder, Testbed("random", support_sets.sample_tasks(base)[0], support_sets.recipe_of(base, "random")))
-    return settled
+    return spec
 
 
-def plan(spec: Spec) -> int:
-    return sum(cell.n_chunks for cell in cells(spec))
+def cells(spec: Spec) -> list[Cell]:
+    """All cells in the order they are computed: random supports, then the quick searches, greedy last."""
+    return [Cell(RANDOM, RANDOM), *(Cell(s, o) for s in spec["searches"] for o in ("hard", "easy"))]
+
+
+def parts(spec: Spec) -> list[Part]:
+    """One part per cell."""
+    return [Part(_title(cell), spec["n_tasks"], _CHUNK.get(cell.search, MOST)) for cell in cells(spec)]
+
+
+def _title(cell: Cell) -> str:
+    if cell.search == RANDOM:
+        return "random supports"
+    return f"{SEARCH.choices[cell.search]}, {cell.objective} supports"
 
 
 def n_bytes(spec: Spec) -> float:
-    """About how large the run's results are: one number per task and cell, and a small file per chunk."""
-    return float(8 * len(cells(spec)) * spec["n_tasks"] + 1500 * plan(spec))
+    """About how large the run's results are: two numbers per task and cell, and a small file per chunk."""
+    return float(16 * len(cells(spec)) * spec["n_tasks"] + 1500 * STUDY.n_chunks(spec))
 
 
-def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
-    """Accuracies of one range of tasks of one cell, and the seconds that the search took."""
-    table = chunked.features_of(spec["dataset"], spec["backbone"])
-    return _run(spec, index, frozen.tasks(spec["folder"]), table)
+def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+    """Accuracies of one range of tasks of one cell, and the seconds that the search took for each."""
+    cell, table = cells(spec)[part], chunked.features_of(spec["dataset"], spec["backbone"])
+    tasks, seconds, base = frozen.tasks(spec["folder"], start=start, stop=stop), 0.0, _base(spec, cell.search)
+    if cell.search != RANDOM:
+        support_sets.search(base, tasks.take(slice(0, 1)), table, cell.objective, spec["seed"])  # loads what is needed
+        times: list[float] = []
+        while len(times) < 3 and sum(times) < _SHORT:
+            began = time.perf_counter()
+            found = support_sets.search(base, tasks, table, cell.objective, spec["seed"])
+            times.append(time.perf_counter() - began)
+        tasks, seconds = found, min(times)
+    accuracy = evaluation.task_accuracy(support_sets.classify(base, table, tasks))
+    return {"seconds": np.full(len(tasks), seconds / len(tasks)), "accuracy": accuracy}
 
 
-def describe(spec: Spec, index: int) -> str:
-    which, _, stop = chunk_at(spec, index)
-    cell = cells(spec)[which]
-    what = "random supports" if cell.search == RANDOM else f"{SEARCH.choices[cell.search]}, {cell.objective} supports"
-    return f"{what}: {stop:,} of {spec['n_tasks']:,} tasks"
-
-
-def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
+def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
     """Per search and end: accuracy, seconds per task, and how far the search stays behind greedy on the same tasks."""
-    every = cells(spec)
+    every, finished = cells(spec), joined(chunks)
     accuracy = np.full((len(every), spec["n_tasks"]), np.nan)
-    seconds = np.zeros(len(every))
-    for chunk in chunks:
-        which, start = int(chunk["cell"]), int(chunk["start"])
-        accuracy[which, start : start + len(chunk["accuracy"])] = 100 * chunk["accuracy"]
-        seconds[which] += float(chunk["seconds"])
+    for part, arrays in finished.items():
+        accuracy[part, arrays["positions"]] = 100 * arrays["accuracy"]
     rows: list[Row] = []
-    for which, cell in enumerate(every):
-        done = np.isfinite(accuracy[which])
-        if not done.any():
-            continue
+    for which, arrays in finished.items():
+        cell, done = every[which], np.isfinite(accuracy[which])
         mean, half = mean_and_ci95(accuracy[which])
         row: Row = {
             "search": cell.search,
@@ -150,7 +169,7 @@ def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary
             "accuracy": float(mean),
             "ci95": float(half),
             "n_tasks": int(done.sum()),
-            "seconds": None if cell.search == RANDOM else seconds[which] / done.sum(),
+            "seconds": None if cell.search == RANDOM else float(arrays["seconds"].mean()),
             "behind": None,
             "behind_ci95": None,
         }
@@ -163,53 +182,52 @@ def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary
     return {"dataset": spec["dataset"], "backbone": spec["backbone"], "n_tasks": spec["n_tasks"], "rows": rows}
 
 
-def cells(spec: Spec) -> list[Cell]:
-    """All cells in the order they are computed: random supports, then the quick searches, greedy last."""
-    named = [(RANDOM, RANDOM), *((s, o) for s in spec["searches"] for o in ("hard", "easy"))]
-    return [Cell(s, o, math.ceil(spec["n_tasks"] / _CHUNK.get(s, MOST))) for s, o in named]
+def work(spec: Spec) -> Work:
+    return Work(spec["n_tasks"], "tasks", spec["n_tasks"] * _seconds_per_task(spec))
 
 
-def chunk_at(spec: Spec, index: int) -> tuple[int, int, int]:
-    """Cell and range of tasks (start, stop) of a chunk."""
-    return chunked.chunk_at(((spec["n_tasks"], _CHUNK.get(cell.search, MOST)) for cell in cells(spec)), index)
+def shorten(spec: Spec, n: int) -> Spec | None:
+    """Fewer tasks, and no greedy search if it leaves time for too few."""
+    quick: Spec = {**spec, "searches": [name for name in spec["searches"] if name != "greedy"]}
+    if n < min(_FEWEST, spec["n_tasks"]) and quick["searches"]:
+        n, spec = int(max(n, 1) * _seconds_per_task(spec) / _seconds_per_task(quick)), quick
+        return {**spec, "n_tasks": min(spec["n_tasks"], max(n, _FEWEST))}
+    return {**spec, "n_tasks": max(n, _FEWEST)} if spec["n_tasks"] > max(n, _FEWEST) else None
 
 
-def _run(spec: Spec, index: int, tasks: Tasks, table: Features) -> dict[str, np.ndarray]:
-    which, start, stop = chunk_at(spec, index)
-    cell = cells(spec)[which]
-    part, seconds, base = tasks.take(slice(start, stop)), 0.0, _base(spec, cell.search)
-    if cell.search != RANDOM:
-        support_sets.search(base, part.take(slice(0, 1)), table, cell.objective, spec["seed"])  # loads what is needed
-        times: list[float] = []
-        while len(times) < 3 and sum(times) < _SHORT:
-            began = time.perf_counter()
-            found = support_sets.search(base, part, table, cell.objective, spec["seed"])
-            times.append(time.perf_counter() - began)
-        part, seconds = found, min(times)
-    return {
-        "cell": np.array(which),
-        "start": np.array(start),
-        "seconds": np.array(seconds),
-        "accuracy": evaluation.task_accuracy(support_sets.classify(base, table, part)),
-    }
-
-
-def checked_spec(spec: Unchecked) -> Spec:
-    """The spec with its defaults filled in; what is impossible is named."""
-    names = list(dict.fromkeys(spec.get("searches") or SEARCH.choices))
-    for name in names:
-        if name not in SEARCH.choices:
-            raise UnknownName("search", name, SEARCH.choices)
-    rest = {k: v for k, v in spec.items() if k not in (*_MINE, "search", "objective")}
-    base = {k: v for k, v in support_sets.checked_spec(rest).items() if k not in ("search", "objective")}
-    ordered = sorted(names, key=lambda name: name == "greedy")
-    return cast(Spec, {"study": "searches", **base, "searches": ordered})
+def _seconds_per_task(spec: Spec) -> float:
+    """For all searches, at both ends; what is short is timed several times."""
+    dataset = datasets.load(spec["dataset"])
+    classified = support_sets.seconds_to_classify(spec, dataset)
+    total = classified
+    for name in spec["searches"]:
+        once = support_sets.seconds_to_search({**spec, "search": name}, dataset)
+        timed = min(3 * once, once + _SHORT / min(spec["n_tasks"], _CHUNK.get(name, MOST)))
+        total += 2 * (timed + classified)
+    return total
 
 
 def _base(spec: Values, search: str) -> support_sets.Spec:
     """The spec of the study `support_sets` for one of the searches."""
-    rest = {k: v for k, v in spec.items() if k not in _MINE}
-    return support_sets.checked_spec({**rest, "search": SEARCH.default if search == RANDOM else search})
+    own = {"search": SEARCH.default if search == RANDOM else search, "objective": support_sets.OBJECTIVE.default}
+    return cast(support_sets.Spec, {**support_sets.SETTINGS.pick(spec), **own})
+
+
+STUDY = Study(
+    name="searches",
+    title="searches for hard tasks",
+    question="Does a slower search find harder sets?",
+    settings=SETTINGS,
+    check=check,
+    prepare=prepare,
+    parts=parts,
+    run_chunk=run_chunk,
+    collect=collect,
+    work=work,
+    shorten=shorten,
+    n_bytes=n_bytes,
+    version=2,
+)
 
 
 def compared_in_words(rows: Sequence[Row]) -> str:
@@ -262,7 +280,7 @@ def by_step_size(
     """
     from fsviz.difficulty.fastdiffsel import select_by_step
 
-    spec = support_sets.checked_spec({**spec, "start": "random", "search": "fastdiffsel", "n_steps": 1})
+    spec = support_sets.check({**spec, "start": "random", "search": "fastdiffsel", "n_steps": 1})
     dataset = datasets.load(spec["dataset"])
     tasks, table = support_sets.sample_tasks(spec)
     loss, scale = LOSSES[spec["loss"]]
@@ -288,7 +306,7 @@ def by_number_of_steps(spec: Unchecked, most: int = 6, progress: Progress | None
     """
     from fsviz.difficulty.fastdiffsel import support_loss, trace_steps
 
-    spec = support_sets.checked_spec({**spec, "search": "fastdiffsel"})
+    spec = support_sets.check({**spec, "search": "fastdiffsel"})
     tasks, table = support_sets.sample_tasks(spec)
     table = support_sets.searched_features(spec, table)
     loss, scale = LOSSES[spec["loss"]]
@@ -393,7 +411,7 @@ def filtered_tasks(spec: Unchecked, progress: Progress | None = None) -> Filtere
     first n_tasks of them get hard supports by the spec's search.
     """
     n_random = int(N_RANDOM.check(spec.get(N_RANDOM.name, N_RANDOM.default)))
-    spec = support_sets.checked_spec({k: v for k, v in spec.items() if k != N_RANDOM.name})
+    spec = support_sets.check({k: v for k, v in spec.items() if k != N_RANDOM.name})
     n_searched = min(spec["n_tasks"], n_random)
     drawn, table = support_sets.sample_tasks({**spec, "n_tasks": n_random})
     parts = []

@@ -20,7 +20,7 @@ from fsviz.numerics import clustered_mean, holm
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
 from fsviz.settings import Unchecked, brief
 from fsviz.studies import draw, support_sets
-from fsviz.studies.support_sets import SETS, TASK_SETTINGS, Spec, SupportSets, checked_spec
+from fsviz.studies.support_sets import SETS, TASK_SETTINGS, Spec, SupportSets, check
 
 Drawn = TypeVar("Drawn")
 
@@ -60,7 +60,7 @@ def _with_enough_images(spec: Spec, sample: Callable[[int], Drawn]) -> tuple[Dra
 
 def curated_tasks(spec: Unchecked, attribute: str, query_group: str | None = None) -> CuratedPair:
     """Pairs of tasks that share classes and queries, without and with a shift of one attribute (appendix D)."""
-    spec = checked_spec(spec)
+    spec = check(spec)
     dataset = datasets.load(spec["dataset"])
     return _curated(spec, dataset, features.load(dataset, spec["backbone"]), attribute, query_group)
 
@@ -78,7 +78,7 @@ def _curated(
 
 def save_curated(spec: Unchecked, attribute: str, pair: CuratedPair, query_group: str | None = None) -> list[str]:
     """Saves a pair's tasks as two testbeds of the workspace; returns their names."""
-    spec = checked_spec(spec)
+    spec = check(spec)
     names = []
     for kind, tasks in (("without", pair.without_shift), ("with", pair.with_shift)):
         settings = {k: spec[k] for k in ("n_way", "n_shot", "n_query", "n_tasks", "seed")}
@@ -103,7 +103,7 @@ def shift_table(
     n_classes, n_query, problem (a sentence where the images cannot give such tasks at all; numbers are then missing),
     p_holm (corrected for the number of attributes) and significant (p_holm below 5%).
     """
-    spec = checked_spec(spec)
+    spec = check(spec)
     dataset = datasets.load(spec["dataset"])
     table = features.load(dataset, spec["backbone"])
     rows = []
@@ -151,7 +151,7 @@ def restricted_sets(spec: Unchecked, progress: Progress | None = None) -> Suppor
     found has them too, and fewer queries per class where too few images have these values.
     """
     own: Spec = {"attribute": str(spec["attribute"]), "values": list(spec["values"])}
-    spec = checked_spec({name: value for name, value in spec.items() if name not in own})
+    spec = check({name: value for name, value in spec.items() if name not in own})
     dataset = datasets.load(spec["dataset"])
     attribute_gaps.require_attributes(dataset)
     table = features.load(dataset, spec["backbone"])

@@ -2,15 +2,13 @@
 
     dataset -> features -> tasks (queries fixed) -> FastDiffSel or greedy search -> predictions -> what differs
 
-The spec of a run: {"study": "support_sets", "dataset": name, "backbone": name}, the settings of tasks (see
-fsviz.studies.draw) and those of the search (SEARCH_SETTINGS); all but dataset and backbone have defaults.
-A chunk is a range of tasks. Accuracies are fractions inside and percentages in what `summarise` hands out.
-After Basu et al. 2023.
+A chunk holds the supports of its tasks and what is said of their queries. Accuracies are fractions inside and
+percentages in the summary. After Basu et al. 2023.
 """
 
 from __future__ import annotations
 
-import math
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,23 +19,17 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, evaluation, features
-from fsviz.difficulty import attribute_gaps, reasons
-from fsviz.difficulty.attribute_gaps import Difference, attribute_names
-from fsviz.difficulty.reasons import Explained, Reason
-from fsviz.errors import BadInput, UnknownName
+from fsviz.difficulty import reasons
+from fsviz.errors import BadInput
 from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import N_SHOT, Setting, Unchecked, Value, Values, brief, words
+from fsviz.settings import Schema, Setting, Unchecked, Value, Values, brief, words
 from fsviz.studies import chunked, draw, fitting, frozen
 from fsviz.studies import evaluate as evaluation_study
+from fsviz.studies.study import Arrays, Part, Study, Work, joined
 
-__all__ = ["Difference", "Explained", "Reason", "SupportSets", "attribute_names"]
-
-VERSION = 1
-OLDER = {"skip_small": False}  # what settings count as in runs that are older than them
-NAMES = ("support_sets", "hard_sets")  # what runs of this study call it, the present name first
 SETS = ("hard", "random", "easy")
 LOSSES: dict[str, tuple[str, float | None]] = {  # name -> the search's loss and its scale
     "euclidean": ("euclidean", None),  # squared distances, scaled task by task: features of any size give the same
@@ -137,21 +129,21 @@ SEARCH_SETTINGS: dict[str, Setting] = {
 }
 TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_tasks": 200}
 TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
-DEFAULTS: dict[str, Value] = {
-    **{name: value for name, value in draw.checked({}, **TASK_DEFAULTS).items() if name in TASK_SETTINGS},
-    **{name: s.default for name, s in SEARCH_SETTINGS.items()},
-}
+SETTINGS = Schema(
+    {name: s.but(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()} | SEARCH_SETTINGS,
+    required=("dataset", "backbone"),
+    of="the search for hard tasks",
+)
 _LARGE = "classes with enough images"  # the split that tasks are drawn from where small classes are left out
-_COST_SECONDS = 3.0  # that random supports may take to be classified for what gaps cost
-_FEWEST_COSTED = 40  # tasks that costs are measured on even where that takes longer
-CHUNK = {"fastdiffsel": 25, "refined": 25, "literal": 25, "greedy": 4}  # tasks per chunk: a second or less on one core
+_CHUNK_IMAGES = {"fastdiffsel": 15_000, "refined": 4000, "literal": 15_000, "greedy": 300}  # a second on one core
+_LARGEST_CHUNK = 200  # tasks
+PREVIEW = 200  # tasks, at most
+_FEWEST = 20  # tasks of a preview
 
 
 class Spec(draw.TaskSpec, total=False):
-    """A checked spec; a run adds its version and folder, restricted queries their attribute and its values."""
+    """A checked spec; work on it adds a folder, restricted queries their attribute and its values."""
 
-    study: str
-    version: int
     folder: str
     search: str
     loss: str
@@ -168,7 +160,7 @@ class Spec(draw.TaskSpec, total=False):
 
 
 class Summary(TypedDict, total=False):
-    """What came out of a run, accuracies in percent by set; the last three are of a recorded one.
+    """What came out, accuracies in percent by set; a recorded run names its testbed.
 
     spearman_loss_accuracy  rank correlation of accuracy with minus the query loss, its 95% interval and what that is
                             over; None where it cannot be known
@@ -194,7 +186,7 @@ class Summary(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class SupportSets:
-    """What a run found: for "hard", "random" and "easy" the tasks (same classes and queries) and the predictions."""
+    """For "hard", "random" and "easy" the tasks (same classes and queries) and the predictions."""
 
     spec: Spec
     tasks: Mapping[str, Tasks]
@@ -211,15 +203,14 @@ class SupportSets:
         """Mean query loss of every task (T,), in nats."""
         return self.predictions[which].loss()
 
+    @property
+    def cache_key(self) -> tuple[str, int, str]:
+        """Changes when the tasks, the supports or the predictions do."""
+        spec = {name: value for name, value in self.spec.items() if name != OBJECTIVE.name}
+        return json.dumps(spec, sort_keys=True), len(self), datasets.stamp(self.spec["dataset"])
 
-# --- the whole study in one process ------------------------------------------------------------------------------
 
-
-def find_support_sets(spec: Unchecked, progress: Progress | None = None) -> SupportSets:
-    """Samples tasks, searches their hard and easy support sets, and classifies the queries with all three."""
-    spec = checked_spec(spec)
-    tasks, table = sample_tasks(spec)
-    return search_and_classify(spec, tasks, table, spec["seed"], progress)
+# --- tasks, searches and answers ---------------------------------------------------------------------------------
 
 
 def sample_tasks(spec: Spec) -> tuple[Tasks, Features]:
@@ -327,16 +318,14 @@ def classify(spec: Spec, table: Features, tasks: Tasks, dataset: Dataset | None 
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> Spec:
-    """Checks a spec and freezes its tasks into `folder`/inputs."""
-    settled: Spec = {"study": "support_sets", **checked_spec(spec), "version": VERSION}
-    tasks, _ = sample_tasks(settled)
-    frozen.freeze(folder, Testbed("random", tasks, recipe_of(settled, "random")))
-    return settled
+def prepare(spec: Spec, folder: Path) -> Spec:
+    """Freezes the random tasks of a spec into `folder`."""
+    frozen.freeze(folder, Testbed("random", sample_tasks(spec)[0], recipe_of(spec, "random")))
+    return spec
 
 
-def plan(spec: Spec) -> int:
-    return math.ceil(spec["n_tasks"] / CHUNK[spec["search"]])
+def parts(spec: Spec) -> list[Part]:
+    return [Part("hard, random and easy support sets", spec["n_tasks"], tasks_per_chunk(spec))]
 
 
 def n_bytes(spec: Spec) -> float:
@@ -345,52 +334,85 @@ def n_bytes(spec: Spec) -> float:
     return float(len(SETS) * (8 * tasks.support.size + 12 * tasks.query.size))
 
 
-def run_chunk(spec: Spec, index: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Support sets and predictions of one range of tasks."""
-    size = CHUNK[spec["search"]]
-    start = index * size
-    tasks = frozen.tasks(spec["folder"], start=start, stop=start + size)
+    tasks = frozen.tasks(spec["folder"], start=start, stop=stop)
     table = chunked.features_of(spec["dataset"], spec["backbone"])
     found = search_and_classify(spec, tasks, table, spec["seed"])
-    arrays: dict[str, np.ndarray] = {"start": np.array(start)}
+    arrays: dict[str, np.ndarray] = {}
     for name in SETS:
         arrays[f"{name}_support"] = found.tasks[name].support
         arrays |= found.predictions[name].arrays(f"{name}_")
     return arrays
 
 
-def describe(spec: Spec, index: int) -> str:
-    done = min(spec["n_tasks"], (index + 1) * CHUNK[spec["search"]])
-    return f"hard, random and easy support sets: {done:,} of {spec['n_tasks']:,} tasks"
-
-
-def summarise(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
-    """Accuracies in percent over the tasks finished so far."""
-    found = collect(spec, chunks)
-    return {**summary(found), "dataset": spec["dataset"], "backbone": spec["backbone"]}
-
-
-def finish(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> Summary:
-    """The summary, with the tasks of the spec's objective saved as a testbed."""
-    found = collect(spec, chunks)
-    name, _ = save_sets(found, spec["objective"])
-    return {**summarise(spec, chunks), "testbed": name}
-
-
-def collect(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> SupportSets:
-    """The finished chunks of a run put together, in the order of the tasks."""
-    parts = sorted(chunks, key=lambda chunk: int(chunk["start"]))
-    if not parts:
+def collect(spec: Spec, chunks: Sequence[Arrays]) -> SupportSets:
+    """The support sets of the finished chunks, in the order of the tasks."""
+    if not chunks:
         raise BadInput("No task of this run is finished yet. Wait for its first tasks.")
-    every = frozen.tasks(spec["folder"])
-    which = np.concatenate([int(c["start"]) + np.arange(len(c["hard_support"])) for c in parts])
-    drawn = every.take(which)
-    tasks, said = {}, {}
-    for name in SETS:
-        support = np.concatenate([c[f"{name}_support"] for c in parts])
-        tasks[name] = Tasks(drawn.class_ids, support, drawn.query, drawn.measures)
-        said[name] = Predictions.join([Predictions.from_arrays(c, f"{name}_") for c in parts])
-    return SupportSets(spec, tasks, said)
+    rows = joined(chunks)[0]
+    drawn = frozen.tasks(spec["folder"]).take(rows["positions"])
+    tasks = {n: Tasks(drawn.class_ids, rows[f"{n}_support"], drawn.query, drawn.measures) for n in SETS}
+    said = {name: Predictions.from_arrays(rows, f"{name}_") for name in SETS}
+    return SupportSets(cast(Spec, SETTINGS.pick(spec)), tasks, said)
+
+
+def finish(spec: Spec, found: SupportSets) -> Summary:
+    """Saves the tasks of the spec's objective as a testbed, and names it."""
+    return {"testbed": save_sets(found, spec["objective"])[0]}
+
+
+# --- how long it takes -------------------------------------------------------------------------------------------
+
+
+def work(spec: Spec) -> Work:
+    return Work(spec["n_tasks"], "tasks", spec["n_tasks"] * _seconds_per_task(spec))
+
+
+def shorten(spec: Spec, n: int) -> Spec | None:
+    """Fewer tasks, by FastDiffSel if the search is a slower one."""
+    fast: Spec = {**spec, "search": "fastdiffsel"} if spec["search"] in ("refined", "greedy") else spec
+    n = int(max(n, 1) * _seconds_per_task(spec) / _seconds_per_task(fast))
+    n_tasks = min(spec["n_tasks"], PREVIEW, max(n, _FEWEST))
+    return {**fast, "n_tasks": n_tasks} if n_tasks < spec["n_tasks"] or fast is not spec else None
+
+
+def tasks_per_chunk(spec: Values) -> int:
+    """How many tasks are searched together, by the spec alone."""
+    return int(np.clip(_CHUNK_IMAGES[spec["search"]] // (draw.most_images(spec) * spec["n_steps"]), 1, _LARGEST_CHUNK))
+
+
+def seconds_to_search(spec: Values, dataset: Dataset) -> float:
+    """About how long the search takes for one end of one task on one ordinary core."""
+    images = draw.most_images(spec)
+    if spec["search"] != "greedy":
+        rounds = 8e-5 if spec["search"] == "refined" else 0.0
+        return float(images * (1.2e-5 + 1.5e-5 * spec["n_steps"] + rounds))
+    task = _largest_task(spec)
+    in_class = len(dataset.image_class_ids()) / max(1, dataset.n_classes)
+    slot = 4e-4 + 2e-7 * in_class * task.query.size
+    return float(1e-4 * images + spec["n_sweeps"] * task.support.size * slot)
+
+
+def seconds_to_classify(spec: Values, dataset: Dataset) -> float:
+    """About how long the classifier takes for one task."""
+    return evaluation_study.guess_seconds(dataset, spec["backbone"], spec["classifier"], {}, _largest_task(spec))
+
+
+def _seconds_per_task(spec: Spec) -> float:
+    """For the searches at both ends, and for the queries that are classified with all three supports."""
+    dataset = datasets.load(spec["dataset"])
+    return 2 * seconds_to_search(spec, dataset) + len(SETS) * seconds_to_classify(spec, dataset)
+
+
+def _largest_task(spec: Values) -> Tasks:
+    """One task of the largest shape that the spec's sampler draws, without images."""
+    has = {s.name: spec.get(s.name, s.default) for s in SAMPLERS[spec["sampler"]].all_settings}
+    n_way = int(has.get("n_way", has.get("max_way", 1)))
+    n_shot = int(has["max_support"]) // n_way if "max_support" in has else int(spec["n_shot"])
+    n_query = int(has.get("n_query", has.get("max_query", spec["n_query"])))
+    blank = np.zeros((1, n_way, 1), dtype=np.int64)
+    return Tasks(blank[:, :, 0], blank.repeat(max(1, n_shot), 2), blank.repeat(n_query, 2))
 
 
 # --- what came out -----------------------------------------------------------------------------------------------
@@ -398,6 +420,7 @@ def collect(spec: Spec, chunks: Sequence[Mapping[str, np.ndarray]]) -> SupportSe
 
 def summary(found: SupportSets) -> Summary:
     """Mean accuracies in percent with their 95% intervals, the drop from random to hard, rank correlations."""
+    spec = found.spec
     accuracy, ci95 = {}, {}
     for name in SETS:
         mean, half = mean_and_ci95(100 * found.accuracy(name))
@@ -415,7 +438,9 @@ def summary(found: SupportSets) -> Summary:
         "spearman_ci95": [rho.low, rho.high] if rho else None,
         "spearman_over": rho.over if rho else None,
         "histogram": accuracy_histogram(found),
-        "failed": failed_search(found.spec, accuracy),
+        "failed": failed_search(spec, accuracy),
+        "dataset": spec["dataset"],
+        "backbone": spec["backbone"],
     }
 
 
@@ -487,98 +512,6 @@ def tasks_between(found: SupportSets, low: float, high: float) -> np.ndarray:
     coarsity = found.tasks["random"].measures["coarsity"]
     which = np.flatnonzero((coarsity >= low) & (coarsity <= high))
     return which[np.argsort(found.accuracy("hard")[which], kind="stable")]
-
-
-def gap_table(found: SupportSets, dataset: Dataset, by: str = "task") -> pd.DataFrame:
-    """Mean gap of every attribute between support and query, for every set, against what chance gives
-    (see difficulty.attribute_gaps)."""
-    return attribute_gaps.gap_table(dataset, dict(found.tasks), by)
-
-
-def explain(found: SupportSets, dataset: Dataset, progress: Progress | None = None) -> Explained | None:
-    """Which attributes explain that the hard supports of every task are hard (see difficulty.reasons).
-
-    Costs are measured by the study's own classifier on random supports of the first tasks, as many as take a few
-    seconds. None where the dataset has no attributes.
-    """
-    if not attribute_names(dataset):
-        return None
-    spec, tasks = found.spec, found.tasks["hard"]
-    table = searched_features(spec, features.load(dataset, spec["backbone"]))
-    attributes = [attribute_gaps.read_attribute(dataset, name) for name in attribute_names(dataset)]
-    seconds = evaluation_study.guess_seconds(dataset, spec["backbone"], spec["classifier"], {}, tasks) / len(tasks)
-    affordable = int(_COST_SECONDS / max(1e-9, seconds * reasons.N_CLASSIFIED))
-    first = tasks.take(slice(0, max(_FEWEST_COSTED, min(reasons.N_TASKS, affordable))))
-    supports = reasons.random_supports(table, first, reasons.N_CLASSIFIED, spec["seed"])
-    if progress is not None:
-        progress(0, 1, "classifying random supports")
-    said = classify(spec, table, reasons.one_by_one(first, supports), dataset)
-    accuracy = evaluation.task_accuracy(said).reshape(supports.shape[:2])
-    costs = reasons.cost_table(attributes, first, supports, accuracy, dataset.image_class_ids(), progress)
-    return reasons.explain(attributes, tasks, costs, table, spec["seed"], progress)
-
-
-def points_of(found: SupportSets, explained: Explained, which: str) -> np.ndarray:
-    """(T, A) what the gaps of another set cost beyond those of random supports of the same tasks, in points."""
-    gaps = [attribute_gaps.measure_gap(a, found.tasks[which], by="class").gap for a in explained.attributes]
-    return (np.stack(gaps, axis=1) - explained.by_chance) * explained.costs["cost"].to_numpy(dtype=float)
-
-
-def explained_in_words(found: SupportSets, explained: Explained, task: int) -> str:
-    """How much of what the hard support of a task costs its attributes explain, in a sentence."""
-    lost = 100 * float(found.accuracy("random")[task] - found.accuracy("hard")[task])
-    real = explained.reasons(task)
-    against = f"the {lost:.0f} points that this hard support loses against the random one"
-    if not real:
-        return (
-            "No attribute explains it: none that costs accuracy here differs more between this support and its queries "
-            "than in 95% of random supports of the same task."
-        )
-    if lost <= 0:
-        return "In this task the hard support is no worse than the random one, so there is nothing to explain."
-    if len(real) == 1:
-        return f"That is about {real[0].points:.1f} of {against}."
-    return (
-        f"Together at most {sum(r.points for r in real):.1f} of {against}: attributes that go together count in each "
-        "other's cost."
-    )
-
-
-def told_values(dataset: Dataset, image_ids: np.ndarray, attribute: str) -> list[tuple[int, str]]:
-    """Images in the order of an attribute, each with its value as text."""
-    assert dataset.images is not None  # it has attributes
-    values = dataset.images[attribute].loc[image_ids].sort_values(kind="stable")
-    return [(int(i), f"{v:.2f}" if isinstance(v, float) else str(v)) for i, v in values.items()]
-
-
-def class_differences(
-    found: SupportSets, dataset: Dataset, explained: Explained | None, task: int, which: str
-) -> list[Difference | None]:
-    """For every class of one task the difference between its support and query images that costs most beyond what
-    random supports of this class show; None where no attribute with a real cost differs more than these."""
-    tasks = found.tasks[which].take(slice(task, task + 1))
-    used = np.flatnonzero(tasks.class_ids[0] != PAD)
-    if explained is None:
-        return [None] * len(used)
-    costs = explained.costs.set_index("attribute")["cost"].where(explained.costs["significant"].to_numpy())
-    table = searched_features(found.spec, features.load(dataset, found.spec["backbone"]))
-    supports = reasons.random_supports(table, tasks, reasons.N_RANDOM, found.spec["seed"])[0]
-    # every class a task of its own: what its support would be by chance
-    alone = Tasks(tasks.class_ids[0][used, None], tasks.support[0][used, None], tasks.query[0][used, None])
-    by_chance = reasons.gaps_of_supports(explained.attributes, alone, np.moveaxis(supports[:, used], 0, 1)[:, :, None])
-    place = {attribute.name: a for a, attribute in enumerate(explained.attributes)}
-    chosen: list[Difference | None] = []
-    for way, of_class in enumerate(attribute_gaps.class_differences(dataset, tasks, 0)):
-        cost = {d: (d.gap - by_chance[way, :, place[d.attribute]].mean()) * costs[d.attribute] for d in of_class}
-        rare = {d: np.mean(by_chance[way, :, place[d.attribute]] < d.gap - 1e-9) >= 1 - reasons.LEVEL for d in of_class}
-        real = [d for d in of_class if cost[d] > 0 and rare[d]]
-        chosen.append(max(real, key=cost.__getitem__, default=None))
-    return chosen
-
-
-def task_gap(found: SupportSets, dataset: Dataset, attribute: str, which: str = "hard") -> np.ndarray:
-    """Gap (T,) of one attribute in every task of a set: what tasks can be filtered by."""
-    return attribute_gaps.measure_gap(attribute_gaps.read_attribute(dataset, attribute), found.tasks[which]).gap
 
 
 def without_choice(tasks: Tasks, table: Features, dataset: Dataset) -> tuple[list[str], float]:
@@ -677,21 +610,31 @@ def export_sets(found: SupportSets, which: str, kind: str) -> bytes:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def checked_spec(spec: Unchecked) -> Spec:
-    """The spec with its defaults filled in; unknown settings and impossible values are named."""
-    known = {"study", "dataset", "backbone", "version", "folder", *DEFAULTS}
-    for name in spec:
-        if name not in known:
-            raise UnknownName("setting of the hard-tasks study", name, sorted(known - {"folder", "version"}))
-    for name in ("dataset", "backbone"):
-        if not spec.get(name):
-            raise BadInput(f'The search for hard tasks needs "{name}".')
-    dataset = datasets.load(spec["dataset"])
-    defaults = {**TASK_DEFAULTS, "split": draw.default_split(dataset)}
-    defaults |= fit(dataset, spec["backbone"], spec).values
-    defaults |= draw.alpha_for(dataset, {**defaults, **spec})
-    tasks = draw.checked({k: v for k, v in spec.items() if k in TASK_SETTINGS}, **defaults)
-    N_SHOT.check(tasks["n_shot"])
-    searched = {name: s.check(spec.get(name, s.default)) for name, s in SEARCH_SETTINGS.items()}
-    searched["device"] = evaluation.resolved_device(str(searched["device"]))
-    return cast(Spec, {**spec, **{name: tasks[name] for name in TASK_SETTINGS}, **searched})
+def check(spec: Unchecked) -> Spec:
+    """The spec with every setting; ways, shots and queries fit the dataset, and alpha the sampler."""
+    given = {name: value for name, value in spec.items() if value not in (None, "")}
+    SETTINGS.check(given)
+    dataset = datasets.load(given["dataset"])
+    values = SETTINGS.check(given, **fitting.defaults(dataset, given, TASK_DEFAULTS, [given["backbone"]], choice=True))
+    values["device"] = evaluation.resolved_device(values["device"])
+    return cast(Spec, {**values, "dataset": dataset.name})
+
+
+STUDY = Study(
+    name="support_sets",
+    title="hard tasks",
+    question="Which support images make a classifier fail?",
+    settings=SETTINGS,
+    check=check,
+    prepare=prepare,
+    parts=parts,
+    run_chunk=run_chunk,
+    collect=collect,
+    summarise=summary,
+    finish=finish,
+    work=work,
+    shorten=shorten,
+    n_bytes=n_bytes,
+    ignored=(OBJECTIVE.name,),
+    version=2,
+)

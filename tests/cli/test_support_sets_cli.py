@@ -106,7 +106,7 @@ def test_searches_side_by_side(shifted, capsys) -> None:
     assert "times as long" in answer["words"]
     assert main(["searches", "shifted", *FEW, "--searches", "fastdiffsel"]) == 0
     assert "ms per task" in capsys.readouterr().out
-    assert "no search named 'quick'" in fails(capsys, "searches", "shifted", *FEW, "--searches", "quick")
+    assert "no searches named 'quick'" in fails(capsys, "searches", "shifted", *FEW, "--searches", "quick")
 
 
 def test_filtered_restricted_and_steps(shifted, capsys) -> None:

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fsviz import jobs
 from fsviz.difficulty.measures import MEASURES
 from fsviz.errors import BadInput, UnknownName
 from fsviz.evaluation import Estimate
 from fsviz.records import Dataset
 from fsviz.studies import compare_datasets as study
+from fsviz.studies import support_sets
 from fsviz.studies.compare_datasets import Number, Side
 from tests.studies.toy_dataset import make_toy
 
@@ -174,7 +176,8 @@ def test_the_suite_is_that_of_support_sets_beside_published_numbers(home: Path) 
     spec = study.checked_spec({"sides": ["toy", "other"], "n_tasks": 20, "n_shot": 2, "n_query": 4})
     specs, without = study.suite_specs(spec)
     assert list(specs) == ["toy:test"] and "no features under alpha_net" in without["other:test"]
-    row = study.suite_row(study.sides_of(["toy"])[0], study.searched(specs["toy:test"]))
+    found = jobs.compute({"study": "support_sets", **specs["toy:test"]})
+    row = study.suite_row(study.sides_of(["toy"])[0], support_sets.summary(found))
     assert row["hard"] < row["random"] <= row["easy"] and row["n_tasks"] == 20 and not row["published"]
 
 

@@ -92,7 +92,7 @@ def test_other_studies_draw_the_same_way(sampler: str, digest: str, coarsity: fl
     demo = datasets.load("demo")
     tables = {LITE: features.load(demo, LITE)}
     settings = {"sampler": sampler, "n_shot": 5, "n_query": 10, "n_tasks": 20}
-    spec = support_sets.checked_spec({"dataset": "demo", "backbone": LITE, "seed": 5, **settings})
+    spec = support_sets.check({"dataset": "demo", "backbone": LITE, "seed": 5, **settings})
     for tasks in (
         support_sets.draw_tasks(spec, demo, tables),
         evaluate.sample_testbed(demo, settings, 5, tables).tasks,

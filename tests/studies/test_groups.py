@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fsviz import datasets, features
+from fsviz import datasets, features, jobs
 from fsviz.cli import main
 from fsviz.datasets.saved import save_dataset
 from fsviz.errors import BadInput
@@ -111,12 +111,13 @@ def test_the_settings_a_page_starts_with_can_be_drawn(copied: Dataset) -> None:
 @pytest.mark.parametrize("search", ["fastdiffsel", "greedy"])
 def test_hard_and_easy_sets_are_searched_among_other_groups(copied: Dataset, search: str) -> None:
     spec = {"dataset": copied.name, "backbone": "alpha_net", "n_way": 4, "n_shot": 3, "n_query": 4, "n_tasks": 12}
-    found = support_sets.find_support_sets({**spec, "search": search})
+    spec |= {"study": "support_sets", "search": search}
+    found = jobs.compute(spec)
     groups = copied.image_groups()
     assert not any(shares_a_group(found.tasks[name], groups) for name in support_sets.SETS)
     assert found.accuracy("easy").mean() >= found.accuracy("random").mean() > found.accuracy("hard").mean()
     assert "--keep-groups" in support_sets.command(found.spec)
-    loose = support_sets.find_support_sets({**spec, "search": search, "keep_groups": False})
+    loose = jobs.compute({**spec, "keep_groups": False})
     assert shares_a_group(loose.tasks["easy"], groups)
 
 

@@ -27,17 +27,21 @@ def shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return make_shifted()
 
 
+def find(spec: dict) -> support_sets.SupportSets:
+    return jobs.compute({"study": "support_sets", **spec})
+
+
 # --- side by side ------------------------------------------------------------------------------------------------
 
 
 def test_every_search_has_both_ends_and_what_the_study_of_it_finds(shifted) -> None:
     said: list[tuple[int, int, str]] = []
     spec = {**SPEC, "n_tasks": 6}
-    result = searches.compare_searches(spec, progress=lambda *now: said.append(now))
+    result = jobs.compute({"study": "searches", **spec}, lambda *now: said.append(now))
     rows = {(row["search"], row["objective"]): row for row in result["rows"]}
     assert set(rows) == {("random", "random")} | {(s, o) for s in support_sets.SEARCH.choices for o in ("hard", "easy")}
     for search in support_sets.SEARCH.choices:
-        alone = support_sets.summary(support_sets.find_support_sets({**spec, "search": search}))
+        alone = support_sets.summary(find({**spec, "search": search}))
         for objective in ("hard", "easy"):
             assert rows[search, objective]["accuracy"] == pytest.approx(alone["accuracy"][objective])
             assert rows[search, objective]["ci95"] == pytest.approx(alone["ci95"][objective])
@@ -55,10 +59,30 @@ def test_the_comparison_runs_as_a_job_with_the_same_accuracies(shifted) -> None:
     spec = {"study": "searches", **SPEC, "searches": ["greedy", "fastdiffsel"]}
     run = jobs.run_here(spec)
     assert run.n_chunks == 1 + 2 + 2 * 3  # random, FastDiffSel at both ends, greedy five tasks at a time
-    here = searches.compare_searches(SPEC | {"searches": ["fastdiffsel", "greedy"]})
+    here = jobs.compute(spec | {"searches": ["fastdiffsel", "greedy"]})
     assert [row["accuracy"] for row in jobs.results(run.id)["rows"]] == [row["accuracy"] for row in here["rows"]]
     with pytest.raises(UnknownName, match="search"):
-        searches.checked_spec({**SPEC, "searches": ["quick"]})
+        searches.check({**SPEC, "searches": ["quick"]})
+    assert jobs.find({**spec, "searches": ["fastdiffsel", "greedy"]}).id == run.id  # in any order
+    assert jobs.find({**spec, "searches": []}) is None and jobs.result(run.id) == jobs.results(run.id)
+
+
+def test_a_spec_has_the_settings_of_a_search_but_which_one(shifted) -> None:
+    spec = searches.check({"dataset": "shifted", "backbone": "first"})
+    assert searches.check(spec) == spec and set(spec) == {"dataset", "backbone", *searches.SETTINGS.settings}
+    assert spec["n_tasks"] == 50 and spec["searches"] == list(support_sets.SEARCH.choices)
+    with pytest.raises(UnknownName, match="setting of the comparison of searches named 'search'"):
+        searches.check({**spec, "search": "greedy"})
+
+
+def test_a_preview_of_all_searches_leaves_out_greedy_if_it_takes_too_long(shifted) -> None:
+    spec = searches.check({**SPEC, "n_tasks": 500})
+    assert [part.n_chunks for part in searches.parts(spec)] == [5] * 7 + [100] * 2
+    assert searches.shorten(spec, 40) == {**spec, "n_tasks": 40}
+    quick = searches.shorten(spec, 2)
+    assert "greedy" not in quick["searches"] and len(quick["searches"]) == 3 and 10 <= quick["n_tasks"] < 500
+    assert searches.work(quick).seconds / quick["n_tasks"] < searches.work(spec).seconds / 500
+    assert searches.shorten({**spec, "n_tasks": 8}, 9) is None
 
 
 def test_studies_that_write_numbers_alone_know_how_much_and_ask_for_room(small_disk, monkeypatch) -> None:
@@ -114,7 +138,7 @@ def test_losses_step_by_step(shifted) -> None:
     assert table["weighted"].iloc[0] < table["weighted"].iloc[1]  # what a step climbs
     assert table.loc[0].drop(["weighted", "weighted_ci95"]).isna().all()
     assert table.loc[1, "change"] == 0
-    found = support_sets.find_support_sets(SPEC)
+    found = find(SPEC)
     features = chunked.features_of("shifted", "first")
     assert table.loc[1, "selected"] == pytest.approx(support_loss(features, found.tasks["hard"]).mean())
     assert table.loc[1, "accuracy"] == pytest.approx(100 * found.accuracy("hard").mean())
@@ -221,11 +245,11 @@ def test_fewer_queries_where_images_are_few_and_a_sentence_where_there_are_none(
 
 
 def test_commands_ask_the_same_of_the_same_tasks(shifted) -> None:
-    spec = searches.checked_spec({**SPEC, "n_sweeps": 2, "loss": "plain"})
+    spec = searches.check({**SPEC, "n_sweeps": 2, "loss": "plain"})
     args = build_parser().parse_args(shlex.split(support_sets.command(spec, "searches"))[3:])
     said = {s.name: getattr(args, s.name) for s in args.settings if getattr(args, s.name) is not None}
     assert said == {"n_sweeps": 2, "loss": "plain"} and args.n_tasks == 12
-    spec = support_sets.checked_spec({**SPEC, "search": "refined"})
+    spec = support_sets.check({**SPEC, "search": "refined"})
     own = {"filtered": ["--n-random", "500"], "restricted": ["--attribute", "a b", "--value", "c"], "steps": []}
     for name, more in own.items():
         asked = {**spec, "search": "fastdiffsel"} if name == "steps" else spec

@@ -17,7 +17,8 @@ from fsviz.features import store
 from fsviz.numerics import holm
 from fsviz.records import PAD
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
-from fsviz.studies import searches, shifts, stress, support_sets
+from fsviz.studies import searches, shifts, stress, support_reasons, support_sets
+from fsviz.studies.study import first_needed
 from tests.studies.noise_dataset import make_noise
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
@@ -31,8 +32,46 @@ def shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return make_shifted()
 
 
+def find(spec: dict, progress=None) -> support_sets.SupportSets:
+    return jobs.compute({"study": "support_sets", **spec}, progress)
+
+
+def run_stress(spec: dict) -> stress.StressTest:
+    return jobs.compute({"study": "stress", **spec})
+
+
+def test_a_checked_spec_has_every_setting_and_checks_to_itself(shifted) -> None:
+    spec = support_sets.check({**SPEC, "device": "auto", "split": ""})
+    assert set(spec) == {"dataset", "backbone", *support_sets.SETTINGS.settings}
+    assert spec["split"] == "test" and spec["device"] != "auto" and support_sets.check(spec) == spec
+    with pytest.raises(UnknownName, match="setting of the search for hard tasks named 'steps'"):
+        support_sets.check({**SPEC, "steps": 3})
+    with pytest.raises(BadInput, match='needs "backbone"'):
+        support_sets.check({"dataset": "shifted"})
+
+
+def test_a_chunk_is_about_a_second_and_the_usual_page_is_one(shifted) -> None:
+    def sizes(**changes) -> list[int]:
+        return [part.size for part in support_sets.parts(support_sets.check({**SPEC, "n_query": 10, **changes}))]
+
+    assert support_sets.STUDY.n_chunks(support_sets.check({**SPEC, "n_query": 10, "n_tasks": 200})) == 1
+    assert sizes(search="greedy") == [4] and sizes(search="refined") == [53]
+    assert sizes(n_steps=100) == [2] and sizes(sampler="variable")[0] < 30
+
+
+def test_a_preview_has_fewer_tasks_and_a_slow_search_is_shown_by_a_fast_one(shifted) -> None:
+    spec = support_sets.check({**SPEC, "n_tasks": 5000})
+    assert support_sets.shorten(spec, 90) == {**spec, "n_tasks": 90}
+    assert support_sets.shorten(spec, 0)["n_tasks"] == 20 and support_sets.shorten(spec, 4000)["n_tasks"] == 200
+    greedy = support_sets.check({**SPEC, "n_tasks": 60, "search": "greedy"})
+    assert support_sets.work(greedy).seconds > 5 * support_sets.work({**greedy, "search": "fastdiffsel"}).seconds
+    assert support_sets.shorten(greedy, 30) == {**greedy, "search": "fastdiffsel"}
+    assert support_sets.shorten({**spec, "n_tasks": 15}, 3) is None
+    assert support_sets.work(spec).n == 5000
+
+
 def test_easy_is_above_random_and_hard_far_below(shifted) -> None:
-    found = support_sets.find_support_sets(SPEC)
+    found = find(SPEC)
     numbers = support_sets.summary(found)
     accuracy = numbers["accuracy"]
     assert accuracy["hard"] < accuracy["random"] - 15
@@ -44,7 +83,7 @@ def test_easy_is_above_random_and_hard_far_below(shifted) -> None:
 
 
 def test_the_three_sets_share_classes_and_queries_and_nothing_leaks(shifted) -> None:
-    found = support_sets.find_support_sets(SPEC)
+    found = find(SPEC)
     class_of = shifted.image_class_ids()
     for name in support_sets.SETS:
         tasks = found.tasks[name]
@@ -55,42 +94,42 @@ def test_the_three_sets_share_classes_and_queries_and_nothing_leaks(shifted) -> 
 
 
 def test_the_search_finds_the_attribute_that_moves_features_and_not_the_other(shifted) -> None:
-    found = support_sets.find_support_sets(SPEC)
-    table = support_sets.gap_table(found, shifted, by="class").set_index(["attribute", "set"])["gap"]
+    found = find(SPEC)
+    table = support_reasons.gap_table(found, shifted, by="class").set_index(["attribute", "set"])["gap"]
     assert table["context", "hard"] > table["context", "random"] + 0.1
     assert abs(table["noise", "hard"] - table["noise", "random"]) < 0.25
-    gap = support_sets.task_gap(found, shifted, "context")
+    gap = support_reasons.task_gap(found, shifted, "context")
     assert gap.shape == (60,)
 
 
 def test_the_reason_is_the_attribute_that_costs_accuracy_and_never_the_noise(shifted) -> None:
-    found = support_sets.find_support_sets(SPEC)
-    explained = support_sets.explain(found, shifted)
+    found = find(SPEC)
+    explained = support_reasons.explain(found, shifted)
     costs = explained.costs.set_index("attribute")
     assert costs["significant"].to_dict() == {"context": True, "noise": False}
     assert costs.loc["context", "cost"] > costs.loc["context", "ci95"] > 0
     named = {reason.attribute for task in range(60) for reason in explained.reasons(task)}
     assert named == {"context"}
     assert explained.real[:, 0].mean() > 0.3  # and for random supports, chance will do
-    asked = support_sets.explain(replace(found, tasks={**found.tasks, "hard": found.tasks["random"]}), shifted)
+    asked = support_reasons.explain(replace(found, tasks={**found.tasks, "hard": found.tasks["random"]}), shifted)
     assert asked.real[:, 0].mean() < 0.15
     with_reason, without = (int(np.flatnonzero(explained.real[:, 0] == real)[0]) for real in (True, False))
-    told = support_sets.explained_in_words(found, explained, with_reason)
+    told = support_reasons.explained_in_words(found, explained, with_reason)
     lost = 100 * (found.accuracy("random") - found.accuracy("hard"))[with_reason]
     assert lost == pytest.approx(42.5)
     assert f"{explained.points[with_reason, 0]:.1f} of the {lost:.0f} points" in told
-    assert support_sets.explained_in_words(found, explained, without).startswith("No attribute explains it")
-    of_classes = support_sets.class_differences(found, shifted, explained, with_reason, "hard")
+    assert support_reasons.explained_in_words(found, explained, without).startswith("No attribute explains it")
+    of_classes = support_reasons.class_differences(found, shifted, explained, with_reason, "hard")
     assert {d.attribute for d in of_classes if d is not None} <= {"context"} and len(of_classes) == 5
-    assert support_sets.points_of(found, explained, "easy").shape == (60, 2)
+    assert support_reasons.points_of(found, explained, "easy").shape == (60, 2)
 
 
 def test_coin_flips_of_real_images_never_become_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty columns of luck over real features: the hardest supports, and no reason for any of them."""
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     noise = make_noise(20)
-    found = support_sets.find_support_sets({"dataset": "noise", "backbone": "real", "n_tasks": 60, "n_query": 5})
-    explained = support_sets.explain(found, noise)
+    found = find({"dataset": "noise", "backbone": "real", "n_tasks": 60, "n_query": 5})
+    explained = support_reasons.explain(found, noise)
     assert not explained.real.any() and (found.accuracy("hard") < found.accuracy("random")).any()
     assert 0 <= (explained.costs["p"] < 0.05).sum() <= 4  # one of twenty, three deviations up
 
@@ -134,7 +173,7 @@ def test_curated_pairs_are_saved_as_testbeds(shifted) -> None:
 
 def test_steps_from_random_weights(shifted) -> None:
     table = searches.by_step_size(SPEC, steps=(0.01, 200.0, 5000.0), objectives=("hard",))
-    random = support_sets.summary(support_sets.find_support_sets(SPEC))["accuracy"]
+    random = support_sets.summary(find(SPEC))["accuracy"]
     assert abs(table["accuracy"].iloc[0] - random["random"]) < 8
     assert table["accuracy"].is_monotonic_decreasing
     assert abs(table["accuracy"].iloc[2] - random["hard"]) < 8
@@ -144,28 +183,27 @@ def test_steps_from_random_weights(shifted) -> None:
 
 
 def test_a_finished_run_that_lost_a_chunk_computes_it_again(shifted) -> None:
-    run = jobs.run_here({"study": "support_sets", **SPEC})
+    run = jobs.run_here({"study": "support_sets", **SPEC, "n_tasks": 70, "search": "refined"})
     chunk = jobs.folder(run.id) / "chunks" / "000001.npz"
     content = chunk.read_bytes()
     chunk.write_bytes(content[:500])
-    spec = jobs.spec(run.id)
     with pytest.raises(WorkspaceError, match=f"runs resume {run.id}' computes it again"):
-        support_sets.collect(spec, jobs.chunks(run.id))
+        jobs.result(run.id)
     again = jobs.resume_here(run.id)
     assert again.summary == run.summary and chunk.read_bytes() == content
 
 
 def test_coarsity_quartiles_and_close_classes(shifted) -> None:
-    found = support_sets.find_support_sets({**SPEC, "sampler": "semantic", "alpha": 1.0})
+    found = find({**SPEC, "sampler": "semantic", "alpha": 1.0})
     table = support_sets.coarsity_table(found)
     assert sorted(table["set"].unique()) == sorted(support_sets.SETS)
     assert table.groupby("set")["n_tasks"].sum().eq(60).all()
-    uniform = support_sets.find_support_sets(SPEC).tasks["random"].measures["coarsity"]
+    uniform = find(SPEC).tasks["random"].measures["coarsity"]
     assert found.tasks["random"].measures["coarsity"].mean() < uniform.mean()
 
 
 def test_variable_tasks(shifted) -> None:
-    found = support_sets.find_support_sets({**SPEC, "sampler": "variable", "n_tasks": 30})
+    found = find({**SPEC, "sampler": "variable", "n_tasks": 30})
     ways = (found.tasks["hard"].class_ids != PAD).sum(axis=1)
     assert ways.min() >= 5
     assert len(set(ways)) > 2
@@ -175,8 +213,8 @@ def test_variable_tasks(shifted) -> None:
 
 def test_greedy_search_is_as_hard(shifted) -> None:
     spec = {**SPEC, "n_tasks": 12}
-    greedy = support_sets.summary(support_sets.find_support_sets({**spec, "search": "greedy"}))["accuracy"]
-    fast = support_sets.summary(support_sets.find_support_sets(spec))["accuracy"]
+    greedy = support_sets.summary(find({**spec, "search": "greedy"}))["accuracy"]
+    fast = support_sets.summary(find(spec))["accuracy"]
     assert greedy["hard"] < fast["random"] - 15
     assert greedy["easy"] > fast["random"]
 
@@ -184,17 +222,18 @@ def test_greedy_search_is_as_hard(shifted) -> None:
 def test_a_run_gives_what_the_study_gives_and_saves_its_testbed(shifted) -> None:
     run = jobs.run_here({"study": "support_sets", **SPEC})
     result = jobs.results(run.id)
-    here = support_sets.summary(support_sets.find_support_sets(SPEC))
+    here = support_sets.summary(find(SPEC))
     assert result["accuracy"] == pytest.approx(here["accuracy"])
     assert list_testbeds() == [result["testbed"]]
     testbed = load_testbed(result["testbed"], shifted)
-    collected = support_sets.collect(jobs.spec(run.id), jobs.chunks(run.id))
+    collected = jobs.result(run.id)
     assert (testbed.tasks.support == collected.tasks["hard"].support).all()
     assert testbed.recipe["sampler"] == "hard_sets"
     assert testbed.recipe["backbone"] == "first"
     assert json.dumps(result)
-    earlier = jobs.run_here({"study": "hard_sets", **SPEC})  # the study's name in the specs of earlier runs
-    assert earlier.study == "hard_sets" and jobs.results(earlier.id)["accuracy"] == result["accuracy"]
+    assert collected.cache_key == find(SPEC).cache_key  # neither a folder nor an id is part of a result
+    assert jobs.find({"study": "support_sets", **SPEC, "objective": "easy"}).id == run.id
+    assert jobs.find({"study": "support_sets", **SPEC, "seed": 1}) is None
 
 
 def test_other_settings_have_other_names_and_nothing_is_replaced(shifted) -> None:
@@ -202,7 +241,7 @@ def test_other_settings_have_other_names_and_nothing_is_replaced(shifted) -> Non
     changes += ({"search": "greedy"}, {"n_query": 4}, {"sampler": "semantic"}, {"sampler": "variable"}, {"seed": 1})
     found = {}
     for change in changes:
-        sets = support_sets.find_support_sets({**SPEC, "n_tasks": 4, **change})
+        sets = find({**SPEC, "n_tasks": 4, **change})
         found[support_sets.save_sets(sets)[0]] = sets
         assert support_sets.save_sets(sets)[0] in found  # the same again is the same testbed
     assert len(found) == len(changes) == len(list_testbeds())
@@ -214,14 +253,14 @@ def test_other_settings_have_other_names_and_nothing_is_replaced(shifted) -> Non
 
 def test_the_command_finds_the_same_sets(shifted) -> None:
     for change in ({}, {"search": "greedy", "n_sweeps": 2}, {"sampler": "semantic", "alpha": 1 / 3, "loss": "plain"}):
-        spec = support_sets.checked_spec({**SPEC, "seed": 3, **change})
+        spec = support_sets.check({**SPEC, "seed": 3, **change})
         args = build_parser().parse_args(shlex.split(support_sets.command(spec))[3:])
-        said = {name: getattr(args, name) for name in support_sets.DEFAULTS if getattr(args, name) is not None}
-        assert support_sets.checked_spec({"dataset": args.dataset, "backbone": args.backbone, **said}) == spec
+        said = {name: getattr(args, name) for name in support_sets.SETTINGS.settings if getattr(args, name) is not None}
+        assert support_sets.check({"dataset": args.dataset, "backbone": args.backbone, **said}) == spec
 
 
 def test_sets_are_saved_and_exported_like_any_testbed(shifted, tmp_path: Path) -> None:
-    found = support_sets.find_support_sets(SPEC)
+    found = find(SPEC)
     for which in support_sets.SETS:
         assert support_sets.save_sets(found, which)[0] in list_testbeds()
     path = tmp_path / "easy.csv"
@@ -234,7 +273,8 @@ def test_sets_are_saved_and_exported_like_any_testbed(shifted, tmp_path: Path) -
 
 def test_difficulty_carries_over_to_another_backbone_and_other_methods(shifted) -> None:
     spec = {"dataset": "shifted", "sources": ["first"], "backbones": ["first", "second"], "n_tasks": 40, "n_query": 8}
-    result = stress.run_at_once(spec)
+    test = run_stress(spec)
+    result = stress.summary(test)
     assert len(result["matrix"]) == 2 * 3
     for row in result["matrix"]:
         assert row["drop"] - row["drop_ci95"] > 5, row
@@ -245,18 +285,21 @@ def test_difficulty_carries_over_to_another_backbone_and_other_methods(shifted) 
     assert agreement[0]["loss"] > 0.6
     assert all(e["loss_accuracy"] > 0.6 for e in result["spearman"])
     recorded = jobs.results(jobs.run_here({"study": "stress", **spec}).id)
-    assert recorded["matrix"] == result["matrix"]
+    assert recorded == result
 
 
 @pytest.mark.parametrize("search", ["fastdiffsel", "greedy"])
-def test_the_stress_test_searches_inside_its_run_the_same_sets_as_all_at_once(shifted, search: str) -> None:
+def test_the_stress_test_searches_inside_its_run_the_same_sets_as_all_at_once(shifted, search, monkeypatch) -> None:
+    monkeypatch.setitem(support_sets._CHUNK_IMAGES, "greedy", 4 * 3 * (2 + 4))
     spec = {"study": "stress", "dataset": "shifted", "sources": ["first", "second"], "backbones": ["second"]}
     spec |= {"n_tasks": 6, "n_way": 3, "n_shot": 2, "n_query": 4, "search": search, "adaptations": ["protonet"]}
     run = jobs.run_here(spec)
     settled = jobs.spec(run.id)
     n_searches = 2 * (2 if search == "greedy" else 1)  # greedy four tasks at a time
     assert run.n_chunks == n_searches + 3  # and random tasks, those of both sources
-    assert stress.describe(settled, 0).startswith("searching tasks hard for first: ")
+    assert stress.STUDY.describe(settled, 0).startswith("searching tasks hard for first: ")
+    waiting = [first_needed(stress.parts(settled), index) for index in range(run.n_chunks)]
+    assert waiting == [0] * n_searches + [n_searches] * 3  # the cells wait for the searches
     random = stress.hard_tasks(settled, "random")
     for source in spec["sources"]:
         base = {**stress._base(settled), "backbone": source}
@@ -266,7 +309,7 @@ def test_the_stress_test_searches_inside_its_run_the_same_sets_as_all_at_once(sh
     before = jobs.results(run.id)["matrix"]
     for row in before:
         where = row["source"], row["backbone"], row["adaptation"]
-        tasks, *both = stress.cell_of_run(settled, jobs.chunks(run.id), *where)
+        tasks, *both = jobs.result(run.id).cell(*where)
         assert [100 * of.mean() for of in both] == pytest.approx([row["random"], row["hard"]])
         assert (tasks.support == stress.hard_tasks(settled, row["source"]).support).all()
     for path in (jobs.folder(run.id) / "inputs").glob("source*.npy"):
@@ -274,8 +317,24 @@ def test_the_stress_test_searches_inside_its_run_the_same_sets_as_all_at_once(sh
     for path in (jobs.folder(run.id) / "chunks").iterdir():
         path.unlink()
     assert jobs.results(jobs.resume_here(run.id).id)["matrix"] == before
-    half = stress.summarise(settled, [stress.run_chunk(settled, 0)])
-    assert half["matrix"] == []  # nothing is classified while sets are searched
+    half = stress.collect(settled, [stress.STUDY.chunk(settled, 0)])
+    assert stress.summary(half)["matrix"] == [] and set(half.tasks) == {
+        "random",
+        "first",
+    }  # nothing is classified while sets are searched
+
+
+def test_a_stress_test_is_of_all_backbones_unless_some_are_named(shifted) -> None:
+    spec = stress.check({"dataset": "shifted"})
+    assert stress.check(spec) == spec and set(spec) == {"dataset", *stress.SETTINGS.settings}
+    assert spec["backbones"] == ["first", "second"] and spec["sources"] == ["first"]
+    assert stress.FULL not in spec["adaptations"]
+    assert stress.check({"dataset": "shifted", "backbones": ["second"]})["sources"] == ["second"]
+    with pytest.raises(UnknownName, match="setting of the stress test named 'classifier'"):
+        stress.check({**spec, "classifier": "tim"})
+    greedy = {**spec, "search": "greedy"}
+    assert stress.shorten(greedy, 5) == {**spec, "n_tasks": stress.shorten(greedy, 5)["n_tasks"]}
+    assert stress.shorten(spec, 50) == {**spec, "n_tasks": 50} and stress.shorten({**spec, "n_tasks": 9}, 3) is None
 
 
 def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,28 +350,32 @@ def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatc
         "n_way": 3,
         "n_shot": 2,
         "n_query": 4,
-        "finetuning": {"n_tasks": 2, "n_validation": 1, "n_steps": 3, "size": 24},
+        "finetuning_tasks": 2,
+        "finetuning_validation": 1,
+        "finetuning_steps": 3,
+        "finetuning_size": 24,
     }
     run = jobs.run_here(spec)
     result = jobs.results(run.id)
     rows = {row["adaptation"]: row for row in result["matrix"]}
     where = "conv64f@random", "conv64f@random", "full_finetuning"
-    behind_it, _, hard = stress.cell_of_run(jobs.spec(run.id), jobs.chunks(run.id), *where)
+    behind_it, _, hard = jobs.result(run.id).cell(*where)
     assert len(behind_it) == 2 and 100 * hard.mean() == pytest.approx(rows["full_finetuning"]["hard"])
     assert rows["full_finetuning"]["n_tasks"] == 2
     assert rows["full_finetuning"]["random"] > 40  # three classes of coloured squares; guessing gives 33
     chosen = result["learning_rates"]["conv64f@random"]
     assert set(chosen["accuracy"]) == {"0.0001", "0.001", "0.01"}
     assert chosen["chosen"] in (1e-4, 1e-3, 1e-2)
-    with pytest.raises(BadInput, match="start it as a run"):
-        stress.run_at_once(spec)
+    usual = {**stress.check(spec), "finetuning_steps": 50, "finetuning_size": 128}
+    assert stress.work(usual).seconds > 100  # too long for a page to wait for
+    assert "full_finetuning" not in stress.shorten(stress.check(spec), 0)["adaptations"]
     tasks = support_sets.draw_tasks(
-        stress._base(stress.checked_spec(spec)),
+        stress._base(stress.check(spec)),
         datasets.load("pictures"),
         {"conv64f@random": features.load(datasets.load("pictures"), "conv64f@random")},
     )
     with pytest.raises(NotFinite, match=r"Full finetuning .* task 7, .*diverged at a learning rate of 1e\+30"):
-        stress._finetuned({**stress.checked_spec(spec), "device": "cpu"}, "conv64f@random", tasks, 1e30, 0, first=7)
+        stress.finetuned(stress.check(spec), "conv64f@random", tasks, 1e30, 0, first=7)
 
 
 def test_bad_input_is_named(shifted) -> None:
@@ -327,13 +390,11 @@ def test_bad_input_is_named(shifted) -> None:
         ({"classifier": "svm"}, "no classifier named"),
     ):
         with pytest.raises(FsvizError, match=words):
-            support_sets.find_support_sets({**SPEC, **change})
-    with pytest.raises(BadInput, match='"backbones"'):
-        stress.checked_spec({"dataset": "shifted", "sources": ["first"]})
+            find({**SPEC, **change})
+    with pytest.raises(BadInput, match="sources must be a list of names"):
+        stress.check({"dataset": "shifted", "sources": "first"})
     with pytest.raises(UnknownName, match="adaptation"):
-        stress.checked_spec(
-            {"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["svm"]}
-        )
+        stress.check({"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["svm"]})
     with pytest.raises(Missing, match="trains on images"):
         full = {"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["full_finetuning"]}
         jobs.run_here({"study": "stress", **full})
@@ -342,11 +403,11 @@ def test_bad_input_is_named(shifted) -> None:
 def test_a_dataset_without_attributes_is_still_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     toy = make_toy()
-    found = support_sets.find_support_sets({"dataset": "toy", "backbone": "alpha_net", "n_tasks": 10})
-    assert support_sets.explain(found, toy) is None
-    assert support_sets.class_differences(found, toy, None, 0, "hard") == [None] * 5
+    found = find({"dataset": "toy", "backbone": "alpha_net", "n_tasks": 10})
+    assert support_reasons.explain(found, toy) is None
+    assert support_reasons.class_differences(found, toy, None, 0, "hard") == [None] * 5
     with pytest.raises(Missing, match="has no attributes"):
-        support_sets.gap_table(found, toy)
+        support_reasons.gap_table(found, toy)
 
 
 @pytest.fixture(scope="module")
@@ -358,7 +419,7 @@ def demo():
 
 
 def test_demo_order_of_accuracies(demo) -> None:
-    found = support_sets.find_support_sets({"dataset": "demo", "backbone": "efficientnet_lite0"})
+    found = find({"dataset": "demo", "backbone": "efficientnet_lite0"})
     accuracy = support_sets.summary(found)["accuracy"]
     assert accuracy["hard"] < accuracy["random"] - 15
     assert accuracy["random"] < accuracy["easy"]
@@ -374,7 +435,7 @@ def test_demo_attributes_that_move_its_features_are_found_with_their_intervals(d
         "occlusion": True,
         "x": False,
     }
-    gaps = support_sets.gap_table(support_sets.find_support_sets(spec), demo).set_index(["attribute", "set"])
+    gaps = support_reasons.gap_table(find(spec), demo).set_index(["attribute", "set"])
     for name in ("context", "scale", "blur", "occlusion"):
         assert gaps.loc[(name, "hard"), "significant"], name
         assert abs(gaps.loc[(name, "random"), "gap"] - gaps.loc[(name, "random"), "chance"]) < 0.05
@@ -382,7 +443,7 @@ def test_demo_attributes_that_move_its_features_are_found_with_their_intervals(d
 
 def test_demo_hard_sets_stay_hard_for_other_methods_and_backbones(demo) -> None:
     known = features.available(demo)[:2]
-    result = stress.run_at_once({"dataset": "demo", "sources": known[:1], "backbones": known, "n_tasks": 50})
+    result = stress.summary(run_stress({"dataset": "demo", "sources": known[:1], "backbones": known, "n_tasks": 50}))
     for row in result["matrix"]:
         assert row["drop"] - row["drop_ci95"] > 3, row
 
@@ -390,8 +451,8 @@ def test_demo_hard_sets_stay_hard_for_other_methods_and_backbones(demo) -> None:
 def test_random_starts_are_the_same_in_a_run_and_in_one_process(shifted) -> None:
     spec = {**SPEC, "start": "random", "step": 1.0}
     run = jobs.run_here({"study": "support_sets", **spec})
-    collected = support_sets.collect(jobs.spec(run.id), jobs.chunks(run.id))
-    here = support_sets.find_support_sets(spec)
+    collected = jobs.result(run.id)
+    here = find(spec)
     for name in support_sets.SETS:
         assert (here.tasks[name].support == collected.tasks[name].support).all()
 
@@ -404,12 +465,12 @@ def test_supports_are_searched_among_images_that_every_backbone_has(shifted) -> 
     store.save(dict(whole.key), "second", values, ids, class_ids)
     assert len(features.load(shifted, "second").image_ids) == kept.sum()
     spec = {"dataset": "shifted", "sources": ["first"], "backbones": ["first", "second"], "n_tasks": 20, "n_query": 5}
-    result = stress.run_at_once({**spec, "adaptations": ["protonet"]})
+    result = stress.summary(run_stress({**spec, "adaptations": ["protonet"]}))
     assert [row["n_tasks"] for row in result["matrix"]] == [20, 20]
 
 
 def test_the_papers_plain_distance_is_an_option_of_both_searches(shifted) -> None:
-    spec = support_sets.checked_spec({**SPEC, "n_tasks": 10, "loss": "plain"})
+    spec = support_sets.check({**SPEC, "n_tasks": 10, "loss": "plain"})
     tasks, table = support_sets.sample_tasks(spec)
     for search, direct in (("fastdiffsel", select_supports), ("greedy", greedy_supports)):
         found = support_sets.search({**spec, "search": search}, tasks, table, "hard", 0).support
@@ -421,7 +482,7 @@ def test_the_papers_plain_distance_is_an_option_of_both_searches(shifted) -> Non
 def test_everything_that_takes_seconds_says_how_far_it_is(shifted) -> None:
     spec = {**SPEC, "n_tasks": 10}
     calls = {
-        "find": support_sets.find_support_sets,
+        "find": lambda spec, progress: find({**spec, "search": "greedy"}, progress),
         "shift": lambda spec, progress: shifts.shift_table(spec, ["noise", "context"], progress),
         "step": lambda spec, progress: searches.by_step_size(spec, (1.0, 200.0), progress=progress),
         "steps": lambda spec, progress: searches.by_number_of_steps(spec, 2, progress),
@@ -436,7 +497,7 @@ def test_everything_that_takes_seconds_says_how_far_it_is(shifted) -> None:
 def test_refining_finds_harder_and_easier_sets_and_the_letter_of_the_paper_does_not(demo) -> None:
     spec = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 60}
     accuracy = {
-        search: support_sets.summary(support_sets.find_support_sets({**spec, "search": search}))["accuracy"]
+        search: support_sets.summary(find({**spec, "search": search}))["accuracy"]
         for search in ("fastdiffsel", "refined", "literal")
     }
     assert accuracy["refined"]["hard"] < accuracy["fastdiffsel"]["hard"] - 1
@@ -448,6 +509,6 @@ def test_refining_finds_harder_and_easier_sets_and_the_letter_of_the_paper_does_
 
 def test_plain_easy_sets_are_harder_than_random_until_refined(demo) -> None:
     spec = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 60, "loss": "plain"}
-    step = support_sets.summary(support_sets.find_support_sets(spec))["accuracy"]
-    refined = support_sets.summary(support_sets.find_support_sets({**spec, "search": "refined"}))["accuracy"]
+    step = support_sets.summary(find(spec))["accuracy"]
+    refined = support_sets.summary(find({**spec, "search": "refined"}))["accuracy"]
     assert step["easy"] < step["random"] < refined["easy"]

@@ -95,12 +95,13 @@ def test_hard_tasks_lead_to_tasks(toy) -> None:
 def test_the_tasks_behind_a_cell_of_the_stress_test_are_those_it_was_measured_on(toy) -> None:
     spec = {"dataset": "toy", "n_tasks": 6, "sources": ["alpha_net"], "backbones": ["alpha_net", "beta_net"]}
     spec |= {"adaptations": ["protonet", "tim"], "n_way": 3, "n_shot": 2, "n_query": 4}
-    matrix = stress.run_at_once(spec)["matrix"]
-    for row in matrix:
-        _, said = stress.answers_of(spec, "alpha_net", row["backbone"], row["adaptation"])
-        for name in ("random", "hard"):
-            right = 100 * float(said[name].task_mean(said[name].rank == 0).mean())
-            assert right == pytest.approx(row[name]), (row, name)
+    test = jobs.compute({"study": "stress", **spec})
+    for row in stress.summary(test)["matrix"]:
+        cell = "alpha_net", row["backbone"], row["adaptation"]
+        said, (_, random, hard) = stress.answers_of(test, *cell), test.cell(*cell)
+        assert 100 * random.mean() == pytest.approx(row["random"]), row
+        assert said.task_mean(said.rank == 0) == pytest.approx(hard), row
+        assert 100 * hard.mean() == pytest.approx(row["hard"]), row
 
 
 def test_filtered_tasks_are_kept_in_the_order_of_their_accuracies(toy) -> None:
@@ -108,7 +109,7 @@ def test_filtered_tasks_are_kept_in_the_order_of_their_accuracies(toy) -> None:
     found = searches.filtered_tasks({**spec, "n_query": 4})
     kinds = {kind: len(found.accuracy(kind)) for kind in found.sets}
     assert kinds == {kind: len(tasks) for kind, tasks in found.sets.items()} and kinds["searched"] == 5
-    checked = support_sets.checked_spec({k: v for k, v in {**spec, "n_query": 4}.items() if k != "n_random"})
+    checked = support_sets.check({k: v for k, v in {**spec, "n_query": 4}.items() if k != "n_random"})
     dataset = datasets.load("toy")
     table = support_sets.sample_tasks(checked)[1]
     for kind, tasks in found.sets.items():

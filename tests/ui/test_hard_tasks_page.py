@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from fsviz import jobs
 from fsviz.datasets.saved import save_dataset
 from fsviz.studies import stress
+from fsviz.ui.parts import answers
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
@@ -101,25 +102,27 @@ def test_a_dataset_without_attributes_says_how_to_add_them(open_page) -> None:
     assert any("one column per attribute" in info.value for info in page.info)
 
 
-def test_a_long_search_offers_a_run_and_shows_a_preview(open_page, shifted) -> None:
+def test_a_long_search_offers_a_run_and_shows_a_preview(open_page, shifted, monkeypatch) -> None:
+    monkeypatch.setattr(answers, "WAIT", 1.0)
     page = open_page("shifted")
     page.select_slider(key="n_tasks").set_value(1000).run()
     assert_fine(page)
     assert any(button.label == "Start the run" for button in page.button)
-    assert any("preview" in text.value for text in page.markdown)
-    assert len(page.metric) >= 4
+    assert any("Below is a preview of" in text.value for text in page.markdown)
+    assert len(page.metric) >= 4 and "The preview shows" not in texts(page)
     page.select_slider(key="n_tasks").set_value(50)
     page.selectbox(key="search").set_value("refined").run()
     assert not any(button.label == "Start the run" for button in page.button)
     page.selectbox(key="sampler").set_value("variable").run()  # large tasks take longer
     assert_fine(page)
     assert any(button.label == "Start the run" for button in page.button)
+    assert "The preview shows FastDiffSel, which is faster than FastDiffSel, refined." in texts(page)
 
 
-def test_a_run_recorded_under_the_earlier_name_is_shown(open_page) -> None:
+def test_a_finished_run_is_shown(open_page) -> None:
     make_shifted()
     spec = {"dataset": "shifted", "backbone": "first", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 50}
-    run = jobs.run_here({"study": "hard_sets", **spec, "search": "greedy"})
+    run = jobs.run_here({"study": "support_sets", **spec, "search": "greedy"})
     page = open_page("shifted", **SMALL, search="greedy")
     assert not any(button.label == "Start the run" for button in page.button)
     numbers = jobs.results(run.id)
@@ -132,7 +135,7 @@ def test_a_run_recorded_under_the_earlier_name_is_shown(open_page) -> None:
     page.query_params["stress_cell"] = "second tim"
     page.segmented_control(key="show").set_value("Stress test").run()
     assert_fine(page)
-    _, random, hard = stress.cell_of_run(jobs.spec(stressed.id), jobs.chunks(stressed.id), "first", "second", "tim")
+    _, random, hard = jobs.result(stressed.id).cell("first", "second", "tim")
     lost = int(np.argsort(hard - random, kind="stable")[0])  # the cells of the run lead to its tasks
     told = f"{100 * random[lost]:.0f}% right with random, {100 * hard[lost]:.0f}% with hard supports"
     assert f"**Task {lost}**: {told}" in [m.value for m in page.markdown]
@@ -142,11 +145,12 @@ def caption(page: AppTest, words: str) -> str:
     return next(caption.value for caption in page.caption if words in caption.value)
 
 
-def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_page) -> None:
+def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_page, monkeypatch) -> None:
     make_shifted()
+    monkeypatch.setattr(answers, "WAIT", 0.9)
     page = open_page("shifted", **SMALL, show="Searches")
     first = caption(page, "the same for all searches")
-    assert first.startswith("10 tasks") and "Greedy search takes" in first and "first look" in first
+    assert 10 <= int(first.split(" tasks")[0]) < 50 and "Greedy search takes" in first and "first look" in first
     assert any(button.label == "Compare on all tasks" for button in page.button)
     rare = caption(page, "Tasks with searched supports have")
     assert rare.startswith("2,000 random tasks, the 40 hardest of them") and "50 of them with the hard" in rare
@@ -159,7 +163,7 @@ def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_p
     whole = caption(page, "the same for all searches")
     assert whole.startswith("50 tasks") and "first look" not in whole
     assert not any(button.label == "Compare on all tasks" for button in page.button)
-    drawn = next(chart for chart in page.get("plotly_chart") if f"compared_{run.id}" in chart.proto.id)
+    drawn = next(chart for chart in page.get("plotly_chart") if "compared" in chart.proto.id)
     hard = next(row["accuracy"] for row in jobs.results(run.id)["rows"] if row["objective"] == "hard")
     assert f"{hard:.1f}" in drawn.proto.spec
 

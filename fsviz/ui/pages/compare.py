@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fsviz import datasets, features, jobs
+from fsviz import datasets, features
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
@@ -19,14 +19,14 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import Unchecked
 from fsviz.studies import compare_datasets as study
 from fsviz.studies import draw, fitting, support_sets
-from fsviz.ui.parts import access, cached, controls, links, run_panel, shell, showing
+from fsviz.ui.parts import access, cached, controls, links, shell, showing
+from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.shell import plain
 
 AGAINST = "against"
 CHART = "differences"
 SO_FAR = "differences_so_far"
 SECTIONS = ("One measure", "All numbers", "Hard, random and easy supports")
-AT_ONCE = 500  # tasks per side that are searched for hard supports while the page waits
 NUMBERS = [
     *("title", "side_title", "mean", "ci95", "q1", "median", "q3", "n_tasks", "over", "higher_is", "first_is"),
     *("difference", "difference_ci95", "why"),
@@ -333,12 +333,13 @@ def _suite(found: study.Compared) -> None:
         summary = _searched(found.side(name), of_side)
         if summary is not None:
             rows.append(study.suite_row(found.side(name), summary))
+    counts = " or ".join(f"{n:,}" for n in dict.fromkeys(row["n_tasks"] for row in rows))
     published = _published()
     showing.chart("Hard, random and easy supports", figures.plot_suite(rows, published.to_dict("records")), key="suite")
     spec = found.spec
     st.caption(
         (
-            f"Computed here (bold): {spec['n_tasks']:,} uniform tasks per side of {spec['n_way']:,} classes and "
+            f"Computed here (bold): {counts} uniform tasks per side of {spec['n_way']:,} classes and "
             f"{spec['n_shot']:,} support images, features of {plain(title_of(found.backbone))}, the same queries with "
             "hard, random and easy supports; 95% intervals over tasks of these images. "
             if rows
@@ -378,19 +379,13 @@ def _suite(found: study.Compared) -> None:
 
 
 def _searched(side: study.Side, spec: support_sets.Spec) -> support_sets.Summary | None:
-    """Accuracies with hard, random and easy supports: at once where that is quick, else of a run in the background."""
+    """Accuracies with hard, random and easy supports."""
     try:
-        if spec["n_tasks"] <= min(AT_ONCE, access.limit("tasks")):
-            words = f"Searching supports of {plain(side.title)}"
-            return cached.compute_with_bar(study.searched, spec, words)
-        run = jobs.newest(spec, *support_sets.NAMES, aside=("objective",), defaults=support_sets.OLDER)
-        if run is not None and run.state == "finished":
-            return run.summary
-        words = f"**{plain(side.title)}: {spec['n_tasks']:,} tasks run in the background.**"
-        run_panel.offer({"study": "support_sets", **spec}, run, words)
+        found = answer(support_sets.STUDY, spec, f"Searching supports of {plain(side.title)}")
     except FsvizError as error:
         st.caption(f"{plain(side.title)}: {plain(error)}")
-    return None
+        return None
+    return None if found is None else cached.cached_call(support_sets.summary, found)
 
 
 @cached.remember()

@@ -16,7 +16,7 @@ from fsviz.ui.pages.hard_tasks import (
     attributes,
     bars,
     closeness,
-    computed,
+    listing,
     searching,
     settings,
     step_size,
@@ -24,6 +24,8 @@ from fsviz.ui.pages.hard_tasks import (
     tasks,
 )
 from fsviz.ui.parts import access, controls, shell, without_images
+from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -40,11 +42,15 @@ SECTIONS = {
 def show(dataset: Dataset) -> None:
     without_images.stop_without(dataset)
     known = shell.known_backbones(dataset)
-    found = computed.find(settings.pick(dataset, known))
+    spec = settings.pick(dataset, known)
+    found = answer(study.STUDY, spec, listing.SEARCHING, bars.so_far)
     if found is None:
         return
+    if found.spec["search"] != spec["search"]:
+        shown, asked = (study.SEARCH.choices[of["search"]] for of in (found.spec, spec))
+        st.caption(f"The preview shows {shown}, which is faster than {asked}.")
     _headline(found)
-    if told := computed.understated(found, dataset):
+    if told := cached_call(_understated, found, dataset):
         st.warning(plain(shell.in_titles(told)), icon="⚠️")
     _distribution(found)
     section = controls.pick_section("Why, and what else?", list(SECTIONS), "Tasks")
@@ -52,8 +58,12 @@ def show(dataset: Dataset) -> None:
     _keep(found)
 
 
+def _understated(found: SupportSets, dataset: Dataset) -> str:
+    return study.understated(found.spec, found.tasks["random"], dataset)
+
+
 def _headline(found: SupportSets) -> None:
-    numbers = computed.summary(found)
+    numbers = cached_call(study.summary, found)
     accuracy, half = numbers["accuracy"], numbers["ci95"]
     columns = shell.columns_if_wide("headline", 4, "pairs")
     columns[0].metric(
@@ -74,7 +84,7 @@ def _headline(found: SupportSets) -> None:
 
 
 def _distribution(found: SupportSets) -> None:
-    numbers = computed.summary(found)
+    numbers = cached_call(study.summary, found)
     bars.draw(found, numbers)
     spec = found.spec
     shape = (
@@ -90,7 +100,7 @@ def _distribution(found: SupportSets) -> None:
         "with 95% intervals over tasks of these images. Only the support images differ between the three curves: the "
         "queries are the same. Click a point of a curve to list its tasks. Hard supports are worse than random ones in "
         f"{numbers['harder_than_random']:.0%} of the tasks."
-        + computed.correlation(found, " Rank correlation of accuracy with low query loss: ")
+        + bars.correlation(found, " Rank correlation of accuracy with low query loss: ")
     )
 
 

@@ -14,13 +14,13 @@ from fsviz.figures import searches as search_figures
 from fsviz.figures import support_sets as figures
 from fsviz.records import Dataset
 from fsviz.settings import Setting
-from fsviz.studies import shifts
+from fsviz.studies import shifts, support_reasons
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.text import drawn
-from fsviz.ui.pages.hard_tasks import computed, listing, tasks
+from fsviz.ui.pages.hard_tasks import listing, tasks
 from fsviz.ui.parts import access, behind, controls, leads, links, shell, showing
-from fsviz.ui.parts.cached import compute_with_bar
+from fsviz.ui.parts.cached import cached_call, compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
@@ -50,7 +50,7 @@ MOST_SHOWN = 48
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
-    if not study.attribute_names(dataset):
+    if not support_reasons.attribute_names(dataset):
         st.info(
             f"**{plain(dataset.title)} has no attributes.** Give a CSV with one column per attribute "
             "(path,class,blur,style,...) when you add images; numbers and words both work.",
@@ -59,7 +59,9 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         shell.link_to_add_images()
         return
     st.subheader("Do support and query images look different?", anchor=False)
-    gaps = computed.gaps(found, dataset, pick(GAPS_BY, as_buttons=True))
+    gaps = cached_call(
+        support_reasons.gap_table, found, dataset, pick(GAPS_BY, as_buttons=True), words="Comparing attributes"
+    )
     st.session_state["_attributes"] = {drawn(name): name for name in gaps["attribute"]}
     showing.chart(
         "Gaps between support and query", figures.plot_gaps(gaps), key=GAPS, on_select=_clicked, selection_mode="points"
@@ -76,7 +78,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     )
     _tasks_of(dataset, found)
     st.subheader("What does a shift of one attribute cost?", anchor=False)
-    spec = computed.plain_spec(found, n_tasks=int(min(len(found), 200, access.limit("sweep"))))
+    spec = {**found.spec, "n_tasks": int(min(len(found), 200, access.limit("sweep")))}
     table = compute_with_bar(shifts.shift_table, spec, "Drawing tasks with and without a shift")
     if table["cost"].notna().any():
         shifted = behind.chart(
@@ -119,17 +121,17 @@ def show(dataset: Dataset, found: SupportSets) -> None:
 
 def _tasks_of(dataset: Dataset, found: SupportSets) -> None:
     """The hard tasks with the largest gaps in the attribute that was clicked."""
-    names = study.attribute_names(dataset)
+    names = support_reasons.attribute_names(dataset)
     setting = GAP_IN.but(choices={"": "none", **{name: name for name in names}})
     attribute = str(links.value_of(setting, GAP_IN.name, dataset.name))
     if not attribute:
         return
-    gap = study.task_gap(found, dataset, attribute)
+    gap = support_reasons.task_gap(found, dataset, attribute)
     order = np.argsort(-np.nan_to_num(gap, nan=-1.0), kind="stable")[: listing.PER_PAGE]
     st.markdown(f"**Tasks whose hard supports differ most from their queries in {plain(attribute)}**")
     task = listing.show_some(dataset, found, order, "gap_table")
     if task is not None:
-        tasks.one_task(dataset, found, task, computed.explained(found, dataset))
+        tasks.one_task(dataset, found, task, listing.explained(found, dataset))
 
 
 def _clicked() -> None:
@@ -166,7 +168,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
     except BadInput as error:
         st.info(plain(shell.in_titles(error)), icon="🧩")
         return
-    numbers = computed.summary(restricted)
+    numbers = cached_call(study.summary, restricted)
     for column, name in zip(st.columns(3), study.SETS):
         half = numbers["ci95"][name]
         column.metric(

@@ -9,8 +9,9 @@ from fsviz.figures import support_sets as figures
 from fsviz.settings import Setting
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import computed, listing
+from fsviz.ui.pages.hard_tasks import listing
 from fsviz.ui.parts import links, showing
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.shell import plain
 
 CHART = "distribution"
@@ -29,10 +30,30 @@ def draw(found: SupportSets, numbers: study.Summary) -> None:
     )
 
 
+def so_far(summary: study.Summary) -> None:
+    """The distribution over the finished tasks of a run."""
+    figure = figures.plot_distribution(summary["histogram"], summary["accuracy"], summary["ci95"], 260, leads=False)
+    showing.chart("Accuracy so far", figure, key="so_far")
+    st.caption(f"The {summary['n_tasks']:,} tasks finished so far.")
+
+
+def correlation(found: SupportSets, before: str) -> str:
+    """These words and the rank correlation of accuracy with low query loss; nothing where there is none."""
+    numbers = cached_call(study.summary, found)
+    value, interval, over = (
+        numbers["spearman_loss_accuracy"],
+        numbers["spearman_ci95"],
+        numbers["spearman_over"],
+    )
+    if value is None or interval is None or over is None:
+        return ""
+    return f"{before}{plain(study.correlation_in_words(value, interval, over))}."
+
+
 def chosen(found: SupportSets) -> tuple[str, int] | None:
     """The set and the place of the bar that was clicked, or that the link names."""
     every = {f"{name}-{i}": f"{name}-{i}" for name in study.SETS for i in range(N_BINS)}
-    value = str(links.value_of(BAR.but(choices={"": "all tasks", **every}), BAR.name, computed.about(found)))
+    value = str(links.value_of(BAR.but(choices={"": "all tasks", **every}), BAR.name, listing.about(found)))
     name, _, place = value.partition("-")
     return (name, int(place)) if value else None
 
@@ -42,7 +63,7 @@ def keep(found: SupportSets) -> np.ndarray:
     bar = chosen(found)
     if bar is None:
         return np.ones(len(found), dtype=bool)
-    edges = np.asarray(computed.summary(found)["histogram"]["edges"])
+    edges = np.asarray(cached_call(study.summary, found)["histogram"]["edges"])
     name, place = bar
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Tasks that reach {edges[place]:.0f} to {edges[place + 1]:.0f}% with **{plain(name)}** supports.")

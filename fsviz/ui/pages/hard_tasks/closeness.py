@@ -11,7 +11,7 @@ from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import Setting
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import computed, listing, tasks
+from fsviz.ui.pages.hard_tasks import listing, tasks
 from fsviz.ui.parts import links, showing
 from fsviz.ui.parts.shell import plain
 
@@ -42,13 +42,13 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         f"much at every distance, the two problems add up. Choose {SAMPLERS['semantic'].title} under “{SAMPLER.title}” "
         "in the sidebar for more tasks whose classes are close. Click a point to list its tasks."
     )
-    quarter = int(links.value_of(QUARTER.but(high=int(table["bin"].max())), QUARTER.name, computed.about(found)))
+    quarter = int(links.value_of(QUARTER.but(high=int(table["bin"].max())), QUARTER.name, listing.about(found)))
     if quarter:
         row = table[(table["bin"] == quarter) & (table["set"] == "hard")].iloc[0]
         st.markdown(f"**Tasks with a coarsity of {row['low']:.1f} to {row['high']:.1f}, hardest first**")
         task = listing.show_some(dataset, found, study.tasks_between(found, row["low"], row["high"]), "quarter_table")
         if task is not None:
-            tasks.one_task(dataset, found, task, computed.explained(found, dataset))
+            tasks.one_task(dataset, found, task, listing.explained(found, dataset))
 
 
 def _clicked() -> None:

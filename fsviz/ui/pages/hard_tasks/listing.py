@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,12 +10,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from fsviz.records import PAD, Dataset
+from fsviz import jobs
+from fsviz.records import PAD, Dataset, Progress
 from fsviz.settings import Unchecked
+from fsviz.studies import support_reasons
 from fsviz.studies import support_sets as study
-from fsviz.studies.support_sets import Explained, SupportSets
-from fsviz.ui.pages.hard_tasks import computed
+from fsviz.studies.support_reasons import Explained
+from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.parts import behind, links, showing, task_list
+from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.image_wall import strip_uri
 
 PER_PAGE = 40
@@ -22,12 +26,35 @@ MOST_CLASSES = 5  # of a task that stand in the list with an image
 STRIP_PX = 32
 TASK = task_list.TASK.but(kind="int", default=-1, low=-1)  # -1 is the first of the list
 NO_ATTRIBUTE = "no attribute"
+SEARCHING = "Searching hard and easy support sets"
 FIRST = {"hard": "hardest", "easy": "easiest"}  # of the tasks of a search
+
+
+def about(found: SupportSets) -> str:
+    """What a chosen task or bar belongs to: with other settings it starts over."""
+    return json.dumps(found.cache_key)
+
+
+def search(spec: Unchecked) -> SupportSets:
+    """Hard, random and easy support sets, searched while the page waits."""
+    return compute_with_bar(jobs.compute, {"study": study.STUDY.name, **spec}, SEARCHING)
+
+
+def explained(found: SupportSets, dataset: Dataset) -> Explained | None:
+    """What explains that hard supports are hard, measured once with a bar; None where there are no attributes."""
+    if not support_reasons.attribute_names(dataset):
+        return None
+
+    def explain(spec: Unchecked, progress: Progress) -> Explained | None:
+        return support_reasons.explain(found, dataset, progress)
+
+    asked = {**found.spec, "n_tasks": len(found)}
+    return compute_with_bar(explain, asked, "Measuring what gaps between support and query cost")
 
 
 def chosen_task(found: SupportSets) -> int | None:
     """The task that was chosen by a row, a point or the link; None where none was."""
-    task = int(links.value_of(TASK.but(high=len(found) - 1), TASK.name, computed.about(found)))
+    task = int(links.value_of(TASK.but(high=len(found) - 1), TASK.name, about(found)))
     return None if task < 0 else task
 
 
@@ -118,7 +145,7 @@ def show_some(dataset: Dataset, found: SupportSets, which: np.ndarray, key: str)
     if not len(which):
         st.caption("There is no such task.")
         return None
-    rows = task_table(dataset, found, computed.explained(found, dataset)).iloc[which]
+    rows = task_table(dataset, found, explained(found, dataset)).iloc[which]
     task = show(dataset, found, rows, key)
     return task if task in set(map(int, which)) else int(which[0])
 
@@ -132,9 +159,9 @@ def point_of(chart: str) -> dict[str, Any]:
 def of_search(dataset: Dataset, spec: Unchecked, name: str, which: str = "hard") -> None:
     """The tasks of a search with other settings and their hard or easy supports, the hardest or easiest first, with
     what is said of their queries; `name` is where the chosen one is in the link."""
-    found = computed.search(spec)
+    found = search(spec)
     right, random = (100 * found.accuracy(each) for each in (which, "random"))
     order = np.argsort(right if which == "hard" else -right, kind="stable")
     notes = {int(t): f"{right[t]:.0f}% right with {which} supports, {random[t]:.0f}% with random ones" for t in order}
-    about = f"{computed.about(found)} {which}"
-    behind.tasks(dataset, found.tasks[which], order, notes, about, name, found.predictions[which])
+    whose = f"{about(found)} {which}"
+    behind.tasks(dataset, found.tasks[which], order, notes, whose, name, found.predictions[which])

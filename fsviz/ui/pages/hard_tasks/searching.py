@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from fsviz import jobs
 from fsviz.difficulty import measures
 from fsviz.figures import searches as figures
 from fsviz.records import Dataset
@@ -13,14 +12,14 @@ from fsviz.settings import N_WAY
 from fsviz.studies import draw, evaluate, searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import computed, listing
-from fsviz.ui.parts import access, behind, run_panel, shell
+from fsviz.ui.pages.hard_tasks import listing
+from fsviz.ui.parts import access, behind, shell
+from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.cached import compute_with_bar
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import plain
 
-FEW = 10  # tasks that every search gets while the page waits
-GREEDY = 3e6  # slots x candidates x queries of these tasks up to which greedy search is among them: a second or two
+FEW = 10  # tasks of greedy search that are shown one by one
 SECONDS = 5.0  # that random tasks may take to classify before fewer are drawn at first
 
 
@@ -34,35 +33,27 @@ def show(dataset: Dataset, found: SupportSets) -> None:
 
 def _side_by_side(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("Does a slower search find harder sets?", anchor=False)
-    wanted = searches.checked_spec(computed.plain_spec(found, n_tasks=len(found)))
-    run = jobs.newest(wanted, "searches", defaults=study.OLDER)
-    if run is not None and run.state == "finished":
-        _compared(dataset, found, jobs.results(run.id), wanted, "", f"compared_{run.id}")
-        return
-    few = _at_once(dataset, found, wanted)
-    left_out = ", and greedy search, which would take too long here" * ("greedy" not in few["searches"])
-    result = compute_with_bar(searches.compare_searches, few, "Searching with every search")
-    _compared(dataset, found, result, few, f" This is a first look: a run takes all tasks{left_out}.", "compared")
-    words = f"**All {wanted['n_tasks']:,} tasks of this page, with every search, run in the background.**"
-    run_panel.offer(wanted, run, words, start="Compare on all tasks")
+    spec = searches.check(searches.SETTINGS.pick({**found.spec, "n_tasks": len(found)}))
+    result = answer(searches.STUDY, spec, "Searching with every search", start="Compare on all tasks")
+    if result is not None:
+        _compared(dataset, found, result, spec)
+    shell.same_from_terminal(study.command(spec, "searches"))
 
 
-def _at_once(dataset: Dataset, found: SupportSets, wanted: searches.Spec) -> searches.Spec:
-    """The same for a few tasks, and without greedy search where it would take more than a second or two."""
-    tasks = found.tasks["random"].take(slice(0, FEW))
-    in_class = len(dataset.image_class_ids()) / max(1, dataset.n_classes)
-    cost = tasks.support.size * in_class * tasks.query[0].size * wanted["n_sweeps"]
-    names = [name for name in wanted["searches"] if name != "greedy" or cost <= GREEDY]
-    return {**wanted, "n_tasks": len(tasks), "searches": names}
+def _first_look(result: searches.Summary, spec: searches.Spec) -> str:
+    """Says that a run takes more than what is shown; "" if this is everything."""
+    left_out = set(spec["searches"]) - {row["search"] for row in result["rows"]}
+    if result["n_tasks"] == spec["n_tasks"] and not left_out:
+        return ""
+    slow = ", and greedy search, which would take too long here" * bool(left_out)
+    return f" This is a first look: a run takes all tasks{slow}."
 
 
-def _compared(
-    dataset: Dataset, found: SupportSets, result: searches.Summary, spec: searches.Spec, more: str, key: str
-) -> None:
+def _compared(dataset: Dataset, found: SupportSets, result: searches.Summary, spec: searches.Spec) -> None:
     chosen = behind.chart(
         "Searches compared",
         figures.plot_searches(result["rows"], study.SEARCH.choices),
-        key=key,
+        key="compared",
         name="search_of",
         of=lambda point: str(behind.data(point) or ""),
         known=[
@@ -74,16 +65,15 @@ def _compared(
         "with 95% intervals over tasks of these images, differences to greedy search task by task. Times are by the "
         "clock of this machine, a mean of both ends; all but greedy search take up to "
         f"{min(result['n_tasks'], searches.MOST):,} tasks at once, and the more, the less time per task. "
-        f"{plain(searches.compared_in_words(result['rows']))}{more} The paper (figures 2 and 6) finds sets about as "
-        "hard as greedy's, at least 20 times as fast. Click a point for the tasks of its search."
+        f"{plain(searches.compared_in_words(result['rows']))}{_first_look(result, spec)} The paper (figures 2 and 6) "
+        "finds sets about as hard as greedy's, at least 20 times as fast. Click a point for the tasks of its search."
     )
     if chosen:
         search, which = chosen.partition("@")[0], "easy" if chosen.endswith("@easy") else "hard"
-        n_tasks = min(len(found), FEW if search == "greedy" else computed.PREVIEW)
+        n_tasks = min(len(found), FEW if search == "greedy" else study.PREVIEW)
         by = plain(study.SEARCH.choices[search])
         behind.heading(f"{which.capitalize()} supports by {by}, the {listing.FIRST[which]} first", "search_of")
-        listing.of_search(dataset, computed.plain_spec(found, search=search, n_tasks=n_tasks), "search_task", which)
-    shell.same_from_terminal(study.command(spec, "searches"))
+        listing.of_search(dataset, {**found.spec, "search": search, "n_tasks": n_tasks}, "search_task", which)
 
 
 # --- no search at all --------------------------------------------------------------------------------------------
@@ -91,7 +81,7 @@ def _compared(
 
 def _filtered(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("How many random tasks must be drawn to find one as hard?", anchor=False)
-    spec = computed.plain_spec(found, n_tasks=min(len(found), computed.PREVIEW))
+    spec = {**found.spec, "n_tasks": min(len(found), study.PREVIEW)}
     if spec["search"] == "greedy":
         spec["search"] = "fastdiffsel"
     setting, images = searches.N_RANDOM, draw.most_images(spec)
@@ -104,33 +94,33 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
     n_random = int(max(quick, default=min(most, setting.stops[0])))
     if most > setting.stops[0]:
         n_random = pick(setting.but(high=most, default=n_random), st.columns([2, 3])[0])
-    answer = compute_with_bar(searches.filtered_tasks, {**spec, "n_random": n_random}, "Filtering random tasks")
-    means, second = answer.means, answer.second
+    filtered = compute_with_bar(searches.filtered_tasks, {**spec, "n_random": n_random}, "Filtering random tasks")
+    means, second = filtered.means, filtered.second
     axis = N_WAY.title if second == N_WAY.name else measures.title(second)
-    cells = [f"random@{value:g}" for value in answer.curve["accuracy"]]
+    cells = [f"random@{value:g}" for value in filtered.curve["accuracy"]]
     chosen = behind.chart(
         "Filtering instead of searching",
-        figures.plot_filtered(answer.curve, means, answer.as_hard.at_most, second, axis.lower()),
+        figures.plot_filtered(filtered.curve, means, filtered.as_hard.at_most, second, axis.lower()),
         key="filtered",
         name="filtered_of",
         of=lambda point: str(behind.data(point) or ""),
-        known=[*cells, *answer.sets],
-        about=f"{computed.about(found)} {n_random}",
+        known=[*cells, *filtered.sets],
+        about=f"{listing.about(found)} {n_random}",
     )
     kept, searched = (int(means.set_index("kind").loc[kind, "n_tasks"]) for kind in ("filtered", "searched"))
     st.caption(
         f"{n_random:,} random tasks, the {kept:,} hardest of them (one in fifty, as in appendix Q of the paper), and "
         f"{searched:,} of them with the hard supports of {study.SEARCH.choices[spec['search']]}; 95% intervals over "
-        f"tasks of these images. {plain(searches.filtered_in_words(answer))} Click a point for its tasks."
+        f"tasks of these images. {plain(searches.filtered_in_words(filtered))} Click a point for its tasks."
     )
     if chosen:
         kind, _, limit = chosen.partition("@")
-        accuracy = answer.accuracy(kind)
+        accuracy = filtered.accuracy(kind)
         order = np.argsort(accuracy, kind="stable")
         order = order[accuracy[order] <= float(limit) + 1e-6] if limit else order
         told = f"{plain(figures.KINDS[kind])}{f' with an accuracy of {float(limit):.0f}% or less' if limit else ''}"
         behind.heading(f"{len(order):,} tasks: {told}", "filtered_of")
         notes = {int(t): f"{accuracy[t]:.0f}% right" for t in order}
-        behind.tasks(dataset, answer.sets[kind], order, notes, f"{computed.about(found)} {chosen}", "filtered_task")
+        behind.tasks(dataset, filtered.sets[kind], order, notes, f"{listing.about(found)} {chosen}", "filtered_task")
     own = searches.N_RANDOM.words(n_random)
     shell.same_from_terminal(study.command(spec, "filtered", own))

@@ -10,7 +10,6 @@ from fsviz import features
 from fsviz.records import Dataset
 from fsviz.settings import N_TASKS, SEED
 from fsviz.studies import support_sets as study
-from fsviz.ui.pages.hard_tasks.computed import PREVIEW
 from fsviz.ui.parts import links, shell
 from fsviz.ui.parts.controls import (
     pairs,
@@ -50,11 +49,11 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
         spec |= pick_images(sampler, places, **fits.values)
         spec["seed"] = pick_setting(SEED, next(places))
         say_fit(fits, spec)
-        spec["n_tasks"] = pick_setting(N_TASKS.but(default=PREVIEW))
+        spec["n_tasks"] = pick_setting(N_TASKS.but(default=int(study.TASK_DEFAULTS["n_tasks"])))
         spec |= pick_groups(dataset)
         with st.expander("Search and classifier"):
             spec |= _search_settings()
-    return study.checked_spec({"dataset": dataset.name, "split": split, "backbone": backbone, **spec})
+    return study.check({"dataset": dataset.name, "split": split, "backbone": backbone, **spec})
 
 
 def _search_settings() -> dict[str, Any]:

@@ -9,23 +9,17 @@ from fsviz.records import Dataset
 from fsviz.studies import searches
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
-from fsviz.ui.pages.hard_tasks import computed, listing
+from fsviz.ui.pages.hard_tasks import listing
 from fsviz.ui.parts import access, behind, shell
-from fsviz.ui.parts.cached import compute_with_bar
+from fsviz.ui.parts.cached import cached_call, compute_with_bar
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("How far must the selection weights move?", anchor=False)
-    spec = computed.plain_spec(
-        found,
-        n_tasks=int(min(len(found), 100, access.limit("sweep"))),
-        n_steps=1,
-        start="ones",
-        search="fastdiffsel",
-        step=200.0,
-    )
+    changes = {"n_steps": 1, "start": "ones", "search": "fastdiffsel", "step": 200.0}
+    spec = {**found.spec, **changes, "n_tasks": int(min(len(found), 100, access.limit("sweep")))}
     chosen = st.select_slider(
         "Step size",
         study.STEP_SIZES,
@@ -35,7 +29,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         format_func=lambda s: f"{s:g}",
     )
     table = compute_with_bar(searches.by_step_size, spec, "Trying step sizes")
-    numbers = computed.summary(computed.search(spec))
+    numbers = cached_call(study.summary, listing.search(spec))
     equal, half = numbers["accuracy"], numbers["ci95"]
     at = table[table["step"] == chosen].set_index("objective")
     columns = st.columns(3)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
 from plotly.graph_objects import Figure
@@ -11,19 +9,26 @@ from plotly.graph_objects import Figure
 from fsviz import features, jobs
 from fsviz.features.backbones import title_of
 from fsviz.figures import support_sets as figures
-from fsviz.records import Dataset, Progress
-from fsviz.settings import Unchecked
+from fsviz.records import Dataset
 from fsviz.studies import stress
 from fsviz.studies import support_sets as study
+from fsviz.studies.stress import StressTest
 from fsviz.studies.support_sets import SupportSets
 from fsviz.text import code
-from fsviz.ui.pages.hard_tasks import computed, listing, tasks
+from fsviz.ui.pages.hard_tasks import bars, listing, tasks
 from fsviz.ui.parts import access, behind, controls, run_panel, showing
-from fsviz.ui.parts.cached import compute_with_bar
+from fsviz.ui.parts.answers import answer, recorded
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.shell import plain, sentences
 
 SCATTER = "loss_accuracy"
-AT_FIRST = {"n_tasks": 5, "n_steps": 20, "size": 96}  # of full finetuning: a few minutes on a processor
+FULL_MATRIX = "Stress test with finetuned backbones"
+MOST = 60  # tasks of every cell
+AT_FIRST = {
+    "finetuning_tasks": 5,
+    "finetuning_steps": 20,
+    "finetuning_size": 96,
+}  # of full finetuning: a few minutes on a processor
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
@@ -55,7 +60,6 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     if not backbones or not adaptations:
         st.info("Choose at least one backbone and one adaptation.", icon="👆")
         return
-    base = {k: v for k, v in computed.plain_spec(found).items() if k not in ("backbone", "classifier", "objective")}
     source = backbones[0]
     if len(backbones) > 1:
         source = st.segmented_control(
@@ -66,15 +70,14 @@ def show(dataset: Dataset, found: SupportSets) -> None:
             required=True,
             format_func=_backbone,
         )
-    spec = {
-        **base,
-        "study": "stress",
-        "n_tasks": int(min(base["n_tasks"], 60, access.limit("sweep"))),
-        "sources": [str(source)],
-        "backbones": backbones,
-        "adaptations": adaptations,
-    }
-    _results(dataset, spec, str(source))
+    asked = {"sources": [str(source)], "backbones": backbones, "adaptations": adaptations}
+    spec = stress.check(stress.SETTINGS.pick({**found.spec, "n_tasks": min(found.spec["n_tasks"], MOST), **asked}))
+    test = answer(stress.STUDY, spec, "Stress test", _so_far, start="Start the stress test")
+    if test is not None:
+        if test.spec["search"] != spec["search"]:
+            shown, wanted = (study.SEARCH.choices[of["search"]] for of in (test.spec, spec))
+            st.caption(f"The preview shows tasks that {shown} finds, which is faster than {wanted}.")
+        _matrix(dataset, test, str(source))
     if len(known) == 1:
         st.caption(
             f"Only {_backbone(known[0])} has features of {plain(dataset.title)}. For a second row extract another "
@@ -92,10 +95,10 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         )
         st.caption(
             "The search raises the query loss, not the error itself. Each point is a task: click one to see it below."
-            + computed.correlation(found, " Rank correlation of accuracy with low loss (1 is perfect): ")
+            + bars.correlation(found, " Rank correlation of accuracy with low loss (1 is perfect): ")
         )
     if (task := listing.chosen_task(found)) is not None:
-        tasks.one_task(dataset, found, task, computed.explained(found, dataset))
+        tasks.one_task(dataset, found, task, listing.explained(found, dataset))
     if dataset.has_pixels:
         _full_finetuning(dataset, spec)
 
@@ -107,10 +110,8 @@ def _clicked() -> None:
         listing.choose(task)
 
 
-def _matrix(
-    dataset: Dataset, spec: dict[str, Any], result: stress.Summary, source: str, n_tasks: int, run_id: str = ""
-) -> None:
-    """run_id: of the run that it comes from; without one it was computed at once."""
+def _matrix(dataset: Dataset, test: StressTest, source: str) -> None:
+    result = cached_call(stress.summary, test)
     chosen = _cells("Stress test", result["matrix"], source, f"stress_{source}", "stress_cell")
     others = [e for e in result["agreement"] if e["source"] == source and e["accuracy"] is not None]
     words = " ".join(
@@ -127,14 +128,12 @@ def _matrix(
     )
     st.caption(
         f"Points lost from random to hard support sets that were searched with {_backbone(source)} and prototypes, and "
-        f"both accuracies in percent; {n_tasks:,} tasks, paired 95% intervals over tasks of these images. A loss in "
-        f"the other rows and columns means that the difficulty is in the images, not only in one classifier. {words} "
-        "Click a cell for its tasks."
+        f"both accuracies in percent; {result['n_tasks']:,} tasks, paired 95% intervals over tasks of these images. "
+        "A loss in the other rows and columns means that the difficulty is in the images, not only in one classifier. "
+        f"{words} Click a cell for its tasks."
     )
-    if chosen and run_id:
-        _cell_of_run(dataset, run_id, source, chosen, "stress_cell", "stress_task")
-    elif chosen:
-        _behind_cell(dataset, spec, source, *chosen.rsplit(" ", 1))
+    if chosen:
+        _behind_cell(dataset, test, source, chosen, "stress_cell", "stress_task")
 
 
 def _cells(title: str, matrix: list[stress.Row], source: str, key: str, name: str) -> str:
@@ -150,35 +149,21 @@ def _cells(title: str, matrix: list[stress.Row], source: str, key: str, name: st
     )
 
 
-def _cell_of_run(dataset: Dataset, run_id: str, source: str, cell: str, name: str, task: str) -> None:
-    """The tasks of a cell of a run, those that lose most first."""
+def _behind_cell(dataset: Dataset, test: StressTest, source: str, cell: str, name: str, task: str) -> None:
+    """The tasks of a cell, those that lose most first, with what its classifier says of their queries."""
     backbone, adaptation = cell.rsplit(" ", 1)
     behind.heading(f"Tasks of {_backbone(backbone)}, {stress.ADAPTATIONS[adaptation]}, most lost first", name)
-    found, *both = stress.cell_of_run(jobs.spec(run_id), jobs.chunks(run_id), source, backbone, adaptation)
+    tasks_of_cell, *both = test.cell(source, backbone, adaptation)
     random, hard = (100 * accuracy for accuracy in both)
-    behind.tasks(dataset, found, *_most_lost(random, hard), f"{run_id} {cell}", task)
+    words = "Answering the queries of these tasks"
+    said = cached_call(stress.answers_of, test, source, backbone, adaptation, words=words)
+    behind.tasks(dataset, tasks_of_cell, *_most_lost(random, hard), f"{test.cache_key} {cell}", task, said)
 
 
 def _most_lost(random: np.ndarray, hard: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
     """Tasks in the order of what they lose, the most first, and what is said of each."""
     order = np.argsort(hard - random, kind="stable")
     return order, {int(t): f"{random[t]:.0f}% right with random, {hard[t]:.0f}% with hard supports" for t in order}
-
-
-def _behind_cell(dataset: Dataset, spec: dict[str, Any], source: str, backbone: str, adaptation: str) -> None:
-    """The tasks of a cell, those that lose most first, with what its classifier says of their queries."""
-    told = f"{_backbone(backbone)}, {stress.ADAPTATIONS[adaptation]}"
-    behind.heading(f"Tasks of {told}, most lost first", "stress_cell")
-    asked = {**spec, "source": source, "backbone": backbone, "adaptation": adaptation}
-    sets, said = compute_with_bar(_answers, asked, "Answering the queries of these tasks")
-    random, hard = (100 * said[name].task_mean(said[name].rank == 0) for name in ("random", "hard"))
-    about = f"{computed.about(sets)} {told}"
-    behind.tasks(dataset, sets.tasks["hard"], *_most_lost(random, hard), about, "stress_task", said["hard"])
-
-
-def _answers(spec: Unchecked, progress: Progress) -> Any:
-    asked = {name: value for name, value in spec.items() if name not in ("source", "backbone", "adaptation")}
-    return stress.answers_of(asked, spec["source"], spec["backbone"], spec["adaptation"], progress)
 
 
 def _backbone(name: str) -> str:
@@ -189,29 +174,10 @@ def _words(value: float, interval: list[float], over: str) -> str:
     return plain(study.correlation_in_words(value, interval, over))
 
 
-def _results(dataset: Dataset, spec: dict[str, Any], source: str) -> None:
-    """The matrix, computed while the page waits; greedy search takes minutes, so with it this is a run."""
-    if spec["search"] != "greedy":
-        result = compute_with_bar(stress.run_at_once, spec, "Stress test")
-        _matrix(dataset, spec, result, source, spec["n_tasks"])
-        return
-    wanted = stress.checked_spec(spec)
-    run = jobs.newest(wanted, "stress", defaults=study.OLDER)
-    if run is not None and run.state == "finished":
-        _matrix(dataset, spec, jobs.results(run.id), source, spec["n_tasks"], run.id)
-        return
-
-    def so_far(summary: stress.Summary) -> None:
-        if summary.get("matrix"):
-            showing.chart("Stress test so far", _figure(summary["matrix"], source), key="stress_so_far")
-
-    words = (
-        f"**Greedy search for the hard sets of {spec['n_tasks']:,} tasks takes minutes: it runs in the background.** "
-        "Below is a preview with FastDiffSel."
-    )
-    run_panel.offer(wanted, run, words, so_far, start="Start the stress test")
-    preview = {**spec, "search": "fastdiffsel"}
-    _matrix(dataset, preview, compute_with_bar(stress.run_at_once, preview, "Stress test"), source, spec["n_tasks"])
+def _so_far(summary: stress.Summary) -> None:
+    if summary.get("matrix"):
+        source = summary["matrix"][0]["source"]
+        showing.chart("Stress test so far", _figure(summary["matrix"], source), key="stress_so_far")
 
 
 def _figure(matrix: list[stress.Row], source: str, leads: bool = False) -> Figure:
@@ -219,7 +185,7 @@ def _figure(matrix: list[stress.Row], source: str, leads: bool = False) -> Figur
     return figures.plot_stress(matrix, stress.ADAPTATIONS, source, titles, leads)
 
 
-def _full_finetuning(dataset: Dataset, spec: Unchecked) -> None:
+def _full_finetuning(dataset: Dataset, spec: stress.Spec) -> None:
     """The slow adaptation, as a background run."""
     rates = ", ".join(f"{rate:g}" for rate in stress.LEARNING_RATES)
     with st.expander("Also finetune the whole backbone on every task (slow, runs in the background)"):
@@ -237,16 +203,9 @@ def _full_finetuning(dataset: Dataset, spec: Unchecked) -> None:
             name: controls.pick(stress.FINETUNING[name].but(default=default), column)
             for (name, default), column in zip(AT_FIRST.items(), columns[1:], strict=True)
         }
-        wanted = stress.checked_spec(
-            {
-                **{k: v for k, v in spec.items() if k != "study"},
-                "sources": [backbone],
-                "backbones": [backbone],
-                "adaptations": ["protonet", stress.FULL],
-                "finetuning": finetuning,
-            }
-        )
-        run = jobs.newest(wanted, "stress", defaults=study.OLDER)
+        asked = {"sources": [backbone], "backbones": [backbone], "adaptations": ["protonet", stress.FULL]}
+        wanted = {"study": stress.STUDY.name, **stress.check({**spec, **asked, **finetuning})}
+        run = jobs.find(wanted)
         if run is None:
             access.deny("run")
             if access.may("run") and st.button("Start", icon="▶️", type="primary"):
@@ -270,22 +229,23 @@ def _live_stress(dataset: Dataset, run_id: str, source: str) -> None:
         if run.resumable and access.may("run") and st.button("Go on", key=f"resume_{run_id}", icon="▶️"):
             access.do("run", jobs.resume, run_id)
             st.rerun(scope="fragment")
-    if run.summary and run.summary.get("matrix"):
-        _matrix_of_run(dataset, run.summary, source, run_id, run.state == "finished")
+    if run.state == "finished":
+        _matrix_of_run(dataset, recorded(run.id, dataset.name), source, run_id)
+    elif run.summary and run.summary.get("matrix"):
+        showing.chart(FULL_MATRIX, _figure(run.summary["matrix"], source), key=f"full_{run_id}")
+        st.caption(f"{_rates_in_words(run.summary)} The finished part of the tasks counts.")
 
 
-def _matrix_of_run(dataset: Dataset, result: stress.Summary, source: str, run_id: str, finished: bool) -> None:
-    """The matrix with the finetuned backbone; its cells lead to their tasks once all of them are there."""
-    title, key, chosen = "Stress test with finetuned backbones", f"full_{run_id}", ""
-    if finished:
-        chosen = _cells(title, result["matrix"], source, key, "full_cell")
-    else:
-        showing.chart(title, _figure(result["matrix"], source), key=key)
+def _matrix_of_run(dataset: Dataset, test: StressTest, source: str, run_id: str) -> None:
+    """The matrix with the finetuned backbone; its cells lead to their tasks."""
+    result = cached_call(stress.summary, test)
+    chosen = _cells(FULL_MATRIX, result["matrix"], source, f"full_{run_id}", "full_cell")
+    st.caption(f"{_rates_in_words(result)} Click a cell for its tasks.")
+    if chosen:
+        _behind_cell(dataset, test, source, chosen, "full_cell", "full_task")
+
+
+def _rates_in_words(result: stress.Summary) -> str:
     rates = result.get("learning_rates", {})
     told = "; ".join(f"{_backbone(name)}: {entry['chosen']:g}" for name, entry in rates.items())
-    st.caption(
-        f"Learning rate chosen on validation tasks: {told or 'not yet'}. "
-        + ("Click a cell for its tasks." if finished else "The finished part of the tasks counts.")
-    )
-    if chosen:
-        _cell_of_run(dataset, run_id, source, chosen, "full_cell", "full_task")
+    return f"Learning rate chosen on validation tasks: {told or 'not yet'}."

@@ -11,11 +11,13 @@ import streamlit as st
 from fsviz import datasets
 from fsviz.figures import support_sets as figures
 from fsviz.records import PAD, Dataset
-from fsviz.studies import named_tasks
+from fsviz.studies import named_tasks, support_reasons
 from fsviz.studies import support_sets as study
-from fsviz.studies.support_sets import Explained, SupportSets
-from fsviz.ui.pages.hard_tasks import bars, computed, listing
+from fsviz.studies.support_reasons import Explained
+from fsviz.studies.support_sets import SupportSets
+from fsviz.ui.pages.hard_tasks import bars, listing
 from fsviz.ui.parts import behind, leads, shell, showing
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.controls import BY_TYPING
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain, sentences
@@ -29,7 +31,7 @@ SET_WORDS = {"hard": "Hard support", "random": "Random support", "easy": "Easy s
 
 
 def show(dataset: Dataset, found: SupportSets) -> None:
-    explained = computed.explained(found, dataset)
+    explained = listing.explained(found, dataset)
     shown, order = _filtered(dataset, found, listing.task_table(dataset, found, explained), explained)
     if not len(shown):
         st.info("No task passes all of these filters. Take one of them away.", icon="🔍")
@@ -136,7 +138,8 @@ def _support_rows(
     names = dataset.classes["class_name"].astype(str).to_numpy()
     tasks = found.tasks[name]
     used = np.flatnonzero(tasks.class_ids[task] != PAD)
-    differs = dict(zip(used.tolist(), computed.class_differences(found, dataset, explained, task, name)))
+    differences = cached_call(support_reasons.class_differences, found, dataset, explained, task, name, keep=64)
+    differs = dict(zip(used.tolist(), differences))
     rows = []
     for way in ways:
         support = tasks.support[task, way][tasks.support[task, way] != PAD]
@@ -184,10 +187,10 @@ def _reasons(dataset: Dataset, found: SupportSets, explained: Explained | None, 
     st.markdown("**What explains that this support is hard?**")
     if real:
         st.markdown("\n".join(f"- {plain(reason.words)}" for reason in real[:MOST_REASONS]))
-    st.markdown(plain(study.explained_in_words(found, explained, task)))
+    st.markdown(plain(support_reasons.explained_in_words(found, explained, task)))
     every = explained.of_task(task)
     if every:
-        easy = computed.easy_points(found, explained)[task]
+        easy = cached_call(support_reasons.points_of, found, explained, "easy")[task]
         column = {attribute.name: a for a, attribute in enumerate(explained.attributes)}
         shown = every[:MOST_BARS]
         rows = [vars(reason) | {"easy": float(easy[column[reason.attribute]])} for reason in shown]
@@ -198,7 +201,7 @@ def _reasons(dataset: Dataset, found: SupportSets, explained: Explained | None, 
             name="reason",
             of=lambda point: str(behind.data(point) or ""),
             known=[reason.attribute for reason in shown],
-            about=computed.about(found),
+            about=listing.about(found),
         )
     n_tasks = int(explained.costs["n_tasks"].max())
     st.caption(
@@ -221,7 +224,7 @@ def _by_attribute(dataset: Dataset, found: SupportSets, task: int, attribute: st
         *((SET_WORDS[name], found.tasks[name].support[task]) for name in study.SETS),
         ("Queries", found.tasks["random"].query[task]),
     ):
-        told = study.told_values(dataset, images[images != PAD], attribute)
+        told = support_reasons.told_values(dataset, images[images != PAD], attribute)
         rows.append(Row(title, [Tile(image_id, value) for image_id, value in told[:MOST_TILES]]))
     behind.images(dataset, rows, "by_attribute", tile_px=48)
 
@@ -246,7 +249,7 @@ def _dialog(dataset: Dataset, found: SupportSets, task: int, image_id: int, wher
     st.markdown(f"**{plain(name)}** · image {image_id:,} · {role} of task {task:,}")
     left, right = st.columns([3, 2])
     left.image(datasets.open_image(dataset, image_id), width="stretch")
-    known = study.attribute_names(dataset)
+    known = support_reasons.attribute_names(dataset)
     if known:
         values = [f"{row[a]:.2f}" if isinstance(row[a], float) else str(row[a]) for a in known]
         showing.table(

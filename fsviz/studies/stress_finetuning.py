@@ -1,0 +1,162 @@
+"""Full finetuning in a stress test: all weights of a backbone, trained on the support images of every task.
+
+The learning rate is chosen on validation tasks, once per backbone, and kept in the folder of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fsviz import datasets, evaluation
+from fsviz.difficulty.full_finetuning import LEARNING_RATES
+from fsviz.errors import BadInput, Missing, NotFinite
+from fsviz.records import PAD, Dataset, Predictions, Tasks
+from fsviz.settings import SEED, Setting, Values
+from fsviz.studies import chunked, support_sets
+from fsviz.workspace import read_json, write_json
+
+__all__ = ["LEARNING_RATES"]
+
+FINETUNING: dict[str, Setting] = {  # of the whole backbone
+    s.name: s
+    for s in (
+        Setting("finetuning_tasks", "Tasks", "Tasks that the whole backbone is finetuned on.", "int", 10, 1, 10_000),
+        Setting(
+            "finetuning_validation", "Validation tasks", "Tasks that the learning rate is chosen on.", "int", 5, 1, 1000
+        ),
+        Setting(
+            "finetuning_steps", "Steps per task", "Training steps per task of full finetuning.", "int", 50, 0, 10_000
+        ),
+        Setting("finetuning_size", "Pixels per side", "Pixels per side for full finetuning.", "int", 128, 16, 1024),
+        Setting(
+            "finetuning_augment",
+            "Augmentation",
+            "Share of the steps on changed images: flipped, moved.",
+            "float",
+            0.9,
+            0,
+            1,
+        ),
+    )
+}
+
+
+def learning_rate(spec: Values, base: support_sets.Spec, backbone: str) -> float:
+    """The rate of LEARNING_RATES that is best on random validation tasks; found once per run and kept in its folder."""
+    from fsviz.difficulty.full_finetuning import choose_learning_rate
+
+    path = _rate_file(spec, backbone)
+    if path.exists():
+        return float(read_json(path)["chosen"])
+    tasks = _validation_tasks(spec, base, backbone)
+
+    def accuracy_at(rate: float) -> float:
+        try:
+            return float(np.mean(evaluation.task_accuracy(finetuned(spec, backbone, tasks, rate, spec["seed"]))))
+        except NotFinite:  # a network that diverges gets nothing right
+            return 0.0
+
+    chosen, reached = choose_learning_rate(accuracy_at)
+    write_json(path, {"chosen": chosen, "accuracy": {f"{rate:g}": value for rate, value in reached.items()}})
+    return chosen
+
+
+def _validation_tasks(spec: Values, base: support_sets.Spec, backbone: str) -> Tasks:
+    """Random tasks of split val where it is large enough, else of the same split with another seed."""
+    dataset = datasets.load(spec["dataset"])
+    table = chunked.features_of(spec["dataset"], backbone)
+    base = {
+        **base,
+        "n_tasks": spec["finetuning_validation"],
+        "seed": (spec["seed"] + 1) % int(SEED.high),
+        "sampler": "uniform",
+    }
+    counts = np.bincount(table.class_ids, minlength=dataset.n_classes)
+    val = dataset.splits.get("val", np.array([], dtype=np.int64))
+    if (counts[val] >= base["n_shot"] + base["n_query"]).all() and len(val) >= base["n_way"]:
+        base["split"] = "val"
+    return support_sets.draw_tasks(base, dataset, {backbone: table})
+
+
+def finetuned(spec: Values, backbone: str, tasks: Tasks, rate: float, seed: int, first: int = 0) -> Predictions:
+    """Predictions after finetuning all weights of a backbone on every task's support images."""
+    import torch
+
+    from fsviz.difficulty.full_finetuning import finetuned_scores
+
+    dataset = datasets.load(spec["dataset"])
+    trainable = _trainable(backbone, spec["device"])
+    n_tasks, n_way, n_query = tasks.query.shape
+    scores = torch.full((n_tasks, n_way, n_way * n_query), -torch.inf)
+    for t in range(len(tasks)):
+        support_at, query_at = tasks.support[t] != PAD, tasks.query[t] != PAD
+        support = _pixels(dataset, tasks.support[t][support_at], trainable.preprocessing, spec["finetuning_size"])
+        query = _pixels(dataset, tasks.query[t][query_at], trainable.preprocessing, spec["finetuning_size"])
+        labels = torch.from_numpy(np.nonzero(support_at)[0])
+        said = finetuned_scores(
+            trainable.network,
+            trainable.forward,
+            support,
+            labels,
+            query,
+            rate,
+            spec["finetuning_steps"],
+            spec["finetuning_augment"],
+            seed + t,
+        )
+        asked = torch.from_numpy(np.flatnonzero(query_at))
+        for way in labels.unique():
+            scores[t, way, asked] = said[:, way].cpu()
+    return evaluation.predictions_from(
+        scores,
+        torch.from_numpy((tasks.support != PAD).any(axis=2)),
+        tasks.query != PAD,
+        "Full finetuning",
+        lambda _: f"{backbone} diverged at a learning rate of {rate:g}. Leave full finetuning out for this backbone.",
+        first,
+    )
+
+
+def _pixels(dataset: Dataset, image_ids: np.ndarray, preprocessing: Any, size: int) -> Any:
+    """Images as (n, 3, size, size) in [0, 1], cut out as the backbone's own preprocessing does."""
+    import torch
+
+    fitted = replace(preprocessing, size=(size, size), resize=size if preprocessing.resize else 0)
+    stacked = np.stack([fitted.apply(datasets.open_image(dataset, int(i))) for i in image_ids])
+    return torch.from_numpy(stacked).permute(0, 3, 1, 2).float() / 255
+
+
+@lru_cache(maxsize=1)
+def _trainable(backbone: str, device: str) -> Any:
+    from fsviz.features.backbones import load_trainable
+
+    return load_trainable(backbone.removesuffix("@random"), on=device)
+
+
+def require_trainable(dataset: Dataset, backbones: Sequence[str]) -> None:
+    if not dataset.has_pixels:
+        raise Missing(
+            f"Full finetuning trains on images, and {dataset.title} has none here. Leave it out, or add your own copy "
+            "of the images with 'python -m fsviz add NAME PATH'."
+        )
+    for name in backbones:
+        if "@" in name.removesuffix("@random"):
+            raise BadInput(
+                f"Full finetuning loads a backbone by its name, and {name!r} was made from a checkpoint file. "
+                "Leave full finetuning out for it."
+            )
+
+
+def _rate_file(spec: Values, backbone: str) -> Path:
+    return Path(spec["folder"]) / "inputs" / f"rate{spec['backbones'].index(backbone)}.json"
+
+
+def learning_rates(spec: Values) -> dict[str, Any]:
+    """What was chosen so far, per backbone, with the validation accuracies."""
+    return {b: read_json(_rate_file(spec, b)) for b in spec["backbones"] if _rate_file(spec, b).exists()}
