@@ -145,9 +145,10 @@ def test_what_is_not_defined_is_said(open_page) -> None:
 @pytest.mark.parametrize("n_tasks", ["1", "3"])
 def test_very_few_tasks_are_shown_without_correlations(open_page, n_tasks: str) -> None:
     make_toy(noise=2.0)
-    for show in ("Task", "Spread by cause", "What to label next", "Hard or easy"):
+    for show in ("Task", "Shots, ways, queries", "Spread by cause", "What to label next", "Hard or easy"):
         page = open_page(n_tasks=n_tasks, n_way="3", n_query="6", show=show)
         assert [m.value for m in page.metric if m.label == "Tasks"] == [n_tasks]
+        assert ("A correlation needs at least 4 tasks" in texts(page)) == (show == "Shots, ways, queries")
         assert_no_nan(page)
 
 

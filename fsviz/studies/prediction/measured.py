@@ -112,7 +112,7 @@ def left_out(found: Measured) -> dict[str, str]:
     return said
 
 
-# --- measuring --------------------------------------------------------------------------------------------------------
+# --- measuring ---------------------------------------------------------------------------------------------------
 
 
 def look(spec: Spec, tasks: Tasks, table: Features, eigenvalues: bool = False) -> dict[str, np.ndarray]:
@@ -186,7 +186,7 @@ def measured_cell(cell: Cell, tasks: Tasks, rows: Mapping[str, np.ndarray]) -> M
     return Measured(cell.spec, tasks, rows["outcome"], rows["expected"], ordered, cell.value)
 
 
-# --- what came out ----------------------------------------------------------------------------------------------------
+# --- what came out -----------------------------------------------------------------------------------------------
 
 
 def cell_summary(found: Measured) -> CellSummary:

@@ -42,6 +42,9 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         return asked
     found = cached_call(study.summary, result)
     cells = [cell for cell in found["cells"] if cell["n_tasks"] > 3]
+    if not cells:
+        st.info("A correlation needs at least 4 tasks per point. Raise the number of tasks at the left.", icon="🔍")
+        return asked
     what = plain(measured.outcome_name(found))
     values = [study.cell_text(cell["value"]) for cell in cells]
     value = behind.chosen("value", values, question)
@@ -86,7 +89,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         ]
         st.markdown("**The eigenvalue that follows the outcome best**  \n" + "  \n".join(words))
         st.caption("It is picked among many on these very tasks: on others it would follow a little less well.")
-    fewest, most = (pick_end([cell["n_tasks"] for cell in cells], default=0) for pick_end in (min, max))
+    fewest, most = (pick_end(cell["n_tasks"] for cell in cells) for pick_end in (min, max))
     intervals = measured.intervals_in_words(row for cell in cells for row in cell["correlations"].values())
     st.caption(
         f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point. Correlations: {intervals}. Mean "
