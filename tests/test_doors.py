@@ -155,7 +155,7 @@ def test_what_a_module_defines_is_no_module() -> None:
 
 
 def test_no_study_uses_the_private_helpers_of_another() -> None:
-    found = [(path, private_helpers(path)) for path in (HOUSE / "studies").glob("*.py")]
+    found = [(path, private_helpers(path)) for path in (HOUSE / "studies").rglob("*.py")]
     assert found and named(found) == {}
 
 

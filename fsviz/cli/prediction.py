@@ -9,7 +9,8 @@ from fsviz.cli import add_command, aligned, drawing, engine, tell
 from fsviz.settings import add_flags, given
 from fsviz.studies import draw
 from fsviz.studies import prediction as study
-from fsviz.studies.spread import parts_in_words
+from fsviz.studies.prediction.measured import intervals_in_words, outcome_name
+from fsviz.studies.prediction.spread import parts_in_words
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -57,12 +58,12 @@ def _show_correlations(result: study.Summary) -> str:
         {"measure": title(name), **{k: found[k] for k in ("pearson", "low", "high", "spearman")}, "note": found["why"]}
         for name, found in result["correlations"].items()
     ]
-    what = study.outcome_name(result)
+    what = outcome_name(result)
     lines = [
         aligned(rows, ["measure", "pearson", "low", "high", "spearman", "note"]),
         "",
         f"Correlation with the {what} of {result['n_tasks']:,} tasks (mean {result['outcome']:.3f}); "
-        f"{study.intervals_in_words(result['correlations'].values())}.",
+        f"{intervals_in_words(result['correlations'].values())}.",
     ]
     if "predicted_accuracy" in result:
         found = result["predicted_accuracy"]
@@ -77,7 +78,7 @@ def _show_cells(result: study.Summary) -> str:
     from fsviz.difficulty.measures import MEASURES, title
 
     names = {name: title(name) for name in MEASURES if name in result["cells"][0]["correlations"]}
-    what = study.outcome_name(result)
+    what = outcome_name(result)
     rows = [
         {"value": row["value"], "tasks": row["n_tasks"], what: row["outcome"], "best eigenvalue": row.get("best")}
         | {titled: row["correlations"].get(name, {}).get("pearson") for name, titled in names.items()}

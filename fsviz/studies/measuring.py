@@ -18,7 +18,8 @@ from fsviz.difficulty.measures import MEASURES, Given, Measure, get
 from fsviz.errors import FsvizError, Missing
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks
 from fsviz.splits.clustering import DIVERGENCES
-from fsviz.studies import chunked, draw, evaluate, prediction, similarity, splits
+from fsviz.studies import chunked, draw, evaluate, similarity, splits
+from fsviz.studies.prediction.tasks import Spec, confusions_of
 from fsviz.studies.threads import half_the_cores
 
 OF_IMAGES = {"images", "support", "queries"}  # needs that features of the tasks' own images meet
@@ -119,8 +120,8 @@ def _distances_at(dataset: str, split: str, backbone: str, stamp: str) -> np.nda
 
 
 def _confusions(tasks: Tasks, dataset: Dataset, table: Features) -> dict[str, Any]:
-    asked = {"dataset": dataset.name, "backbone": table.backbone, "split": dataset.split_of(tasks.class_ids)}
-    class_ids, confusions = prediction.confusions_of(prediction.checked_spec(asked))
+    asked: Spec = {"dataset": dataset.name, "backbone": table.backbone, "split": dataset.split_of(tasks.class_ids)}
+    class_ids, confusions = confusions_of(asked)
     return {"positions": tasks.positions(class_ids), "confusions": confusions}
 
 

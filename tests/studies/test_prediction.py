@@ -12,8 +12,8 @@ import pytest
 from fsviz import datasets, evaluation, features, jobs
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import PAD, Tasks
-from fsviz.studies import labelling, prediction, spread
-from fsviz.studies.prediction import Measured
+from fsviz.studies import prediction
+from fsviz.studies.prediction import Measured, eigenvalues, labelling, measured, spread, tasks, thresholds
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
 SMALL = {"dataset": "toy", "backbone": "alpha_net", "n_way": 3, "n_shot": 3, "n_query": 6, "n_tasks": 40}
@@ -25,6 +25,18 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return make_toy(noise=2.0)
 
 
+def result_of(spec: dict) -> prediction.PredictionResult:
+    return jobs.compute({"study": "prediction", **spec})
+
+
+def measure(spec: dict) -> Measured:
+    return result_of(spec).measured[0]
+
+
+def answer_to(spec: dict) -> prediction.Summary:
+    return prediction.summary(result_of(spec))
+
+
 def finite(value: object) -> bool:
     """No NaN or infinite number anywhere: what JSON can say."""
     json.dumps(value, allow_nan=False, default=lambda v: v.tolist())
@@ -34,8 +46,8 @@ def finite(value: object) -> bool:
 @pytest.mark.parametrize("setting", ["supervised", "semi", "unsupervised"])
 def test_harder_tasks_are_told_from_easier_ones(toy, setting: str) -> None:
     """Classes of one group are close, of two groups far: what a measure says must follow the outcome."""
-    found = prediction.measure({**SMALL, "setting": setting, "n_tasks": 120})
-    result = prediction.correlations(found)
+    found = measure({**SMALL, "setting": setting, "n_tasks": 120})
+    result = measured.correlations(found)
     expected = {
         "supervised": {"coarsity", "confusion_sum", "lr_loss", "similarity", "davies_bouldin", "eigenvalue"},
         "semi": {"coarsity", "lr_loss", "similarity", "davies_bouldin", "eigenvalue", "lr_confidence"},
@@ -52,13 +64,12 @@ def test_harder_tasks_are_told_from_easier_ones(toy, setting: str) -> None:
 def test_the_mean_confidence_predicts_better_than_a_constant() -> None:
     as_published = {"setting": "semi", "n_way": 5, "n_shot": 5, "n_query": 30}
     demo = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 150}
-    found = prediction.measure({**demo, **as_published})
-    error = prediction.prediction_error(found)
+    error = measured.prediction_error(measure({**demo, **as_published}))
     assert 0 < error["error"] < error["constant"]
 
 
 def test_one_shot_is_named_where_a_measure_is_not_defined(toy) -> None:
-    answer = prediction.answer({**SMALL, "setting": "supervised", "n_shot": 1, "n_tasks": 10})
+    answer = answer_to({**SMALL, "setting": "supervised", "n_shot": 1, "n_tasks": 10})
     assert answer["correlations"]["davies_bouldin"]["pearson"] is None
     assert answer["correlations"]["davies_bouldin"]["why"] == "not defined for 1 shot"
     assert finite(answer)
@@ -70,7 +81,7 @@ def test_constant_features_give_no_correlation_and_no_nan(toy) -> None:
 
     save_toy_features(toy, "flat_net", spoil=flatten)
     for setting in ("supervised", "semi", "unsupervised"):
-        answer = prediction.answer({**SMALL, "backbone": "flat_net", "setting": setting, "n_tasks": 6})
+        answer = answer_to({**SMALL, "backbone": "flat_net", "setting": setting, "n_tasks": 6})
         assert all(c["pearson"] is None and c["why"] for c in answer["correlations"].values())
         assert finite(answer)
 
@@ -85,7 +96,7 @@ def test_constant_features_give_no_correlation_and_no_nan(toy) -> None:
     ],
 )
 def test_what_is_varied_fits_the_dataset(toy, question: str, changes: dict, values: list) -> None:
-    answer = prediction.answer({**SMALL, **changes, "question": question, "n_tasks": 5})
+    answer = answer_to({**SMALL, **changes, "question": question, "n_tasks": 5})
     assert [cell["value"] for cell in answer["cells"]] == values
     assert all(0 < cell["outcome"] < 1 and cell["n_tasks"] == 5 for cell in answer["cells"])
     assert finite(answer)
@@ -94,66 +105,71 @@ def test_what_is_varied_fits_the_dataset(toy, question: str, changes: dict, valu
 @pytest.mark.parametrize("setting", ["supervised", "unsupervised"])
 def test_intervals_of_correlations_are_over_classes(toy, setting: str) -> None:
     """Tasks share classes: a measure that hangs on the classes alone is known from 16 of them, not from 200 tasks."""
-    found = prediction.measure({**SMALL, "setting": setting, "n_tasks": 200})
-    told = prediction.correlations(found)
+    found = measure({**SMALL, "setting": setting, "n_tasks": 200})
+    told = measured.correlations(found)
     for name, values in found.measures.items():
         expected = evaluation.correlation(found.outcome, values, found.tasks.class_ids)
         over_tasks = evaluation.correlation(found.outcome, values)
         row = told[name]
         assert (row["low"], row["high"], row["over"]) == (expected.low, expected.high, "classes")
         assert row["high"] - row["low"] > over_tasks.high - over_tasks.low
-    assert prediction.intervals_in_words(told.values()).startswith("95% intervals over classes: ")
+    assert measured.intervals_in_words(told.values()).startswith("95% intervals over classes: ")
 
 
-def test_where_every_task_holds_every_class_intervals_are_over_tasks(toy) -> None:
-    ways = prediction.answer({**SMALL, "question": "ways", "values": [3, 16], "n_query": 3, "n_tasks": 12})["cells"]
+def test_where_every_task_holds_every_class_intervals_are_over_tasks(toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(tasks.GRIDS, "ways", (3, 16))
+    ways = answer_to({**SMALL, "question": "ways", "n_query": 3, "n_tasks": 12})["cells"]
     some, every = (list(cell["correlations"].values()) for cell in ways)
-    told = prediction.intervals_in_words
+    told = measured.intervals_in_words
     assert told(some) == "95% intervals over classes: what tasks of other classes would give"
     assert told(every) == "95% intervals over tasks of these images: every task holds every class"
     both = "95% intervals over classes, and over tasks of these images where every task holds every class"
     assert told(some + every) == both
-    few = [list(prediction.answer({**SMALL, "n_tasks": n})["correlations"].values()) for n in (1, 3)]
+    few = [list(answer_to({**SMALL, "n_tasks": n})["correlations"].values()) for n in (1, 3)]
     assert [told(rows) for rows in few] == ["none of them is defined", "too few tasks for intervals"]
 
 
-def test_unlabelled_images_are_as_many_as_asked_or_the_reason_is_said(toy) -> None:
+def test_unlabelled_images_are_as_many_as_asked_or_the_reason_is_said(toy, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {**SMALL, "question": "imbalance", "n_tasks": 2}
-    enough = prediction.answer({**asked, "values": [0.2, 0.5]})
+    monkeypatch.setitem(tasks.GRIDS, "imbalance", (0.2, 0.5))
+    enough = answer_to(asked)
     assert prediction.unlabelled_in_words(enough) == "18 unlabelled images per task."
-    fewer = prediction.answer({**asked, "n_query": 15, "values": [0.2, 0.9]})
+    monkeypatch.setitem(tasks.GRIDS, "imbalance", (0.2, 0.9))
+    fewer = answer_to({**asked, "n_query": 15})
     assert prediction.unlabelled_in_words(fewer) == (
         "23 unlabelled images per task instead of 45 (3 ways x 15 queries), because the smallest class has no more for "
         "the largest share."
     )
 
 
-def test_an_unbalanced_class_has_its_share_of_the_unlabelled(toy) -> None:
-    spec = prediction.checked_spec({**SMALL, "question": "imbalance", "values": [0.2, 1 / 3, 0.8]})
+def test_an_unbalanced_class_has_its_share_of_the_unlabelled(toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(tasks.GRIDS, "imbalance", (0.2, 1 / 3, 0.8))
+    spec = prediction.check({**SMALL, "question": "imbalance"})
     table = features.load(toy, "alpha_net")
-    spec = prediction.fitted(spec, toy, table)
-    for cell in prediction.cells(spec):
-        query = prediction.draw_cell(spec, cell, toy, table).query
+    spec = tasks.fitted(spec, toy, table)
+    for cell in tasks.cells(spec):
+        query = tasks.draw_cell(spec, cell, toy, table).query
         counts = (query != PAD).sum(axis=2)
         assert (counts == counts[0]).all() and (counts[:, 1] == counts[:, 2]).all()
         assert counts[0, 0] / counts[0].sum() == pytest.approx(cell.value, abs=0.06)
-    answer = prediction.answer({**SMALL, "question": "imbalance", "values": [0.2, 0.8], "n_tasks": 6})
-    assert [cell["value"] for cell in answer["cells"]] == [0.2, 0.8]
+    answer = answer_to({**SMALL, "question": "imbalance", "n_tasks": 6})
+    assert [cell["value"] for cell in answer["cells"]] == [0.2, 1 / 3, 0.8]
 
 
 def test_of_two_classes_the_other_may_be_the_larger(toy) -> None:
-    answer = prediction.answer({**SMALL, "question": "imbalance", "n_way": 2, "n_query": 20, "n_tasks": 2})
+    answer = answer_to({**SMALL, "question": "imbalance", "n_way": 2, "n_query": 20, "n_tasks": 2})
     assert [cell["value"] for cell in answer["cells"]] == list(prediction.GRIDS["imbalance"])
 
 
 def test_classes_of_few_images_have_their_confusion_by_fewer_edges(toy) -> None:
     make_toy("few", n_images=12)  # 24 images of a pair allow 11 edges each, not 20
-    found = prediction.measure({**SMALL, "dataset": "few", "n_tasks": 6})
+    found = measure({**SMALL, "dataset": "few", "n_tasks": 6})
     assert np.isfinite(found.measures["confusion_sum"]).all()
 
 
-def test_the_best_eigenvalue_is_at_least_as_good_as_the_nth(toy) -> None:
-    answer = prediction.answer({**SMALL, "question": "eigenvalues", "values": [2, 4], "setting": "unsupervised"})
+def test_the_best_eigenvalue_is_at_least_as_good_as_the_nth(toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(tasks.GRIDS, "eigenvalues", (2, 4))
+    answer = answer_to({**SMALL, "question": "eigenvalues", "setting": "unsupervised"})
     for cell in answer["cells"]:
         assert cell["best"] >= 2
         assert cell["best_pearson"] <= cell["nth_pearson"] + 1e-9
@@ -163,61 +179,61 @@ def test_the_best_eigenvalue_is_at_least_as_good_as_the_nth(toy) -> None:
 def test_an_eigenvalue_that_rises_with_the_outcome_is_not_the_best() -> None:
     outcome = np.arange(8.0)
     falls = np.array([7.0, 6, 4, 5, 3, 2, 1, 0])
-    best = prediction._best_eigenvalue(np.stack([np.zeros(8), outcome, falls], 1), outcome, 3)
+    best = eigenvalues.best_eigenvalue(np.stack([np.zeros(8), outcome, falls], 1), outcome, 3)
     assert best["best"] == 3 and best["best_pearson"] == best["nth_pearson"] < 0
 
 
 # --- hard or easy ------------------------------------------------------------------------------------------------
 
 
-def measured(toy, measure: list[float], outcome: list[float]) -> Measured:
-    found = prediction.measure({**SMALL, "setting": "supervised", "n_tasks": len(measure)})
-    changed = {**found.measures, "lr_loss": np.array(measure), "similarity": -np.array(measure)}
+def with_measure(toy, values: list[float], outcome: list[float]) -> Measured:
+    found = measure({**SMALL, "setting": "supervised", "n_tasks": len(values)})
+    changed = {**found.measures, "lr_loss": np.array(values), "similarity": -np.array(values)}
     return Measured(found.spec, found.tasks, np.array(outcome), found.expected, changed)
 
 
 def test_roc_and_confusion_by_hand(toy) -> None:
-    found = measured(toy, [0.1, 0.2, 0.3, 0.4], [0.9, 0.7, 0.95, 0.6])  # hard: the second and the fourth
+    found = with_measure(toy, [0.1, 0.2, 0.3, 0.4], [0.9, 0.7, 0.95, 0.6])  # hard: the second and the fourth
     for name, sign in (("lr_loss", 1), ("similarity", -1)):
-        curve = prediction.roc(found, name, 0.8, sensitivity=1.0)
+        curve = thresholds.roc(found, name, 0.8, sensitivity=1.0)
         assert curve.area == pytest.approx(3 / 4)
         assert curve.low < curve.area < curve.high <= 1
         assert curve.value == pytest.approx(sign * 0.2) and curve.at == (0.5, 1.0)
-        assert prediction.confusion_table(found, name, 0.8, curve.value).tolist() == [[2, 0], [1, 1]]
-        half = prediction.roc(found, name, 0.8, sensitivity=0.5)
+        assert thresholds.confusion_table(found, name, 0.8, curve.value).tolist() == [[2, 0], [1, 1]]
+        half = thresholds.roc(found, name, 0.8, sensitivity=0.5)
         assert half.value == pytest.approx(sign * 0.4) and half.at == (0.0, 0.5)
     with pytest.raises(BadInput, match=r"none are hard\. Raise the accuracy"):
-        prediction.roc(found, "lr_loss", 0.1, 0.8)
+        thresholds.roc(found, "lr_loss", 0.1, 0.8)
     with pytest.raises(BadInput, match=r"all are hard\. Lower the accuracy"):
-        prediction.roc(found, "lr_loss", 0.99, 0.8)
+        thresholds.roc(found, "lr_loss", 0.99, 0.8)
 
 
 def test_the_halves_share_no_class_and_a_threshold_carries_over(toy) -> None:
-    first, second = prediction.cells_at_once({**SMALL, "question": "hard", "n_tasks": 120})
+    first, second = result_of({**SMALL, "question": "hard", "n_tasks": 120}).measured.values()
     assert not np.isin(first.tasks.class_ids, second.tasks.class_ids).any()
     level = float(np.median(first.outcome))
-    curve = prediction.roc(first, "lr_confidence", level, 0.8)
+    curve = thresholds.roc(first, "lr_confidence", level, 0.8)
     assert curve.area > 0.7
-    (hit, _), (false, true) = prediction.confusion_table(second, "lr_confidence", level, curve.value)
+    (hit, _), (false, true) = thresholds.confusion_table(second, "lr_confidence", level, curve.value)
     assert hit / 120 > 0 and false + true > 0
     asked = {"question": "hard", "n_tasks": 120, "hard_below": round(100 * level), "found": 80}
-    told = prediction.answer({**SMALL, **asked})["thresholds"]["lr_confidence"]
+    told = answer_to({**SMALL, **asked})["thresholds"]["lr_confidence"]
     assert told["low"] <= told["area"] <= told["high"] and told["first"]["hard"] >= 0.8
     assert np.sum(told["table"]) == 120 and 0 <= told["second"]["hard"] <= 1
-    impossible = prediction.answer({**SMALL, **asked, "n_tasks": 10, "hard_below": 1})["thresholds"]
+    impossible = answer_to({**SMALL, **asked, "n_tasks": 10, "hard_below": 1})["thresholds"]
     assert all("Raise the accuracy" in row["why"] and row["area"] is None for row in impossible.values())
-    without = prediction.cells_at_once({**SMALL, "question": "hard", "setting": "unsupervised", "n_tasks": 10})[0]
+    without = measure({**SMALL, "question": "hard", "setting": "unsupervised", "n_tasks": 10})
     assert set(without.measures) == {"coarsity", "confusion_sum", "davies_bouldin", "eigenvalue"}
     assert np.isfinite(without.expected).all()  # the outcome is the accuracy of a regression, not the Rand index
     with pytest.raises(BadInput, match=r"needs at least 18 classes\. It has 16"):
-        prediction.answer({**SMALL, "question": "hard", "n_way": 9})
+        answer_to({**SMALL, "question": "hard", "n_way": 9})
 
 
 # --- the spread by cause -----------------------------------------------------------------------------------------
 
 
 def test_spread_over_tasks_of_the_same_classes_is_below_that_over_others(toy) -> None:
-    answer = prediction.answer({**SMALL, "question": "spread", "setting": "supervised", "n_tasks": 400, "n_shot": 5})
+    answer = answer_to({**SMALL, "question": "spread", "setting": "supervised", "n_tasks": 400, "n_shot": 5})
     random, classes, shots = (row["std"] for row in answer["spread"])
     (_, error, _) = (row["ci95"] for row in answer["spread"])
     sets = [(row["n_sets"], row["n_tasks"]) for row in answer["spread"]]
@@ -242,36 +258,36 @@ def test_spread_over_tasks_of_the_same_classes_is_below_that_over_others(toy) ->
     ],
 )
 def test_too_few_sets_of_classes_or_queries_are_said_instead_of_parts(toy, changes: dict, why: str) -> None:
-    answer = prediction.answer({**SMALL, "question": "spread", **changes})
+    answer = answer_to({**SMALL, "question": "spread", **changes})
     assert ("parts" in answer) == (not why) and re.fullmatch(why, answer["why"])
     assert finite(answer)
 
 
 def test_what_is_fixed_is_fixed(toy) -> None:
     table = features.load(toy, "alpha_net")
-    spec = prediction.fitted(prediction.checked_spec({**SMALL, "question": "spread", "n_tasks": 16}), toy, table)
-    _, classes, shots = prediction.cells(spec)
-    tasks = prediction.draw_cell(spec, classes, toy, table)
-    sets = tasks.class_ids.reshape(3, 5, -1)
+    spec = tasks.fitted(prediction.check({**SMALL, "question": "spread", "n_tasks": 16}), toy, table)
+    _, classes, shots = tasks.cells(spec)
+    drawn = tasks.draw_cell(spec, classes, toy, table)
+    sets = drawn.class_ids.reshape(3, 5, -1)
     assert (sets == sets[:, :1]).all() and len(np.unique(sets[:, 0], axis=0)) == 3
-    assert len(np.unique(tasks.support.reshape(15, -1), axis=0)) == 15
-    tasks = prediction.draw_cell(spec, shots, toy, table)
+    assert len(np.unique(drawn.support.reshape(15, -1), axis=0)) == 15
+    drawn = tasks.draw_cell(spec, shots, toy, table)
     for four in range(4):
         part = slice(4 * four, 4 * four + 4)
         kept: dict[int, tuple] = {}
-        for class_ids, support in zip(tasks.class_ids[part], tasks.support[part], strict=True):
+        for class_ids, support in zip(drawn.class_ids[part], drawn.support[part], strict=True):
             for class_id, images in zip(class_ids, support, strict=True):
                 assert kept.setdefault(int(class_id), tuple(images)) == tuple(images)
     of_image = toy.image_class_ids()
-    assert (of_image[tasks.support] == tasks.class_ids[:, :, None]).all()
-    assert not any(np.isin(s, q).any() for s, q in zip(tasks.support, tasks.query, strict=True))
+    assert (of_image[drawn.support] == drawn.class_ids[:, :, None]).all()
+    assert not any(np.isin(s, q).any() for s, q in zip(drawn.support, drawn.query, strict=True))
 
 
 def test_parts_of_the_variance_by_hand() -> None:
     random = np.random.default_rng(0)
     a, b, c = (s * random.standard_normal(n) for s, n in ((3, (900, 1)), (2, (900, 5)), (1, (900, 5))))
-    tasks = sum(s * random.standard_normal(4500) for s in (3, 2, 1))
-    found = spread.variance_parts(tasks, a + b + c, np.ones((900, 5)))
+    accuracies = sum(s * random.standard_normal(4500) for s in (3, 2, 1))
+    found = spread.variance_parts(accuracies, a + b + c, np.ones((900, 5)))
     assert [p["variance"] for p in found["parts"]] == pytest.approx([9, 4, 1], rel=0.12)
     assert found["total_std"] == pytest.approx(14**0.5, rel=0.06)
     for part, share in zip(found["parts"], (9 / 14, 4 / 14, 1 / 14), strict=True):
@@ -301,16 +317,16 @@ def test_what_other_queries_add_is_the_variance_over_other_queries(toy) -> None:
     images = np.stack([np.flatnonzero(toy.image_class_ids() == c) for c in (0, 1, 2)])
     order = np.random.default_rng(0).random((500, 3, 21)).argsort(2)[:, :, :6]
     queries = np.take_along_axis(images[None, :, 3:], order, 2)
-    tasks = Tasks(np.tile([0, 1, 2], (500, 1)), np.tile(images[None, :, :3], (500, 1, 1)), queries)
-    found = spread.accuracies({"setting": "supervised", "neighbours": 15}, tasks, table)
+    asked = Tasks(np.tile([0, 1, 2], (500, 1)), np.tile(images[None, :, :3], (500, 1, 1)), queries)
+    found = spread.accuracies({"setting": "supervised", "neighbours": 15}, asked, table)
     assert 0 < found["luck"].mean() == pytest.approx(found["accuracy"].var(ddof=1), rel=0.15)
 
 
 def test_tasks_of_the_spread_see_as_many_queries_as_asked(toy) -> None:
     table = features.load(toy, "alpha_net")
-    spec = prediction.fitted(prediction.checked_spec({**SMALL, "question": "spread", "n_query": 4}), toy, table)
-    drawn = [prediction.draw_cell(spec, cell, toy, table) for cell in prediction.cells(spec)]
-    assert [tasks.query.shape[2] for tasks in drawn] == [4, 4, 4]
+    spec = tasks.fitted(prediction.check({**SMALL, "question": "spread", "n_query": 4}), toy, table)
+    drawn = [tasks.draw_cell(spec, cell, toy, table) for cell in tasks.cells(spec)]
+    assert [cell.query.shape[2] for cell in drawn] == [4, 4, 4]
     first = drawn[2].class_ids[0, 0]
     asked = {tuple(np.sort(q[c == first][0])) for q, c in zip(drawn[2].query[:6], drawn[2].class_ids[:6]) if first in c}
     assert (drawn[2].class_ids[:6] == first).any(1).sum() == len(asked)  # the support is fixed, the queries are not
@@ -321,7 +337,7 @@ def test_tasks_of_the_spread_see_as_many_queries_as_asked(toy) -> None:
 
 def test_labels_help_and_the_given_ones_count(toy) -> None:
     spec = {**SMALL, "question": "labelling", "n_shot": 1, "n_query": 20, "n_tasks": 30}
-    answer = prediction.answer(spec)
+    answer = answer_to(spec)
     assert answer["budgets"] == [0, 1, 2, 5, 10, 20, 30]
     for policy in labelling.POLICIES:
         mean = np.asarray(answer["all"][policy]["mean"])
@@ -334,36 +350,81 @@ def test_labels_help_and_the_given_ones_count(toy) -> None:
 # --- as a run, and what is refused -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("question", ["correlations", "shots", "spread"])
+@pytest.mark.parametrize("question", ["correlations", "shots", "spread", "hard", "labelling"])
 def test_a_run_finds_what_is_found_at_once(toy, question: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prediction, "_CHUNK_IMAGES", 300)
-    spec = {**SMALL, "setting": "supervised", "question": question, "n_tasks": 25}
-    spec |= {"values": [1, 4]} if question == "shots" else {}
-    run = jobs.run_here({"study": "prediction", **spec})
+    monkeypatch.setitem(tasks.GRIDS, "shots", (1, 4))
+    spec = {"study": "prediction", **SMALL, "setting": "supervised", "question": question, "n_tasks": 25}
+    run = jobs.run_here(spec)
     assert run.state == "finished" and run.n_chunks > 2
-    found = json.loads(json.dumps(prediction.answer(spec), default=lambda v: v.tolist()))
-    assert jobs.results(run.id) == found
-    if question == "correlations":
-        again = prediction.collect(jobs.spec(run.id), jobs.chunks(run.id))[0]
-        np.testing.assert_array_equal(again.outcome, prediction.measure(spec).outcome)
+    computed, again = jobs.compute(spec), jobs.result(run.id)
+    assert jobs.results(run.id) == prediction.summary(computed) == prediction.summary(again)
+    assert again.cache_key == computed.cache_key, "pages keep what they made of either"
+    for which, rows in computed.rows.items():
+        np.testing.assert_array_equal(again.tasks[which].query, computed.tasks[which].query)
+        for name, values in rows.items():
+            np.testing.assert_array_equal(again.rows[which][name], values)
 
 
-def test_a_run_is_found_again_when_settings_were_added_since(toy) -> None:
-    spec = prediction.checked_spec(SMALL)
-    older = {name: value for name, value in spec.items() if name not in ("neighbours", "found")} | {"version": 1}
-    how = {"aside": prediction.ASIDE, "defaults": prediction.DEFAULTS}
-    assert jobs.asks_the_same(spec, older, **how)
-    assert jobs.asks_the_same({**spec, "hard_below": 70}, older, **how)
-    assert not jobs.asks_the_same({**spec, "neighbours": 5}, older, **how)
-    assert not jobs.asks_the_same({**spec, "seed": 5}, older, **how)
-    assert not jobs.asks_the_same(spec, older)
+def test_every_setting_is_checked_and_nothing_else_is_in_a_checked_spec(toy) -> None:
+    spec = prediction.check({"dataset": "toy", "backbone": "alpha_net"})
+    assert set(spec) == {"dataset", "backbone", *prediction.TASK_SETTINGS, *prediction.OWN_SETTINGS}
+    assert (spec["split"], spec["sampler"], spec["n_tasks"]) == ("test", "uniform", 200)
+    assert spec["n_shot"] + spec["n_query"] <= 24 and prediction.check(spec) == spec
+    assert prediction.check({**SMALL, "setting": "supervised", "question": "labelling"})["setting"] == "semi"
+
+
+def test_every_cell_is_a_part_named_by_its_value(toy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(tasks.GRIDS, "shots", (1, 4))
+
+    def labels(**changes: object) -> list[tuple[str, int]]:
+        settled = prediction.prepare(prediction.check({**SMALL, **changes}), tmp_path)
+        return [(part.label, part.n) for part in prediction.parts(settled)]
+
+    assert labels() == [("correlations", 40)]
+    assert labels(question="shots") == [("shots (1)", 40), ("shots (4)", 40)]
+    assert labels(question="hard") == [("hard or easy (first half)", 40), ("hard or easy (second half)", 40)]
+    causes = [f"spread by cause ({cause})" for cause in prediction.CAUSES]
+    assert labels(question="spread") == list(zip(causes, (40, 40, 36), strict=True))
+
+
+def test_a_preview_has_fewer_tasks_and_takes_less_time(toy) -> None:
+    spec = prediction.check({**SMALL, "question": "shots", "n_tasks": 400})
+    few = prediction.shorten(spec, 50)
+    assert few == {**spec, "n_tasks": 50}
+    whole, part = prediction.work(spec), prediction.work(few)
+    assert (whole.n, part.n, whole.items) == (400, 50, "tasks per point")
+    assert part.seconds == pytest.approx(whole.seconds / 8)
+    assert prediction.shorten(spec, 1)["n_tasks"] == 10 and prediction.shorten({**spec, "n_tasks": 10}, 5) is None
+
+
+def test_a_run_is_found_whatever_counts_as_hard(toy) -> None:
+    spec = {"study": "prediction", **SMALL, "question": "hard", "n_tasks": 10}
+    run = jobs.run_here({**spec, "hard_below": 70})
+    for same in (spec, {**spec, "hard_below": 90, "found": 50}):
+        assert jobs.find(same).id == run.id
+    for other in ({"neighbours": 5}, {"seed": 5}, {"question": "spread"}):
+        assert jobs.find({**spec, **other}) is None
+
+
+def test_tasks_of_a_point_are_those_that_were_measured(toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(tasks.GRIDS, "shots", (1, 4))
+    result = result_of({**SMALL, "question": "shots", "n_tasks": 70})
+    found, outcome = prediction.tasks_of_cell(result, "4")
+    assert found.support.shape == (prediction.MOST_TOLD, 3, 4)
+    np.testing.assert_array_equal(outcome, result.measured[1].outcome[: prediction.MOST_TOLD])
+    with pytest.raises(UnknownName, match="point named '5'"):
+        prediction.tasks_of_cell(result, "5")
+    result = result_of({**SMALL, "question": "spread", "n_tasks": 10})
+    found, outcome = prediction.tasks_of_cell(result, "fixed shots")
+    assert len(found) == len(outcome) == 9
 
 
 def test_predictions_of_one_task_agree_with_its_outcome(toy) -> None:
     table = features.load(toy, "alpha_net")
     for setting in ("supervised", "semi", "unsupervised"):
-        found = prediction.measure({**SMALL, "setting": setting, "n_tasks": 6})
-        said = prediction.predictions(found.spec, found.tasks, table)
+        found = measure({**SMALL, "setting": setting, "n_tasks": 6})
+        said = measured.predictions(found.spec, found.tasks, table)
         right = (said["predicted"] == np.arange(3)[:, None]).mean((1, 2))
         if setting == "unsupervised":
             assert (right >= 1 / 3).all()
@@ -393,13 +454,13 @@ def test_what_cannot_be_is_one_sentence(toy, monkeypatch: pytest.MonkeyPatch, ch
         lonely = replace(toy, splits={**toy.splits, "lonely": np.array([3])})
         monkeypatch.setattr(datasets, "load", lambda name: lonely)
     with pytest.raises((BadInput, UnknownName), match=words):
-        prediction.answer({**SMALL, **changes})
+        answer_to({**SMALL, **changes})
 
 
 def test_the_command_asks_the_same(toy) -> None:
     from fsviz.cli import build_parser
 
-    spec = prediction.checked_spec({**SMALL, "setting": "unsupervised", "question": "ways", "seed": 3})
+    spec = prediction.check({**SMALL, "setting": "unsupervised", "question": "ways", "seed": 3})
     parsed = build_parser().parse_args(prediction.command(spec).split()[3:])
     assert (parsed.dataset, parsed.setting, parsed.question, parsed.n_way, parsed.seed) == (
         "toy",

@@ -12,6 +12,7 @@ from fsviz import datasets, jobs
 from fsviz.figures import runs as run_figures
 from fsviz.records import SIDES
 from fsviz.studies import comparison, prediction, searches, shifts, splits, stress, support_sets, transfer
+from fsviz.studies.prediction import measured
 from fsviz.text import drawn
 from fsviz.ui.parts import behind
 from tests.studies.toy_dataset import make_toy
@@ -127,15 +128,15 @@ def test_predictions_lead_to_tasks_and_images(toy) -> None:
 
 def test_images_are_labelled_in_the_order_of_their_confidence(toy) -> None:
     spec = {"dataset": "toy", "backbone": "alpha_net", "setting": "semi", "n_tasks": 4, "question": "labelling"}
-    tasks, images = prediction.labelled_images({**spec, "n_way": 3, "n_shot": 2, "n_query": 5}, "least confident", 4)
-    settled = prediction.checked_spec({**spec, "n_way": 3, "n_shot": 2, "n_query": 5})
+    result = jobs.compute({"study": "prediction", **spec, "n_way": 3, "n_shot": 2, "n_query": 5})
+    tasks, images = prediction.labelled_images(result, "least confident", 4)
     from fsviz import features
 
-    said = prediction.predictions(settled, tasks, features.load(toy, "alpha_net"))
+    said = measured.predictions(result.spec, tasks, features.load(toy, "alpha_net"))
     for t, chosen in enumerate(images):
         order = np.argsort(said["confidence"][t].ravel(), kind="stable")
         assert chosen.tolist() == tasks.query[t].ravel()[order[:4]].tolist()
-    _, at_random = prediction.labelled_images({**spec, "n_way": 3, "n_shot": 2, "n_query": 5}, "random", 4)
+    _, at_random = prediction.labelled_images(result, "random", 4)
     assert [a.tolist() for a in at_random] != [a.tolist() for a in images]
 
 

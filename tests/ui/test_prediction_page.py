@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from fsviz import jobs
 from fsviz.studies import prediction
+from fsviz.ui.parts import answers
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
 APP = Path(__file__).resolve().parent.parent.parent / "app.py"
@@ -86,17 +87,20 @@ def test_every_section_opens(open_page) -> None:
     assert_no_nan(page)
 
 
-def test_a_run_of_curves_is_started_from_the_page_and_ends_in_it(open_page) -> None:
+def test_curves_are_a_preview_until_their_run_is_started_and_finished(open_page, monkeypatch) -> None:
     make_toy(noise=2.0)
     asked = {"n_tasks": "50", "n_way": "3", "n_shot": "2", "n_query": "6"}
+    spec = {"dataset": "toy", "backbone": "alpha_net", "split": "test", "setting": "supervised", "question": "shots"}
+    spec |= {name: int(value) for name, value in asked.items()}
+    monkeypatch.setattr(answers, "WAIT", prediction.work(prediction.check(spec)).seconds / 2)
     page = open_page(**asked, show="Shots, ways, queries", setting="supervised")
     assert [button.label for button in page.button] == ["Start the run"]
+    assert "Full run: 50 tasks per point" in texts(page) and "Below is a preview of 25" in texts(page)
+    assert "25 tasks per point" in texts(page) and len(page.get("plotly_chart")) == 4
     page.button[0].click().run()
     assert not page.exception and "Start the run" not in [button.label for button in page.button]
     (run,) = jobs.list_runs()
-    spec = {"dataset": "toy", "backbone": "alpha_net", "split": "test", "setting": "supervised", "question": "shots"}
-    spec |= {name: int(value) for name, value in asked.items()}
-    assert run.spec.items() >= prediction.checked_spec(spec).items()
+    assert run.spec.items() >= prediction.check(spec).items()
     assert jobs.wait(run.id, 600).state == "finished"
     page.run()
     assert not page.exception and not page.error
@@ -141,9 +145,10 @@ def test_what_is_not_defined_is_said(open_page) -> None:
 @pytest.mark.parametrize("n_tasks", ["1", "3"])
 def test_very_few_tasks_are_shown_without_correlations(open_page, n_tasks: str) -> None:
     make_toy(noise=2.0)
-    for show in ("Task", "Spread by cause", "What to label next", "Hard or easy"):
+    for show in ("Task", "Shots, ways, queries", "Spread by cause", "What to label next", "Hard or easy"):
         page = open_page(n_tasks=n_tasks, n_way="3", n_query="6", show=show)
         assert [m.value for m in page.metric if m.label == "Tasks"] == [n_tasks]
+        assert ("A correlation needs at least 4 tasks" in texts(page)) == (show == "Shots, ways, queries")
         assert_no_nan(page)
 
 

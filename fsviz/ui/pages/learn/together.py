@@ -9,9 +9,10 @@ import streamlit as st
 from fsviz.difficulty.measures import MEASURES
 from fsviz.figures import lessons as figures
 from fsviz.records import Dataset
-from fsviz.studies import draw, prediction
+from fsviz.studies import draw
 from fsviz.studies import lessons as study
 from fsviz.studies.lessons import Together
+from fsviz.studies.prediction.measured import fitted_line
 from fsviz.ui.pages.learn.lesson import Lesson, images
 from fsviz.ui.parts import leads, shell, showing
 from fsviz.ui.parts.shell import plain
@@ -23,7 +24,7 @@ def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> N
     how = found.correlations[name]
     left, right = shell.columns_if_wide("together", [3, 2], gap="large")
     with left:
-        line = prediction.fitted_line(values, accuracy)
+        line = fitted_line(values, accuracy)
         figure = figures.plot_cause(values, accuracy, line, found.hard, found.easy, measure.title)
         showing.chart("A measure against accuracy", figure, key="lesson_chart")
         st.caption(

@@ -12,10 +12,13 @@ from fsviz.features.backbones import title_of
 from fsviz.figures import prediction as figures
 from fsviz.records import Dataset
 from fsviz.studies import prediction as study
-from fsviz.studies.prediction import Measured
+from fsviz.studies.prediction import measured
+from fsviz.studies.prediction.measured import Measured
 from fsviz.text import of_split
-from fsviz.ui.pages.prediction import computed, hard_or_easy, labelling, settings, spread, task, varied
+from fsviz.ui.pages.prediction import hard_or_easy, labelling, settings, spread, task, varied
 from fsviz.ui.parts import controls, leads, links, shell, showing
+from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 from fsviz.ui.parts.task_list import TASK
@@ -27,9 +30,10 @@ SECTIONS = ("Task", "Hard or easy", "Shots, ways, queries", "Spread by cause", "
 def show(dataset: Dataset) -> None:
     known = shell.known_backbones(dataset)
     spec = settings.pick(dataset, known)
-    found = computed.find(spec)
-    if found is None:
+    result = answer(study.STUDY, spec, "Measuring tasks")
+    if result is None:
         return
+    found = result.measured[0]
     _headline(found)
     left, right = shell.columns_if_wide("measure", [3, 2], gap="large")
     with left:
@@ -53,9 +57,9 @@ def show(dataset: Dataset) -> None:
 
 
 def _headline(found: Measured) -> None:
-    what = plain(study.outcome_name(found.spec))
+    what = plain(measured.outcome_name(found.spec))
     columns = shell.columns_if_wide("headline", 4, "pairs")
-    best = study.best_measure(computed.correlations(found))
+    best = measured.best_measure(cached_call(measured.correlations, found))
     if best is not None:
         name, row = best
         columns[0].metric(
@@ -65,14 +69,14 @@ def _headline(found: Measured) -> None:
             delta_color="off",
             delta_arrow="off",
             help=f"Of the measures that need not know which classes a task has, the one that follows the {what} best, "
-            f"with its {study.intervals_in_words([row])}.",
+            f"with its {measured.intervals_in_words([row])}.",
         )
-    mean, half = study.mean_outcome(found)
+    mean, half = measured.mean_outcome(found)
     columns[1].metric(
         f"Mean {what}", f"{100 * mean:.1f}{half_width(half, 1, 100)}%", help="95% interval over tasks of these images."
     )
     if found.spec["setting"] == "semi":
-        error = study.prediction_error(found)
+        error = measured.prediction_error(found)
         columns[2].metric(
             "Confidence misses accuracy by",
             f"{_points(error, 'error')} points",
@@ -109,28 +113,28 @@ def _scatter(found: Measured) -> tuple[int, str]:
     expected = "expected" if found.spec["setting"] == "semi" else ""
     if expected:
         titles[expected] = "Mean confidence: the predicted accuracy"
-    best = study.best_measure(computed.correlations(found))
+    best = measured.best_measure(cached_call(measured.correlations, found))
     default = best[0] if best else next(iter(titles))
     picker = controls.MEASURE.but(choices=titles, default=default)
     name = controls.pick(picker, about=str(found.spec["setting"]))
     values = 100 * found.expected if name == expected else found.measures[name]
     hardest = int(np.argmin(found.outcome))
     looked_at = TASK.but(kind="int", default=hardest, high=len(found) - 1)
-    clicked = int(links.value_of(looked_at, TASK.name, computed.identity(found)[0]))
+    clicked = int(links.value_of(looked_at, TASK.name, str(found.cache_key)))
     shown = np.flatnonzero(np.isfinite(values))
     if not len(shown):
         st.info(
-            f"{plain(titles[name])}: {plain(study.undefined(name, found.spec))}. Choose another measure.", icon="🔍"
+            f"{plain(titles[name])}: {plain(measured.undefined(name, found.spec))}. Choose another measure.", icon="🔍"
         )
         return hardest, name
     few = shown if len(shown) <= MOST_POINTS else shown[:: -(-len(shown) // MOST_POINTS)]
-    what = plain(study.outcome_name(found.spec))
+    what = plain(measured.outcome_name(found.spec))
     showing.chart(
         "A measure against what came out",
         figures.plot_scatter(
             values[few],
             100 * found.outcome[few],
-            study.fitted_line(values, 100 * found.outcome),
+            measured.fitted_line(values, 100 * found.outcome),
             "mean confidence (%)" if name == expected else axis(name),
             f"{what} (%)",
             clicked,
@@ -157,11 +161,11 @@ def _clicked_measure() -> None:
 
 
 def _bars(found: Measured) -> None:
-    what = plain(study.outcome_name(found.spec))
-    best = study.best_measure(computed.correlations(found))
+    what = plain(measured.outcome_name(found.spec))
+    best = measured.best_measure(cached_call(measured.correlations, found))
     rows = []
-    for name, row in computed.correlations(found).items():
-        value, low, high = study.as_expected(name, row)
+    for name, row in cached_call(measured.correlations, found).items():
+        value, low, high = measured.as_expected(name, row)
         rows.append(
             {
                 "name": name,
@@ -188,8 +192,9 @@ def _bars(found: Measured) -> None:
 def _caption(found: Measured, name: str) -> None:
     """What the tasks are, and the correlation of the measure that is looked at."""
     spec = found.spec
-    row: study.Correlation = computed.correlations(found).get(name, {})
-    missing = "; ".join(f"{plain(title(other))}: {plain(why)}" for other, why in computed.left_out(found).items())
+    row: measured.Correlation = cached_call(measured.correlations, found).get(name, {})
+    left_out = cached_call(measured.left_out, found)
+    missing = "; ".join(f"{plain(title(other))}: {plain(why)}" for other, why in left_out.items())
     seen = {
         "supervised": "Only the labelled support is seen.",
         "semi": "Support and unlabelled queries are seen; their features are mixed with those of their neighbours.",
@@ -199,7 +204,7 @@ def _caption(found: Measured, name: str) -> None:
     st.caption(
         f"{len(found):,} {plain(found.tasks.setting)} tasks of {plain(of_split(spec['split']))}, features of "
         f"{plain(title_of(spec['backbone']))}. {seen} Every point is a task: click one to see it below. Pearson's "
-        f"correlations; {study.intervals_in_words(computed.correlations(found).values())}."
+        f"correlations; {measured.intervals_in_words(cached_call(measured.correlations, found).values())}."
         + (
             f" {plain(title(name))}: {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f}), Spearman's "
             f"{row['spearman']:.2f}."

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from fsviz import datasets
 from fsviz.difficulty.measures import title
 from fsviz.figures import prediction as figures
 from fsviz.records import PAD, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
-from fsviz.studies.prediction import Measured
-from fsviz.ui.pages.prediction import computed
+from fsviz.studies.prediction import measured, thresholds
+from fsviz.studies.prediction.measured import Measured
 from fsviz.ui.parts import behind, leads, links, showing
-from fsviz.ui.parts.cached import compute_with_bar
+from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.pointing import answer_cells
@@ -36,14 +36,14 @@ CALLED = Setting(
 def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     """The ROC curve and what its threshold calls hard; returns what was asked."""
     st.subheader("Would a threshold have told the hard tasks from the easy ones?", anchor=False)
-    asked: study.Spec = {**spec, "question": "hard"}
-    halves = _halves(asked)
-    if halves is None:
+    asked = study.check({**spec, "question": "hard"})
+    result = answer(study.STUDY, asked, "Measuring tasks of both halves")
+    if result is None:
         return asked
-    first, second = halves
+    first, second = result.measured[0], result.measured[1]
     columns = st.columns(3)
     known = {name: title(name) for name, values in first.measures.items() if np.isfinite(values).all()}
-    best = study.best_measure(computed.correlations(first))
+    best = measured.best_measure(cached_call(measured.correlations, first))
     default = best[0] if best and best[0] in known else next(iter(known))
     name = pick(
         THRESHOLD_ON.but(choices=known, default=default),
@@ -55,8 +55,8 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     asked |= {"hard_below": pick(study.HARD_BELOW.but(default=level), columns[1], as_slider=True)}
     asked |= {"found": pick(study.FOUND, columns[2], as_slider=True)}
     hard_below = asked["hard_below"] / 100
-    curve = study.roc(first, name, hard_below, asked["found"] / 100)
-    table = study.confusion_table(second, name, hard_below, curve.value)
+    curve = thresholds.roc(first, name, hard_below, asked["found"] / 100)
+    table = thresholds.confusion_table(second, name, hard_below, curve.value)
     shares = table[:, 0] / np.maximum(table.sum(axis=1), 1)
     left, right = columns_if_wide("halves", 2, gap="large")
     with left:
@@ -77,7 +77,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         answer_cells(dataset, "confusion_table", None, _cell_clicked, 2)
         st.caption(
             f"Called hard is a task whose {plain(title(name)).lower()} is "
-            f"{'at least' if study.harder_above(name) else 'at most'} {curve.value:.3g}. Area under the curve "
+            f"{'at least' if measured.harder_above(name) else 'at most'} {curve.value:.3g}. Area under the curve "
             f"{curve.area:.2f} ({curve.low:.2f} to {curve.high:.2f}, over tasks of these images; 0.5 is chance); "
             f"{len(first):,} tasks of each half, {np.mean(first.outcome < hard_below):.0%} and "
             f"{np.mean(second.outcome < hard_below):.0%} of them hard. The halves share no class. Click a cell "
@@ -99,19 +99,6 @@ def _share(point: behind.Point) -> int | None:
     return share if isinstance(share, int) and study.FOUND.low <= share <= study.FOUND.high else None
 
 
-def _halves(spec: study.Spec) -> list[Measured] | None:
-    few = computed.at_once(spec)
-    if few is None:
-        return None
-    if few["n_tasks"] == spec["n_tasks"]:
-        return compute_with_bar(study.cells_at_once, few, "Measuring tasks of both halves")
-    run = computed.run_of(spec)
-    if run is not None and run.state == "finished":
-        return computed.cells_of_run(run.id, datasets.stamp(spec["dataset"]))
-    computed.offer(spec, run, f"Below is a preview of {few['n_tasks']:,} tasks per half.", cost=2)
-    return compute_with_bar(study.cells_at_once, few, "Measuring tasks of both halves")
-
-
 def _cell_clicked(row: int, column: int) -> None:
     """Rows are drawn from below: easy tasks, then hard ones."""
     st.session_state[CALLED.name] = f"{('easy', 'hard')[row]}_called_{('hard', 'easy')[column]}"
@@ -121,14 +108,14 @@ def _called(dataset: Dataset, found: Measured, name: str, hard_below: float, thr
     """Tasks of the other half in the chosen cell, else all called hard; the surest first, one image per class."""
     cell = str(links.value_of(CALLED, CALLED.name))
     truly, _, called = cell.rpartition("_called_")
-    wanted = study.called_hard(found, name, threshold) == (called != "easy")
+    wanted = thresholds.called_hard(found, name, threshold) == (called != "easy")
     if truly:
         wanted &= (found.outcome < hard_below) == (truly == "hard")
     of = f"{truly.capitalize()} and called {called}" if truly else "Called hard"
     if not wanted.any():
         st.caption(f"{plain(of)}: no task of the other half at this threshold.")
         return
-    sure = study.ease_rank(found, name) * (-1 if called != "easy" else 1)
+    sure = measured.ease_rank(found, name) * (-1 if called != "easy" else 1)
     order = np.flatnonzero(wanted)
     order = order[np.argsort(sure[order], kind="stable")][:SHOWN_TASKS]
     names = dataset.classes["class_name"].astype(str).to_numpy()

@@ -8,8 +8,9 @@ from fsviz.figures import prediction as figures
 from fsviz.records import PAD, Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
-from fsviz.ui.pages.prediction import computed
 from fsviz.ui.parts import behind
+from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Row, Tile
 from fsviz.ui.parts.run_panel import half_width
@@ -30,10 +31,11 @@ COUNTED = Setting(
 def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     """The curves of both policies; returns what was asked."""
     st.subheader("Which images should be labelled next?", anchor=False)
-    asked = study.checked_spec({**spec, "question": "labelling"})
-    found = computed.answer(asked, True, 12, "Labelling and learning again")
-    if found is None:
+    asked = study.check({**spec, "question": "labelling"})
+    result = answer(study.STUDY, asked, "Labelling and learning again")
+    if result is None:
         return asked
+    found = cached_call(study.summary, result)
     counted, curves = found["rest"] if pick(COUNTED) == "rest" else found["all"], {}
     for policy in study.POLICIES:
         of = counted[policy]
@@ -60,13 +62,13 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         "keeps the classes balanced. Click a point to see which images are labelled."
     )
     if chosen:
-        _labelled(dataset, asked, *chosen.split("@"))
+        _labelled(dataset, result, *chosen.split("@"))
     return asked
 
 
-def _labelled(dataset: Dataset, spec: study.Spec, policy: str, n: str) -> None:
+def _labelled(dataset: Dataset, result: study.PredictionResult, policy: str, n: str) -> None:
     """The images of the first tasks that a policy has labelled first."""
-    tasks, images = study.labelled_images(spec, policy, int(n))
+    tasks, images = cached_call(study.labelled_images, result, policy, int(n))
     behind.heading(f"The first {int(n):,} images to be labelled: {plain(policy)}", "labelled")
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()

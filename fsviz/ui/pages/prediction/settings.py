@@ -7,7 +7,6 @@ import streamlit as st
 from fsviz.records import Dataset
 from fsviz.settings import N_TASKS, SEED
 from fsviz.studies import prediction as study
-from fsviz.ui.pages.prediction.computed import PREVIEW
 from fsviz.ui.parts import shell
 from fsviz.ui.parts.controls import (
     pairs,
@@ -37,9 +36,9 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
         spec = {"sampler": sampler, **own}
         spec |= pick_images(sampler, places, **fits.values)
         say_fit(fits, spec)
-        spec["n_tasks"] = pick_setting(N_TASKS.but(default=PREVIEW))
+        spec["n_tasks"] = pick_setting(N_TASKS.but(default=study.TASK_DEFAULTS["n_tasks"]))
         spec |= pick_groups(dataset)
         with st.expander("Graph and seed"):
             spec |= {s.name: pick_setting(s) for s in (study.NEIGHBOURS, SEED)}
     asked = {"dataset": dataset.name, "split": split, "backbone": backbone, "setting": setting, **spec}
-    return study.checked_spec(asked)
+    return study.check(asked)

@@ -11,9 +11,11 @@ import streamlit as st
 from fsviz.figures import prediction as figures
 from fsviz.records import Dataset
 from fsviz.studies import prediction as study
-from fsviz.studies.spread import PARTS, parts_in_words
-from fsviz.ui.pages.prediction import computed
+from fsviz.studies.prediction.spread import PARTS, parts_in_words
+from fsviz.ui.pages.prediction import cell_tasks
 from fsviz.ui.parts import behind
+from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
 
@@ -21,10 +23,11 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     """What makes the accuracy vary; returns what was asked."""
     st.subheader("What makes the accuracy vary: the classes, the support, or the queries?", anchor=False)
     setting = "supervised" if spec["setting"] == "unsupervised" else spec["setting"]
-    asked = study.checked_spec({**spec, "setting": setting, "question": "spread"})
-    found = computed.answer(asked, True, 1.5, "Measuring the spread")
-    if found is None:
+    asked = study.check({**spec, "setting": setting, "question": "spread"})
+    result = answer(study.STUDY, asked, "Measuring the spread")
+    if result is None:
         return asked
+    found = cached_call(study.summary, result)
     left, right = columns_if_wide("spread", 2, gap="large")
     rows = [row for row in found["spread"] if row["std"] is not None]
     # what a part of the variance is told by: random tasks differ in classes, tasks of fixed classes in support images,
@@ -56,7 +59,7 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
             st.info(found["why"], icon="🔍")
     if cause:
         behind.heading(f"Tasks: {plain(cause)}, the hardest first", "cause")
-        computed.show_cell(dataset, asked, cause, "spread_task")
+        cell_tasks.show(dataset, result, cause, "spread_task")
     return asked
 
 

@@ -9,10 +9,10 @@ import streamlit as st
 from fsviz.difficulty.measures import title
 from fsviz.records import PAD, Dataset
 from fsviz.studies import named_tasks
-from fsviz.studies import prediction as study
-from fsviz.studies.prediction import Measured
-from fsviz.ui.pages.prediction import computed
+from fsviz.studies.prediction import measured
+from fsviz.studies.prediction.measured import Measured
 from fsviz.ui.parts import leads, showing
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -20,9 +20,9 @@ MOST_CLASSES, MOST_TILES = 10, 14
 
 
 def show(dataset: Dataset, found: Measured, task: int) -> None:
-    what = plain(study.outcome_name(found.spec))
+    what = plain(measured.outcome_name(found.spec))
     st.subheader(f"Task {task:,}: {100 * found.outcome[task]:.0f}% {what}", anchor=False)
-    said = computed.said_of(found, task)
+    said = cached_call(measured.said_of, found, task)
     if not dataset.has_pixels:
         st.caption(f"{plain(dataset.title)} has no pixels here: images are named by their number.")
     left, right = columns_if_wide("task", [7, 3], gap="large")
@@ -43,7 +43,7 @@ def show(dataset: Dataset, found: Measured, task: int) -> None:
         unknown = [name for name, values in found.measures.items() if not np.isfinite(values[task])]
         st.caption(
             "Rank 1 is the task that a measure says is the easiest. "
-            + "".join(f"{plain(title(name))}: {plain(study.undefined(name, found.spec))}. " for name in unknown)
+            + "".join(f"{plain(title(name))}: {plain(measured.undefined(name, found.spec))}. " for name in unknown)
             + (
                 f"The regression itself expects to be right for {100 * found.expected[task]:.0f}% of the queries."
                 if np.isfinite(found.expected[task]) and found.spec["setting"] == "semi"
@@ -82,7 +82,7 @@ def _rows(dataset: Dataset, found: Measured, task: int, said: dict[str, np.ndarr
 def _measures(found: Measured, task: int) -> pd.DataFrame:
     """Every measure that one task has, and its rank among all tasks from the easiest."""
     rows = [
-        (title(name), f"{values[task]:.3g}", f"{study.ease_rank(found, name)[task]:,} of {len(found):,}")
+        (title(name), f"{values[task]:.3g}", f"{measured.ease_rank(found, name)[task]:,} of {len(found):,}")
         for name, values in found.measures.items()
         if np.isfinite(values[task])
     ]

@@ -11,8 +11,11 @@ from fsviz.figures import prediction as figures
 from fsviz.records import Dataset
 from fsviz.settings import Setting
 from fsviz.studies import prediction as study
-from fsviz.ui.pages.prediction import computed
+from fsviz.studies.prediction import measured
+from fsviz.ui.pages.prediction import cell_tasks
 from fsviz.ui.parts import behind
+from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.cached import cached_call
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -33,16 +36,16 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     if spec["setting"] == "supervised":
         del choices["imbalance"]
     question = pick(Setting("vary", "Vary", "What differs from point to point.", "choice", "shots", choices=choices))
-    asked = study.checked_spec({**spec, "question": question})
-    found = computed.answer(asked, False, study.relative_cost(asked), "Measuring tasks")
-    if found is None:
-        st.caption(
-            f"For every value of what is varied {spec['n_tasks']:,} tasks are drawn and measured; choose their number "
-            "at the left. The curves appear here while the run goes on."
-        )
+    asked = study.check({**spec, "question": question})
+    result = answer(study.STUDY, asked, "Measuring tasks")
+    if result is None:
         return asked
+    found = cached_call(study.summary, result)
     cells = [cell for cell in found["cells"] if cell["n_tasks"] > 3]
-    what = plain(study.outcome_name(found))
+    if not cells:
+        st.info("A correlation needs at least 4 tasks per point. Raise the number of tasks at the left.", icon="🔍")
+        return asked
+    what = plain(measured.outcome_name(found))
     values = [study.cell_text(cell["value"]) for cell in cells]
     value = behind.chosen("value", values, question)
     leading: Any = {
@@ -86,8 +89,8 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
         ]
         st.markdown("**The eigenvalue that follows the outcome best**  \n" + "  \n".join(words))
         st.caption("It is picked among many on these very tasks: on others it would follow a little less well.")
-    fewest, most = (pick_end([cell["n_tasks"] for cell in cells], default=0) for pick_end in (min, max))
-    intervals = study.intervals_in_words(row for cell in cells for row in cell["correlations"].values())
+    fewest, most = (pick_end(cell["n_tasks"] for cell in cells) for pick_end in (min, max))
+    intervals = measured.intervals_in_words(row for cell in cells for row in cell["correlations"].values())
     st.caption(
         f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point. Correlations: {intervals}. Mean "
         f"{what}: 95% intervals over tasks of these images. Where a measure has no point it is not defined, as the "
@@ -97,15 +100,15 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     )
     if value:
         behind.heading(f"Some tasks with {plain(AXES[question])}: {plain(value)}, the hardest first", "value")
-        computed.show_cell(dataset, asked, value, "varied_task")
+        cell_tasks.show(dataset, result, value, "varied_task")
     return asked
 
 
-def _curves(cells: list[study.CellSummary]) -> dict[str, list[tuple]]:
+def _curves(cells: list[measured.CellSummary]) -> dict[str, list[tuple]]:
     curves: dict[str, list[tuple]] = {}
     for cell in cells:
         for name, row in ((name, cell["correlations"][name]) for name in MEASURES if name in cell["correlations"]):
-            curves.setdefault(title(name), []).append((cell["value"], *study.as_expected(name, row)))
+            curves.setdefault(title(name), []).append((cell["value"], *measured.as_expected(name, row)))
         if cell.get("best_pearson") is not None:
             ends = sorted((-cell["best_low"], -cell["best_high"])) if cell["best_low"] is not None else [None, None]
             point = (cell["value"], -cell["best_pearson"], *ends)

@@ -9,7 +9,7 @@ the choice of queries adds is known from the answers to each task's own. The res
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy as np
@@ -21,7 +21,7 @@ from fsviz.settings import Unchecked
 from fsviz.studies import draw
 
 if TYPE_CHECKING:
-    from fsviz.studies.prediction import Cell, Spec
+    from fsviz.studies.prediction.tasks import Cell, Spec
 
 
 class Spread(TypedDict, total=False):
@@ -134,14 +134,14 @@ def accuracies(spec: Spec, tasks: Tasks, table: Features) -> dict[str, np.ndarra
     return {"accuracy": share.mean(1), "luck": luck.sum(1) / n_way**2}
 
 
-def summary(spec: Spec, measured: Sequence[Mapping[str, np.ndarray]]) -> Summary:
-    """Standard deviations (fractions) of the three algorithms over what is finished, and the parts of the variance."""
-    from fsviz.studies.prediction import cells
+def summary(spec: Spec, measured: Mapping[str, Mapping[str, np.ndarray]]) -> Summary:
+    """Standard deviations (fractions) of the three algorithms over what is finished, and the parts of the variance.
 
+    measured  by cause, what `accuracies` gave
+    """
     rows: list[Spread] = []
     sets: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # accuracy and luck of every cause (sets, tasks of each)
-    for found in measured:
-        cause = str(cells(spec)[int(found["cell"])].value)
+    for cause, found in measured.items():
         n_done = len(found["accuracy"])
         each = n_done if cause == CAUSES[0] else sets_of(cause, spec["n_tasks"])[1]
         whole = n_done // each

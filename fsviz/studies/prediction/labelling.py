@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from fsviz.difficulty.predictors import View
-    from fsviz.studies.prediction import Spec
+    from fsviz.studies.prediction.tasks import Spec
 
 POLICIES = ("least confident", "random")
 BUDGETS = (0, 1, 2, 5, 10, 20, 30, 50, 75, 100, 150)

@@ -1,0 +1,334 @@
+"""Can the accuracy of a task be known before its queries have labels? Measures of tasks against what came out.
+
+    dataset -> features -> tasks -> what is seen of them (a setting) -> measures and outcome -> correlations
+
+One question, one way to vary and to judge them (see QUESTION): the tasks of its cells are in `tasks`, their measures
+and outcomes in `measured`, and what only one question needs in `thresholds`, `eigenvalues`, `spread` and `labelling`.
+The outcome of a task is the accuracy of a logistic regression, or without any label the adjusted Rand index of
+clusters; both are fractions here. After Bontonou et al. 2020.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+
+from fsviz import datasets, features
+from fsviz.errors import BadInput, UnknownName
+from fsviz.records import Dataset, Tasks, Testbed
+from fsviz.sampling import SAMPLERS
+from fsviz.settings import Schema, Setting, Unchecked, Value, Values, words
+from fsviz.studies import chunked, draw, fitting, frozen
+from fsviz.studies.prediction import eigenvalues, labelling, spread, thresholds
+from fsviz.studies.prediction.labelling import POLICIES
+from fsviz.studies.prediction.measured import CellSummary, Measured, cell_summary, look, measured_cell
+from fsviz.studies.prediction.spread import CAUSES, Parts, Spread
+from fsviz.studies.prediction.tasks import GRIDS, TASK_SETTINGS, Cell, Spec, cell_text, cells, draw_cell, fitted
+from fsviz.studies.prediction.thresholds import Judged
+from fsviz.studies.study import Arrays, Part, Study, Work, joined
+from fsviz.studies.threads import half_the_cores
+from fsviz.workspace import plain_json
+
+__all__ = ["CAUSES", "GRIDS", "POLICIES", "TASK_SETTINGS", "Measured", "Spec", "cell_text"]
+
+SETTING = Setting(
+    "setting",
+    "What is seen",
+    "Supervised: the labelled support alone. Semi-supervised: the queries too, without labels; features are then mixed "
+    "with those of their neighbours. Unsupervised: all images, no label; they are clustered.",
+    "choice",
+    "semi",
+    choices={"supervised": "Supervised", "semi": "Semi-supervised", "unsupervised": "Unsupervised"},
+)
+NEIGHBOURS = Setting(
+    "neighbours",
+    "Neighbours",
+    "Neighbours that an image keeps in the graph of similar images.",
+    "int",
+    15,
+    1,
+    500,
+    advanced=True,
+)
+QUESTION = Setting(
+    "question",
+    "Question",
+    "What is asked: correlations of the measures with the outcome, the same as one thing varies, the spread of the "
+    "accuracy by its cause, hard or easy on one half of the classes and carried to the other, what to label next.",
+    "choice",
+    "correlations",
+    choices={
+        "correlations": "Correlations",
+        "shots": "Shots",
+        "ways": "Ways",
+        "queries": "Queries",
+        "neighbours": "Neighbours in the graph",
+        "imbalance": "Share of one class among the unlabelled",
+        "eigenvalues": "Which eigenvalue",
+        "spread": "Spread by cause",
+        "hard": "Hard or easy",
+        "labelling": "What to label next",
+    },
+)
+HARD_BELOW = Setting("hard_below", "Hard is an accuracy below (%)", "The paper takes 80%.", "int", 80, 1, 100, step=1)
+FOUND = Setting(
+    "found",
+    "Hard tasks to be found (%)",
+    "Moves the threshold: it is set where at least this share of the hard tasks of the first half is called hard.",
+    "int",
+    80,
+    1,
+    100,
+    step=1,
+)
+OWN_SETTINGS: dict[str, Setting] = {s.name: s for s in (SETTING, NEIGHBOURS, QUESTION, HARD_BELOW, FOUND)}
+TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_query": 30, "n_tasks": 200}
+SETTINGS = Schema(
+    {name: s.but(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()} | OWN_SETTINGS,
+    required=("dataset", "backbone"),
+    of="the prediction study",
+)
+MOST_TOLD = 60  # tasks of a cell that are shown one by one
+_CHUNK_IMAGES = 20_000  # images in the tasks of a chunk: a second or two on one core
+_SECONDS = {"supervised": 6e-5, "semi": 1.2e-4, "unsupervised": 1e-4}  # per image of a task, on one ordinary core
+_FEWEST = 10  # tasks of a preview
+
+
+class Summary(CellSummary, total=False):
+    """What came out of a run, by its question: correlations are those of its only cell."""
+
+    dataset: str
+    backbone: str
+    setting: str
+    question: str
+    n_way: int
+    n_shot: int
+    n_query: int
+    n_unlabelled: int
+    cells: list[CellSummary]
+    halves: list[CellSummary]
+    thresholds: dict[str, Judged]
+    spread: list[Spread]
+    parts: Parts
+    why: str
+    budgets: list[int]
+    rest: dict[str, Any]
+    all: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PredictionResult:
+    """Finished tasks of the cells of a question, by the index of a cell.
+
+    rows      arrays with one row per task, as `run_chunk` gives them
+    measured  measures and outcomes; the questions "spread" and "labelling" have none
+    """
+
+    spec: Spec
+    tasks: Mapping[int, Tasks]
+    rows: Mapping[int, Arrays]
+    measured: Mapping[int, Measured]
+
+    @property
+    def cache_key(self) -> tuple[object, ...]:
+        """Changes when the tasks or what is known of them do."""
+        spec = json.dumps(dict(self.spec), sort_keys=True)
+        return spec, [len(tasks) for tasks in self.tasks.values()], datasets.stamp(self.spec["dataset"])
+
+
+# --- what is asked -----------------------------------------------------------------------------------------------
+
+
+def fit(dataset: Dataset, backbone: str, given: Unchecked) -> fitting.Fit:
+    """Ways, shots and queries of the tasks: those given, else the defaults, lowered to what the dataset has."""
+    return fitting.fit(dataset, given, TASK_DEFAULTS, [backbone], varied=True)
+
+
+def check(spec: Unchecked) -> Spec:
+    """The spec with every setting; ways, shots and queries fit the dataset, and alpha the sampler."""
+    given = {name: value for name, value in spec.items() if value not in (None, "")}
+    SETTINGS.check(given)
+    dataset = datasets.load(given["dataset"])
+    values = SETTINGS.check(given, **fitting.defaults(dataset, given, TASK_DEFAULTS, [given["backbone"]], varied=True))
+    question = values["question"]
+    if question == "labelling":
+        values["setting"] = "semi"
+    if question == "imbalance" and values["setting"] == "supervised":
+        raise BadInput("Unlabelled images play no part in the supervised setting. Choose setting semi or unsupervised.")
+    if question == "spread" and values["setting"] == "unsupervised":
+        raise BadInput("The spread of the accuracy needs labels. Choose setting supervised or semi.")
+    sampler, of_classes = SAMPLERS[values["sampler"]], [repr(s.name) for s in SAMPLERS.values() if not s.deals]
+    instead = f"Choose the sampler {' or '.join(of_classes)}."
+    if sampler.varies and question != "correlations":
+        raise BadInput(f"This question needs tasks of one shape. {instead}")
+    if sampler.deals and question == "spread":
+        raise BadInput(f"The spread by cause deals images of its own. {instead}")
+    return cast(Spec, {**values, "dataset": dataset.name})
+
+
+def work(spec: Spec) -> Work:
+    per = {"hard": " per half", "spread": " of each kind"}.get(spec["question"], "")
+    seconds = relative_cost(spec) * spec["n_tasks"] * draw.most_images(spec) * _SECONDS[spec["setting"]]
+    return Work(spec["n_tasks"], f"tasks{' per point' if spec['question'] in GRIDS else per}", seconds)
+
+
+def relative_cost(spec: Spec) -> float:
+    """About how many times as long a question takes as measuring its tasks once: grows with the square of the ways."""
+    question = spec["question"]
+    if question in ("ways", "eigenvalues"):
+        return sum((value / spec["n_way"]) ** 2 for value in GRIDS[question])
+    if question in GRIDS:
+        return float(len(GRIDS[question]))
+    return {"hard": 2.0, "spread": 1.5, "labelling": 12.0}.get(question, 1.0)
+
+
+def shorten(spec: Spec, n: int) -> Spec | None:
+    return {**spec, "n_tasks": max(n, _FEWEST)} if spec["n_tasks"] > _FEWEST else None
+
+
+def command(spec: Values) -> str:
+    """The command that asks the same."""
+    own = {name: spec[name] for name in OWN_SETTINGS if spec[name] != OWN_SETTINGS[name].default}
+    settings = {name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}
+    tasks = draw.recipe_for(datasets.load(spec["dataset"]), **settings).said | {"backbone": spec["backbone"]}
+    flags = words(tasks, draw.KNOWN) + words({"setting": spec["setting"]} | own, OWN_SETTINGS)
+    return shlex.join(["python", "-m", "fsviz", "predict", spec["dataset"], *flags])
+
+
+# --- computing ---------------------------------------------------------------------------------------------------
+
+
+def prepare(spec: Spec, folder: Path) -> Spec:
+    """Adds the values that fit the dataset, and freezes the tasks of every cell into `folder`."""
+    dataset = datasets.load(spec["dataset"])
+    table = features.load(dataset, spec["backbone"])
+    settled = fitted(spec, dataset, table)
+    for which, cell in enumerate(cells(settled)):
+        tasks = draw_cell(settled, cell, dataset, table)
+        recipe = {"dataset": dataset.name, "split": settled["split"], "sampler": settled["sampler"]}
+        frozen.freeze(folder, Testbed(f"cell {which}", tasks, recipe), _file(which))
+    return settled
+
+
+def _file(which: int) -> str:
+    return f"cell{which}"
+
+
+def parts(spec: Spec) -> list[Part]:
+    """One part per cell."""
+    what = QUESTION.choices[spec["question"]].lower()
+    values = [f" ({cell_text(cell.value)})" if cell.value else "" for cell in cells(spec)]
+    sizes = [(cell.n_tasks, _chunk_size(cell)) for cell in cells(spec)]
+    return [Part(f"{what}{value}", *size) for value, size in zip(values, sizes, strict=True)]
+
+
+def _chunk_size(cell: Cell) -> int:
+    """Tasks of a chunk; labelling learns every task many times."""
+    per_task = draw.most_images(cell.spec) * (4 if cell.spec["question"] == "labelling" else 1)
+    return int(np.clip(_CHUNK_IMAGES // per_task, 1, 200))
+
+
+def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+    """What a question needs to know of a range of a cell's tasks."""
+    tasks = frozen.tasks(spec["folder"], _file(part), start, stop)
+    table = chunked.features_of(spec["dataset"], spec["backbone"])
+    with half_the_cores():
+        if spec["question"] == "labelling":
+            return labelling.label_and_learn(spec, tasks, table, start)
+        if spec["question"] == "spread":
+            return spread.accuracies(spec, tasks, table)
+        return look(cells(spec)[part].spec, tasks, table, eigenvalues=spec["question"] == "eigenvalues")
+
+
+def collect(spec: Spec, chunks: Sequence[Arrays]) -> PredictionResult:
+    """The finished tasks of every cell that has begun."""
+    asked = cast(Spec, {name: value for name, value in spec.items() if name != "folder"})
+    every, rows = cells(asked), joined(chunks)
+    tasks = {which: frozen.tasks(spec["folder"], _file(which)).take(row["positions"]) for which, row in rows.items()}
+    measures = asked["question"] not in ("spread", "labelling")
+    measured = {which: measured_cell(every[which], tasks[which], rows[which]) for which in rows if measures}
+    return PredictionResult(asked, tasks, rows, measured)
+
+
+# --- what came out -----------------------------------------------------------------------------------------------
+
+
+def summary(result: PredictionResult) -> Summary:
+    """The answer to the question in numbers."""
+    return cast(Summary, plain_json(_summary(result)))
+
+
+def _summary(result: PredictionResult) -> Summary:
+    spec, measured = result.spec, result.measured
+    said: Final = ("dataset", "backbone", "setting", "question", "n_way", "n_shot", "n_query", "n_unlabelled")
+    base = cast(Summary, {name: spec[name] for name in said if name in spec})
+    if spec["question"] == "labelling":
+        return {**base, **labelling.summary(spec, result.rows[0])}
+    if spec["question"] == "spread":
+        causes = [str(cell.value) for cell in cells(spec)]
+        return {**base, **spread.summary(spec, {causes[which]: row for which, row in result.rows.items()})}
+    rows = {which: cell_summary(found) for which, found in measured.items()}
+    if spec["question"] == "hard":
+        judged = thresholds.thresholds(spec, measured[0], measured[1]) if len(measured) == 2 else {}
+        return {**base, "halves": list(rows.values()), "thresholds": judged}
+    if spec["question"] == "correlations":
+        return cast(Summary, base | {name: value for name, value in rows[0].items() if name != "value"})
+    if spec["question"] == "eigenvalues":
+        for which, found in measured.items():
+            values = result.rows[which]["eigenvalues"]
+            rows[which] |= eigenvalues.best_eigenvalue(values, found.outcome, int(found.value), found.tasks.class_ids)
+    return {**base, "cells": list(rows.values())}
+
+
+def tasks_of_cell(result: PredictionResult, value: str) -> tuple[Tasks, np.ndarray]:
+    """Some tasks of a question's cell, named by its value as `cell_text` writes it, and their outcomes (fractions)."""
+    every = cells(result.spec)
+    known = {cell_text(every[which].value): which for which in result.tasks}
+    if value not in known:
+        raise UnknownName("point", value, known)
+    which, first = known[value], slice(0, MOST_TOLD)
+    name = "accuracy" if result.spec["question"] == "spread" else "outcome"
+    return result.tasks[which].take(first), result.rows[which][name][first]
+
+
+def labelled_images(result: PredictionResult, policy: str, n: int, most: int = 3) -> tuple[Tasks, list[np.ndarray]]:
+    """The first tasks of the question "labelling", and the images of each that a policy has labelled first."""
+    tasks = result.tasks[0].take(slice(0, most))
+    table = chunked.features_of(result.spec["dataset"], result.spec["backbone"])
+    return tasks, labelling.labelled(result.spec, tasks, table, policy, n)
+
+
+def unlabelled_in_words(result: Summary) -> str:
+    """The number of unlabelled images of a task of the question "imbalance", and why there are no more."""
+    n, wanted = result["n_unlabelled"], result["n_way"] * result["n_query"]
+    if n >= wanted:
+        return f"{n:,} unlabelled images per task."
+    return (
+        f"{n:,} unlabelled images per task instead of {wanted:,} ({result['n_way']} ways x {result['n_query']} "
+        "queries), because the smallest class has no more for the largest share."
+    )
+
+
+STUDY = Study(
+    name="prediction",
+    title="prediction of accuracy",
+    question="Can the accuracy of a task be known before its queries have labels?",
+    settings=SETTINGS,
+    check=check,
+    prepare=prepare,
+    parts=parts,
+    run_chunk=run_chunk,
+    collect=collect,
+    summarise=summary,
+    work=work,
+    shorten=shorten,
+    ignored=(HARD_BELOW.name, FOUND.name),
+    version=3,
+    threads=2,
+)

@@ -1,0 +1,188 @@
+"""The cells of a question, and their tasks.
+
+A cell is one value of what a question varies: a number of shots, a half of the classes, what is fixed, ...
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import cast
+
+import numpy as np
+
+from fsviz import datasets
+from fsviz.difficulty.measures import MEASURES, Given
+from fsviz.errors import BadInput, FsvizError, Missing
+from fsviz.records import PAD, Dataset, Features, Tasks
+from fsviz.settings import Setting, Unchecked
+from fsviz.studies import chunked, confusion, draw
+from fsviz.studies import evaluate as evaluation_study
+from fsviz.studies.prediction import spread
+
+TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
+GRIDS: dict[str, tuple[float, ...]] = {  # what a question varies; what a dataset is too small for is left out
+    "shots": (1, 2, 3, 5, 7, 10, 15, 20),
+    "ways": (2, 3, 5, 7, 10, 15, 20),
+    "queries": (1, 2, 5, 10, 15, 20, 30, 50),
+    "neighbours": (2, 5, 10, 15, 20, 30, 50, 100),
+    "imbalance": (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+    "eigenvalues": (2, 3, 5, 7, 10, 15, 20),
+}
+VARIES = {"shots": "n_shot", "ways": "n_way", "queries": "n_query", "neighbours": "neighbours", "eigenvalues": "n_way"}
+HALVES = ("first half", "second half")
+_CONFUSION_SECONDS = 12.0  # that all pairs of a split may take on one core
+
+
+class Spec(draw.TaskSpec, total=False):
+    """A checked spec. What depends on the dataset is there once it is fitted, the share of the first class among the
+    unlabelled in the cells of the question "imbalance"; a run adds its version and folder."""
+
+    study: str
+    version: int
+    folder: str
+    setting: str
+    neighbours: int
+    question: str
+    hard_below: int
+    found: int
+    values: list[float]
+    n_unlabelled: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value of what is varied, and the settings of its tasks."""
+
+    value: float | str
+    spec: Spec
+    n_tasks: int
+
+
+def cell_text(value: float | str) -> str:
+    """The value of a cell as text, in links."""
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def cells(spec: Spec) -> list[Cell]:
+    """What a question of a fitted spec computes, in order."""
+    question, n_tasks = spec["question"], int(spec["n_tasks"])
+    if question in VARIES:
+        varied = VARIES[question]
+        whole = {"n_way": int, "n_shot": int, "n_query": int, "neighbours": int}[varied]
+        return [Cell(value, cast(Spec, {**spec, varied: whole(value)}), n_tasks) for value in spec["values"]]
+    if question == "imbalance":
+        return [Cell(value, {**spec, "share": value}, n_tasks) for value in spec["values"]]
+    if question == "hard":
+        return [Cell(half, spec, n_tasks) for half in HALVES]
+    if question == "spread":
+        return [Cell(cause, spec, math.prod(spread.sets_of(cause, n_tasks))) for cause in spread.CAUSES]
+    return [Cell("", spec, n_tasks)]
+
+
+def draw_cell(spec: Spec, cell: Cell, dataset: Dataset, table: Features) -> Tasks:
+    """The tasks of a cell, from images that have features."""
+    if spec["question"] == "spread" and cell.value != spread.CAUSES[0]:
+        return spread.draw_fixed(cell, dataset, table)
+    asked = cast(Spec, dict(cell.spec))
+    if spec["question"] == "imbalance":
+        asked["n_query"] = max(_unbalanced(spec, value)[0] for value in spec["values"])
+        asked["n_query"] = max(asked["n_query"], *(_unbalanced(spec, value)[1] for value in spec["values"]))
+    if spec["question"] == "hard":
+        dataset = halved(dataset, spec)
+        asked["split"] = cast(str, cell.value)
+    sampler = {
+        name: cast(Unchecked, asked)[name] for name in (*TASK_SETTINGS, "backbone") if name in asked and name != "seed"
+    }
+    tasks = evaluation_study.sample_testbed(dataset, sampler, asked["seed"], {spec["backbone"]: table}).tasks
+    tasks = with_confusion(draw.with_coarsity(tasks, dataset), dataset, spec)
+    if spec["question"] == "imbalance":
+        first, others = _unbalanced(spec, float(cell.value))
+        query = np.full_like(tasks.query, PAD)
+        query[:, 0, :first], query[:, 1:, :others] = tasks.query[:, 0, :first], tasks.query[:, 1:, :others]
+        tasks = replace(tasks, query=query)
+    return tasks
+
+
+def with_confusion(tasks: Tasks, dataset: Dataset, spec: Spec) -> Tasks:
+    """The tasks with the confusion of their classes, where all pairs of the split take a few seconds."""
+    try:
+        class_ids, confusions = confusions_of(spec)
+    except FsvizError:  # too large for now, images that are all the same, classes of one image
+        return tasks
+    given = Given(positions=tasks.positions(class_ids), confusions=confusions)
+    return tasks.with_measure("confusion_sum", MEASURES["confusion_sum"](given))
+
+
+def confusions_of(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
+    """Classes of a split (C,) and how much the backbone mixes up every pair of them (C, C), where that takes a few
+    seconds; else refused."""
+    stamp = chunked.stamp(spec["dataset"])
+    return _confusions(spec["dataset"], spec["backbone"], spec["split"], stamp)
+
+
+@lru_cache(maxsize=4)
+def _confusions(dataset: str, backbone: str, split: str, stamp: str) -> tuple[np.ndarray, np.ndarray]:
+    """Classes of a split (C,) and how much the backbone mixes up every pair of them (C, C), in bits."""
+    k = min(int(confusion.SETTINGS["k"].default), confusion.most_k(datasets.load(dataset), backbone, split))
+    asked = confusion.SCHEMA.check({"dataset": dataset, "backbone": backbone, "split": split, "k": k})
+    if confusion.seconds(asked) > _CONFUSION_SECONDS:
+        raise Missing("The pairs of classes are too many to compare along the way; the page Confusion does as a run.")
+    graph = confusion.class_graph(asked)
+    return graph.rows, np.nan_to_num(graph.weights)
+
+
+def halved(dataset: Dataset, spec: Spec) -> Dataset:
+    """The dataset with the classes of the split in two halves, dealt by the seed."""
+    class_ids = np.random.default_rng(spec["seed"]).permutation(dataset.split_class_ids(spec["split"]))
+    middle = len(class_ids) // 2
+    halves = {HALVES[0]: np.sort(class_ids[:middle]), HALVES[1]: np.sort(class_ids[middle:])}
+    return replace(dataset, splits={**dataset.splits, **halves})
+
+
+def _unbalanced(spec: Spec, share: float) -> tuple[int, int]:
+    """Unlabelled images of the first class, and of each other one, when the first has this share of all of them."""
+    first = max(1, round(share * spec["n_unlabelled"]))
+    return first, max(1, round((spec["n_unlabelled"] - first) / (spec["n_way"] - 1)))
+
+
+def fitted(spec: Spec, dataset: Dataset, table: Features) -> Spec:
+    """A checked spec with what depends on the dataset: values that its classes and images allow."""
+    spec = cast(Spec, dict(spec))
+    question = spec["question"]
+    class_ids = dataset.split_class_ids(spec["split"])
+    draw.at_least_two_classes(dataset, spec["split"])
+    counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
+    smallest = int(counts.min())
+    limits = {
+        "shots": smallest - spec["n_query"],
+        "queries": smallest - spec["n_shot"],
+        "ways": len(class_ids),
+        "eigenvalues": len(class_ids),
+        "neighbours": spec["n_way"] * (spec["n_shot"] + (spec["n_query"] if spec["setting"] != "supervised" else 0))
+        - 1,
+    }
+    if question in limits:
+        spec["values"] = [value for value in GRIDS[question] if value <= limits[question]]
+        if not spec["values"]:
+            raise BadInput(
+                f"{dataset.title} is too small to vary this: the smallest class of split {spec['split']!r} has "
+                f"{smallest} images with features. Lower n_shot and n_query."
+            )
+    if question == "imbalance":
+        spec["values"] = list(GRIDS["imbalance"])
+        largest = max(*spec["values"], (1 - min(spec["values"])) / (spec["n_way"] - 1))  # share of any one class
+        spec["n_unlabelled"] = min(spec["n_way"] * spec["n_query"], int((smallest - spec["n_shot"]) / largest))
+        if spec["n_unlabelled"] < 2 * spec["n_way"]:
+            raise BadInput(
+                f"Imbalance needs more unlabelled images: the smallest class of split {spec['split']!r} has {smallest} "
+                "images with features. Lower n_way or n_shot."
+            )
+    if question == "hard" and len(class_ids) < 2 * spec["n_way"]:
+        raise BadInput(
+            f"Hard or easy is learned on one half of the classes and tried on the other, so split {spec['split']!r} "
+            f"needs at least {2 * spec['n_way']} classes. It has {len(class_ids)}. Lower n_way or pick another split."
+        )
+    return spec
