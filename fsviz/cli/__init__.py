@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, NoReturn
 
 import fsviz
 from fsviz.errors import FsvizError, near_names
-from fsviz.studies import RUNNABLE
 from fsviz.workspace import plain_json
 
 GROUPS = (
@@ -37,12 +36,12 @@ class Told(NamedTuple):
     show: Callable[[dict[str, Any]], str]
 
 
-TOLD: dict[str, Told] = {}  # by the module of a study, filled as commands are added
+TOLD: dict[str, Told] = {}  # by study, filled as commands are added
 
 
 def told_by(study: str) -> Told | None:
     """How runs of a study are told; None where no command makes such runs."""
-    return TOLD.get(RUNNABLE[study].module) if study in RUNNABLE else None
+    return TOLD.get(study)
 
 
 def summary_of(run: Any) -> dict[str, Any]:
@@ -64,7 +63,7 @@ def add_command(
     study, result_of  the study whose runs it makes, and what it gives for a finished one: `runs show` tells them alike
     """
     if study:
-        TOLD[RUNNABLE[study].module] = Told(result_of, show)
+        TOLD[study] = Told(result_of, show)
     parser = commands.add_parser(name, help=help, description=help)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.set_defaults(run=run, show=show)

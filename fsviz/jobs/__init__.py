@@ -133,11 +133,8 @@ def find(spec: Unchecked) -> Run | None:
     """
     study = studies.of(spec)
     wanted = {name: value for name, value in study.check(spec).items() if name not in study.ignored}
-    return next((run for run in list_runs(study.name) if _is_of(run, {**wanted, "version": study.version})), None)
-
-
-def _is_of(run: Run, wanted: Unchecked) -> bool:
-    return all(name in run.spec and run.spec[name] == value for name, value in wanted.items())
+    wanted |= {"study": spec["study"], "version": study.version}
+    return next((run for run in list_runs(spec["study"]) if asks_the_same(wanted, run.spec)), None)
 
 
 def result(run_id: str) -> Any:
@@ -148,27 +145,9 @@ def result(run_id: str) -> Any:
     return studies.of(run.spec).collect(spec(run_id), chunks(run_id))
 
 
-def newest(
-    spec: Unchecked, *studies: str, aside: Collection[str] = (), defaults: Unchecked | None = None
-) -> Run | None:
-    """The newest run of these studies that asks the same (see `asks_the_same`), None where there is none."""
-    runs = (run for run in list_runs() if run.study in studies)
-    return next((run for run in runs if asks_the_same(spec, run.spec, aside, defaults)), None)
-
-
-def asks_the_same(
-    spec: Unchecked,
-    recorded: Unchecked,
-    aside: Collection[str] = (),
-    defaults: Unchecked | None = None,
-) -> bool:
-    """Whether a run's spec has all settings of a checked spec.
-
-    aside     settings that play no part in what is computed
-    defaults  what a setting counts as in a run that is older than it
-    """
-    known = {**(defaults or {}), **recorded}
-    return all(known.get(name) == value for name, value in spec.items() if name not in aside)
+def asks_the_same(spec: Unchecked, recorded: Unchecked) -> bool:
+    """Whether a run's spec has all these settings with these values."""
+    return all(name in recorded and recorded[name] == value for name, value in spec.items())
 
 
 def results(run_id: str) -> Any:

@@ -50,7 +50,7 @@ def prepare(spec: Unchecked, folder: Path) -> tuple[dict[str, Any], int]:
     """A spec checked and settled, its inputs frozen into the run's folder, and its number of chunks."""
     study = studies.of(spec)
     settled = study.prepare(study.check(spec), folder)
-    settled = {**settled, "study": study.name, "version": study.version}
+    settled = {**settled, "study": spec["study"], "version": study.version}
     at_work = {**settled, "folder": str(folder)}
     n_chunks = study.n_chunks(at_work)
     if n_chunks < 1:

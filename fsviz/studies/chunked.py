@@ -1,9 +1,7 @@
-"""What the studies that run as jobs share: which tasks a chunk holds, and the features, read once for all of them."""
+"""What chunks of a run share: the features, read once for all of them, and where images are."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,16 +9,6 @@ from fsviz import datasets, features
 from fsviz.records import Features
 from fsviz.settings import Unchecked
 from fsviz.workspace import home
-
-
-def chunk_at(cells: Iterable[tuple[int, int]], index: int) -> tuple[int, int, int]:
-    """Cell and range of tasks (start, stop) of a chunk; a cell is its number of tasks and how many a chunk holds."""
-    for which, (n_tasks, size) in enumerate(cells):
-        n_chunks = math.ceil(n_tasks / size)
-        if index < n_chunks:
-            return which, index * size, min(n_tasks, (index + 1) * size)
-        index -= n_chunks
-    raise IndexError("no such chunk")
 
 
 def stamp(dataset: str) -> str:

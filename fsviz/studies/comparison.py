@@ -630,19 +630,19 @@ def in_words(spec: evaluate.Settled) -> list[tuple[str, str]]:
     )
     labels = dict.fromkeys(entry.label for entry in evaluate.entries(spec))
     told.append(("Methods" if len(labels) > 1 else "Method", ", ".join(labels)))
-    for part in evaluate.run_testbeds(spec):
-        told.append(("Tasks", _tasks_in_words(part)))
+    for testbed in evaluate.run_testbeds(spec):
+        told.append(("Tasks", _tasks_in_words(testbed)))
     told.append(("Device", spec["device"]))
     return told
 
 
-def _tasks_in_words(part: evaluate.Part) -> str:
-    shape, recipe = part["tasks"], part["recipe"]
+def _tasks_in_words(testbed: evaluate.RunTestbed) -> str:
+    shape, recipe = testbed["tasks"], testbed["recipe"]
     setting = shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot"
     words = [f"{shape['n_tasks']:,} of {setting}, {shape['n_query']} query images per class"]
     sampler = SAMPLERS.get(str(recipe.get("sampler")))
     if sampler is None:
-        words.append(f"of the testbed {part['testbed_name']}")
+        words.append(f"of the testbed {testbed['testbed_name']}")
     else:
         words.append(f"drawn by the sampler {sampler.title}")
     if recipe.get("split"):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fsviz import jobs
-from fsviz.studies import RUNNABLE, Runnable
+from fsviz.studies import OWN
 from tests.conftest import Disk
 
 STUDY = "tests.jobs.studies_for_tests"
@@ -17,7 +17,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty workspace in which the study `numbers` is known, to this process and to its workers."""
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     monkeypatch.setenv("FSVIZ_STUDIES", f"numbers={STUDY}")
-    monkeypatch.setitem(RUNNABLE, "numbers", Runnable(STUDY, "numbers"))
+    monkeypatch.setitem(OWN, "numbers", STUDY)
     yield tmp_path / "ws"
     for run in jobs.list_runs():
         if run.active:

@@ -20,7 +20,7 @@ from fsviz.errors import BadInput, FsvizError
 from fsviz.features.store import SHARD, remove_features
 from fsviz.jobs import engines
 from fsviz.records import Dataset
-from fsviz.studies import RUNNABLE, Runnable
+from fsviz.studies import OWN
 from tests.cli.calling import run_json
 from tests.jobs.conftest import STUDY
 from tests.jobs.studies_for_tests import hurry, traced
@@ -58,7 +58,7 @@ def workspace(tmp_path_factory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FSVIZ_HOME", str(tmp_path_factory.mktemp("cluster") / "ws"))
         patch.setenv("FSVIZ_STUDIES", f"numbers={STUDY}")
-        patch.setitem(RUNNABLE, "numbers", Runnable(STUDY, "numbers"))
+        patch.setitem(OWN, "numbers", STUDY)
         yield Path(os.environ["FSVIZ_HOME"])
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fsviz import jobs
+from fsviz import jobs, studies
+from fsviz.errors import UnknownName
 from fsviz.studies.study import Part, first_needed, joined, locate
 from tests.jobs import studies_for_tests
 
@@ -52,10 +53,8 @@ def test_chunks_in_any_order_join_to_the_items_in_theirs() -> None:
 
 @pytest.fixture
 def spec(tmp_path, monkeypatch):
-    from fsviz.studies import RUNNABLE, Runnable
-
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "home"))
-    monkeypatch.setitem(RUNNABLE, "numbers", Runnable("tests.jobs.studies_for_tests", "numbers"))
+    monkeypatch.setitem(studies.OWN, "numbers", "tests.jobs.studies_for_tests")
     return {"study": "numbers", "n": 4, "seed": 3, "trace": str(tmp_path / "trace")}
 
 
@@ -82,3 +81,15 @@ def test_a_run_is_found_by_what_it_computes(spec, monkeypatch) -> None:
     assert jobs.find({**spec, "seed": 4}).id == again.id
     monkeypatch.setattr(studies_for_tests, "STUDY", replace(studies_for_tests.STUDY, version=2))
     assert jobs.find(spec) is None
+
+
+def test_a_study_is_found_by_being_there_under_the_name_of_its_file() -> None:
+    names = studies.names()
+    assert len(names) > 8 and {"evaluate", "causes", "training"} <= set(names)
+    for name in names:
+        assert studies.get(name).name == name and studies.title_of(name) == studies.get(name).title
+        assert studies.get(name).title and "_" not in studies.get(name).title
+    for unknown in ("draw", "evaluat", "../evaluate", None):
+        with pytest.raises(UnknownName, match="no study named"):
+            studies.get(unknown)
+    assert studies.title_of("no_longer") == "no longer"

@@ -327,7 +327,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
     accuracies = [r["accuracy"] for r in found if isinstance(r, dict) and r.get("accuracy") is not None]
     if run.study == "evaluate" and evaluate.is_whole(run.spec):
         what = ", ".join(dict.fromkeys(entry.label for entry in evaluate.entries(run.spec)))
-        tasks = "; ".join(_tasks_words(part) for part in evaluate.run_testbeds(run.spec))
+        tasks = "; ".join(_tasks_words(testbed) for testbed in evaluate.run_testbeds(run.spec))
     else:
         what, tasks = title_of(str(run.spec.get("backbone", ""))), ""
     return {
@@ -346,8 +346,8 @@ def _row(run: jobs.Run) -> dict[str, Any]:
     }
 
 
-def _tasks_words(part: evaluate.Part) -> str:
-    shape, sampler = part["tasks"], str(part["recipe"].get("sampler", ""))
+def _tasks_words(testbed: evaluate.RunTestbed) -> str:
+    shape, sampler = testbed["tasks"], str(testbed["recipe"].get("sampler", ""))
     sampler = SAMPLERS[sampler].title if sampler in SAMPLERS else sampler.replace("_", " ")
     setting = shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot"
     return f"{shape['n_tasks']:,} × {setting}{f', {sampler}' if sampler else ''}"

@@ -81,7 +81,7 @@ def _compared(dataset: Dataset, found: SupportSets, result: searches.Summary, sp
 
 def _filtered(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("How many random tasks must be drawn to find one as hard?", anchor=False)
-    spec = {**found.spec, "n_tasks": min(len(found), study.PREVIEW)}
+    spec: dict[str, Any] = {**found.spec, "n_tasks": min(len(found), study.PREVIEW)}
     if spec["search"] == "greedy":
         spec["search"] = "fastdiffsel"
     setting, images = searches.N_RANDOM, draw.most_images(spec)
