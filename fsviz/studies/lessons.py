@@ -394,7 +394,8 @@ def by_divergence(dataset: Dataset) -> Trained:
     points = points[points["method"] == TRAINED].sort_values("asked", ignore_index=True)
     slope = next(s for s in transfer.slopes(grid.rows) if s.method == TRAINED and s.sides == "both")
     classes = splits.class_features(dataset, str(grid.facts["recipe"]["backbone"]))
-    found = splits.over(dataset, classes, [{"divergence": float(asked)} for asked in points["asked"]])
+    asked = [{"divergence": float(divergence)} for divergence in points["asked"]]
+    found = splits.over(dataset, classes, asked, penalty=transfer.PENALTY)  # the weight that the grid was trained with
     when = (str(grid.facts["date"]), float(grid.facts["seconds"]) / 60)
     return Trained(tuple(found), points, slope, int(points["n_runs"].sum()), *when)
 

@@ -545,5 +545,6 @@ def test_every_interval_of_the_page_follows_the_choice(toy) -> None:
             {"tasks": "over tasks of these images", "images": "over images:", "classes": "over classes:"}[over]
         }
         assert not any(words in texts(app) for words in others), over
-    for i in range(4):
-        assert len({told[i] for told in seen.values()}) == 3, i
+    for i in range(4):  # an interval over images is at most as wide as the one over classes, and may be the same
+        assert seen["tasks"][i] not in (seen["images"][i], seen["classes"][i]), i
+    assert seen["images"][0] != seen["classes"][0]

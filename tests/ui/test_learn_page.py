@@ -198,8 +198,8 @@ def test_positions_share_their_queries(place: int) -> None:
 
 
 def test_recorded_networks_stand_beside_the_splits_they_were_trained_on() -> None:
-    trained = measured(5)
-    assert [one.split.reached for one in trained.found] == pytest.approx(trained.points["x"].tolist(), abs=1e-6)
+    trained = measured(5)  # the search ends nearer to its minimum than when the networks were trained
+    assert [one.split.reached for one in trained.found] == pytest.approx(trained.points["x"].tolist(), abs=2e-4)
 
 
 def test_a_link_that_asks_for_no_lesson_and_a_class_that_looks_on() -> None:
