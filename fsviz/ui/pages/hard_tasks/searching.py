@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -81,7 +83,7 @@ def _compared(dataset: Dataset, found: SupportSets, result: searches.Summary, sp
 
 def _filtered(dataset: Dataset, found: SupportSets) -> None:
     st.subheader("How many random tasks must be drawn to find one as hard?", anchor=False)
-    spec = {**found.spec, "n_tasks": min(len(found), study.PREVIEW)}
+    spec: dict[str, Any] = {**found.spec, "n_tasks": min(len(found), study.PREVIEW)}
     if spec["search"] == "greedy":
         spec["search"] = "fastdiffsel"
     setting, images = searches.N_RANDOM, draw.most_images(spec)
