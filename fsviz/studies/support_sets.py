@@ -407,10 +407,10 @@ def _seconds_per_task(spec: Spec) -> float:
 
 def _largest_task(spec: Values) -> Tasks:
     """One task of the largest shape that the spec's sampler draws, without images."""
-    has: Values = {s.name: spec.get(s.name, s.default) for s in SAMPLERS[spec["sampler"]].all_settings}
-    n_way = int(has["n_way"] if "n_way" in has else has.get("max_way", 1))
-    n_shot = int(has["max_support"]) // n_way if "max_support" in has else int(spec["n_shot"])
-    n_query = int(has.get("n_query", has.get("max_query", spec["n_query"])))
+    has = {s.name: spec[s.name] for s in SAMPLERS[spec["sampler"]].all_settings if s.name in spec}
+    n_way = int(has["max_way"] if "max_way" in has else spec["n_way"])
+    n_shot = int(has["max_support"] // n_way if "max_support" in has else spec["n_shot"])
+    n_query = int(has["max_query"] if "max_query" in has else spec["n_query"])
     blank = np.zeros((1, n_way, 1), dtype=np.int64)
     return Tasks(blank[:, :, 0], blank.repeat(max(1, n_shot), 2), blank.repeat(n_query, 2))
 

@@ -117,7 +117,7 @@ def test_a_click_on_the_distribution_lists_its_tasks_and_every_section_opens(pag
 
 
 def test_a_long_search_runs_as_a_job_ends_in_the_page_and_is_saved(page, app: str) -> None:
-    open_page(page, app, f"?n_tasks=50&search=greedy&n_way=3&n_shot=1&n_query=4&seed={next(SEARCHES)}")
+    open_page(page, app, f"?n_tasks=2000&search=greedy&n_way=3&n_shot=1&n_query=4&seed={next(SEARCHES)}")
     page.get_by_role("button", name="Start the run").click()
     command = page.locator("code").filter(has_text="greedy")  # before the run has ended, that of the preview
 
