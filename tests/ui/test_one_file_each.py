@@ -1,4 +1,4 @@
-"""A new sampler, measure, method, distance or page is one file: commands, pages and links take it up by themselves.
+"""A new sampler, measure, method, study, distance or page is one file: commands, pages and links take it up.
 
 Done for real, in a copy of the code: files are put there and one entry is added, then a process of its own looks.
 """
@@ -71,6 +71,38 @@ MEASURE = Measure(
 def measure(given):
     return given.support.double().std(dim=(1, 2, 3)).numpy()
 """,
+    "fsviz/studies/headcount.py": """
+import numpy as np
+
+from fsviz import datasets
+from fsviz.settings import Schema, Setting
+from fsviz.studies.study import Part, Study
+
+STEP = Setting("step", "Step", "Classes per chunk.", "int", 4, 1, 50)
+SETTINGS = Schema({"step": STEP}, required=("dataset",), of="a headcount")
+
+
+def prepare(spec, folder):
+    return {**spec, "n_classes": datasets.load(spec["dataset"]).n_classes}
+
+
+def parts(spec):
+    return [Part("counting", spec["n_classes"], spec["step"], "classes")]
+
+
+def run_chunk(spec, part, start, stop):
+    return {"n_images": np.bincount(datasets.load(spec["dataset"]).image_class_ids())[start:stop]}
+
+
+def collect(spec, chunks):
+    return {"n_images": int(sum(chunk["n_images"].sum() for chunk in chunks))}
+
+
+STUDY = Study(
+    name="headcount", title="headcount", settings=SETTINGS, check=SETTINGS.check, prepare=prepare, parts=parts,
+    run_chunk=run_chunk, collect=collect,
+)
+""",
     "pages/99_New_page.py": """
 import streamlit as st
 
@@ -109,6 +141,12 @@ import fsviz
 bed = fsviz.sample("toy", sampler="uniform", n_way=3, n_shot=2, n_query=2, n_tasks=4)
 measured = fsviz.measure(bed)["spread"].tolist()
 codes.append(main(["measures", "--json"]))
+from fsviz import jobs
+asked = {"study": "headcount", "dataset": "toy"}
+run = jobs.run_here({**asked, "step": 5})
+study = {"results": jobs.results(run.id), "computed": jobs.compute(asked), "n_chunks": run.n_chunks}
+study |= {"found": jobs.find({**asked, "step": 5}).id == run.id, "another": jobs.find(asked), "message": run.message}
+codes.append(main(["runs", "show", run.id]))
 seen = {}
 for page, asked in json.loads(sys.argv[1]).items():
     app = AppTest.from_file("app.py", default_timeout=600).switch_page(f"pages/{page}")
@@ -122,7 +160,7 @@ for page, asked in json.loads(sys.argv[1]).items():
 app = AppTest.from_file("app.py", default_timeout=600).switch_page("pages/99_New_page.py").run()
 links = [link.proto.label for link in app.sidebar.get("page_link")]
 new = {"title": app.title[0].value, "links": links, "n": len(app.exception) + len(app.error)}
-print("ANSWER" + json.dumps([codes, seen, measured, new]))
+print("ANSWER" + json.dumps([codes, seen, measured, new, study]))
 """
 
 
@@ -150,7 +188,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> list:
 
 
 def test_commands_take_them(answer) -> None:
-    assert answer[0] == [0, 0, 0]
+    assert answer[0] == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("page", ASKED)
@@ -177,3 +215,9 @@ def test_a_page_stands_in_the_sidebar(answer) -> None:
 def test_a_method_brings_its_settings(answer) -> None:
     assert "--set city_block.scale=2" in answer[1]["4_Evaluate.py"]["code"]
     assert "--classifier city_block" in answer[1]["6_Hard_tasks.py"]["code"]
+
+
+def test_a_study_runs_is_found_and_can_be_computed(answer) -> None:
+    study = answer[4]
+    assert study["results"] == study["computed"] == {"n_images": 16 * 30}
+    assert study["n_chunks"] == 4 and study["found"] and study["another"] is None
