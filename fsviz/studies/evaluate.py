@@ -548,7 +548,7 @@ def is_whole(spec: Any) -> bool:
 def task_numbers(spec: Settled, chunks: Sequence[Arrays]) -> list[dict[str, np.ndarray]]:
     """Per entry the arrays (T,) accuracy, top5, loss and confidence of every task, NaN where it is not done yet.
 
-    A finished run has them in one file; where that is missing (older runs) or damaged, they come from the chunks.
+    A finished run has them in one file; where that is missing or damaged, they come from the chunks.
     """
     shape = (len(entries(spec)), len(NUMBERS), spec["tasks"]["n_tasks"])
     try:
