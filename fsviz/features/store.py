@@ -86,7 +86,7 @@ def _load(dataset: Dataset, backbone: str) -> Features:
         raise Missing(
             f"{dataset.title} has no features under {backbone} and no images to extract them from.{also} "
             "Add your own copy of its images with 'python -m fsviz add NAME PATH', or import features you have "
-            "with 'python -m fsviz import-features NAME FILE'."
+            "with 'python -m fsviz features import NAME FILE'."
         )
     raise Missing(
         f"There are no features of {dataset.title} under {backbone} yet.{also} "
