@@ -196,7 +196,7 @@ class Features:
 def remake_features(dataset: str, backbone: str, key: FeaturesKey) -> str:
     """The command that makes features of this key again: they are imported, or extracted from images."""
     if "imported" in key:
-        return f"import them again with 'python -m fsviz import-features {dataset} FILE --backbone {backbone}'"
+        return f"import them again with 'python -m fsviz features import {dataset} FILE --backbone {backbone}'"
     name, _, weights = backbone.partition("@")
     own = ".py" in name  # the user's code, whose weights come with it
     checkpoint = " --checkpoint FILE" if weights and not own and not key.get("warning") else ""

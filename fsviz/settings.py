@@ -32,7 +32,6 @@ class Setting:
     choices    of kind "choice" and "names": identifier -> title. Links and commands take either, and write the
                identifier; a value of kind "names" is a list of identifiers, with commas between in links and commands
     brief      how the value stands in a name ("{}way"); settings without it stand there only when not at their default
-    spellings  further flags that mean the same, so that old commands keep working
     advanced   out of sight on pages that are shown to a class, as long as it is at its default
     """
 
@@ -48,7 +47,6 @@ class Setting:
     stops: tuple[float, ...] = ()
     choices: Mapping[str, str] = field(default_factory=dict)
     brief: str = ""
-    spellings: tuple[str, ...] = ()
     advanced: bool = False
 
     def but(self, **changes: Any) -> Setting:
@@ -140,15 +138,16 @@ class Setting:
 
     def add_flag(self, parser: argparse.ArgumentParser) -> None:
         """Adds the flag; the parsed value is None where it is not given, so that a command knows."""
-        names = (self.flag, *self.spellings)
         told = f"{self.help[:1].lower()}{self.help[1:]}".rstrip(".").replace("%", "%%")
         if self.default not in ("", []):
             told += f" ({self.text(self.default)})"
         if self.kind == "flag":
-            parser.add_argument(*names, dest=self.name, action=argparse.BooleanOptionalAction, default=None, help=told)
+            parser.add_argument(
+                self.flag, dest=self.name, action=argparse.BooleanOptionalAction, default=None, help=told
+            )
             return
         shown = "{" + ",".join(self.choices) + "}" if self.choices else self.name.rpartition("_")[2].upper()
-        parser.add_argument(*names, dest=self.name, type=self.parse, metavar=shown, default=None, help=told)
+        parser.add_argument(self.flag, dest=self.name, type=self.parse, metavar=shown, default=None, help=told)
 
 
 @dataclass(frozen=True)

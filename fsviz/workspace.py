@@ -27,7 +27,7 @@ from fsviz.errors import BadInput, WorkspaceError
 
 AN_HOUR, A_DAY = 3600.0, 24 * 3600.0
 KINDS = ("datasets", "features", "splits", "testbeds", "runs", "trained", "pixels", "attributes", "checkpoints")
-# What a kill, a refused upload or an older version leaves behind: kind, pattern, what it is, whether it may be in use
+# What a kill or a refused upload leaves behind: kind, pattern, what it is, whether it may be in use
 _LEFT = (
     *((kind, pattern, "unfinished write", True) for kind in KINDS for pattern in (".tmp-*", "*/.tmp-*")),
     *((kind, pattern, "replaced folder", True) for kind in KINDS for pattern in (".aside-*", "*/.aside-*")),
@@ -36,7 +36,6 @@ _LEFT = (
     ("pixels", "*/*/.tmp-*", "unfinished write", True),
     ("datasets", ".upload-*", "upload that was never added", True),
     ("runs", ".deleted-*", "deleted run", False),
-    ("runs", "runs.sqlite*", "register of an older version", False),
 )
 # What is kept to save time and made again when it is missing: `clean` frees it, sweeping leaves it
 _REMADE = (("pixels", "*/*", "images made small for training, read again when needed", True),)

@@ -188,7 +188,6 @@ def test_leftovers_are_named_with_their_size_and_cleaned_but_not_what_may_be_in_
         "features/pets/.partial-128-net/.tmp-y.npz": "unfinished write",
         "datasets/.upload-0123": "upload that was never added",
         "runs/.deleted-20250101-000000-abcd": "deleted run",
-        "runs/runs.sqlite": "register of an older version",
     }
     for name in left:
         path = tmp_path / name

@@ -32,12 +32,11 @@ def register(commands: argparse._SubParsersAction) -> None:
     drawing.add_dataset(parser, "a dataset with features")
     parser.add_argument(
         "--backbone",
-        "--backbones",
         default=None,
         metavar="B[,B]",
         help="backbones with features; all of them when left out",
     )
-    parser.add_argument("--methods", "--method", default="protonet", metavar="M[,M]", help=_METHODS)
+    parser.add_argument("--methods", default="protonet", metavar="M[,M]", help=_METHODS)
     parser.add_argument(
         "--set",
         action="append",

@@ -1,4 +1,4 @@
-"""extract, features, import-features, map, attributes."""
+"""extract, features, map, attributes."""
 
 from __future__ import annotations
 
@@ -43,21 +43,18 @@ def register(commands: argparse._SubParsersAction) -> None:
         default="list",
         help="list unless said otherwise",
     )
-    features.add_argument("name", nargs="?", help="with import, rename or remove: the dataset's name")
-    features.add_argument("file", nargs="?", help="with import: the file of features; else: the backbone")
+    features.add_argument(
+        "name",
+        nargs="?",
+        help="with rename or remove: the dataset's name; with import: a new dataset's name, or one whose images the "
+        "rows are: matched by a column or array of paths (path, paths, image) or image_ids (image_id), in any order; "
+        "without one, by row",
+    )
+    features.add_argument(
+        "file", nargs="?", help="with import: the file, npz, npy, parquet or HDF5; else: the backbone"
+    )
     features.add_argument("new", nargs="?", help="with rename: the new name of imported features")
     _import_options(features)
-
-    imported = add_command(
-        commands, "import-features", run_import, show_import, "features made elsewhere: npz, npy, parquet or HDF5"
-    )
-    imported.add_argument(
-        "name",
-        help="a new dataset's name, or one whose images the rows are: matched by a column or array of paths (path, "
-        "paths, image) or image_ids (image_id), in any order; without one, by row",
-    )
-    imported.add_argument("file", help="the file of features")
-    _import_options(imported)
 
     what = "a map of features in two dimensions, kept beside them"
     laid_out = add_command(commands, "map", run_map, show_map, what, study="feature_map", result_of=map_of)

@@ -243,10 +243,8 @@ def _opened(path: Path) -> Image.Image:
 def _register() -> None:
     """Registers every format; HEIC comes with pillow-heif."""
     Image.init()
-    try:
-        from pillow_heif import register_heif_opener
-    except ImportError:  # an older environment: HEIC files are then named as what cannot be read
-        return
+    from pillow_heif import register_heif_opener
+
     register_heif_opener(thumbnails=False)
 
 

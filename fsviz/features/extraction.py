@@ -303,13 +303,12 @@ def _refuse_empty(dataset: Dataset, shards: Iterable[store.Shard]) -> None:
 
 
 def _keep_attributes(dataset: Dataset, shards: Iterable[store.Shard]) -> None:
-    """Keeps what the pixels say of the images, where all shards know it (those of an older version do not)."""
+    """Keeps what the pixels say of the images; NaN for those that cannot be read."""
     assert dataset.images is not None
     table = np.full((len(dataset.images), len(pixel_attributes.NAMES)), np.nan)
     for shard in shards:
-        if shard.attributes.shape != (len(shard.image_ids), table.shape[1]) and len(shard.image_ids):
-            return
-        table[shard.image_ids] = shard.attributes if len(shard.image_ids) else 0
+        if len(shard.image_ids):
+            table[shard.image_ids] = shard.attributes
     if dataset.origin in pixel_attributes.ORIGINS:
         pixel_attributes.save(dataset, pd.DataFrame(table, columns=list(pixel_attributes.NAMES)))
 

@@ -32,7 +32,7 @@ def share_lost(parts: Iterable[np.ndarray], dtype: type) -> float:
 
 
 def share_lost_before(half: np.ndarray) -> float:
-    """The same for features (n, D) stored in float16 without a look: estimated from the spacing of their numbers."""
+    """The same for features (n, D) that came in float16: estimated from the spacing of their numbers."""
     some = np.asarray(half[:_SAMPLE])
     with np.errstate(over="ignore", invalid="ignore"):
         steps = np.linalg.norm(np.spacing(some).astype(np.float64), axis=1)

@@ -22,7 +22,7 @@ import weakref
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ import pandas as pd
 
 from fsviz import workspace
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName, WorkspaceError
-from fsviz.features.precision import LOST, share_lost, share_lost_before
+from fsviz.features.precision import LOST, share_lost
 from fsviz.records import Dataset, Features, FeaturesKey, remake_features
 from fsviz.shipped import DATA
 
@@ -47,13 +47,13 @@ _prints: dict[int, tuple[weakref.ref[Dataset], str]] = {}  # a record never chan
 class Shard:
     """Features (n, D) float32 of image_ids (n,), and the images of the shard that could not be read.
 
-    attributes (n, A) what pixels say of them, (n, 0) where it is not known.
+    attributes (n, A) what pixels say of them, in the order of pixel_attributes.NAMES.
     """
 
     values: np.ndarray
     image_ids: np.ndarray
     skipped: tuple[tuple[int, str], ...]
-    attributes: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    attributes: np.ndarray
 
 
 def load(dataset: Dataset, backbone: str) -> Features:
@@ -86,7 +86,7 @@ def _load(dataset: Dataset, backbone: str) -> Features:
         raise Missing(
             f"{dataset.title} has no features under {backbone} and no images to extract them from.{also} "
             "Add your own copy of its images with 'python -m fsviz add NAME PATH', or import features you have "
-            "with 'python -m fsviz import-features NAME FILE'."
+            "with 'python -m fsviz features import NAME FILE'."
         )
     raise Missing(
         f"There are no features of {dataset.title} under {backbone} yet.{also} "
@@ -296,8 +296,7 @@ def load_shard(key: FeaturesKey, label: str, index: int) -> Shard | None:
     try:
         with np.load(path, allow_pickle=False) as kept:
             skipped = tuple(zip(kept["skipped"].tolist(), kept["reasons"].tolist(), strict=True))
-            attributes = kept["attributes"] if "attributes" in kept else np.zeros((0, 0), np.float32)
-            return Shard(kept["values"], kept["image_ids"], skipped, attributes)
+            return Shard(kept["values"], kept["image_ids"], skipped, kept["attributes"])
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
 
@@ -446,8 +445,6 @@ def _open(about: Mapping[str, Any]) -> Features:
         ids, classes = _rows(folder / "rows.parquet", written.st_mtime_ns, written.st_size)
         if values.ndim != 2 or len(values) != len(ids):
             raise ValueError(f"{values.shape} values for {len(ids)} rows")
-        if "precision" not in about and values.dtype == np.float16 and share_lost_before(values) > LOST:
-            raise ValueError("float16 keeps too few digits of them")
     except (OSError, ValueError, KeyError, EOFError) as error:
         again = remake_features(str(about["key"].get("dataset")), str(about["label"]), about["key"])
         raise WorkspaceError(

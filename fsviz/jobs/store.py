@@ -351,7 +351,7 @@ def wants_cancel(path: Path) -> bool:
 
 
 def _engine(value: Any) -> dict[str, str]:
-    """As recorded; nothing in runs that are older than the choice."""
+    """As recorded; nothing where state.json is damaged."""
     return {str(k): str(v) for k, v in value.items()} if isinstance(value, dict) else {}
 
 

@@ -124,7 +124,7 @@ def lines_of(
                 spec["dataset"],
                 part["testbed_name"],
                 shape["digest"],
-                shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot",
+                shape["setting"],
                 values["accuracy"],
                 values["top5"],
                 values["loss"],
@@ -362,9 +362,8 @@ def summary_table(summary: evaluate.Summary) -> pd.DataFrame:
     rows = []
     kept = ("method", "label", "backbone", "sampler", "setting", "n_tasks", "accuracy", "ci95")
     for result in summary.get("results") or []:
-        if "sampler" in result:
-            row = {name: value for name, value in result.items() if name in kept}
-            rows.append({"dataset": summary.get("dataset", ""), **row, **_quarters(result)})
+        row = {name: value for name, value in result.items() if name in kept}
+        rows.append({"dataset": summary.get("dataset", ""), **row, **_quarters(result)})
     return pd.DataFrame(rows, columns=["dataset", "setting", "sampler"] if not rows else None)
 
 
@@ -638,8 +637,7 @@ def in_words(spec: evaluate.Settled) -> list[tuple[str, str]]:
 
 def _tasks_in_words(testbed: evaluate.RunTestbed) -> str:
     shape, recipe = testbed["tasks"], testbed["recipe"]
-    setting = shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot"
-    words = [f"{shape['n_tasks']:,} of {setting}, {shape['n_query']} query images per class"]
+    words = [f"{shape['n_tasks']:,} of {shape['setting']}, {shape['n_query']} query images per class"]
     sampler = SAMPLERS.get(str(recipe.get("sampler")))
     if sampler is None:
         words.append(f"of the testbed {testbed['testbed_name']}")

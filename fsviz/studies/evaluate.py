@@ -462,7 +462,7 @@ def _summary(
         result["parameters"] = dict(entry.parameters)
         result |= result_of(dict(zip(NUMBERS, values[:, done], strict=True)), of_done.get("coarsity"))
         result |= {"testbed": testbed["testbed_name"], "sampler": testbed["recipe"].get("sampler", "")}
-        result |= {"setting": testbed["tasks"].get("setting", ""), "n_way": testbed["tasks"]["n_way"]}
+        result |= {"setting": testbed["tasks"]["setting"], "n_way": testbed["tasks"]["n_way"]}
         if whole is not None:
             right = _unpacked(whole.right[which])
             result |= _intervals(values[0], of_done, right, whole.first[entry.testbed])
@@ -535,7 +535,7 @@ def is_whole(spec: Any) -> bool:
         names, sizes = [str(spec[name]) for name in ("dataset", "device")], []
         for testbed in run_testbeds(spec):
             sizes += [int(testbed["tasks"][name]) for name in ("n_tasks", "n_way", "n_shot", "n_query")]
-            names += [str(testbed["testbed_name"]), str(testbed["tasks"]["digest"])]
+            names += [str(testbed["testbed_name"]), *(str(testbed["tasks"][name]) for name in ("setting", "digest"))]
         recipes = all(isinstance(testbed["recipe"], Mapping) for testbed in run_testbeds(spec))
         return min(sizes) > 0 and all(names) and recipes and len(entries(spec)) == len(spec["chunk_tasks"])
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -548,7 +548,7 @@ def is_whole(spec: Any) -> bool:
 def task_numbers(spec: Settled, chunks: Sequence[Arrays]) -> list[dict[str, np.ndarray]]:
     """Per entry the arrays (T,) accuracy, top5, loss and confidence of every task, NaN where it is not done yet.
 
-    A finished run has them in one file; where that is missing (older runs) or damaged, they come from the chunks.
+    A finished run has them in one file; where that is missing or damaged, they come from the chunks.
     """
     shape = (len(entries(spec)), len(NUMBERS), spec["tasks"]["n_tasks"])
     try:

@@ -52,7 +52,6 @@ SEARCH = Setting(
         "literal": "FastDiffSel, to the letter",
         "greedy": "Greedy",
     },
-    spellings=("--method",),
     advanced=True,
 )
 LOSS = Setting(
@@ -94,10 +93,9 @@ N_STEPS = Setting(
     1,
     1,
     100,
-    spellings=("--steps",),
     advanced=True,
 )
-N_SWEEPS = Setting("n_sweeps", "Sweeps", "Sweeps of greedy search.", "int", 1, 1, 20, spellings=("--sweeps",))
+N_SWEEPS = Setting("n_sweeps", "Sweeps", "Sweeps of greedy search.", "int", 1, 1, 20)
 CLASSIFIER = Setting(
     "classifier",
     "Classifier",

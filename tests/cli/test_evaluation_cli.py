@@ -279,7 +279,7 @@ def test_shots_and_queries_fit_small_classes_where_nothing_is_asked(tmp_path, mo
     np.savez(
         tmp_path / "f.npz", features=rng.normal(size=(48, 8)).astype(np.float32), labels=np.repeat(list("abcd"), 12)
     )
-    run_json(capsys, "import-features", "few", str(tmp_path / "f.npz"))
+    run_json(capsys, "features", "import", "few", str(tmp_path / "f.npz"))
     assert main(["evaluate", "few", "--n-tasks", "10", "--sampler", "uniform", "--json"]) == 0
     told = capsys.readouterr()
     why = "Split 'test' of few has 4 classes and class 'a' has 12 images"

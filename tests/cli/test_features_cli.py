@@ -1,4 +1,4 @@
-"""extract, features, import-features as a user types them."""
+"""extract and features as a user types them."""
 
 from __future__ import annotations
 
@@ -88,22 +88,22 @@ def test_extract_for_a_person(pictures, capsys) -> None:
         (["extract", "pictures", "--backbone", "conv64f", "--checkpoint", "nowhere.pt"], "no checkpoint file"),
         (["features", "import"], "needs a dataset name and a file"),
         (["features", "list", "pictures"], "to import, write"),
-        (["import-features", "mine", "nowhere.npz"], "no file"),
-        (["import-features", "mine", "x.npz", "--split", "test"], "needs --like"),
+        (["features", "import", "mine", "nowhere.npz"], "no file"),
+        (["features", "import", "mine", "x.npz", "--split", "test"], "needs --like"),
     ],
 )
 def test_bad_input_is_one_sentence(pictures, capsys, argv: list[str], message: str) -> None:
     assert message in refused(capsys, *argv)
 
 
-def test_features_are_imported_by_either_command(tmp_path: Path, home: Path, capsys) -> None:
+def test_features_are_imported_as_a_new_dataset_or_join_one(tmp_path: Path, home: Path, capsys) -> None:
     np.savez(tmp_path / "x.npz", features=np.eye(4, 3), labels=np.array(["ant", "bee", "ant", "bee"]))
     result = run(capsys, "features", "import", "mine", str(tmp_path / "x.npz"))
     assert result["dataset"] == "mine"
     assert (result["n_images"], result["n_classes"], result["dims"], result["attached"]) == (4, 2, 3, False)
-    second = run(capsys, "import-features", "mine", str(tmp_path / "x.npz"), "--backbone", "twin")
+    second = run(capsys, "features", "import", "mine", str(tmp_path / "x.npz"), "--backbone", "twin")
     assert second["attached"]
-    assert main(["import-features", "mine", str(tmp_path / "x.npz"), "--replace"]) == 0
+    assert main(["features", "import", "mine", str(tmp_path / "x.npz"), "--replace"]) == 0
     assert "4 features of 3 dimensions in 2 classes are the new dataset mine" in capsys.readouterr().out
     assert "already" in refused(capsys, "features", "import", "mine", str(tmp_path / "x.npz"))
 
@@ -115,7 +115,7 @@ def test_damaged_features_are_named_and_the_command_in_the_sentence_makes_them_a
 ) -> None:
     made = run(capsys, "extract", "pictures", "--backbone", "conv64f", "--device", "cpu")
     np.savez(tmp_path / "mine.npz", features=np.arange(24.0).reshape(6, 4) ** 1.5, labels=["a", "b"] * 3)
-    there = run(capsys, "import-features", "pictures", str(tmp_path / "mine.npz"), "--backbone", "mine")
+    there = run(capsys, "features", "import", "pictures", str(tmp_path / "mine.npz"), "--backbone", "mine")
     for path, backbone in ((made["path"], "conv64f"), (there["path"], "mine")):
         file = Path(path) / name
         content = (Path(path) / "values.npy").read_bytes()
@@ -137,7 +137,7 @@ def test_features_of_changed_images_are_named_and_the_command_in_the_sentence_ma
 ) -> None:
     np.savez(tmp_path / "mine.npz", features=np.arange(24.0).reshape(6, 4) ** 1.5, labels=["a", "b"] * 3)
     run(capsys, "extract", "pictures", "--backbone", "conv64f", "--device", "cpu")
-    run(capsys, "import-features", "pictures", str(tmp_path / "mine.npz"), "--backbone", "mine")
+    run(capsys, "features", "import", "pictures", str(tmp_path / "mine.npz"), "--backbone", "mine")
     images = pictures.images.assign(path=pictures.images["path"].iloc[::-1].to_numpy())
     save_dataset(dataclasses.replace(pictures, images=images), overwrite=True)
     sampler = ["--sampler", "uniform", "--split", "test", "--n-way", "2", "--n-shot", "1", "--n-query", "1"]

@@ -50,10 +50,9 @@ def test_images_without_splits_are_drawn_from_all_classes(shifted, capsys) -> No
 @pytest.mark.parametrize(
     "more",
     [
-        ["--search", "greedy", "--n-tasks", "6"],
-        ["--method", "greedy", "--sweeps", "1", "--n-tasks", "6"],  # as it was spelled before
+        ["--search", "greedy", "--n-sweeps", "1", "--n-tasks", "6"],
         ["--sampler", "variable"],
-        ["--start", "random", "--steps", "1"],
+        ["--start", "random", "--n-steps", "1"],
     ],
 )
 def test_other_searches_and_samplers(shifted, capsys, more: list[str]) -> None:

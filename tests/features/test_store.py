@@ -85,32 +85,19 @@ def _nearest(values: np.ndarray) -> np.ndarray:
     return apart.argmin(1)
 
 
+def shard_of(values: np.ndarray, image_ids: np.ndarray, skipped: tuple = ()) -> store.Shard:
+    return store.Shard(values, image_ids, skipped, np.full((len(values), 2), 0.5, np.float32))
+
+
 def test_shards_are_looked_at_together(make_dataset) -> None:
     """One of three shards needs float32."""
     dataset = make_dataset(3 * store.SHARD)
     values = np.random.default_rng(0).normal(size=(3 * store.SHARD, 8)).astype(np.float32)
     values[store.SHARD : 2 * store.SHARD] += 1000
     ids = np.arange(len(values))
-    shards = [store.Shard(values[part], ids[part], ()) for part in np.split(ids, 3)]
+    shards = [shard_of(values[part], ids[part]) for part in np.split(ids, 3)]
     store.join(key_for(dataset), "net", dataset, lambda: iter(shards), {})
     assert np.array_equal(features.load(dataset, "net").values, values)
-
-
-def test_features_that_were_rounded_too_much_before_this_was_looked_at_are_refused(make_dataset) -> None:
-    dataset = make_dataset(40)
-    values = np.random.default_rng(0).normal(size=(40, 8)).astype(np.float32)
-    for shift, lost in ((0, False), (1000, True)):
-        path = store.save(key_for(dataset), "net", values, np.arange(40), dataset.image_class_ids())
-        np.save(path / "values.npy", (values + shift).astype(np.float16))
-        about = json.loads((path / "about.json").read_text())
-        del about["precision"]
-        (path / "about.json").write_text(json.dumps(about))
-        if lost:
-            with pytest.raises(WorkspaceError, match=r"too few digits.*'python -m fsviz extract toy .*--again'"):
-                features.load(dataset, "net")
-            assert not store.is_stored(key_for(dataset), "net")  # so that the command makes them again
-        else:
-            assert features.load(dataset, "net").values.dtype == np.float16
 
 
 def test_missing_features_say_the_command(make_dataset) -> None:
@@ -189,10 +176,10 @@ def test_a_damaged_store_says_so_and_does_not_hide_the_rest(make_dataset) -> Non
 def test_shards_come_back_and_a_cut_one_counts_as_missing(make_dataset) -> None:
     dataset = make_dataset(3)
     key = key_for(dataset)
-    shard = store.Shard(np.ones((2, 4), np.float32), np.array([0, 2]), ((1, "It is 'broken', ünïcode."),))
+    shard = shard_of(np.ones((2, 4), np.float32), np.array([0, 2]), ((1, "It is 'broken', ünïcode."),))
     store.save_shard(key, "net", 0, shard)
     back = store.load_shard(key, "net", 0)
-    assert np.array_equal(back.values, shard.values)
+    assert np.array_equal(back.values, shard.values) and np.array_equal(back.attributes, shard.attributes)
     assert back.skipped == shard.skipped
     assert store.shards_done(key, "net") == {0}
     assert features.available(dataset) == []  # unfinished work is not features
@@ -211,7 +198,7 @@ def test_a_full_disk_leaves_nothing_half_written(make_dataset, home: Path, monke
     with monkeypatch.context() as patch:
         patch.setattr(np, "savez", full)
         with pytest.raises(WorkspaceError, match="No space left on device"):
-            store.save_shard(key_for(dataset), "net", 0, store.Shard(np.ones((4, 4)), np.arange(4), ()))
+            store.save_shard(key_for(dataset), "net", 0, shard_of(np.ones((4, 4)), np.arange(4)))
     with monkeypatch.context() as patch:
         patch.setattr(np.lib.format, "write_array_header_1_0", full)
         with pytest.raises(WorkspaceError, match="Free some space"):

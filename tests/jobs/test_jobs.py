@@ -380,15 +380,6 @@ def test_a_run_with_an_unreadable_spec_is_one_damaged_row_and_can_be_deleted(num
     assert [r.id for r in jobs.list_runs()] == [whole.id]
 
 
-def test_runs_recorded_by_the_version_with_a_register_open(numbers, workspace) -> None:
-    run = jobs.run_here(numbers(n=2))
-    state = {"state": "finished", "message": "finished", "error": "", "started": 1.0, "ended": 2.0, "seconds": 1.5}
-    (jobs.folder(run.id) / "state.json").write_text(json.dumps(state))
-    (workspace / "runs" / "runs.sqlite").write_bytes(b"SQLite format 3")
-    (listed,) = jobs.list_runs()
-    assert (listed.state, listed.n_done, listed.seconds, listed.summary) == ("finished", 2, 1.5, run.summary)
-
-
 def test_bad_specs_leave_no_folder(numbers, workspace) -> None:
     with pytest.raises(UnknownName, match=r"no study named 'number'\. Did you mean 'numbers'"):
         jobs.submit({"study": "number"})

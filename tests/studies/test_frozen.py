@@ -1,4 +1,4 @@
-"""The tasks a run froze: ordinary testbeds, read in parts, and those of older versions."""
+"""The tasks a run froze: ordinary testbeds, read in parts."""
 
 from __future__ import annotations
 
@@ -32,25 +32,10 @@ def test_a_part_is_the_same_as_a_part_of_all(tmp_path: Path, span) -> None:
     assert testbeds.read_testbed(tmp_path / "inputs" / "tasks.parquet").name == "bed"
 
 
-def test_tasks_of_older_versions_are_read(tmp_path: Path) -> None:
-    every = tasks_of(20)
-    (tmp_path / "inputs").mkdir()
-    arrays = {"class_ids": every.class_ids, "support": every.support, "query": every.query}
-    np.savez(tmp_path / "inputs" / "tasks.npz", **arrays, measure_coarsity=every.measures["coarsity"])
-    assert np.array_equal(frozen.tasks(tmp_path, start=3, stop=7).query, every.query[3:7])
-    assert np.array_equal(frozen.measures(tmp_path)["coarsity"], every.measures["coarsity"])
-
-
-@pytest.mark.parametrize("suffix", ["parquet", "npz"])
 @pytest.mark.parametrize("size", [0, 10, 300, None], ids=["empty", "start", "cut", "gone"])
-def test_damaged_tasks_are_one_sentence(tmp_path: Path, suffix: str, size: int | None) -> None:
-    every = tasks_of(50)
-    frozen.freeze(tmp_path, Testbed("bed", every, {"dataset": "small"}))
+def test_damaged_tasks_are_one_sentence(tmp_path: Path, size: int | None) -> None:
+    frozen.freeze(tmp_path, Testbed("bed", tasks_of(50), {"dataset": "small"}))
     path = tmp_path / "inputs" / "tasks.parquet"
-    if suffix == "npz":
-        path.unlink()
-        path = path.with_suffix(".npz")
-        np.savez(path, class_ids=every.class_ids, support=every.support, query=every.query)
     path.write_bytes(path.read_bytes()[:size]) if size is not None else path.unlink()
     for read in (frozen.tasks, frozen.measures):
         with pytest.raises(Missing, match=r"cannot be read.*Start a new run"):

@@ -390,15 +390,15 @@ def test_senses_of_a_dataset_that_cannot_be_changed(capsys: pytest.CaptureFixtur
 def test_class_names_of_imported_features_get_senses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
     np.savez(tmp_path / "f.npz", features=values, labels=np.repeat(["dog", "wolf", "bus", "zxqv"], 2))
-    code, out, _ = run(capsys, "import-features", "mine", str(tmp_path / "f.npz"), "--json")
+    code, out, _ = run(capsys, "features", "import", "mine", str(tmp_path / "f.npz"), "--json")
     assert code == 0 and len(json.loads(out)["guesses"]) == 4
     dataset = datasets.load("mine")
     assert split_dag(dataset, "all").n_classes == 4 and dataset.has_features
     own_images.correct("mine", {"bus": "n02084071"})
-    run(capsys, "import-features", "mine", str(tmp_path / "f.npz"), "--replace")
+    run(capsys, "features", "import", "mine", str(tmp_path / "f.npz"), "--replace")
     assert own_images.meanings(datasets.load("mine")).set_index("class")["synset"]["bus"] == "n02084071"
     np.savez(tmp_path / "n.npz", features=values, labels=np.repeat(np.arange(4), 2))
-    run(capsys, "import-features", "numbers", str(tmp_path / "n.npz"))
+    run(capsys, "features", "import", "numbers", str(tmp_path / "n.npz"))
     assert datasets.load("numbers").taxonomy is None
 
 

@@ -245,7 +245,7 @@ def grid_of(seed: int, **more) -> dict:
 
 
 def test_recorded_grids_of_other_seeds_are_joined() -> None:
-    both = transfer.joined(grid_of(0), grid_of(1, compared=[]))  # an older record says nothing of an empty list
+    both = transfer.joined(grid_of(0), grid_of(1, compared=[]))  # the demo's recorded grid does not say an empty list
     assert both["recipe"] == {"methods": ["anil"], "seeds": [0, 1], "epochs": 2} and both["seconds"] == 30
     assert [row["accuracy"] for row in both["rows"]] == [50, 51] and len(both["correlations"]) == 2
     assert both["date"] == "2026-11-17, 2026-11-18"

@@ -70,7 +70,7 @@ def test_imported_features_are_renamed_with_their_map_and_deleted(
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     values = np.random.default_rng(0).normal(size=(40, 8)).astype(np.float32)
     np.savez(tmp_path / "f.npz", features=values, labels=np.arange(40) % 4)
-    path = Path(run_json(capsys, "import-features", "mine", str(tmp_path / "f.npz"))["path"])
+    path = Path(run_json(capsys, "features", "import", "mine", str(tmp_path / "f.npz"))["path"])
     maps.make(datasets.load("mine"), "imported")
     app = run("11_Add_images.py", do="Rename or delete")
     app.text_input(key=f"new_features_{path}").set_value("dino")

@@ -54,7 +54,7 @@ def test_the_tasks_of_a_run_come_with_its_accuracies() -> None:
     spec = {"study": "evaluate", "dataset": "hardness", "backbones": ["alpha_net"], "methods": ["ridge"]}
     run = jobs.run_here({**spec, "sampler": sampler})
     method = "Ridge regression (R2D2)"
-    app = open_link(PAGE, "hardness", tasks_from=f"run:{run.id}", by=method)  # as older links have it
+    app = open_link(PAGE, "hardness", tasks_of=f"run:{run.id}", accuracy_of=method)
     assert link_of(app) == {"tasks_of": f"run:{run.id}", "accuracy_of": method} and not app.toast
     assert app.metric[0].label == "Mean accuracy of Ridge regression (R2D2)"
     assert app.metric[0].value.startswith(f"{jobs.results(run.id)['results'][0]['accuracy']:.1f}")

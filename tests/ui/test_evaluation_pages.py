@@ -330,7 +330,7 @@ def test_a_link_opens_evaluate_with_a_saved_testbed_and_no_toast(toy) -> None:
     for seed in (1, 2):
         save_testbed(evaluate.sample_testbed(toy, {"n_way": 4, "n_shot": 1, "n_query": 3, "n_tasks": 20}, seed))
     name = evaluate.testbeds(toy)[1]
-    for source in ("saved", "Saved testbed"):  # older links hold the title
+    for source in ("saved", "Saved testbed"):  # the identifier or the title
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page("pages/4_Evaluate.py")
         for key, value in {"dataset": "toy_pages", "tasks_from": source, "testbeds": name}.items():
             app.query_params[key] = value

@@ -73,14 +73,14 @@ def test_the_class_of_an_image_is_highlighted_beside_others() -> None:
 def test_a_task_by_name_and_one_that_is_drawn_stand_out() -> None:
     dataset = make_toy(n_images=12)
     draw.keep(draw.sample(dataset, name="mine", n_way=3, n_shot=2, n_query=4, n_tasks=5))
-    app = open_link(PAGE, "toy", task="mine:3")
+    app = open_link(PAGE, "toy", task_name="mine:3")
     assert {"support (6)", "query (12)"} <= set(traces(app)) and numbers(app)["The task"].replace(
         "\\", ""
     ) == "3-way 2-shot"
     assert link_of(app) == {"testbed": "mine", "position": "3"}
     app = open_link(PAGE, "toy", testbed="drawn", n_way="2", n_shot="1", n_query="3")
     assert {"support (2)", "query (6)"} <= set(traces(app))
-    assert "tasks 0 to 4" in texts(open_link(PAGE, "toy", task="mine:9"))
+    assert "tasks 0 to 4" in texts(open_link(PAGE, "toy", task_name="mine:9"))
 
 
 def test_a_dataset_without_pixels_gets_a_fast_map_and_the_offer_of_a_better_one() -> None:

@@ -200,13 +200,13 @@ def test_the_chosen_task_and_bar_are_in_the_link(shifted) -> None:
     assert "Task 7: the same queries" in texts(page) and page.query_params["task"] == "7"
     hard = page.dataframe[0].value["hard"]
     place = int(hard.iloc[0] // 5)
-    page = link("shifted", n_tasks="50", bar=f"hard-{place}")
+    page = link("shifted", n_tasks="50", accuracy_bar=f"hard-{place}")
     assert page.dataframe[0].value["hard"].between(5 * place, 5 * place + 5).all()
     assert f"{5 * place} to {5 * place + 5}%" in texts(page) and page.query_params["accuracy_bar"] == f"hard-{place}"
     page.button(key="all_bars").click().run()
     assert_fine(page)
     assert "accuracy_bar" not in page.query_params and len(page.dataframe[0].value) == 40
-    link("shifted", n_tasks="50", task="9000", bar="medium-3")  # impossible: the page opens all the same
+    link("shifted", n_tasks="50", task="9000", accuracy_bar="medium-3")  # impossible: the page opens all the same
 
 
 def test_groups_and_attributes_lead_to_their_tasks(shifted) -> None:

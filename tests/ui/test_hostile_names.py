@@ -175,7 +175,7 @@ def test_runs() -> None:
 
 
 def test_a_task_of_a_testbed() -> None:
-    app = open_page("pages/15_Passport.py", task="brought:0", other="brought:1", pairs="answers")
+    app = open_page("pages/15_Passport.py", task_name="brought:0", other="brought:1", pairs="answers")
     assert "**The other**: task 1 of" in texts(app) and not app.error
     swaps = {"task_of": "0,1", "support": "0.1,16.17", "query": "2.3,18.19", "swap": "4.0"}
     app = open_page("pages/13_Build_a_task.py", **swaps)

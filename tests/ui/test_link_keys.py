@@ -20,7 +20,6 @@ from streamlit.testing.v1 import AppTest
 
 from fsviz import ui
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting
-from fsviz.ui.parts import shell
 
 # Which argument of a function is a key of the link: its place, or its name.
 KEY_OF: dict[str, tuple[int, str]] = {
@@ -148,8 +147,6 @@ def test_a_key_is_declared_once_for_all_pages() -> None:
             places[key].add(place)
     assert {"split", "classes", "task", "task_name", "image", "show", "bar", "table_order"} <= set(places)
     assert {key: sorted(found) for key, found in places.items() if len(found) > 1} == {}
-    for page in shell.PAGES:
-        assert set(page.renamed.values()) <= set(places)  # what older links say is read under keys that there are
 
 
 def test_numbers_have_the_same_limits_under_the_same_key() -> None:

@@ -115,7 +115,7 @@ def test_boxes_and_bars_of_the_fact_sheet_lead_on_and_are_in_the_link() -> None:
     demo = datasets.load("demo")
     tree = class_hierarchy(demo)
     leaf, group = tree.ids[tree.labels.index("tiger")], tree.ids[tree.labels.index("feline")]
-    app = opened("demo", box=leaf, bar="2 0")
+    app = opened("demo", box=leaf, size_bar="2 0")
     assert not app.toast and in_link(app, "box") == leaf and in_link(app, "size_bar") == "2 0"
     labels = dict(links_of(app))
     assert "classes=tiger" in labels["Look at it in the Gallery"]
@@ -125,7 +125,7 @@ def test_boxes_and_bars_of_the_fact_sheet_lead_on_and_are_in_the_link() -> None:
     told = dict(links_of(opened("demo", box=group)))["Its part of the tree of meanings"]
     assert f"at={group}" in told
     assert not open_link("2_Taxonomy", "demo", at=group, split="all").toast
-    assert not opened("demo", box="nonsense", bar="x").exception
+    assert not opened("demo", box="nonsense", size_bar="x").exception
 
 
 def test_what_is_drawn_later_keeps_its_settings_in_the_link() -> None:

@@ -49,7 +49,7 @@ def captions(app: AppTest) -> str:
 
 
 def test_a_task_is_in_the_link_and_gone_through() -> None:
-    app = open_link(PAGE, "toy", task=f"{name()}:7")  # as older links have it
+    app = open_link(PAGE, "toy", task_name=f"{name()}:7")
     assert not app.toast and link_of(app) == {"task_name": f"{name()}:7"}
     assert "Task 7 of" in captions(app) and "all 40 tasks" in captions(app)
     assert app.metric[0].label == "Accuracy of ProtoNet" and "the mean of" in app.metric[0].delta
@@ -116,7 +116,7 @@ def test_runs_of_the_testbed_are_told() -> None:
     app = open_link(PAGE, "toy", task_name=f"{name()}:7")
     assert "Accuracy of Nearest neighbours" in [m.label for m in app.metric]
     assert f"From run {run.id}" in captions(app).replace("\\", "")
-    (runs,) = leads_of(open_link("5_Runs", "toy", at="10"), 1)
+    (runs,) = leads_of(open_link("5_Runs", "toy", near="10"), 1)
     assert runs.testbed == name()  # drawn by the same recipe
     jobs.delete(run.id)
 

@@ -70,7 +70,7 @@ def test_every_section_opens(open_page) -> None:
     assert not page.error, [e.value for e in page.error]
     assert "The halves share no class." in texts(page) and "Called hard" in texts(page)
     for truth, called in (("hard", "easy"), ("easy", "easy"), ("hard", "hard"), ("easy", "hard")):
-        page = open_page(**asked, show="Hard or easy", cell=f"{truth}_called_{called}")
+        page = open_page(**asked, show="Hard or easy", called=f"{truth}_called_{called}")
         assert f"{truth.capitalize()} and called {called}: " in texts(page) and not page.toast
         assert page.query_params["called"] == f"{truth}_called_{called}"
     page.slider(key="found").set_value(100).run()

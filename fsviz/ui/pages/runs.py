@@ -234,12 +234,12 @@ def _choose(runs: Sequence[jobs.Run], dataset: Dataset) -> list[jobs.Run]:
     if asked is not None:
         links.release("runs")
         links.say(runs=",".join(asked))
-    names = {run.id: _short_name(run) for run in known.values()}
-    links.several_of(names, "runs", about=dataset.name)
+    titles = {run.id: _title(run) for run in known.values()}
+    links.several_of(titles, "runs", about=dataset.name)
     picked = st.sidebar.multiselect(
         "Runs to compare",
         list(known),
-        format_func=lambda run_id: _title(known[run_id]) if run_id in known else run_id,
+        format_func=lambda run_id: titles.get(run_id, run_id),
         key="runs",
         **controls.BY_TYPING,
         placeholder="the newest of one testbed",
@@ -265,16 +265,11 @@ def _comparable(run: jobs.Run) -> bool:
     return run.study == "evaluate" and run.n_done > 0 and evaluate.is_whole(run.spec)
 
 
-def _short_name(run: jobs.Run) -> str:
-    """A readable name that stays the same: older links to a comparison hold it."""
+def _title(run: jobs.Run) -> str:
+    """A readable name of a run: when it began, its dataset and its methods."""
     what = ", ".join(dict.fromkeys(entry.title for entry in evaluate.entries(run.spec)))
     moment = time.strftime("%d %b %H:%M", time.localtime(run.created))
-    return f"{moment}, {run.spec['dataset']}: {what} ({run.id[-4:]})"
-
-
-def _title(run: jobs.Run) -> str:
-    """The same name with the title of its dataset."""
-    return _short_name(run).replace(f", {run.spec['dataset']}: ", f", {shell.dataset_title(run.spec['dataset'])}: ", 1)
+    return f"{moment}, {shell.dataset_title(run.spec['dataset'])}: {what} ({run.id[-4:]})"
 
 
 def _all_runs(runs: Sequence[jobs.Run]) -> None:
@@ -349,8 +344,7 @@ def _row(run: jobs.Run) -> dict[str, Any]:
 def _tasks_words(testbed: evaluate.RunTestbed) -> str:
     shape, sampler = testbed["tasks"], str(testbed["recipe"].get("sampler", ""))
     sampler = SAMPLERS[sampler].title if sampler in SAMPLERS else sampler.replace("_", " ")
-    setting = shape.get("setting") or f"{shape['n_way']}-way {shape['n_shot']}-shot"
-    return f"{shape['n_tasks']:,} × {setting}{f', {sampler}' if sampler else ''}"
+    return f"{shape['n_tasks']:,} × {shape['setting']}{f', {sampler}' if sampler else ''}"
 
 
 def _actions(marked: Sequence[jobs.Run]) -> None:

@@ -10,7 +10,6 @@ of an attribute.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,14 +29,6 @@ _OWN = "_kept_by_pages"
 _TURN = "_turn"
 _TOGETHER = "_written_together"
 _AWAITED = "_read_later"
-# Keys and values of older links, and what they are called now.
-_OLD_KEY = re.compile(r"(alpha|beta|n_way)_(path_length|wu_palmer|lin|features)(_2)?")
-_OLD_VALUES = {
-    ("shape", "variable"): ("sampler", "variable"),
-    ("shape", "fixed"): None,
-    ("sampler", "at random"): ("sampler", "uniform"),
-    ("sampler", "close in meaning"): ("sampler", "semantic"),
-}
 
 
 @dataclass(frozen=True)
@@ -60,27 +51,17 @@ def is_another(page: str) -> bool:
     return st.session_state.get("_page") != page
 
 
-def arrive(page: str, renamed: Mapping[str, str] | None = None) -> None:
-    """Begins a run of a page. On another page than before, settings start from the link.
-
-    renamed  keys of older links of this page, and what they are called now
-    """
+def arrive(page: str) -> None:
+    """Begins a run of a page. On another page than before, settings start from the link."""
     if is_another(page):
         st.session_state["_page"] = page
         st.session_state[_KEPT] = {}
     if going_back():
         next_turn()
         st.query_params.update({})  # says the link again: what the run before wrote may have reached the browser late
-    endless = {}
-    for key, text in dict(st.query_params).items():
-        old, now = _OLD_KEY.fullmatch(key), (renamed or {}).get(key, key)
-        to = _OLD_VALUES.get((key, text), (old[1] + (old[3] or ""), text) if old else (now, text))
-        if _is_endless(text):
-            endless[key] = text
-        if to != (key, text) or key in endless:
-            del st.query_params[key]
-        if to is not None and to != (key, text):
-            st.query_params[to[0]] = to[1]
+    endless = {key: text for key, text in dict(st.query_params).items() if _is_endless(text)}
+    for key in endless:
+        del st.query_params[key]
     if endless:  # Streamlit's binding of other widgets has read it already: begin again without it
         told = ", ".join(f"{key}={text[:40]}" for key, text in endless.items())
         notice(f"This link's setting {told} is larger than any number, and was left out. Choose a value on the page.")
@@ -165,8 +146,8 @@ def value_of(setting: Setting, key: str, about: str = "") -> Value:
 def several_of(choices: Mapping[str, str], key: str, default: Sequence[str] = (), about: str = "") -> None:
     """Prepares a widget of several choices (identifier -> title) that is about to be drawn under this key.
 
-    The link holds identifiers with commas between, and nothing where the default is chosen. Titles are read as well,
-    which older links hold, each under a key of its own. When `about` changes, the choice starts over from its default.
+    The link holds identifiers with commas between, and nothing where the default is chosen. Titles are read as well;
+    one with a comma in it needs a key of its own. When `about` changes, the choice starts over from its default.
     """
     have, texts, refused = st.session_state.get(key), st.query_params.get_all(key), None
     value, before = [name for name in default if name in choices], _kept().get(key)

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +37,9 @@ SPLIT = draw.SPLIT.but(
 class Page:
     """A page of the app: the file, the name in the navigation, and the question it answers.
 
-    wants    what a dataset must offer for the page to show all it can
-    takes    what of the classes and the task that were picked elsewhere it takes along (see carrying.arrive)
-    action   what a visitor must be allowed to do for the page to be of use
-    renamed  keys of its older links, and what they are called now that a key means one thing on every page
+    wants   what a dataset must offer for the page to show all it can
+    takes   what of the classes and the task that were picked elsewhere it takes along (see carrying.arrive)
+    action  what a visitor must be allowed to do for the page to be of use
     """
 
     file: str
@@ -51,11 +50,10 @@ class Page:
     wants: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     action: str = ""
-    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 PAGES: tuple[Page, ...] = (
-    Page("app.py", "Overview", "🏠", "Why is a few-shot task hard?", "Start here.", renamed={"bar": "size_bar"}),
+    Page("app.py", "Overview", "🏠", "Why is a few-shot task hard?", "Start here."),
     Page(
         "pages/14_Difficulty.py",
         "Difficulty",
@@ -63,7 +61,6 @@ PAGES: tuple[Page, ...] = (
         "What makes these tasks hard?",
         "Every measure of every task against what methods got right: which causes matter, and for which tasks.",
         ("features",),
-        renamed={"by": "accuracy_of", "tasks_from": "tasks_of"},
     ),
     Page(
         "pages/16_Learn.py",
@@ -89,7 +86,6 @@ PAGES: tuple[Page, ...] = (
         "All images on a map by their features, coloured by class, context, attribute, or right and wrong in a run.",
         ("features",),
         ("classes", "task", "all"),
-        renamed={"task": "task_name"},
     ),
     Page(
         "pages/2_Taxonomy.py",
@@ -115,7 +111,6 @@ PAGES: tuple[Page, ...] = (
         "What is known of this one task?",
         "One task from every side: images and answers, classes, every measure beside its testbed. Its link is stable.",
         ("features",),
-        renamed={"task": "task_name", "whose": "answers_of"},
     ),
     Page(
         "pages/13_Build_a_task.py",
@@ -140,7 +135,6 @@ PAGES: tuple[Page, ...] = (
         "📈",
         "What came out, and is the difference real?",
         "Compare runs with intervals, by quartile of difficulty, beside the published numbers.",
-        renamed={"at": "near"},
     ),
     Page(
         "pages/6_Hard_tasks.py",
@@ -149,7 +143,6 @@ PAGES: tuple[Page, ...] = (
         "Which support images make a classifier fail?",
         "Find hard and easy support sets, and see what differs between support and query.",
         ("features",),
-        renamed={"bar": "accuracy_bar"},
     ),
     Page(
         "pages/7_Confusion.py",
@@ -167,7 +160,6 @@ PAGES: tuple[Page, ...] = (
         "Can the accuracy be known without labels?",
         "Set what can be measured before queries have labels against what a classifier then gets right.",
         ("features",),
-        renamed={"by": "threshold_on", "cell": "called"},
     ),
     Page(
         "pages/9_Contexts.py",
@@ -176,7 +168,6 @@ PAGES: tuple[Page, ...] = (
         "Does it know the thing or its background?",
         "Which concept is seen in which context, and what it costs when the context changes.",
         ("contexts",),
-        renamed={"order": "table_order", "cell": "cells"},
     ),
     Page(
         "pages/10_Splits.py",
@@ -185,7 +176,6 @@ PAGES: tuple[Page, ...] = (
         "How far are the test classes from the training classes?",
         "Part the classes into train and test a wanted distance apart, and see how certain such a split is.",
         ("features",),
-        renamed={"beside": "split_beside"},
     ),
     Page(
         "pages/17_Compare.py",
@@ -241,7 +231,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     access.enter()
     another = links.is_another(question)
     here = next((entry for entry in PAGES if entry.question == question), None)
-    links.arrive(question, here.renamed if here else None)
+    links.arrive(question)
     showing.begin(question)
     asked = dict(st.query_params)
     _arrive_in_class()
