@@ -346,10 +346,10 @@ def _tasks(dataset: Dataset, found: Measured, method: str, known: Explained | No
     if not dataset.has_pixels:
         leads.from_task(dataset, found.tasks, task, backbone, named=named)
         return
-    answer = cached_call(study.answer, dataset, found, method, task)
+    predictions = cached_call(study.answer, dataset, found, method, task)
     one = found.tasks.take(np.array([task]))
-    task_list.show_task(dataset, one, 0, "cause_task", answer=answer, tile_px=52, named=named)
-    if answer is None:
+    task_list.show_task(dataset, one, 0, "cause_task", answer=predictions, tile_px=52, named=named)
+    if predictions is None:
         st.caption("Frames show right and wrong for methods that are built in, at their defaults.")
 
 

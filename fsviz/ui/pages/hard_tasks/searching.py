@@ -47,7 +47,7 @@ def _first_look(result: searches.Summary, spec: searches.Spec) -> str:
     left_out = set(spec["searches"]) - {row["search"] for row in result["rows"]}
     if result["n_tasks"] == spec["n_tasks"] and not left_out:
         return ""
-    slow = ", and greedy search, which would take too long here" * bool(left_out)
+    slow = ", and greedy search, which would take too long here" if left_out else ""
     return f" This is a first look: a run takes all tasks{slow}."
 
 

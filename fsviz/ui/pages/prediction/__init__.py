@@ -69,7 +69,7 @@ def _headline(found: Measured) -> None:
             delta_color="off",
             delta_arrow="off",
             help=f"Of the measures that need not know which classes a task has, the one that follows the {what} best, "
-            f"with its {measured.intervals_in_words([row])}.",
+            f"with its {plain(measured.intervals_in_words([row]))}.",
         )
     mean, half = measured.mean_outcome(found)
     columns[1].metric(
@@ -204,7 +204,7 @@ def _caption(found: Measured, name: str) -> None:
     st.caption(
         f"{len(found):,} {plain(found.tasks.setting)} tasks of {plain(of_split(spec['split']))}, features of "
         f"{plain(title_of(spec['backbone']))}. {seen} Every point is a task: click one to see it below. Pearson's "
-        f"correlations; {measured.intervals_in_words(cached_call(measured.correlations, found).values())}."
+        f"correlations; {plain(measured.intervals_in_words(cached_call(measured.correlations, found).values()))}."
         + (
             f" {plain(title(name))}: {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f}), Spearman's "
             f"{row['spearman']:.2f}."

@@ -52,11 +52,11 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
             chart = figures.plot_parts(found["parts"]["parts"])
             behind.chart("What the variance is due to", chart, key="parts", **leading)
             st.caption(
-                f"{parts_in_words(found['parts'])} Tasks of the same classes vary less than random tasks by what the "
-                "classes add. More tasks narrow the intervals."
+                f"{plain(parts_in_words(found['parts']))} Tasks of the same classes vary less than random tasks by "
+                "what the classes add. More tasks narrow the intervals."
             )
         else:
-            st.info(found["why"], icon="🔍")
+            st.info(plain(found["why"]), icon="🔍")
     if cause:
         behind.heading(f"Tasks: {plain(cause)}, the hardest first", "cause")
         cell_tasks.show(dataset, result, cause, "spread_task")

@@ -92,10 +92,10 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     fewest, most = (pick_end(cell["n_tasks"] for cell in cells) for pick_end in (min, max))
     intervals = measured.intervals_in_words(row for cell in cells for row in cell["correlations"].values())
     st.caption(
-        f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point. Correlations: {intervals}. Mean "
+        f"{fewest:,}{f' to {most:,}' if most > fewest else ''} tasks per point. Correlations: {plain(intervals)}. Mean "
         f"{what}: 95% intervals over tasks of these images. Where a measure has no point it is not defined, as the "
         "Davies-Bouldin score with one shot."
-        + (f" {study.unlabelled_in_words(found)}" if found.get("n_unlabelled") else "")
+        + (f" {plain(study.unlabelled_in_words(found))}" if found.get("n_unlabelled") else "")
         + " Click a point for its tasks."
     )
     if value:

@@ -15,18 +15,20 @@ from fsviz.text import percent
 from fsviz.ui.pages.splits import computed
 from fsviz.ui.parts import access, behind, showing
 from fsviz.ui.parts.cached import compute_with_bar
+from fsviz.ui.parts.shell import plain
 
 
 def headline(where: Any, found: study.Agreement) -> None:
     where.metric(
         "Agreement over seeds",
-        percent(found.value),
-        f"by chance {percent(found.chance)}",
+        plain(percent(found.value)),
+        f"by chance {plain(percent(found.chance))}",
         delta_color="off",
         delta_arrow="off",
         help=f"Share of the classes that two of {found.n_seeds:,} seeds put on the same side (train, val or test). Two "
-        f"seeds share {percent(found.on_test)} of their test classes, two random splits {percent(found.chance_on_test)}"
-        f". {found.n_splits:,} different split{'s were' if found.n_splits > 1 else ' was'} found.",
+        f"seeds share {plain(percent(found.on_test))} of their test classes, two random splits "
+        f"{plain(percent(found.chance_on_test))}. {found.n_splits:,} different "
+        f"split{'s were' if found.n_splits > 1 else ' was'} found.",
     )
 
 
@@ -58,8 +60,8 @@ def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> Non
         "every start gets there with any divergence, so the published way does not choose between splits: the random "
         f"start does. Here, with all {int(all_dims['dims']):,} dimensions, the best of {int(spec['starts']):,} starts "
         f"is {max(0.0, float(all_dims['above_floor'])):.4f} above it, and two seeds put "
-        f"{percent(all_dims['agreement'])} of the classes on the same side (random splits: "
-        f"{percent(all_dims['chance'])}). On few principal axes the classes decide, and seeds agree."
+        f"{plain(percent(all_dims['agreement']))} of the classes on the same side (random splits: "
+        f"{plain(percent(all_dims['chance']))}). On few principal axes the classes decide, and seeds agree."
     )
     shares = ("agreement", "chance", "on_test", "chance_on_test")
     rounded = {name: [percent(share) for share in table[name]] for name in shares}
