@@ -87,8 +87,9 @@ def _number(setting: Setting, where: Any, common: dict[str, Any], as_slider: boo
     if as_slider:
         picked = where.slider(**common, **limits, max_value=number(end))
         if setting.usual is not None and end > setting.usual and picked > setting.usual:
-            far, usual = plain(setting.text(picked)), plain(setting.text(number(setting.usual)))
-            where.caption(f"⚠️ {far} is beyond the usual end of this slider, {usual}; the link asks for it.")
+            where.caption(
+                f"⚠️ {picked:g} is beyond the usual end of this slider, {setting.usual:g}; the link asks for it."
+            )
         return picked
     most = None if math.isinf(setting.high) else number(setting.high)
     return where.number_input(**common, **limits, max_value=most)
