@@ -120,10 +120,10 @@ def test_a_testbed_is_kept_and_brought_in_and_two_settings_are_compared(page, ap
         caught.value.save_as(files[name])
     rows = list(csv.DictReader(io.StringIO(files["CSV"].read_text())))
     assert list(rows[0]) == ["task", "variance", "labels", "image_id", "support"]
-    assert len(rows) == 100 * 5 * 11
+    assert len(rows) == 100 * 5 * (5 + 10)
     tasks = json.loads(files["JSON"].read_text())
     assert len(tasks) == 100
-    assert [len(tasks[0]["Support"]), len(tasks[0]["Support"][0]), len(tasks[0]["Query"][0])] == [5, 1, 10]
+    assert [len(tasks[0]["Support"]), len(tasks[0]["Support"][0]), len(tasks[0]["Query"][0])] == [5, 5, 10]
     assert len(pd.read_parquet(files["Parquet"])) == 100
     page.get_by_role("button", name="Save testbed").click()
     page.get_by_text(re.compile(r"Saved .*100 tasks")).wait_for()
@@ -133,7 +133,7 @@ def test_a_testbed_is_kept_and_brought_in_and_two_settings_are_compared(page, ap
     page.get_by_text("100 tasks of 5 classes, with images: every row is in order").wait_for()
     broken = tmp_path / "broken.csv"
     lines = files["CSV"].read_text().splitlines()
-    broken.write_text("\n".join([*lines[:3], lines[3].replace(",False", ",perhaps"), *lines[4:]]))
+    broken.write_text("\n".join([*lines[:3], lines[3].replace(",True", ",perhaps"), *lines[4:]]))
     page.locator('[data-testid="stFileUploader"] input').set_input_files(broken)
     page.get_by_text("Row 4: support must be True or False. Got 'perhaps'").wait_for()
 

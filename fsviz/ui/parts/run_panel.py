@@ -97,13 +97,13 @@ def active_runs(key: str, study: str | None = None) -> None:
 @sentences()
 def _poll(key: str, study: str | None, known: tuple[tuple[str, str], ...]) -> None:
     runs = jobs.list_runs(study)
-    if _states(runs) != known:
-        st.rerun(scope="app")
-    for run in runs:
+    for run in runs:  # before the page starts over, so that no click on a button is lost
         if run.active:
             show_progress(run, key)
         elif run.resumable and run.state != "finished" and run.id in st.session_state.get(WATCHED, ()):
             show_stopped(run, key)
+    if _states(runs) != known:
+        st.rerun(scope="app")
 
 
 def _states(runs: Sequence[jobs.Run]) -> tuple[tuple[str, str], ...]:
