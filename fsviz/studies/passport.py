@@ -20,7 +20,6 @@ import pandas as pd
 
 from fsviz import evaluation, features
 from fsviz.difficulty import attribute_gaps
-from fsviz.difficulty.attribute_gaps import Difference
 from fsviz.difficulty.measures import MEASURES, Measure
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.methods import METHODS
@@ -516,13 +515,6 @@ def gaps(passport: Passport, most: int = MOST_MEASURED) -> list[AttributeGap]:
         beside = theirs[name].gap if name in theirs else np.zeros(0)
         found.append(AttributeGap(name, size, gap.attribute.is_numeric, standing(size, beside, "harder")))
     return sorted(found, key=lambda g: -np.nan_to_num(g.standing.harder, nan=np.nan_to_num(g.gap)))
-
-
-def class_gaps(passport: Passport, most: int = 2) -> list[list[Difference]]:
-    """Per class what differs most between its support and its queries."""
-    if not passport.has_images or not attribute_gaps.attribute_names(passport.dataset):
-        return []
-    return attribute_gaps.class_differences(passport.dataset, passport.tasks, 0, most)
 
 
 # Other support sets ------------------------------------------------------------------------------------------------
