@@ -59,7 +59,7 @@ def _studies(folder: Path) -> dict[str, Study]:
     from fsviz.difficulty.class_confusion import class_confusion
     from fsviz.features import maps
     from fsviz.studies.confusion import pairs_of
-    from fsviz.studies.draw import class_distances
+    from fsviz.tasks.draw import class_distances
 
     def of(study: str, **fixed: Any) -> Callable[[int], Any]:
         spec = {"study": study, "dataset": "demo", "backbone": "efficientnet_lite0", **fixed}
@@ -102,12 +102,14 @@ def _studies(folder: Path) -> dict[str, Study]:
         "stress test": Study(
             "tasks",
             (50, 100, 200, 400),
-            lambda n: jobs.run_here({"study": "stress", "dataset": "demo", **stressed, "n_tasks": n}),
+            lambda n: jobs.run_here({"study": "stress_test", "dataset": "demo", **stressed, "n_tasks": n}),
         ),
-        "searches side by side": Study("tasks", (10, 20, 40, 80), of("searches", searches=["fastdiffsel", "greedy"])),
+        "searches side by side": Study(
+            "tasks", (10, 20, 40, 80), of("search_comparison", searches=["fastdiffsel", "greedy"])
+        ),
         "prediction, semi-supervised": Study("tasks", (100, 200, 400, 800), of("prediction")),
         "contexts": Study(
-            "tasks", tasks, lambda n: jobs.run_here({"study": "contexts", "dataset": "demo", "n_tasks": n})
+            "tasks", tasks, lambda n: jobs.run_here({"study": "context_shift", "dataset": "demo", "n_tasks": n})
         ),
         "every measure (causes)": Study("tasks", (100, 200, 400, 800), of("causes", methods=["protonet"])),
         "confusion of all pairs": Study(

@@ -90,7 +90,7 @@ def run(progress: Callable[[str], None], repeats: int = 5) -> dict[str, Any]:
 
     from fsviz.difficulty.fastdiffsel import select_supports
     from fsviz.difficulty.greedy import greedy_supports
-    from fsviz.difficulty.refining import refine_supports
+    from fsviz.difficulty.swap_search import refine_supports
 
     def refined(features: Any, tasks: Any, objective: str = "hard", scale: float = 1.0) -> Any:
         return refine_supports(

@@ -89,7 +89,7 @@ def all_tasks(features: Any, tasks: Any, setting: str = "semi") -> dict[str, np.
     import torch
 
     from fsviz.difficulty.measures import MEASURES
-    from fsviz.difficulty.predictors import views
+    from fsviz.difficulty.task_statistics import views
 
     found = {name: np.full(len(tasks), np.nan) for name in (*NAMES, "outcome")}
     with torch.inference_mode():

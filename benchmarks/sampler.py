@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from fsviz import datasets
+from fsviz.analyses.semantic_sampling import warm_up
 from fsviz.difficulty.measures.coarsity import coarsity
 from fsviz.sampling import sample_semantic
-from fsviz.studies.draw import class_distances
-from fsviz.studies.semantic_sampling import warm_up
+from fsviz.tasks.draw import class_distances
 
 N_TASKS, N_WAY, ALPHA, BETA = 10_000, 5, 0.383, 100.0
 REPEATS = 7

@@ -7,7 +7,8 @@ In a notebook, a few verbs do what the pages do (docs/api.md shows them):
     evaluate, compare       methods (also yours) on the same tasks; what came out, paired
     hard, measure           support sets that make a classifier fail; numbers that say how hard a task is
     plot                    the figure of any of these, by Plotly
-    images, tasks           a torch Dataset and BatchSampler over a dataset and a testbed, for your own loop
+    torch_images, torch_tasks
+                            a torch Dataset and BatchSampler over a dataset and a testbed, for your own loop
 
 Importing this package does no work: verbs and rooms (sub-packages) are imported where they are used.
 """
@@ -17,17 +18,17 @@ from typing import Any
 __version__ = "0.1.0"
 
 VERBS = (
-    *("add", "compare", "evaluate", "extract", "hard", "images", "load", "measure", "plot", "sample", "tasks"),
-    "Evaluation",
+    *("add", "compare", "evaluate", "extract", "hard", "load", "measure", "plot", "sample"),
+    *("torch_images", "torch_tasks", "Evaluation"),
 )
 
 
 def __getattr__(name: str) -> Any:
     if name not in VERBS:
         raise AttributeError(f"module 'fsviz' has no attribute {name!r}")
-    from fsviz import verbs
+    from fsviz import api
 
-    return getattr(verbs, name)
+    return getattr(api, name)
 
 
 def __dir__() -> list[str]:

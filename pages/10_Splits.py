@@ -1,6 +1,6 @@
 """Splits: train and test classes a wanted divergence apart."""
 
-from fsviz.ui.pages import splits
+from fsviz.ui.pages import train_test_distance
 from fsviz.ui.parts import shell
 
 with shell.page(
@@ -10,4 +10,4 @@ with shell.page(
     icon="✂️",
     paper="Arnold & Sha (2021), sections 4 and 5, figures 1 and 3",
 ) as dataset:
-    splits.show(dataset)
+    train_test_distance.show(dataset)

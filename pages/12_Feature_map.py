@@ -1,6 +1,6 @@
 """Which images look alike to the backbone?"""
 
-from fsviz.ui.pages import feature_map
+from fsviz.ui.pages import image_map
 from fsviz.ui.parts import shell
 
 with shell.page(
@@ -9,4 +9,4 @@ with shell.page(
     "see them.",
     icon="🗺️",
 ) as dataset:
-    feature_map.show(dataset)
+    image_map.show(dataset)

@@ -1,6 +1,6 @@
 """Build a task: choose its classes and support images, and see what each of them does."""
 
-from fsviz.ui.pages import build_task
+from fsviz.ui.pages import edit_task
 from fsviz.ui.parts import shell
 
 with shell.page(
@@ -9,4 +9,4 @@ with shell.page(
     "queries turn right or wrong and what of the task's causes moves with it.",
     icon="🧪",
 ) as dataset:
-    build_task.show(dataset)
+    edit_task.show(dataset)

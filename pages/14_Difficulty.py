@@ -1,6 +1,6 @@
 """Difficulty: which causes make the tasks at hand hard, weighed against each other."""
 
-from fsviz.ui.pages import difficulty
+from fsviz.ui.pages import causes
 from fsviz.ui.parts import shell
 
 with shell.page(
@@ -9,4 +9,4 @@ with shell.page(
     "right, and a regression that has not seen a task says how much each cause explains of its accuracy.",
     icon="🧭",
 ) as dataset:
-    difficulty.show(dataset)
+    causes.show(dataset)

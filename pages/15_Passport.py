@@ -1,6 +1,6 @@
 """Passport: everything that is known of one task, by a link that names it."""
 
-from fsviz.ui.pages import passport
+from fsviz.ui.pages import task
 from fsviz.ui.parts import shell
 
 with shell.page(
@@ -9,4 +9,4 @@ with shell.page(
     "beside the other tasks of its testbed. The link names the task, on any machine.",
     icon="🪪",
 ) as dataset:
-    passport.show(dataset)
+    task.show(dataset)

@@ -1,6 +1,6 @@
 """Compare: the same measures for two or more datasets or splits side by side."""
 
-from fsviz.ui.pages import compare
+from fsviz.ui.pages import compare_datasets
 from fsviz.ui.parts import shell
 
 with shell.page(
@@ -9,4 +9,4 @@ with shell.page(
     "both allow is held against its noise.",
     icon="🪞",
 ) as dataset:
-    compare.show(dataset)
+    compare_datasets.show(dataset)

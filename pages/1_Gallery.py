@@ -1,6 +1,6 @@
 """What does this dataset look like?"""
 
-from fsviz.ui.pages import gallery
+from fsviz.ui.pages import images
 from fsviz.ui.parts import shell
 
 with shell.page(
@@ -9,4 +9,4 @@ with shell.page(
     "space and its class's place among meanings.",
     icon="🖼️",
 ) as dataset:
-    gallery.show(dataset)
+    images.show(dataset)

@@ -1,6 +1,6 @@
 """Taxonomy: the graph of meanings behind the classes of a split."""
 
-from fsviz.ui.pages import taxonomy
+from fsviz.ui.pages import classes
 from fsviz.ui.parts import shell
 
 with shell.page(
@@ -10,4 +10,4 @@ with shell.page(
     icon="🌳",
     paper="Bennequin et al. (2022), figures 2 and 4",
 ) as dataset:
-    taxonomy.show(dataset)
+    classes.show(dataset)

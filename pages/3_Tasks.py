@@ -1,6 +1,6 @@
 """Tasks: draw tasks uniformly or by closeness in meaning, and see what they are like."""
 
-from fsviz.ui.pages import tasks
+from fsviz.ui.pages import sample_tasks
 from fsviz.ui.parts import shell
 
 with shell.page(
@@ -10,4 +10,4 @@ with shell.page(
     icon="🎚️",
     paper="Bennequin et al. (2022), figures 1 and 3",
 ) as dataset:
-    tasks.show(dataset)
+    sample_tasks.show(dataset)

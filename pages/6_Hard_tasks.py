@@ -1,6 +1,6 @@
 """Hard tasks: support sets on which a classifier fails, and what makes them hard."""
 
-from fsviz.ui.pages import hard_tasks
+from fsviz.ui.pages import hard_supports
 from fsviz.ui.parts import shell
 
 with shell.page(
@@ -10,4 +10,4 @@ with shell.page(
     icon="🧗",
     paper="Basu et al. (2023), FastDiffSel",
 ) as dataset:
-    hard_tasks.show(dataset)
+    hard_supports.show(dataset)

@@ -1,6 +1,6 @@
 """Prediction: what can be known of a task's accuracy before its queries have labels."""
 
-from fsviz.ui.pages import prediction
+from fsviz.ui.pages import predict_accuracy
 from fsviz.ui.parts import shell
 
 with shell.page(
@@ -10,4 +10,4 @@ with shell.page(
     icon="🔮",
     paper="Bontonou et al. (2020)",
 ) as dataset:
-    prediction.show(dataset)
+    predict_accuracy.show(dataset)

@@ -8,8 +8,8 @@ and every setting of `python -m fsviz train`, such as --epochs 10 --width 16 --o
 
 Every method, divergence, side and seed is one run of the study `training` in the workspace --home, so that a stopped
 grid goes on where it was, and --plan only says what is left. The file is written when all runs are finished: rows as
-fsviz.studies.transfer.run_table gives them, the recipe, the date and the seconds. --add-to joins them to a file written
-before with the same recipe and other seeds; --from takes the new ones from a file, too. With the defaults that
+fsviz.analyses.transfer.run_table gives them, the recipe, the date and the seconds. --add-to joins them to a file that
+was written before with the same recipe and other seeds; --from takes the new ones from a file. With the defaults that
 is about forty hours of one core, thirty of them for MAML with second derivatives (0.7 s per task). data/README.md says
 how the grid of the demo was made. With --address HOST:PORT the runs go over a Ray cluster, sixteen at a time.
 """
@@ -30,10 +30,11 @@ sys.path.insert(0, str(ROOT))
 import pandas as pd  # noqa: E402
 
 from fsviz import datasets, jobs, workspace  # noqa: E402
+from fsviz.analyses import class_splits, transfer  # noqa: E402
 from fsviz.cli import engine  # noqa: E402
 from fsviz.errors import BadInput, FsvizError  # noqa: E402
 from fsviz.settings import add_flags, given  # noqa: E402
-from fsviz.studies import splits, training, transfer  # noqa: E402
+from fsviz.studies import training  # noqa: E402
 from fsviz.training import TRAINERS  # noqa: E402
 
 SETTINGS = [setting for name, setting in training.SETTINGS.items() if name != "seed"]
@@ -53,7 +54,7 @@ def run_of(spec: dict[str, Any]) -> jobs.Run | None:
     return None
 
 
-def correlations(classes: splits.ClassFeatures, run_id: str) -> list[dict[str, Any]]:
+def correlations(classes: class_splits.ClassFeatures, run_id: str) -> list[dict[str, Any]]:
     """How the divergence of single tasks goes with their accuracy in a run."""
     found = transfer.divergence_correlations(classes, jobs.spec(run_id), jobs.chunks(run_id))
     return [{"run": run_id, **row} for row in found.to_dict("records")]
@@ -100,7 +101,7 @@ def train(arguments: argparse.Namespace) -> None:
     """Carries out the runs that are missing, and writes what came out of all."""
     os.environ["FSVIZ_HOME"] = str(Path(arguments.home).absolute())
     dataset = datasets.load(arguments.dataset)
-    classes = splits.class_features(dataset, arguments.backbone)
+    classes = class_splits.class_features(dataset, arguments.backbone)
     settings = given(arguments, SETTINGS)
     grid = {"methods": arguments.methods, "targets": arguments.targets, "seeds": arguments.seeds}
     more = {"matched_at": arguments.matched_at, "compared": arguments.compared}

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import fsviz
-from fsviz import jobs, own_code
+from fsviz import jobs
 from fsviz.errors import BadInput
 from fsviz.features import torchvision_guard
 from fsviz.studies import evaluate as study
+from fsviz.user import code as user_code
 from tests.studies.toy_dataset import make_toy
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,7 +25,7 @@ PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    monkeypatch.setattr(own_code, "_allowed", False)
+    monkeypatch.setattr(user_code, "_allowed", False)
     return tmp_path
 
 
@@ -71,7 +72,7 @@ def test_a_recorded_evaluation_is_opened_again_and_failures_are_told(home: Path)
     )
     assert [one["label"] for one in found.failed] == ["broken"]
     assert "&lt;b&gt;no" in found._repr_html_() and "<b>no" not in found._repr_html_()
-    again = fsviz.verbs.evaluation(found.run)
+    again = fsviz.api.evaluation(found.run)
     assert again.table.equals(found.table) and again.failed == found.failed
     with pytest.raises(BadInput, match="brings its own tasks"):
         fsviz.evaluate("toy", "protonet", tasks="x", n_way=3)
@@ -102,7 +103,7 @@ def test_a_testbed_in_easyfsls_own_loop_gives_the_accuracy_of_a_run(home: Path) 
             row = int(table.rows_of(np.array([image_id]))[0])
             return torch.from_numpy(np.asarray(table.values[row], np.float32)), int(table.class_ids[row])
 
-    batches = fsviz.tasks(testbed)
+    batches = fsviz.torch_tasks(testbed)
     loader = DataLoader(Rows(), batch_sampler=batches, collate_fn=batches.episodic_collate_fn)
     accuracy = theirs(PrototypicalNetworks(torch.nn.Identity()), loader, device="cpu", use_tqdm=False)
     run = fsviz.evaluate(toy, "protonet", testbed, "alpha_net")
@@ -114,9 +115,9 @@ def test_a_batch_is_a_task_as_easyfsls_collate_function_wants_it(home: Path) -> 
     torchvision_guard.install()
     from easyfsl.samplers import TaskSampler
 
-    images = fsviz.images("digits")
+    images = fsviz.torch_images("digits")
     testbed = fsviz.sample("digits", sampler="uniform", n_way=3, n_shot=2, n_query=2, n_tasks=2, split="all")
-    batches = fsviz.tasks(testbed)
+    batches = fsviz.torch_tasks(testbed)
     assert len(batches) == 2
     (batch, _), task = list(batches), testbed.tasks.take(slice(0, 1))
     items = [images[i] for i in batch]
@@ -134,18 +135,18 @@ def test_a_batch_is_a_task_as_easyfsls_collate_function_wants_it(home: Path) -> 
 
 def test_live_tasks_follow_from_the_seed_and_the_pass(home: Path) -> None:
     asked = {"sampler": "uniform", "n_way": 3, "n_shot": 1, "n_query": 2, "n_tasks": 4, "split": "all"}
-    one, other = (fsviz.tasks("digits", seed=7, **asked) for _ in range(2))
+    one, other = (fsviz.torch_tasks("digits", seed=7, **asked) for _ in range(2))
     passes = [list(one), list(one)]
     assert passes == [list(other), list(other)] and passes[0] != passes[1]
     assert np.array_equal(one.tasks_of(0).support, fsviz.sample("digits", seed=7, **asked).tasks.support)
     with pytest.raises(BadInput, match="A loop needs images"):
-        fsviz.tasks("digits", **{**asked, "n_shot": 0})
+        fsviz.torch_tasks("digits", **{**asked, "n_shot": 0})
 
 
 def test_tasks_that_differ_in_shots_are_refused_in_a_loop(home: Path) -> None:
     uneven = fsviz.sample("demo", sampler="variable", split="test", n_tasks=3)
     with pytest.raises(BadInput, match="as many support and query images"):
-        fsviz.tasks(uneven)
+        fsviz.torch_tasks(uneven)
 
 
 def test_measures_equal_those_that_tasks_carry(home: Path) -> None:

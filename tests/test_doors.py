@@ -16,6 +16,7 @@ from tests.sources import ROOT, near, nodes, parsed
 HOUSE = ROOT / "fsviz"
 
 ENGINE = {"datasets", "features", "taxonomy", "sampling", "methods", "evaluation", "difficulty", "splits", "training"}
+COMPUTE = ENGINE | {"tasks", "user", "records", "numerics", "workspace"}
 # `errors`, `settings`, `shipped` and `text` are open to all and not listed. A room may always import itself.
 DOORS: dict[str, set[str]] = {
     "errors": set(),
@@ -25,25 +26,28 @@ DOORS: dict[str, set[str]] = {
     "records": set(),
     "numerics": set(),
     "workspace": set(),
-    "own_code": set(),
     "sharing": set(),
     "datasets": {"records", "workspace"},
-    "features": {"datasets", "records", "workspace", "own_code"},
+    "features": {"datasets", "records", "workspace", "user"},
     "taxonomy": {"records"},
     "sampling": {"records", "numerics", "workspace"},
     "methods": {"records", "numerics"},
-    "evaluation": {"methods", "records", "numerics", "own_code"},
+    "evaluation": {"methods", "records", "numerics", "user"},
     "difficulty": {"methods", "records", "numerics"},
     "splits": {"records", "numerics"},
     "training": {"features"},
+    "tasks": ENGINE | {"records", "workspace"},
+    "user": ENGINE | {"records", "workspace"},
     "figures": {"records", "methods"},
-    "reports": {"records", "datasets", "features", "difficulty", "figures", "studies"},
-    "studies": ENGINE | {"records", "numerics", "workspace", "own_code"},
+    "analyses": COMPUTE | {"studies"},
+    "studies": COMPUTE | {"analyses"},
     "jobs": {"studies", "records", "workspace"},
-    "ui": {"jobs", "studies", "figures", "reports", "records", "workspace", "datasets", "features", "taxonomy"}
-    | {"methods", "sampling", "difficulty", "training", "sharing"},
-    "verbs": ENGINE | {"studies", "jobs", "figures", "records", "own_code"},
-    "cli": ENGINE | {"studies", "jobs", "reports", "records", "numerics", "workspace", "sharing", "own_code", "verbs"},
+    "exports": COMPUTE | {"studies"},
+    "reports": {"records", "datasets", "features", "difficulty", "figures", "studies", "analyses", "tasks"},
+    "ui": {"jobs", "studies", "analyses", "tasks", "user", "figures", "reports", "records", "workspace", "datasets"}
+    | {"features", "taxonomy", "methods", "sampling", "difficulty", "training", "sharing"},
+    "api": COMPUTE | {"studies", "analyses", "jobs", "exports", "figures"},
+    "cli": COMPUTE | {"studies", "analyses", "jobs", "exports", "reports", "sharing", "api"},
 }
 STREAMLIT_ROOMS = {"ui"}
 NO_DISK = {"records", "settings", "numerics", "methods", "splits", "training", "figures"}
@@ -104,6 +108,15 @@ def test_pages_read_of_difficulty_only_what_measures_there_are() -> None:
     found = [
         (path, {m for m in imports_of(path) if m.startswith("fsviz.difficulty")} - open_)
         for path in (HOUSE / "ui").rglob("*.py")
+    ]
+    assert found and named(found) == {}
+
+
+def test_the_engine_knows_of_user_only_their_code() -> None:
+    found = [
+        (path, {m for m in imports_of(path) if m.startswith("fsviz.user")} - {"fsviz.user", "fsviz.user.code"})
+        for room in sorted(ENGINE)
+        for path in (HOUSE / room).rglob("*.py")
     ]
     assert found and named(found) == {}
 

@@ -17,11 +17,11 @@ import pytest
 
 from fsviz import datasets, workspace
 from fsviz.cli import main
-from fsviz.datasets import folders, saved_splits, uploads
+from fsviz.datasets import image_folders, saved_splits, uploads
 from fsviz.datasets.saved import remove_dataset
 from fsviz.errors import UnknownName, WorkspaceError
 from fsviz.features import store
-from fsviz.studies import own_images
+from fsviz.user import images as user_images
 from tests.cli.calling import run_json
 from tests.datasets.test_folders import folder_of
 from tests.studies.toy_dataset import make_toy
@@ -75,7 +75,7 @@ def test_a_kill_between_the_two_renames_of_a_replacement_loses_no_dataset(tmp_pa
 
 
 def test_a_dataset_that_a_kill_left_aside_is_found_by_its_name_alone(tmp_path: Path, home: Path) -> None:
-    folders.register("pets", folders.inspect(folder_of(tmp_path / "a", {"dog": 2, "cat": 2})))
+    image_folders.register("pets", image_folders.inspect(folder_of(tmp_path / "a", {"dog": 2, "cat": 2})))
     (home / "datasets" / "pets").rename(home / "datasets" / ".aside-0123abcd-pets")
     assert datasets.load("pets").n_classes == 2 and (home / "datasets" / "pets").is_dir()
 
@@ -99,7 +99,7 @@ def test_a_kill_between_the_two_renames_of_features_loses_none(tmp_path: Path, h
 
 
 def test_what_was_replaced_is_no_leftover_for_long_and_never_comes_back(tmp_path: Path, home: Path) -> None:
-    folders.register("pets", folders.inspect(folder_of(tmp_path / "a", {"dog": 2, "cat": 2})))
+    image_folders.register("pets", image_folders.inspect(folder_of(tmp_path / "a", {"dog": 2, "cat": 2})))
     aside = home / "datasets" / ".aside-0123abcd-pets"
     aside.mkdir()  # as a kill after the second rename leaves it
     (aside / "dataset.json").write_text("{}")
@@ -199,7 +199,7 @@ def test_uploads_are_for_their_owner_alone(tmp_path: Path, home: Path) -> None:
     with open(archive, "rb") as file:
         folder, table = uploads.collect([file])
     assert table is None and mode(folder) == 0o700
-    own_images.save("faces", folders.inspect(folder), upload=folder)
+    user_images.save("faces", image_folders.inspect(folder), upload=folder)
     assert mode(home / "datasets" / "faces" / "images") == 0o700
     assert len(datasets.load("faces").images) == 4
     weights = io.BytesIO(b"0" * 100)

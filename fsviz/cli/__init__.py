@@ -22,10 +22,10 @@ from fsviz.errors import FsvizError, near_names
 from fsviz.workspace import plain_json
 
 GROUPS = (
-    *("app", "datasets", "own_images", "features", "tasks", "passport", "evaluation"),
-    *("support_sets", "confusion", "searches", "prediction", "contexts", "similarity", "splits", "training"),
+    *("app", "datasets", "user_images", "features", "tasks", "task_profile", "evaluation"),
+    *("support_sets", "confusion", "search_comparison", "prediction", "contexts", "similarity", "splits", "training"),
     *("causes", "compare_datasets", "report"),
-    *("bridges", "runs", "workspace", "completion"),
+    *("exports", "runs", "workspace", "completion"),
 )
 
 

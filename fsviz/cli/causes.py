@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any, cast
 
 from fsviz import text
-from fsviz.cli import add_command, aligned, drawing, engine, tell
+from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
 from fsviz.studies import causes as study
-from fsviz.studies import draw
+from fsviz.tasks import draw
 
 
 def register(commands: argparse._SubParsersAction) -> None:
     what = "weigh every cause of difficulty against the accuracy of tasks"
     parser = add_command(commands, "causes", run_causes, show_causes, what, study="causes")
-    drawing.add_dataset(parser)
-    drawing.add_backbone(parser, "measured and classified")
-    drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
+    sampler_flags.add_dataset(parser)
+    sampler_flags.add_backbone(parser, "measured and classified")
+    sampler_flags.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
     study.TESTBED.add_flag(parser)
     parser.add_argument("--run", dest="run_id", metavar="ID", help=f"{study.RUN.help[0].lower()}{study.RUN.help[1:-1]}")
     study.METHODS_EXPLAINED.add_flag(parser)
@@ -27,27 +27,29 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 def run_causes(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, jobs
-    from fsviz.studies import comparison
+    from fsviz.analyses import run_comparison
 
-    asked = drawing.asked(args, study.TASK_SETTINGS)
+    asked = sampler_flags.asked(args, study.TASK_SETTINGS)
     spec: dict[str, Any] = {"study": "causes", "dataset": args.dataset, **asked}
     if args.testbed or args.run_id:
         spec |= {"testbed": args.testbed or "", "run": args.run_id or ""}
     else:
-        dataset, backbone = datasets.load(args.dataset), drawing.backbone(args)
-        fits = drawing.say_fit(study.fit(dataset, backbone, asked))
-        drawing.name_unused(asked, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **asked}))
+        dataset, backbone = datasets.load(args.dataset), sampler_flags.backbone(args)
+        fits = sampler_flags.say_fit(study.fit(dataset, backbone, asked))
+        sampler_flags.name_unused(asked, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **asked}))
     spec["methods"] = args.methods or ([] if args.run_id else study.METHODS_EXPLAINED.default)
-    spec["backbone"] = args.backbone or drawing.backbone(args)
+    spec["backbone"] = args.backbone or sampler_flags.backbone(args)
     lines = []
     if args.run_id:
         evaluated = jobs.spec(args.run_id)
-        lines = comparison.lines_of(args.run_id, evaluated, jobs.chunks(args.run_id), jobs.status(args.run_id).summary)
+        lines = run_comparison.lines_of(
+            args.run_id, evaluated, jobs.chunks(args.run_id), jobs.status(args.run_id).summary
+        )
         spec["backbone"] = args.backbone or lines[0].backbone
     run = jobs.run_here(spec, tell, engine=engine.chosen(args))
     found = jobs.result(run.id)
     own = [line for line in lines if line.backbone == spec["backbone"]]
-    found = study.with_answers(found, {name: line.accuracy for name, line in comparison.named(own).items()})
+    found = study.with_answers(found, {name: line.accuracy for name, line in run_comparison.named(own).items()})
     if args.out:
         Path(args.out).write_text(text.csv(study.as_table(found), "task"), encoding="utf-8")
     told: study.Summary = study.summary(found) if own else jobs.results(run.id)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, progress
+from fsviz.analyses.compare_datasets import MOST_SIDES, SETTINGS
+from fsviz.cli import add_command, aligned, progress, sampler_flags
 from fsviz.settings import add_flags, given
-from fsviz.studies.compare_datasets import MOST_SIDES, SETTINGS
 
 VERDICTS = {"noise": "not beyond noise"}
 
@@ -35,12 +35,12 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs
-    from fsviz.studies import compare_datasets as study
+    from fsviz.analyses import compare_datasets as study
     from fsviz.studies import support_sets
 
     asked = given(args, SETTINGS.values())
     spec = study.checked_spec({"sides": args.sides, **asked})
-    drawing.say_fit(study.fit(study.sides_of(spec["sides"]), asked))
+    sampler_flags.say_fit(study.fit(study.sides_of(spec["sides"]), asked))
     if args.suite:
         specs, without = study.suite_specs(spec)
         rows = []

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, engine, progress, tell
+from fsviz.cli import add_command, aligned, engine, progress, sampler_flags, tell
 from fsviz.settings import add_flags, given
 
 
@@ -15,7 +15,7 @@ def register(commands: argparse._SubParsersAction) -> None:
 
     what = "which pairs of classes a backbone confuses, in bits from 0 to 1"
     parser = add_command(commands, "confusion", measure, show, what, study="confusion", result_of=result_of)
-    drawing.add_dataset(parser)
+    sampler_flags.add_dataset(parser)
     add_flags(parser, [*study.SETTINGS.values(), study.LIKENESS_SETTING])
     parser.add_argument("--versus", metavar="LIKENESS", help="compare edge by edge with this likeness, too")
     parser.add_argument("--versus-backbone", metavar="BACKBONE", help="or with the same likeness of another backbone")

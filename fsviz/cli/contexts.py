@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, engine, tell
+from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
 from fsviz.settings import add_flags, given
 from fsviz.studies import context_shift as shift
 
@@ -13,7 +13,7 @@ from fsviz.studies import context_shift as shift
 def register(commands: argparse._SubParsersAction) -> None:
     what = "count concepts against contexts, and how they are tied"
     parser = add_command(commands, "contexts", run_contexts, show_contexts, what, study="context_shift")
-    drawing.add_dataset(parser)
+    sampler_flags.add_dataset(parser)
     question = shift.QUESTION.but(choices={"table": "The table", **shift.QUESTION.choices}, default="table")
     add_flags(parser, {**shift.TASKS, **shift.OWN, "question": question}.values())
     engine.add_engine(parser)
@@ -21,12 +21,12 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 def run_contexts(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, jobs
-    from fsviz.studies import contexts as study
+    from fsviz.analyses import contexts as study
 
     if args.question not in (None, "table"):
         asked = given(args, {**shift.TASKS, **shift.OWN}.values())
         spec = {"study": "context_shift", "dataset": args.dataset, **asked}
-        drawing.say_fit(shift.fit(study.load_with_images(spec), asked))
+        sampler_flags.say_fit(shift.fit(study.load_with_images(spec), asked))
         run = jobs.run_here(spec, tell, engine=engine.chosen(args))
         return jobs.results(run.id) | {"run": run.id}
     return study.summary(datasets.load(args.dataset), args.split or "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing
+from fsviz.cli import add_command, aligned, sampler_flags
 from fsviz.records import Dataset
 
 
@@ -19,9 +19,9 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("name", nargs="?", help="with remove or rename: a dataset that you added")
     parser.add_argument("title", nargs="?", help="with rename: its new title (its name in commands stays)")
     parser = add_command(commands, "show", show_dataset, show_one, "show one dataset: splits, contexts, attributes")
-    drawing.add_dataset(parser)
+    sampler_flags.add_dataset(parser)
     parser = add_command(commands, "look", look, show_look, "a hard and an easy task of a dataset, and what parts them")
-    drawing.add_dataset(parser)
+    sampler_flags.add_dataset(parser)
     parser = add_command(
         commands, "senses", find_senses, show_senses, "WordNet meanings of a name, or of the classes of your dataset"
     )
@@ -132,9 +132,9 @@ def show_one(result: dict[str, Any]) -> str:
 
 def look(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
-    from fsviz.studies import first_look
+    from fsviz.analyses import headline
 
-    return first_look.summary(first_look.look(datasets.load(args.dataset)))
+    return headline.summary(headline.look(datasets.load(args.dataset)))
 
 
 def show_look(result: dict[str, Any]) -> str:
@@ -180,19 +180,19 @@ def _senses_of(args: argparse.Namespace) -> dict[str, Any]:
 
     from fsviz import datasets, text, workspace
     from fsviz.datasets import tables
-    from fsviz.studies import own_images
     from fsviz.taxonomy import wordnet
+    from fsviz.user import images as user_images
 
     changed = None
     if args.correct:
         dataset = datasets.load(args.dataset)
-        before = own_images.meanings(dataset)
+        before = user_images.meanings(dataset)
         given = tables.read_senses(args.correct)
         was = dict(zip(before["class"], before["synset"], strict=True))
         changed = {name: synset for name, synset in given.items() if was.get(name) != synset}
-        own_images.correct(args.dataset, changed)
+        user_images.correct(args.dataset, changed)
     dataset = datasets.load(args.dataset)
-    table = own_images.meanings(dataset)
+    table = user_images.meanings(dataset)
     known = {synset: wordnet.sense(synset) for synset in set(table["synset"]) if synset}
     rows = [
         {
@@ -203,7 +203,7 @@ def _senses_of(args: argparse.Namespace) -> dict[str, Any]:
             "path": list(known[row["synset"]].path) if row["synset"] else [],
             "gloss": known[row["synset"]].gloss if row["synset"] else "",
         }
-        for row, doubt in zip(table.to_dict("records"), own_images.doubts(table), strict=True)
+        for row, doubt in zip(table.to_dict("records"), user_images.doubts(table), strict=True)
     ]
     if args.out:
         gloss = [row["gloss"] for row in rows]

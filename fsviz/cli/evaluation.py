@@ -8,10 +8,10 @@ import time
 from contextlib import suppress
 from typing import Any, cast
 
-from fsviz.cli import add_command, aligned, drawing, engine, names, progress
+from fsviz.cli import add_command, aligned, engine, names, progress, sampler_flags
 from fsviz.errors import BadInput, BrokenCode, FsvizError, UnknownName
-from fsviz.studies import draw
 from fsviz.studies.evaluate import DEFAULTS, TASK_SETTINGS, Chosen, Result, Spec, no_prediction
+from fsviz.tasks import draw
 
 _METHODS = (
     "methods, each with a preset where it has some (tim:easyfsl, or :paper), or 'all'; also your own: ./mine.py with "
@@ -29,7 +29,7 @@ def register(commands: argparse._SubParsersAction) -> None:
         study="evaluate",
         result_of=result_of,
     )
-    drawing.add_dataset(parser, "a dataset with features")
+    sampler_flags.add_dataset(parser, "a dataset with features")
     parser.add_argument(
         "--backbone",
         default=None,
@@ -47,7 +47,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--testbed", default=None, metavar="FILE", help="a saved testbed's name, or a .parquet, .csv or .json file"
     )
-    drawing.add_flags(parser, TASK_SETTINGS, **DEFAULTS)
+    sampler_flags.add_flags(parser, TASK_SETTINGS, **DEFAULTS)
     parser.add_argument(
         "--side-by-side",
         nargs="?",
@@ -65,9 +65,10 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 
 def run_evaluate(args: argparse.Namespace) -> dict[str, Any]:
-    from fsviz import jobs, own_code
+    from fsviz import jobs
+    from fsviz.user import code as user_code
 
-    own_code.allow()
+    user_code.allow()
     spec = _spec(args)
     if args.background:
         run_id = jobs.submit(spec, engine.chosen(args))
@@ -98,7 +99,7 @@ def _spec(args: argparse.Namespace) -> Spec:
         "seed": args.seed or 0,
         "device": args.device,
     }
-    asked = {name: value for name, value in drawing.asked(args, TASK_SETTINGS).items() if name != "seed"}
+    asked = {name: value for name, value in sampler_flags.asked(args, TASK_SETTINGS).items() if name != "seed"}
     if args.testbed is not None:
         if asked or args.side_by_side is not None:
             first = draw.KNOWN["sampler" if "sampler" in asked else next(iter(asked))].flag if asked else ""
@@ -108,13 +109,13 @@ def _spec(args: argparse.Namespace) -> Spec:
     sampler = cast(draw.TaskSpec, {"sampler": draw.default_sampler(dataset), **asked})
     shots = _shots(args.side_by_side) if args.side_by_side is not None else []
     given = {**sampler, **({"n_shot": max(shots)} if shots else {})}
-    found = drawing.say_fit(evaluate.fit(dataset, backbones, given))
+    found = sampler_flags.say_fit(evaluate.fit(dataset, backbones, given))
     sampler |= cast(draw.TaskSpec, {name: n for name, n in found.items() if name not in given})
     if args.side_by_side is not None:
         if "sampler" in asked:
             raise BadInput("--side-by-side draws semantic and uniform tasks itself. Leave out --sampler.")
         return {**spec, "samplers": evaluate.both_samplers(sampler, shots)}
-    drawing.name_unused(asked, draw.recipe_for(dataset, **{**DEFAULTS, **sampler}))
+    sampler_flags.name_unused(asked, draw.recipe_for(dataset, **{**DEFAULTS, **sampler}))
     return {**spec, "sampler": sampler}
 
 
@@ -127,20 +128,20 @@ def _shots(text: str) -> list[int]:
 def _methods(text: str, settings: list[str]) -> list[Chosen]:
     """The methods of --methods (NAME or NAME:PRESET), with what --set changes of them."""
     from fsviz.methods import METHODS, Method, get
-    from fsviz.studies import own_methods
+    from fsviz.user import methods as user_methods
 
-    every = [*METHODS, *own_methods.packaged()]
+    every = [*METHODS, *user_methods.packaged()]
     asked = [name for one in names(text) for name in (every if one == "all" else [one])]
     chosen: list[tuple[Method, str]] = []
     own: dict[str, str] = {}  # by name, how it was given
     broken: list[Chosen] = []
     for one in asked:
-        if not own_methods.is_own(one):
+        if not user_methods.is_own(one):
             name, _, preset = one.partition(":")
             chosen.append((get(name), preset))
             continue
         try:
-            method = own_methods.declared(own_methods.code_of(one))
+            method = user_methods.declared(user_methods.code_of(one))
             chosen.append((method, ""))
             own[method.name] = one
         except BrokenCode:  # the run says so, and goes on with the others
@@ -187,11 +188,11 @@ def add_over(parser: argparse.ArgumentParser) -> None:
 
 
 def result_of(run: Any) -> dict[str, Any]:
+    from fsviz.analyses import run_comparison
     from fsviz.reports.tables import to_records
-    from fsviz.studies import comparison
 
     summary: Any = _so_far(run)
-    beside = comparison.side_by_side(comparison.summary_table(summary))
+    beside = run_comparison.side_by_side(run_comparison.summary_table(summary))
     return {
         "run": run.id,
         "state": run.state,
@@ -219,15 +220,16 @@ def _compared(run: Any) -> list[dict[str, Any]]:
     """Is the difference real? The methods of a run against its best, for each of its testbeds; none where one method
     is alone, or the run's files are damaged."""
     from fsviz import jobs
-    from fsviz.studies import comparison, evaluate
+    from fsviz.analyses import run_comparison
+    from fsviz.studies import evaluate
 
     if not run.n_done or not evaluate.is_whole(run.spec):
         return []
     try:
         summary = run.summary if run.state == "finished" else None
-        lines = comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
-        groups = comparison.groups(lines)
-        over = comparison.widest([line for group in comparison.compared(lines)[0].values() for line in group])
+        lines = run_comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
+        groups = run_comparison.groups(lines)
+        over = run_comparison.widest([line for group in run_comparison.compared(lines)[0].values() for line in group])
         return [differences_of(group, None, over) for group in groups.values() if len(group) > 1]
     except FsvizError:  # its results can be read, what they were made from cannot
         return []
@@ -235,19 +237,19 @@ def _compared(run: Any) -> list[dict[str, Any]]:
 
 def differences_of(lines: list[Any], reference: str | None, over: str | None) -> dict[str, Any]:
     """Every method against the reference, the most accurate one unless named: what `show_differences` prints."""
+    from fsviz.analyses import run_comparison
     from fsviz.reports.tables import to_records
-    from fsviz.studies import comparison
 
-    table = comparison.differences(lines, reference, over)
-    kept = comparison.on_common_tasks(lines)
+    table = run_comparison.differences(lines, reference, over)
+    kept = run_comparison.on_common_tasks(lines)
     over = str(table["over"].iloc[0])
     return {
-        "tasks_of": comparison.testbed_title(kept[0]),
+        "tasks_of": run_comparison.testbed_title(kept[0]),
         "differences": to_records(table),
-        "accuracy": {n: float(100 * line.accuracy[line.done].mean()) for n, line in comparison.named(kept).items()},
+        "accuracy": {n: float(100 * line.accuracy[line.done].mean()) for n, line in run_comparison.named(kept).items()},
         "over": over,
-        "words": comparison.p_in_words(over),
-        "notes": comparison.compared(lines)[1],
+        "words": run_comparison.p_in_words(over),
+        "notes": run_comparison.compared(lines)[1],
     }
 
 

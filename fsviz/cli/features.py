@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, engine, progress, tell
+from fsviz.cli import add_command, aligned, engine, progress, sampler_flags, tell
 from fsviz.errors import BadInput
 from fsviz.features import backbones
 
@@ -17,7 +17,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     extract = add_command(
         commands, "extract", run_extract, show_extract, what, study="extraction", result_of=extraction_of
     )
-    drawing.add_dataset(extract, "a dataset with images (see: datasets)")
+    sampler_flags.add_dataset(extract, "a dataset with images (see: datasets)")
     extract.add_argument(
         "--backbone",
         default=backbones.DEFAULT,
@@ -58,8 +58,8 @@ def register(commands: argparse._SubParsersAction) -> None:
 
     what = "a map of features in two dimensions, kept beside them"
     laid_out = add_command(commands, "map", run_map, show_map, what, study="feature_map", result_of=map_of)
-    drawing.add_dataset(laid_out, "a dataset with features (see: features)")
-    drawing.add_backbone(laid_out, "laid out")
+    sampler_flags.add_dataset(laid_out, "a dataset with features (see: features)")
+    sampler_flags.add_backbone(laid_out, "laid out")
     laid_out.add_argument("--better", action="store_true", help="all images and more steps: minutes instead of seconds")
     engine.add_engine(laid_out)
     laid_out.add_argument("--out", metavar="FILE", help="also write image_id, class, x and y to this CSV file")
@@ -67,7 +67,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     attributes = add_command(
         commands, "attributes", run_attributes, show_attributes, "brightness, sharpness and the like, from the pixels"
     )
-    drawing.add_dataset(attributes, "a dataset with images (see: datasets)")
+    sampler_flags.add_dataset(attributes, "a dataset with images (see: datasets)")
 
 
 def _import_options(parser: argparse.ArgumentParser) -> None:
@@ -83,10 +83,11 @@ def _import_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_extract(args: argparse.Namespace) -> dict[str, Any]:
-    from fsviz import datasets, jobs, own_code
+    from fsviz import datasets, jobs
     from fsviz.studies.extraction import extract_now
+    from fsviz.user import code as user_code
 
-    own_code.allow()
+    user_code.allow()
     if args.workers is not None and not 0 <= args.workers <= 64:
         raise BadInput(f"workers must be between 0 and 64. Got {args.workers}.")
     dataset = datasets.load(args.dataset)
@@ -182,12 +183,12 @@ def show_features(result: dict[str, Any]) -> str:
 
 def run_import(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
-    from fsviz.studies import own_images
+    from fsviz.user import images as user_images
 
     like = datasets.load(args.like) if args.like else None
     if args.split and like is None:
         raise BadInput("--split says which classes numeric labels mean, so it needs --like DATASET.")
-    return own_images.import_features(
+    return user_images.import_features(
         args.name,
         args.file,
         labels=args.labels,
@@ -221,7 +222,7 @@ def run_map(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.features import maps
     from fsviz.studies import feature_map as study
 
-    dataset, backbone = datasets.load(args.dataset), drawing.backbone(args)
+    dataset, backbone = datasets.load(args.dataset), sampler_flags.backbone(args)
     found = maps.find(dataset, backbone, maps.BETTER if args.better else maps.FAST)
     if found is None and args.better:
         spec = {"study": "feature_map", "dataset": dataset.name, "backbone": backbone}

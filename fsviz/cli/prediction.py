@@ -5,20 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import Any, cast
 
-from fsviz.cli import add_command, aligned, drawing, engine, tell
+from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
 from fsviz.settings import add_flags, given
-from fsviz.studies import draw
 from fsviz.studies import prediction as study
 from fsviz.studies.prediction.measured import intervals_in_words, outcome_name
 from fsviz.studies.prediction.spread import parts_in_words
+from fsviz.tasks import draw
 
 
 def register(commands: argparse._SubParsersAction) -> None:
     what = "correlate measures of tasks with the accuracy they predict"
     parser = add_command(commands, "predict", run_predict, show_predict, what, study="prediction")
-    drawing.add_dataset(parser)
-    drawing.add_backbone(parser, "measured and classified")
-    drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
+    sampler_flags.add_dataset(parser)
+    sampler_flags.add_backbone(parser, "measured and classified")
+    sampler_flags.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
     add_flags(parser, study.OWN_SETTINGS.values())
     engine.add_engine(parser)
 
@@ -26,10 +26,10 @@ def register(commands: argparse._SubParsersAction) -> None:
 def run_predict(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, jobs
 
-    tasks = drawing.asked(args, study.TASK_SETTINGS)
-    dataset, backbone = datasets.load(args.dataset), drawing.backbone(args)
-    fits = drawing.say_fit(study.fit(dataset, backbone, tasks))
-    drawing.name_unused(tasks, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **tasks}))
+    tasks = sampler_flags.asked(args, study.TASK_SETTINGS)
+    dataset, backbone = datasets.load(args.dataset), sampler_flags.backbone(args)
+    fits = sampler_flags.say_fit(study.fit(dataset, backbone, tasks))
+    sampler_flags.name_unused(tasks, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **tasks}))
     spec = {
         "study": "prediction",
         "dataset": args.dataset,

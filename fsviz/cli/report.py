@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, drawing, evaluation, passport
+from fsviz.cli import add_command, evaluation, sampler_flags, task_profile
 from fsviz.errors import BadInput
 
 
@@ -23,7 +23,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     either.add_argument("--task", metavar="TASK", help="the passport of a task: TESTBED:POSITION (see: passport)")
     parser.add_argument("--out", metavar="FILE", help="the file to write (default: fsviz-ID.html, fsviz-task.html)")
     evaluation.add_over(parser)
-    drawing.add_backbone(parser, "compared, with --task")
+    sampler_flags.add_backbone(parser, "compared, with --task")
 
 
 def run_report(args: argparse.Namespace) -> dict[str, Any]:
@@ -39,17 +39,17 @@ def run_report(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _of_task(args: argparse.Namespace) -> str:
-    from fsviz.reports import passports
+    from fsviz.reports import task_profiles
 
     if args.over:
         raise BadInput("--over is about runs: the passport of a task has intervals over tasks. Leave it out.")
-    return passports.of_passport(*passport.opened(args.task, args.backbone or ""))
+    return task_profiles.of_passport(*task_profile.opened(args.task, args.backbone or ""))
 
 
 def _of_runs(run_ids: list[str], over: str | None) -> str:
     from fsviz import jobs
+    from fsviz.analyses import run_comparison
     from fsviz.reports import html, runs
-    from fsviz.studies import comparison
 
     found = [jobs.status(run_id) for run_id in run_ids]
     studies = {run.study for run in found}
@@ -64,9 +64,9 @@ def _of_runs(run_ids: list[str], over: str | None) -> str:
     lines, recipes = [], []
     for run in found:
         summary = run.summary if run.state == "finished" else None
-        lines += comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
-        words = [*comparison.in_words(run.spec), ("Took", f"{run.seconds:.0f} s")]
-        recipes.append(html.Recipe(run.id, words, comparison.command(run.spec)))
+        lines += run_comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
+        words = [*run_comparison.in_words(run.spec), ("Took", f"{run.seconds:.0f} s")]
+        recipes.append(html.Recipe(run.id, words, run_comparison.command(run.spec)))
     if not lines:
         raise BadInput("No task of these runs is finished yet. Wait for the first ones.")
     return runs.of_lines(lines, recipes, over)

@@ -46,7 +46,8 @@ def run_runs(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
-    from fsviz import jobs, own_code
+    from fsviz import jobs
+    from fsviz.user import code as user_code
 
     if args.action == "delete":
         jobs.delete(run_id)
@@ -54,7 +55,7 @@ def _act(args: argparse.Namespace, run_id: str) -> dict[str, Any]:
     if args.action == "cancel":
         run = jobs.cancel(run_id)
     elif args.action == "resume":
-        own_code.allow()
+        user_code.allow()
         on = engine.chosen(args)
         run = jobs.resume(run_id, on) if args.background else jobs.resume_here(run_id, evaluation.bar(), on)
     else:

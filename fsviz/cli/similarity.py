@@ -5,24 +5,24 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import add_command, drawing
+from fsviz.cli import add_command, sampler_flags
 from fsviz.settings import add_flags, given
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    from fsviz.studies import similarity as study
+    from fsviz.analyses import image_text as study
 
     parser = add_command(
         commands, "similarity", run_similarity, show_similarity, "compare images with the words for concept and context"
     )
-    drawing.add_dataset(parser)
+    sampler_flags.add_dataset(parser)
     add_flags(parser, study.SETTINGS.values())
 
 
 def run_similarity(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
-    from fsviz.studies import draw
-    from fsviz.studies import similarity as study
+    from fsviz.analyses import image_text as study
+    from fsviz.tasks import draw
 
     found = study.measure({"dataset": args.dataset, **given(args, study.SETTINGS.values())})
     dataset = datasets.load(args.dataset)

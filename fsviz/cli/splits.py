@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, names, progress
+from fsviz.cli import add_command, aligned, names, progress, sampler_flags
 from fsviz.settings import add_flags, given
 from fsviz.text import percent
 
@@ -14,10 +14,10 @@ SWEEPS = ("dims", "divergence")
 
 
 def register(commands: argparse._SubParsersAction) -> None:
-    from fsviz.studies import splits as study
+    from fsviz.analyses import class_splits as study
 
     split = add_command(commands, "split", find, show, "train, val and test classes with a wanted divergence (ATG)")
-    drawing.add_dataset(split)
+    sampler_flags.add_dataset(split)
     add_flags(split, [*study.SETTINGS.values(), study.SEEDS])
     split.add_argument("--compare", action="store_true", help="set it beside random, superclass-wise and own splits")
     split.add_argument("--over", choices=SWEEPS, help="what the number of dimensions, or the divergence, does")
@@ -28,16 +28,16 @@ def register(commands: argparse._SubParsersAction) -> None:
     split.add_argument("--delete", metavar="NAME", help="delete a saved split of the dataset, and do nothing else")
     split.add_argument("--out", type=Path, help="write the split to this .json or .csv file")
     trees = add_command(commands, "trees", compare_trees, show_trees, "Ward's tree of class features against WordNet")
-    drawing.add_dataset(trees)
+    sampler_flags.add_dataset(trees)
     trees.add_argument("--backbones", metavar="A,B", help="whose trees (all that the dataset has)")
 
 
 def find(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, workspace
+    from fsviz.analyses import class_splits as study
     from fsviz.datasets import saved_splits
     from fsviz.errors import BadInput
     from fsviz.records import SIDES
-    from fsviz.studies import splits as study
 
     dataset = datasets.load(args.dataset)
     if args.delete:
@@ -90,9 +90,9 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
 
 def _given(dataset: Any, args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """A split that needs no search: from a file, or as the paper prints it."""
+    from fsviz.analyses import class_splits as study
     from fsviz.datasets.saved_splits import read_split
     from fsviz.errors import BadInput
-    from fsviz.studies import splits as study
 
     if args.file is not None and args.published is not None:
         raise BadInput("A split comes from a file or from the paper. Give --from FILE or --published R, not both.")
@@ -146,8 +146,8 @@ def show(result: dict[str, Any]) -> str:
 
 def compare_trees(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
+    from fsviz.analyses import class_splits as study
     from fsviz.errors import UnknownName
-    from fsviz.studies import splits as study
 
     dataset = datasets.load(args.dataset)
     known = study.known_trees(dataset)

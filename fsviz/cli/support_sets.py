@@ -8,27 +8,28 @@ from typing import Any, cast
 
 import numpy as np
 
-from fsviz.cli import add_command, aligned, drawing, engine, tell
+from fsviz.analyses import support_attributes
+from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
 from fsviz.errors import FsvizError
 from fsviz.settings import Setting, Value, add_flags, given
-from fsviz.studies import draw, support_reasons
-from fsviz.studies import stress as stress_study
+from fsviz.studies import stress_test as stress_study
 from fsviz.studies import support_sets as study
+from fsviz.tasks import draw
 
 
 def register(commands: argparse._SubParsersAction) -> None:
     what = "find support sets on which a classifier fails"
     hard = add_command(commands, "hard", run_hard, show_hard, what, study="support_sets", result_of=result_of)
-    drawing.add_dataset(hard)
-    drawing.add_backbone(hard, "searched and classified")
+    sampler_flags.add_dataset(hard)
+    sampler_flags.add_backbone(hard, "searched and classified")
     _add_tasks(hard)
     add_flags(hard, study.SEARCH_SETTINGS.values())
     hard.add_argument("--reasons", action="store_true", help="also measure which attributes explain it")
     engine.add_engine(hard)
 
     what = "classify hard and random tasks with other backbones and methods"
-    stress = add_command(commands, "stress", run_stress, show_stress, what, study="stress")
-    drawing.add_dataset(stress)
+    stress = add_command(commands, "stress", run_stress, show_stress, what, study="stress_test")
+    sampler_flags.add_dataset(stress)
     add_flags(stress, (stress_study.SOURCES, stress_study.BACKBONES, stress_study.ADAPTED))
     stress.add_argument("--full-finetuning", action="store_true", help="also train the whole backbone on every task")
     add_flags(stress, stress_study.FINETUNING.values())
@@ -38,20 +39,20 @@ def register(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_tasks(parser: argparse.ArgumentParser) -> None:
-    drawing.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
+    sampler_flags.add_flags(parser, study.TASK_SETTINGS, **study.TASK_DEFAULTS)
 
 
 def asked(args: argparse.Namespace, searched: Iterable[Setting]) -> dict[str, Value]:
     """The settings of tasks and search that were given; those of tasks without effect are named."""
     from fsviz import datasets
 
-    tasks, search = drawing.asked(args, study.TASK_SETTINGS), given(args, searched)
+    tasks, search = sampler_flags.asked(args, study.TASK_SETTINGS), given(args, searched)
     dataset = datasets.load(args.dataset)
     named = [getattr(args, name, None) or [] for name in ("sources", "backbones")]
     searched_with = next(filter(None, [getattr(args, "backbone", None), *named[0], *named[1]]), None)
     backbone = searched_with or draw.default_backbone(dataset)
-    fits = drawing.say_fit(study.fit(dataset, backbone, {**search, **tasks}))
-    drawing.name_unused(tasks, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **tasks}))
+    fits = sampler_flags.say_fit(study.fit(dataset, backbone, {**search, **tasks}))
+    sampler_flags.name_unused(tasks, draw.recipe_for(dataset, **{**study.TASK_DEFAULTS, **fits, **tasks}))
     return tasks | search
 
 
@@ -61,14 +62,14 @@ def run_hard(args: argparse.Namespace) -> dict[str, Any]:
     spec = {
         "study": "support_sets",
         "dataset": args.dataset,
-        "backbone": drawing.backbone(args),
+        "backbone": sampler_flags.backbone(args),
         **asked(args, study.SEARCH_SETTINGS.values()),
     }
     run = jobs.run_here(spec, tell, engine=engine.chosen(args))
     result = result_of(run)
     if args.reasons:
         sets = jobs.result(run.id)
-        result["reasons"] = _reasons(sets, support_reasons.explain(sets, datasets.load(args.dataset), tell))
+        result["reasons"] = _reasons(sets, support_attributes.explain(sets, datasets.load(args.dataset), tell))
     return result
 
 
@@ -87,7 +88,7 @@ def result_of(run: Any) -> dict[str, Any]:
     return {name: found.get(name) for name in names} | {"run": run.id, "understated": understated}
 
 
-def _reasons(sets: study.SupportSets, explained: support_reasons.Explained | None) -> dict[str, Any]:
+def _reasons(sets: study.SupportSets, explained: support_attributes.Explained | None) -> dict[str, Any]:
     """What gaps cost, how many tasks each attribute explains, and the hardest task in words."""
     if explained is None:
         return {"costs": [], "hardest": "The images have no attributes, so nothing can be said of what differs."}
@@ -96,7 +97,7 @@ def _reasons(sets: study.SupportSets, explained: support_reasons.Explained | Non
     costs = explained.costs.assign(explains=explained.real.mean(axis=0))
     columns = ["attribute", "kind", "cost", "ci95", "p_holm", "explains"]
     rows = costs[columns].astype(object).where(costs[columns].notna(), None).to_dict("records")
-    words = " ".join([*told, support_reasons.explained_in_words(sets, explained, hardest)])
+    words = " ".join([*told, support_attributes.explained_in_words(sets, explained, hardest)])
     return {"costs": rows, "hardest": f"Task {hardest}: {words}"}
 
 
@@ -131,7 +132,8 @@ def run_stress(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs
 
     own = (stress_study.SOURCES, stress_study.BACKBONES, stress_study.ADAPTED, *stress_study.FINETUNING.values())
-    spec = {"study": "stress", "dataset": args.dataset, **given(args, own), **asked(args, stress_study.SEARCH_SETTINGS)}
+    searched = asked(args, stress_study.SEARCH_SETTINGS)
+    spec = {"study": "stress_test", "dataset": args.dataset, **given(args, own), **searched}
     if args.full_finetuning:
         spec["adaptations"] = [*(args.adaptations or stress_study.ADAPTED.default), stress_study.FULL]
     run = jobs.run_here(spec, tell, engine=engine.chosen(args))

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fsviz.cli import add_command, aligned, drawing, progress
+from fsviz.cli import add_command, aligned, progress, sampler_flags
 from fsviz.settings import Setting
-from fsviz.studies import draw, fitting
+from fsviz.tasks import draw, fitting
 
 DISTANCE_FLAGS = {name: draw.KNOWN[name] for name in ("split", "distance", "dag", "backbone")}
 CLASS_FLAGS = {name: setting for name, setting in draw.KNOWN.items() if name not in draw.IMAGES}
@@ -33,22 +33,22 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
         commands, "distances", measure_distances, show_distances, "distances between the classes of a split"
     )
-    drawing.add_dataset(parser)
-    drawing.add_flags(parser, DISTANCE_FLAGS)
+    sampler_flags.add_dataset(parser)
+    sampler_flags.add_flags(parser, DISTANCE_FLAGS)
     parser.add_argument("--out", type=Path, help="write the whole matrix to this CSV file")
 
     parser = add_command(
         commands, "coarsity", measure_coarsity, show_coarsity, "how far apart in meaning the classes of tasks are"
     )
-    drawing.add_dataset(parser)
-    drawing.add_flags(parser, CLASS_FLAGS, **COARSITY)
+    sampler_flags.add_dataset(parser)
+    sampler_flags.add_flags(parser, CLASS_FLAGS, **COARSITY)
     parser.add_argument("--testbed", help="measure this testbed (a name or a .parquet, .csv or .json file) instead")
 
     add_command(commands, "measures", list_measures, show_measures, "measures of how hard a task is")
 
     parser = add_command(commands, "sample", sample, show_sample, "draw a testbed and save it")
-    drawing.add_dataset(parser)
-    drawing.add_flags(parser, **SAMPLE)
+    sampler_flags.add_dataset(parser)
+    sampler_flags.add_flags(parser, **SAMPLE)
     parser.add_argument(
         "--out", type=Path, help="a .parquet, .csv or .json file; without it the testbed goes to the workspace"
     )
@@ -60,8 +60,8 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
         commands, "task", one_task, show_task, "one task made by hand: its answers and causes, before and after a swap"
     )
-    drawing.add_dataset(parser)
-    drawing.add_backbone(parser, "classified and measured")
+    sampler_flags.add_dataset(parser)
+    sampler_flags.add_backbone(parser, "classified and measured")
     for setting in _one_task_settings().values():
         setting.add_flag(parser)
     parser.add_argument("--out", type=Path, help="write it as a testbed of one task: a .parquet, .csv or .json file")
@@ -73,7 +73,7 @@ def measure_distances(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
 
     dataset = datasets.load(args.dataset)
-    recipe = draw.recipe_for(dataset, sampler="uniform", n_way=2, **drawing.asked(args, DISTANCE_FLAGS))
+    recipe = draw.recipe_for(dataset, sampler="uniform", n_way=2, **sampler_flags.asked(args, DISTANCE_FLAGS))
     split, by_features = recipe.split, draw.DISTANCES[recipe.distance].needs == "features"
     distances = draw.class_distances(dataset, split, recipe.distance, recipe.dag, recipe.backbone)
     names = dataset.classes["class_name"].to_numpy()[dataset.split_class_ids(split)]
@@ -126,20 +126,20 @@ def show_distances(result: dict[str, Any]) -> str:
 
 def measure_coarsity(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
+    from fsviz.analyses import semantic_sampling as study
     from fsviz.sampling import testbeds
-    from fsviz.studies import semantic_sampling as study
 
     dataset = datasets.load(args.dataset)
-    asked = drawing.asked(args, CLASS_FLAGS)
+    asked = sampler_flags.asked(args, CLASS_FLAGS)
     if args.testbed:
         testbed = testbeds.load_testbed(args.testbed, dataset, args.split)
         for note in testbed.recipe.get("notes", ()):
             progress(note)
         how = {name: asked[name] for name in ("distance", "dag", "backbone") if name in asked}
         return study.summarise(study.testbed_coarsity(testbed, dataset, **how), dataset)
-    fits = drawing.say_fit(fitting.fit(dataset, asked, COARSITY, varied=True))
+    fits = sampler_flags.say_fit(fitting.fit(dataset, asked, COARSITY, varied=True))
     recipe = draw.recipe_for(dataset, **{**COARSITY, **fits, **asked})
-    drawing.name_unused(asked, recipe)
+    sampler_flags.name_unused(asked, recipe)
     distances = draw.class_distances(dataset, recipe.split, recipe.distance, recipe.dag, recipe.backbone)
     testbed = draw.draw(dataset, recipe, distances=distances)
     return study.summarise(testbed, dataset) | _repeats(dataset, testbed, distances)
@@ -193,9 +193,9 @@ def show_coarsity(result: dict[str, Any]) -> str:
 
 def sample(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, workspace
+    from fsviz.analyses import semantic_sampling as study
     from fsviz.errors import BadInput
     from fsviz.sampling import testbeds
-    from fsviz.studies import semantic_sampling as study
 
     kind = args.out.suffix.lower().lstrip(".") if args.out else "parquet"
     if kind not in testbeds.FORMATS:
@@ -205,10 +205,10 @@ def sample(args: argparse.Namespace) -> dict[str, Any]:
     dataset = datasets.load(args.dataset)
     if args.name:
         workspace.checked_name(args.name, "testbed name")
-    asked = drawing.asked(args)
-    fits = drawing.say_fit(fitting.fit(dataset, asked, SAMPLE, varied=True))
+    asked = sampler_flags.asked(args)
+    fits = sampler_flags.say_fit(fitting.fit(dataset, asked, SAMPLE, varied=True))
     recipe = draw.recipe_for(dataset, **{**SAMPLE, **fits, **asked})
-    drawing.name_unused(asked, recipe)
+    sampler_flags.name_unused(asked, recipe)
     progress(f"drawing {recipe.n_tasks:,} tasks from {dataset.title}, split {recipe.split}")
     testbed = draw.draw(dataset, recipe, name=args.name or "")
     if args.out:
@@ -287,24 +287,24 @@ def show_testbeds(result: dict[str, Any]) -> str:
 
 
 def _one_task_settings() -> dict[str, Setting]:
-    from fsviz.studies import one_task as study
+    from fsviz.analyses import custom_task as study
 
     return study.SETTINGS
 
 
 def one_task(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, features, workspace
+    from fsviz.analyses import custom_task as study
     from fsviz.errors import BadInput
     from fsviz.sampling import testbeds
-    from fsviz.studies import one_task as study
 
     kind = args.out.suffix.lower().lstrip(".") if args.out else "parquet"
     if kind not in testbeds.FORMATS:
         raise BadInput(f"--out must end in .parquet, .csv or .json. Got {args.out.name!r}.")
     asked = {name: s.default if (v := getattr(args, name)) is None else v for name, s in study.SETTINGS.items()}
-    dataset, backbone = datasets.load(args.dataset), drawing.backbone(args)
+    dataset, backbone = datasets.load(args.dataset), sampler_flags.backbone(args)
     table = features.load(dataset, backbone)
-    asked |= drawing.say_fit(study.fit(dataset, backbone, vars(args)))
+    asked |= sampler_flags.say_fit(study.fit(dataset, backbone, vars(args)))
     class_ids = study.classes_in(dataset, asked["classes"]) if asked["classes"] else study.suggested(dataset)
     images = [study.images_in(asked[name]) for name in ("support", "query")]
     tasks = study.build(dataset, table, class_ids, asked["n_shot"], asked["n_query"], asked["seed"], *images)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any, cast
 
-from fsviz.cli import add_command, aligned, drawing, engine, progress, tell
+from fsviz.cli import add_command, aligned, engine, progress, sampler_flags, tell
 from fsviz.settings import add_flags, given
 from fsviz.studies import training as study
 
@@ -14,7 +14,7 @@ from fsviz.studies import training as study
 def register(commands: argparse._SubParsersAction) -> None:
     what = "train a network on a split; its backbone is kept"
     parser = add_command(commands, "train", run_train, show_train, what, study="training")
-    drawing.add_dataset(parser, "a dataset with images (see: datasets)")
+    sampler_flags.add_dataset(parser, "a dataset with images (see: datasets)")
     parser.add_argument(
         "--method", default=study.METHOD.default, metavar="M", help=f"{', '.join(study.METHOD.choices)} (multiclass)"
     )
@@ -35,7 +35,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(
         commands, "transfer", run_transfer, show_transfer, "accuracy of finished training runs against divergence"
     )
-    drawing.add_dataset(parser)
+    sampler_flags.add_dataset(parser)
     parser.add_argument("--by", default="reached", choices=("reached", "asked"), help="the divergence (reached)")
     parser.add_argument(
         "--recorded", nargs="?", const="", metavar="NAME", help="of a grid that comes with fsviz, not of your runs"
@@ -56,7 +56,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
         split = study.read_split(dataset, Path(args.split))
     spec = {"study": "training", "dataset": dataset.name, "method": args.method, "split": split}
     spec |= {"name": args.name, "device": args.device, **given(args, study.SETTINGS.values())}
-    drawing.say_fit(study.fit(dataset, spec))
+    sampler_flags.say_fit(study.fit(dataset, spec))
     if args.background:
         run_id = jobs.submit(spec, engine.chosen(args))
         progress(f"Run {run_id} is queued; 'python -m fsviz runs show {run_id}' says how far it is.")
@@ -96,8 +96,8 @@ def show_train(result: dict[str, Any]) -> str:
 
 def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets, jobs
+    from fsviz.analyses import class_splits, transfer
     from fsviz.errors import Missing, UnknownName
-    from fsviz.studies import splits, transfer
 
     dataset = datasets.load(args.dataset)
     facts: dict[str, Any] = {}
@@ -125,7 +125,7 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
         "matched": [vars(pair) for pair in transfer.matched_differences(rows)],
     }
     if args.tasks_of:
-        classes = splits.class_features(dataset, args.backbone)
+        classes = class_splits.class_features(dataset, args.backbone)
         found = transfer.divergence_correlations(classes, jobs.spec(args.tasks_of), jobs.chunks(args.tasks_of))
         result["correlations"] = found.to_dict("records")
     return result

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fsviz.datasets import copies
+from fsviz.datasets import duplicates
 from fsviz.datasets.images import READ, glimpse, problem_of
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Progress
@@ -132,7 +132,7 @@ def _check_files(
         for start in range(0, len(paths), _BLOCK):
             block = paths[start : start + _BLOCK]
             seen = pool.map(
-                lambda path: glimpse(path, root, copies.SIDE) if look else (problem_of(path, root), None), block
+                lambda path: glimpse(path, root, duplicates.SIDE) if look else (problem_of(path, root), None), block
             )
             for i, (problem, pixels) in enumerate(seen, start):
                 if problem:
@@ -173,7 +173,7 @@ def _grouped(
         if groups == "auto":
             problems += _frames(images, glimpses)
     images = images.drop(columns="group", errors="ignore")
-    group = copies.joined(*labels) if labels else np.full(len(images), PAD)
+    group = duplicates.joined(*labels) if labels else np.full(len(images), PAD)
     return (images.assign(group=group) if (group != PAD).any() else images), problems
 
 
@@ -182,9 +182,9 @@ def _copies(root: Path, images: pd.DataFrame, glimpses: list[np.ndarray | None])
     seen = np.array([pixels is not None for pixels in glimpses])
     near = np.full(len(images), PAD)
     if seen.any():
-        near[seen] = copies.find_copies(np.stack([pixels for pixels in glimpses if pixels is not None]))
-    exact = copies.same_bytes(root, images["path"].tolist())
-    group = copies.joined(near, exact)
+        near[seen] = duplicates.find_copies(np.stack([pixels for pixels in glimpses if pixels is not None]))
+    exact = duplicates.same_bytes(root, images["path"].tolist())
+    group = duplicates.joined(near, exact)
     problems = []
     if (group != PAD).any():
         members = images.assign(at=group)[group != PAD].groupby("at")
@@ -226,7 +226,7 @@ def _frames(images: pd.DataFrame, glimpses: list[np.ndarray | None]) -> list[Pro
     if not nested.all() or not seen.any():
         return []
     folders = pd.factorize(images["path"].map(os.path.dirname))[0][seen]
-    if not copies.follow_one_another(np.stack([glimpse for glimpse in glimpses if glimpse is not None]), folders):
+    if not duplicates.follow_one_another(np.stack([glimpse for glimpse in glimpses if glimpse is not None]), folders):
         return []
     names = images["class_name"].unique()
     message = (

@@ -21,10 +21,9 @@ from fsviz.evaluation.accuracy import (
     varies,
     window_starts,
 )
-from fsviz.evaluation.explaining import Explained, Share, explain, luck
 from fsviz.evaluation.intervals import OVER, Correlation, Estimate, correlation, estimate, of_influence
 from fsviz.evaluation.paired import PairedDifference, method_ranks, paired_difference
-from fsviz.evaluation.predicting import (
+from fsviz.evaluation.prediction import (
     check_class_sizes,
     check_tasks,
     chunk_size,
@@ -33,6 +32,7 @@ from fsviz.evaluation.predicting import (
     predictions_from,
     resolved_device,
 )
+from fsviz.evaluation.regression import Explained, Share, explain, luck
 
 __all__ = [
     "OVER",

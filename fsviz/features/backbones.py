@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fsviz import own_code
 from fsviz.errors import BadInput, BrokenCode, Missing, UnknownName
 from fsviz.features import checkpoints, device, hub, torchvision_guard, trained
 from fsviz.features.preprocessing import Preprocessing
+from fsviz.user import code as user_code
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -148,7 +148,7 @@ def load_backbone(name: str = DEFAULT, checkpoint: str | Path | None = None, on:
     try:
         ready = _ready(network, canonical, preprocessing, warning, True, on)
     except (Exception, SystemExit) as error:
-        told = own_code.in_words(error.__cause__ or error)
+        told = user_code.in_words(error.__cause__ or error)
         raise BrokenCode(f"{canonical} fails on a first image, images -> features (n, D): {told}.") from error
     return replace(ready, checkpoint=hashlib.sha256(f"{ready.checkpoint} {_version(plain)}".encode()).hexdigest())
 
@@ -164,7 +164,7 @@ def resolve(name: str) -> tuple[str, str]:
         return "fewshot", plain
     if plain.startswith(trained.PREFIX):
         return "trained", plain.removeprefix(trained.PREFIX)
-    if own_code.is_reference(name):
+    if user_code.is_reference(name):
         return "own", name
     torchvision_guard.install()
     import timm
@@ -266,14 +266,14 @@ def _own(reference: str, checkpoint: str | Path | None) -> _Loaded:
     from torch import nn
 
     torchvision_guard.install()
-    code = own_code.locate(reference)
-    found = own_code.load(code)
+    code = user_code.locate(reference)
+    found = user_code.load(code)
     if code.path is not None and not code.attribute:
         raise BrokenCode(f"Say which function of {code.name} builds the backbone: {code.name}:build.")
     try:
-        network = found if reference.startswith(own_code.HERE) or isinstance(found, nn.Module) else found()
+        network = found if reference.startswith(user_code.HERE) or isinstance(found, nn.Module) else found()
     except (Exception, SystemExit) as error:
-        raise BrokenCode(f"{code.name} cannot be built: {own_code.in_words(error)}.") from error
+        raise BrokenCode(f"{code.name} cannot be built: {user_code.in_words(error)}.") from error
     if not callable(network):
         raise BrokenCode(f"{code.name} must give a network or a callable, images -> features. Got {network!r:.60}.")
     height, width = getattr(network, "size", 224), getattr(network, "size", 224)
@@ -300,10 +300,10 @@ def _module(function: Callable[..., Any]) -> nn.Module:
 
 def _version(reference: str) -> str:
     """What tells one version of the user's code from another, beside the weights."""
-    code = own_code.locate(reference)
+    code = user_code.locate(reference)
     if code.sha256:
         return code.sha256
-    thing = own_code.load(code)
+    thing = user_code.load(code)
     try:
         return inspect.getsource(thing if hasattr(thing, "__name__") else type(thing))
     except (OSError, TypeError):

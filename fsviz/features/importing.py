@@ -28,8 +28,8 @@ from fsviz.datasets.images import SUFFIXES
 from fsviz.datasets.preview import ALIKE, look_alikes, many
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features import store
-from fsviz.features.joining import Joined, join
 from fsviz.features.precision import LOST, share_lost, share_lost_before
+from fsviz.features.row_matching import Joined, join
 from fsviz.records import Dataset, FeaturesKey
 
 _FEATURES = ("features", "all_feats", "feats", "embeddings", "embedding", "values", "x", "x_test", "data")

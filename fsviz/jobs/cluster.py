@@ -27,7 +27,7 @@ from fsviz import studies
 from fsviz.errors import BadInput, FsvizError
 from fsviz.jobs.engines import Engine, chosen
 from fsviz.jobs.execute import ChunkRunner, Found
-from fsviz.studies import chunked, threads
+from fsviz.studies import chunk_data, thread_limits
 from fsviz.studies.study import first_needed
 from fsviz.workspace import home
 
@@ -100,7 +100,7 @@ def _remote(what: Any, **needs: Any) -> Any:
         "FSVIZ_HOME": str(home()),
         "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]),
         **{name: os.environ[name] for name in ("FSVIZ_STUDIES",) if name in os.environ},
-        **threads.as_here(),
+        **thread_limits.as_here(),
     }
     return ray.remote(runtime_env={"env_vars": environment}, **needs)(what)
 
@@ -198,7 +198,7 @@ def _trouble(spec: dict[str, Any], token: str, version: str) -> str:
     except OSError:
         return f"it does not see {spec['folder']}"
     try:
-        root = chunked.folder_of_images(spec) if studies.of(spec).reads_images else None
+        root = chunk_data.folder_of_images(spec) if studies.of(spec).reads_images else None
     except (FsvizError, ImportError) as error:
         return str(error).rstrip(".")
     return f"it does not see the images in {root}" if root is not None and not root.is_dir() else ""

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets
+from fsviz.analyses import run_comparison
 from fsviz.datasets import images
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
@@ -18,7 +19,8 @@ from fsviz.figures import runs as figures
 from fsviz.figures import support_sets as support_figures
 from fsviz.records import PAD, Dataset
 from fsviz.reports import html, tables
-from fsviz.studies import comparison, draw, evaluate, support_sets
+from fsviz.studies import evaluate, support_sets
+from fsviz.tasks import draw
 from fsviz.text import of_split
 
 PICTURE_PX = 72
@@ -40,30 +42,30 @@ def made() -> str:
     return f"Made by fsviz on {time.strftime('%d %B %Y, %H:%M')}."
 
 
-def of_lines(lines: Sequence[comparison.Line], recipes: Sequence[html.Recipe], over: str | None = None) -> str:
+def of_lines(lines: Sequence[run_comparison.Line], recipes: Sequence[html.Recipe], over: str | None = None) -> str:
     """The report of evaluated methods, with the settings that the page Runs begins with."""
-    groups, notes = comparison.compared(lines)
+    groups, notes = run_comparison.compared(lines)
     lines = [line for group in groups.values() for line in group]
     main = max(groups.values(), key=len)
-    over = over or comparison.widest(lines)
-    table = comparison.with_interval(comparison.result_table(lines, over=over), over)
-    differences = comparison.differences(main, over=over)
+    over = over or run_comparison.widest(lines)
+    table = run_comparison.with_interval(run_comparison.result_table(lines, over=over), over)
+    differences = run_comparison.differences(main, over=over)
     figure, told, words = None, None, ""
-    known = comparison.measures_of(main)
+    known = run_comparison.measures_of(main)
     if known:
         figure = by_measure(main, known[0], over)
-        told, words = correlated(comparison.correlations(main, known[0], over), measures.title(known[0]).lower())
-    pairs = comparison.side_by_side(table)
+        told, words = correlated(run_comparison.correlations(main, known[0], over), measures.title(known[0]).lower())
+    pairs = run_comparison.side_by_side(table)
     return composed(lines, main, table, differences, recipes, over, pairs, figure, told, words, notes=notes)
 
 
-def by_measure(main: Sequence[comparison.Line], measure: str, over: str) -> Figure:
+def by_measure(main: Sequence[run_comparison.Line], measure: str, over: str) -> Figure:
     """Accuracy against a measure of the tasks, with intervals over tasks, images or classes."""
-    window = comparison.window_of(main, WINDOW)
-    curves = comparison.curves(main, measure, window, over)
+    window = run_comparison.window_of(main, WINDOW)
+    curves = run_comparison.curves(main, measure, window, over)
     values = main[0].measures[measure]
     edges = np.quantile(values[np.isfinite(values)], [0, 0.25, 0.5, 0.75, 1])
-    points = comparison.single_tasks(main[0], measure) if len(main) == 1 else None
+    points = run_comparison.single_tasks(main[0], measure) if len(main) == 1 else None
     title = measures.title(measure).lower()
     figure = figures.plot_accuracy_by_measure(
         curves, points, list(pairwise(edges)), measures.axis(measure), title, banded=next(iter(curves))
@@ -95,7 +97,7 @@ def correlated(correlations: pd.DataFrame, measure: str) -> tuple[pd.DataFrame, 
 
 def figures_of(
     table: pd.DataFrame,
-    main: Sequence[comparison.Line],
+    main: Sequence[run_comparison.Line],
     differences: pd.DataFrame,
     over: str,
     first: Figure | None = None,
@@ -107,22 +109,22 @@ def figures_of(
         (
             "Mean accuracies",
             figures.plot_accuracies(here["name"], here["accuracy"], here["ci95"]),
-            f"Over the same {int(main[0].done.sum()):,} tasks, with 95% intervals {comparison.OVER[over]}.",
+            f"Over the same {int(main[0].done.sum()):,} tasks, with 95% intervals {run_comparison.OVER[over]}.",
         )
     )
-    ranks = comparison.ranks(main)
+    ranks = run_comparison.ranks(main)
     if len(ranks) and len(main) > 1:
-        title = f"Ranks by quarter of {measures.title(comparison.QUARTERS).lower()}"
+        title = f"Ranks by quarter of {measures.title(run_comparison.QUARTERS).lower()}"
         found.append((title, figures.plot_ranks(ranks), "1 is best."))
     if len(differences):
-        caption = f"95% intervals {comparison.OVER[over]}. Filled: real; hollow: may be chance, or not known."
+        caption = f"95% intervals {run_comparison.OVER[over]}. Filled: real; hollow: may be chance, or not known."
         found.append(("Paired differences", figures.plot_differences(differences), caption))
     return found
 
 
 def composed(
-    lines: Sequence[comparison.Line],
-    main: Sequence[comparison.Line],
+    lines: Sequence[run_comparison.Line],
+    main: Sequence[run_comparison.Line],
     table: pd.DataFrame,
     differences: pd.DataFrame,
     recipes: Sequence[html.Recipe],
@@ -150,9 +152,9 @@ def composed(
         differences,
         published,
         made(),
-        comparison.OVER[over],
+        run_comparison.OVER[over],
         {", ".join((_title(key[0]), key[1])): pair for key, pair in pairs.items()},
-        comparison.p_in_words(over),
+        run_comparison.p_in_words(over),
         told,
         words,
         caveat,
@@ -161,7 +163,7 @@ def composed(
     )
 
 
-def _hardest_and_easiest(line: comparison.Line) -> list[html.Shown]:
+def _hardest_and_easiest(line: run_comparison.Line) -> list[html.Shown]:
     """Some tasks of the most accurate method, with the first support and query image of each class."""
     try:
         dataset = datasets.load(line.dataset)
@@ -169,7 +171,7 @@ def _hardest_and_easiest(line: comparison.Line) -> list[html.Shown]:
         return []
     names, tasks = dataset.classes["class_name"].astype(str), line.tasks
     found = []
-    for kind, which in zip(("Hard", "Easy"), comparison.extremes(line, N_TASKS), strict=True):
+    for kind, which in zip(("Hard", "Easy"), run_comparison.extremes(line, N_TASKS), strict=True):
         for task in which:
             assert tasks is not None  # it has extremes
             ids = tasks.class_ids[task]

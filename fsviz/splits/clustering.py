@@ -19,7 +19,7 @@ import numpy as np
 
 from fsviz.errors import BadInput, NotFinite, UnknownName
 from fsviz.numerics import threads
-from fsviz.splits.minimising import descent, lbfgs
+from fsviz.splits.optimizers import descent, lbfgs
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -3,7 +3,7 @@
     tasks -> measures (fsviz.difficulty.measures) and accuracies -> correlations, families of measures
           -> a regression that has not seen the task -> shares of the causes -> one sentence
 
-Tasks are drawn by the settings of tasks (see fsviz.studies.draw), or those of a "testbed", or those of an evaluation
+Tasks are drawn by the settings of tasks (see fsviz.tasks.draw), or those of a "testbed", or those of an evaluation
 ("run"), whose accuracies are then used too; "most" takes the first so many. A chunk holds every measure of its tasks,
 and every method's accuracy.
 
@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, evaluation, features
+from fsviz.analyses import task_measures
 from fsviz.difficulty.measures import CAUSES, EASED, MEASURES, STAGES, Cause, Stage
 from fsviz.errors import BadInput, UnknownName
 from fsviz.evaluation import Correlation, Explained, Share
@@ -29,8 +30,9 @@ from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.settings import Schema, Setting, Unchecked, Value, words
-from fsviz.studies import draw, evaluate, fitting, frozen, measuring
+from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
+from fsviz.tasks import draw, fitting, snapshot
 from fsviz.workspace import home, plain_json
 
 __all__ = ["STAGES", "Correlation", "Explained", "Measured", "Share"]
@@ -165,7 +167,7 @@ def tasks_of(spec: Spec, dataset: Dataset, table: Features) -> Testbed:
     """The tasks that a spec names: drawn, saved, or those of an evaluation."""
     if spec["run"]:
         folder = home() / "runs" / str(spec["run"])
-        tasks = frozen.tasks(folder, evaluate.tasks_file(0))
+        tasks = snapshot.tasks(folder, snapshot.testbed_file(0))
         testbed = Testbed(f"run {spec['run']}", tasks, {"dataset": dataset.name, "sampler": "", "run": spec["run"]})
     else:
         sampler = {name: value for name, value in spec.items() if name in TASK_SETTINGS and name != "seed"}
@@ -204,9 +206,9 @@ def _images_per_task(tasks: Tasks) -> int:
 def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Every measure of a range of tasks, and every method's accuracy."""
     dataset, table = _source(spec)
-    tasks = frozen.tasks(spec["folder"], start=start, stop=stop)
+    tasks = snapshot.tasks(spec["folder"], start=start, stop=stop)
     found: dict[str, np.ndarray] = {}
-    of_image = measuring.of_images(tasks, table)
+    of_image = task_measures.of_images(tasks, table)
     said = {}
     for method in spec["methods"]:
         said[method] = evaluate.look(dataset, table.backbone, method, METHODS[method].checked(), tasks)
@@ -216,7 +218,7 @@ def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndar
         if name in of_image:
             found[f"measure_{name}"] = of_image[name]
         elif name not in spec["unknown"]:
-            found[f"measure_{name}"] = measuring.measured(measure, tasks, dataset, table, answers)
+            found[f"measure_{name}"] = task_measures.measured(measure, tasks, dataset, table, answers)
     return found
 
 
@@ -229,7 +231,7 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> Measured:
     lost = {n: "It is not defined for tasks like these." for n, v in known.items() if not np.isfinite(v).any()}
     accuracy = {METHODS[n.removeprefix("accuracy_")].title: v for n, v in rows.items() if n.startswith("accuracy_")}
     ordered = {name: known[name] for name in MEASURES if name in known and name not in lost}
-    tasks = frozen.tasks(spec["folder"]).take(rows["positions"])
+    tasks = snapshot.tasks(spec["folder"]).take(rows["positions"])
     return Measured(spec, tasks, ordered, accuracy, {**spec["unknown"], **lost}, spec["recipe"])
 
 
@@ -248,14 +250,14 @@ def prepare(spec: Spec, folder: Path) -> Spec:
     """Freezes the tasks of a spec into `folder`, and adds what they are like."""
     dataset, table = _source(spec)
     testbed = tasks_of(spec, dataset, table)
-    frozen.freeze(folder, testbed)
+    snapshot.freeze(folder, testbed)
     tasks = testbed.tasks
     return {
         **spec,
         "n_measured": len(tasks),
         "images_per_task": _images_per_task(tasks),
-        "digest": evaluate.tasks_digest(tasks),
-        "unknown": measuring.unknown(tasks, dataset, spec["backbone"]),
+        "digest": snapshot.digest(tasks),
+        "unknown": task_measures.unknown(tasks, dataset, spec["backbone"]),
         "recipe": {**plain_json(dict(testbed.recipe)), "name": testbed.name},
     }
 

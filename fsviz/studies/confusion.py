@@ -27,9 +27,10 @@ from fsviz.evaluation.intervals import Correlation, Estimate
 from fsviz.features.backbones import title_of
 from fsviz.records import ClassGraph, Dataset, Features, Progress, Tasks
 from fsviz.settings import Schema, Setting, Unchecked, Values, words
-from fsviz.studies import chunked, draw
+from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.study import Arrays, Part, Study, Work
+from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES
 
 N_SHOT, N_QUERY, N_TASKS = 5, 10, 20  # of the two-way tasks that show the errors on a pair
@@ -404,7 +405,7 @@ def n_bytes(spec: Spec) -> float:
 
 def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """The confusion of one range of pairs."""
-    table = chunked.features_of(spec["dataset"], spec["backbone"])
+    table = chunk_data.features_of(spec["dataset"], spec["backbone"])
     how = {name: cast(Unchecked, spec)[name] for name in class_confusion.SETTINGS}
     return {"bits": class_confusion.class_confusion(table, _pairs(spec)[start:stop], **how)}
 

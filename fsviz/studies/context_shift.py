@@ -19,13 +19,15 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, evaluation, features
+from fsviz.analyses import contexts
 from fsviz.errors import BadInput
 from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import clustered_mean
 from fsviz.records import PAD, Dataset, Predictions, Tasks, Testbed
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Schema, Setting, Unchecked, Values, words
-from fsviz.studies import contexts, draw, evaluate, fitting, frozen
+from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
+from fsviz.tasks import draw, fitting, snapshot
 
 QUESTION = Setting(
     "question",
@@ -220,7 +222,7 @@ def prepare(spec: Spec, folder: Path) -> Spec:
     settled: Spec = {**spec, "values": values_of(spec)}
     for which, cell in enumerate(cells(settled)):
         for name, bed in draw_cell(cell).items():
-            frozen.freeze(folder, bed, f"cell{which}_{name}")
+            snapshot.freeze(folder, bed, f"cell{which}_{name}")
     return settled
 
 
@@ -234,7 +236,7 @@ def parts(spec: Spec) -> list[Part]:
 def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Which queries (t, W, Q) of a range of tasks a method classifies correctly, by support."""
     which, m = divmod(part, len(spec["methods"]))
-    tasks = {name: frozen.tasks(spec["folder"], f"cell{which}_{name}", start, stop) for name in supports(spec)}
+    tasks = {name: snapshot.tasks(spec["folder"], f"cell{which}_{name}", start, stop) for name in supports(spec)}
     return _right(cells(spec)[which].spec, spec["methods"][m], tasks)
 
 
@@ -245,7 +247,7 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> Summary:
         which, m = divmod(part, len(spec["methods"]))
         method = METHODS[spec["methods"][m]]
         at = arrays["positions"]
-        tasks = {name: frozen.tasks(spec["folder"], f"cell{which}_{name}").take(at) for name in names}
+        tasks = {name: snapshot.tasks(spec["folder"], f"cell{which}_{name}").take(at) for name in names}
         right = {name: 100.0 * arrays[name] for name in names}
         row: Row = {
             "value": spec["values"][which],

@@ -6,9 +6,9 @@ A spec has "backbones" and "methods" (names, or {"name", "parameters"}), and eit
 "sampler" ({"sampler", "split", "n_way", ...}) or "samplers", several of those, of as many tasks each. `prepare`
 resolves it once and freezes the tasks into the run's folder, so that deleting the testbed later does not matter. An
 entry is one method on one backbone and one testbed, and a part of the work.
-A method may be of the user (see fsviz.studies.own_methods): "name" is then a file, "./mine.py". Where it fails it has
+A method may be of the user (see fsviz.user.methods): "name" is then a file, "./mine.py". Where it fails it has
 no results, and the others go on. Predictions made elsewhere are a run too: {"predictions": FILE, "name": ...} in the
-place of methods and backbones, for a testbed (see fsviz.studies.own_predictions).
+place of methods and backbones, for a testbed (see fsviz.user.predictions).
 Accuracies are percentages in what this file hands out; fractions inside.
 """
 
@@ -36,9 +36,11 @@ from fsviz.numerics import threads
 from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import N_SHOT, SEED, Schema, Unchecked, Values
-from fsviz.studies import draw, fitting, frozen, own_methods, own_predictions
 from fsviz.studies.study import Arrays, Part, Study
-from fsviz.studies.threads import half, half_the_cores
+from fsviz.studies.thread_limits import half, half_the_cores
+from fsviz.tasks import draw, fitting, snapshot
+from fsviz.user import methods as user_methods
+from fsviz.user import predictions as user_predictions
 from fsviz.workspace import atomic_file
 
 # How tasks are drawn; those of classes only cannot be evaluated, and "backbones" says whose features are.
@@ -194,7 +196,7 @@ class Entry:
     @property
     def code(self) -> Method:
         """The method itself; that of a user is loaded from where the run found it."""
-        return own_methods.again(self.method, self.own) if self.own else METHODS[self.method]
+        return user_methods.again(self.method, self.own) if self.own else METHODS[self.method]
 
     @property
     def pairwise(self) -> bool:
@@ -240,7 +242,7 @@ def prepare(spec: dict[str, Any], folder: Path) -> Settled:
     for i, testbed in enumerate(testbeds):
         for table in tables.values():
             _check(table, testbed)
-        frozen.freeze(folder, testbed, tasks_file(i))
+        snapshot.freeze(folder, testbed, snapshot.testbed_file(i))
         settled_testbeds.append(_part(testbed))
     settled: Any = {
         **spec,
@@ -266,15 +268,15 @@ def _prepare_predictions(spec: dict[str, Any], dataset: Dataset, folder: Path) -
     """Freezes predictions that were made elsewhere beside their tasks: all that is left is to count."""
     testbed = resolve_testbed(cast(Spec, {**spec, "testbed": _text(spec, "testbed")}), dataset, {})
     file = Path(_text(spec, "predictions")).expanduser().absolute()
-    answer = own_predictions.read(file, testbed, dataset)
-    frozen.freeze(folder, testbed, tasks_file(0))
-    own_predictions.freeze(folder, answer)
+    answer = user_predictions.read(file, testbed, dataset)
+    snapshot.freeze(folder, testbed, snapshot.testbed_file(0))
+    user_predictions.freeze(folder, answer)
     settled: Any = {
         **spec,
         "predictions": file.name,
         "methods": [{"name": _text(spec, "name"), "parameters": {}, "own": {"predictions": file.name}}],
-        "backbones": [str((spec.get("backbones") or [own_predictions.ELSEWHERE])[0])],
-        "device": own_predictions.ELSEWHERE,
+        "backbones": [str((spec.get("backbones") or [user_predictions.ELSEWHERE])[0])],
+        "device": user_predictions.ELSEWHERE,
         "seed": _seed(spec),
         "threads": 1,
         **_part(testbed),
@@ -290,7 +292,7 @@ def requires_local(spec: Unchecked) -> str:
     for chosen in asked if isinstance(asked, list | tuple) else ():
         own = chosen.get("own") if isinstance(chosen, Mapping) else None
         name = str(chosen.get("name")) if isinstance(chosen, Mapping) else str(chosen)
-        if (own and "code" in own) or (not own and own_methods.is_own(name)):
+        if (own and "code" in own) or (not own and user_methods.is_own(name)):
             return f"{name} is your own code, which runs only where you start it, from the command line or a notebook"
     return ""
 
@@ -304,7 +306,7 @@ def _part(testbed: Testbed) -> RunTestbed:
         "n_shot": tasks.support.shape[2],
         "n_query": tasks.query.shape[2],
         "setting": tasks.setting,
-        "digest": tasks_digest(tasks),
+        "digest": snapshot.digest(tasks),
     }
     return {"testbed_name": testbed.name, "recipe": dict(testbed.recipe), "tasks": shape}
 
@@ -316,14 +318,9 @@ def run_testbeds(spec: Settled) -> list[RunTestbed]:
     ]
 
 
-def tasks_file(testbed: int) -> str:
-    """The name under which the tasks of a run's testbed are frozen."""
-    return f"tasks{testbed or ''}"
-
-
 def entry_tasks(spec: Settled, entry: Entry, start: int = 0, stop: int | None = None) -> Tasks:
     """The tasks of an entry's testbed, all or those from `start` to `stop`."""
-    return frozen.tasks(spec["folder"], tasks_file(entry.testbed), start, stop)
+    return snapshot.tasks(spec["folder"], snapshot.testbed_file(entry.testbed), start, stop)
 
 
 def parts(spec: Settled) -> list[Part]:
@@ -350,8 +347,8 @@ def run_chunk(spec: Settled, part: int, start: int, stop: int) -> dict[str, np.n
     entry = entries(spec)[part]
     tasks = entry_tasks(spec, entry, start, stop)
     if "predictions" in entry.own:
-        answer = own_predictions.frozen(spec["folder"], start, stop)
-        return _chunk_of(own_predictions.known(_numbers_of(answer), answer), answer)
+        answer = user_predictions.frozen(spec["folder"], start, stop)
+        return _chunk_of(user_predictions.known(_numbers_of(answer), answer), answer)
     fingerprint = tuple(sorted(spec["features"][entry.backbone].items()))
     stored = (spec["dataset"], entry.backbone, fingerprint, datasets.stamp(spec["dataset"]))
     table = _features_cached(*stored)
@@ -359,7 +356,7 @@ def run_chunk(spec: Settled, part: int, start: int, stop: int) -> dict[str, np.n
     method = entry.code
     centre = None
     if method.wants_centre:
-        centre = _centre_cached(*stored, spec["folder"], tasks_file(entry.testbed), unit_length)
+        centre = _centre_cached(*stored, spec["folder"], snapshot.testbed_file(entry.testbed), unit_length)
     try:
         with threads(spec["threads"]):
             answer = evaluate(table, tasks, method, dict(entry.parameters), spec["device"], centre=centre, first=start)
@@ -412,20 +409,20 @@ class Evaluation:
 
 def collect(spec: Settled, chunks: Sequence[Arrays]) -> Evaluation:
     right = _first_right(spec, chunks)
-    files = [tasks_file(i) for i in range(len(run_testbeds(spec)))]
+    files = [snapshot.testbed_file(i) for i in range(len(run_testbeds(spec)))]
     return Evaluation(
         spec,
         _numbers_in(spec, chunks),
         right,
-        [frozen.measures(spec["folder"], file) for file in files],
-        [frozen.tasks(spec["folder"], file, stop=right.shape[1]) for file in files],
+        [snapshot.measures(spec["folder"], file) for file in files],
+        [snapshot.tasks(spec["folder"], file, stop=right.shape[1]) for file in files],
         failures(spec, chunks),
     )
 
 
 def partial(spec: Settled, chunks: Sequence[Arrays]) -> Summary:
     """Accuracy, interval, top-5 and quartiles of every entry over the tasks finished so far."""
-    measures = [frozen.measures(spec["folder"], tasks_file(i)) for i in range(len(run_testbeds(spec)))]
+    measures = [snapshot.measures(spec["folder"], snapshot.testbed_file(i)) for i in range(len(run_testbeds(spec)))]
     return _summary(spec, _numbers_in(spec, chunks), measures, failures(spec, chunks))
 
 
@@ -526,7 +523,7 @@ def _is_testbed(spec: Spec, testbed: RunTestbed, dataset: Dataset) -> bool:
         return False
     from fsviz.sampling.testbeds import load_testbed
 
-    return testbed["tasks"]["digest"] == tasks_digest(load_testbed(str(spec["testbed"]), dataset).tasks)
+    return testbed["tasks"]["digest"] == snapshot.digest(load_testbed(str(spec["testbed"]), dataset).tasks)
 
 
 def is_whole(spec: Any) -> bool:
@@ -737,7 +734,7 @@ def both_samplers(sampler: draw.TaskSpec, shots: Sequence[int] = ()) -> list[dra
 def sample_testbed(
     dataset: Dataset, sampler: Unchecked, seed: int, tables: Mapping[str, Features] | None = None
 ) -> Testbed:
-    """Draws tasks as `sampler` says (settings of fsviz.studies.draw), from the images that all these features have."""
+    """Draws tasks as `sampler` says (settings of fsviz.tasks.draw), from the images that all these features have."""
     from fsviz.evaluation import check_class_sizes
 
     recipe = _recipe(dataset, sampler, seed)
@@ -757,15 +754,6 @@ def _recipe(dataset: Dataset, sampler: Any, seed: int = 0) -> draw.Recipe:
     settings = {**DEFAULTS, **sampler}
     N_SHOT.check(settings["n_shot"])
     return draw.recipe_for(dataset, **settings, seed=seed)
-
-
-def tasks_digest(tasks: Tasks) -> str:
-    """A short name for exactly these tasks: runs with the same digest can be compared task by task."""
-    digest = hashlib.blake2b(digest_size=12)
-    for array in (tasks.class_ids, tasks.support, tasks.query):
-        values = np.ascontiguousarray(array, dtype=np.int64)
-        digest.update(repr(values.shape).encode() + values.tobytes())
-    return digest.hexdigest()
 
 
 # --- a first look, and how long it will take ---------------------------------------------------------------------
@@ -1032,9 +1020,9 @@ def _checked_methods(chosen: Any) -> tuple[list[Chosen], list[Failed]]:
         if not isinstance(one, Mapping):
             raise BadInput(f'A method is {{"name": ..., "parameters": {{...}}}}. Got {one!r}.')
         name = str(one.get("name"))
-        code = None if name in METHODS else own_methods.code_of(name)
+        code = None if name in METHODS else user_methods.code_of(name)
         try:
-            method = METHODS[name] if code is None else own_methods.declared(code)
+            method = METHODS[name] if code is None else user_methods.declared(code)
         except BrokenCode as error:
             assert code is not None
             failed.append({"method": code.name, "label": code.name, "backbone": "", "error": str(error)})
@@ -1042,7 +1030,7 @@ def _checked_methods(chosen: Any) -> tuple[list[Chosen], list[Failed]]:
         parameters = method.checked(one.get("parameters"), str(one.get("preset") or ""))
         checked: Chosen = {"name": method.name, "parameters": parameters}
         if code is not None:
-            checked["own"] = own_methods.recorded(code, method)
+            checked["own"] = user_methods.recorded(code, method)
             if any(one["name"] == method.name and one.get("own") != checked["own"] for one in found):
                 raise BadInput(
                     f"Two methods are named {method.name}, and a table could not tell them apart. Rename one."
@@ -1106,7 +1094,7 @@ def _centre_cached(
 ) -> np.ndarray | None:
     """The centre, once per run: reading all features takes longer than most chunks."""
     table = _features_cached(dataset, backbone, fingerprint, stamp)
-    return _centre(datasets.load(dataset), table, frozen.tasks(folder, file).class_ids, unit_length)
+    return _centre(datasets.load(dataset), table, snapshot.tasks(folder, file).class_ids, unit_length)
 
 
 def _chunk_tasks(entry: Entry, tasks: Tasks, dims: int) -> int:

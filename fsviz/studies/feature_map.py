@@ -18,14 +18,15 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, features, text, workspace
+from fsviz.analyses.class_splits import superclasses
 from fsviz.errors import BadInput, Missing
 from fsviz.features import maps, store
 from fsviz.records import PAD, Colouring, Dataset, Features, Progress, Shared, TaskId, Tasks
 from fsviz.sampling import testbeds
 from fsviz.settings import Schema, Unchecked
-from fsviz.studies import draw, evaluate
-from fsviz.studies.splits import superclasses
+from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study
+from fsviz.tasks import draw
 
 SETTINGS = Schema({"backbone": draw.BACKBONE}, required=("dataset",), of="a map")
 MOST_NAMES = 10  # categories with a colour of their own

@@ -18,7 +18,7 @@ from fsviz.difficulty.full_finetuning import LEARNING_RATES
 from fsviz.errors import BadInput, Missing, NotFinite
 from fsviz.records import PAD, Dataset, Predictions, Tasks
 from fsviz.settings import SEED, Setting, Values
-from fsviz.studies import chunked, support_sets
+from fsviz.studies import chunk_data, support_sets
 from fsviz.workspace import read_json, write_json
 
 __all__ = ["LEARNING_RATES"]
@@ -70,7 +70,7 @@ def learning_rate(spec: Values, base: support_sets.Spec, backbone: str) -> float
 def _validation_tasks(spec: Values, base: support_sets.Spec, backbone: str) -> Tasks:
     """Random tasks of split val where it is large enough, else of the same split with another seed."""
     dataset = datasets.load(spec["dataset"])
-    table = chunked.features_of(spec["dataset"], backbone)
+    table = chunk_data.features_of(spec["dataset"], backbone)
     base = {
         **base,
         "n_tasks": spec["finetuning_validation"],

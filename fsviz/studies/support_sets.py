@@ -19,16 +19,17 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, evaluation, features
-from fsviz.difficulty import reasons
+from fsviz.difficulty import attribute_effects
 from fsviz.errors import BadInput
 from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import Schema, Setting, Unchecked, Value, Values, brief, words
-from fsviz.studies import chunked, draw, fitting, frozen
+from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
+from fsviz.tasks import draw, fitting, snapshot
 
 SETS = ("hard", "random", "easy")
 LOSSES: dict[str, tuple[str, float | None]] = {  # name -> the search's loss and its scale
@@ -279,7 +280,7 @@ def search(
         progress=progress,
     )
     if spec["search"] == "refined":
-        from fsviz.difficulty.refining import refine_supports
+        from fsviz.difficulty.swap_search import refine_supports
 
         found = refine_supports(table, found, objective, loss, scale, device=spec["device"], progress=progress)
     return found
@@ -318,7 +319,7 @@ def classify(spec: Spec, table: Features, tasks: Tasks, dataset: Dataset | None 
 
 def prepare(spec: Spec, folder: Path) -> Spec:
     """Freezes the random tasks of a spec into `folder`."""
-    frozen.freeze(folder, Testbed("random", sample_tasks(spec)[0], recipe_of(spec, "random")))
+    snapshot.freeze(folder, Testbed("random", sample_tasks(spec)[0], recipe_of(spec, "random")))
     return spec
 
 
@@ -328,14 +329,14 @@ def parts(spec: Spec) -> list[Part]:
 
 def n_bytes(spec: Spec) -> float:
     """About how large the run's results are: support sets and what was said of every query, three times."""
-    tasks = frozen.tasks(spec["folder"])
+    tasks = snapshot.tasks(spec["folder"])
     return float(len(SETS) * (8 * tasks.support.size + 12 * tasks.query.size))
 
 
 def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """Support sets and predictions of one range of tasks."""
-    tasks = frozen.tasks(spec["folder"], start=start, stop=stop)
-    table = chunked.features_of(spec["dataset"], spec["backbone"])
+    tasks = snapshot.tasks(spec["folder"], start=start, stop=stop)
+    table = chunk_data.features_of(spec["dataset"], spec["backbone"])
     found = search_and_classify(spec, tasks, table, spec["seed"])
     arrays: dict[str, np.ndarray] = {}
     for name in SETS:
@@ -349,7 +350,7 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> SupportSets:
     if not chunks:
         raise BadInput("No task of this run is finished yet. Wait for its first tasks.")
     rows = joined(chunks)[0]
-    drawn = frozen.tasks(spec["folder"]).take(rows["positions"])
+    drawn = snapshot.tasks(spec["folder"]).take(rows["positions"])
     tasks = {n: Tasks(drawn.class_ids, rows[f"{n}_support"], drawn.query, drawn.measures) for n in SETS}
     said = {name: Predictions.from_arrays(rows, f"{name}_") for name in SETS}
     return SupportSets(cast(Spec, SETTINGS.pick(spec)), tasks, said)
@@ -516,14 +517,14 @@ def without_choice(tasks: Tasks, table: Features, dataset: Dataset) -> tuple[lis
     """Classes whose pool is no larger than their shots in some task, and the share of the tasks' classes for which
     that is so: every support is the same there, and nothing can be hard or easy."""
     used = tasks.class_ids != PAD
-    none = used & (reasons.pool_sizes(table, tasks) <= (tasks.support != PAD).sum(axis=2))
+    none = used & (attribute_effects.pool_sizes(table, tasks) <= (tasks.support != PAD).sum(axis=2))
     names = dataset.classes["class_name"].astype(str)
     return names[np.unique(tasks.class_ids[none])].tolist(), float(none.sum() / used.sum())
 
 
 def understated(spec: Spec, tasks: Tasks, dataset: Dataset) -> str:
     """A sentence where some classes of the tasks leave no choice of support; "" where all do."""
-    table = searched_features(spec, chunked.features_of(dataset.name, spec["backbone"]))
+    table = searched_features(spec, chunk_data.features_of(dataset.name, spec["backbone"]))
     names, share = without_choice(tasks, table, dataset)
     if not names:
         return ""

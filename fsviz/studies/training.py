@@ -29,9 +29,9 @@ from fsviz.features import trained
 from fsviz.numerics import chunk_seed, finite, mean_and_ci95, threads
 from fsviz.records import PAD, SIDES, Dataset, Predictions, Tasks
 from fsviz.settings import SHAPE, Schema, Setting, Unchecked, Values, images_advice, words
-from fsviz.studies import fitting
 from fsviz.studies.study import Arrays, Part, Study
-from fsviz.studies.threads import half
+from fsviz.studies.thread_limits import half
+from fsviz.tasks import fitting
 from fsviz.training import FINETUNE, TITLES, TRAINERS, Trainer
 from fsviz.workspace import atomic_file
 

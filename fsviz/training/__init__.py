@@ -21,7 +21,7 @@ import pkgutil
 from fsviz.errors import UnknownName
 from fsviz.training.declaration import Trainer
 
-_PIECES = {"declaration", "networks", "adapting", "prototypes", "finetuning"}
+_PIECES = {"declaration", "networks", "inner_loop", "prototypes", "finetuning"}
 FINETUNE = "finetune"  # the name of what finetuning gives, beside those of trainers
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.func import functional_call, vmap
 from torch.nn import functional as F
 
-from fsviz.training.adapting import Weights, adapted
+from fsviz.training.inner_loop import Weights, adapted
 from fsviz.training.networks import Images, Learner, labels_of
 from fsviz.training.prototypes import nearest
 

@@ -41,7 +41,7 @@ def step(
     only: str = ONLY,
 ) -> tuple[float, float]:
     """A step on the loss of the queries after adapting on the support of their task."""
-    from fsviz.training.adapting import meta_step
+    from fsviz.training.inner_loop import meta_step
 
     return meta_step(learner, images, batch, only, settings)
 
@@ -54,6 +54,6 @@ def scores(
     settings: Values,
     only: str = ONLY,
 ) -> Tensor:
-    from fsviz.training.adapting import adapted_scores
+    from fsviz.training.inner_loop import adapted_scores
 
     return adapted_scores(learner, images, support, query, only, settings)

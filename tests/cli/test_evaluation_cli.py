@@ -18,7 +18,8 @@ from fsviz import features, jobs, workspace
 from fsviz.cli import build_parser, main
 from fsviz.evaluation import evaluate as predict
 from fsviz.evaluation import task_accuracy
-from fsviz.studies import evaluate, frozen
+from fsviz.studies import evaluate
+from fsviz.tasks import snapshot
 from tests.cli.calling import fails, run_json
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
@@ -41,7 +42,7 @@ def test_evaluate_prints_the_promised_json(toy, capsys) -> None:
         assert {"method", "backbone", "n_tasks", "accuracy", "ci95", "top5", "quartiles"} <= set(result)
         assert result["n_tasks"] == 60 and 25 < result["accuracy"] <= 100 and 0 < result["ci95"] < 20
         assert len(result["quartiles"]) == 4
-    tasks = frozen.tasks(jobs.folder(answer["run"]))
+    tasks = snapshot.tasks(jobs.folder(answer["run"]))
     accuracy = task_accuracy(predict(features.load(toy, "alpha_net"), tasks, "protonet"))
     assert answer["results"][0]["accuracy"] == pytest.approx(100 * accuracy.mean())
 
@@ -92,7 +93,7 @@ def test_the_dataset_as_a_flag_gives_the_same_run(toy, capsys) -> None:
 def test_tasks_of_variable_ways_are_evaluated(toy, capsys) -> None:
     answer = run_json(capsys, "evaluate", "toy", "--sampler", "variable", "--max-way", "7", "--n-tasks", "20")
     assert answer["results"][0]["n_tasks"] == 20 and len(answer["results"][0]["quartiles"]) == 4
-    tasks = frozen.tasks(jobs.folder(answer["run"]))
+    tasks = snapshot.tasks(jobs.folder(answer["run"]))
     assert tasks.n_way <= 7 and (tasks.class_ids < 0).any()
 
 

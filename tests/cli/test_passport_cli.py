@@ -8,7 +8,7 @@ import pytest
 
 from fsviz.cli import main
 from fsviz.sampling import testbeds
-from fsviz.studies import draw, named_tasks
+from fsviz.tasks import draw, task_ids
 from tests.cli.calling import fails, run_json
 from tests.studies.toy_dataset import make_toy
 
@@ -24,7 +24,7 @@ def test_a_task_by_its_name_or_by_that_of_a_saved_testbed(capsys) -> None:
     toy = make_toy("told", noise=2.0)
     bed = draw.sample(toy, name="mine", **SHAPE)
     testbeds.save_testbed(bed)
-    name = named_tasks.name_testbed(toy, bed.tasks, bed.recipe)
+    name = task_ids.name_testbed(toy, bed.tasks, bed.recipe)
     told = run_json(capsys, "passport", f"{name}:5")
     assert told == run_json(capsys, "passport", "mine:5") and told["task"] == f"{name}:5"
     assert told["support"] == bed.tasks.support[5].tolist() and told["query"] == bed.tasks.query[5].tolist()
@@ -49,7 +49,7 @@ def test_a_benchmark_and_what_is_no_task(capsys) -> None:
 
     cifar = datasets.load("cifar100")
     bed = draw.sample(cifar, sampler="uniform", n_way=4, n_tasks=9)
-    name = named_tasks.name_testbed(cifar, bed.tasks, bed.recipe)
+    name = task_ids.name_testbed(cifar, bed.tasks, bed.recipe)
     assert main(["passport", f"{name}:8"]) == 0
     assert "only its classes are known" in capsys.readouterr().out
     assert "9 tasks, at positions 0 to 8. Got 9" in fails(capsys, "passport", f"{name}:9")

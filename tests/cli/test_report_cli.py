@@ -8,7 +8,7 @@ import pytest
 
 from fsviz.cli import main
 from fsviz.sampling import testbeds
-from fsviz.studies import draw
+from fsviz.tasks import draw
 from tests.cli.calling import fails, run_json
 from tests.reports.test_html import loaded
 from tests.studies.toy_dataset import make_toy

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from fsviz import datasets
-from fsviz.datasets import folders, pixel_attributes
+from fsviz.datasets import image_folders, pixel_attributes
 from fsviz.datasets.saved import remove_dataset
 from fsviz.features.decoding import decode
 from fsviz.features.preprocessing import Preprocessing
@@ -67,7 +67,7 @@ def test_the_longer_side_is_bounded_too(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_strip_among_the_images_is_left_without_attributes_and_features(tmp_path: Path, capsys) -> None:
     root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
-    folders.register("pets", folders.inspect(root))
+    image_folders.register("pets", image_folders.inspect(root))
     Image.new("RGB", (20_000, 1)).save(root / "cat" / "01.png")  # its place was taken after it was added
     assert run_json(capsys, "attributes", "pets")["unreadable"] == 1
     decoded = decode(datasets.load("pets"), range(4), Preprocessing((8, 8)), attributes=True)
@@ -76,7 +76,7 @@ def test_a_strip_among_the_images_is_left_without_attributes_and_features(tmp_pa
 
 def test_a_plain_folder_gains_attributes_by_a_command(tmp_path: Path, capsys) -> None:
     root = folder_of(tmp_path / "pets", {"dog": 3, "cat": 3})
-    folders.register("pets", folders.inspect(root))
+    image_folders.register("pets", image_folders.inspect(root))
     assert "attributes" not in datasets.load("pets").offers
     before = datasets.stamp("pets")
     told = run_json(capsys, "attributes", "pets")
@@ -88,7 +88,7 @@ def test_a_plain_folder_gains_attributes_by_a_command(tmp_path: Path, capsys) ->
     assert "no images here" in fails(capsys, "attributes", "tiered_imagenet")
     remove_dataset("pets")
     shutil.rmtree(root)
-    folders.register("pets", folders.inspect(folder_of(tmp_path / "others", {"dog": 2, "cat": 2})))
+    image_folders.register("pets", image_folders.inspect(folder_of(tmp_path / "others", {"dog": 2, "cat": 2})))
     assert "attributes" not in datasets.load("pets").offers
 
 
@@ -97,7 +97,7 @@ def test_columns_that_the_user_gave_win(tmp_path: Path) -> None:
     files = sorted(root.rglob("*.png"))
     lines = [f"{p.relative_to(root)},{p.parent.name},{i}.5,{i}" for i, p in enumerate(files)]
     (root / "table.csv").write_text("\n".join(["path,class,brightness,edge_density", *lines]))
-    dataset = folders.register("pets", folders.inspect(root / "table.csv"))
+    dataset = image_folders.register("pets", image_folders.inspect(root / "table.csv"))
     pixel_attributes.save(dataset, pixel_attributes.compute(dataset))
     there = datasets.load("pets")
     assert sorted(there.images["brightness"]) == [0.5, 1.5, 2.5, 3.5]
@@ -110,7 +110,7 @@ def test_an_extraction_brings_them_along(tmp_path: Path) -> None:
     from fsviz.features.extraction import extract
 
     root = folder_of(tmp_path / "pets", {"dog": 3, "cat": 3})
-    dataset = folders.register("pets", folders.inspect(root))
+    dataset = image_folders.register("pets", image_folders.inspect(root))
     (root / "cat" / "00.png").write_text("broken since")
     extract(dataset, "conv64f", device="cpu", workers=0)
     there = datasets.load("pets")

@@ -15,7 +15,7 @@ from fsviz.difficulty.attribute_gaps import (
     read_attribute,
     shuffled_gaps,
 )
-from fsviz.difficulty.curated import attribute_groups, sample_curated
+from fsviz.difficulty.shifted_tasks import attribute_groups, sample_curated
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.records import PAD, Dataset, Tasks
 

@@ -7,7 +7,7 @@ import pytest
 
 from fsviz.difficulty.fastdiffsel import select_supports
 from fsviz.difficulty.greedy import greedy_supports
-from fsviz.difficulty.refining import refine_supports
+from fsviz.difficulty.swap_search import refine_supports
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Tasks
 from tests.difficulty.clusters import accuracy, clustered_features, query_loss, random_tasks

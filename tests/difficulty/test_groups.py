@@ -11,7 +11,7 @@ import pytest
 
 from fsviz.difficulty.fastdiffsel import ClassLayout, pool_mask, select_supports, trace_steps
 from fsviz.difficulty.greedy import greedy_supports
-from fsviz.difficulty.refining import refine_supports
+from fsviz.difficulty.swap_search import refine_supports
 from fsviz.errors import BadInput
 from fsviz.records import Features, Tasks
 from fsviz.sampling import assign_images, sample_uniform

@@ -21,7 +21,7 @@ from fsviz.evaluation import (
     task_accuracy,
     task_top_k,
 )
-from fsviz.evaluation.predicting import MEMORY
+from fsviz.evaluation.prediction import MEMORY
 from fsviz.methods import METHODS
 from fsviz.records import PAD, Features, Predictions, Tasks
 

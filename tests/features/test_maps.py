@@ -12,8 +12,8 @@ from fsviz import datasets, features, jobs
 from fsviz.errors import BadInput
 from fsviz.features import maps, store
 from fsviz.records import PAD, Features, Shared, Tasks
-from fsviz.studies import draw
 from fsviz.studies import feature_map as study
+from fsviz.tasks import draw
 from tests.cli.calling import run_json
 from tests.studies.toy_dataset import make_toy, save_toy_features
 

@@ -259,7 +259,7 @@ def test_other_files_of_the_same_names_are_another_dataset(tmp_path, monkeypatch
     """Replacing a dataset by another folder whose files are named alike must not bring the old features back."""
     from PIL import Image
 
-    from fsviz.datasets.folders import inspect, register
+    from fsviz.datasets.image_folders import inspect, register
     from fsviz.datasets.saved import has_features, remove_dataset
 
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "home"))

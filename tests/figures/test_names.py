@@ -14,20 +14,21 @@ import plotly.graph_objects as go
 import pytest
 
 from fsviz import figures
+from fsviz.analyses.transfer import Difference
 from fsviz.figures import (
+    causes,
+    class_splits,
     compare_datasets,
     confusion,
     contexts,
-    difficulty,
     feature_map,
     lessons,
     overview,
-    passport,
     prediction,
     runs,
-    searches,
-    splits,
+    search_comparison,
     support_sets,
+    task_profile,
     tasks,
     taxonomy,
     transfer,
@@ -46,7 +47,6 @@ from fsviz.records import (
     SizeHistogram,
     Tanglegram,
 )
-from fsviz.studies.transfer import Difference
 from fsviz.text import drawn
 
 EVIL = '<i>x</i><a href="https://evil.example">y</a>%{x}$z$'
@@ -123,7 +123,7 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
         ),
     ),
     support_sets.plot_stress: ([STRESS | {"backbone": n} for n in N], {"protonet": "prototypes"}, N[0]),
-    searches.plot_shares: (
+    search_comparison.plot_shares: (
         pd.DataFrame([(s, n, 50.0, 1.0) for s in SETS for n in N], columns=["set", "value", "share", "ci95"]),
         N[:1],
     ),
@@ -131,12 +131,15 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     overview.plot_class_sizes: (
         SizeHistogram(np.array([1.0, 2.0, 3.0]), dict.fromkeys(N, np.array([1, 2])), 2.0, False),
     ),
-    passport.plot_standings: (
+    task_profile.plot_standings: (
         [{"title": n, "direction": "harder", "harder": [60.0], "value": [1.0]} for n in N],
         N[:1],
     ),
-    passport.plot_answers: ([{"label": n, "accuracy": [60.0], "mean": 50.0, "ci95": 1.0, "n": 9} for n in N], N[:1]),
-    passport.plot_answered: (np.array([[3, 1], [0, 4]]), N),
+    task_profile.plot_answers: (
+        [{"label": n, "accuracy": [60.0], "mean": 50.0, "ci95": 1.0, "n": 9} for n in N],
+        N[:1],
+    ),
+    task_profile.plot_answered: (np.array([[3, 1], [0, 4]]), N),
     runs.plot_accuracies: (N, [50.0, 60.0], [1.0, 1.0]),
     runs.plot_accuracy_by_measure: (dict.fromkeys(N, CURVE),),
     runs.plot_quartiles: (pd.DataFrame([{"name": n, "Q1": 1.0, "Q2": 2.0, "Q3": 3.0, "Q4": 4.0} for n in N]),),
@@ -172,15 +175,15 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     confusion.plot_comparison: (GRAPH, GRAPH, np.ones(1), np.ones(1), [N], [0]),
     prediction.plot_correlations: ([BAR | {"name": "x", "title": n} for n in N], "accuracy"),
     prediction.plot_curves: ({n: [(1.0, 0.5, 0.4, 0.6), (2.0, 0.5, 0.4, 0.6)] for n in N}, "shots", "correlation"),
-    splits.plot_split: (SPLIT, [0, 1], 0),
-    splits.plot_small_multiples: ([SPLIT, SPLIT],),
-    splits.plot_mix: (pd.DataFrame(1, index=list(N), columns=["train", "val", "test"]),),
-    splits.plot_tanglegram: (FACING, ["train", "test"]),
+    class_splits.plot_split: (SPLIT, [0, 1], 0),
+    class_splits.plot_small_multiples: ([SPLIT, SPLIT],),
+    class_splits.plot_mix: (pd.DataFrame(1, index=list(N), columns=["train", "val", "test"]),),
+    class_splits.plot_tanglegram: (FACING, ["train", "test"]),
     transfer.plot_transfer: (POINTS, {"x": (50.0, -1.0)}, {"x": EVIL}),
     transfer.plot_matched: ([Difference("x", 60.0, 50.0, 10.0, 1.0, 2, 2)], {"x": EVIL}),
     feature_map.plot_shared: ([Shared("class", EVIL, 0.5, 0.1)],),
     feature_map.plot_map: (SQUARE, np.arange(2), Colouring("class", np.arange(2), N), N),
-    difficulty.plot_correlations: (
+    causes.plot_correlations: (
         [{"name": "x", "title": "x", "method": n, "value": 0.1, "low": 0.0, "high": 0.2, "shown": "0.1"} for n in N],
         "x",
     ),
@@ -220,10 +223,10 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
 }
 # Every function that draws nothing but words of its own.
 NAMELESS = {
-    difficulty.plot_shares,
-    difficulty.plot_tasks,
-    difficulty.plot_ranks,
-    difficulty.plot_likeness,
+    causes.plot_shares,
+    causes.plot_tasks,
+    causes.plot_ranks,
+    causes.plot_likeness,
     lessons.plot_cause,
     prediction.plot_scatter,
     prediction.plot_roc,
@@ -231,13 +234,13 @@ NAMELESS = {
     prediction.plot_spread,
     prediction.plot_parts,
     support_sets.plot_distribution,
-    searches.plot_searches,
-    searches.plot_step_sizes,
-    searches.plot_number_of_steps,
-    searches.plot_filtered,
+    search_comparison.plot_searches,
+    search_comparison.plot_step_sizes,
+    search_comparison.plot_number_of_steps,
+    search_comparison.plot_filtered,
     support_sets.plot_by_coarsity,
     support_sets.plot_loss_accuracy,
-    splits.plot_agreement,
+    class_splits.plot_agreement,
     transfer.plot_learning,
     tasks.plot_histograms,
 }

@@ -216,7 +216,7 @@ SPECS = {
     "confusion": {"split": "val", "k": 10, "n_runs": 2},
     "support_sets": {"backbone": "efficientnet_lite0", **TASKS},
     "causes": {"backbone": "efficientnet_lite0", "methods": ["protonet"], **TASKS},
-    "stress": {"sources": ["efficientnet_lite0"], "backbones": ["efficientnet_lite0"], "n_tasks": 20},
+    "stress_test": {"sources": ["efficientnet_lite0"], "backbones": ["efficientnet_lite0"], "n_tasks": 20},
     "training": {"dataset": "digits", "split": SPLIT, "method": "protonet", "width": 8, "side": 16, "epochs": 2}
     | {"tasks_per_epoch": 4, "n_way": 2, "n_query": 5, "val_tasks": 10, "n_tasks": 30, "device": "cpu"},
 }

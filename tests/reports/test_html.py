@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 
+from fsviz.analyses import run_comparison
 from fsviz.datasets.published import published_side_by_side, published_table
 from fsviz.figures import runs as figures
 from fsviz.reports import html as report
-from fsviz.studies import comparison
 from tests.studies.test_comparison import EIGHT, line, two_samplers
 
 NASTY = '</script><script>alert(1)</script> & "q" <img src=x onerror=alert(2)>'
@@ -65,7 +65,7 @@ def lines():
 
 def test_the_table_marks_the_best_and_the_published() -> None:
     published = published_table("better-tieredImageNet", "5-way 1-shot")
-    html = report.results_table(comparison.result_table(lines()), published)
+    html = report.results_table(run_comparison.result_table(lines()), published)
     assert "<b>62.50 <small>± " in html and html.count('class="published"') == len(published)
     assert "Published numbers, not computed here (Bennequin et al. 2022, Table 1)" in html
     assert "<script" not in html and "<img" not in html and "&lt;/script&gt;" in html
@@ -75,7 +75,7 @@ def test_the_table_marks_the_best_and_the_published() -> None:
 
 
 def test_semantic_and_uniform_tasks_stand_beside_each_other_and_above_the_published_ones() -> None:
-    (pairs,) = comparison.side_by_side(comparison.result_table(two_samplers())).values()
+    (pairs,) = run_comparison.side_by_side(run_comparison.result_table(two_samplers())).values()
     pairs["method"] = [NASTY, "TIM"]
     published = published_side_by_side("5-way 1-shot")
     html = report.side_by_side_table(pairs, published)
@@ -89,9 +89,9 @@ def test_semantic_and_uniform_tasks_stand_beside_each_other_and_above_the_publis
 
 def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
     both = lines()
-    table, differences = comparison.result_table(both), comparison.differences(both)
+    table, differences = run_comparison.result_table(both), run_comparison.differences(both)
     differences["verdict"] = np.where(differences["significant"], "real", "may be chance")
-    shown = [("Curves", figures.plot_accuracy_by_measure(comparison.curves(both)), "caption")]
+    shown = [("Curves", figures.plot_accuracy_by_measure(run_comparison.curves(both)), "caption")]
     recipe = report.Recipe(NASTY, [("Dataset", NASTY)], NASTY)
     html = report.report(NASTY, table, shown, [recipe], differences, None, "today")
     own = html.split("</head>", 1)[1]  # plotly.js itself is in the head
@@ -104,19 +104,26 @@ def test_the_report_needs_nothing_else_and_runs_no_name_as_code() -> None:
 
 def test_the_report_says_what_p_is_and_how_closely_accuracy_follows_the_measure() -> None:
     both = lines()
-    table, differences = comparison.result_table(both), comparison.differences(both, over="tasks")
+    table, differences = run_comparison.result_table(both), run_comparison.differences(both, over="tasks")
     differences["verdict"] = "real"
     told = pd.DataFrame({"name": [NASTY], "pearson": ["0.50 (0.30 to 0.70)"], "spearman": ["0.40"]})
     for over, words in (("tasks", "Wilcoxon"), ("images", "that of a t test over images,")):
         html = report.report(
-            "x", table, [], [], differences, tested=comparison.p_in_words(over), correlations=told, correlated="See."
+            "x",
+            table,
+            [],
+            [],
+            differences,
+            tested=run_comparison.p_in_words(over),
+            correlations=told,
+            correlated="See.",
         ).split("</head>", 1)[1]
         assert words in html and ("Wilcoxon" in html) == (over == "tasks")
         assert "0.50 (0.30 to 0.70)" in html and "See." in html and "<img src=x" not in html
 
 
 def test_the_report_says_which_benchmark_published_rows_are_of_and_how_to_run_it_again() -> None:
-    table, published = comparison.result_table(lines()), published_table("better-tieredImageNet", "5-way 1-shot")
+    table, published = run_comparison.result_table(lines()), published_table("better-tieredImageNet", "5-way 1-shot")
     recipe = report.Recipe("r1", [("Methods", NASTY), ("Tasks", "40 of 5-way 1-shot")], "python -m fsviz evaluate x")
     with_rows = report.report("x", table, [], [recipe], published=published, caveat="Of another benchmark.")
     own = with_rows.split("</head>", 1)[1]
@@ -130,7 +137,7 @@ def test_pictures_of_a_report_are_inside_it_and_nothing_is_asked_of_a_network() 
     shown = report.Shown(
         NASTY, NASTY, [("support", "data:image/png;base64,AAAA"), ("bad", "https://example.org/a.png")]
     )
-    html = report.report("x", comparison.result_table(lines()), [], [], tasks=[shown])
+    html = report.report("x", run_comparison.result_table(lines()), [], [], tasks=[shown])
     own = html.split("</head>", 1)[1]
     assert own.count("<img") == 1 and 'src="data:image/png;base64,AAAA"' in own and "example.org" not in own
     assert not re.search(

@@ -8,8 +8,8 @@ import re
 import pandas as pd
 import pytest
 
+from fsviz.analyses import run_comparison
 from fsviz.reports import tables
-from fsviz.studies import comparison
 from fsviz.text import csv
 from tests.hostile import NAMES
 from tests.studies.test_comparison import line, two_samplers
@@ -17,7 +17,7 @@ from tests.studies.test_comparison import line, two_samplers
 
 def test_printed_tables_are_bold_and_escaped() -> None:
     lines = [line("A_1 & <b>%x</b> | $y", [0.25, 0.75]), line("B", [0.1, 0.1])]
-    table = comparison.result_table(lines)
+    table = run_comparison.result_table(lines)
     latex, markdown = tables.to_latex(table), tables.to_markdown(table)
     assert r"A\_1 \& \textless{}b\textgreater{}\%x\textless{}/b\textgreater{} \textbar{} \$y" in latex
     assert r"\textbf{50.00 $\pm$ 49.00}" in latex and r"\textbf{10.00" not in latex
@@ -30,7 +30,7 @@ def test_printed_tables_are_bold_and_escaped() -> None:
 
 
 def test_semantic_beside_uniform_tasks_in_latex_and_markdown() -> None:
-    (pairs,) = comparison.side_by_side(comparison.result_table(two_samplers())).values()
+    (pairs,) = run_comparison.side_by_side(run_comparison.result_table(two_samplers())).values()
     pairs["method"] = ["A_1 | <b>", "TIM"]
     latex, markdown = tables.pairs_to_latex(pairs), tables.pairs_to_markdown(pairs)
     assert r"\multicolumn{5}{c}{Semantic tasks (\%)}" in latex and r"A\_1 \textbar{} \textless{}b" in latex
@@ -48,7 +48,7 @@ def test_semantic_beside_uniform_tasks_in_latex_and_markdown() -> None:
 
 
 def test_hostile_names_change_no_table() -> None:
-    table = comparison.result_table(
+    table = run_comparison.result_table(
         [line(name, [0.5, 0.6], backbone=name, testbed=name, digest=name) for name in NAMES]
     )
     latex, markdown = tables.to_latex(table), tables.to_markdown(table)

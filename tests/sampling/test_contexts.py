@@ -10,8 +10,8 @@ import pytest
 
 from fsviz import datasets
 from fsviz.errors import BadInput
-from fsviz.sampling import SAMPLERS, Pool, matched
-from fsviz.studies import draw
+from fsviz.sampling import SAMPLERS, Pool, context_tasks
+from fsviz.tasks import draw
 
 KINDS = ("iid", "ood", "context", "spurious")
 SIZES = {"a": 9, "b": 6, "c": 3, "d": 1}  # images of every class in each context
@@ -84,7 +84,7 @@ def test_spurious_support_is_where_other_classes_are_asked() -> None:
 
 def test_contexts_of_queries_are_few_and_vary() -> None:
     pool = small()
-    drawn = matched.sample_matched(pool, 200, 0, 3, 2, 4)
+    drawn = context_tasks.sample_matched(pool, 200, 0, 3, 2, 4)
     kinds = {"".join(sorted(set(row))) for row in pool.contexts[drawn.query].reshape(-1, 4)}
     assert kinds == {"a", "b"}  # 6 images are enough, and what is not needed is not taken; c and d have 4 together
 
@@ -95,7 +95,7 @@ def test_a_class_of_one_context_is_named_and_the_others_go_on() -> None:
     contexts[pool.image_class_ids == 2] = "a"
     contexts[(pool.image_class_ids == 4) & (contexts != "a")] = ""  # images without a context are not drawn
     pool = small(contexts=contexts)
-    why = matched.unable(pool, 2, 4)
+    why = context_tasks.unable(pool, 2, 4)
     assert list(why) == [2, 4] and "'class 2' needs two contexts" in why[2] and "9 images with a context" in why[4]
     tasks = SAMPLERS["ood"].sample(pool, 50, 0, n_way=3, n_shot=2, n_query=4)
     assert set(np.unique(tasks.class_ids)) == {0, 1, 3, 5}

@@ -10,7 +10,7 @@ from fsviz import datasets, features
 from fsviz.errors import BadInput, NotFinite, UnknownName
 from fsviz.splits import assignment
 from fsviz.splits.clustering import DIVERGENCES, class_points, cluster, log_probabilities, objective
-from fsviz.splits.minimising import descent, lbfgs
+from fsviz.splits.optimizers import descent, lbfgs
 
 
 @pytest.fixture(scope="module")

@@ -41,12 +41,13 @@ def made(n_tasks: int = 300, seed: int = 0, **weights: float) -> Measured:
 
 def test_measures_and_accuracies_are_those_of_the_engine(toy: Measured) -> None:
     from fsviz import datasets, evaluation
-    from fsviz.studies import evaluate, measuring
+    from fsviz.analyses import task_measures
+    from fsviz.studies import evaluate
 
     dataset = datasets.load("toy")
     said = evaluate.look(dataset, "alpha_net", "protonet", {}, toy.tasks)
     np.testing.assert_array_equal(toy.accuracy["ProtoNet"], evaluation.task_accuracy(said))
-    expected = measuring.measure_tasks(toy.tasks, dataset, "alpha_net")
+    expected = task_measures.measure_tasks(toy.tasks, dataset, "alpha_net")
     assert set(toy.measures) == set(expected) and set(toy.unknown) == set(MEASURES) - set(expected)
     for name, values in toy.measures.items():
         np.testing.assert_allclose(values, expected[name], rtol=1e-5, err_msg=name)

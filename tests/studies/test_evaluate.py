@@ -14,14 +14,16 @@ import numpy as np
 import pytest
 
 from fsviz import datasets, features, jobs
+from fsviz.analyses import run_comparison
 from fsviz.datasets.saved import save_dataset
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.evaluation import evaluate as predict
 from fsviz.evaluation import task_accuracy
 from fsviz.jobs import locks, store
 from fsviz.sampling.testbeds import delete_testbed, load_testbed, save_testbed, to_csv
-from fsviz.studies import comparison, evaluate, frozen
+from fsviz.studies import evaluate
 from fsviz.studies.study import locate
+from fsviz.tasks import snapshot
 from tests.studies import held_evaluate
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
@@ -52,7 +54,7 @@ def spec_of(methods=("protonet",), n_tasks: int = 60, **more) -> dict:
 
 def test_results_equal_a_plain_evaluation_of_the_same_tasks(toy) -> None:
     run = jobs.run_here(spec_of(("protonet", "simpleshot"), n_tasks=70))
-    tasks = frozen.tasks(jobs.folder(run.id))
+    tasks = snapshot.tasks(jobs.folder(run.id))
     table = features.load(toy, "alpha_net")
     for result in run.summary["results"]:
         accuracy = task_accuracy(predict(table, tasks, result["method"]))
@@ -77,7 +79,7 @@ def test_simpleshot_centres_on_split_train_and_never_on_the_classes_of_the_tasks
     # a run and a first look of the same tasks agree
     save_dataset(parted, overwrite=True)
     run = jobs.run_here(spec_of(("simpleshot",), n_tasks=20))
-    tasks = frozen.tasks(jobs.folder(run.id))
+    tasks = snapshot.tasks(jobs.folder(run.id))
     seen = evaluate.look(parted, "alpha_net", "simpleshot", {}, tasks)
     expected = predict(table, tasks, "simpleshot", centre=table.values[table.class_ids < 8].mean(0, dtype=float))
     kept = evaluate.predictions(jobs.spec(run.id), jobs.chunks(run.id), 0)
@@ -89,7 +91,7 @@ def test_predictions_are_kept_with_image_ids(toy) -> None:
     run = jobs.run_here(spec_of(n_tasks=20))
     spec = jobs.spec(run.id)
     answer = evaluate.predictions(spec, jobs.chunks(run.id), 0)
-    tasks = frozen.tasks(jobs.folder(run.id))
+    tasks = snapshot.tasks(jobs.folder(run.id))
     assert answer.predicted.shape == tasks.query.shape
     again = predict(features.load(toy, "alpha_net"), tasks, "protonet")
     assert np.array_equal(answer.predicted, again.predicted) and np.array_equal(answer.rank, again.rank)
@@ -135,7 +137,7 @@ def test_the_testbed_is_frozen_when_the_run_starts(toy) -> None:
     delete_testbed(testbed.name)
     run = jobs.resume_here(run_id)
     assert run.state == "finished" and run.summary["testbed"] == testbed.name
-    assert np.array_equal(frozen.tasks(jobs.folder(run_id)).query, testbed.tasks.query)
+    assert np.array_equal(snapshot.tasks(jobs.folder(run_id)).query, testbed.tasks.query)
 
 
 def test_a_testbed_file_gives_the_same_numbers_as_the_saved_one(toy, tmp_path) -> None:
@@ -357,7 +359,7 @@ def test_bad_specs_are_one_sentence_and_leave_nothing(toy, change, error, match)
 
 
 def test_coarsity_is_named_by_the_distance_it_was_measured_with() -> None:
-    from fsviz.studies.draw import explain
+    from fsviz.tasks.draw import explain
 
     assert explain("coarsity", {}).endswith("Distances are by Jiang-Conrath.")
     assert "by Path length" in explain("coarsity", {"distance": "path_length"})
@@ -389,11 +391,11 @@ def test_one_run_of_semantic_and_uniform_tasks_is_each_of_them_alone(toy) -> Non
     folder = jobs.folder(run.id)
     settled = {**run.spec, "folder": str(folder)}
     assert [part["recipe"]["n_shot"] for part in evaluate.run_testbeds(settled)] == [1, 1, 3, 3]
-    lines = comparison.lines_of(run.id, settled, jobs.chunks(run.id))
-    assert len(comparison.groups(lines)) == 4 and len({line.key for line in lines}) == 8
-    pairs = comparison.side_by_side(comparison.result_table(lines))
+    lines = run_comparison.lines_of(run.id, settled, jobs.chunks(run.id))
+    assert len(run_comparison.groups(lines)) == 4 and len({line.key for line in lines}) == 8
+    pairs = run_comparison.side_by_side(run_comparison.result_table(lines))
     assert list(pairs) == [("toy", "4-way 1-shot"), ("toy", "4-way 3-shot")]
-    from_summary = comparison.side_by_side(comparison.summary_table(run.summary))
+    from_summary = run_comparison.side_by_side(run_comparison.summary_table(run.summary))
     for key, pair in pairs.items():
         np.testing.assert_allclose(from_summary[key]["semantic"], pair["semantic"])
         np.testing.assert_allclose(from_summary[key]["Q1"], pair["Q1"])
@@ -415,14 +417,14 @@ def test_intervals_over_images_are_the_same_from_the_file_and_from_the_chunks(to
         path.unlink()
     right, tasks = evaluate.first_right(spec, [] if damage == "none" else jobs.chunks(run.id))[0]
     assert right.shape == (80, 4, 5) and len(tasks) == 80
-    table = comparison.result_table(comparison.lines_of(run.id, spec, jobs.chunks(run.id)))
+    table = run_comparison.result_table(run_comparison.lines_of(run.id, spec, jobs.chunks(run.id)))
     for (_, row), result in zip(table.iterrows(), run.summary["results"], strict=True):
         assert row["ci95_images"] == pytest.approx(result["ci95_images"]) and result["ci95_images"] > 0
         assert row["ci95_classes"] == pytest.approx(result["ci95_classes"])
         told = result["correlations"]["coarsity"]["pearson"]
         assert told["ci95"][0] < told["value"] < told["ci95"][1]
-    half_done = comparison.result_table(
-        comparison.lines_of(run.id, {**spec, "folder": str(folder)}, jobs.chunks(run.id, [0]))
+    half_done = run_comparison.result_table(
+        run_comparison.lines_of(run.id, {**spec, "folder": str(folder)}, jobs.chunks(run.id, [0]))
     )
     if damage != "none":
         assert half_done["ci95_images"].notna().tolist() == [True, False] and half_done["ci95"].notna().all()

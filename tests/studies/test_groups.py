@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from fsviz import datasets, features, jobs
+from fsviz.analyses import attribute_shifts
 from fsviz.cli import main
 from fsviz.datasets.saved import save_dataset
 from fsviz.errors import BadInput
 from fsviz.features.neighbours import nearest_images
 from fsviz.records import PAD, Dataset
 from fsviz.sampling import testbeds
-from fsviz.studies import draw, evaluate, shifts, support_sets
+from fsviz.studies import evaluate, support_sets
+from fsviz.tasks import draw
 from tests.sampling.test_groups import shares_a_group
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
@@ -127,7 +129,7 @@ def test_curated_tasks_take_one_image_of_a_group(copied: Dataset) -> None:
     images = copied.images.copy()
     images["kind"] = (np.arange(len(images)) // N_COPIES) % 2  # so that groups have one value each
     save_dataset(replace(copied, images=images), overwrite=True)
-    pair = shifts.curated_tasks(spec, "kind")
+    pair = attribute_shifts.curated_tasks(spec, "kind")
     assert not shares_a_group(pair.without_shift, groups) and not shares_a_group(pair.with_shift, groups)
 
 

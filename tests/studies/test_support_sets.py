@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fsviz import datasets, features, jobs
+from fsviz.analyses import attribute_shifts, support_attributes
 from fsviz.cli import build_parser
 from fsviz.difficulty.fastdiffsel import select_supports
 from fsviz.difficulty.greedy import greedy_supports
@@ -17,7 +18,7 @@ from fsviz.features import store
 from fsviz.numerics import holm
 from fsviz.records import PAD
 from fsviz.sampling.testbeds import list_testbeds, load_testbed
-from fsviz.studies import searches, shifts, stress, support_reasons, support_sets
+from fsviz.studies import search_comparison, stress_test, support_sets
 from fsviz.studies.study import first_needed
 from tests.studies.noise_dataset import make_noise
 from tests.studies.shifted_dataset import make_shifted
@@ -36,8 +37,8 @@ def find(spec: dict, progress=None) -> support_sets.SupportSets:
     return jobs.compute({"study": "support_sets", **spec}, progress)
 
 
-def run_stress(spec: dict) -> stress.StressTest:
-    return jobs.compute({"study": "stress", **spec})
+def run_stress(spec: dict) -> stress_test.StressTest:
+    return jobs.compute({"study": "stress_test", **spec})
 
 
 def test_a_checked_spec_has_every_setting_and_checks_to_itself(shifted) -> None:
@@ -95,33 +96,33 @@ def test_the_three_sets_share_classes_and_queries_and_nothing_leaks(shifted) -> 
 
 def test_the_search_finds_the_attribute_that_moves_features_and_not_the_other(shifted) -> None:
     found = find(SPEC)
-    table = support_reasons.gap_table(found, shifted, by="class").set_index(["attribute", "set"])["gap"]
+    table = support_attributes.gap_table(found, shifted, by="class").set_index(["attribute", "set"])["gap"]
     assert table["context", "hard"] > table["context", "random"] + 0.1
     assert abs(table["noise", "hard"] - table["noise", "random"]) < 0.25
-    gap = support_reasons.task_gap(found, shifted, "context")
+    gap = support_attributes.task_gap(found, shifted, "context")
     assert gap.shape == (60,)
 
 
 def test_the_reason_is_the_attribute_that_costs_accuracy_and_never_the_noise(shifted) -> None:
     found = find(SPEC)
-    explained = support_reasons.explain(found, shifted)
+    explained = support_attributes.explain(found, shifted)
     costs = explained.costs.set_index("attribute")
     assert costs["significant"].to_dict() == {"context": True, "noise": False}
     assert costs.loc["context", "cost"] > costs.loc["context", "ci95"] > 0
     named = {reason.attribute for task in range(60) for reason in explained.reasons(task)}
     assert named == {"context"}
     assert explained.real[:, 0].mean() > 0.3  # and for random supports, chance will do
-    asked = support_reasons.explain(replace(found, tasks={**found.tasks, "hard": found.tasks["random"]}), shifted)
+    asked = support_attributes.explain(replace(found, tasks={**found.tasks, "hard": found.tasks["random"]}), shifted)
     assert asked.real[:, 0].mean() < 0.15
     with_reason, without = (int(np.flatnonzero(explained.real[:, 0] == real)[0]) for real in (True, False))
-    told = support_reasons.explained_in_words(found, explained, with_reason)
+    told = support_attributes.explained_in_words(found, explained, with_reason)
     lost = 100 * (found.accuracy("random") - found.accuracy("hard"))[with_reason]
     assert lost == pytest.approx(42.5)
     assert f"{explained.points[with_reason, 0]:.1f} of the {lost:.0f} points" in told
-    assert support_reasons.explained_in_words(found, explained, without).startswith("No attribute explains it")
-    of_classes = support_reasons.class_differences(found, shifted, explained, with_reason, "hard")
+    assert support_attributes.explained_in_words(found, explained, without).startswith("No attribute explains it")
+    of_classes = support_attributes.class_differences(found, shifted, explained, with_reason, "hard")
     assert {d.attribute for d in of_classes if d is not None} <= {"context"} and len(of_classes) == 5
-    assert support_reasons.points_of(found, explained, "easy").shape == (60, 2)
+    assert support_attributes.points_of(found, explained, "easy").shape == (60, 2)
 
 
 def test_coin_flips_of_real_images_never_become_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,19 +130,19 @@ def test_coin_flips_of_real_images_never_become_a_reason(tmp_path: Path, monkeyp
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     noise = make_noise(20)
     found = find({"dataset": "noise", "backbone": "real", "n_tasks": 60, "n_query": 5})
-    explained = support_reasons.explain(found, noise)
+    explained = support_attributes.explain(found, noise)
     assert not explained.real.any() and (found.accuracy("hard") < found.accuracy("random")).any()
     assert 0 <= (explained.costs["p"] < 0.05).sum() <= 4  # one of twenty, three deviations up
 
 
 def test_a_curated_shift_costs_accuracy_where_the_attribute_matters(shifted) -> None:
-    table = shifts.shift_table({**SPEC, "n_shot": 3, "n_tasks": 80}).set_index("attribute")
+    table = attribute_shifts.shift_table({**SPEC, "n_shot": 3, "n_tasks": 80}).set_index("attribute")
     assert table.loc["context", "cost"] > 10
     assert table.loc["context", "cost"] - table.loc["context", "ci95"] > 0
     assert abs(table.loc["noise", "cost"]) < 5
     assert table["significant"].to_dict() == {"context": True, "noise": False}
     assert (table["problem"] == "").all()
-    impossible = shifts.shift_table({**SPEC, "n_shot": 30}).set_index("attribute")
+    impossible = attribute_shifts.shift_table({**SPEC, "n_shot": 30}).set_index("attribute")
     assert "needs 5 classes" in impossible.loc["context", "problem"]
     assert np.isnan(impossible.loc["context", "cost"])
 
@@ -150,7 +151,7 @@ def test_shifts_of_coin_flips_cost_nothing_in_95_of_100_columns(tmp_path: Path, 
     """Intervals over tasks that share 400 images exclude zero for half of such columns."""
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     make_noise(120)
-    table = shifts.shift_table({"dataset": "noise", "backbone": "real", "n_tasks": 60})
+    table = attribute_shifts.shift_table({"dataset": "noise", "backbone": "real", "n_tasks": 60})
     assert (table["problem"] == "").all() and table["n_classes"].between(15, 20).all()
     inside = (table["cost"].abs() <= table["ci95"]).mean()
     assert 0.89 <= inside < 1  # 95 of 100, three deviations either way
@@ -161,23 +162,23 @@ def test_shifts_of_coin_flips_cost_nothing_in_95_of_100_columns(tmp_path: Path, 
 
 
 def test_curated_pairs_are_saved_as_testbeds(shifted) -> None:
-    assert shifts.attribute_groups(shifted, "noise") == ["low noise", "high noise"]
-    pair = shifts.curated_tasks({**SPEC, "n_shot": 2}, "context", "sand")
+    assert attribute_shifts.attribute_groups(shifted, "noise") == ["low noise", "high noise"]
+    pair = attribute_shifts.curated_tasks({**SPEC, "n_shot": 2}, "context", "sand")
     contexts = shifted.images["context"].to_numpy()
     assert (contexts[pair.with_shift.query] == "sand").all()
     assert (contexts[pair.with_shift.support] != "sand").all()
-    saved = shifts.save_curated({**SPEC, "n_shot": 2}, "context", pair)
+    saved = attribute_shifts.save_curated({**SPEC, "n_shot": 2}, "context", pair)
     assert sorted(saved) == sorted(list_testbeds())
     assert [load_testbed(name, shifted).recipe["shift"] for name in saved] == [False, True]
 
 
 def test_steps_from_random_weights(shifted) -> None:
-    table = searches.by_step_size(SPEC, steps=(0.01, 200.0, 5000.0), objectives=("hard",))
+    table = search_comparison.by_step_size(SPEC, steps=(0.01, 200.0, 5000.0), objectives=("hard",))
     random = support_sets.summary(find(SPEC))["accuracy"]
     assert abs(table["accuracy"].iloc[0] - random["random"]) < 8
     assert table["accuracy"].is_monotonic_decreasing
     assert abs(table["accuracy"].iloc[2] - random["hard"]) < 8
-    several = searches.by_number_of_steps(SPEC, most=2)
+    several = search_comparison.by_number_of_steps(SPEC, most=2)
     assert several["n_steps"].tolist() == [0, 1, 2]
     assert several["accuracy"].iloc[1] == pytest.approx(random["hard"])
 
@@ -274,7 +275,7 @@ def test_sets_are_saved_and_exported_like_any_testbed(shifted, tmp_path: Path) -
 def test_difficulty_carries_over_to_another_backbone_and_other_methods(shifted) -> None:
     spec = {"dataset": "shifted", "sources": ["first"], "backbones": ["first", "second"], "n_tasks": 40, "n_query": 8}
     test = run_stress(spec)
-    result = stress.summary(test)
+    result = stress_test.summary(test)
     assert len(result["matrix"]) == 2 * 3
     for row in result["matrix"]:
         assert row["drop"] - row["drop_ci95"] > 5, row
@@ -284,64 +285,67 @@ def test_difficulty_carries_over_to_another_backbone_and_other_methods(shifted) 
     assert agreement[0]["accuracy"] > 0.6
     assert agreement[0]["loss"] > 0.6
     assert all(e["loss_accuracy"] > 0.6 for e in result["spearman"])
-    recorded = jobs.results(jobs.run_here({"study": "stress", **spec}).id)
+    recorded = jobs.results(jobs.run_here({"study": "stress_test", **spec}).id)
     assert recorded == result
 
 
 @pytest.mark.parametrize("search", ["fastdiffsel", "greedy"])
 def test_the_stress_test_searches_inside_its_run_the_same_sets_as_all_at_once(shifted, search, monkeypatch) -> None:
     monkeypatch.setitem(support_sets._CHUNK_IMAGES, "greedy", 4 * 3 * (2 + 4))
-    spec = {"study": "stress", "dataset": "shifted", "sources": ["first", "second"], "backbones": ["second"]}
+    spec = {"study": "stress_test", "dataset": "shifted", "sources": ["first", "second"], "backbones": ["second"]}
     spec |= {"n_tasks": 6, "n_way": 3, "n_shot": 2, "n_query": 4, "search": search, "adaptations": ["protonet"]}
     run = jobs.run_here(spec)
     settled = jobs.spec(run.id)
     n_searches = 2 * (2 if search == "greedy" else 1)  # greedy four tasks at a time
     assert run.n_chunks == n_searches + 3  # and random tasks, those of both sources
-    assert stress.STUDY.describe(settled, 0).startswith("searching tasks hard for first: ")
-    waiting = [first_needed(stress.parts(settled), index) for index in range(run.n_chunks)]
+    assert stress_test.STUDY.describe(settled, 0).startswith("searching tasks hard for first: ")
+    waiting = [first_needed(stress_test.parts(settled), index) for index in range(run.n_chunks)]
     assert waiting == [0] * n_searches + [n_searches] * 3  # the cells wait for the searches
-    random = stress.hard_tasks(settled, "random")
+    random = stress_test.hard_tasks(settled, "random")
     for source in spec["sources"]:
-        base = {**stress._base(settled), "backbone": source}
+        base = {**stress_test._base(settled), "backbone": source}
         whole = support_sets.search(base, random, features.load(shifted, source), "hard", 0)
-        assert (stress.hard_tasks(settled, source).support == whole.support).all()
-        assert (stress.hard_tasks(settled, source, 3, 5).support == whole.support[3:5]).all()
+        assert (stress_test.hard_tasks(settled, source).support == whole.support).all()
+        assert (stress_test.hard_tasks(settled, source, 3, 5).support == whole.support[3:5]).all()
     before = jobs.results(run.id)["matrix"]
     for row in before:
         where = row["source"], row["backbone"], row["adaptation"]
         tasks, *both = jobs.result(run.id).cell(*where)
         assert [100 * of.mean() for of in both] == pytest.approx([row["random"], row["hard"]])
-        assert (tasks.support == stress.hard_tasks(settled, row["source"]).support).all()
+        assert (tasks.support == stress_test.hard_tasks(settled, row["source"]).support).all()
     for path in (jobs.folder(run.id) / "inputs").glob("source*.npy"):
         path.unlink()  # lost, or never written because another machine searched: found again
     for path in (jobs.folder(run.id) / "chunks").iterdir():
         path.unlink()
     assert jobs.results(jobs.resume_here(run.id).id)["matrix"] == before
-    half = stress.collect(settled, [stress.STUDY.chunk(settled, 0)])
-    assert stress.summary(half)["matrix"] == [] and set(half.tasks) == {
+    half = stress_test.collect(settled, [stress_test.STUDY.chunk(settled, 0)])
+    assert stress_test.summary(half)["matrix"] == [] and set(half.tasks) == {
         "random",
         "first",
     }  # nothing is classified while sets are searched
 
 
 def test_a_stress_test_is_of_all_backbones_unless_some_are_named(shifted) -> None:
-    spec = stress.check({"dataset": "shifted"})
-    assert stress.check(spec) == spec and set(spec) == {"dataset", *stress.SETTINGS.settings}
+    spec = stress_test.check({"dataset": "shifted"})
+    assert stress_test.check(spec) == spec and set(spec) == {"dataset", *stress_test.SETTINGS.settings}
     assert spec["backbones"] == ["first", "second"] and spec["sources"] == ["first"]
-    assert stress.FULL not in spec["adaptations"]
-    assert stress.check({"dataset": "shifted", "backbones": ["second"]})["sources"] == ["second"]
+    assert stress_test.FULL not in spec["adaptations"]
+    assert stress_test.check({"dataset": "shifted", "backbones": ["second"]})["sources"] == ["second"]
     with pytest.raises(UnknownName, match="setting of the stress test named 'classifier'"):
-        stress.check({**spec, "classifier": "tim"})
+        stress_test.check({**spec, "classifier": "tim"})
     greedy = {**spec, "search": "greedy"}
-    assert stress.shorten(greedy, 5) == {**spec, "n_tasks": stress.shorten(greedy, 5)["n_tasks"]}
-    assert stress.shorten(spec, 50) == {**spec, "n_tasks": 50} and stress.shorten({**spec, "n_tasks": 9}, 3) is None
+    assert stress_test.shorten(greedy, 5) == {**spec, "n_tasks": stress_test.shorten(greedy, 5)["n_tasks"]}
+    assert (
+        stress_test.shorten(spec, 50) == {**spec, "n_tasks": 50}
+        and stress_test.shorten({**spec, "n_tasks": 9}, 3) is None
+    )
 
 
 def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     make_shifted("pictures", backbones=("conv64f@random",), root=tmp_path / "images")
     spec = {
-        "study": "stress",
+        "study": "stress_test",
         "dataset": "pictures",
         "sources": ["conv64f@random"],
         "backbones": ["conv64f@random"],
@@ -366,16 +370,16 @@ def test_full_finetuning_is_a_cell_of_the_stress_test(tmp_path: Path, monkeypatc
     chosen = result["learning_rates"]["conv64f@random"]
     assert set(chosen["accuracy"]) == {"0.0001", "0.001", "0.01"}
     assert chosen["chosen"] in (1e-4, 1e-3, 1e-2)
-    usual = {**stress.check(spec), "finetuning_steps": 50, "finetuning_size": 128}
-    assert stress.work(usual).seconds > 100  # too long for a page to wait for
-    assert "full_finetuning" not in stress.shorten(stress.check(spec), 0)["adaptations"]
+    usual = {**stress_test.check(spec), "finetuning_steps": 50, "finetuning_size": 128}
+    assert stress_test.work(usual).seconds > 100  # too long for a page to wait for
+    assert "full_finetuning" not in stress_test.shorten(stress_test.check(spec), 0)["adaptations"]
     tasks = support_sets.draw_tasks(
-        stress._base(stress.check(spec)),
+        stress_test._base(stress_test.check(spec)),
         datasets.load("pictures"),
         {"conv64f@random": features.load(datasets.load("pictures"), "conv64f@random")},
     )
     with pytest.raises(NotFinite, match=r"Full finetuning .* task 7, .*diverged at a learning rate of 1e\+30"):
-        stress.finetuned(stress.check(spec), "conv64f@random", tasks, 1e30, 0, first=7)
+        stress_test.finetuned(stress_test.check(spec), "conv64f@random", tasks, 1e30, 0, first=7)
 
 
 def test_bad_input_is_named(shifted) -> None:
@@ -392,22 +396,22 @@ def test_bad_input_is_named(shifted) -> None:
         with pytest.raises(FsvizError, match=words):
             find({**SPEC, **change})
     with pytest.raises(BadInput, match="sources must be a list of names"):
-        stress.check({"dataset": "shifted", "sources": "first"})
+        stress_test.check({"dataset": "shifted", "sources": "first"})
     with pytest.raises(UnknownName, match="adaptation"):
-        stress.check({"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["svm"]})
+        stress_test.check({"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["svm"]})
     with pytest.raises(Missing, match="trains on images"):
         full = {"dataset": "shifted", "sources": ["first"], "backbones": ["first"], "adaptations": ["full_finetuning"]}
-        jobs.run_here({"study": "stress", **full})
+        jobs.run_here({"study": "stress_test", **full})
 
 
 def test_a_dataset_without_attributes_is_still_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
     toy = make_toy()
     found = find({"dataset": "toy", "backbone": "alpha_net", "n_tasks": 10})
-    assert support_reasons.explain(found, toy) is None
-    assert support_reasons.class_differences(found, toy, None, 0, "hard") == [None] * 5
+    assert support_attributes.explain(found, toy) is None
+    assert support_attributes.class_differences(found, toy, None, 0, "hard") == [None] * 5
     with pytest.raises(Missing, match="has no attributes"):
-        support_reasons.gap_table(found, toy)
+        support_attributes.gap_table(found, toy)
 
 
 @pytest.fixture(scope="module")
@@ -427,7 +431,7 @@ def test_demo_order_of_accuracies(demo) -> None:
 
 def test_demo_attributes_that_move_its_features_are_found_with_their_intervals(demo) -> None:
     spec = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 100}
-    table = shifts.shift_table(spec, ["context", "scale", "blur", "occlusion", "x"]).set_index("attribute")
+    table = attribute_shifts.shift_table(spec, ["context", "scale", "blur", "occlusion", "x"]).set_index("attribute")
     assert table["significant"].to_dict() == {
         "context": True,
         "scale": True,
@@ -435,7 +439,7 @@ def test_demo_attributes_that_move_its_features_are_found_with_their_intervals(d
         "occlusion": True,
         "x": False,
     }
-    gaps = support_reasons.gap_table(find(spec), demo).set_index(["attribute", "set"])
+    gaps = support_attributes.gap_table(find(spec), demo).set_index(["attribute", "set"])
     for name in ("context", "scale", "blur", "occlusion"):
         assert gaps.loc[(name, "hard"), "significant"], name
         assert abs(gaps.loc[(name, "random"), "gap"] - gaps.loc[(name, "random"), "chance"]) < 0.05
@@ -443,7 +447,9 @@ def test_demo_attributes_that_move_its_features_are_found_with_their_intervals(d
 
 def test_demo_hard_sets_stay_hard_for_other_methods_and_backbones(demo) -> None:
     known = features.available(demo)[:2]
-    result = stress.summary(run_stress({"dataset": "demo", "sources": known[:1], "backbones": known, "n_tasks": 50}))
+    result = stress_test.summary(
+        run_stress({"dataset": "demo", "sources": known[:1], "backbones": known, "n_tasks": 50})
+    )
     for row in result["matrix"]:
         assert row["drop"] - row["drop_ci95"] > 3, row
 
@@ -465,7 +471,7 @@ def test_supports_are_searched_among_images_that_every_backbone_has(shifted) -> 
     store.save(dict(whole.key), "second", values, ids, class_ids)
     assert len(features.load(shifted, "second").image_ids) == kept.sum()
     spec = {"dataset": "shifted", "sources": ["first"], "backbones": ["first", "second"], "n_tasks": 20, "n_query": 5}
-    result = stress.summary(run_stress({**spec, "adaptations": ["protonet"]}))
+    result = stress_test.summary(run_stress({**spec, "adaptations": ["protonet"]}))
     assert [row["n_tasks"] for row in result["matrix"]] == [20, 20]
 
 
@@ -483,9 +489,9 @@ def test_everything_that_takes_seconds_says_how_far_it_is(shifted) -> None:
     spec = {**SPEC, "n_tasks": 10}
     calls = {
         "find": lambda spec, progress: find({**spec, "search": "greedy"}, progress),
-        "shift": lambda spec, progress: shifts.shift_table(spec, ["noise", "context"], progress),
-        "step": lambda spec, progress: searches.by_step_size(spec, (1.0, 200.0), progress=progress),
-        "steps": lambda spec, progress: searches.by_number_of_steps(spec, 2, progress),
+        "shift": lambda spec, progress: attribute_shifts.shift_table(spec, ["noise", "context"], progress),
+        "step": lambda spec, progress: search_comparison.by_step_size(spec, (1.0, 200.0), progress=progress),
+        "steps": lambda spec, progress: search_comparison.by_number_of_steps(spec, 2, progress),
     }
     for name, call in calls.items():
         said: list[tuple[int, int, str]] = []

@@ -161,14 +161,14 @@ def test_what_was_trained_is_a_backbone_like_any_other(finished) -> None:
 def test_its_features_can_be_extracted_and_evaluated_by_name(finished, tmp_path: Path) -> None:
     from PIL import Image
 
-    from fsviz.datasets import folders
+    from fsviz.datasets import image_folders
 
     rng = np.random.default_rng(0)
     for concept in ("a", "b"):
         (tmp_path / concept).mkdir()
         for i in range(3):
             Image.fromarray(rng.integers(0, 255, (24, 24, 3), dtype=np.uint8)).save(tmp_path / concept / f"{i}.png")
-    folders.register("few", folders.inspect(tmp_path))
+    image_folders.register("few", image_folders.inspect(tmp_path))
     dataset = datasets.load("few")
     done = extraction.extract_now(dataset, "trained:demo-protonet-tiny-seed0", device="cpu", workers=0)
     assert done["n_images"] == 6 and done["dims"] == 8

@@ -9,7 +9,7 @@ from torch.func import functional_call, vmap
 from torch.nn import functional as F
 
 from fsviz.training import anil, declaration, finetuning, maml, networks, prototypes
-from fsviz.training.adapting import adapted, task_scores
+from fsviz.training.inner_loop import adapted, task_scores
 
 SETTINGS = maml.TRAINER.checked({"width": 4, "side": 16, "n_way": 3, "n_shot": 2, "n_query": 2, "inner_steps": 2})
 SUPPORT, QUERY = np.arange(12).reshape(2, 3, 2), np.arange(12, 24).reshape(2, 3, 2)

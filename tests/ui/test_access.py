@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz import datasets, jobs, sharing
-from fsviz.datasets import folders
+from fsviz.datasets import image_folders
 from fsviz.records import Tasks, Testbed
 from fsviz.sampling import testbeds
 from fsviz.ui.pages import add_images
@@ -90,7 +90,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FSVIZ_HOME", str(home))
         images = folder_of(home.parent / "private" / "pets", {"dog": 3, "cat": 3, "owl": 3})
-        folders.register("pets", folders.inspect(images))
+        image_folders.register("pets", image_folders.inspect(images))
         make_toy("toy")
         sampler = {"sampler": "uniform", "n_way": 4, "n_shot": 2, "n_query": 5, "n_tasks": 20}
         spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"], "methods": ["protonet"]}

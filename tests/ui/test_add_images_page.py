@@ -10,7 +10,7 @@ import pytest
 from fsviz import datasets, features, jobs
 from fsviz.features import maps
 from fsviz.sampling.testbeds import read_recipe
-from fsviz.studies import own_images
+from fsviz.user import images as user_images
 from tests.cli.calling import fails, run_json
 from tests.datasets.test_attaching import folders
 from tests.ui.test_gallery_pages import run, texts
@@ -19,7 +19,7 @@ from tests.ui.test_gallery_pages import run, texts
 @pytest.fixture
 def pets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
-    own_images.add("pets", str(folders(tmp_path / "pets", "dog", "cat", n=3)))
+    user_images.add("pets", str(folders(tmp_path / "pets", "dog", "cat", n=3)))
     return "pets"
 
 
@@ -102,9 +102,9 @@ def test_a_benchmarks_images_are_attached_on_the_page(tmp_path: Path, monkeypatc
 def test_meanings_are_changed_after_saving(pets: str) -> None:
     app = run("11_Add_images.py", dataset="pets", do="Meanings")
     assert app.button(key="save_meanings").disabled  # nothing was changed yet
-    table = own_images.meanings(datasets.load("pets")).set_index("class")
+    table = user_images.meanings(datasets.load("pets")).set_index("class")
     assert table["synset"]["dog"] == "n02084071"
-    own_images.correct("pets", {"dog": "n02110341"})
+    user_images.correct("pets", {"dog": "n02110341"})
     app = run("11_Add_images.py", dataset="pets", do="Meanings")
     shown = app.dataframe[0].value.set_index("class")
     assert shown["doubt"]["dog"] == "you chose this" and "n02110341" in shown["meaning"]["dog"]

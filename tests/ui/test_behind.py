@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from fsviz import datasets, jobs
+from fsviz.analyses import attribute_shifts, class_splits, run_comparison, transfer
 from fsviz.figures import runs as run_figures
 from fsviz.records import SIDES
-from fsviz.studies import comparison, prediction, searches, shifts, splits, stress, support_sets, transfer
+from fsviz.studies import prediction, search_comparison, stress_test, support_sets
 from fsviz.studies.prediction import measured
 from fsviz.text import drawn
-from fsviz.ui.parts import behind
+from fsviz.ui.parts import drilldown
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import open_link
 
@@ -42,8 +43,8 @@ def carried(page, key: str) -> list:
 
 
 def test_what_a_point_carries_is_found_by_its_place() -> None:
-    assert behind.data({"customdata": [1, "two"]}, 1) == "two" and behind.data({"customdata": "one"}) == "one"
-    assert behind.data({}) is None and behind.data({"customdata": [1]}, 4) is None
+    assert drilldown.data({"customdata": [1, "two"]}, 1) == "two" and drilldown.data({"customdata": "one"}) == "one"
+    assert drilldown.data({}) is None and drilldown.data({"customdata": [1]}, 4) is None
 
 
 def test_splits_lead_to_classes_and_runs() -> None:
@@ -69,13 +70,13 @@ def test_splits_lead_to_classes_and_runs() -> None:
 
 def test_a_bar_of_superclasses_leads_to_its_classes(toy) -> None:
     dataset = datasets.load("demo")
-    found = splits.find(dataset, splits.class_features(dataset, "efficientnet_lite0"))
-    table = splits.mix_table(dataset, found.split)
+    found = class_splits.find(dataset, class_splits.class_features(dataset, "efficientnet_lite0"))
+    table = class_splits.mix_table(dataset, found.split)
     kind = str(table.index[0])
     side = next(side for side in SIDES if table.loc[kind, side])
     page = open_link("10_Splits", "demo", kind=f"{side}: {kind}")
     assert f"{side} classes that are kinds of {kind}" in words(page)
-    of_kind = np.array(splits.groups_of(dataset, found.split)) == kind
+    of_kind = np.array(class_splits.groups_of(dataset, found.split)) == kind
     assert int((of_kind & (found.split.sides == SIDES.index(side))).sum()) == table.loc[kind, side]
 
 
@@ -96,10 +97,10 @@ def test_hard_tasks_lead_to_tasks(toy) -> None:
 def test_the_tasks_behind_a_cell_of_the_stress_test_are_those_it_was_measured_on(toy) -> None:
     spec = {"dataset": "toy", "n_tasks": 6, "sources": ["alpha_net"], "backbones": ["alpha_net", "beta_net"]}
     spec |= {"adaptations": ["protonet", "tim"], "n_way": 3, "n_shot": 2, "n_query": 4}
-    test = jobs.compute({"study": "stress", **spec})
-    for row in stress.summary(test)["matrix"]:
+    test = jobs.compute({"study": "stress_test", **spec})
+    for row in stress_test.summary(test)["matrix"]:
         cell = "alpha_net", row["backbone"], row["adaptation"]
-        said, (_, random, hard) = stress.answers_of(test, *cell), test.cell(*cell)
+        said, (_, random, hard) = stress_test.answers_of(test, *cell), test.cell(*cell)
         assert 100 * random.mean() == pytest.approx(row["random"]), row
         assert said.task_mean(said.rank == 0) == pytest.approx(hard), row
         assert 100 * hard.mean() == pytest.approx(row["hard"]), row
@@ -107,7 +108,7 @@ def test_the_tasks_behind_a_cell_of_the_stress_test_are_those_it_was_measured_on
 
 def test_filtered_tasks_are_kept_in_the_order_of_their_accuracies(toy) -> None:
     spec = {"dataset": "toy", "backbone": "alpha_net", "n_tasks": 5, "n_random": 100, "n_way": 3, "n_shot": 2}
-    found = searches.filtered_tasks({**spec, "n_query": 4})
+    found = search_comparison.filtered_tasks({**spec, "n_query": 4})
     kinds = {kind: len(found.accuracy(kind)) for kind in found.sets}
     assert kinds == {kind: len(tasks) for kind, tasks in found.sets.items()} and kinds["searched"] == 5
     checked = support_sets.check({k: v for k, v in {**spec, "n_query": 4}.items() if k != "n_random"})
@@ -153,14 +154,14 @@ def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) ->
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"]}
     sampler = {"sampler": "uniform", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 20}
     run = jobs.run_here({**spec, "methods": [{"name": "protonet"}, {"name": "ridge"}], "sampler": sampler})
-    lines = comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), run.summary)
-    ranks = comparison.ranks(lines)
-    name, line = next(iter(comparison.named(lines).items()))
+    lines = run_comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), run.summary)
+    ranks = run_comparison.ranks(lines)
+    name, line = next(iter(run_comparison.named(lines).items()))
     for quarter in range(1, 5):
-        own = comparison.of_quarter(line, quarter)
+        own = run_comparison.of_quarter(line, quarter)
         told = ranks[(ranks["method"] == name) & (ranks["bin"] == quarter)]["accuracy"].iloc[0]
         assert 100 * line.accuracy[own].mean() == pytest.approx(told)
-    other = str(comparison.differences(lines)["name"].iloc[0])
+    other = str(run_comparison.differences(lines)["name"].iloc[0])
     page = open_link("5_Runs", "toy", rank_of=f"{name}@Q1", differs=other)
     assert "Tasks of quarter 1" in words(page) and "differ most" in words(page) and not page.toast
     figure = run_figures.plot_ranks(ranks)
@@ -170,9 +171,9 @@ def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) ->
 def test_support_images_of_a_value_are_counted(toy) -> None:
     demo = datasets.load("demo")
     spec = {"dataset": "demo", "backbone": "efficientnet_lite0", "n_tasks": 4, "attribute": "context"}
-    value = next(iter(shifts.query_values(demo, "context")))
-    found = shifts.restricted_sets({**spec, "values": [value], "n_way": 3, "n_shot": 2, "n_query": 2})
-    chosen = shifts.images_with(found, demo, "context", "random", value)
+    value = next(iter(attribute_shifts.query_values(demo, "context")))
+    found = attribute_shifts.restricted_sets({**spec, "values": [value], "n_way": 3, "n_shot": 2, "n_query": 2})
+    chosen = attribute_shifts.images_with(found, demo, "context", "random", value)
     support = found.tasks["random"].support.ravel()
     contexts = demo.image_contexts()
     assert sorted(chosen) == sorted({int(i) for i in support if i >= 0 and contexts[i] == value})

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from fsviz.sampling.testbeds import list_testbeds
-from fsviz.ui.pages import build_task
+from fsviz.ui.pages import edit_task
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
 
@@ -39,7 +39,7 @@ def test_the_page_begins_with_a_task_and_says_how_many_queries() -> None:
 
 
 def test_a_whole_task_is_read_from_the_link_and_stays_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build_task, "MOST_TILES", 2)
+    monkeypatch.setattr(edit_task, "MOST_TILES", 2)
     app = open_link(PAGE, "built", **TASK)
     assert "The first 2 of up to 3 images per class; all of them count." in captions(app)
     names = {**TASK, "task_of": "group 0 <b>kind</b> 0,group 0 <b>kind</b> 1,group 1 <b>kind</b> 1"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from fsviz.ui.parts.cached import cached_call
+from fsviz.ui.parts.caching import cached_call
 
 calls: list[tuple] = []
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fsviz.studies import compare_datasets as study
+from fsviz.analyses import compare_datasets as study
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import open_link
 

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from fsviz import jobs
 from fsviz.sampling.testbeds import save_testbed
 from fsviz.studies import evaluate
-from fsviz.ui.parts import later
+from fsviz.ui.parts import deferred
 from tests.studies.toy_dataset import make_toy, save_toy_features
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -43,7 +43,7 @@ IMPOSSIBLE = {
 
 def open_page(name: str, **query: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-    app.session_state[later.STANDS] = True  # its figures are there
+    app.session_state[deferred.STANDS] = True  # its figures are there
     if name:
         app = app.switch_page(f"pages/{name}.py")
     for key, value in {"dataset": "toy", **query}.items():

@@ -310,10 +310,10 @@ def test_a_confused_pair_follows_its_settings_and_is_in_the_link(same_toy) -> No
 
 
 def _pairs(app: AppTest) -> list[str]:
-    from fsviz.studies import comparison
+    from fsviz.analyses import run_comparison
 
     found: list[str] = []
-    keep = comparison.pairs_table
+    keep = run_comparison.pairs_table
 
     def spy(*args, **more):
         table = keep(*args, **more)
@@ -321,7 +321,7 @@ def _pairs(app: AppTest) -> list[str]:
         return table
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparison, "pairs_table", spy)
+        patch.setattr(run_comparison, "pairs_table", spy)
         app.run()
     return found
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from fsviz.analyses.class_splits import DIVERGENCES
 from fsviz.difficulty.measures import MEASURES
-from fsviz.studies.splits import DIVERGENCES
 from fsviz.taxonomy import DISTANCES
-from fsviz.ui.parts import explained, shell
+from fsviz.ui.parts import about, shell
 
 LABELS = [page.label for page in shell.PAGES]
-SHOWN = {quantity.title: quantity for label in explained.PAGES for quantity in explained.of_page(label)}
+SHOWN = {quantity.title: quantity for label in about.PAGES for quantity in about.of_page(label)}
 # LaTeX that is no symbol: layout, operators, and e of the exponential function.
 _TEXT = re.compile(r"\\text\{[^}]*\}|\\\\\[[^]]*\]")
 _ACCENTED = re.compile(r"\\(?:hat|bar)\{(\w)\}")
@@ -24,7 +24,7 @@ def symbols_in(latex: str) -> set[str]:
     """The letters of a formula, without what stands below them: a letter below is a place, or a symbol elsewhere."""
     latex = _ACCENTED.sub(r"\1", _TEXT.sub("", latex)).replace("e^{-", "^{-")
     bare = re.sub(r"_(\{[^}]*\}|\w)", " ", latex)
-    named = {name for name in re.findall(r"\\([a-zA-Z]+)", bare) if name in explained.GREEK}
+    named = {name for name in re.findall(r"\\([a-zA-Z]+)", bare) if name in about.GREEK}
     return named | set(re.findall(r"[A-Za-z]", re.sub(r"\\[a-zA-Z]+", " ", bare)))
 
 
@@ -49,8 +49,8 @@ def test_symbols_that_nobody_named_are_seen() -> None:
 
 
 def test_symbols_are_written_as_in_the_formula() -> None:
-    assert explained.as_written("mu_c: the centre; a, b: classes") == r"$\mu_{c}$: the centre; $a$, $b$: classes"
-    assert explained.as_written("hat{y}_m, bar{a}: guesses") == r"$\hat{y}_{m}$, $\bar{a}$: guesses"
+    assert about.as_written("mu_c: the centre; a, b: classes") == r"$\mu_{c}$: the centre; $a$, $b$: classes"
+    assert about.as_written("hat{y}_m, bar{a}: guesses") == r"$\hat{y}_{m}$, $\bar{a}$: guesses"
 
 
 def test_everything_with_a_formula_is_explained_somewhere() -> None:
@@ -80,9 +80,9 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize("page", shell.PAGES, ids=LABELS)
 def test_every_page_says_what_its_numbers_are(opened, page: shell.Page) -> None:
     app = opened(page, True)
-    (section,) = [box for box in app.expander if box.label == explained.TITLE]
+    (section,) = [box for box in app.expander if box.label == about.TITLE]
     said = " ".join(element.value for element in section.markdown)
-    wanted = explained.of_page(page.label)
+    wanted = about.of_page(page.label)
     assert wanted and all(f"**{quantity.title}**" in said for quantity in wanted)
     assert len(section.latex) == sum(bool(quantity.formula) for quantity in wanted)
     paper = re.search(r"After ([^ ]+)", app.caption[0].value)  # the line below the title names the page's paper
@@ -90,5 +90,5 @@ def test_every_page_says_what_its_numbers_are(opened, page: shell.Page) -> None:
 
 
 def test_nothing_of_it_is_sent_while_it_is_closed(opened) -> None:
-    (section,) = [box for box in opened(shell.PAGES[0], False).expander if box.label == explained.TITLE]
+    (section,) = [box for box in opened(shell.PAGES[0], False).expander if box.label == about.TITLE]
     assert not section.markdown and not section.latex

@@ -10,8 +10,8 @@ import pytest
 
 from fsviz import datasets, jobs
 from fsviz.features import maps
-from fsviz.studies import draw
 from fsviz.studies import feature_map as study
+from fsviz.tasks import draw
 from tests.studies.toy_dataset import make_toy, save_toy_features
 from tests.ui.opening import open_link
 from tests.ui.test_gallery_pages import texts

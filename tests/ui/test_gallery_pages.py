@@ -9,9 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz import datasets
-from fsviz.datasets import folders
+from fsviz.datasets import image_folders
 from fsviz.errors import WorkspaceError
-from fsviz.ui.parts import image_wall, later
+from fsviz.ui.parts import deferred, image_wall
 from tests.datasets.test_folders import folder_of, home  # noqa: F401
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -33,7 +33,7 @@ def texts(app: AppTest) -> str:
 
 def test_a_folder_that_moved_is_told_and_the_page_stays_up(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "pets", {"dog": 3, "cat": 3})
-    folders.register("pets", folders.inspect(root))
+    image_folders.register("pets", image_folders.inspect(root))
     assert "not there any more" not in texts(run("1_Gallery.py", dataset="pets"))
     shutil.move(root, tmp_path / "elsewhere")
     told = texts(run("1_Gallery.py", dataset="pets"))
@@ -41,7 +41,7 @@ def test_a_folder_that_moved_is_told_and_the_page_stays_up(tmp_path: Path) -> No
 
 
 def test_a_damaged_dataset_shows_the_demo_and_one_sentence(tmp_path: Path, home: Path) -> None:  # noqa: F811
-    folders.register("pets", folders.inspect(folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})))
+    image_folders.register("pets", image_folders.inspect(folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})))
     (home / "datasets" / "pets" / "images.parquet").write_bytes(b"nonsense")
     for page in ("1_Gallery.py", "11_Add_images.py"):
         assert "is damaged" in texts(run(page, dataset="pets"))
@@ -49,7 +49,7 @@ def test_a_damaged_dataset_shows_the_demo_and_one_sentence(tmp_path: Path, home:
 
 def test_a_broken_image_is_a_tile_that_says_so(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
-    dataset = folders.register("pets", folders.inspect(root))
+    dataset = image_folders.register("pets", image_folders.inspect(root))
     (root / "cat" / "00.png").write_bytes(b"rotten")
     source, problem = image_wall._thumbnail(dataset, 0, 64)
     assert source == "" and "not an image" in problem
@@ -60,7 +60,7 @@ def test_a_broken_image_is_a_tile_that_says_so(tmp_path: Path) -> None:
 
 def test_a_thumbnail_changes_with_its_file(tmp_path: Path) -> None:
     root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
-    dataset = folders.register("pets", folders.inspect(root))
+    dataset = image_folders.register("pets", image_folders.inspect(root))
     before = image_wall.thumbnail_uri(dataset, 0, 64)
     assert image_wall.thumbnail_uri(dataset, 0, 64) == before
     from PIL import Image
@@ -120,7 +120,7 @@ def test_features_are_imported_from_the_page(tmp_path: Path) -> None:
 
 def overview(**query: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-    app.session_state[later.STANDS] = True  # its figures are there
+    app.session_state[deferred.STANDS] = True  # its figures are there
     for name, value in query.items():
         app.query_params[name] = value
     app.run()
@@ -133,19 +133,21 @@ def drawn_classes(app: AppTest) -> str:
 
 
 def test_the_overview_follows_a_dataset_that_was_replaced(tmp_path: Path) -> None:
-    folders.register("pets", folders.inspect(folder_of(tmp_path / "one", {"dog": 2, "cat": 2})), title="First")
+    image_folders.register(
+        "pets", image_folders.inspect(folder_of(tmp_path / "one", {"dog": 2, "cat": 2})), title="First"
+    )
     first = overview(dataset="pets")
     assert "dog" in drawn_classes(first) and "First" in first.selectbox[0].options
-    other = folders.inspect(folder_of(tmp_path / "two", {"rose": 2, "lily": 2}))
-    folders.register("pets", other, title="Second", overwrite=True)
+    other = image_folders.inspect(folder_of(tmp_path / "two", {"rose": 2, "lily": 2}))
+    image_folders.register("pets", other, title="Second", overwrite=True)
     second = overview(dataset="pets")
     assert "rose" in drawn_classes(second) and "dog" not in drawn_classes(second)
     assert "Second" in second.selectbox[0].options
 
 
 def test_a_title_is_shown_as_it_was_written(tmp_path: Path) -> None:
-    images = folders.inspect(folder_of(tmp_path / "one", {"<b>bold": 2, "cat": 2}))
-    folders.register("pets", images, title="*x* $a$ :red[r]")
+    images = image_folders.inspect(folder_of(tmp_path / "one", {"<b>bold": 2, "cat": 2}))
+    image_folders.register("pets", images, title="*x* $a$ :red[r]")
     shown = overview(dataset="pets")
     assert r"\*x\* \$a\$ \::gray[]red\[r\]" in texts(shown)
     assert "Licence: ." not in texts(shown)

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from fsviz import jobs
 from fsviz.datasets.saved import save_dataset
-from fsviz.studies import stress
+from fsviz.studies import stress_test
 from fsviz.ui.parts import answers
 from tests.studies.shifted_dataset import make_shifted
 from tests.studies.toy_dataset import make_toy
@@ -129,9 +129,9 @@ def test_a_finished_run_is_shown(open_page) -> None:
     assert page.metric[0].value == f"{numbers['drop']:.1f} ± {numbers['drop_ci95']:.1f} points"
     assert page.metric[1].value == f"{numbers['accuracy']['hard']:.1f} ± {numbers['ci95']['hard']:.1f}%"
     whose = {"sources": ["first"], "backbones": ["first", "second"]}
-    whose["adaptations"] = [name for name in stress.ADAPTATIONS if name != stress.FULL]
+    whose["adaptations"] = [name for name in stress_test.ADAPTATIONS if name != stress_test.FULL]
     spec = {name: value for name, value in spec.items() if name != "backbone"}
-    stressed = jobs.run_here({"study": "stress", **spec, **whose, "search": "greedy"})
+    stressed = jobs.run_here({"study": "stress_test", **spec, **whose, "search": "greedy"})
     page.query_params["stress_cell"] = "second tim"
     page.segmented_control(key="show").set_value("Stress test").run()
     assert_fine(page)
@@ -157,7 +157,7 @@ def test_searches_are_compared_at_once_on_a_few_tasks_and_by_a_run_on_all(open_p
     commands = [block.value for block in page.code]
     assert any(" filtered shifted " in c and "--n-random 2000" in c for c in commands)
     spec = {"dataset": "shifted", "backbone": "first", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 50}
-    run = jobs.run_here({"study": "searches", **spec})
+    run = jobs.run_here({"study": "search_comparison", **spec})
     page.run()
     assert_fine(page)
     whole = caption(page, "the same for all searches")

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Selectbox
 
 from fsviz.text import drawn, plain
-from fsviz.ui.parts import later, shell
+from fsviz.ui.parts import deferred, shell
 from tests.hostile import LINK, NAMES, PICTURE, make_hostile, make_hostile_run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -49,7 +49,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def open_page(file: str, **query: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
-    app.session_state[later.STANDS] = True  # its figures are there
+    app.session_state[deferred.STANDS] = True  # its figures are there
     if file != "app.py":
         app.switch_page(file)
     for name, value in {"dataset": "hostile", **query}.items():

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from fsviz.ui.pages import compare
+from fsviz.ui.pages import compare_datasets
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
 from tests.ui.test_gallery_pages import run
@@ -74,7 +74,7 @@ def taken_up(app: AppTest, asked: dict[str, str]) -> None:
 def test_a_link_is_valid_on_pages_that_have_some_of_its_settings(
     page: str, keys: tuple[str, ...], more: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compare, "MOST_TASKS", 50)
+    monkeypatch.setattr(compare_datasets, "MOST_TASKS", 50)
     asked = {name: ASKED[name] for name in keys}
     app = fine(run(page, dataset="linked", **asked, **more))
     taken_up(app, asked)

@@ -9,10 +9,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz import datasets
+from fsviz.analyses import headline as study
 from fsviz.datasets import sizes
-from fsviz.studies import first_look as study
 from fsviz.taxonomy.hierarchy import class_hierarchy
-from fsviz.ui.parts import later, shell
+from fsviz.ui.parts import deferred, shell
 from tests.ui.opening import APP, open_link
 
 
@@ -29,7 +29,7 @@ def found() -> study.Look:
 def opened(dataset: str, stands: bool = True, **query: str) -> AppTest:
     """`stands`: the browser has drawn what is above the figures."""
     app = AppTest.from_file(str(APP), default_timeout=600)
-    app.session_state[later.STANDS] = stands
+    app.session_state[deferred.STANDS] = stands
     for name, value in {"dataset": dataset, **query}.items():
         app.query_params[name] = value
     app.run()
@@ -137,7 +137,7 @@ def test_what_is_drawn_later_keeps_its_settings_in_the_link() -> None:
     assert [toast.value for toast in app.toast] == [
         "This link's setting nothing=1 is not possible here and was left out."
     ]
-    app.session_state[later.STANDS] = True
+    app.session_state[deferred.STANDS] = True
     app.run()
     assert in_link(app, "box") == leaf and "classes=tiger" in dict(links_of(app))["Look at it in the Gallery"]
 

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from fsviz import datasets, jobs
 from fsviz.records import Tasks
 from fsviz.sampling import testbeds
-from fsviz.studies import draw, named_tasks
+from fsviz.tasks import draw, task_ids
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import in_workspace, link_of, open_link
 
@@ -35,7 +35,7 @@ def _workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def name() -> str:
     bed = draw.sample(datasets.load("toy"), **SHAPE)
-    return named_tasks.name_testbed(datasets.load("toy"), bed.tasks, bed.recipe)
+    return task_ids.name_testbed(datasets.load("toy"), bed.tasks, bed.recipe)
 
 
 def press(app: AppTest, label: str) -> AppTest:
@@ -126,7 +126,7 @@ def test_runs_of_the_testbed_are_told() -> None:
 
 def leads_of(app: AppTest, n: int | None = None) -> list:
     links = [link.proto for link in app.main.get("page_link") if "Passport" in link.proto.page]
-    found = [named_tasks.task_in(parse_qs(link.query_string)["task_name"][0]) for link in links]
+    found = [task_ids.task_in(parse_qs(link.query_string)["task_name"][0]) for link in links]
     assert n is None or len(found) == n, found
     return found
 
@@ -149,7 +149,7 @@ def test_every_page_that_shows_a_task_leads_to_its_passport(page: str, asked: di
     app = open_link(page, "toy", **asked)
     (task,) = leads_of(app, 1)
     assert task.testbed.startswith(f"{kind}~toy~")
-    one = named_tasks.find(task.testbed).tasks.take([task.position])
+    one = task_ids.find(task.testbed).tasks.take([task.position])
     swaps = [link.proto for link in app.main.get("page_link") if "Build_a_task" in link.proto.page]
     if one.has_images and page not in ("6_Hard_tasks", "13_Build_a_task"):  # the very task, image by image
         swap = parse_qs(swaps[-1].query_string)
@@ -189,7 +189,7 @@ def test_a_task_that_is_picked_goes_along() -> None:
     (first,) = leads_of(app, 1)
     assert link_of(go(app, PAGE))["task_name"] == str(first)  # the task that was looked at last
     press(app, "Next")
-    one = named_tasks.find(first.testbed).tasks.take([first.position + 1])
+    one = task_ids.find(first.testbed).tasks.take([first.position + 1])
     built = link_of(go(app, "13_Build_a_task"))
     assert built["support"] == text(one, "support") and built["query"] == text(one, "query")
     on_map = link_of(go(app, "12_Feature_map"))

@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from fsviz.ui.parts import shell, showing
+from fsviz.ui.parts import export, shell
 from tests.reports.test_html import loaded
 from tests.sources import ROOT, near, nodes
 
@@ -27,8 +27,8 @@ def test_every_figure_and_table_is_shown_so_that_it_can_be_taken_along() -> None
     assert len(FILES) > 50 and around == []
 
 
-def table_of(data: object, **more: object) -> showing.Item:
-    return showing.Item("table", "T", (data, more.get("column_config", {}), more.get("hide_index", True)))
+def table_of(data: object, **more: object) -> export.Item:
+    return export.Item("table", "T", (data, more.get("column_config", {}), more.get("hide_index", True)))
 
 
 def test_a_table_is_taken_along_as_it_is_seen() -> None:
@@ -38,26 +38,26 @@ def test_a_table_is_taken_along_as_it_is_seen() -> None:
         "hidden": None,
         "face": st.column_config.ImageColumn(""),
     }
-    seen = showing.frame(table_of(data, column_config=config))
+    seen = export.frame(table_of(data, column_config=config))
     assert list(seen) == ["Number of images", "share"] and seen["Number of images"].tolist() == [3, 4]
     named = pd.DataFrame({"x": [1]}, index=pd.Index(["a"], name="class"))
-    assert list(showing.frame(table_of(named, hide_index=False))) == ["class", "x"]
-    assert list(showing.frame(table_of(named))) == ["x"]
+    assert list(export.frame(table_of(named, hide_index=False))) == ["class", "x"]
+    assert list(export.frame(table_of(named))) == ["x"]
 
 
 def test_names_of_users_are_no_code_in_files() -> None:
     item = table_of({"class": ["=1+1", "a_b & <i>"], "accuracy": [12.34567, float("nan")]})
-    assert showing.to_csv(item).splitlines()[1:] == ["'=1+1,12.34567", "a_b & <i>,"]
-    latex = showing.to_latex(item)
+    assert export.to_csv(item).splitlines()[1:] == ["'=1+1,12.34567", "a_b & <i>,"]
+    latex = export.to_latex(item)
     assert r"=1+1 & 12.35 \\" in latex and r"a\_b \& \textless{}i\textgreater{} & – \\" in latex
     assert r"\begin{tabular}{lr}" in latex
-    page = showing.to_page([item, showing.Item("recipe", "", "python -m fsviz show '<b>'")])
+    page = export.to_page([item, export.Item("recipe", "", "python -m fsviz show '<b>'")])
     assert "a_b &amp; &lt;i&gt;" in page and "<b>" not in page and "&lt;b&gt;" in page
-    assert showing.file_name("Where? a/b..\\c") == "where-a-b-c" and showing.file_name("…") == "fsviz"
+    assert export.file_name("Where? a/b..\\c") == "where-a-b-c" and export.file_name("…") == "fsviz"
 
 
 def test_a_figure_is_a_page_of_its_own_that_loads_nothing() -> None:
-    page = showing.to_html(showing.Item("chart", "A <title>", go.Figure(go.Bar(y=[1, 2])), "key"))
+    page = export.to_html(export.Item("chart", "A <title>", go.Figure(go.Bar(y=[1, 2])), "key"))
     assert loaded(page) == [] and "Plotly.newPlot" in page and "<h1>A &lt;title&gt;</h1>" in page
 
 
@@ -82,15 +82,15 @@ def _page() -> None:
     import plotly.graph_objects as go
     import streamlit as st
 
-    from fsviz.ui.parts import showing
+    from fsviz.ui.parts import export
 
-    showing.begin("What is it?")
-    showing.button()
-    showing.chart("Bars", go.Figure(go.Bar(y=[1, 2])), key="bars")
+    export.begin("What is it?")
+    export.button()
+    export.chart("Bars", go.Figure(go.Bar(y=[1, 2])), key="bars")
     for i in range(st.session_state["n"]):
-        showing.table("Numbers", {"n": [i]}, hide_index=True)
-    showing.recipe("python -m fsviz show demo")
-    showing.recipe("python -m fsviz show demo")
+        export.table("Numbers", {"n": [i]}, hide_index=True)
+    export.recipe("python -m fsviz show demo")
+    export.recipe("python -m fsviz show demo")
 
 
 @pytest.mark.parametrize("label", [p.label for p in shell.PAGES])

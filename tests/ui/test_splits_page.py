@@ -12,8 +12,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from fsviz import datasets, jobs
+from fsviz.analyses import transfer
 from fsviz.datasets.saved import save_dataset
-from fsviz.studies import transfer
 from fsviz.training import TITLES
 from tests.browser.digits_workspace import make_digits_workspace
 from tests.studies.toy_dataset import make_toy, save_toy_features

@@ -30,7 +30,7 @@ def measure(given: Given) -> np.ndarray:
     import torch
 
     from fsviz.difficulty.n_means import means
-    from fsviz.difficulty.predictors import seen
+    from fsviz.difficulty.task_statistics import seen
 
     view = seen(given)
     n_ways = view.ways.shape[1]

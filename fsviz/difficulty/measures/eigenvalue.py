@@ -26,7 +26,7 @@ MEASURE = Measure(
 
 def measure(given: Given) -> np.ndarray:
     """The N-th lowest eigenvalue (T,) of the Laplacian of the graph of the images, N the number of classes."""
-    from fsviz.difficulty.predictors import seen
+    from fsviz.difficulty.task_statistics import seen
 
     view = seen(given)
     return (view.eigenvalues.gather(1, view.n_ways.unsqueeze(1) - 1).squeeze(1)).double().numpy()

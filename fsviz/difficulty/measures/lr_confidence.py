@@ -26,7 +26,7 @@ MEASURE = Measure(
 
 def measure(given: Given) -> np.ndarray:
     """-log of the largest probability of a query, mean over the queries of a task (T,), in nats."""
-    from fsviz.difficulty.predictors import seen
+    from fsviz.difficulty.task_statistics import seen
 
     view = seen(given)
     return (-(view.confidence.log() * view.query_mask).sum(1) / view.query_mask.sum(1)).double().numpy()

@@ -26,7 +26,7 @@ MEASURE = Measure(
 
 def measure(given: Given) -> np.ndarray:
     """Mean cross-entropy (T,) of the support images under the logistic regression that was trained on them, in nats."""
-    from fsviz.difficulty.predictors import seen
+    from fsviz.difficulty.task_statistics import seen
     from fsviz.methods.geometry import equal_shares, one_hot, with_ways
 
     view = seen(given)

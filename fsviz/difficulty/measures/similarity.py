@@ -31,7 +31,7 @@ def measure(given: Given) -> np.ndarray:
     """
     import torch
 
-    from fsviz.difficulty.predictors import seen
+    from fsviz.difficulty.task_statistics import seen
     from fsviz.methods.geometry import one_hot
 
     view = seen(given)

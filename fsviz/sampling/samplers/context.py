@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fsviz.records import Tasks
-from fsviz.sampling import matched
+from fsviz.sampling import context_tasks
 from fsviz.sampling.sampler import Pool, Sampler
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, Setting
 
@@ -23,7 +23,7 @@ SHIFT = Setting(
 
 def _sample(pool: Pool, n_tasks: int, seed: int, shift: float, n_way: int, n_shot: int, n_query: int) -> Tasks:
     shift = SHIFT.check(shift)
-    return matched.sample_with(pool, n_tasks, seed, n_way, n_shot, n_query, lambda drawn: drawn.mixed(shift))
+    return context_tasks.sample_with(pool, n_tasks, seed, n_way, n_shot, n_query, lambda drawn: drawn.mixed(shift))
 
 
 SAMPLER = Sampler(
@@ -36,5 +36,5 @@ SAMPLER = Sampler(
     needs=("images", "contexts"),
     deals=True,
     place=12,
-    unable=matched.unable,
+    unable=context_tasks.unable,
 )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fsviz.records import Tasks
-from fsviz.sampling import matched
+from fsviz.sampling import context_tasks
 from fsviz.sampling.sampler import Pool, Sampler
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY
 
 
 def _sample(pool: Pool, n_tasks: int, seed: int, n_way: int, n_shot: int, n_query: int) -> Tasks:
-    return matched.sample_with(pool, n_tasks, seed, n_way, n_shot, n_query, lambda drawn: drawn.other)
+    return context_tasks.sample_with(pool, n_tasks, seed, n_way, n_shot, n_query, lambda drawn: drawn.other)
 
 
 SAMPLER = Sampler(
@@ -22,5 +22,5 @@ SAMPLER = Sampler(
     needs=("images", "contexts"),
     deals=True,
     place=11,
-    unable=matched.unable,
+    unable=context_tasks.unable,
 )

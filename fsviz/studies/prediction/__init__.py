@@ -24,7 +24,7 @@ from fsviz.errors import BadInput, UnknownName
 from fsviz.records import Dataset, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import Schema, Setting, Unchecked, Value, Values, words
-from fsviz.studies import chunked, draw, fitting, frozen
+from fsviz.studies import chunk_data
 from fsviz.studies.prediction import eigenvalues, labelling, spread, thresholds
 from fsviz.studies.prediction.labelling import POLICIES
 from fsviz.studies.prediction.measured import CellSummary, Measured, cell_summary, look, measured_cell
@@ -32,7 +32,8 @@ from fsviz.studies.prediction.spread import CAUSES, Parts, Spread
 from fsviz.studies.prediction.tasks import GRIDS, TASK_SETTINGS, Cell, Spec, cell_text, cells, draw_cell, fitted
 from fsviz.studies.prediction.thresholds import Judged
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
-from fsviz.studies.threads import half_the_cores
+from fsviz.studies.thread_limits import half_the_cores
+from fsviz.tasks import draw, fitting, snapshot
 from fsviz.workspace import plain_json
 
 __all__ = ["CAUSES", "GRIDS", "POLICIES", "TASK_SETTINGS", "Measured", "Spec", "cell_text"]
@@ -212,7 +213,7 @@ def prepare(spec: Spec, folder: Path) -> Spec:
     for which, cell in enumerate(cells(settled)):
         tasks = draw_cell(settled, cell, dataset, table)
         recipe = {"dataset": dataset.name, "split": settled["split"], "sampler": settled["sampler"]}
-        frozen.freeze(folder, Testbed(f"cell {which}", tasks, recipe), _file(which))
+        snapshot.freeze(folder, Testbed(f"cell {which}", tasks, recipe), _file(which))
     return settled
 
 
@@ -236,8 +237,8 @@ def _chunk_size(cell: Cell) -> int:
 
 def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """What a question needs to know of a range of a cell's tasks."""
-    tasks = frozen.tasks(spec["folder"], _file(part), start, stop)
-    table = chunked.features_of(spec["dataset"], spec["backbone"])
+    tasks = snapshot.tasks(spec["folder"], _file(part), start, stop)
+    table = chunk_data.features_of(spec["dataset"], spec["backbone"])
     with half_the_cores():
         if spec["question"] == "labelling":
             return labelling.label_and_learn(spec, tasks, table, start)
@@ -250,7 +251,7 @@ def collect(spec: Spec, chunks: Sequence[Arrays]) -> PredictionResult:
     """The finished tasks of every cell that has begun."""
     asked = cast(Spec, {name: value for name, value in spec.items() if name != "folder"})
     every, rows = cells(asked), joined(chunks)
-    tasks = {which: frozen.tasks(spec["folder"], _file(which)).take(row["positions"]) for which, row in rows.items()}
+    tasks = {which: snapshot.tasks(spec["folder"], _file(which)).take(row["positions"]) for which, row in rows.items()}
     measures = asked["question"] not in ("spread", "labelling")
     measured = {which: measured_cell(every[which], tasks[which], rows[which]) for which in rows if measures}
     return PredictionResult(asked, tasks, rows, measured)
@@ -300,7 +301,7 @@ def tasks_of_cell(result: PredictionResult, value: str) -> tuple[Tasks, np.ndarr
 def labelled_images(result: PredictionResult, policy: str, n: int, most: int = 3) -> tuple[Tasks, list[np.ndarray]]:
     """The first tasks of the question "labelling", and the images of each that a policy has labelled first."""
     tasks = result.tasks[0].take(slice(0, most))
-    table = chunked.features_of(result.spec["dataset"], result.spec["backbone"])
+    table = chunk_data.features_of(result.spec["dataset"], result.spec["backbone"])
     return tasks, labelling.labelled(result.spec, tasks, table, policy, n)
 
 

@@ -18,7 +18,7 @@ from fsviz.records import Features, Tasks
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from fsviz.difficulty.predictors import View
+    from fsviz.difficulty.task_statistics import View
     from fsviz.studies.prediction.tasks import Spec
 
 POLICIES = ("least confident", "random")
@@ -45,7 +45,7 @@ def label_and_learn(spec: Spec, tasks: Tasks, table: Features, first: int) -> di
     right in the end, the given ones included; for every budget and policy. `first` is the number of the first task."""
     import torch
 
-    from fsviz.difficulty.predictors import views
+    from fsviz.difficulty.task_statistics import views
 
     steps = budgets(spec)
     shape = (len(tasks), len(steps), len(POLICIES))
@@ -70,7 +70,7 @@ def labelled(spec: Spec, tasks: Tasks, table: Features, policy: str, n: int) -> 
     """Per task the n images that a policy labels first, as `label_and_learn` does; the tasks begin with number 0."""
     import torch
 
-    from fsviz.difficulty.predictors import views
+    from fsviz.difficulty.task_statistics import views
 
     found: list[np.ndarray] = [np.empty(0, int)] * len(tasks)
     with torch.inference_mode():

@@ -15,9 +15,9 @@ from fsviz.errors import FsvizError
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Features, Tasks
 from fsviz.settings import Unchecked
-from fsviz.studies import chunked
+from fsviz.studies import chunk_data
 from fsviz.studies.prediction.tasks import Cell, Spec, confusions_of
-from fsviz.studies.threads import half_the_cores
+from fsviz.studies.thread_limits import half_the_cores
 
 OF_CLASSES = ("coarsity", "confusion_sum")  # measures that tasks are drawn with, whatever is seen of their images
 _KEPT_EIGENVALUES = 40
@@ -119,7 +119,7 @@ def look(spec: Spec, tasks: Tasks, table: Features, eigenvalues: bool = False) -
     """outcome, expected, one array per measure of features (measure_NAME), and where asked the lowest eigenvalues."""
     import torch
 
-    from fsviz.difficulty.predictors import views
+    from fsviz.difficulty.task_statistics import views
 
     evaluation.check_tasks(table, tasks)
     n = len(tasks)
@@ -145,7 +145,7 @@ def predictions(spec: Spec, tasks: Tasks, table: Features) -> dict[str, np.ndarr
     import torch
     from scipy.optimize import linear_sum_assignment
 
-    from fsviz.difficulty.predictors import views
+    from fsviz.difficulty.task_statistics import views
 
     shape = tasks.query.shape
     said = {"predicted": np.full(shape, PAD), "confidence": np.full(shape, np.nan)}
@@ -168,7 +168,7 @@ def said_of(found: Measured, task: int) -> dict[str, np.ndarray]:
     """What was said of the queries of one task (W, Q), see `predictions`."""
     one = found.tasks.take(slice(task, task + 1))
     with half_the_cores():
-        said = predictions(found.spec, one, chunked.features_of(found.spec["dataset"], found.spec["backbone"]))
+        said = predictions(found.spec, one, chunk_data.features_of(found.spec["dataset"], found.spec["backbone"]))
     return {name: values[0] for name, values in said.items()}
 
 

@@ -18,7 +18,7 @@ from fsviz import sampling
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import Dataset, Features, Tasks
 from fsviz.settings import Unchecked
-from fsviz.studies import draw
+from fsviz.tasks import draw
 
 if TYPE_CHECKING:
     from fsviz.studies.prediction.tasks import Cell, Spec
@@ -121,7 +121,7 @@ def accuracies(spec: Spec, tasks: Tasks, table: Features) -> dict[str, np.ndarra
     """
     import torch
 
-    from fsviz.difficulty.predictors import views
+    from fsviz.difficulty.task_statistics import views
 
     n_way, n_query = tasks.query.shape[1:]
     left = np.bincount(table.class_ids)[tasks.class_ids] - tasks.support.shape[2]

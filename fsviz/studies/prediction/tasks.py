@@ -17,9 +17,10 @@ from fsviz.difficulty.measures import MEASURES, Given
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.records import PAD, Dataset, Features, Tasks
 from fsviz.settings import Setting, Unchecked
-from fsviz.studies import chunked, confusion, draw
+from fsviz.studies import chunk_data, confusion
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.prediction import spread
+from fsviz.tasks import draw
 
 TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
 GRIDS: dict[str, tuple[float, ...]] = {  # what a question varies; what a dataset is too small for is left out
@@ -119,7 +120,7 @@ def with_confusion(tasks: Tasks, dataset: Dataset, spec: Spec) -> Tasks:
 def confusions_of(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
     """Classes of a split (C,) and how much the backbone mixes up every pair of them (C, C), where that takes a few
     seconds; else refused."""
-    stamp = chunked.stamp(spec["dataset"])
+    stamp = chunk_data.stamp(spec["dataset"])
     return _confusions(spec["dataset"], spec["backbone"], spec["split"], stamp)
 
 

@@ -19,9 +19,9 @@ import pandas as pd
 import streamlit as st
 
 from fsviz import datasets, jobs, text, workspace
-from fsviz.datasets import attaching, folders, packed, saved, tables, uploads
+from fsviz.datasets import archives, image_folders, published_images, saved, tables, uploads
 from fsviz.datasets.catalog import ENTRIES
-from fsviz.datasets.copies import largest_groups
+from fsviz.datasets.duplicates import largest_groups
 from fsviz.datasets.images import SUFFIXES
 from fsviz.datasets.preview import Preview, many
 from fsviz.errors import FsvizError
@@ -30,13 +30,15 @@ from fsviz.features.backbones import title_of
 from fsviz.records import Dataset
 from fsviz.sampling import testbeds
 from fsviz.settings import Setting
-from fsviz.studies import extraction, own_images, torchvision_sets
+from fsviz.studies import extraction
 from fsviz.taxonomy import wordnet
 from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_edges
-from fsviz.ui.parts import access, controls, run_panel, shell, showing
-from fsviz.ui.parts.cached import remember
+from fsviz.ui.parts import access, controls, export, run_panel, shell
+from fsviz.ui.parts.caching import remember
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.shell import plain
+from fsviz.user import images as user_images
+from fsviz.user import torchvision_sets
 
 ADD, EXTRACT, IMPORT = "Add images", "Extract features", "Import features"
 MEANING, KEEP = "Meanings", "Rename or delete"
@@ -125,7 +127,7 @@ def _add(dataset: Dataset) -> None:
         help="As MetaCoCo does, whatever the folders say: the 64% of classes with most images train, the next 20% "
         "test, the rest is val.",
     )
-    preview = own_images.with_splits_by_size(preview) if by_size else preview
+    preview = user_images.with_splits_by_size(preview) if by_size else preview
     _found(preview)
     if like := _benchmark(preview):
         _attach(preview, like, upload)
@@ -147,7 +149,7 @@ def _from_path() -> tuple[Preview | None, Path | None]:
     with st.expander("Options for tables and folders"):
         one, two, three = st.columns(3)
         images = one.text_input("Images folder (where the paths of a table start)", key="images_folder")
-        first = two.selectbox("The first folders are", folders.FIRST_LEVELS, key="first_level")
+        first = two.selectbox("The first folders are", image_folders.FIRST_LEVELS, key="first_level")
         level = two.selectbox(
             "A class is",
             tuple(LEVELS),
@@ -170,12 +172,12 @@ def _from_path() -> tuple[Preview | None, Path | None]:
         "columns": {part: name for part, name in parts.items() if name},
     }
     allowed = access.path(path.strip())
-    if packed.is_packed(allowed):  # pickles of a benchmark, or TFRecords: images are written out first
+    if archives.is_packed(allowed):  # pickles of a benchmark, or TFRecords: images are written out first
         with st.spinner("Writing the images out …"):
-            folder = access.do("upload", packed.unpack, allowed)
+            folder = access.do("upload", archives.unpack, allowed)
         with uploads.kept_if_usable(folder):
             return _look("upload", str(folder), groups=groups), folder
-    shell.same_from_terminal(own_images.command(allowed, options))
+    shell.same_from_terminal(user_images.command(allowed, options))
     return _look("paths", allowed, **options), None
 
 
@@ -247,7 +249,7 @@ def _look(action: str, path: str, **options: Any) -> Preview | None:
     try:
         preview = access.do(
             action,
-            own_images.find,
+            user_images.find,
             path,
             confined=action == "upload" or access.is_confined(),
             progress=lambda done, total, message: bar.progress(
@@ -295,7 +297,7 @@ def _layouts() -> None:
 
 def _mine(title: str = "Added before") -> None:
     """The datasets that were added before."""
-    names = folders.workspace_dataset_names()
+    names = image_folders.workspace_dataset_names()
     if not names:
         return
     st.subheader(title, anchor=False)
@@ -328,7 +330,7 @@ def _rename(name: str, title: str) -> None:
 
 
 def _remove(name: str) -> None:
-    _or_notice("delete", folders.remove_dataset, name)
+    _or_notice("delete", image_folders.remove_dataset, name)
     if st.query_params.get("dataset") == name:
         shell.choose_dataset(shell.DEFAULT_DATASET)
 
@@ -371,7 +373,7 @@ def _keep() -> None:
             ("delete", testbeds.rename_testbed, name),
             "Runs keep their own copy of the tasks; commands and links need the new name.",
         )
-    if not (rows or names or folders.workspace_dataset_names()):
+    if not (rows or names or image_folders.workspace_dataset_names()):
         st.caption("Nothing of your own is here yet: datasets, features and testbeds that you add appear here.")
 
 
@@ -414,7 +416,7 @@ def _found(preview: Preview) -> None:
     )
     n_problems = sum(max(1, len(p.items)) for p in preview.problems)
     four.metric("Things to look at", f"{n_problems:,}", help="Problems found; none of them stops you.")
-    shown = folders.preview_dataset("preview", preview)
+    shown = image_folders.preview_dataset("preview", preview)
     st.caption(
         " ".join([f"Read as a {plain(preview.source)} in {plain(str(preview.root))}.", *map(plain, shown.notes)])
     )
@@ -425,7 +427,7 @@ def _found(preview: Preview) -> None:
         gallery(shown, [Tile(int(i), str(n)) for i, n in zip(picked, names)], key="samples", tile_px=84)
         st.caption(f"{len(picked)} of {len(preview.images):,} images, from as many classes as possible.")
     with right:
-        showing.table(
+        export.table(
             "Classes found",
             classes if len(splits) > 1 else classes[["class_name", "n_images"]],
             hide_index=True,
@@ -446,7 +448,7 @@ def _found(preview: Preview) -> None:
                 st.button("Take folders as groups", key="take_folders", on_click=_take_folders)
             if problem.items:
                 listed = pd.DataFrame({"which": list(problem.items)})
-                showing.table("Named by a warning", listed, hide_index=True, height=min(200, 36 * len(listed) + 40))
+                export.table("Named by a warning", listed, hide_index=True, height=min(200, 36 * len(listed) + 40))
             else:
                 st.caption("Nothing to list.")
 
@@ -498,7 +500,7 @@ def _benchmark(preview: Preview) -> str:
 
 def _attach(preview: Preview, like: str, upload: Path | None) -> None:
     benchmark = shell.load_dataset(like)
-    found = attaching.match(benchmark, preview.classes["class_name"])
+    found = published_images.match(benchmark, preview.classes["class_name"])
     n_there = benchmark.n_classes - len(found.missing)
     st.markdown(
         f"**{n_there:,} of {benchmark.n_classes:,} classes** of {plain(benchmark.title)} are among these folders."
@@ -510,7 +512,7 @@ def _attach(preview: Preview, like: str, upload: Path | None) -> None:
     ):
         if items:
             with st.expander(f"{len(items):,} {title}"):
-                showing.table(
+                export.table(
                     "Classes and folders without a partner",
                     pd.DataFrame({"which": items}),
                     hide_index=True,
@@ -520,11 +522,11 @@ def _attach(preview: Preview, like: str, upload: Path | None) -> None:
     one, two = st.columns([3, 1], vertical_alignment="bottom")
     name = one.text_input("Name", f"my_{like}", key=f"attach_name_{like}").strip()
     overwrite = False
-    if name in folders.workspace_dataset_names():
+    if name in image_folders.workspace_dataset_names():
         overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="attach_replace")
     if two.button("Attach images", type="primary", key="attach", disabled=not n_there, width="stretch"):
         with st.spinner("Writing the dataset …"):
-            made = access.do("save", own_images.attach_found, name, like, preview, overwrite, "", upload)
+            made = access.do("save", user_images.attach_found, name, like, preview, overwrite, "", upload)
         _finish(made["name"])
 
 
@@ -543,7 +545,7 @@ def _meanings(preview: Preview) -> tuple[Chosen, pd.DataFrame | str | None, bool
     how = st.segmented_control(
         "Taxonomy",
         choices,
-        default=NESTED if own_images.is_nested(preview) else WORDNET,
+        default=NESTED if user_images.is_nested(preview) else WORDNET,
         key="taxonomy_from",
         required=True,
         label_visibility="collapsed",
@@ -671,11 +673,11 @@ def _sense_label(sense: Any) -> str:
 def _meaning(dataset: Dataset) -> None:
     """What the classes of a dataset of one's own mean, to be corrected after it was saved."""
     st.subheader(f"What do the classes of {plain(dataset.title)} mean?", anchor=False)
-    if dataset.name not in folders.workspace_dataset_names():
+    if dataset.name not in image_folders.workspace_dataset_names():
         st.info("Meanings can be changed for datasets of your own. Pick one in the sidebar.", icon="🧩")
         return
     access.deny("save")
-    now = own_images.meanings(dataset)
+    now = user_images.meanings(dataset)
     guesses = _guesses(tuple(now["class"]))
     if not (now["synset"] != "").any():
         now = None
@@ -687,7 +689,7 @@ def _meaning(dataset: Dataset) -> None:
     chosen = _sense_table(guesses, now)
     if st.button("Save meanings", type="primary", key="save_meanings", disabled=now is not None and not chosen.changed):
         given = {name: chosen.senses[name] for name in chosen.changed}
-        access.do("save", own_images.correct, dataset.name, given)
+        access.do("save", user_images.correct, dataset.name, given)
         shell.notice(f"Saved. {many(len(given), 'meaning')} changed; images, features and runs stay.")
         st.rerun()
     st.caption("Runs that were made before keep the taxonomy of their time.")
@@ -701,15 +703,15 @@ def _save(preview: Preview, senses: Chosen, edges: pd.DataFrame | str | None, up
     name = one.text_input("Name", suggested, key="new_name", help="Letters, digits and . _ + = - only.").strip()
     title = two.text_input("Title", "", key="new_title", placeholder=name).strip()
     overwrite = False
-    if name in folders.workspace_dataset_names():
+    if name in image_folders.workspace_dataset_names():
         overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="replace")
-        if edges is None and (kept := own_images.corrections(name, preview.classes["class_name"].tolist())):
+        if edges is None and (kept := user_images.corrections(name, preview.classes["class_name"].tolist())):
             st.caption(f"Meanings that you chose for it before stay, where you choose none here: {len(kept):,}.")
     if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
         with st.spinner("Writing the dataset …"):
             made = access.do(
                 "save",
-                own_images.save,
+                user_images.save,
                 name,
                 preview,
                 senses.senses,
@@ -881,7 +883,7 @@ def _ended(run: jobs.Run) -> None:
         )
         if skipped:
             with st.expander("Images that could not be read", icon="⚠️"):
-                showing.table("Images that could not be read", pd.DataFrame(skipped), hide_index=True)
+                export.table("Images that could not be read", pd.DataFrame(skipped), hide_index=True)
         return
     st.warning(f"The extraction under {backbone} was {plain(run.state)}. {plain(run.error or '')}", icon="⚠️")
     if run.resumable and st.button("Go on where it stopped", key="resume_extraction"):
@@ -928,7 +930,7 @@ def _import() -> None:
         with st.spinner("Reading the features …"):
             st.session_state["imported"] = access.do(
                 "save",
-                own_images.import_features,
+                user_images.import_features,
                 name,
                 access.path(path),
                 labels=access.path(labels) if labels else None,

@@ -14,6 +14,7 @@ import numpy as np
 import streamlit as st
 
 from fsviz import features, jobs
+from fsviz.analyses import run_comparison
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
 from fsviz.features.backbones import DEFAULT, title_of
@@ -26,23 +27,24 @@ from fsviz.sampling.draw import REPEATS
 from fsviz.sampling.testbeds import load_testbed
 from fsviz.settings import N_TASKS, SEED, Setting, Unchecked
 from fsviz.settings import words as flags
-from fsviz.studies import comparison, draw, evaluate, extraction, named_tasks
+from fsviz.studies import evaluate, extraction
+from fsviz.tasks import draw, task_ids
 from fsviz.text import drawn
 from fsviz.ui.parts import (
     access,
-    behind,
     controls,
-    leads,
+    drilldown,
+    error_gallery,
+    export,
     links,
-    mistakes,
+    no_images,
+    page_links,
     recorded,
     run_panel,
     shell,
-    showing,
     task_list,
-    without_images,
 )
-from fsviz.ui.parts.cached import remember
+from fsviz.ui.parts.caching import remember
 from fsviz.ui.parts.shell import plain
 from fsviz.ui.parts.task_list import TASK
 
@@ -120,7 +122,7 @@ def show(dataset: Dataset) -> None:
 def _no_features(dataset: Dataset) -> None:
     """Says what is missing, and offers to make it."""
     if not dataset.has_pixels:
-        without_images.stop_without(dataset)
+        no_images.stop_without(dataset)
         shell.needs(dataset, "features")
         return
     st.info(
@@ -206,7 +208,7 @@ def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None, 
             run_panel.watch(run_id)
             st.toast(f"Run {plain(run_id)} is on its way. You may close the browser.", icon="🚀")
             st.rerun(scope="app")
-        showing.recipe(command(whole))
+        export.recipe(command(whole))
         with copy.popover("Command", width="stretch"):
             st.code(command(whole), language="bash", wrap_lines=True)
         tasks = f"{spec['sampler']['n_tasks']:,} tasks" if spec.get("sampler") else "the whole testbed"
@@ -221,7 +223,7 @@ def _start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None, 
 
 def _done(run: jobs.Run, spec: evaluate.Spec) -> None:
     """One line in the place of the start: a run of these settings is finished, and the page shows it."""
-    showing.recipe(command(spec))
+    export.recipe(command(spec))
     with st.container(border=True):
         text, link, copy = st.columns([4, 1.8, 1.4], vertical_alignment="center")
         when = run_panel.when(run.ended or run.created)
@@ -396,10 +398,10 @@ class _Shown:
     run      its id, "" for a first look
     """
 
-    lines: list[comparison.Line]
+    lines: list[run_comparison.Line]
     testbed: Testbed
-    answer: Callable[[comparison.Line], Predictions]
-    task_name: Callable[[comparison.Line, int], TaskId | None]
+    answer: Callable[[run_comparison.Line], Predictions]
+    task_name: Callable[[run_comparison.Line, int], TaskId | None]
     waiting: list[str] = field(default_factory=list)
     run: str = ""
 
@@ -476,7 +478,7 @@ def _first_look(dataset: Dataset, spec: evaluate.Spec) -> _Shown | None:
     tasks = testbed.tasks
     if not access.fits(len(tasks), tasks.support.size + tasks.query.size):
         return None
-    lines: list[comparison.Line] = []
+    lines: list[run_comparison.Line] = []
     answers, waiting, spent = {}, [], 0.0
     for which, entry in enumerate(evaluate.entries(spec)):
         guess = evaluate.guess_seconds(dataset, entry.backbone, entry.method, entry.parameters, testbed.tasks)
@@ -486,7 +488,7 @@ def _first_look(dataset: Dataset, spec: evaluate.Spec) -> _Shown | None:
             continue
         with st.spinner(f"{plain(entry.label)} on {len(testbed.tasks)} tasks…"):
             answer = _look(dataset, part, entry.backbone, entry.method, dict(entry.parameters))
-        lines.append(comparison.line_of(entry, answer, testbed, which=which))
+        lines.append(run_comparison.line_of(entry, answer, testbed, which=which))
         answers[lines[-1].key] = answer
     if not lines:
         st.info("This takes longer than visitors of this shared server may ask for. Choose a faster method.", icon="⏳")
@@ -502,9 +504,9 @@ def _first_look(dataset: Dataset, spec: evaluate.Spec) -> _Shown | None:
 
 def _show(dataset: Dataset, spec: evaluate.Spec, shown: _Shown) -> None:
     """Headline, figures, mistakes and single tasks of a finished run or of a first look."""
-    named = comparison.named(shown.lines)
+    named = run_comparison.named(shown.lines)
     over = recorded.widest(shown.lines)
-    table = comparison.with_interval(recorded.result_table(shown.lines, over=over), over)
+    table = run_comparison.with_interval(recorded.result_table(shown.lines, over=over), over)
     top = table.loc[table["accuracy"].idxmax()]
     _headline(dataset, shown, table, top, over, spec["sampler"]["n_tasks"] if spec.get("sampler") else 0)
     figure = st.container()  # filled when it is known whose answers are looked at: they have the band
@@ -513,16 +515,16 @@ def _show(dataset: Dataset, spec: evaluate.Spec, shown: _Shown) -> None:
     with figure:
         _figure(shown, table, whose, over)
     answer = shown.answer(named[whose])
-    mistakes.show_confusions(dataset, answer, shown.testbed.tasks, whose, key="look", over=over)
+    error_gallery.show_confusions(dataset, answer, shown.testbed.tasks, whose, key="look", over=over)
     _single_tasks(dataset, shown, answer, whose)
 
 
-def _places(named: Mapping[str, comparison.Line]) -> dict[str, str]:
+def _places(named: Mapping[str, run_comparison.Line]) -> dict[str, str]:
     """What stands in the link for each line: its method and backbone."""
     return {f"{line.method}@{line.backbone}": name for name, line in named.items()}
 
 
-def _pick_whose(named: Mapping[str, comparison.Line], best: str) -> str:
+def _pick_whose(named: Mapping[str, run_comparison.Line], best: str) -> str:
     """The line whose mistakes and tasks are shown: the best one, or the one chosen here or in the figure."""
     names = _places(named)
     default = next(key for key, name in names.items() if name == best)
@@ -542,10 +544,10 @@ def _curve_clicked(places: Mapping[str, str], values: np.ndarray) -> None:
     points = st.session_state["look_curves"].selection.points
     if not points or "x" not in points[0]:
         return
-    if isinstance(task := leads.data_of("look_curves"), int):
+    if isinstance(task := page_links.data_of("look_curves"), int):
         st.session_state[TASK.name] = str(task)
         return
-    if (name := str(behind.data(points[0], 1))) in places:
+    if (name := str(drilldown.data(points[0], 1))) in places:
         st.session_state[WHOSE.name] = places[name]
     st.session_state[TASK.name] = str(int(np.nanargmin(np.abs(values - float(points[0]["x"])))))
 
@@ -556,15 +558,15 @@ def _named(dataset: Dataset, spec: evaluate.Spec, testbed: Testbed, task: int) -
         if spec.get("testbed"):
             whole = load_testbed(str(spec["testbed"]), dataset)
             at = int(evaluate.spread_evenly(len(whole.tasks), LOOK_TASKS)[task])
-            return named_tasks.name_task(dataset, whole.tasks, at, whole.recipe, saved=str(spec["testbed"]))
-        return named_tasks.name_task(dataset, testbed.tasks, task, testbed.recipe, spec["backbones"])
+            return task_ids.name_task(dataset, whole.tasks, at, whole.recipe, saved=str(spec["testbed"]))
+        return task_ids.name_task(dataset, testbed.tasks, task, testbed.recipe, spec["backbones"])
     return None
 
 
 def _single_tasks(dataset: Dataset, shown: _Shown, answer: Predictions, whose: str) -> None:
     """Every task whose images are at hand, the hardest first; the chosen one with its images and answers."""
     st.subheader("Task by task, the hardest first", anchor=False)
-    testbed, line = shown.testbed, comparison.named(shown.lines)[whose]
+    testbed, line = shown.testbed, run_comparison.named(shown.lines)[whose]
     tasks = testbed.tasks
     accuracy = answer.task_mean(answer.rank == 0)
     coarsity = tasks.measures.get("coarsity")
@@ -625,8 +627,8 @@ def _headline(dataset: Dataset, shown: _Shown, table: Any, top: Any, over: str, 
             f"{run_panel.points(nearest['difference'], nearest['ci95'])}, {plain(nearest['verdict'])}",
             delta_color="off",
             delta_arrow="off",
-            help=f"Its difference to the best, task by task, with its 95% interval {comparison.OVER[over]}. 'Real': "
-            "chance alone would give such a difference less than 5 times in 100.",
+            help="Its difference to the best, task by task, with its 95% interval "
+            f"{run_comparison.OVER[over]}. 'Real': chance alone would give such a difference less than 5 times in 100.",
         )
     else:
         second.metric("Guessing", f"{chance:.1f}%", help="One class out of the ways of a task, at random.")
@@ -648,20 +650,20 @@ def _headline(dataset: Dataset, shown: _Shown, table: Any, top: Any, over: str, 
 
 
 def _figure(shown: _Shown, table: Any, whose: str, over: str) -> None:
-    named = comparison.named(shown.lines)
+    named = run_comparison.named(shown.lines)
     testbed, n_tasks = shown.testbed, int(named[whose].done.sum())
     window = min(max(20, n_tasks // 5), n_tasks)
     curves = recorded.curves(shown.lines, window=window, over=over)
     if curves:
-        known = measures.get(comparison.QUARTERS)
+        known = measures.get(run_comparison.QUARTERS)
         coarsity = testbed.tasks.measures[known.name]
-        points = comparison.single_tasks(named[whose])
+        points = run_comparison.single_tasks(named[whose])
         at_hand = points[2] < len(testbed.tasks)
         points = (points[0][at_hand], points[1][at_hand], points[2][at_hand])
         figure = figures.plot_accuracy_by_measure(
             curves, points, axis=known.axis, measure=known.title.lower(), height=380, banded=whose
         )
-        showing.chart(
+        export.chart(
             "Accuracy against a measure",
             figure,
             key="look_curves",
@@ -677,18 +679,18 @@ def _figure(shown: _Shown, table: Any, whose: str, over: str) -> None:
     places = {drawn(name): key for key, name in _places(named).items()}
     top5 = table["top5"] if (table["n_way"] >= TOP5_FROM).any() else None
     chance = 100 * testbed.tasks.chance
-    showing.chart(
+    export.chart(
         "Accuracy of the methods",
         figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], chance, top5, not shown.waiting),
         key="look_bars",
         on_select=lambda: _point_clicked(places),
         selection_mode="points",
     )
-    why = plain(comparison.why_no_curve(shown.lines))
+    why = plain(run_comparison.why_no_curve(shown.lines))
     st.caption(
         f"{f'{why} ' if why else ''}Mean accuracy over the same {n_tasks:,} tasks; bars are 95% intervals "
-        f"{comparison.OVER[over]}. The page Runs has the others. A click on a point shows that method's mistakes and "
-        "tasks below."
+        f"{run_comparison.OVER[over]}. The page Runs has the others. A click on a point shows that method's mistakes "
+        "and tasks below."
     )
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from fsviz.analyses import headline as study
 from fsviz.datasets import sizes
 from fsviz.errors import FsvizError
 from fsviz.figures import overview as figures
 from fsviz.records import PAD, Dataset, Hierarchy, SizeHistogram
 from fsviz.settings import Setting
-from fsviz.studies import first_look as study
-from fsviz.studies import named_tasks
+from fsviz.tasks import task_ids
 from fsviz.taxonomy.hierarchy import class_hierarchy
 from fsviz.text import of_split
-from fsviz.ui.parts import cached, later, leads, links, shell, showing
+from fsviz.ui.parts import caching, deferred, export, links, page_links, shell
+from fsviz.ui.parts.hover import answer_boxes
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
-from fsviz.ui.parts.pointing import answer_boxes
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -36,7 +36,7 @@ GUESSED = "_guessed"  # task -> which answer was chosen
 def show(dataset: Dataset) -> None:
     """Images first: a browser is kept busy by all that follows, and draws no image meanwhile."""
     _answer(dataset)
-    showing.command("look", dataset.name)
+    export.command("look", dataset.name)
     _below(dataset)
 
 
@@ -44,7 +44,7 @@ def show(dataset: Dataset) -> None:
 @shell.sentences()
 def _below(dataset: Dataset) -> None:
     """Where to go on and what the dataset is, as soon as the images above stand."""
-    if not later.stands():
+    if not deferred.stands():
         links.await_keys(BOX.name, BAR.name)
         st.skeleton(height=SKELETON)
         return
@@ -73,7 +73,7 @@ def _below(dataset: Dataset) -> None:
 
 def _answer(dataset: Dataset) -> None:
     try:
-        found = cached.look(dataset)
+        found = caching.look(dataset)
     except FsvizError as error:
         st.info(f"**No hard and easy task to show yet.** {plain(shell.in_titles(error))}", icon="🧩")
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
@@ -108,7 +108,7 @@ def _classified(found: study.Look) -> None:
             )
             clicked = _task(found, task, f"look_{name}", True) or clicked
             _to_passport(found, task)
-    leads.to_gallery(found.dataset, clicked)
+    page_links.to_gallery(found.dataset, clicked)
     _causes(found)
     if not found.backbone:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
@@ -124,10 +124,10 @@ def _classified(found: study.Look) -> None:
 
 
 def _to_passport(found: study.Look, task: int) -> None:
-    if (testbed := cached.look_name(found.dataset)) != "":
-        leads.to_passport(found.dataset, testbed, task)
+    if (testbed := caching.look_name(found.dataset)) != "":
+        page_links.to_passport(found.dataset, testbed, task)
     elif found.tasks.has_images:
-        leads.to_passport(found.dataset, named_tasks.by_hand(found.dataset, found.tasks, task), 0)
+        page_links.to_passport(found.dataset, task_ids.by_hand(found.dataset, found.tasks, task), 0)
 
 
 def _task(found: study.Look, task: int, key: str, told: bool) -> int | None:
@@ -153,7 +153,7 @@ def _task(found: study.Look, task: int, key: str, told: bool) -> int | None:
     if found.dataset.has_pixels:
         return task_rows(found.dataset, rows, key, tile_px=LARGE if shell.classroom() else TILE)
     told_rows = {"class": names, **({"right": [row.note for row in rows]} if told else {})}
-    showing.table("Classes of the task", told_rows, hide_index=True, key=f"{key}_names")
+    export.table("Classes of the task", told_rows, hide_index=True, key=f"{key}_names")
     return None
 
 
@@ -214,7 +214,7 @@ def _try_it(found: study.Look, cause: study.Cause) -> None:
 
 
 def _this_task(found: study.Look, label: str) -> None:
-    leads.to_task(found.dataset, found.tasks, found.hard, found.backbone, label, study.METHOD)
+    page_links.to_task(found.dataset, found.tasks, found.hard, found.backbone, label, study.METHOD)
 
 
 def _by_meaning(found: study.Look) -> None:
@@ -237,7 +237,7 @@ def _by_meaning(found: study.Look) -> None:
                     Row(name, [Tile(int(i)) for i in images[way]], " › ".join(between[way]))
                     for way, name in enumerate(names)
                 ]
-                leads.to_gallery(dataset, task_rows(dataset, rows, f"look_{task}", tile_px=TILE))
+                page_links.to_gallery(dataset, task_rows(dataset, rows, f"look_{task}", tile_px=TILE))
             else:
                 for name, path in zip(names, between):
                     way_down = " › ".join(map(plain, path))
@@ -357,7 +357,7 @@ def _sample(dataset: Dataset) -> None:
     ids = sizes.sample_image_ids(dataset, N_SAMPLE)
     names = dataset.classes["class_name"].to_numpy()[dataset.image_class_ids()[ids]]
     tiles = [Tile(int(i), str(name)) for i, name in zip(ids, names)]
-    leads.to_gallery(dataset, gallery(dataset, tiles, key="overview_sample", tile_px=92))
+    page_links.to_gallery(dataset, gallery(dataset, tiles, key="overview_sample", tile_px=92))
 
 
 def _classes(dataset: Dataset) -> None:
@@ -365,7 +365,7 @@ def _classes(dataset: Dataset) -> None:
         "The classes and how they are related" if dataset.taxonomy is not None else "The classes", anchor=False
     )
     hierarchy = _hierarchy(dataset)
-    showing.chart(
+    export.chart(
         "Classes and how they are related",
         figures.plot_hierarchy(hierarchy),
         key="hierarchy",
@@ -426,7 +426,7 @@ def _sizes(dataset: Dataset) -> None:
         return
     if len(histogram.edges) > 2 or len(histogram.bars) > 1:  # one bar would say no more than the sentence
         figure = figures.plot_class_sizes(histogram)
-        showing.chart("Images per class", figure, key="sizes", on_select=_bar_clicked, selection_mode="points")
+        export.chart("Images per class", figure, key="sizes", on_select=_bar_clicked, selection_mode="points")
     least, most = int(dataset.classes["n_images"].min()), int(dataset.classes["n_images"].max())
     many = f"{least:,} to {most:,} images" if least < most else f"{most:,} images each"
     half = f", half of them with at least {histogram.median:,.0f}" if least < histogram.median < most else ""
@@ -435,7 +435,7 @@ def _sizes(dataset: Dataset) -> None:
 
 
 def _bar_clicked() -> None:
-    st.session_state[BAR.name] = str(leads.data_of("sizes") or "")
+    st.session_state[BAR.name] = str(page_links.data_of("sizes") or "")
 
 
 def _bar(dataset: Dataset, histogram: SizeHistogram) -> None:
@@ -483,11 +483,11 @@ def _doors(dataset: Dataset) -> None:
                     st.caption(f"⬜ {plain(dataset.title)} has no {' or '.join(missing)} yet.")
 
 
-@cached.remember()
+@caching.remember()
 def _hierarchy(dataset: Dataset) -> Hierarchy:
     return class_hierarchy(dataset)
 
 
-@cached.remember()
+@caching.remember()
 def _class_sizes(dataset: Dataset) -> SizeHistogram | None:
     return sizes.class_sizes(dataset)

@@ -16,6 +16,7 @@ import streamlit as st
 from plotly.graph_objects import Figure
 
 from fsviz import features, jobs, studies
+from fsviz.analyses import run_comparison
 from fsviz.datasets.published import benchmark_title, published_benchmarks, published_side_by_side, published_table
 from fsviz.difficulty import measures
 from fsviz.errors import FsvizError
@@ -28,19 +29,20 @@ from fsviz.reports import runs as run_report
 from fsviz.reports import tables
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import Setting, Unchecked
-from fsviz.studies import comparison, draw, evaluate
+from fsviz.studies import evaluate
+from fsviz.tasks import draw
 from fsviz.text import csv, drawn
 from fsviz.ui.parts import (
     access,
-    behind,
     controls,
-    leads,
+    drilldown,
+    error_gallery,
+    export,
     links,
-    mistakes,
+    page_links,
     recorded,
     run_panel,
     shell,
-    showing,
     task_list,
 )
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
@@ -79,7 +81,7 @@ OVER = Setting(
     "give. Classes: what other classes would give. Every interval of the comparison, and what is called real, follows.",
     "choice",
     "tasks",
-    choices={name: name for name in comparison.OVER},
+    choices={name: name for name in run_comparison.OVER},
     advanced=True,
 )
 NEAR = Setting("near", "Tasks around", "A value of the measure: the tasks nearest to it are listed.", "text", "")
@@ -163,14 +165,14 @@ def _published_meanwhile() -> None:
     st.subheader("Meanwhile: what the paper found", anchor=False)
     table = published_table("better-tieredImageNet", "5-way 1-shot").rename(columns={"method": "name"})
     lost = table["Q4"] - table["Q1"]
-    showing.chart(
+    export.chart(
         "Published accuracy by quarter of the tasks",
         figures.plot_quartiles(table, source="Bennequin et al. 2022, table 1"),
         key="published_quartiles",
     )
     st.caption(
         "Published numbers, not computed here (Bennequin et al. 2022, table 1: tieredImageNet, ResNet12, 5 ways, "
-        f"1 shot). Tasks are sorted by {plain(measures.axis(comparison.QUARTERS))} and cut into quarters: "
+        f"1 shot). Tasks are sorted by {plain(measures.axis(run_comparison.QUARTERS))} and cut into quarters: "
         f"from the coarsest quarter to the finest every method loses {lost.min():.0f} to {lost.max():.0f} points. "
         "Your own runs will be shown the same way."
     )
@@ -278,7 +280,7 @@ def _all_runs(runs: Sequence[jobs.Run]) -> None:
     table = pd.DataFrame([_row(run) for run in runs])
     idle = [] if any(run.active for run in runs) else ["progress"]  # takes the room of what says something
     table = table.drop(columns=[*idle, *(["note"] if (table["note"] == "").all() else [])])
-    event = showing.table(
+    event = export.table(
         "All runs",
         table,
         key="runs_table",
@@ -399,8 +401,8 @@ def _confirm_delete(run_ids: list[str]) -> None:
 # --- the comparison ----------------------------------------------------------------------------------------------
 
 
-def _lines_of_all(chosen: Sequence[jobs.Run]) -> list[comparison.Line]:
-    found: list[comparison.Line] = []
+def _lines_of_all(chosen: Sequence[jobs.Run]) -> list[run_comparison.Line]:
+    found: list[run_comparison.Line] = []
     for run in chosen:
         try:
             found += recorded.lines_of(run)
@@ -409,14 +411,14 @@ def _lines_of_all(chosen: Sequence[jobs.Run]) -> list[comparison.Line]:
     return found
 
 
-def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
-    groups, notes = comparison.compared(lines)  # the most accurate first, so that colours and rows agree
+def _compare(lines: list[run_comparison.Line], chosen: Sequence[jobs.Run]) -> None:
+    groups, notes = run_comparison.compared(lines)  # the most accurate first, so that colours and rows agree
     every, lines = lines, [line for group in groups.values() for line in group]
     main = _main_group(groups)
     over = _pick_interval(lines)
-    table = comparison.with_interval(recorded.result_table(lines, over=over), over)
+    table = run_comparison.with_interval(recorded.result_table(lines, over=over), over)
     differences = recorded.differences(main, over=over)
-    here = comparison.with_interval(recorded.result_table(main, over=over), over)
+    here = run_comparison.with_interval(recorded.result_table(main, over=over), over)
     more, n_missing = _tell_unfinished(chosen, every, notes)
     notes += more
     _headline(here, differences, over, n_missing)
@@ -440,7 +442,7 @@ def _compare(lines: list[comparison.Line], chosen: Sequence[jobs.Run]) -> None:
 
 
 def _tell_unfinished(
-    chosen: Sequence[jobs.Run], lines: Sequence[comparison.Line], notes: Sequence[str]
+    chosen: Sequence[jobs.Run], lines: Sequence[run_comparison.Line], notes: Sequence[str]
 ) -> tuple[Sequence[str], int]:
     """What is missing of runs that are not finished, and the way to it; returns sentences beyond the notes, and how
     many methods have no results yet."""
@@ -464,7 +466,7 @@ def _tell_unfinished(
     return more, n_missing
 
 
-def _main_group(groups: Mapping[str, list[comparison.Line]]) -> list[comparison.Line]:
+def _main_group(groups: Mapping[str, list[run_comparison.Line]]) -> list[run_comparison.Line]:
     """The lines of the tasks that figures and paired tests are about: the largest group, or one that is picked."""
     if len(groups) == 1:
         return next(iter(groups.values()))
@@ -473,17 +475,17 @@ def _main_group(groups: Mapping[str, list[comparison.Line]]) -> list[comparison.
     return groups[controls.pick(GROUP.but(choices=names, default=order[0]), st.sidebar)]
 
 
-def _group_name(line: comparison.Line) -> str:
-    return f"{comparison.testbed_title(line)} ({line.testbed[:40]})"
+def _group_name(line: run_comparison.Line) -> str:
+    return f"{run_comparison.testbed_title(line)} ({line.testbed[:40]})"
 
 
-def _pick_interval(lines: list[comparison.Line]) -> str:
+def _pick_interval(lines: list[run_comparison.Line]) -> str:
     """What intervals are over: every one of the comparison. The widest that is known unless chosen, as in reports and
     commands."""
     return controls.pick(OVER.but(default=recorded.widest(lines)), st.sidebar, as_buttons=True)
 
 
-def _recipe_of(line: comparison.Line, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:
+def _recipe_of(line: run_comparison.Line, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:
     for run in chosen:
         if run.id == line.run_id:
             return evaluate.run_testbeds(run.spec)[evaluate.entries(run.spec)[line.entry].testbed]["recipe"]
@@ -514,7 +516,8 @@ def _headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_missin
             delta_color="normal" if second["significant"] else "off",
             delta_arrow="off",
             help="Mean of the differences task by task. 'Real' when chance alone would give such a difference less "
-            f"than 5 times in 100, after correcting for the number of comparisons. Intervals {comparison.OVER[over]}.",
+            f"than 5 times in 100, after correcting for the number of comparisons. Intervals "
+            f"{run_comparison.OVER[over]}.",
         )
     else:
         margin.metric("Compared with", "nothing yet", help="Evaluate a second method on the same tasks.")
@@ -523,23 +526,23 @@ def _headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_missin
             "From fine to coarse",
             run_panel.points(top["fine_to_coarse"], top["fine_to_coarse_ci95"]),
             help="Accuracy of the best method on the quarter of tasks with the highest coarsity (Q4), whose classes "
-            f"are farthest apart, minus that with the lowest (Q1). 95% interval {comparison.OVER[over]}.",
+            f"are farthest apart, minus that with the lowest (Q1). 95% interval {run_comparison.OVER[over]}.",
         )
     else:
-        title = plain(measures.title(comparison.QUARTERS).lower())
+        title = plain(measures.title(run_comparison.QUARTERS).lower())
         drop.metric("Quarters", "none", help=f"Tasks carry no {title}, or all the same.")
     told = f"{plain(top['testbed_title'])}. Testbed {plain(top['testbed'])}."
     tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=told)
 
 
 def _big_figure(
-    lines: list[comparison.Line], main: list[comparison.Line], here: pd.DataFrame, recipe: Unchecked, over: str
+    lines: list[run_comparison.Line], main: list[run_comparison.Line], here: pd.DataFrame, recipe: Unchecked, over: str
 ) -> _Shown:
     """Accuracy against a measure of the tasks, and how closely the two go together."""
-    known = comparison.measures_of(main)
+    known = run_comparison.measures_of(main)
     if not known:
         st.subheader("Accuracy", anchor=False)
-        chosen = behind.chart(
+        chosen = drilldown.chart(
             "Accuracy",
             figures.plot_accuracies(
                 here["name"],
@@ -549,34 +552,34 @@ def _big_figure(
             ),
             key="bars",
             name="bar_of",
-            of=lambda point: str(behind.data(point, 1) or ""),
+            of=lambda point: str(drilldown.data(point, 1) or ""),
             known=here["name"].tolist(),
             about=main[0].digest,
         )
         st.caption(
-            plain(comparison.why_no_curve(main)) + " Mean accuracies, with 95% intervals "
-            f"{comparison.OVER[over]}. Click a point for the tasks of its method."
+            plain(run_comparison.why_no_curve(main)) + " Mean accuracies, with 95% intervals "
+            f"{run_comparison.OVER[over]}. Click a point for the tasks of its method."
         )
         if chosen:
-            behind.heading(f"Tasks of {plain(chosen)}, the hardest first", "bar_of")
-            line = comparison.named(main)[chosen]
+            drilldown.heading(f"Tasks of {plain(chosen)}, the hardest first", "bar_of")
+            line = run_comparison.named(main)[chosen]
             _list_tasks(line, np.argsort(line.accuracy, kind="stable"), chosen, "bar_task")
         return _Shown()
     picked, share = _curve_settings(known)
     title = measures.title(picked).lower()
     heading = f"Accuracy against {measures.axis(picked)}"
     st.subheader(plain(heading), anchor=False)
-    window = comparison.window_of(main, share)
+    window = run_comparison.window_of(main, share)
     curves = recorded.curves(main, picked, window, over)
     values = main[0].measures[picked]
     edges = np.quantile(values[np.isfinite(values)], [0, 0.25, 0.5, 0.75, 1])
-    points = comparison.single_tasks(main[0], picked) if len(main) == 1 else None
+    points = run_comparison.single_tasks(main[0], picked) if len(main) == 1 else None
     band, at = _looked_at(list(curves), main, picked)
     figure = figures.plot_accuracy_by_measure(
         curves, points, list(pairwise(edges)), measures.axis(picked), title, banded=band, at=at
     )
     st.session_state["_curves"] = {drawn(name): name for name in curves}
-    showing.chart("Accuracy against a measure", figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
+    export.chart("Accuracy against a measure", figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
     others = len(lines) - len(main)
     caption = (
         f"Rolling mean over {window:,} of {int(main[0].done.sum()):,} tasks sorted by {title}"
@@ -594,7 +597,7 @@ def _big_figure(
     told, correlated = run_report.correlated(correlations, title)
     st.html(report.plain_table(told, report.CORRELATION_TITLES, {}))
     st.caption(plain(correlated))
-    if picked == comparison.QUARTERS and recipe.get("distance") != "features":
+    if picked == run_comparison.QUARTERS and recipe.get("distance") != "features":
         ends = correlations[["name", "spearman", "spearman_low", "spearman_high"]].itertuples(index=False)
         found = {name: {"value": value, "ci95": (low, high)} for name, value, low, high in ends}
         if little := evaluate.no_prediction(found, how="“Distance between classes” on the page Tasks"):
@@ -603,7 +606,7 @@ def _big_figure(
     return _Shown((heading, figure, caption), correlations, told, correlated)
 
 
-def _looked_at(names: list[str], main: list[comparison.Line], measure: str) -> tuple[str, float | None]:
+def _looked_at(names: list[str], main: list[run_comparison.Line], measure: str) -> tuple[str, float | None]:
     """The method whose band is drawn, and the value of the measure around which tasks are listed, None for none."""
     about = f"{main[0].digest} {measure}"
     band = names[0]
@@ -637,11 +640,11 @@ def _forget_place() -> None:
     st.session_state[TASK.name] = -1
 
 
-def _around(main: list[comparison.Line], measure: str, at: float, band: str) -> None:
+def _around(main: list[run_comparison.Line], measure: str, at: float, band: str) -> None:
     """The tasks around a value of the measure with their images, and one of them in full."""
-    named = comparison.named(main)
+    named = run_comparison.named(main)
     line = named[band]
-    near = comparison.around(line, measure, at)
+    near = run_comparison.around(line, measure, at)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**Tasks around {plain(measures.title(measure).lower())} {at:.4g}**")
         st.button("Close", key="forget_place", on_click=_forget_place)
@@ -657,7 +660,7 @@ def _around(main: list[comparison.Line], measure: str, at: float, band: str) -> 
     rows["classes"] = [", ".join(names.reindex(ids[ids != PAD]).fillna("?")) for ids in line.tasks.class_ids[near]]
     st.session_state["_listed"] = near.tolist()
     tall = STRIP_PX + 8 if dataset.has_pixels else 35
-    showing.table(
+    export.table(
         "Tasks around",
         rows,
         key="around_table",
@@ -689,7 +692,7 @@ def _task_chosen() -> None:
         st.session_state[TASK.name] = int(listed[rows[0]])
 
 
-def _dataset_of(line: comparison.Line, any_task: bool = True) -> Dataset | None:
+def _dataset_of(line: run_comparison.Line, any_task: bool = True) -> Dataset | None:
     """The dataset of a line whose single tasks can be shown; None where they cannot, and it says why."""
     if not any_task or line.tasks is None:
         st.caption("The images of single tasks are not known: the run's files are damaged, or none is finished yet.")
@@ -701,7 +704,7 @@ def _dataset_of(line: comparison.Line, any_task: bool = True) -> Dataset | None:
         return None
 
 
-def _one_task(dataset: Dataset, line: comparison.Line, task: int, who: str) -> None:
+def _one_task(dataset: Dataset, line: run_comparison.Line, task: int, who: str) -> None:
     """Support and query images of one task, and what a method said of every query."""
     try:
         answer, tasks = recorded.answer_of(line)
@@ -724,9 +727,9 @@ def _one_task(dataset: Dataset, line: comparison.Line, task: int, who: str) -> N
                 wrong = int(said) != way
                 tiles.append(Tile(int(image_id), names[said] if wrong else "", "wrong" if wrong else "right"))
         rows.append(Row(names[way], tiles, kind="query"))
-    leads.to_gallery(dataset, task_rows(dataset, rows, "run_task", tile_px=64) if dataset.has_pixels else None)
+    page_links.to_gallery(dataset, task_rows(dataset, rows, "run_task", tile_px=64) if dataset.has_pixels else None)
     named = recorded.task_name(dataset, line, task)
-    leads.from_task(dataset, tasks, task, line.backbone, line.method, named=named)
+    page_links.from_task(dataset, tasks, task, line.backbone, line.method, named=named)
 
 
 def _curve_settings(known: list[str]) -> tuple[str, int]:
@@ -741,11 +744,11 @@ def _curve_settings(known: list[str]) -> tuple[str, int]:
 
 
 def _results(
-    table: pd.DataFrame, first: comparison.Line, over: str
+    table: pd.DataFrame, first: run_comparison.Line, over: str
 ) -> tuple[pd.DataFrame | None, dict[tuple[str, str], pd.DataFrame], str]:
     """The table with intervals and bold bests, the published rows below it, and both kinds of tasks side by side."""
     st.subheader("Results", anchor=False)
-    pairs = comparison.side_by_side(table)
+    pairs = run_comparison.side_by_side(table)
     for (dataset, setting), pair in pairs.items():
         title = shell.dataset_title(dataset)
         st.markdown(f"**Semantic beside uniform tasks: {plain(title)}, {plain(setting)}**")
@@ -761,9 +764,9 @@ def _results(
         published, note = _published(first)
         st.html(report.results_table(table, _over_tasks(published, over)))
     st.caption(
-        f"Accuracy in percent with 95% intervals {comparison.OVER[over]}. **Bold**: best of the column among rows of "
-        "the same tasks. Q1 is the quarter of tasks with the lowest coarsity, whose classes are closest, Q4 that with "
-        "the highest; the CSV has their intervals too."
+        f"Accuracy in percent with 95% intervals {run_comparison.OVER[over]}. **Bold**: best of the column among rows "
+        "of the same tasks. Q1 is the quarter of tasks with the lowest coarsity, whose classes are closest, Q4 that "
+        "with the highest; the CSV has their intervals too."
         + (f" {plain(note)}" if note else "")
         + (" Published intervals are over tasks, so left out." if published is not None and over != "tasks" else "")
         + (" An interval that is not known yet is left out." if table["ci95"].isna().any() else "")
@@ -778,7 +781,7 @@ def _over_tasks(published: pd.DataFrame | None, over: str) -> pd.DataFrame | Non
     return published.assign(**{name: np.nan for name in published if name.endswith("ci95")})
 
 
-def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
+def _published(first: run_comparison.Line) -> tuple[pd.DataFrame | None, str]:
     own = published_benchmarks(first.dataset)
     every = published_benchmarks()
     options: list[Any] = [NONE, *own, *[pair for pair in every if pair not in own]]
@@ -806,19 +809,19 @@ def _published(first: comparison.Line) -> tuple[pd.DataFrame | None, str]:
     )
 
 
-def _ranks(main: list[comparison.Line]) -> str:
+def _ranks(main: list[run_comparison.Line]) -> str:
     """The ranks; returns the cell that was clicked, "" for none."""
     st.subheader("Who is best on which tasks?", anchor=False)
     ranks = recorded.ranks(main)
     if ranks.empty or len(main) < 2:
         st.caption("Ranks need at least two methods on the same tasks, and a dataset with a taxonomy.")
         return ""
-    chosen = behind.chart(
+    chosen = drilldown.chart(
         "Ranks by quarter of the tasks",
         figures.plot_ranks(ranks),
         key="ranks",
         name="rank_of",
-        of=lambda point: str(behind.data(point) or ""),
+        of=lambda point: str(drilldown.data(point) or ""),
         known=[f"{name}@Q{b}" for name, b in ranks[["method", "bin"]].itertuples(index=False)],
         about=main[0].digest,
     )
@@ -829,7 +832,7 @@ def _ranks(main: list[comparison.Line]) -> str:
     return chosen
 
 
-def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: int, over: str) -> str:
+def _paired(main: list[run_comparison.Line], differences: pd.DataFrame, n_groups: int, over: str) -> str:
     """The differences; returns the method that was clicked, "" for none."""
     st.subheader("Is the difference real?", anchor=False)
     if differences.empty:
@@ -837,18 +840,18 @@ def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: in
             "A paired comparison needs at least two methods on the same tasks. Evaluate another one on this testbed."
         )
         return ""
-    chosen = behind.chart(
+    chosen = drilldown.chart(
         "Paired differences",
         figures.plot_differences(differences),
         key="differences",
         name="differs",
-        of=lambda point: str(behind.data(point, 2) or ""),
+        of=lambda point: str(drilldown.data(point, 2) or ""),
         known=differences["name"].tolist(),
         about=main[0].digest,
     )
     st.caption(
         f"Differences to {plain(differences['reference'].iloc[0])} over the same "
-        f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals {comparison.OVER[over]}. "
+        f"{int(differences['n_tasks'].max()):,} tasks, task by task, with 95% intervals {run_comparison.OVER[over]}. "
         + ("Filled: real (p below 5%" + (" in a paired t test and in Wilcoxon's test" if over == "tasks" else ""))
         + ", corrected for the number of comparisons by Holm's method); hollow: chance will do, or nothing is known."
         + (" Only runs of the same tasks are compared; the sidebar says which." if n_groups > 1 else "")
@@ -857,21 +860,21 @@ def _paired(main: list[comparison.Line], differences: pd.DataFrame, n_groups: in
     return chosen
 
 
-def _tasks_of_cell(main: list[comparison.Line], cell: str) -> None:
+def _tasks_of_cell(main: list[run_comparison.Line], cell: str) -> None:
     """The tasks of a quarter, the worst of a method first."""
     name, _, quarter = cell.rpartition("@Q")
-    line = comparison.named(main)[name]
-    behind.heading(f"Tasks of quarter {plain(quarter)}, the worst of {plain(name)} first", "rank_of")
-    _list_tasks(line, comparison.of_quarter(line, int(quarter)), cell, "rank_task")
+    line = run_comparison.named(main)[name]
+    drilldown.heading(f"Tasks of quarter {plain(quarter)}, the worst of {plain(name)} first", "rank_of")
+    _list_tasks(line, run_comparison.of_quarter(line, int(quarter)), cell, "rank_task")
 
 
-def _tasks_apart(main: list[comparison.Line], reference: str, other: str) -> None:
+def _tasks_apart(main: list[run_comparison.Line], reference: str, other: str) -> None:
     """The tasks on which two methods differ most."""
-    named = comparison.named(main)
+    named = run_comparison.named(main)
     one, two = named[other], named[reference]
     apart = one.accuracy - two.accuracy
     order = np.argsort(-np.abs(np.nan_to_num(apart)), kind="stable")
-    behind.heading(f"Where {plain(other)} and {plain(reference)} differ most", "differs")
+    drilldown.heading(f"Where {plain(other)} and {plain(reference)} differ most", "differs")
     told = {
         int(t): f"{100 * one.accuracy[t]:.0f}% by {other}, {100 * two.accuracy[t]:.0f}% by {reference}" for t in order
     }
@@ -879,7 +882,7 @@ def _tasks_apart(main: list[comparison.Line], reference: str, other: str) -> Non
 
 
 def _list_tasks(
-    line: comparison.Line, order: np.ndarray, about: str, name: str, notes: Mapping[int, str] | None = None
+    line: run_comparison.Line, order: np.ndarray, about: str, name: str, notes: Mapping[int, str] | None = None
 ) -> None:
     """Tasks of a line in this order with their images; `name` is where the chosen one is in the link."""
     order = order[np.isfinite(line.accuracy[order])]
@@ -888,7 +891,7 @@ def _list_tasks(
         return
     told = notes or {int(t): f"{100 * line.accuracy[t]:.0f}% right" for t in order}
     named = partial(recorded.task_name, dataset, line)
-    behind.tasks(dataset, line.tasks, order[:MOST_LISTED], told, f"{line.digest} {about}", name, named=named)
+    drilldown.tasks(dataset, line.tasks, order[:MOST_LISTED], told, f"{line.digest} {about}", name, named=named)
 
 
 def _paired_numbers(differences: pd.DataFrame) -> None:
@@ -901,8 +904,8 @@ def _paired_numbers(differences: pd.DataFrame) -> None:
 
 def _exports(
     table: pd.DataFrame,
-    lines: list[comparison.Line],
-    main: list[comparison.Line],
+    lines: list[run_comparison.Line],
+    main: list[run_comparison.Line],
     differences: pd.DataFrame,
     published: pd.DataFrame | None,
     chosen: Sequence[jobs.Run],
@@ -913,7 +916,7 @@ def _exports(
     notes: Sequence[str],
 ) -> None:
     asked = () if over == recorded.widest(lines) else ("--over", over)
-    showing.command("report", *(run.id for run in chosen), *asked)
+    export.command("report", *(run.id for run in chosen), *asked)
     st.subheader("Take it along", anchor=False)
     stem = f"fsviz-{chosen[0].id}" if len(chosen) == 1 else f"fsviz-{len(chosen)}-runs"
     rows = table.drop(columns=["digest"])
@@ -984,8 +987,8 @@ def _exports(
 
 
 def _recipe(run: jobs.Run) -> report.Recipe:
-    words = [*comparison.in_words(run.spec), ("Took", run_panel.duration(run.seconds))]
-    return report.Recipe(run.id, words, access.without_paths(comparison.command(run.spec)))
+    words = [*run_comparison.in_words(run.spec), ("Took", run_panel.duration(run.seconds))]
+    return report.Recipe(run.id, words, access.without_paths(run_comparison.command(run.spec)))
 
 
 def _record(run: jobs.Run) -> dict[str, Any]:
@@ -1002,9 +1005,9 @@ def _record(run: jobs.Run) -> dict[str, Any]:
 # --- the mistakes ------------------------------------------------------------------------------------------------
 
 
-def _mistakes(lines: list[comparison.Line], over: str) -> None:
+def _mistakes(lines: list[run_comparison.Line], over: str) -> None:
     st.subheader("What gets confused", anchor=False)
-    named = comparison.named(lines)
+    named = run_comparison.named(lines)
     who = st.selectbox("Mistakes of", list(named), key="mistakes_of") if len(named) > 1 else next(iter(named))
     line = named[who if who in named else next(iter(named))]
     try:
@@ -1016,4 +1019,6 @@ def _mistakes(lines: list[comparison.Line], over: str) -> None:
         return
     if len(tasks) < done:
         st.caption(f"Of the first {len(tasks):,} of {done:,} tasks.")
-    mistakes.show_confusions(dataset, answer, tasks, str(who), key=f"mistakes_{line.run_id}_{line.entry}", over=over)
+    error_gallery.show_confusions(
+        dataset, answer, tasks, str(who), key=f"mistakes_{line.run_id}_{line.entry}", over=over
+    )

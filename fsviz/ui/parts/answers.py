@@ -10,7 +10,7 @@ from fsviz import datasets, jobs
 from fsviz.settings import Unchecked
 from fsviz.studies.study import Study, Work
 from fsviz.ui.parts import access, run_panel
-from fsviz.ui.parts.cached import cached_call, compute_with_bar
+from fsviz.ui.parts.caching import cached_call, compute_with_bar
 
 Result = TypeVar("Result")
 WAIT = 10.0  # seconds that whoever looks at a page waits for an answer; what takes longer is a run

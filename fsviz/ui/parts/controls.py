@@ -15,9 +15,9 @@ from fsviz.methods import METHODS
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLER, SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, Setting, Value
-from fsviz.studies import draw, fitting
+from fsviz.tasks import draw, fitting
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
-from fsviz.ui.parts import cached, links
+from fsviz.ui.parts import caching, links
 from fsviz.ui.parts.shell import classroom, in_titles, link, plain
 
 # What several pages draw under the same key of the link, each with its own choices
@@ -205,7 +205,7 @@ def pick_sampler_settings(
     return values
 
 
-@cached.remember(most=64)
+@caching.remember(most=64)
 def _fitted(dataset: Dataset, split: str, distance: str, n_way: int | None) -> draw.Fitted | None:
     return draw.fitted_alpha(dataset, split, distance, **({"n_way": n_way} if n_way else {}))
 

@@ -8,24 +8,26 @@ from typing import Any
 import numpy as np
 
 from fsviz import jobs
+from fsviz.analyses import run_comparison
 from fsviz.records import Dataset, Predictions, TaskId, Tasks
-from fsviz.studies import comparison, evaluate, named_tasks
-from fsviz.ui.parts.cached import remember
+from fsviz.studies import evaluate
+from fsviz.tasks import task_ids
+from fsviz.ui.parts.caching import remember
 
 MISTAKES_OF = 20_000  # tasks whose queries are looked at one by one
 
 
-def lines_of(run: jobs.Run) -> list[comparison.Line]:
+def lines_of(run: jobs.Run) -> list[run_comparison.Line]:
     """The lines of a run, as far as it is."""
     return _lines(run.id, run.n_done, str(jobs.folder(run.id)))
 
 
-def answer_of(line: comparison.Line) -> tuple[Predictions, Tasks]:
+def answer_of(line: run_comparison.Line) -> tuple[Predictions, Tasks]:
     """What a line said of the queries of its first tasks, and these tasks."""
     return _answer(line.run_id, line.entry, int(line.done.sum()), str(jobs.folder(line.run_id)))
 
 
-def task_name(dataset: Dataset, line: comparison.Line, task: int) -> TaskId | None:
+def task_name(dataset: Dataset, line: run_comparison.Line, task: int) -> TaskId | None:
     """What names a task of a run in links."""
     spec = jobs.spec(line.run_id)
     entry = evaluate.entries(spec)[line.entry]
@@ -33,29 +35,27 @@ def task_name(dataset: Dataset, line: comparison.Line, task: int) -> TaskId | No
     backbones = [name for name in spec["backbones"] if name in spec["features"]]
     whole = evaluate.entry_tasks(spec, entry)
     saved = str(testbed["testbed_name"])
-    return named_tasks.name_task(
-        dataset, whole, task, testbed["recipe"], backbones, saved, (line.run_id, entry.testbed)
-    )
+    return task_ids.name_task(dataset, whole, task, testbed["recipe"], backbones, saved, (line.run_id, entry.testbed))
 
 
-def identity(line: comparison.Line) -> tuple[Any, ...]:
+def identity(line: run_comparison.Line) -> tuple[Any, ...]:
     """What stands for a line in a cache: it changes when others of its tasks are compared. Lines that belong to no run
     share their keys, so their numbers count."""
-    numbers = line.accuracy if line.run_id == comparison.LOOK else np.packbits(line.done)
+    numbers = line.accuracy if line.run_id == run_comparison.LOOK else np.packbits(line.done)
     return line.key, line.digest, line.label, hashlib.blake2b(numbers.tobytes(), digest_size=12).digest()
 
 
-of_lines = remember(most=64, hashes={comparison.Line: identity})
-result_table, differences = of_lines(comparison.result_table), of_lines(comparison.differences)
-ranks, correlations = of_lines(comparison.ranks), of_lines(comparison.correlations)
-curves, widest = of_lines(comparison.curves), of_lines(comparison.widest)
+of_lines = remember(most=64, hashes={run_comparison.Line: identity})
+result_table, differences = of_lines(run_comparison.result_table), of_lines(run_comparison.differences)
+ranks, correlations = of_lines(run_comparison.ranks), of_lines(run_comparison.correlations)
+curves, widest = of_lines(run_comparison.curves), of_lines(run_comparison.widest)
 
 
 @remember("Reading the run…", 64)
-def _lines(run_id: str, n_done: int, folder: str) -> list[comparison.Line]:
+def _lines(run_id: str, n_done: int, folder: str) -> list[run_comparison.Line]:
     """n_done and folder tell one state of a run from another in the cache."""
     run = jobs.status(run_id)
-    return comparison.lines_of(
+    return run_comparison.lines_of(
         run_id, jobs.spec(run_id), jobs.chunks(run_id), run.summary if run.state == "finished" else None
     )
 

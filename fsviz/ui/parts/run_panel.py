@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import streamlit as st
 
 from fsviz import jobs, studies
+from fsviz.analyses.run_comparison import OVER
 from fsviz.errors import BadInput
 from fsviz.jobs import engines
 from fsviz.reports.tables import TOP5_FROM
 from fsviz.settings import Unchecked
-from fsviz.studies.comparison import OVER
 from fsviz.text import code
 from fsviz.ui.parts import access
 from fsviz.ui.parts.shell import dataset_title, plain, sentences

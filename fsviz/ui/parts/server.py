@@ -148,18 +148,19 @@ async def lifespan(_: Any) -> AsyncIterator[None]:
 
 def _look() -> None:
     """What the first page shows, so that whoever opens it need not wait for it: images first, then what parts them."""
-    from fsviz.ui.parts import cached, shell
+    from fsviz.ui.parts import caching, shell
 
     logging.getLogger(get_script_run_ctx.__module__).setLevel(logging.ERROR)  # warns of a page that nobody looks at
     with suppress(FsvizError):  # the page says why
-        _ = cached.look(shell.load_dataset(shell.DEFAULT_DATASET)).causes
+        _ = caching.look(shell.load_dataset(shell.DEFAULT_DATASET)).causes
 
 
 def _warm_up(first: threading.Thread) -> None:
     first.join()
     for name in _SLOW:
         importlib.import_module(name)
-    from fsviz.studies import confusion, semantic_sampling
+    from fsviz.analyses import semantic_sampling
+    from fsviz.studies import confusion
 
     semantic_sampling.warm_up()
     confusion.warm_up()

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from fsviz import datasets, features, text
-from fsviz.datasets import attaching
+from fsviz.datasets import published_images
 from fsviz.datasets.catalog import ENTRIES
 from fsviz.errors import FsvizError, UnknownName
 from fsviz.features.backbones import DEFAULT
@@ -21,8 +21,8 @@ from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import N_QUERY, N_SHOT, N_TASKS
 from fsviz.shipped import ROOT
-from fsviz.studies import draw, named_tasks
-from fsviz.ui.parts import access, carrying, copy_link, explained, links, scrolling, showing
+from fsviz.tasks import draw, task_ids
+from fsviz.ui.parts import about, access, copy_link, export, links, scroll_state, selections
 
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
@@ -232,14 +232,14 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
     another = links.is_another(question)
     here = next((entry for entry in PAGES if entry.question == question), None)
     links.arrive(question)
-    showing.begin(question)
+    export.begin(question)
     asked = dict(st.query_params)
     _arrive_in_class()
     _navigation()
     with sentences():
         dataset = pick_dataset() if picker else load_dataset(DEFAULT_DATASET)
         if another:
-            carrying.arrive(dataset, here.takes if here else ())
+            selections.arrive(dataset, here.takes if here else ())
         _pick_classroom()
         with st.container(horizontal=True, vertical_alignment="center", key="fsviz_head"):
             st.title(question, anchor=False)
@@ -257,7 +257,7 @@ def page(question: str, how: str, *, icon: str, paper: str = "", picker: bool = 
 def explain(question: str) -> None:
     """What the numbers of the page are, closed: nothing of it is sent before it is opened (formulas have fonts)."""
     label = next((entry.label for entry in PAGES if entry.question == question), "")
-    if label in explained.PAGES:
+    if label in about.PAGES:
         _explained(label)
 
 
@@ -302,7 +302,7 @@ def same_from_terminal(command: str, label: str = "The same from a terminal") ->
 
     What a popover holds is drawn when it is opened: a page with a block of code loads a highlighter of 1.5 MB.
     """
-    showing.recipe(command)
+    export.recipe(command)
     if not classroom():
         with st.popover(label):
             st.code(command, language="bash", wrap_lines=True)
@@ -320,15 +320,15 @@ def sentences() -> Iterator[None]:
 @st.fragment
 @sentences()
 def _share() -> None:
-    showing.button(classroom())
+    export.button(classroom())
 
 
 @st.fragment
 @sentences()
 def _explained(label: str) -> None:
-    with st.expander(explained.TITLE, key=f"explained_{label}", on_change="rerun", type="compact") as section:
+    with st.expander(about.TITLE, key=f"explained_{label}", on_change="rerun", type="compact") as section:
         if section.open:
-            explained.show(label)
+            about.show(label)
 
 
 def pages() -> list[Page]:
@@ -376,7 +376,7 @@ def pick_dataset() -> Dataset:
 def _dataset_of_task(known: Sequence[str]) -> str | None:
     """The dataset that the link's task is of, where it names one that is here: such a link need not say it again."""
     try:
-        found = named_tasks.dataset_of(st.query_params.get(named_tasks.TASK_NAME.name, ""))
+        found = task_ids.dataset_of(st.query_params.get(task_ids.TASK_NAME.name, ""))
     except FsvizError:
         return None
     return found if found in known else None
@@ -451,7 +451,7 @@ def how_to_add(dataset: Dataset, offer: str) -> str:
         command = f"python -m fsviz extract {shlex.quote(dataset.name)} --backbone {DEFAULT}"
         return f"Extract them on the page Add images, or with {text.code(command)}."
     if offer in ("images", "features") and dataset.name in ENTRIES:
-        told = text.code(attaching.command(dataset.name))
+        told = text.code(published_images.command(dataset.name))
         return f"It comes without pixels: attach your own copy on the page Add images, or with {told}."
     if offer == "attributes" and dataset.has_pixels:
         command = f"python -m fsviz attributes {shlex.quote(dataset.name)}"
@@ -542,7 +542,7 @@ def _navigation() -> None:
         for file, label in added_pages().items():
             st.page_link(file, label=plain(label), icon="📄", query_params=chosen or None)
         access.sign()
-        scrolling.remember()
+        scroll_state.remember()
         st.divider()
 
 

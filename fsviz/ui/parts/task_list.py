@@ -17,7 +17,7 @@ import streamlit as st
 from fsviz.figures import palette
 from fsviz.records import PAD, Dataset, Predictions, TaskId, Tasks
 from fsviz.settings import Setting
-from fsviz.ui.parts import leads, links
+from fsviz.ui.parts import links, page_links
 from fsviz.ui.parts.image_wall import TEXT_JS, Frame, Row, Tile, task_rows, thumbnail_uri
 
 TASK = Setting("task", "Task", "The task that is shown, by its number in the testbed.", "text", "")
@@ -139,8 +139,8 @@ def show_task(
     clicked = task_rows(dataset, rows, key=key, tile_px=tile_px)
     if len(ways) > MOST_ROWS:
         st.caption(f"The first {MOST_ROWS} of {len(ways):,} classes.")
-    leads.to_gallery(dataset, clicked)
-    leads.from_task(dataset, tasks, position, named=named)
+    page_links.to_gallery(dataset, clicked)
+    page_links.from_task(dataset, tasks, position, named=named)
 
 
 def _right_of(answer: Predictions | None, position: int, way: int) -> str:

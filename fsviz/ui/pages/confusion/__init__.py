@@ -15,14 +15,14 @@ from fsviz.studies import confusion as study
 from fsviz.text import short
 from fsviz.ui.pages.confusion import base, compare, pair, settings
 from fsviz.ui.pages.confusion.graph import find
-from fsviz.ui.parts import carrying, controls, leads, links, shell, showing
-from fsviz.ui.parts.cached import cached_call
+from fsviz.ui.parts import controls, export, links, page_links, selections, shell
+from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import BY_TYPING, pick
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
 GRAPH = "class_graph"
-PICKED = carrying.KEY
+PICKED = selections.KEY
 TABLE, HEAT_MAP = "class_pairs", "likeness_map"
 NEIGHBOURS = 12
 N_BUILT = 5  # classes of a task that is built around one
@@ -118,21 +118,23 @@ def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> t
             near = _neighbours(graph, picked[0])
             order = np.argsort(-np.nan_to_num(graph.weights[picked[0]], nan=-np.inf), kind="stable")[: N_BUILT - 1]
             ids = [int(graph.rows[p]) for p in (picked[0], *order) if p == picked[0] or graph.weights[picked[0], p] > 0]
-            leads.to_classes(dataset, ids, f"Build a task of {plain(names[picked[0]])} and what it is confused with")
+            page_links.to_classes(
+                dataset, ids, f"Build a task of {plain(names[picked[0]])} and what it is confused with"
+            )
             return picked[0], near
         both = (picked[0], picked[1]) if len(picked) == 2 else default
         if not picked:
             st.caption("Nothing is picked yet, so this is the pair at the top. Click an edge or a class in the graph.")
         _pair_card(graph, both)
         label = f"Build a task of {plain(names[both[0]])} and {plain(names[both[1]])}"
-        leads.to_classes(dataset, [int(graph.rows[p]) for p in both], label)
+        page_links.to_classes(dataset, [int(graph.rows[p]) for p in both], label)
     return both
 
 
 def _pick_classes(names: tuple[str, ...]) -> list[int]:
     """Places of the one or two classes picked by name, by click or by link; those of another split are forgotten."""
     position = {name: i for i, name in enumerate(names)}
-    carrying.pick_classes(names, 2)
+    selections.pick_classes(names, 2)
     picked = st.multiselect(
         "Find one class or two, or click the graph",
         sorted(names, key=str.lower),
@@ -154,7 +156,7 @@ def _draw(graph: ClassGraph, found: np.ndarray, n_edges: int, picked: list[int])
         [[names[position]] for position in nodes],
         [[names[a], names[b]] for a, b in ends],
     )
-    showing.graph(
+    export.graph(
         "Graph of the classes",
         chart,
         key=GRAPH,
@@ -215,13 +217,13 @@ def _pair_card(graph: ClassGraph, both: tuple[int, int]) -> None:
 
 
 def _clicked_row(pairs: list[list[str]]) -> None:
-    row = leads.row_of(TABLE)
+    row = page_links.row_of(TABLE)
     if row is not None and row < len(pairs):
         st.session_state[PICKED] = pairs[row]
 
 
 def _clicked_cell() -> None:
-    pair_of = leads.data_of(HEAT_MAP)
+    pair_of = page_links.data_of(HEAT_MAP)
     drawn: tuple[str, ...] = st.session_state.get("_mapped_classes", ())
     if pair_of is not None:
         st.session_state[PICKED] = [drawn[int(at)] for at in str(pair_of).split(",") if int(at) < len(drawn)]
@@ -231,7 +233,7 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
     """A table with a bar in every row, which leads to a pair of classes; columns of their names come after it."""
     unit = study.LIKENESS[graph.kind].unit or "likeness"
     most = float(np.nanmax(graph.weights))
-    showing.table(
+    export.table(
         "Pairs of classes",
         {unit: np.round(values, 3), **names},  # the number first: long names push the last column out
         hide_index=True,
@@ -251,7 +253,7 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
 def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
     st.session_state["_mapped_classes"] = graph.row_names
     figure = figures.plot_likeness_map(graph, study.community_order(graph, found), found)
-    showing.chart("Map of likeness", figure, key=HEAT_MAP, on_select=_clicked_cell, selection_mode="points")
+    export.chart("Map of likeness", figure, key=HEAT_MAP, on_select=_clicked_cell, selection_mode="points")
     st.caption(
         f"{len(graph.rows):,} classes, community by community (lines part them), and in each the class that is most "
         "alike to its fellows first. Bright squares along the diagonal are groups that are confused among themselves; "

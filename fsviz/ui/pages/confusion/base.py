@@ -14,8 +14,8 @@ from fsviz.studies import confusion as study
 from fsviz.text import of_split
 from fsviz.ui.pages.confusion import pair
 from fsviz.ui.pages.confusion.graph import find
-from fsviz.ui.parts import links, showing
-from fsviz.ui.parts.cached import cached_call
+from fsviz.ui.parts import export, links
+from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -75,7 +75,7 @@ def _draw(graph: ClassGraph, n_edges: int) -> None:
     )
     st.session_state["_base_ends"] = [(int(graph.rows[a]), int(graph.columns[b - len(graph.rows)])) for a, b in ends]
     tallest = max(sum(place < len(graph.rows) for place in nodes), sum(place >= len(graph.rows) for place in nodes))
-    showing.graph(
+    export.graph(
         "Base and novel classes",
         chart,
         key=GRAPH,

@@ -16,8 +16,8 @@ from fsviz.settings import Setting
 from fsviz.studies import confusion as study
 from fsviz.studies import evaluate
 from fsviz.ui.pages.confusion.graph import find
-from fsviz.ui.parts import links, run_panel, showing
-from fsviz.ui.parts.cached import cached_call
+from fsviz.ui.parts import export, links, run_panel
+from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.shell import columns_if_wide, plain
 
@@ -42,7 +42,7 @@ def show(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> list[str]:
             named[0], named[1], table["first"].to_numpy(), table["second"].to_numpy(), pairs, [*high[:3], *low[:3]]
         )
         st.session_state["_compared_pairs"] = pairs
-        showing.chart("Two ways to compare classes", figure, key=CHART, on_select=_clicked, selection_mode="points")
+        export.chart("Two ways to compare classes", figure, key=CHART, on_select=_clicked, selection_mode="points")
         st.caption(
             f"Every point is one of {len(table):,} pairs of classes. "
             f"{_said('Pearson', compared.pearson)}, {_said('Spearman', compared.spearman)}; intervals are over "

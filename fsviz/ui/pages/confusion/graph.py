@@ -8,7 +8,7 @@ from fsviz.records import ClassGraph
 from fsviz.studies import confusion as study
 from fsviz.ui.parts import access
 from fsviz.ui.parts.answers import answer
-from fsviz.ui.parts.cached import compute_with_bar
+from fsviz.ui.parts.caching import compute_with_bar
 from fsviz.ui.parts.run_panel import duration
 from fsviz.ui.parts.shell import plain
 

@@ -12,8 +12,8 @@ from fsviz.features.backbones import title_of
 from fsviz.records import Dataset
 from fsviz.settings import Unchecked
 from fsviz.studies import confusion as study
-from fsviz.ui.parts import leads, showing
-from fsviz.ui.parts.cached import remember
+from fsviz.ui.parts import export, page_links
+from fsviz.ui.parts.caching import remember
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import plain
 
@@ -64,7 +64,7 @@ def _table(names: list[str], counts: np.ndarray) -> None:
     """How many images of either class are in each community."""
     large = counts[: min(len(counts), 8)]
     share = large.min(axis=1) / large.sum(axis=1)
-    showing.table(
+    export.table(
         "Communities of the pair",
         {
             "community": [f"{n + 1}" for n in range(len(large))],
@@ -100,9 +100,9 @@ def _wall(dataset: Dataset, names: list[str], found: Any, label: int, run: int, 
             for v in order
         ]
         wall = f"{key}_{label}_{names[0]}_{names[1]}"
-        leads.to_gallery(dataset, gallery(dataset, tiles, key=wall, tile_px=92))
+        page_links.to_gallery(dataset, gallery(dataset, tiles, key=wall, tile_px=92))
         return
-    showing.table(
+    export.table(
         "Images of the pair",
         {
             "image": found.image_ids[order],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
+from fsviz.analyses import contexts as study
 from fsviz.records import ContextTable, Dataset
-from fsviz.studies import contexts as study
 from fsviz.ui.pages.contexts import shift, table, words
 from fsviz.ui.parts import controls, links, shell
-from fsviz.ui.parts.cached import remember
+from fsviz.ui.parts.caching import remember
 from fsviz.ui.parts.shell import plain
 
 SECTIONS = ("The table", "What another context costs", "Images and words")

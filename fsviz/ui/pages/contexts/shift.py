@@ -21,11 +21,11 @@ from fsviz.records import Dataset, Predictions, Tasks
 from fsviz.sampling.samplers.context import SHIFT
 from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting
 from fsviz.studies import context_shift as study
-from fsviz.studies import fitting, named_tasks
+from fsviz.tasks import fitting, task_ids
 from fsviz.text import drawn, of_split
-from fsviz.ui.parts import answers, behind, leads, shell, showing
+from fsviz.ui.parts import answers, drilldown, export, page_links, shell
 from fsviz.ui.parts.answers import answer
-from fsviz.ui.parts.cached import compute_with_bar, remember
+from fsviz.ui.parts.caching import compute_with_bar, remember
 from fsviz.ui.parts.controls import pairs, pick, pick_backbone, pick_groups, pick_methods, say_fit
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.run_panel import half_width
@@ -90,7 +90,7 @@ def _compared(dataset: Dataset, spec: study.Spec, found: study.Summary) -> None:
     )
     if question in ("methods", "backbones"):
         titled = [{**row, "name": row["title"], "title": _who(row)} for row in rows]
-        showing.chart(
+        export.chart(
             "Accuracy by support",
             figures.plot_shifted_methods(titled, study.SUPPORTS, found["chance"]),
             key="shifted",
@@ -99,12 +99,12 @@ def _compared(dataset: Dataset, spec: study.Spec, found: study.Summary) -> None:
         )
         st.caption("Click a point to see the answers of its method below.")
     else:
-        chosen = behind.chart(
+        chosen = drilldown.chart(
             "Accuracy as a setting varies",
             _curves(found),
             key=f"curves_{question}",
             name="point",
-            of=lambda point: str(behind.data(point, 2) or ""),
+            of=lambda point: str(drilldown.data(point, 2) or ""),
             known=_points(found),
             about=question,
         )
@@ -143,12 +143,12 @@ def _behind_point(dataset: Dataset, spec: study.Spec, question: str, chosen: str
         asked = {**asked, "n_shot": int(float(at))}
     elif question == "ways":
         asked = {**asked, "n_way": int(float(at))}
-    behind.heading(f"Tasks behind {plain(line)} at {plain(at)}, the worst answered first", "point")
+    drilldown.heading(f"Tasks behind {plain(line)} at {plain(at)}, the worst answered first", "point")
     tasks, said = _answered(dataset, json.dumps({**asked, "methods": [method]}, sort_keys=True), method, shift)
     right = 100 * study.accuracy(said)
     order = np.argsort(right, kind="stable")
     notes = {int(t): f"{right[t]:.0f}% right with {shift:.0%} of the support in other contexts" for t in order}
-    behind.tasks(dataset, tasks, order, notes, f"{chosen} {json.dumps(asked, sort_keys=True)}", "point_task", said)
+    drilldown.tasks(dataset, tasks, order, notes, f"{chosen} {json.dumps(asked, sort_keys=True)}", "point_task", said)
 
 
 def _who(row: study.Row) -> str:
@@ -158,7 +158,7 @@ def _who(row: study.Row) -> str:
 
 
 def _clicked_method() -> None:
-    title = leads.data_of("shifted")
+    title = page_links.data_of("shifted")
     for name, method in METHODS.items():
         if method.title == title:
             st.session_state[LOOKED.name] = name
@@ -226,7 +226,7 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
     found = study.Answers(first, second, said_first, said_second)
     if spec["question"] != "dial" and study.guess_seconds(few) <= answers.patience():  # where it is not above already
         along = compute_with_bar(jobs.compute, {"study": study.STUDY.name, **few}, "Turning the dial")
-        showing.chart(
+        export.chart(
             "Accuracy along the dial",
             _curves(along, shift, height=300),
             key="along_the_dial",
@@ -255,7 +255,7 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
 def _dial_clicked(titles: Mapping[str, str]) -> None:
     """A point along the dial chooses its method and its shift."""
     points = st.session_state["along_the_dial"].selection.points
-    title, _, at = str(behind.data(points[0], 2) or "").rpartition("@") if points else ("", "", "")
+    title, _, at = str(drilldown.data(points[0], 2) or "").rpartition("@") if points else ("", "", "")
     for name, known in titles.items():
         if drawn(known) == title:
             st.session_state[LOOKED.name], st.session_state[SHIFT.name] = name, float(at)
@@ -273,10 +273,10 @@ def _half(
     tasks, said = answered
     st.markdown(f"**{title}**: {100 * study.accuracy(said)[at]:.0f}% right")
     if dataset.has_pixels:
-        leads.to_gallery(dataset, task_rows(dataset, _rows(dataset, tasks, said, at), f"task_{side}", tile_px=64))
+        page_links.to_gallery(dataset, task_rows(dataset, _rows(dataset, tasks, said, at), f"task_{side}", tile_px=64))
     recipe = {**spec, "sampler": "context", "shift": shift}
-    named = named_tasks.name_task(dataset, tasks, at, recipe, (spec["backbone"],))
-    leads.from_task(dataset, tasks, at, spec["backbone"], named=named)
+    named = task_ids.name_task(dataset, tasks, at, recipe, (spec["backbone"],))
+    page_links.from_task(dataset, tasks, at, spec["backbone"], named=named)
 
 
 def _rows(dataset: Dataset, tasks: Tasks, said: Predictions, at: int) -> list[Row]:
@@ -307,12 +307,12 @@ def _made_of(dataset: Dataset, found: study.Answers) -> None:
             st.markdown(f"**By {title}**")
             if len(table):
                 figure = figures.plot_losses(table["name"].tolist(), table["loss"].tolist(), table["ci95"].tolist())
-                lost[by] = behind.chart(
+                lost[by] = drilldown.chart(
                     f"Where accuracy is lost, by {title}",
                     figure,
                     key=f"losses_{by}",
                     name=f"lost_{by}",
-                    of=lambda point: str(behind.data(point) or ""),
+                    of=lambda point: str(drilldown.data(point) or ""),
                     known=table["name"].tolist(),
                 )
                 st.caption(
@@ -323,7 +323,7 @@ def _made_of(dataset: Dataset, found: study.Answers) -> None:
                 st.caption("Too few images were asked to tell.")
     for by, name in lost.items():
         if name:
-            behind.heading(f"Queries of {plain(name)}: lost most often first", f"lost_{by}")
+            drilldown.heading(f"Queries of {plain(name)}: lost most often first", f"lost_{by}")
             _lost_queries(dataset, found, by, name)
     worst = study.treacherous(dataset, found)
     if dataset.has_pixels and worst:
@@ -349,7 +349,7 @@ def _made_of(dataset: Dataset, found: study.Answers) -> None:
             ],
             key="treacherous",
         )
-        leads.to_gallery(dataset, clicked)
+        page_links.to_gallery(dataset, clicked)
         st.caption(
             "Queries that are named rightly with support of their contexts and wrongly at this shift: in how many of "
             "the tasks that ask them, and what they are taken for most often then."
@@ -363,7 +363,7 @@ def _lost_queries(dataset: Dataset, found: study.Answers, by: str, name: str) ->
         Tile(int(row.image_id), caption=str(row.told), badge=f"{row.n_lost} of {row.n_asked}")
         for row in table.head(MOST_LOST).itertuples()
     ]
-    behind.images(dataset, [Row("", tiles)], f"lost_{by}_images")
+    drilldown.images(dataset, [Row("", tiles)], f"lost_{by}_images")
     st.caption("Below an image: in how many of the tasks that ask it, it is named rightly first and wrongly then.")
 
 
@@ -387,7 +387,7 @@ def published(n_way: int, n_shot: int) -> None:
         table = table.assign(family=table["method"].map(published_families())).sort_values(
             ["family", "accuracy"], ascending=[True, False]
         )
-        showing.table(
+        export.table(
             "Published accuracies",
             table[["family", "method", "backbone", "accuracy", "ci95", "source"]].rename(
                 columns={"accuracy": "published accuracy (%)", "ci95": "± 95%"}

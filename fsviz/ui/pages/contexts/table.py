@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from fsviz.analyses import contexts as study
 from fsviz.figures import contexts as figures
 from fsviz.records import ContextTable, Dataset
 from fsviz.settings import Setting
-from fsviz.studies import contexts as study
-from fsviz.ui.parts import leads, showing
+from fsviz.ui.parts import export, page_links
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.shell import plain
@@ -34,7 +34,7 @@ def show(dataset: Dataset, split: str, table: ContextTable) -> None:
     bits = study.information(table)
     shown = bits if cell == "information" else None
     st.session_state["_context_names"] = (table.names, table.contexts)
-    showing.chart(
+    export.chart(
         "Concepts and contexts",
         figures.plot_context_table(table, rows, columns, shown, picked),
         key=MAP,
@@ -153,7 +153,7 @@ def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, i
     order = here[np.argsort(-counts[here], kind="stable")]
     with left:
         key, other = ("contexts_of", CONTEXT) if is_row else ("concepts_of", CONCEPT)
-        showing.table(
+        export.table(
             "Images by context",
             {
                 "context" if is_row else "concept": [names[k] for k in order],
@@ -179,7 +179,7 @@ def _profile(dataset: Dataset, table: ContextTable, bits: np.ndarray, at: int, i
 
 def _clicked_row(key: str, other: str, names: list[str]) -> None:
     """A row of a profile is a cell of the table: its concept and its context."""
-    row = leads.row_of(key)
+    row = page_links.row_of(key)
     if row is not None and row < len(names):
         st.session_state[other] = names[row]
 
@@ -195,6 +195,6 @@ def _wall(dataset: Dataset, class_id: int | None, context: str | None, key: str)
     names = dataset.classes["class_name"]
     said = images["context"] if class_id is not None else images["class_id"].map(names)
     tiles = [Tile(int(i), caption="" if class_id is not None and context is not None else str(said[i])) for i in shown]
-    leads.to_gallery(dataset, gallery(dataset, tiles, key=key, tile_px=92))
+    page_links.to_gallery(dataset, gallery(dataset, tiles, key=key, tile_px=92))
     if len(found) > len(shown):
         st.caption(f"{len(shown):,} of {len(found):,} images.")

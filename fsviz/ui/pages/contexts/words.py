@@ -8,14 +8,14 @@ import numpy as np
 import streamlit as st
 
 from fsviz import features
+from fsviz.analyses import image_text as study
 from fsviz.features import image_text
 from fsviz.features.backbones import title_of
 from fsviz.figures import contexts as figures
 from fsviz.figures.prediction import plot_scatter
 from fsviz.records import Dataset
-from fsviz.studies import similarity as study
-from fsviz.ui.parts import behind, leads, pointing, shell, showing, task_list
-from fsviz.ui.parts.cached import remember
+from fsviz.ui.parts import drilldown, export, hover, page_links, shell, task_list
+from fsviz.ui.parts.caching import remember
 from fsviz.ui.parts.controls import pick
 from fsviz.ui.parts.image_wall import Tile, gallery
 from fsviz.ui.parts.run_panel import half_width
@@ -113,7 +113,7 @@ def _scatter(dataset: Dataset, found: study.Similarity) -> None:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     few = np.unique(np.linspace(0, len(found.concept) - 1, MOST_POINTS).round().astype(int))
     told = [f"{names[found.class_ids[i]]}, {found.contexts[i]}" for i in few]
-    event = showing.chart(
+    event = export.chart(
         "Images against words",
         figures.plot_similarity(found.context[few], found.concept[few], told, found.image_ids[few]),
         key=SCATTER,
@@ -125,7 +125,7 @@ def _scatter(dataset: Dataset, found: study.Similarity) -> None:
         "background than to those for the thing. Draw a lasso or a box to see the images in it."
     )
     if dataset.has_pixels:
-        pointing.thumbnails(dataset, SCATTER, frozenset(int(found.image_ids[i]) for i in few))
+        hover.thumbnails(dataset, SCATTER, frozenset(int(found.image_ids[i]) for i in few))
     chosen = [int(p["customdata"]) for p in event.selection.points if "customdata" in p]
     if chosen:
         title = f"{len(chosen):,} images chosen"
@@ -140,7 +140,7 @@ def _scatter(dataset: Dataset, found: study.Similarity) -> None:
             Tile(int(i), caption=f"{names[c]}, {k}")
             for i, c, k in zip(kinds.index, kinds["class_id"], kinds["context"])
         ]
-        leads.to_gallery(dataset, gallery(dataset, tiles, key="similar", tile_px=84))
+        page_links.to_gallery(dataset, gallery(dataset, tiles, key="similar", tile_px=84))
         if len(chosen) > SHOWN:
             st.caption(f"The first {SHOWN:,} are shown.")
 
@@ -149,7 +149,7 @@ def _classes(dataset: Dataset, found: study.Similarity) -> None:
     st.markdown("**Concept by concept**")
     table = study.by_class(found).sort_values("nearer_to_context", ascending=False)
     names = dataset.distinct_names(table["class_id"].to_numpy())
-    chosen = behind.table(
+    chosen = drilldown.table(
         "Concepts against words",
         {
             "concept": names,
@@ -171,8 +171,8 @@ def _classes(dataset: Dataset, found: study.Similarity) -> None:
         about=dataset.name,
     )
     if chosen:
-        behind.heading(plain(chosen), "concept_row")
-        behind.classes(dataset, [int(table["class_id"].iloc[names.index(chosen)])], "concept_row_images")
+        drilldown.heading(plain(chosen), "concept_row")
+        drilldown.classes(dataset, [int(table["class_id"].iloc[names.index(chosen)])], "concept_row_images")
 
 
 def _benchmarks(dataset: Dataset, model: str = "", value: float = 0.0) -> None:
@@ -181,7 +181,7 @@ def _benchmarks(dataset: Dataset, model: str = "", value: float = 0.0) -> None:
     table = study.benchmarks()
     here = (dataset.title, title_of(model), value) if model else None
     names, values = table["benchmark"].tolist(), table["concept_image_similarity"].tolist()
-    showing.chart("Beside the benchmarks of the paper", figures.plot_benchmarks(names, values, here), key="benchmarks")
+    export.chart("Beside the benchmarks of the paper", figures.plot_benchmarks(names, values, here), key="benchmarks")
     own = (
         f" Blue: this dataset by {plain(title_of(model))}. Numbers of different models are not comparable: read "
         "lengths only among the same model."
@@ -206,12 +206,12 @@ def _accuracy(dataset: Dataset, found: study.Similarity) -> None:
         "accuracy (%)",
         height=340,
     )
-    chosen = behind.chart(
+    chosen = drilldown.chart(
         "Accuracy against closeness to the context",
         figure,
         key="closeness",
         name="near_task",
-        of=lambda point: str(behind.data(point)) if behind.data(point) is not None else "",
+        of=lambda point: str(drilldown.data(point)) if drilldown.data(point) is not None else "",
         known=[str(t) for t in range(len(tasks.accuracy))],
         about=str(found.spec),
     )
@@ -223,7 +223,7 @@ def _accuracy(dataset: Dataset, found: study.Similarity) -> None:
     )
     if chosen:
         task = int(chosen)
-        behind.heading(f"Task {task:,}: {100 * tasks.accuracy[task]:.0f}% right", "near_task")
+        drilldown.heading(f"Task {task:,}: {100 * tasks.accuracy[task]:.0f}% right", "near_task")
         task_list.show_task(dataset, tasks.tasks, task, "near_task_images")
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import streamlit as st
 
+from fsviz.analyses import lessons as study
+from fsviz.analyses.lessons import Question
 from fsviz.records import Dataset
 from fsviz.settings import Setting
-from fsviz.studies import lessons as study
-from fsviz.studies.lessons import Question
 from fsviz.ui.pages.learn.lesson import Lesson
-from fsviz.ui.parts import cached, links, shell
+from fsviz.ui.parts import caching, links, shell
 from fsviz.ui.parts.shell import plain
 
 _PIECES = {"lesson"}  # what lessons are built from
@@ -220,6 +220,6 @@ def _go(place: int) -> None:
     st.session_state["lesson"] = place
 
 
-@cached.remember("Measuring what this lesson shows", 16)
+@caching.remember("Measuring what this lesson shows", 16)
 def _measured(dataset: Dataset, place: int) -> Any:
     return LESSONS[place].measure(dataset)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from fsviz.analyses import lessons as study
+from fsviz.analyses.lessons import Stop
 from fsviz.records import Dataset
-from fsviz.studies import draw
-from fsviz.studies import lessons as study
-from fsviz.studies.lessons import Stop
+from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, same_queries, titles
 from fsviz.ui.parts import shell
 

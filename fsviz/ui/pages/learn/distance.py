@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from fsviz.analyses import lessons as study
+from fsviz.analyses.lessons import Trained
+from fsviz.figures import class_splits as split_figures
 from fsviz.figures import lessons as figures
-from fsviz.figures import splits as split_figures
 from fsviz.records import Dataset
-from fsviz.studies import lessons as study
-from fsviz.studies.lessons import Trained
 from fsviz.training import TITLES
 from fsviz.ui.pages.learn.lesson import Lesson
-from fsviz.ui.parts import shell, showing
+from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.shell import plain
 
 COSTS = "What it costs"  # the section of the page Splits
@@ -33,7 +33,7 @@ def _show(dataset: Dataset, trained: Trained, at: int, seen: Sequence[bool]) -> 
             "divergence that was asked for between train and test classes",
             height=400,
         )
-        showing.chart("Accuracy against divergence", figure, key="lesson_chart")
+        export.chart("Accuracy against divergence", figure, key="lesson_chart")
         st.caption(
             f"{trained.n_runs:,} networks ({TITLES[study.TRAINED]}) trained on {plain(trained.date)}, recorded: the "
             f"whole grid took {trained.minutes:.0f} minutes. Tasks of the test classes; mean of every split and its "
@@ -41,7 +41,7 @@ def _show(dataset: Dataset, trained: Trained, at: int, seen: Sequence[bool]) -> 
         )
     with right:
         figure = split_figures.plot_split(split, list(range(len(split.names))), height=400, names=False)
-        showing.chart("Map of the split", figure, key="lesson_map")
+        export.chart("Map of the split", figure, key="lesson_map")
         st.caption(
             f"Every class by the mean of its features. Divergence reached: **{split.reached:.2f}**; mean distance of a "
             f"test class to the nearest training class: **{trained.found[at].nearest:.2f}**."

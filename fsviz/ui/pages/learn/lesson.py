@@ -8,10 +8,10 @@ from typing import Any
 
 import streamlit as st
 
+from fsviz.analyses.lessons import Question, Stop, typical
 from fsviz.figures import lessons as figures
 from fsviz.records import PAD, Dataset
-from fsviz.studies.lessons import Question, Stop, typical
-from fsviz.ui.parts import leads, shell, showing
+from fsviz.ui.parts import export, page_links, shell
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -61,7 +61,7 @@ def chart(
     means, halves = zip(*(stop.mean for stop in stops), strict=True)
     chance = 100 * stops[0].tasks.chance
     figure = figures.plot_stops([s.title for s in stops], means, halves, seen, at, x_title, chance, height, in_order)
-    showing.chart("Accuracy at every position", figure, key="lesson_chart")
+    export.chart("Accuracy at every position", figure, key="lesson_chart")
     tasks = stops[at].tasks
     st.caption(
         f"Mean of {len(tasks):,} tasks ({plain(tasks.setting)}) at every position, nearest prototype (ProtoNet), with "
@@ -99,4 +99,4 @@ def images(dataset: Dataset, stop: Stop, task: int, key: str, n_queries: int = N
         ]
         rows.append(Row(name, [*support, *queries], f"{int(fine[query != PAD].sum())} of {int((query != PAD).sum())}"))
     clicked = task_rows(dataset, rows, key, tile_px=LARGE if shell.classroom() else TILE)
-    leads.to_gallery(dataset, clicked)
+    page_links.to_gallery(dataset, clicked)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from fsviz.analyses import lessons as study
+from fsviz.analyses.lessons import Pairs
 from fsviz.figures import lessons as figures
 from fsviz.records import Dataset
-from fsviz.studies import draw
-from fsviz.studies import lessons as study
-from fsviz.studies.lessons import Pairs
+from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
-from fsviz.ui.parts import shell, showing
+from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.shell import plain
 
 
@@ -23,7 +23,7 @@ def _show(dataset: Dataset, pairs: Pairs, at: int, seen: Sequence[bool]) -> None
         chart(pairs.stops, at, seen, f"partner of {pairs.name}", height=300, in_order=False)
     with right:
         figure = figures.plot_clouds(pairs.points[at], pairs.labels[at], (pairs.name, stop.title), height=300)
-        showing.chart("Images of both classes", figure, key="lesson_clouds")
+        export.chart("Images of both classes", figure, key="lesson_clouds")
         st.caption(
             f"All images of {plain(pairs.name)} and {plain(stop.title)} by their features. Communities of images that "
             f"look alike leave **{stop.facts['confusion']:.2f} bits** of the class unknown (0: they are of one class "

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from fsviz.analyses import lessons as study
+from fsviz.analyses.lessons import Stop
 from fsviz.records import Dataset
-from fsviz.studies import draw
-from fsviz.studies import lessons as study
-from fsviz.studies.lessons import Stop
+from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, same_queries, titles
-from fsviz.ui.parts import leads, shell
+from fsviz.ui.parts import page_links, shell
 
 
 def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) -> None:
@@ -21,7 +21,7 @@ def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) ->
 def _go_on(dataset: Dataset, stops: list[Stop], at: int) -> None:
     task = study.typical(stops, at, paired=True)
     backbone = draw.default_backbone(dataset)
-    leads.to_task(dataset, stops[at].tasks, task, backbone, "Swap support images of this very task", study.METHOD)
+    page_links.to_task(dataset, stops[at].tasks, task, backbone, "Swap support images of this very task", study.METHOD)
     asked = {"split": draw.default_split(dataset), "n_shot": str(study.SHAPE["n_shot"])}
     label = "Hard and easy support of many tasks"
     st.page_link("pages/6_Hard_tasks.py", label=label, icon="🧗", query_params=shell.link(dataset, **asked))

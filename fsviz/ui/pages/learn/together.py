@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from fsviz.analyses import lessons as study
+from fsviz.analyses.lessons import Together
 from fsviz.difficulty.measures import MEASURES
 from fsviz.figures import lessons as figures
 from fsviz.records import Dataset
-from fsviz.studies import draw
-from fsviz.studies import lessons as study
-from fsviz.studies.lessons import Together
 from fsviz.studies.prediction.measured import fitted_line
+from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, images
-from fsviz.ui.parts import leads, shell, showing
+from fsviz.ui.parts import export, page_links, shell
 from fsviz.ui.parts.shell import plain
 
 
@@ -26,7 +26,7 @@ def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> N
     with left:
         line = fitted_line(values, accuracy)
         figure = figures.plot_cause(values, accuracy, line, found.hard, found.easy, measure.title)
-        showing.chart("A measure against accuracy", figure, key="lesson_chart")
+        export.chart("A measure against accuracy", figure, key="lesson_chart")
         st.caption(
             f"{len(accuracy):,} random tasks ({plain(found.stop.tasks.setting)}). **{plain(measure.title)}**: "
             f"{plain(measure.words)}. {plain(measure.what)}"
@@ -46,7 +46,7 @@ def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> N
                 f"{found.percentile(name, task):.0f}% of all",
             )
         known = [n for n, there in zip(found.measures, seen, strict=True) if there]
-        showing.table(
+        export.table(
             "Measures that were looked at",
             {
                 "measure": [MEASURES[n].title for n in known],
@@ -69,7 +69,7 @@ def _stops(found: Together) -> Mapping[str, str]:
 
 def _go_on(dataset: Dataset, found: Together, at: int) -> None:
     backbone = draw.default_backbone(dataset)
-    leads.to_task(dataset, found.stop.tasks, found.hard, backbone, "Take the hard task apart", study.METHOD)
+    page_links.to_task(dataset, found.stop.tasks, found.hard, backbone, "Take the hard task apart", study.METHOD)
     asked = {"split": draw.default_split(dataset), **{name: str(n) for name, n in study.SHAPE.items()}}
     label = "Every cause of these tasks, weighed against the others"
     st.page_link("pages/14_Difficulty.py", label=label, icon="🧭", query_params=shell.link(dataset, **asked))

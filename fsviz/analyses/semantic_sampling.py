@@ -1,0 +1,140 @@
+"""Semantic task sampling (Bennequin et al. 2022): how far apart in meaning are the classes of a task?
+
+What testbeds drawn by closeness and uniformly are like: coarsity, balance of classes, tasks to look at, and a task
+made by hand. Tasks are drawn by fsviz.tasks.draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fsviz import sampling, taxonomy
+from fsviz.difficulty.measures.coarsity import coarsity as coarsity_of
+from fsviz.errors import Missing
+from fsviz.records import PAD, Dataset, Testbed
+from fsviz.tasks import draw
+
+
+def summarise(testbed: Testbed, dataset: Dataset) -> dict[str, Any]:
+    """Quartiles of the coarsity, and how often the rarest and the commonest class of the split occur."""
+    if "coarsity" not in testbed.tasks.measures:
+        raise Missing(f"The testbed {testbed.name!r} carries no coarsity. Choose a distance this dataset can give.")
+    values = np.quantile(testbed.tasks.measures["coarsity"], [0, 0.25, 0.5, 0.75, 1])
+    counts = class_counts(testbed, dataset)
+    return {
+        "n_tasks": len(testbed.tasks),
+        "quantiles": {name: float(v) for name, v in zip(("0", "25", "50", "75", "100"), values, strict=True)},
+        "class_counts": {"min": int(counts.min()), "max": int(counts.max())},
+    }
+
+
+def class_counts(testbed: Testbed, dataset: Dataset) -> np.ndarray:
+    """(C,) number of tasks that hold each class of the testbed's split, in split order."""
+    class_ids = dataset.split_class_ids(str(testbed.recipe["split"]))
+    ids = testbed.tasks.class_ids
+    return np.bincount(ids[ids != PAD], minlength=dataset.n_classes)[class_ids]
+
+
+def testbed_coarsity(
+    testbed: Testbed,
+    dataset: Dataset,
+    distance: str = str(taxonomy.DISTANCE.default),
+    dag: str = str(taxonomy.DAG.default),
+    backbone: str | None = None,
+) -> Testbed:
+    """The testbed with its coarsity measured again, by this distance over the classes of its split."""
+    split = str(testbed.recipe["split"])
+    distances = draw.class_distances(dataset, split, distance, dag, backbone)
+    tasks = draw.measure_coarsity(testbed.tasks, dataset.split_class_ids(split), distances)
+    return Testbed(testbed.name, tasks, testbed.recipe)
+
+
+@dataclass(frozen=True)
+class CoarsityBins:
+    """Histograms of several testbeds over the same bins: edges (B + 1,), counts name -> (B,), medians."""
+
+    edges: np.ndarray
+    counts: Mapping[str, np.ndarray]
+    medians: Mapping[str, float]
+
+    def bin_of(self, values: np.ndarray) -> np.ndarray:
+        """The bin of every value; the last bin holds its upper edge."""
+        return np.clip(np.searchsorted(self.edges, values, side="right") - 1, 0, len(self.edges) - 2)
+
+
+def coarsity_bins(testbeds_by_name: Mapping[str, Testbed], n_bins: int = 50) -> CoarsityBins:
+    """Histograms of coarsity from zero to the largest value of all, over at most n_bins bins with round edges."""
+    values = {name: testbed.tasks.measures["coarsity"] for name, testbed in testbeds_by_name.items()}
+    most = max(float(v.max()) for v in values.values()) or 1.0
+    scale = 10.0 ** np.floor(np.log10(most / n_bins))
+    width = scale * next(step for step in (1, 2, 2.5, 5, 10) if most / (step * scale) <= n_bins)
+    edges = np.arange(int(np.ceil(most / width - 1e-9)) + 1) * width
+    bins = CoarsityBins(edges, {}, {name: float(np.median(v)) for name, v in values.items()})
+    counts = {name: np.bincount(bins.bin_of(v), minlength=len(edges) - 1) for name, v in values.items()}
+    return replace(bins, counts=counts)
+
+
+def share_finer(testbed: Testbed, uniform: Testbed, quantile: float = 0.05) -> float:
+    """Share of the tasks that are finer than all but this share of the uniform ones."""
+    limit = np.quantile(uniform.tasks.measures["coarsity"], quantile)
+    return float((testbed.tasks.measures["coarsity"] <= limit).mean())
+
+
+def tasks_near_quantile(testbed: Testbed, quantile: float, n: int = 6) -> np.ndarray:
+    """Positions of n tasks whose coarsity lies around this quantile of the testbed, the finest first."""
+    order = np.argsort(testbed.tasks.measures["coarsity"], kind="stable")
+    start = round(quantile * (len(order) - 1)) - n // 2
+    start = min(max(start, 0), max(len(order) - n, 0))
+    return order[start : start + n]
+
+
+def example_images(dataset: Dataset, class_ids: np.ndarray, n: int, seed: int = 0) -> np.ndarray:
+    """(len(class_ids), n) images of some classes to look at, padded where a class has fewer."""
+    of_image = dataset.image_class_ids()
+    shown = np.full((len(class_ids), n), PAD, dtype=np.int64)
+    for row, class_id in enumerate(class_ids):
+        images = np.flatnonzero(of_image == class_id)
+        chosen = np.random.default_rng((seed, int(class_id))).permutation(images)[:n]
+        shown[row, : len(chosen)] = chosen
+    return shown
+
+
+def smallest_class(dataset: Dataset, split: str) -> int | None:
+    """Images of the smallest class of a split, None where the counts are not known."""
+    if dataset.images is None and dataset.n_images is None:
+        return None
+    sizes = np.bincount(dataset.image_class_ids(), minlength=dataset.n_classes)
+    return int(sizes[dataset.split_class_ids(split)].min())
+
+
+def warm_up() -> None:
+    """Loads the compiled samplers, so that the first real draw is quick."""
+    line = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    sampling.sample_semantic(line, np.arange(3), 2, 1, 1.0, 1.0, 0)
+    sampling.assign_images(sampling.sample_uniform(np.arange(3), 2, 1, 0), np.arange(3).repeat(2), 1, 1, 0)
+
+
+# A task made by hand -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClassSet:
+    """A hand-made task: its coarsity, its lowest superordinate, and the share of uniform tasks that are finer."""
+
+    coarsity: float
+    superordinate: str
+    superordinate_classes: int
+    share_finer: float
+
+
+def class_set(graph: taxonomy.Dag, distances: np.ndarray, positions: Sequence[int]) -> ClassSet:
+    """Measures the task of the classes at these places of the split."""
+    coarsity = float(coarsity_of(distances, np.asarray(positions)))
+    node = taxonomy.lowest_superordinate(graph, positions)
+    uniform = sampling.sample_uniform(np.arange(len(distances)), len(positions), 2000, 0)
+    finer = coarsity_of(distances, uniform.class_ids) < coarsity - 1e-9
+    return ClassSet(coarsity, graph.names[node], int(graph.below[node].sum()), float(finer.mean()))

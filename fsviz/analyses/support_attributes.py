@@ -1,0 +1,119 @@
+"""Which attributes explain that hard support sets are hard? Gaps between support and query, and what they cost.
+
+support sets -> gaps of every attribute -> what gaps cost, on random supports -> reasons, task by task
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from fsviz import evaluation, features
+from fsviz.difficulty import attribute_effects, attribute_gaps
+from fsviz.difficulty.attribute_effects import Explained, Reason
+from fsviz.difficulty.attribute_gaps import Difference, attribute_names
+from fsviz.records import PAD, Dataset, Progress, Tasks
+from fsviz.studies import evaluate
+from fsviz.studies.support_sets import SupportSets, classify, searched_features
+
+__all__ = ["Difference", "Explained", "Reason", "attribute_names"]
+
+_COST_SECONDS = 3.0  # that random supports may take to be classified for what gaps cost
+_FEWEST_COSTED = 40  # tasks that costs are measured on even where that takes longer
+
+
+def gap_table(found: SupportSets, dataset: Dataset, by: str = "task") -> pd.DataFrame:
+    """Mean gap of every attribute between support and query, for every set, against what chance gives
+    (see difficulty.attribute_gaps)."""
+    return attribute_gaps.gap_table(dataset, dict(found.tasks), by)
+
+
+def explain(found: SupportSets, dataset: Dataset, progress: Progress | None = None) -> Explained | None:
+    """Which attributes explain that the hard supports of every task are hard (see difficulty.reasons).
+
+    Costs are measured by the study's own classifier on random supports of the first tasks, as many as take a few
+    seconds. None where the dataset has no attributes.
+    """
+    if not attribute_names(dataset):
+        return None
+    spec, tasks = found.spec, found.tasks["hard"]
+    table = searched_features(spec, features.load(dataset, spec["backbone"]))
+    attributes = [attribute_gaps.read_attribute(dataset, name) for name in attribute_names(dataset)]
+    seconds = evaluate.guess_seconds(dataset, spec["backbone"], spec["classifier"], {}, tasks) / len(tasks)
+    affordable = int(_COST_SECONDS / max(1e-9, seconds * attribute_effects.N_CLASSIFIED))
+    first = tasks.take(slice(0, max(_FEWEST_COSTED, min(attribute_effects.N_TASKS, affordable))))
+    supports = attribute_effects.random_supports(table, first, attribute_effects.N_CLASSIFIED, spec["seed"])
+    if progress is not None:
+        progress(0, 1, "classifying random supports")
+    said = classify(spec, table, attribute_effects.one_by_one(first, supports), dataset)
+    accuracy = evaluation.task_accuracy(said).reshape(supports.shape[:2])
+    costs = attribute_effects.cost_table(attributes, first, supports, accuracy, dataset.image_class_ids(), progress)
+    return attribute_effects.explain(attributes, tasks, costs, table, spec["seed"], progress)
+
+
+def points_of(found: SupportSets, explained: Explained, which: str) -> np.ndarray:
+    """(T, A) what the gaps of another set cost beyond those of random supports of the same tasks, in points."""
+    gaps = [attribute_gaps.measure_gap(a, found.tasks[which], by="class").gap for a in explained.attributes]
+    return (np.stack(gaps, axis=1) - explained.by_chance) * explained.costs["cost"].to_numpy(dtype=float)
+
+
+def explained_in_words(found: SupportSets, explained: Explained, task: int) -> str:
+    """How much of what the hard support of a task costs its attributes explain, in a sentence."""
+    lost = 100 * float(found.accuracy("random")[task] - found.accuracy("hard")[task])
+    real = explained.reasons(task)
+    against = f"the {lost:.0f} points that this hard support loses against the random one"
+    if not real:
+        return (
+            "No attribute explains it: none that costs accuracy here differs more between this support and its queries "
+            "than in 95% of random supports of the same task."
+        )
+    if lost <= 0:
+        return "In this task the hard support is no worse than the random one, so there is nothing to explain."
+    if len(real) == 1:
+        return f"That is about {real[0].points:.1f} of {against}."
+    return (
+        f"Together at most {sum(r.points for r in real):.1f} of {against}: attributes that go together count in each "
+        "other's cost."
+    )
+
+
+def told_values(dataset: Dataset, image_ids: np.ndarray, attribute: str) -> list[tuple[int, str]]:
+    """Images in the order of an attribute, each with its value as text."""
+    assert dataset.images is not None  # it has attributes
+    values = dataset.images[attribute].loc[image_ids].sort_values(kind="stable")
+    return [(int(i), f"{v:.2f}" if isinstance(v, float) else str(v)) for i, v in values.items()]
+
+
+def class_differences(
+    found: SupportSets, dataset: Dataset, explained: Explained | None, task: int, which: str
+) -> list[Difference | None]:
+    """For every class of one task the difference between its support and query images that costs most beyond what
+    random supports of this class show; None where no attribute with a real cost differs more than these."""
+    tasks = found.tasks[which].take(slice(task, task + 1))
+    used = np.flatnonzero(tasks.class_ids[0] != PAD)
+    if explained is None:
+        return [None] * len(used)
+    costs = explained.costs.set_index("attribute")["cost"].where(explained.costs["significant"].to_numpy())
+    table = searched_features(found.spec, features.load(dataset, found.spec["backbone"]))
+    supports = attribute_effects.random_supports(table, tasks, attribute_effects.N_RANDOM, found.spec["seed"])[0]
+    # every class a task of its own: what its support would be by chance
+    alone = Tasks(tasks.class_ids[0][used, None], tasks.support[0][used, None], tasks.query[0][used, None])
+    by_chance = attribute_effects.gaps_of_supports(
+        explained.attributes, alone, np.moveaxis(supports[:, used], 0, 1)[:, :, None]
+    )
+    place = {attribute.name: a for a, attribute in enumerate(explained.attributes)}
+    chosen: list[Difference | None] = []
+    for way, of_class in enumerate(attribute_gaps.class_differences(dataset, tasks, 0)):
+        cost = {d: (d.gap - by_chance[way, :, place[d.attribute]].mean()) * costs[d.attribute] for d in of_class}
+        rare = {
+            d: np.mean(by_chance[way, :, place[d.attribute]] < d.gap - 1e-9) >= 1 - attribute_effects.LEVEL
+            for d in of_class
+        }
+        real = [d for d in of_class if cost[d] > 0 and rare[d]]
+        chosen.append(max(real, key=cost.__getitem__, default=None))
+    return chosen
+
+
+def task_gap(found: SupportSets, dataset: Dataset, attribute: str, which: str = "hard") -> np.ndarray:
+    """Gap (T,) of one attribute in every task of a set: what tasks can be filtered by."""
+    return attribute_gaps.measure_gap(attribute_gaps.read_attribute(dataset, attribute), found.tasks[which]).gap

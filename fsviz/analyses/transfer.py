@@ -1,0 +1,512 @@
+"""Which way of training holds up when the test classes are far? Accuracy of trained networks against divergence.
+
+    class features -> splits of several divergences, each with its two sides swapped too -> a training run each
+    class features -> the same test classes, trained on the nearest and on the farthest of the others (matched)
+    finished runs  -> accuracy against divergence, slope per method, nearest less farthest
+
+After Arnold & Sha 2021, figure 2 and tables 1, 2, 4 and 5. The published comparison trains on one side and tests on the
+other, so that it mixes how far the test classes are with how hard they are by themselves. `both sides` averages a split
+with its mirror image; `matched` keeps the test classes and changes what was trained on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz import evaluation
+from fsviz.analyses import class_splits as splits_study
+from fsviz.analyses.class_splits import ClassFeatures, Found
+from fsviz.datasets import published, saved_splits
+from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.numerics import finite
+from fsviz.records import ClassSplit, Dataset, Tasks
+from fsviz.settings import Unchecked
+from fsviz.shipped import DATA
+from fsviz.splits import PUBLISHED_PENALTY, assignment, clustering, gaussians
+from fsviz.studies import training
+from fsviz.training import FINETUNE, TITLES, TRAINERS
+from fsviz.workspace import read_json
+
+RECORDED = DATA / "training"  # grids that a script of the project computed
+TARGETS = (0.0, 0.5, 1.0, 2.0, 4.0)
+DIVERGENCE, MATCHED = "divergence", "matched"  # what a run is compared by
+FIRST, SECOND = "first", "second"  # the side that is train by the rule of the split, and the other
+SIDES_SHOWN = (FIRST, SECOND, "both")
+NEAREST, FARTHEST = "nearest", "farthest"
+PENALTY = PUBLISHED_PENALTY  # λ of every split of a grid: those that come with fsviz were trained on splits of it
+COMPARED = {"random": "at random", "superclasses": "whole superclasses", training.OWN: "the dataset's own"}
+SHARE = 0.5  # of the remaining classes that `matched` trains on
+
+
+# --- splits to train on ------------------------------------------------------------------------------------------
+
+
+def mirrored(found: Found) -> ClassSplit:
+    """The same two centroids, the other side called train."""
+    split = found.split
+    if split.scores is None:
+        raise BadInput(
+            "Only a split that was found by a divergence has two sides to swap. Choose mode stable or paper."
+        )
+    sides = assignment.assign(-split.scores, int(found.settings["seed"]))
+    centroids = None if split.centroids is None else split.centroids[::-1]
+    return replace(split, sides=sides, scores=-split.scores, centroids=centroids)
+
+
+def matched(classes: ClassFeatures, split: ClassSplit, share: float = SHARE) -> dict[str, ClassSplit]:
+    """The split with only the nearest, and only the farthest, share of its train classes; val and test stay.
+
+    Near is a small distance between the class's point and the mean of the test classes' points.
+    """
+    if not 0 < share <= 0.5:
+        raise BadInput(f"share must be above 0 and at most 0.5, so that the two halves share no class. Got {share}.")
+    at = np.searchsorted(classes.class_ids, split.class_ids)
+    test, train = split.sides == assignment.TEST, np.flatnonzero(split.sides == assignment.TRAIN)
+    points = classes.points
+    apart = np.linalg.norm(points[at[train]] - points[at[test]].mean(axis=0), axis=1)
+    order = train[np.argsort(apart, kind="stable")]
+    n = math.floor(share * len(train))
+    if n < 2:
+        raise BadInput(f"A matched comparison needs four train classes at least. The split has {len(train)}.")
+    found = {}
+    for which, kept in ((NEAREST, order[:n]), (FARTHEST, order[-n:])):
+        stays = np.flatnonzero(split.sides != assignment.TRAIN)
+        keep = np.sort(np.concatenate([kept, stays]))
+        names = tuple(split.names[i] for i in keep)
+        found[which] = ClassSplit(split.class_ids[keep], names, split.sides[keep], split.points[keep], title=which)
+    return found
+
+
+def grid(
+    dataset: Dataset,
+    classes: ClassFeatures,
+    methods: Sequence[str],
+    targets: Sequence[float] = TARGETS,
+    seeds: Sequence[int] = (0,),
+    matched_at: float | None = None,
+    compared: Sequence[str] = (),
+    **settings: Any,
+) -> list[dict[str, Any]]:
+    """The specs of the runs that a comparison needs: every method, divergence, side and seed, and, at the divergence
+    `matched_at`, trained on the nearest and on the farthest classes; splits to compare with (names of COMPARED).
+    `settings` go to the runs whose method has them.
+    """
+    for name in compared:
+        if name not in COMPARED:
+            raise UnknownName("split to compare with", name, COMPARED)
+    unknown = [name for name in settings if name not in training.SETTINGS]
+    if unknown:
+        raise UnknownName("setting of training", unknown[0], training.SETTINGS)
+    own = {m: {n: v for n, v in settings.items() if n in TRAINERS[m].settings} for m in methods}
+    changes = [{"divergence": target} for target in dict.fromkeys([*targets, *([matched_at] if matched_at else [])])]
+    sought = splits_study.over(dataset, classes, changes, penalty=PENALTY)
+    found = dict(zip([c["divergence"] for c in changes], sought, strict=True))
+    cells = [split_to_train(dataset, classes, found[target], side) for target in targets for side in (FIRST, SECOND)]
+    if matched_at is not None:
+        cells += [
+            split_to_train(dataset, classes, found[matched_at], side, half)
+            for side in (FIRST, SECOND)
+            for half in (NEAREST, FARTHEST)
+        ]
+    for name in compared:
+        if name == training.OWN:
+            parts, _, recipe = training.split_of(dataset, name)
+            cells.append({**saved_splits.as_facts(dataset, parts, recipe), "name": name})
+        else:
+            cells.append(split_to_train(dataset, classes, splits_study.find(dataset, classes, mode=name)))
+    return [
+        {"study": "training", "dataset": dataset.name, "method": m, "split": facts, "seed": seed, **own[m]}
+        for seed in seeds
+        for facts in cells
+        for m in methods
+    ]
+
+
+def split_to_train(
+    dataset: Dataset, classes: ClassFeatures, found: Found, side: str = FIRST, trained_on: str = ""
+) -> dict[str, Any]:
+    """A split as the spec of a training run takes it, with a recipe by which the run is compared with others.
+
+    side        "first": the sides as they are; "second": swapped
+    trained_on  "nearest" or "farthest": only that half of the train classes; "": all of them
+    """
+    split = found.split if side == FIRST else mirrored(found)
+    recipe: dict[str, Any] = {**splits_study.recipe(found), "comparison": MATCHED if trained_on else DIVERGENCE}
+    recipe["side"] = side
+    if trained_on:
+        split = matched(classes, split)[trained_on]
+        recipe["trained_on"] = trained_on
+    sought = "divergence" in recipe
+    first = f"r{recipe['divergence']:g}" if sought else splits_study.fitting_name(found)
+    if not sought and not trained_on:
+        del recipe["comparison"]  # it has no divergence to stand at
+    name = "-".join([first, *([side] if sought else []), *([trained_on] if trained_on else [])])
+    return {**saved_splits.as_facts(dataset, split.parts, recipe), "name": name}
+
+
+# --- what came out -----------------------------------------------------------------------------------------------
+
+COLUMNS = (
+    "method",
+    "comparison",
+    "asked",
+    "reached",
+    "side",
+    "trained_on",
+    "mode",
+    "seed",
+    "accuracy",
+    "ci95",
+    "ci95_classes",
+    "n_tasks",
+    "val_accuracy",
+    "run",
+)
+
+
+def run_table(runs: Iterable[tuple[str, Mapping[str, Any], Mapping[str, Any] | None]]) -> pd.DataFrame:
+    """One row per finished training run and what was measured in it: (id, spec, summary) -> COLUMNS.
+
+    A run on a split of any origin counts as `divergence` where its recipe says a divergence; others have none.
+    """
+    rows = []
+    for run, spec, summary in runs:
+        recipe = spec["split"].get("recipe") or {} if isinstance(spec.get("split"), Mapping) else {}
+        about = {
+            "comparison": recipe.get("comparison", DIVERGENCE if "divergence" in recipe else ""),
+            "asked": recipe.get("divergence"),
+            "reached": recipe.get("reached"),
+            "side": recipe.get("side", FIRST),
+            "trained_on": recipe.get("trained_on", ""),
+            "mode": recipe.get("mode", ""),
+            "seed": spec.get("seed", 0),
+            "run": run,
+        }
+        for row in (summary or {}).get("results") or []:
+            own = {name: row.get(name) for name in ("method", "accuracy", "ci95", "ci95_classes", "n_tasks")}
+            val = (summary or {}).get("val_accuracy") if row["method"] == spec.get("method") else None
+            rows.append({**about, **own, "val_accuracy": val})
+    found = pd.DataFrame(rows, columns=list(COLUMNS))
+    numbers = ["asked", "reached", "accuracy", "ci95", "ci95_classes", "val_accuracy"]
+    return found.astype(dict.fromkeys(numbers, float))
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Points of accuracy per unit of divergence, after averaging seeds (and sides): seeds share the split's classes.
+
+    ci95    half-width by Student's t over n_points divergences; None below three
+    at_zero accuracy where the line meets a divergence of 0
+    """
+
+    method: str
+    sides: str
+    slope: float
+    ci95: float | None
+    at_zero: float
+    n_points: int
+    n_runs: int
+
+
+def slopes(rows: pd.DataFrame, by: str = "reached") -> list[Slope]:
+    """The regression line of accuracy on divergence per method (table 5): of the first side alone, as published, of
+    the second, and of both sides' mean. by: the divergence "reached" or "asked"."""
+    found = []
+    for sides in SIDES_SHOWN:
+        points = accuracy_points(rows, sides, by)
+        for method, own in points.groupby("method", sort=False):
+            if len(own) >= 2 and np.ptp(own["x"]) > 0:
+                found.append(_slope(str(method), sides, own["x"], own["accuracy"], int(own["n_runs"].sum())))
+    order = list(TITLES)
+    return sorted(found, key=lambda slope: order.index(slope.method))
+
+
+def accuracy_points(rows: pd.DataFrame, sides: str = "both", by: str = "reached") -> pd.DataFrame:
+    """Accuracy at every divergence (figure 2): method, asked, x (the divergence `by`), accuracy, ci95 (over classes),
+    val_accuracy and n_runs; mean over seeds, then over the two sides where `both` are asked for (a divergence with one
+    side alone is left out).
+
+    The two sides test on different classes, so that their intervals shrink in the mean; those of seeds do not.
+    """
+    if by not in ("reached", "asked"):
+        raise BadInput(f"A slope is by the divergence reached or asked. Got {by!r}.")
+    rows = rows[rows["comparison"] == DIVERGENCE].dropna(subset=[by, "accuracy"])
+    if sides != "both":
+        rows = rows[rows["side"] == sides]
+    per_side = (
+        rows.assign(x=rows[by])
+        .groupby(["method", "asked", "side"], as_index=False)
+        .agg(
+            x=("x", "mean"),
+            accuracy=("accuracy", "mean"),
+            ci95=("ci95_classes", "mean"),
+            val_accuracy=("val_accuracy", "mean"),
+            n_runs=("accuracy", "size"),
+        )
+    )
+    if sides == "both":
+        per_side = per_side[per_side.groupby(["method", "asked"])["side"].transform("size") == 2]
+    found = per_side.groupby(["method", "asked"], as_index=False).agg(
+        x=("x", "mean"),
+        accuracy=("accuracy", "mean"),
+        ci95=("ci95", lambda halves: np.sqrt(np.square(halves).sum(skipna=False)) / len(halves)),
+        val_accuracy=("val_accuracy", "mean"),
+        n_runs=("n_runs", "sum"),
+    )
+    order = {method: i for i, method in enumerate(TITLES)}
+    return found.sort_values(["method", "x"], key=lambda c: c.map(order) if c.name == "method" else c).reset_index(
+        drop=True
+    )
+
+
+ADAPTING = {name for name, trainer in TRAINERS.items() if trainer.adapts == "all"} | {FINETUNE}
+
+
+def family_slope(rows: pd.DataFrame, by: str = "reached") -> Slope | None:
+    """How the lead of methods that adapt their features (MAML, Finetune) over those that keep them changes with the
+    divergence: the slope of mean less mean, both sides together. The same splits stand on both sides of the
+    difference, so that what is common to a split cancels. None where a family or a second divergence is missing."""
+    points = accuracy_points(rows, "both", by)
+    adapts = points["method"].isin(ADAPTING)
+    means = [part.groupby("asked")["accuracy"].mean() for part in (points[adapts], points[~adapts])]
+    lead = (means[0] - means[1]).dropna()
+    x = points.groupby("asked")["x"].mean().reindex(lead.index)
+    if len(lead) < 2 or not np.ptp(x) > 0:
+        return None
+    return _slope("families", "both", x, lead, int(points["n_runs"].sum()))
+
+
+def _slope(method: str, sides: str, x: pd.Series, y: pd.Series, n_runs: int) -> Slope:
+    from scipy import stats
+
+    x_, y_ = x.to_numpy(dtype=float), y.to_numpy(dtype=float)
+    line = stats.linregress(x_, y_)
+    half = float(stats.t.ppf(0.975, len(x_) - 2) * line.stderr) if len(x_) > 2 else None
+    return Slope(method, sides, float(line.slope), half, float(line.intercept), len(x_), n_runs)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Accuracy after training on the nearest less that after training on the farthest classes, in points.
+
+    Seeds are averaged first: runs of one split share their classes, so that more of them make it no more certain what
+    other classes would give.
+    ci95  half-width by Student's t over n_splits sets of test classes; None for one
+    """
+
+    method: str
+    nearest: float
+    farthest: float
+    difference: float
+    ci95: float | None
+    n_pairs: int
+    n_splits: int
+
+
+def matched_differences(rows: pd.DataFrame) -> list[Difference]:
+    """Per method, over pairs of runs with the same test classes and seed."""
+    from scipy import stats
+
+    rows = rows[rows["comparison"] == MATCHED]
+    found = []
+    for method in [m for m in TITLES if m in set(rows["method"])]:
+        own = rows[rows["method"] == method]
+        pairs = own.pivot_table(index=["asked", "side", "seed"], columns="trained_on", values="accuracy")
+        if not {NEAREST, FARTHEST} <= set(pairs.columns):
+            continue
+        pairs = pairs.dropna(subset=[NEAREST, FARTHEST])
+        splits = pairs.groupby(level=["asked", "side"]).mean()
+        apart = (splits[NEAREST] - splits[FARTHEST]).to_numpy()
+        n = len(apart)
+        if n:
+            half = stats.t.ppf(0.975, n - 1) * apart.std(ddof=1) / np.sqrt(n) if n > 1 else None
+            means = (float(splits[NEAREST].mean()), float(splits[FARTHEST].mean()))
+            found.append(Difference(method, *means, float(apart.mean()), finite(half), len(pairs), n))
+    return found
+
+
+def by_divergence(rows: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy at every divergence asked for (figure 2, tables 1 and 4): method, asked, reached, first, second, both
+    (mean of the two sides, NaN where one is missing), n_runs."""
+    rows = rows[rows["comparison"] == DIVERGENCE]
+    if rows.empty:
+        raise Missing("No finished training run is on a split of a known divergence. Train on some: see 'train'.")
+    wide = rows.pivot_table(index=["method", "asked"], columns="side", values="accuracy")
+    wide = wide.reindex(columns=[FIRST, SECOND])
+    wide["both"] = wide.mean(axis=1, skipna=False)
+    grouped = rows.groupby(["method", "asked"])
+    wide["reached"], wide["n_runs"] = grouped["reached"].mean(), grouped.size()
+    order = {method: i for i, method in enumerate(TITLES)}
+    wide = wide.reset_index().rename_axis(columns=None)
+    wide = wide.sort_values(["method", "asked"], key=lambda c: c.map(order) if c.name == "method" else c)
+    return wide[["method", "asked", "reached", FIRST, SECOND, "both", "n_runs"]].reset_index(drop=True)
+
+
+def by_split(rows: pd.DataFrame, sides: str = "both") -> pd.DataFrame:
+    """Methods on easy and hard splits, and on those to compare with (tables 1 and 4): method, split in words, asked
+    (NaN where none was), reached, accuracy, ci95 (over classes), n_runs."""
+    points = accuracy_points(rows, sides).rename(columns={"x": "reached"})
+    found = [points.assign(split=[f"R = {asked:g}" for asked in points["asked"]])]
+    others = rows[(rows["comparison"] == "") & rows["mode"].isin(COMPARED)].dropna(subset=["accuracy"])
+    if len(others):
+        means = others.groupby(["mode", "method"], as_index=False).agg(
+            accuracy=("accuracy", "mean"), ci95=("ci95_classes", "mean"), n_runs=("accuracy", "size")
+        )
+        found.append(means.assign(split=means["mode"].map(COMPARED)))
+    columns = ["method", "split", "asked", "reached", "accuracy", "ci95", "n_runs"]
+    return pd.concat(found, ignore_index=True).reindex(columns=columns)
+
+
+# --- divergence of single tasks ----------------------------------------------------------------------------------
+
+
+def task_divergences(classes: ClassFeatures, train: np.ndarray, tasks: Tasks) -> dict[str, np.ndarray]:
+    """How far every task (T,) is from the train classes, by every divergence.
+
+    As for table 2 of the paper, at unit length, in two ways, because the paper tells both. Section 5.2: one
+    distribution over the classes is around the mean of the train classes' features, the other around that of the
+    task's, as in the objective. Section A.2: Gaussians with the mean and the covariance of either group.
+    """
+    import torch
+
+    base = classes.points[classes.rows_of(train)]
+    around = gaussians.Gaussian.around(base)
+    found: dict[str, list[float]] = {name: [] for name in (*clustering.DIVERGENCES, *gaussians.TITLES)}
+    for class_ids in tasks.class_ids:
+        own = classes.points[classes.rows_of(class_ids)]
+        points = torch.from_numpy(np.concatenate([base, own]))
+        mu = torch.from_numpy(np.stack([base.mean(axis=0), own.mean(axis=0)])[None])
+        log_p = torch.log_softmax(-(points - mu.transpose(0, 1)).square().sum(-1), dim=-1)[None]
+        for name, divergence in clustering.DIVERGENCES.items():
+            found[name].append(float(divergence.of(points, mu, log_p)))
+        for name, value in gaussians.divergences(around, gaussians.Gaussian.around(own)).items():
+            found[name].append(value)
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def divergence_correlations(
+    classes: ClassFeatures, spec: Unchecked, chunks: Iterable[Mapping[str, np.ndarray]]
+) -> pd.DataFrame:
+    """Pearson's correlation of a task's divergence with its accuracy in a finished run (table 2): columns method,
+    divergence, pearson, low, high; 95% intervals over classes where tasks have different ones."""
+    settled = dict(spec)
+    tasks = training.test_tasks(settled)
+    train = training.class_ids_of(settled, "train")
+    measured = task_divergences(classes, train, tasks)
+    rows = []
+    for method, accuracy in training.test_accuracy(settled, chunks).items():
+        for name, values in measured.items():
+            found = evaluation.correlation(accuracy, values, tasks.class_ids)
+            told = {"pearson": finite(found.value), "low": finite(found.low), "high": finite(found.high)}
+            rows.append({"method": method, "divergence": name, **told})
+    return pd.DataFrame(rows)
+
+
+def divergence_title(name: str) -> str:
+    """The readable name of a divergence."""
+    titles = {**{known: divergence.title for known, divergence in clustering.DIVERGENCES.items()}, **gaussians.TITLES}
+    return titles.get(name, name)
+
+
+# --- what the project computed -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A grid that the project computed once: its table, and its recipe, date, seconds and `correlations` (how the
+    divergence of single tasks goes with their accuracy, as `divergence_correlations` gives it, per run)."""
+
+    name: str
+    rows: pd.DataFrame
+    facts: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        recipe = self.facts["recipe"]
+        methods = recipe["methods"]
+        who = TITLES[methods[0]] if len(methods) == 1 else f"{len(set(self.rows['method']))} methods"
+        return f"{who}, {recipe['width']} filters, {recipe['epochs']} epochs"
+
+
+def recorded(dataset: str) -> list[Recorded]:
+    """The grids that come with fsviz for a dataset, DATASET.json first, then DATASET-NAME.json; [] where none do."""
+    found = []
+    for path in [RECORDED / f"{dataset}.json", *sorted(RECORDED.glob(f"{dataset}-*.json"))]:
+        if path.is_file():
+            facts = read_json(path)
+            rows = pd.DataFrame(facts["rows"], columns=list(COLUMNS))
+            found.append(Recorded(path.stem, rows, {k: v for k, v in facts.items() if k != "rows"}))
+    return found
+
+
+def joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Two recorded grids of one recipe and other seeds as one: rows, correlations, seeds, dates and seconds of both."""
+    then, now = ({"dataset": facts["dataset"], **facts["recipe"]} for facts in (before, more))
+    apart = [key for key in {**then, **now} if key != "seeds" and (then.get(key) or []) != (now.get(key) or [])]
+    if apart:
+        told = "; ".join(f"{key} {then.get(key)!r} and {now.get(key)!r}" for key in apart)
+        raise BadInput(f"Grids are joined when they agree in all but seeds. These differ in: {told}. Record it apart.")
+    seeds = [list(facts["recipe"]["seeds"]) for facts in (before, more)]
+    twice = sorted(set(seeds[0]) & set(seeds[1]))
+    if twice:
+        raise BadInput(f"Seed {twice[0]} is recorded already: {seeds[0]} and {seeds[1]}. Join grids of other seeds.")
+    return {
+        **before,
+        "recipe": {**before["recipe"], "seeds": [*seeds[0], *seeds[1]]},
+        "date": ", ".join(dict.fromkeys([*str(before["date"]).split(", "), *str(more["date"]).split(", ")])),
+        "seconds": before["seconds"] + more["seconds"],
+        "rows": [*before["rows"], *more["rows"]],
+        "correlations": [*(before.get("correlations") or []), *(more.get("correlations") or [])],
+    }
+
+
+# --- what the paper printed --------------------------------------------------------------------------------------
+
+
+def printed(table: str) -> pd.DataFrame:
+    """A table of Arnold & Sha 2021: row (a method, or the title of a divergence), benchmark by its title, value."""
+    rows = _paper(table)
+    spelled = {"KL": clustering.DIVERGENCES["kl"].title}
+    return pd.DataFrame(
+        {
+            "row": [spelled.get(method, method) for method in rows["method"]],
+            "benchmark": [published.benchmark_title(b) for b in rows["benchmark"]],
+            "value": rows["value"].to_numpy(),
+        }
+    )
+
+
+def printed_easy_and_hard() -> pd.DataFrame:
+    """What was published of methods on easy and hard splits (tables 4 and 1, 5-way 5-shot), in words: columns as of
+    `printed`, "65.2 → 55.7"; where only the hard one is printed, "– → 71.0". Datasets of which no easy one is printed
+    are left out."""
+    four, one = _paper("Table 4"), _paper("Table 1")
+    four = four[four["setting"] == "5-way 5-shot"]
+    cells: dict[tuple[str, str], dict[str, float]] = {}
+    for part in (four, one):
+        for method, benchmark, value in part[["method", "benchmark", "value"]].itertuples(index=False):
+            name, _, which = str(benchmark).rpartition(" ")
+            if which.lower() in ("easy", "hard"):
+                cells.setdefault((method, name), {})[which.lower()] = value
+    both = {name for (_, name), cell in cells.items() if "easy" in cell}
+    rows = [
+        {
+            "row": method,
+            "benchmark": published.benchmark_title(name),
+            "value": f"{cell['easy']:.1f} → {cell['hard']:.1f}" if "easy" in cell else f"– → {cell['hard']:.1f}",
+        }
+        for (method, name), cell in cells.items()
+        if name in both
+    ]
+    return pd.DataFrame(rows)
+
+
+def _paper(table: str) -> pd.DataFrame:
+    every = published.published_results()
+    return every[(every["paper"] == "arnold2021") & (every["table"] == table)]

@@ -1,0 +1,313 @@
+"""What fsviz does, as a few functions for a notebook or a script: the same studies as pages and commands.
+
+A dataset is given by its name or as what `load` returned; a testbed by its name, its file, or as what `sample`
+returned. Code that is given here, a function as a method say, runs here: whoever calls it wrote it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz import datasets
+from fsviz.analyses import run_comparison
+from fsviz.errors import BadInput
+from fsviz.records import ClassGraph, Dataset, Predictions, Tasks, Testbed
+from fsviz.sampling import SAMPLER
+from fsviz.studies import evaluate as evaluation_study
+from fsviz.studies.support_sets import SupportSets
+from fsviz.tasks import draw, fitting
+from fsviz.user import code as user_code
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from fsviz.exports.torch_data import Images, TaskBatches
+
+_SHOWN = [
+    "name",
+    "n_tasks",
+    "accuracy",
+    "ci95",
+    "ci95_images",
+    "ci95_classes",
+    *run_comparison.QUARTILES,
+    "top5",
+    "loss",
+]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What came out of an evaluation, which is also a recorded run: the page Runs shows it.
+
+    run     its id
+    lines   one per method and backbone, with the accuracy of every task
+    failed  label and reason of methods of your own that gave no answer
+    """
+
+    run: str
+    lines: tuple[run_comparison.Line, ...]
+    failed: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Accuracy in percent with 95% intervals over tasks, images and classes, and by quarters of coarsity."""
+        return run_comparison.result_table(self.lines)[_SHOWN]
+
+    @property
+    def accuracy(self) -> pd.DataFrame:
+        """Accuracy of every task from 0 to 1, a column per method, beside the measures of the tasks."""
+        columns = {name: line.accuracy for name, line in run_comparison.named(self.lines).items()}
+        return pd.DataFrame({**self.lines[0].measures, **columns})
+
+    def predictions(self, which: int = 0) -> tuple[Predictions, Tasks]:
+        """What line number `which` said of every query, and the tasks."""
+        from fsviz import jobs
+
+        spec, entry = jobs.spec(self.run), self.lines[which].entry
+        chunks = jobs.chunks(self.run, evaluation_study.chunks_of(spec, entry))
+        return evaluation_study.predictions(spec, chunks, entry), evaluation_study.entry_tasks(
+            spec, evaluation_study.entries(spec)[entry]
+        )
+
+    def _repr_html_(self) -> str:
+        told = [f"No results of {one['label']}: {one['error']}" for one in self.failed]
+        return "".join(f"<p>{_escaped(sentence)}</p>" for sentence in told) + self.table.to_html(
+            index=False, float_format="%.2f"
+        )
+
+
+def load(name: str) -> Dataset:
+    """A dataset by name: "demo", a benchmark, or one that you added."""
+    return datasets.load(name)
+
+
+def add(name: str, folder: str | Path, **options: Any) -> Dataset:
+    """Your images as a dataset: root/class/image, split/class/image or a CSV. Options are those of 'fsviz add'."""
+    from fsviz.user import images as user_images
+
+    user_images.add(name, str(folder), **options)
+    return datasets.load(name)
+
+
+def extract(dataset: str | Dataset, backbone: Any = "efficientnet_lite0", **options: Any) -> Any:
+    """Features of all images, stored; returns them.
+
+    backbone  a name (also of timm or open_clip), "./net.py:build", or a torch module or callable: images -> features
+    options   checkpoint, device, batch, workers, again, progress
+    """
+    from fsviz import features
+
+    user_code.allow()
+    if not isinstance(backbone, str):
+        backbone = user_code.keep(backbone)
+    return features.extract(_dataset(dataset), backbone, **options).features
+
+
+def sample(dataset: str | Dataset, **settings: Any) -> Testbed:
+    """Tasks drawn by a sampler: sampler, split, n_way, n_shot, n_query, n_tasks, seed and what the sampler knows.
+
+    Defaults that a small dataset cannot give are lowered, with a warning; what is given is not changed.
+    """
+    found = _dataset(dataset)
+    return draw.sample(found, **_sampled(found, settings))
+
+
+def evaluate(
+    dataset: str | Dataset,
+    methods: Any = "protonet",
+    tasks: Testbed | str | Path | None = None,
+    backbone: str | Sequence[str] | None = None,
+    device: str = "auto",
+    **settings: Any,
+) -> Evaluation:
+    """Methods on the same tasks, recorded as a run.
+
+    methods   one or several of: a name ("tim"), a file ("./mine.py"), a function predict(support, support_mask, query,
+              query_mask, **parameters), a class such as easyfsl's; or a pair of it and its parameters
+    tasks     a testbed; without one, tasks are drawn as `sample` does, by `settings`
+    backbone  whose features; all that the dataset has where none is given
+    """
+    from fsviz import features, jobs
+    from fsviz.sampling.testbeds import save_testbed
+
+    user_code.allow()
+    found = _dataset(dataset)
+    several = methods if isinstance(methods, list) else [methods]
+    backbones = [backbone] if isinstance(backbone, str) else list(backbone or features.required(found))
+    spec: dict[str, Any] = {
+        "study": "evaluate",
+        "dataset": found.name,
+        "backbones": backbones,
+        "methods": [_method(one) for one in several],
+        "seed": settings.pop("seed", 0),
+        "device": device,
+    }
+    if tasks is None:
+        sampler = {"sampler": draw.default_sampler(found), **settings}
+        spec["sampler"] = {**_said(evaluation_study.fit(found, backbones, sampler)), **sampler}
+    elif settings:
+        raise BadInput(f"A testbed brings its own tasks, so {next(iter(settings))} has no effect. Leave it out.")
+    else:
+        spec["testbed"] = save_testbed(tasks, number=True).stem if isinstance(tasks, Testbed) else str(tasks)
+    return evaluation(jobs.run_here(spec).id)
+
+
+def evaluation(run: str) -> Evaluation:
+    """An evaluation that was recorded before, by the id of its run."""
+    from fsviz import jobs
+
+    found = jobs.status(run)
+    if found.study != "evaluate":
+        raise BadInput(f"Run {run} is no evaluation but {found.study}. Choose another.")
+    summary = jobs.results(run)
+    lines = run_comparison.lines_of(
+        run, jobs.spec(run), jobs.chunks(run), summary if found.state == "finished" else None
+    )
+    return Evaluation(run, tuple(lines), tuple(summary.get("failed") or ()))
+
+
+def compare(*evaluations: Evaluation | str, over: str | None = None, reference: str | None = None) -> pd.DataFrame:
+    """Every method against the most accurate one (or `reference`), task by task: evaluations, or ids of runs, of the
+    same tasks. Differences in points with 95% intervals and p over "tasks", "images" or "classes": the widest that is
+    known unless one is named."""
+    found = [one if isinstance(one, Evaluation) else evaluation(one) for one in evaluations]
+    return run_comparison.differences([line for one in found for line in one.lines], reference, over)
+
+
+def hard(dataset: str | Dataset, backbone: str | None = None, **settings: Any) -> SupportSets:
+    """Support sets that make a classifier fail, beside random and easy ones over the same queries.
+
+    settings  those of 'fsviz hard': n_way, n_shot, n_query, n_tasks, split, seed, search, loss, classifier, ...
+    """
+    from fsviz import jobs
+    from fsviz.studies import support_sets
+
+    found = _dataset(dataset)
+    backbone = backbone or draw.default_backbone(found)
+    _said(support_sets.fit(found, backbone, settings))
+    spec = {"study": "support_sets", "dataset": found.name, "backbone": backbone, **settings}
+    sets: SupportSets = jobs.compute(spec)
+    if failed := support_sets.summary(sets)["failed"]:
+        warnings.warn(failed, stacklevel=2)
+    return sets
+
+
+def measure(
+    tasks: Testbed, measures: Sequence[str] | None = None, backbone: str | None = None, method: str = "protonet"
+) -> pd.DataFrame:
+    """One row per task: every measure of difficulty that the dataset allows, or those named.
+
+    method  whose answers a measure of answers is about
+    """
+    from fsviz.analyses.task_measures import measure_tasks
+
+    dataset = datasets.load(tasks.dataset)
+    return measure_tasks(tasks.tasks, dataset, backbone or draw.default_backbone(dataset), measures, method)
+
+
+def plot(what: Any, **options: Any) -> Figure:
+    """The figure of an evaluation, of hard support sets, of a class graph, or of a dataset (its map of features)."""
+    if isinstance(what, Evaluation):
+        return _plot_evaluation(what, **options)
+    if isinstance(what, SupportSets):
+        from fsviz.figures.support_sets import plot_distribution
+        from fsviz.studies.support_sets import summary
+
+        told = summary(what)
+        return plot_distribution(told["histogram"], told["accuracy"], told["ci95"], **options)
+    if isinstance(what, ClassGraph):
+        from fsviz.figures.confusion import plot_likeness_map
+        from fsviz.studies import confusion
+
+        groups = confusion.communities(what)
+        return plot_likeness_map(what, confusion.community_order(what, groups), groups, **options)
+    if isinstance(what, str | Dataset):
+        return _plot_map(_dataset(what), **options)
+    raise BadInput(
+        f"There are figures of evaluations, hard support sets, class graphs and datasets. Got {type(what).__name__}."
+    )
+
+
+def _plot_evaluation(what: Evaluation, measure: str = run_comparison.QUARTERS, **options: Any) -> Figure:
+    from fsviz.difficulty import measures
+    from fsviz.figures.runs import plot_accuracies, plot_accuracy_by_measure
+
+    lines = sorted(what.lines, key=lambda line: -np.nanmean(line.accuracy))
+    curves = run_comparison.curves(lines, measure)
+    if curves:
+        axis, title = measures.axis(measure), measures.title(measure)
+        return plot_accuracy_by_measure(curves, axis=axis, measure=title, **options)
+    table = run_comparison.result_table(lines)
+    return plot_accuracies(table["name"], table["accuracy"], table["ci95"], **options)
+
+
+def _plot_map(dataset: Dataset, backbone: str | None = None, by: str = "", **options: Any) -> Figure:
+    from fsviz.features import maps
+    from fsviz.figures.feature_map import plot_map
+    from fsviz.studies import feature_map
+
+    backbone = backbone or draw.default_backbone(dataset)
+    found = maps.find(dataset, backbone) or feature_map.fast_map({"dataset": dataset.name, "backbone": backbone})
+    names = dataset.classes["class_name"].astype(str).to_numpy()[dataset.image_class_ids()[found.image_ids]]
+    colouring = feature_map.colouring(dataset, found.image_ids, by or feature_map.default_colour(dataset))
+    return plot_map(found.xy, found.image_ids, colouring, names.tolist(), **options)
+
+
+def torch_images(dataset: str | Dataset, transform: Callable[[Any], Any] | None = None) -> Images:
+    """A torch Dataset of (image, class_id) by image_id; `transform` takes a PIL image."""
+    from fsviz.exports.torch_data import Images
+
+    return Images(_dataset(dataset), transform)
+
+
+def torch_tasks(source: Testbed | str | Dataset, **settings: Any) -> TaskBatches:
+    """A torch BatchSampler over tasks, with easyfsl's episodic_collate_fn.
+
+    source    a testbed, whose tasks come in their order; or a dataset, from which every pass draws new ones by
+              `settings` (those of `sample`)
+    """
+    from fsviz.exports.torch_data import TaskBatches
+
+    if isinstance(source, Testbed):
+        if settings:
+            raise BadInput(f"A testbed brings its own tasks, so {next(iter(settings))} has no effect. Leave it out.")
+        return TaskBatches.of_testbed(source)
+    found = _dataset(source)
+    return TaskBatches.live(found, _sampled(found, settings))
+
+
+def _dataset(given: str | Dataset) -> Dataset:
+    return datasets.load(given) if isinstance(given, str) else given
+
+
+def _sampled(dataset: Dataset, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of tasks with their defaults; those that the dataset cannot give are lowered, with a warning."""
+    usual = {"sampler": SAMPLER.default, **evaluation_study.DEFAULTS}
+    fits = _said(fitting.fit(dataset, settings, usual, varied=True), 4)
+    return {**evaluation_study.DEFAULTS, **fits, **settings}
+
+
+def _said(found: fitting.Fit, depth: int = 3) -> Mapping[str, int]:
+    """The ways, shots and queries that fit; warns if defaults were lowered. The user's line is `depth` calls up."""
+    if told := found.in_words():
+        warnings.warn(told, stacklevel=depth)
+    return found.values
+
+
+def _method(given: Any) -> dict[str, Any]:
+    one, parameters = given if isinstance(given, tuple) else (given, {})
+    return {"name": one if isinstance(one, str) else user_code.keep(one), "parameters": dict(parameters)}
+
+
+def _escaped(text: str) -> str:
+    from markupsafe import escape
+
+    return str(escape(text))

@@ -1,0 +1,75 @@
+"""How tasks are drawn, as flags: the same in every command, each with the defaults that its --help states."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+
+from fsviz.cli import progress
+from fsviz.sampling import SAMPLERS
+from fsviz.settings import Setting, Value, given
+from fsviz.tasks import draw
+from fsviz.tasks.fitting import Fit
+
+
+def add_dataset(parser: argparse.ArgumentParser, help: str = "a name from 'datasets'") -> None:
+    """The dataset of a command, as its first word or as a flag."""
+    either = parser.add_mutually_exclusive_group(required=True)
+    # without a default neither spelling overwrites the other
+    either.add_argument("dataset", nargs="?", metavar="DATASET", default=argparse.SUPPRESS, help=help)
+    either.add_argument("--dataset", metavar="DATASET", default=argparse.SUPPRESS, help="the same, as a flag")
+
+
+def add_flags(parser: argparse.ArgumentParser, settings: Mapping[str, Setting] = draw.KNOWN, **defaults: Value) -> None:
+    """Adds the flags of these settings; a flag that belongs to some samplers only says so."""
+    for name, setting in settings.items():
+        of = [s.name for s in SAMPLERS.values() if name in (own.name for own in s.all_settings)]
+        note = f"; sampler {' or '.join(of)}" if of and len(of) < len(SAMPLERS) else ""
+        default = defaults.get(name, setting.default)
+        setting.but(default=default, help=f"{setting.help.rstrip('.')}{note}").add_flag(parser)
+
+
+def asked(args: argparse.Namespace, settings: Mapping[str, Setting] = draw.KNOWN) -> dict[str, Value]:
+    """What the command line says about the tasks, by name."""
+    return given(args, settings.values())
+
+
+def say_fit(found: Fit) -> dict[str, int]:
+    """The ways, shots and queries that fit; says which defaults were lowered."""
+    if told := found.in_words():
+        progress(told)
+    return dict(found.values)
+
+
+def name_unused(values: Iterable[str], recipe: draw.Recipe) -> None:
+    """Says which of the given settings have no effect with the recipe's sampler, and which alpha was chosen."""
+    values = list(values)
+    if "alpha" in recipe.settings and "alpha" not in values:
+        from fsviz import datasets
+
+        found = draw.fitted_alpha(
+            datasets.load(recipe.dataset),
+            recipe.split,
+            recipe.distance,
+            recipe.dag,
+            recipe.backbone,
+            recipe.settings["n_way"],
+        )
+        if found is not None and found.alpha != found.usual_alpha:
+            progress(found.in_words())
+    unused = [name for name in values if name in {**draw.OWN, **draw.IMAGES} and name not in recipe.values]
+    if unused:
+        flags = ", ".join(draw.KNOWN[name].flag for name in unused)
+        progress(f"{flags} {'has' if len(unused) == 1 else 'have'} no effect with the sampler {recipe.sampler}.")
+
+
+def add_backbone(parser: argparse.ArgumentParser, done: str) -> None:
+    """Adds --backbone; `done` says what is done with its features."""
+    parser.add_argument("--backbone", help=f"whose features are {done}: the first that the dataset has")
+
+
+def backbone(args: argparse.Namespace) -> str:
+    """The backbone that was asked for, or the first with features of the dataset."""
+    from fsviz import datasets
+
+    return args.backbone or draw.default_backbone(datasets.load(args.dataset))

@@ -1,0 +1,156 @@
+"""searches: all searches for hard support sets side by side. filtered: how rare are random tasks as hard? restricted:
+queries of one value of an attribute, then searched. steps: what more gradient steps do."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, cast
+
+from fsviz.analyses import attribute_shifts
+from fsviz.cli import add_command, aligned, engine, sampler_flags, tell
+from fsviz.cli.support_sets import asked
+from fsviz.settings import Setting, add_flags, given
+from fsviz.studies import search_comparison, support_sets
+
+_OWN = (support_sets.OBJECTIVE,)  # nothing is kept as a testbed here
+ONE_SEARCH = [s for s in support_sets.SEARCH_SETTINGS.values() if s not in _OWN]
+ALL_SEARCHES = [s for s in ONE_SEARCH if s is not support_sets.SEARCH]
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    what = "accuracy and time of every search for hard support sets"
+    compare = add_command(
+        commands, "searches", run_searches, show_searches, what, study="search_comparison", result_of=result_of
+    )
+    search_comparison.SEARCHES.add_flag(compare)
+    engine.add_engine(compare)
+    _add(compare, ALL_SEARCHES, n_tasks=search_comparison.DEFAULT_TASKS)
+    filtered = add_command(
+        commands, "filtered", run_filtered, show_filtered, "how many random tasks must be drawn to find one as hard"
+    )
+    search_comparison.N_RANDOM.add_flag(filtered)
+    _add(filtered, ONE_SEARCH)
+    restricted = add_command(
+        commands,
+        "restricted",
+        run_restricted,
+        show_restricted,
+        "restrict queries to values of an attribute, then search",
+    )
+    restricted.add_argument("--attribute", required=True, help="an attribute of the images, such as context")
+    restricted.add_argument(
+        "--value", required=True, action="append", help="what queries must have; repeat it for several values"
+    )
+    _add(restricted, ONE_SEARCH)
+    steps = add_command(commands, "steps", run_steps, show_steps, "what more gradient steps of FastDiffSel do")
+    _add(steps, [s for s in ALL_SEARCHES if s not in (support_sets.N_STEPS, support_sets.N_SWEEPS)], n_tasks=100)
+
+
+def _add(parser: argparse.ArgumentParser, settings: list[Setting], **defaults: Any) -> None:
+    sampler_flags.add_dataset(parser)
+    sampler_flags.add_backbone(parser, "searched and classified")
+    sampler_flags.add_flags(parser, support_sets.TASK_SETTINGS, **{**support_sets.TASK_DEFAULTS, **defaults})
+    add_flags(parser, settings)
+    parser.set_defaults(settings=settings, own_defaults=defaults)
+
+
+def _spec(args: argparse.Namespace) -> dict[str, Any]:
+    own = {**args.own_defaults, **asked(args, args.settings)}
+    return {"dataset": args.dataset, "backbone": sampler_flags.backbone(args), **own}
+
+
+def run_searches(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import jobs
+
+    spec = {"study": "search_comparison", **_spec(args), **given(args, [search_comparison.SEARCHES])}
+    return result_of(jobs.run_here(spec, tell, engine=engine.chosen(args)))
+
+
+def result_of(run: Any) -> dict[str, Any]:
+    """What the command gives for a finished run."""
+    from fsviz import jobs
+
+    found: search_comparison.Summary = jobs.results(run.id)
+    return {**found, "words": search_comparison.compared_in_words(found["rows"]), "run": run.id}
+
+
+def show_searches(result: dict[str, Any]) -> str:
+    titles, found = (
+        {search_comparison.RANDOM: "none", **support_sets.SEARCH.choices},
+        cast(search_comparison.Summary, result),
+    )
+    rows = [
+        {
+            "search": titles[row["search"]],
+            "support set": row["objective"],
+            "accuracy %": row["accuracy"],
+            "95% interval": row["ci95"],
+            "ms per task": None if row["seconds"] is None else 1000 * row["seconds"],
+            "points behind greedy": row["behind"],
+            "±": row["behind_ci95"],
+        }
+        for row in found["rows"]
+    ]
+    return f"{aligned(rows, list(rows[0]))}\n\n{found['n_tasks']:,} tasks, the same for all. {result['words']}"
+
+
+def run_filtered(args: argparse.Namespace) -> dict[str, Any]:
+    spec = {**_spec(args), **given(args, [search_comparison.N_RANDOM])}
+    found = search_comparison.filtered_tasks(spec, _tell_now_and_then)
+    means = found.means.to_dict("records")
+    return {"as_hard": vars(found.as_hard), "means": means, "words": search_comparison.filtered_in_words(found)}
+
+
+def _tell_now_and_then(done: int, total: int, message: str) -> None:
+    if done % 1000 == 0 or done == total:
+        tell(done, total, message)
+
+
+def show_filtered(result: dict[str, Any]) -> str:
+    columns = ("kind", "n_tasks", "accuracy", "accuracy_ci95", "n_way", "n_way_ci95", "coarsity", "coarsity_ci95")
+    known = [name for name in columns if name in result["means"][0]]
+    return f"{aligned(result['means'], known)}\n\n{result['words']}"
+
+
+def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz import datasets
+
+    found = attribute_shifts.restricted_sets({**_spec(args), "attribute": args.attribute, "values": args.value}, tell)
+    numbers = dict(support_sets.summary(found))
+    dataset = datasets.load(args.dataset)
+    shared = attribute_shifts.shared_values(found, dataset, args.attribute, args.value)
+    kept: dict[str, Any] = {
+        name: numbers[name] for name in ("accuracy", "ci95", "drop", "drop_ci95", "n_tasks", "failed")
+    }
+    kept |= {"n_query": found.spec["n_query"], "shared": shared, "words": attribute_shifts.shared_in_words(shared)}
+    return kept | {"shares": attribute_shifts.share_table(found, dataset, args.attribute).to_dict("records")}
+
+
+def show_restricted(result: dict[str, Any]) -> str:
+    sets = [
+        {"support set": name, "accuracy %": result["accuracy"][name], "95% interval": result["ci95"][name]}
+        for name in support_sets.SETS
+    ]
+    values = list(dict.fromkeys(row["value"] for row in result["shares"]))
+    share = {(row["set"], row["value"]): row["share"] for row in result["shares"]}
+    mixes = [{"value": v, **{f"{s} %": share[s, v] for s in ("query", *support_sets.SETS)}} for v in values]
+    return (
+        f"{aligned(sets, list(sets[0]))}\n\n{aligned(mixes, list(mixes[0]))}\n\n{result['n_tasks']:,} tasks of classes "
+        f"drawn at random, {result['n_query']} queries per class. {result['words']}"
+        + (f"\n{result['failed']}" if result["failed"] else "")
+    )
+
+
+def run_steps(args: argparse.Namespace) -> dict[str, Any]:
+    found = search_comparison.by_number_of_steps(_spec(args), progress=tell)
+    return {"steps": found.to_dict("records"), "words": search_comparison.steps_in_words(found)}
+
+
+def show_steps(result: dict[str, Any]) -> str:
+    names = {"n_steps": "steps", "weighted": "weighted loss", "selected": "loss of sets", "accuracy": "accuracy %"}
+    rows = [{title: _known(row[name]) for name, title in names.items()} for row in result["steps"]]
+    return f"{aligned(rows, list(names.values()))}\n\n{result['words']}"
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else value

@@ -1,0 +1,169 @@
+"""The command that brings the user's own images in: add."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from fsviz.cli import add_command, aligned, progress
+from fsviz.datasets.image_folders import FIRST_LEVELS
+from fsviz.datasets.preview import GROUPS
+from fsviz.errors import UnknownName
+from fsviz.features.backbones import DEFAULT
+
+PARTS = ("path", "class", "split", "context", "group")  # what columns of a CSV may be
+
+
+def register(commands: argparse._SubParsersAction) -> None:
+    parser = add_command(
+        commands, "add", add_images, show_added, "make a dataset of your own images, with a taxonomy from WordNet"
+    )
+    parser.add_argument("name", help="what the dataset will be called")
+    parser.add_argument(
+        "path",
+        help="a folder root/class/image, root/split/class/image or root/concept/context/image (MetaCoCo, NICO), a CSV "
+        "(path, class, optionally split, context and attributes), an easyfsl JSON spec, "
+        "a folder with train.csv/val.csv/test.csv and images/, a Hugging Face image folder with metadata.csv or "
+        "metadata.jsonl (file_name, label), the pickles of miniImageNet or tieredImageNet, "
+        "Meta-Dataset's TFRecords of a source, or torchvision:NAME "
+        "(cifar100, omniglot, flowers102, dtd, aircraft, gtsrb)",
+    )
+    parser.add_argument(
+        "--taxonomy",
+        metavar="FILE",
+        help="what the classes mean: a CSV child,parent, or one of the words folders (the folders above the classes; "
+        "the default where every class is a folder in a folder), wordnet (the default otherwise) and none",
+    )
+    parser.add_argument(
+        "--senses",
+        metavar="FILE",
+        help="a CSV class,synset that corrects the guessed WordNet senses; corrections stay when a dataset is replaced",
+    )
+    parser.add_argument(
+        "--class-level",
+        type=int,
+        default=0,
+        metavar="N",
+        help="how many folders down a class is, below the root or split: 1 takes root/alphabet/character as the class "
+        "alphabet (default: the folder that an image lies in)",
+    )
+    parser.add_argument("--images", metavar="FOLDER", help="where the paths of a CSV or spec start")
+    for part in PARTS:
+        parser.add_argument(f"--{part}-column", metavar="NAME", help=f"the column of a CSV that holds the {part}")
+    parser.add_argument(
+        "--first-level",
+        choices=FIRST_LEVELS,
+        default="auto",
+        help="what the first folders are (auto: by their names); inside concepts are contexts",
+    )
+    parser.add_argument(
+        "--groups",
+        choices=GROUPS,
+        default="auto",
+        help="which images stay on one side of a task: auto (a CSV's column group, else copies of a picture, exact or "
+        "nearly so), folder (also the images of one folder: root/class/video/frame) or none (do not look)",
+    )
+    parser.add_argument(
+        "--splits-by-size",
+        action="store_true",
+        help="splits as in MetaCoCo: the 64%% of classes with most images train, the next 20%% test, the rest is val",
+    )
+    parser.add_argument(
+        "--like",
+        metavar="BENCHMARK",
+        help="the images are those of a benchmark that ships without images (see: datasets): its classes, splits and "
+        "taxonomy are kept. 'add tiered_imagenet PATH' does the same and calls the dataset my_tiered_imagenet",
+    )
+    parser.add_argument("--title", default="", help="a readable name")
+    parser.add_argument("--no-check", action="store_true", help="do not look into every file for damage")
+    parser.add_argument("--replace", action="store_true", help="take the place of a dataset of the same name")
+
+
+def add_images(args: argparse.Namespace) -> dict[str, Any]:
+    from fsviz.datasets.catalog import ENTRIES
+    from fsviz.user import images as user_images
+
+    like = args.like or (args.name if args.name in ENTRIES else None)
+    if like is not None:
+        if like not in ENTRIES:
+            raise UnknownName("benchmark", like, ENTRIES)
+        return user_images.attach(
+            f"my_{like}" if args.name == like else args.name,
+            like,
+            args.path,
+            overwrite=args.replace,
+            title=args.title,
+            images=args.images,
+            first_level=args.first_level,
+            check=not args.no_check,
+            groups=args.groups,
+            class_level=args.class_level,
+            progress=_Progress(),
+        )
+    columns = {part: getattr(args, f"{part}_column") for part in PARTS}
+    return user_images.add(
+        args.name,
+        args.path,
+        taxonomy_file=args.taxonomy,
+        senses_file=args.senses,
+        overwrite=args.replace,
+        title=args.title,
+        by_size=args.splits_by_size,
+        images=args.images,
+        columns={part: name for part, name in columns.items() if name},
+        first_level=args.first_level,
+        check=not args.no_check,
+        groups=args.groups,
+        class_level=args.class_level,
+        progress=_Progress(),
+    )
+
+
+def show_added(result: dict[str, Any]) -> str:
+    from fsviz.datasets.preview import many
+
+    splits = ", ".join(
+        f"{s} {many(c['n_classes'], 'class', 'classes')} / {many(c['n_images'], 'image')}"
+        for s, c in result["splits"].items()
+    )
+    lines = [
+        f"Added {result['name']}: {many(result['n_classes'], 'class', 'classes')}, "
+        f"{many(result['n_images'], 'image')} ({splits}).",
+        f"Images stay in {result['root']}.",
+    ]
+    for problem in result["problems"]:
+        lines += ["", problem["message"], *(f"  {item}" for item in problem["items"][:5])]
+        if len(problem["items"]) > 5:
+            lines.append(f"  ... and {len(problem['items']) - 5:,} more (--json lists all)")
+    if result["guesses"]:
+        rows = [
+            {"class": g["class_name"], "synset": g["synset"], "path": " > ".join(g["path"][-3:]), "check": g["doubt"]}
+            for g in sorted(result["guesses"], key=lambda g: not g["doubt"])
+        ]
+        kept = result.get("kept")
+        told = f"; {many(kept, 'meaning')} that you chose before {'stays' if kept == 1 else 'stay'}" if kept else ""
+        lines += ["", f"What the classes mean{told}:"]
+        lines += [aligned(rows[:40], ["class", "synset", "path", "check"])]
+        if len(rows) > 40:
+            lines.append(f"... and {len(rows) - 40:,} more (--json lists all)")
+        lines.append(
+            f"To correct it: 'python -m fsviz senses --dataset {result['name']} --out senses.csv', edit, then "
+            "--correct senses.csv."
+        )
+    elif result.get("taxonomy") == "folders":
+        lines += ["", "The folders above the classes are the taxonomy (--taxonomy wordnet goes by the names instead)."]
+    lines += ["", f"Next: python -m fsviz extract {result['name']} --backbone {DEFAULT}"]
+    return "\n".join(lines)
+
+
+class _Progress:
+    """At most one line of progress a tenth of the way."""
+
+    def __init__(self) -> None:
+        self._told: tuple[str, int] = ("", -1)
+
+    def __call__(self, done: int, total: int, message: str) -> None:
+        step = (message, done * 10 // max(total, 1))
+        if step != self._told and total > 500:
+            self._told = step
+            progress(f"{message}: {done:,} of {total:,}")

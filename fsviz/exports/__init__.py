@@ -1,0 +1,1 @@
+"""Datasets, features and tasks in the formats of other tools: FiftyOne, Embedding Atlas, torch."""

@@ -1,0 +1,153 @@
+"""The report of one task: what its passport holds, as one file."""
+
+from __future__ import annotations
+
+import shlex
+
+import numpy as np
+import pandas as pd
+
+from fsviz.analyses import task_profile as study
+from fsviz.analyses.task_profile import Answer, Passport, Spread
+from fsviz.difficulty.measures import MEASURES
+from fsviz.features.backbones import title_of
+from fsviz.figures import task_profile as figures
+from fsviz.figures import taxonomy as taxonomy_figures
+from fsviz.records import PAD
+from fsviz.reports import html
+from fsviz.reports.runs import made, strip
+from fsviz.studies.support_sets import SETS, SupportSets
+
+MOST_IMAGES = 20  # of a class that stand in the file
+
+
+def of_passport(passport: Passport, among: Spread, sets: SupportSets | None = None) -> str:
+    """Everything that is known of a task, with figures that can be pointed at and the pictures inside."""
+    passport = study.with_spread(passport, among)
+    title = f"Task {passport.position:,} of {passport.found.title}"
+    seen = f", seen by {title_of(passport.backbone)}" if passport.backbone else ""
+    said = f"{made()} {passport.dataset.title}{seen}. Name of the task: {passport.task_id}"
+    parts = [*_images(passport), *_measures(passport, among), *_answers(passport), *_classes(passport)]
+    parts += [*_surroundings(passport), *_supports(sets)]
+    return str(html.page(title, parts, [study.command(passport), command(str(passport.task_id))], said))
+
+
+def command(task: str) -> str:
+    """The command that writes the report of a task."""
+    return shlex.join(["python", "-m", "fsviz", "report", "--task", task])
+
+
+def _images(passport: Passport) -> list[html.Part]:
+    answer = next((one for one in passport.answers if one.predictions is not None), None)
+    shown = []
+    for way, name in enumerate(passport.names):
+        pictures = []
+        told = ""
+        if passport.has_images:
+            support, query = (of[0, way][of[0, way] != PAD] for of in (passport.tasks.support, passport.tasks.query))
+            pictures = [
+                (words, strip(passport.dataset, [int(i) for i in ids[:MOST_IMAGES]]))
+                for words, ids in (("support", support), ("queries", query))
+            ]
+            told = _told(passport, answer, way, len(query))
+        shown.append(html.Shown(name, told, pictures))
+    return [html.Part("Its classes and images", shown)]
+
+
+def _told(passport: Passport, answer: Answer | None, way: int, n_query: int) -> str:
+    """What a method said of the queries of a class."""
+    if answer is None or answer.predictions is None:
+        return ""
+    counts = study.answered_pairs(answer, len(passport.names))[way]
+    wrong = [f"{passport.names[i]} {int(n)}" for i, n in enumerate(counts) if n and i != way]
+    told = f"{answer.label} names {int(counts[way])} of {n_query} queries rightly"
+    return f"{told}; taken for: {', '.join(wrong)}." if wrong else f"{told}."
+
+
+def _measures(passport: Passport, among: Spread) -> list[html.Part]:
+    stands = study.standings(passport, among)
+    table = pd.DataFrame(
+        [
+            {
+                "measure": one.measure.title,
+                "value": one.value,
+                "higher is": one.measure.direction,
+                "harder than (%)": 100 * stands[one.measure.name].harder if one.measure.name in stands else np.nan,
+                "": one.why_not,
+            }
+            for one in passport.values
+        ]
+    )
+    parts = []
+    n = len(among.positions)
+    if stands and n > 1:
+        rows = [
+            {
+                "title": MEASURES[name].title,
+                "direction": MEASURES[name].direction,
+                "harder": [100 * stand.harder],
+                "value": [stand.value],
+            }
+            for name, stand in stands.items()
+        ]
+        of = f"all {n:,} tasks" if among.is_whole else f"{n:,} of {among.n_tasks:,} tasks"
+        caption = f"Held against {of} of its testbed. To the right is harder, whichever way a measure runs."
+        parts.append(html.Part("Every measure beside the other tasks", figures.plot_standings(rows), caption))
+    return [*parts, html.Part("Every measure", table)]
+
+
+def _answers(passport: Passport) -> list[html.Part]:
+    if not passport.answers:
+        return []
+    rows = [
+        {
+            "label": f"{one.label} · {title_of(one.backbone)}",
+            "accuracy": [100 * one.accuracy],
+            "mean": 100 * one.mean[0],
+            "ci95": 100 * one.mean[1],
+            "n": int(np.isfinite(one.others).sum()),
+        }
+        for one in passport.answers
+    ]
+    caption = "On this task, beside the mean over tasks of its testbed with the 95% interval over tasks."
+    return [html.Part("What methods get right", figures.plot_answers(rows), caption)]
+
+
+def _classes(passport: Passport) -> list[html.Part]:
+    parts = []
+    for pairs in study.class_pairs(passport):
+        figure = taxonomy_figures.plot_task_distances(pairs.values, passport.names, pairs.title, float(pairs.most), 360)
+        parts.append(html.Part(f"{pairs.title} of its classes", figure, pairs.what))
+    return parts
+
+
+def _surroundings(passport: Passport) -> list[html.Part]:
+    parts = []
+    contexts = study.contexts(passport)
+    if contexts is not None:
+        caption = "How often each; shared: queries that were taken in a context of their class's support."
+        parts.append(html.Part("Contexts of support and queries", contexts, caption))
+    gaps = pd.DataFrame(
+        [
+            {
+                "attribute": gap.name.replace("_", " "),
+                "gap": gap.gap,
+                "in": "standard deviations" if gap.in_deviations else "share of images",
+                "larger than in (%)": 100 * gap.standing.harder,
+            }
+            for gap in study.gaps(passport)
+        ]
+    )
+    if len(gaps):
+        caption = "How far support and queries differ, class by class on average, beside other tasks of the testbed."
+        parts.append(html.Part("Attributes of support and queries", gaps, caption))
+    return parts
+
+
+def _supports(sets: SupportSets | None) -> list[html.Part]:
+    if sets is None:
+        return []
+    called = {"random": "the task's own"}
+    rows = [{"supports": called.get(n, n), "accuracy (%)": 100 * float(sets.accuracy(n)[0])} for n in SETS]
+    caption = "ProtoNet on the same queries; hard and easy supports are those that FastDiffSel finds."
+    return [html.Part("The same queries with other supports", pd.DataFrame(rows), caption)]

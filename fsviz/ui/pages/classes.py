@@ -1,0 +1,558 @@
+"""The Taxonomy page: rings or a graph of a split's concepts, one class or a hand-made task in detail, the heat map.
+
+Everything that is chosen is in the link: the concept that is looked into (`at`), the classes of the task (`classes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz.analyses import semantic_sampling as study
+from fsviz.figures import taxonomy as figures
+from fsviz.records import PAD, ClassMap, ConceptTree, Dataset
+from fsviz.settings import Setting, words
+from fsviz.tasks import draw
+from fsviz.taxonomy import DISTANCES, Dag, maps
+from fsviz.text import of_split
+from fsviz.ui.parts import caching, controls, export, links, page_links, selections, shell
+from fsviz.ui.parts.hover import answer_cells
+from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows, thumbnail_uri
+from fsviz.ui.parts.shell import plain
+
+GRAPH = "taxonomy_graph"
+PICKED = selections.KEY
+FEW = 60  # classes whose whole graph can be read; more open as rings
+HEAT_MOST = 180  # rows of the heat map; more classes are averaged in blocks
+N_BUILT = 5  # classes of a task that is built around one
+N_CARD, N_ROW, N_BESIDE = 6, 5, 3  # pictures on a class's card, of a class of the task, beside the pointer
+_PX = 60
+PICTURES = {
+    "rings": "Rings (sunburst)",
+    "radial": "Graph, root in the middle",
+    "layered": "Graph, root on the left",
+}
+AT = Setting("at", "Concept", "The concept that is looked into.", "choice", "")
+LAYOUT = Setting(
+    "layout",
+    "Picture",
+    "Rings show as many levels as have room below one concept; graphs also show classes with several parents.",
+    "choice",
+    "rings",
+    choices=PICTURES,
+)
+
+
+def show(dataset: Dataset) -> None:
+    if dataset.taxonomy is None:
+        for note in dataset.notes:
+            st.markdown(plain(note))
+    shell.needs(dataset, "taxonomy")
+    split = shell.pick_split(dataset)
+    distance, dag, backbone = controls.pick_distance(dataset)
+    asked = {"split": split, "distance": distance, "dag": dag, **({"backbone": backbone} if backbone else {})}
+    export.command("distances", dataset.name, *words(asked, draw.KNOWN))
+    distances = caching.distances(dataset, split, distance, dag, backbone)
+    names = controls.class_names(dataset, split)
+    here = f"{dataset.name} {split} {dag}"
+    default = "radial" if len(names) <= FEW else "rings"
+    layout = controls.pick(LAYOUT.but(default=default), st.sidebar, about=f"{dataset.name} {split}")
+    graph, tree = caching.graph(dataset, split, dag), caching.concept_tree(dataset, split, dag)
+    at = _looked_into(tree, here)
+    _headline(caching.class_map(dataset, split, dag, tree.ids[0], None, "radial"), distances, names, distance)
+    picture, side = shell.columns_if_wide("graph", [2, 1], gap="medium")
+    with side:
+        picked = _pick_classes(names)
+    with picture:
+        _way_back(tree, at)
+        if layout == "rings":
+            links.release("depth")
+            _rings(dataset, split, tree, at, picked, names)
+        else:
+            _graph(dataset, split, dag, layout, tree, at, picked, names)
+    with side:
+        _details(dataset, split, graph, distances, names, picked, distance)
+    _heat_map(dataset, split, dag, tree, at, distances, names, distance)
+
+
+def _headline(whole: ClassMap, distances: np.ndarray, names: list[str], distance: str) -> None:
+    classes, concepts, close, typical = st.columns(4)
+    classes.metric("Classes", f"{len(names):,}")
+    concepts.metric(
+        "Concepts above",
+        f"{whole.n_nodes - len(names):,}",
+        help=f"Concepts with one parent and one child are left out; {whole.n_nodes:,} nodes and "
+        f"{whole.n_edges:,} is-a edges remain.",
+    )
+    pairs = distances[np.triu_indices(len(names), 1)]
+    if len(pairs):
+        nearest = int(pairs.argmin())
+        a, b = (int(i[nearest]) for i in np.triu_indices(len(names), 1))
+        close.metric(
+            "Smallest distance",
+            f"{pairs.min():.2f}",
+            help=f"{plain(names[a])} and {plain(names[b])}; {int((pairs < pairs.min() + 1e-9).sum()):,} pairs are as "
+            "close.",
+        )
+        typical.metric(
+            "Median distance", f"{np.median(pairs):.2f}", help=f"{DISTANCES[distance].title}, over all pairs."
+        )
+
+
+def _pick_classes(names: list[str]) -> list[int]:
+    """Places of the classes picked by name, by click or by link; those of another dataset or split are forgotten."""
+    place = {name: i for i, name in enumerate(names)}
+    selections.pick_classes(names)
+    picked = st.multiselect(
+        "Find classes, or click them in the picture",
+        sorted(names, key=str.lower),
+        key=PICKED,
+        placeholder="Type a class name",
+        **controls.BY_TYPING,
+        help="One class: its path, and its nearest and farthest classes. Several: a task with its coarsity.",
+    )
+    return [place[name] for name in picked]
+
+
+# Which part of the taxonomy is looked into
+
+
+def _looked_into(tree: ConceptTree, here: str) -> int:
+    """The node that is looked into, the root at first; kept in the link by its id."""
+    concepts = {tree.ids[v]: tree.names[v] for v in range(len(tree.ids)) if tree.n_nodes[v] > 1 or v == 0}
+    setting = AT.but(choices=concepts, default=tree.ids[0])
+    return tree.ids.index(str(links.value_of(setting, AT.name, here)))
+
+
+def _look_into(node_id: str) -> None:
+    st.session_state[AT.name] = node_id
+
+
+def _way_back(tree: ConceptTree, at: int) -> None:
+    """The path down to what is looked into; each step leads back to it."""
+    path = tree.path_to(at)
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="way_back"):
+        for v in path[:-1]:
+            label = f"All {tree.n_classes[0]:,} classes" if v == 0 else plain(tree.names[v])
+            icon = "⬅️" if v == 0 else None
+            st.button(label, key=f"back_{tree.ids[v]}", icon=icon, on_click=_look_into, args=(tree.ids[v],))
+            st.markdown("›", width="content")
+        st.markdown(f"**{plain(tree.names[at])}** · {tree.n_classes[at]:,} classes", width="content")
+
+
+def _rings(dataset: Dataset, split: str, tree: ConceptTree, at: int, picked: list[int], names: list[str]) -> None:
+    levels = min(figures.RINGS, tree.levels_that_fit(at, figures.SECTORS))
+    shown = tree.part(at, levels)
+    beside = _beside(dataset, split, {int(v): _classes_of(tree, int(v)) for v in shown}) if dataset.has_pixels else None
+    above = int(tree.parents[at])
+    st.session_state["_drawn"] = [
+        (tree.ids[above] if v == at and above >= 0 else "" if v == at else tree.ids[v], names[c] if c != PAD else "")
+        if tree.n_nodes[v] > 1 or v == at
+        else ("", names[c])
+        for v, c in zip(shown.tolist(), tree.class_position[shown].tolist(), strict=True)
+    ]
+    st.session_state["_drawn_from"] = 1  # a chart of a tree counts a root of its own
+    _draw(
+        figures.plot_concept_rings(tree, at, levels, picked, beside),
+        f"rings {dataset.name} {split} {tree.ids[at]}",
+        f"Rings of the concepts below {tree.names[at]}",
+    )
+    st.caption(
+        f"{levels:,} levels below **{plain(tree.names[at])}**, in the middle; the angle of a sector is its number of "
+        "classes, and ▸ holds more. Click a concept to look into it, the middle to go back up, and a class to add it "
+        "to your task (again to take it out). Names without room show beside the pointer."
+    )
+
+
+def _graph(
+    dataset: Dataset,
+    split: str,
+    dag: str,
+    layout: str,
+    tree: ConceptTree,
+    at: int,
+    picked: list[int],
+    names: list[str],
+) -> None:
+    at_id = tree.ids[at]
+    part, positions = caching.part(dataset, split, dag, at_id)
+    place = {int(p): i for i, p in enumerate(positions)}
+    revealed = tuple(place[p] for p in picked if p in place)
+    fits = caching.levels_that_fit(dataset, split, dag, at_id, figures.ENDS[layout])
+    whole = caching.class_map(dataset, split, dag, at_id, None, layout)
+    deepest = whole.deepest
+    if deepest > 1:
+        setting = Setting(
+            "depth",
+            "Depth shown",
+            "Concepts below this depth are folded into the squares, larger the more classes they hold. At first as "
+            "deep as names have room. Classes you pick are always shown.",
+            "int",
+            min(fits, deepest),
+            low=1,
+            high=deepest,
+        )
+        deepest = controls.pick(setting, st.sidebar, as_slider=True, about=f"{dataset.name} {split} {dag} {at_id}")
+    graph = caching.class_map(dataset, split, dag, at_id, deepest, layout, revealed)
+    beside = None
+    if dataset.has_pixels:
+        held: dict[int, list[int]] = {}
+        for i, v in enumerate(graph.shown_at.tolist()):
+            held.setdefault(int(v), []).append(int(positions[i]))
+        beside = _beside(dataset, split, held)
+    known = {tree.ids[v] for v in range(len(tree.ids)) if tree.n_nodes[v] > 1}
+    ids = _ids_of(graph, part, known)
+    st.session_state["_drawn"] = [
+        ("", names[positions[c]]) if c != PAD else (node_id if v else "", "")
+        for v, (c, node_id) in enumerate(zip(graph.class_position.tolist(), ids, strict=True))
+    ]
+    st.session_state["_drawn_from"] = 0
+    _draw(
+        figures.plot_class_map(graph, revealed, beside),
+        f"{layout} {dataset.name} {split} {at_id}",
+        f"Graph of the {len(graph.shown_at)} classes of {of_split(split)} below their concepts",
+    )
+    hidden = whole.n_nodes - len(graph.names)
+    st.caption(
+        f":green[◆] the root, :red[●] the {len(whole.shown_at):,} classes, other dots are concepts above them"
+        + (f"; {hidden:,} nodes are folded into ▢ grey squares" if hidden else "")
+        + ". Scroll to zoom, drag to move, ↻ in the corner for the whole picture. Click a concept to look into it, a "
+        "class to add it to your task and again to take it out."
+    )
+
+
+def _ids_of(graph: ClassMap, part: Dag, known: set[str]) -> list[str]:
+    """The id of every drawn node that can be looked into, "" for the others; names are not unique, ids are."""
+    by_name: dict[str, list[str]] = {}
+    for node_id, name in zip(part.nodes, part.names, strict=True):
+        by_name.setdefault(name, []).append(node_id)
+    return [next((i for i in by_name.get(name, ()) if i in known), "") for name in graph.names]
+
+
+def _draw(option: dict[str, Any], key: str, alt: str) -> None:
+    """The picture, a new one for another concept: a chart keeps what was selected in it by its place."""
+    if st.session_state.get("_drawn_key") != key:
+        st.session_state["_drawn_key"] = key
+        st.session_state["_last_click"] = None
+    with st.container(key=GRAPH):
+        export.graph("Taxonomy", option, key=key, height=730, on_select=_clicked, alt=alt)
+
+
+def _clicked() -> None:
+    """A click toggles a class of the task, or looks into a concept."""
+    groups = st.session_state[st.session_state["_drawn_key"]].selection.selected
+    indices = [i for group in groups if group["data_type"] != "edge" for i in group["data_indices"]]
+    drawn, start = st.session_state.get("_drawn", []), st.session_state.get("_drawn_from", 0)
+    last = st.session_state.get("_last_click")
+    node = indices[0] if indices else last  # clicking the same node again clears the chart's own selection
+    st.session_state["_last_click"] = indices[0] if indices else None
+    if node is None or not 0 <= node - start < len(drawn):
+        return
+    concept, name = drawn[node - start]
+    if concept:
+        _look_into(concept)
+    elif name:
+        picked = list(st.session_state.get(PICKED, []))
+        st.session_state[PICKED] = [n for n in picked if n != name] if name in picked else [*picked, name]
+
+
+# Pictures
+
+
+def _classes_of(tree: ConceptTree, v: int) -> list[int]:
+    inside = tree.class_position[v : v + int(tree.n_nodes[v])]
+    return inside[inside != PAD].tolist()
+
+
+@caching.remember(most=24)
+def _images_of(dataset: Dataset, split: str) -> list[np.ndarray]:
+    """The image_ids of every class of a split, in their order."""
+    class_ids = dataset.image_class_ids()
+    order = np.argsort(class_ids, kind="stable")
+    cuts = np.searchsorted(class_ids[order], np.arange(dataset.n_classes + 1))
+    return [order[cuts[c] : cuts[c + 1]] for c in dataset.split_class_ids(split)]
+
+
+def _beside(dataset: Dataset, split: str, held: dict[int, list[int]]) -> dict[int, str]:
+    """node -> HTML of pictures of some of its classes, for the box beside the pointer."""
+    images = _images_of(dataset, split)
+    found = {}
+    for node, positions in held.items():
+        some = positions[:: max(1, len(positions) // N_BESIDE)][:N_BESIDE]
+        ids = [int(images[p][0]) for p in some if len(images[p])]
+        if len(some) == 1:  # a class by itself: several pictures of it
+            ids = images[some[0]][:N_BESIDE].tolist()
+        found[node] = "<br>" + "".join(_picture(dataset, image_id) for image_id in ids) if ids else ""
+    return found
+
+
+def _picture(dataset: Dataset, image_id: int) -> str:
+    source = thumbnail_uri(dataset, image_id, _PX)
+    if not source:
+        return ""
+    return f'<img src="{source}" width="{_PX}" height="{_PX}" style="margin:4px 4px 0 0;border-radius:6px" alt="">'
+
+
+# What is picked
+
+
+def _details(
+    dataset: Dataset,
+    split: str,
+    graph: Dag,
+    distances: np.ndarray,
+    names: list[str],
+    picked: list[int],
+    distance: str,
+) -> None:
+    if not picked:
+        st.caption(
+            "Nothing is picked yet. A class in detail, for example the first of the split; pick your own above or in "
+            "the picture."
+        )
+        _card(dataset, split, graph, distances, names, 0)
+        return
+    if len(picked) >= 2:
+        result = study.class_set(graph, distances, picked)
+        with st.container(border=True):
+            st.markdown(f"**Your task of {len(picked)} classes**")
+            left, right = st.columns(2)
+            left.metric(
+                "Coarsity",
+                f"{result.coarsity:.1f}" if result.coarsity >= 10 else f"{result.coarsity:.2f}",
+                help=f"Mean squared {DISTANCES[distance].title} distance over its pairs of classes.",
+            )
+            right.metric(
+                "Finer by chance",
+                f"{result.share_finer:.0%}",
+                help=f"Share of 2,000 uniformly drawn {len(picked)}-way tasks with a smaller coarsity.",
+            )
+            st.markdown(
+                f"Lowest concept above all of them: **{plain(result.superordinate)}** "
+                f"({result.superordinate_classes:,} of {len(names):,} classes)."
+            )
+            page_links.to_classes(
+                dataset, dataset.split_class_ids(split)[picked].tolist(), "Build this task: its images and answers"
+            )
+            with st.container(horizontal=True):
+                st.button("Start over", key="forget", icon="✖️", on_click=_pick, args=((),))
+                st.page_link(
+                    "pages/3_Tasks.py", label="Draw tasks", icon="🎚️", query_params=shell.link(dataset, split=split)
+                )
+        if dataset.has_pixels and len(picked) <= 8:
+            _task_pictures(dataset, split, names, picked)
+        if 2 < len(picked) <= 12:
+            chosen = np.array(picked)
+            export.chart(
+                "Distances among the chosen classes",
+                figures.plot_task_distances(
+                    distances[np.ix_(chosen, chosen)],
+                    [names[p] for p in picked],
+                    DISTANCES[distance].title,
+                    float(distances.max()),
+                ),
+                key="task_distances",
+            )
+            images = _images_of(dataset, split) if dataset.has_pixels else None
+            answer_cells(
+                dataset,
+                "task_distances",
+                None if images is None else [int(images[p][0]) if len(images[p]) else -1 for p in picked],
+                lambda row, column: _pick([names[picked[row]], names[picked[column]]]),
+                len(picked),
+            )
+    _card(dataset, split, graph, distances, names, picked[-1])
+
+
+def _pick(names: Iterable[str]) -> None:
+    st.session_state[PICKED] = list(dict.fromkeys(names))
+
+
+def _task_pictures(dataset: Dataset, split: str, names: list[str], picked: Sequence[int]) -> None:
+    images = _images_of(dataset, split)
+    rows = [Row(names[p], [Tile(int(i)) for i in images[p][:N_ROW]]) for p in picked]
+    _open_image(dataset, task_rows(dataset, rows, key="task_pictures", tile_px=44))
+
+
+def _open_image(dataset: Dataset, clicked: int | None) -> None:
+    """The way from a picture that was clicked to the image itself."""
+    if clicked is not None:
+        st.page_link(
+            "pages/1_Gallery.py",
+            label=f"Image {clicked:,} and its neighbours",
+            icon="🖼️",
+            query_params=shell.link(dataset, image=str(clicked)),
+        )
+
+
+def _card(dataset: Dataset, split: str, graph: Dag, distances: np.ndarray, names: list[str], position: int) -> None:
+    card = maps.class_card(graph, distances, position)
+    with st.container(border=True):
+        st.markdown(f"**{plain(names[position])}**")
+        if dataset.n_images is not None:
+            st.caption(f"{card.n_images:,.0f} images")
+        if dataset.has_pixels:
+            tiles = [Tile(int(i)) for i in _images_of(dataset, split)[position][:N_CARD]]
+            _open_image(dataset, gallery(dataset, tiles, key="card_pictures", tile_px=58))
+        st.caption(" › ".join(plain(step) for step in card.path))
+        st.page_link(
+            "pages/1_Gallery.py",
+            label="Its images" if dataset.has_pixels else "In the Gallery",
+            icon="🖼️",
+            query_params=shell.link(
+                dataset,
+                **{PICKED: str(dataset.classes["class_name"].iat[int(dataset.split_class_ids(split)[position])])},
+            ),
+        )
+        for title, rows in (("Nearest", card.nearest), ("Farthest", card.farthest)):
+            table = {title: [names[i] for i, _ in rows], "distance": [round(value, 2) for _, value in rows]}
+            config = {
+                title: st.column_config.TextColumn(width=110),
+                "distance": st.column_config.ProgressColumn(
+                    "distance", format="%.2f", min_value=0.0, max_value=float(max(distances.max(), 1e-9)), width=85
+                ),
+            }
+            if dataset.has_pixels:
+                table = {"picture": _pictures_of(dataset, split, [i for i, _ in rows]), **table}
+                config["picture"] = st.column_config.ImageColumn("", width=44)
+            key = f"rows_{title}_{position}"
+            export.table(
+                "Nearest and farthest classes",
+                table,
+                hide_index=True,
+                height="content",
+                column_config=config,
+                key=key,
+                on_select=_row_clicked(key, [[names[position], names[i]] for i, _ in rows], add=True),
+                selection_mode="single-row",
+            )
+        st.caption("Click a row to compare the two.")
+        near = [position, *(i for i, _ in card.nearest[: N_BUILT - 1])]
+        label = "Build a task of this class and its nearest"
+        page_links.to_classes(dataset, dataset.split_class_ids(split)[near].tolist(), label)
+
+
+def _pictures_of(dataset: Dataset, split: str, positions: Iterable[int]) -> list[str]:
+    images = _images_of(dataset, split)
+    return [thumbnail_uri(dataset, int(images[p][0]), _PX) if len(images[p]) else "" for p in positions]
+
+
+def _row_clicked(key: str, classes: list[list[str]], add: bool = False) -> Callable[[], None]:
+    """What a click on a row does: its classes become the task, or join it."""
+
+    def take() -> None:
+        rows = st.session_state[key].selection.rows
+        if rows:
+            _pick([*(st.session_state.get(PICKED, []) if add else []), *classes[rows[0]]])
+
+    return take
+
+
+# Every pair
+
+
+def _heat_map(
+    dataset: Dataset,
+    split: str,
+    dag: str,
+    tree: ConceptTree,
+    at: int,
+    distances: np.ndarray,
+    names: list[str],
+    distance: str,
+) -> None:
+    st.subheader("How far apart is every pair?", anchor=False)
+    order = caching.class_order(dataset, split, dag)
+    inside = np.zeros(len(names), dtype=bool)
+    inside[caching.part(dataset, split, dag, tree.ids[at])[1]] = True
+    order = order[inside[order]]
+    if len(order) < 2:
+        st.caption("One class has no pairs. Go back up to see more classes.")
+        return
+    block = distances[np.ix_(order, order)]
+    shown = [names[i] for i in order]
+    size = -(-len(order) // HEAT_MOST)
+    if size > 1:
+        block, shown = _averaged(block, shown, size)
+    left, right = shell.columns_if_wide("pairs", [3, 2], gap="medium")
+    with left:
+        export.chart(
+            "Distances of all pairs",
+            figures.plot_distance_map(block, shown, DISTANCES[distance].title, float(distances.max())),
+            key="distance_map",
+        )
+        images = None
+        if dataset.has_pixels:
+            known = _images_of(dataset, split)
+            images = [int(known[i][0]) if len(known[i]) else -1 for i in order[::size]]
+        answer_cells(
+            dataset,
+            "distance_map",
+            images,
+            lambda row, column: _cell_clicked(tree, order, names, row, column, size),
+            len(shown),
+        )
+    with right:
+        _closest_pairs(dataset, split, distances, order, names)
+    averaged = f" Each cell averages {size} x {size} classes; a click looks into the concept above them."
+    st.caption(
+        f"{len(order):,} classes below **{plain(tree.names[at])}** in the order of the taxonomy, so relatives stand "
+        "side by side: bright squares along the diagonal are families of classes that are close in meaning."
+        + (averaged if size > 1 else " Click a cell to compare its two classes above.")
+    )
+
+
+def _cell_clicked(tree: ConceptTree, order: np.ndarray, names: list[str], row: int, column: int, size: int) -> None:
+    """One pair becomes the task; a cell of many pairs leads to the lowest concept above them."""
+    if size == 1:
+        _pick([names[order[row]], names[order[column]]])
+        return
+    wanted = {int(p) for i in (row, column) for p in order[i * size : (i + 1) * size]}
+    paths = [set(tree.path_to(v)) for v in range(len(tree.ids)) if int(tree.class_position[v]) in wanted]
+    shared = set.intersection(*paths) if paths else {0}
+    _look_into(tree.ids[max(v for v in shared if tree.n_nodes[v] > 1 or v == 0)])
+
+
+def _closest_pairs(
+    dataset: Dataset, split: str, distances: np.ndarray, order: np.ndarray, names: list[str], n: int = 15
+) -> None:
+    """The pairs a classifier may mistake most easily, if meaning shows in pictures."""
+    first, second = np.triu_indices(len(order), 1)
+    values = distances[order[first], order[second]]
+    some = np.argpartition(values, min(n, len(values)) - 1)[:n]
+    some = some[np.argsort(values[some], kind="stable")]
+    st.markdown("**The closest pairs here**")
+    sides = {"one": order[first[some]], "other": order[second[some]]}
+    table: dict[str, list] = {"distance": [round(float(values[i]), 2) for i in some]}
+    config = {"distance": st.column_config.NumberColumn("distance", format="%.2f", width=70)}
+    for side, positions in sides.items():
+        if dataset.has_pixels:
+            table[f"{side} picture"] = _pictures_of(dataset, split, positions.tolist())
+            config[f"{side} picture"] = st.column_config.ImageColumn("", width=44)
+        table[side] = [names[i] for i in positions]
+        config[side] = st.column_config.TextColumn(width=105 if dataset.has_pixels else 140)  # both, however long
+    key = f"pairs_{hash((dataset.name, split, tuple(order[:3].tolist()), len(order)))}"
+    export.table(
+        "Pairs of classes",
+        table,
+        hide_index=True,
+        height="content",
+        column_config=config,
+        key=key,
+        on_select=_row_clicked(key, [[names[a], names[b]] for a, b in zip(*sides.values(), strict=True)]),
+        selection_mode="single-row",
+    )
+    ties = int((values <= values[some[-1]] + 1e-9).sum())
+    more = f" {ties:,} pairs are at most {values[some[-1]]:.2f} apart; {len(some)} are listed." if ties > n else ""
+    st.caption(f"Click a row to compare the two above.{more}")
+
+
+def _averaged(block: np.ndarray, names: list[str], size: int) -> tuple[np.ndarray, list[str]]:
+    starts = np.arange(0, len(names), size)
+    sums = np.add.reduceat(np.add.reduceat(block, starts, axis=0), starts, axis=1)
+    counts = np.diff(np.append(starts, len(names)))
+    labels = [f"{names[s]} … {names[min(s + size, len(names)) - 1]}" for s in starts.tolist()]
+    return sums / np.outer(counts, counts), labels

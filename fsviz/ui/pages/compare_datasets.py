@@ -1,0 +1,394 @@
+"""The page Compare: a split beside others, measure by measure, and the suite of hard, random and easy support sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from fsviz import datasets, features
+from fsviz.analyses import compare_datasets as study
+from fsviz.difficulty import measures
+from fsviz.errors import FsvizError
+from fsviz.features.backbones import title_of
+from fsviz.figures import compare_datasets as figures
+from fsviz.records import Dataset, Progress
+from fsviz.sampling import SAMPLERS
+from fsviz.settings import Unchecked
+from fsviz.studies import support_sets
+from fsviz.tasks import draw, fitting
+from fsviz.ui.parts import access, caching, controls, export, links, shell
+from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.shell import plain
+
+AGAINST = "against"
+CHART = "differences"
+SO_FAR = "differences_so_far"
+SECTIONS = ("One measure", "All numbers", "Hard, random and easy supports")
+NUMBERS = [
+    *("title", "side_title", "mean", "ci95", "q1", "median", "q3", "n_tasks", "over", "higher_is", "first_is"),
+    *("difference", "difference_ci95", "why"),
+]
+MOST_TASKS = 5000  # per side, that a page waits for
+VERDICTS = {"harder": "harder", "easier": "easier", "noise": "not beyond noise", "unknown": "unknown", "": ""}
+
+
+def show(dataset: Dataset) -> None:
+    spec = _pick(dataset)
+    if spec is None:
+        return
+    found = _found(spec)
+    if found is None:
+        return
+    section = controls.pick_section("Why, and what else?", SECTIONS)
+    if section == SECTIONS[0]:
+        _one_measure(found)
+    elif section == SECTIONS[1]:
+        _all_numbers(found)
+    else:
+        _suite(found)
+    st.divider()
+    shell.same_from_terminal(study.command(spec, suite=section == SECTIONS[2]))
+
+
+# What is compared --------------------------------------------------------------------------------------------------
+
+
+def _pick(dataset: Dataset) -> study.Spec | None:
+    split = shell.pick_split(dataset)
+    first = f"{dataset.name}:{split}"
+    choices = _choices(dataset, first)
+    links.several_of(choices, AGAINST, _default(dataset, split, choices))
+    against = st.multiselect(
+        "Compared with",
+        list(choices),
+        format_func=lambda name: plain(choices.get(name, name)),
+        key=AGAINST,
+        max_selections=study.MOST_SIDES - 1,
+        help="Other splits of this dataset, and other datasets by their split test; once one is chosen, its other "
+        "splits are offered too.",
+        **controls.BY_TYPING,
+    )
+    if not against:
+        st.info("Choose what to compare with: another split, or another dataset.", icon="🪞")
+        return None
+    sides = study.sides_of([first, *against])
+    return _settings(sides)
+
+
+def _choices(dataset: Dataset, first: str) -> dict[str, str]:
+    """What can be compared with, by name: splits of this dataset, other datasets by their split test, and the other
+    splits of those that are chosen."""
+    asked = ",".join(st.query_params.get_all(AGAINST)).split(",")
+    chosen = [str(text) for text in (st.session_state.get(AGAINST) or asked)]
+    found = {f"{dataset.name}:{s}": study.Side(f"{dataset.name}:{s}", dataset, s).title for s in dataset.splits}
+    for name in datasets.names():
+        if name == dataset.name:
+            continue
+        if not any(text.partition(":")[0] == name for text in chosen):
+            found[name] = shell.dataset_title(name)
+            continue
+        other = shell.load_dataset(name)
+        usual = draw.default_split(other)
+        for split in dict.fromkeys([usual, *other.splits]):
+            known = split == usual and f"{name}:{split}" not in chosen
+            # called as before it was chosen: a list whose options change their names forgets what was chosen
+            title = shell.dataset_title(name) if known else study.Side(name, other, split).title
+            found[name if known else f"{name}:{split}"] = title
+    found.pop(first, None)
+    return found
+
+
+def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[str]:
+    """Something to compare with from the start: another split, and a large benchmark where the taxonomies meet."""
+    splits = [f"{dataset.name}:{other}" for other in dataset.splits if other != split]
+    meets = dataset.taxonomy is not None and study.WORDNET in set(dataset.taxonomy["parent"])
+    others = ["tiered_imagenet" if meets or not dataset.has_features else "demo", "demo"]
+    wanted = [*splits[:1], *[name for name in others if name != dataset.name][:1]]
+    return [name for name in wanted if name in choices]
+
+
+def _settings(sides: Sequence[study.Side]) -> study.Spec:
+    fewest = min(draw.at_least_two_classes(side.dataset, side.split) for side in sides)
+    backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
+    fits = study.fit(sides, {})
+    settings = fitting.fitted(study.SETTINGS, fits)
+    values: dict[str, Any] = {}
+    with st.sidebar:
+        for name, setting in settings.items():
+            if name == "n_way":
+                setting = setting.but(high=fewest)
+            elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):
+                setting = setting.but(choices={k: v for k, v in setting.choices.items() if not SAMPLERS[k].needs})
+            elif name == "backbone":
+                if not backbones:
+                    continue
+                best = study.common_backbone(sides)
+                titles = {known: title_of(known) for known in backbones}
+                setting = setting.but(kind="choice", choices=titles, default=best)
+            values[name] = controls.pick(setting)
+        controls.say_fit(fits, values)
+    values["n_tasks"] = _at_once(values["n_tasks"])
+    return study.checked_spec({"sides": [side.name for side in sides], **values})
+
+
+def _at_once(n_tasks: int) -> int:
+    """As many of these tasks as can be waited for here, and a sentence where that is not all of them."""
+    most = int(min(MOST_TASKS, access.limit("tasks")))
+    if n_tasks > most:
+        st.caption(
+            f"Of the {n_tasks:,} tasks that are asked for, {most:,} of every side are compared here. "
+            "`python -m fsviz compare-datasets` draws as many as you say."
+        )
+    return min(n_tasks, most)
+
+
+# What came out -----------------------------------------------------------------------------------------------------
+
+
+def _found(spec: study.Spec) -> study.Compared | None:
+    """The comparison; while features are measured, what is known of meaning stands there already."""
+    n_images = len(spec["sides"]) * spec["n_tasks"] * draw.most_images(spec)
+    if not access.fits(len(spec["sides"]) * spec["n_tasks"], n_images):
+        return None
+    names = [name.rpartition(":")[0] for name in spec["sides"]]
+    asked = {"dataset": names[0], "stamps": [datasets.stamp(name) for name in names], "spec": dict(spec)}
+    early = st.empty()
+    if not caching.is_computed(_compare, asked):
+        with early.container():
+            _answer(caching.compute_with_bar(_compare_meaning, asked, "Comparing meanings"), first_look=True)
+    found = caching.compute_with_bar(_compare, asked, "Measuring tasks")
+    export.forget(SO_FAR)
+    early.empty()  # the answer stands beside it, not in it: one that is filled again keeps what is not overwritten
+    _answer(found)
+    return found
+
+
+def _compare(asked: Unchecked, progress: Progress | None = None) -> study.Compared:
+    return study.compare(asked["spec"], progress)
+
+
+def _compare_meaning(asked: Unchecked, progress: Progress | None = None) -> study.Compared:
+    return study.compare(asked["spec"], progress, meaning_only=True)
+
+
+def _answer(found: study.Compared, first_look: bool = False) -> None:
+    first, *others = found.sides
+    columns = st.columns(max(len(others), 3))
+    for column, side in zip(columns, others, strict=False):
+        both = [(d.verdict, d.here) for d in study.differences(found) if d.other == side.name]
+        rows, here = [verdict for verdict, _ in both], [verdict for _, verdict in both]
+        known = len(rows) - rows.count("unknown")
+        column.metric(
+            f"Against {plain(side.title)}",
+            f"{rows.count('harder'):,} harder, {rows.count('easier'):,} easier" if known else "not comparable",
+            f"of {known:,} measures; these very classes: {here.count('harder'):,} and {here.count('easier'):,}"
+            if known
+            else "no measure is known of both",
+            delta_color="off",
+            delta_arrow="off",
+            help="By how many measures the first one is harder or easier beyond noise, so that other classes of the "
+            "same kind would say so too: the 95% interval over classes leaves out 0. Then the same for these very "
+            "classes and images, over tasks. One in twenty differences is beyond noise by chance.",
+        )
+    for side in others:
+        st.markdown(plain(study.in_words(found, side.name)))
+    table = study.measure_table(found)
+    if all(d.verdict == "unknown" for d in study.differences(found)):
+        return
+    if first_look:
+        figure = figures.plot_differences(table, first.name)
+        export.chart("What parts them, so far", figure, key=SO_FAR)
+        return
+    picked = _picked_measure(found)
+    export.chart(
+        "What parts them",
+        figures.plot_differences(table, first.name, picked),
+        key=CHART,
+        on_select=_clicked,
+        selection_mode="points",
+    )
+    spec = found.spec
+    st.caption(
+        f"{spec['n_tasks']:,} tasks per side of {spec['n_way']:,} classes"
+        + (f", {spec['n_shot']:,} support and {spec['n_query']:,} query images per class" if found.backbone else "")
+        + f", sampler {plain(study.SAMPLED.choices[spec['sampler']])}. 95% intervals over classes: what tasks of other "
+        "classes of the same kind would give. Filled: beyond that. Hollow with a dot: beyond noise for these very "
+        "classes and images only. Hollow: within noise. Click a point for its measure. "
+        + " ".join(map(plain, study.notes(found)))
+    )
+
+
+def _picked_measure(found: study.Compared) -> str:
+    """The measure that the link names or that was clicked, else the first that most sides have."""
+    titles = {name: study.title(name, found.spec) for name in found.measures}
+    most = max(titles, key=lambda name: len(found.numbers[name]), default="")
+    setting = controls.MEASURE.but(choices=titles, default=most)
+    return str(links.value_of(setting, setting.name)) if titles else ""
+
+
+def _clicked() -> None:
+    points = st.session_state[CHART].selection.points
+    if points and points[0].get("customdata"):
+        st.session_state[controls.MEASURE.name] = points[0]["customdata"][0]
+
+
+def _one_measure(found: study.Compared) -> None:
+    if not found.measures:
+        st.info("No measure is known of any side.", icon="🧩")
+        return
+    titles = {name: study.title(name, found.spec) for name in found.measures}
+    most = max(titles, key=lambda name: len(found.numbers[name]))
+    name = controls.pick(controls.MEASURE.but(choices=titles, default=most), st.columns([2, 3])[0])
+    table = study.measure_table(found)
+    rows = table[(table["measure"] == name) & np.isfinite(table["mean"])]
+    axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.axis(name)
+    figure = figures.plot_measure(rows, axis, study.direction(name))
+    export.chart(f"{titles[name]} of every side", figure, key="one_measure")
+    lacking = table[(table["measure"] == name) & ~np.isfinite(table["mean"])]
+    st.caption(
+        "Bars hold the middle half of the tasks, a stroke is their median, a point the mean with its 95% interval "
+        f"over {plain(' or '.join(dict.fromkeys(rows['over'])))}. "
+        + (f"{plain(measures.get(name).what)} " if name in measures.MEASURES else "")
+        + " ".join(f"{plain(row.side_title)}: {plain(_why(found, name, row.side))}" for row in lacking.itertuples())
+    )
+    _what_to_add(found)
+
+
+def _why(found: study.Compared, measure: str, side: str) -> str:
+    return found.unknown.get(measure, {}).get(side, "not known.")
+
+
+def _what_to_add(found: study.Compared) -> None:
+    """The way to features where a side has images and no features under the backbone."""
+    for side in found.sides:
+        if side.dataset.has_pixels and found.backbone not in features.available(side.dataset):
+            shell.link_to_add_images(
+                f"Extract features of {plain(side.dataset.title)}", shell.link(side.dataset, do="Extract features")
+            )
+
+
+def _all_numbers(found: study.Compared) -> None:
+    facts = study.facts(found)
+    low, middle, high = (facts[f"images_{name}"].map("{:,.0f}".format) for name in ("low", "median", "high"))
+    facts["per_class"] = (middle + " (" + low + " to " + high + ")").where(facts["images_median"].notna(), "not known")
+    st.markdown("**What they are**")
+    export.table(
+        "What they are",
+        facts[["title", "n_classes", "n_images", "per_class", "own_coarsity", "has"]],
+        hide_index=True,
+        height="content",
+        column_config={
+            "title": st.column_config.TextColumn("Side"),
+            "n_classes": st.column_config.NumberColumn("Classes"),
+            "n_images": st.column_config.NumberColumn("Images", format="localized"),
+            "per_class": st.column_config.TextColumn("Images per class (quartiles)"),
+            "own_coarsity": st.column_config.NumberColumn(
+                "Own coarsity",
+                format="%.1f",
+                help="Median coarsity on its own taxonomy, as other pages show it. Not comparable between sides: its "
+                "scale follows the number of classes.",
+            ),
+            "has": st.column_config.TextColumn("It has"),
+        },
+    )
+    st.markdown("**Every measure of every side**")
+    table = study.measure_table(found)
+    table = table.assign(first_is=table["first_is"].map(VERDICTS))
+    export.table(
+        "Every measure of every side",
+        table[NUMBERS],
+        hide_index=True,
+        height=460,
+        placeholder="",
+        column_config={
+            "title": st.column_config.TextColumn("Measure", width=170),
+            "side_title": st.column_config.TextColumn("Side", width=160),
+            "mean": st.column_config.NumberColumn("Mean", format="%.3g"),
+            "ci95": st.column_config.NumberColumn("± 95%", format="%.2g"),
+            "q1": st.column_config.NumberColumn("A quarter below", format="%.3g"),
+            "median": st.column_config.NumberColumn("Median", format="%.3g"),
+            "q3": st.column_config.NumberColumn("A quarter above", format="%.3g"),
+            "n_tasks": st.column_config.NumberColumn("Tasks"),
+            "over": st.column_config.TextColumn("Interval over"),
+            "higher_is": st.column_config.TextColumn("Higher is"),
+            "first_is": st.column_config.TextColumn("The first one is"),
+            "difference": st.column_config.NumberColumn("Difference", format="%+.3g"),
+            "difference_ci95": st.column_config.NumberColumn("its ± 95%", format="%.2g"),
+            "why": st.column_config.TextColumn("Why it is not known", width=220),
+        },
+    )
+    _what_to_add(found)
+
+
+# The suite ---------------------------------------------------------------------------------------------------------
+
+
+def _suite(found: study.Compared) -> None:
+    specs, without = study.suite_specs(found.spec)
+    rows = []
+    for name, of_side in specs.items():
+        summary = _searched(found.side(name), of_side)
+        if summary is not None:
+            rows.append(study.suite_row(found.side(name), summary))
+    counts = " or ".join(f"{n:,}" for n in dict.fromkeys(row["n_tasks"] for row in rows))
+    published = _published()
+    export.chart("Hard, random and easy supports", figures.plot_suite(rows, published.to_dict("records")), key="suite")
+    spec = found.spec
+    st.caption(
+        (
+            f"Computed here (bold): {counts} uniform tasks per side of {spec['n_way']:,} classes and "
+            f"{spec['n_shot']:,} support images, features of {plain(title_of(found.backbone))}, the same queries with "
+            "hard, random and easy supports; 95% intervals over tasks of these images. "
+            if rows
+            else ""
+        )
+        + "Hollow, in italics: published by Basu et al. (2023), not computed here; the middle and the range over their "
+        "backbones. Their tasks of Meta-Dataset have varying numbers of classes and images, those of ObjectNet, "
+        "CURE-OR and ORBIT five of each, on other backbones: heights are not comparable with those above, what hard "
+        "supports cost is. "
+        + " ".join(f"{plain(found.side(name).title)} is left out: {plain(why)}" for name, why in without.items())
+    )
+    if rows:
+        table = pd.DataFrame(rows).assign(cost=lambda t: t["random"] - t["hard"])
+        kinds = (f"{kind}{end}" for kind in support_sets.SETS for end in ("", "_ci95"))
+        table = table[["title", "cost", *kinds, "n_tasks"]]
+        export.table(
+            "Hard, random and easy supports",
+            table,
+            hide_index=True,
+            height="content",
+            column_config={
+                "title": st.column_config.TextColumn("Side"),
+                "cost": st.column_config.NumberColumn("Hard supports cost (points)", format="%.1f"),
+                "n_tasks": st.column_config.NumberColumn("Tasks"),
+                **{
+                    f"{kind}{end}": st.column_config.NumberColumn(
+                        f"± {kind}" if end else f"{kind.capitalize()} (%)", format="%.1f"
+                    )
+                    for kind in support_sets.SETS
+                    for end in ("", "_ci95")
+                },
+            },
+        )
+    with st.expander("The published numbers"):
+        kept = ["title", "method", "setting", "hard", "hard_low", "hard_high", "random", "n_backbones", "source"]
+        export.table("Published by Basu et al. (2023)", published[kept], hide_index=True, height="content")
+
+
+def _searched(side: study.Side, spec: support_sets.Spec) -> support_sets.Summary | None:
+    """Accuracies with hard, random and easy supports."""
+    try:
+        found = answer(support_sets.STUDY, spec, f"Searching supports of {plain(side.title)}")
+    except FsvizError as error:
+        st.caption(f"{plain(side.title)}: {plain(error)}")
+        return None
+    return None if found is None else caching.cached_call(support_sets.summary, found)
+
+
+@caching.remember()
+def _published() -> pd.DataFrame:
+    return study.published_suite()

@@ -1,0 +1,87 @@
+"""How far, and how often, must the selection weights move?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from fsviz.figures import search_comparison as figures
+from fsviz.records import Dataset
+from fsviz.studies import search_comparison
+from fsviz.studies import support_sets as study
+from fsviz.studies.support_sets import SupportSets
+from fsviz.ui.pages.hard_supports import task_table
+from fsviz.ui.parts import access, drilldown, shell
+from fsviz.ui.parts.caching import cached_call, compute_with_bar
+from fsviz.ui.parts.run_panel import half_width
+from fsviz.ui.parts.shell import plain
+
+
+def show(dataset: Dataset, found: SupportSets) -> None:
+    st.subheader("How far must the selection weights move?", anchor=False)
+    changes = {"n_steps": 1, "start": "ones", "search": "fastdiffsel", "step": 200.0}
+    spec = {**found.spec, **changes, "n_tasks": int(min(len(found), 100, access.limit("sweep")))}
+    chosen = st.select_slider(
+        "Step size",
+        study.STEP_SIZES,
+        value=200.0,
+        key="look_at_step",
+        bind="query-params",
+        format_func=lambda s: f"{s:g}",
+    )
+    table = compute_with_bar(search_comparison.by_step_size, spec, "Trying step sizes")
+    numbers = cached_call(study.summary, task_table.search(spec))
+    equal, half = numbers["accuracy"], numbers["ci95"]
+    at = table[table["step"] == chosen].set_index("objective")
+    columns = st.columns(3)
+    for column, name in ((columns[0], "hard"), (columns[2], "easy")):
+        reached, around = at.loc[name, "accuracy"], at.loc[name, "ci95"]
+        column.metric(f"{name.capitalize()} supports at step {chosen:g}", f"{reached:.1f}{half_width(around)}%")
+    told = f"{equal['random']:.1f}{half_width(half['random'])}%"
+    columns[1].metric("Random supports", told, help="Of the same tasks.")
+    reference = {
+        "random": equal["random"],
+        "hard, equal start": equal["hard"],
+        "easy, equal start": equal["easy"],
+    }
+    stepped = drilldown.chart(
+        "Step size",
+        figures.plot_step_sizes(table, reference, chosen),
+        key="step_sizes",
+        name="step_of",
+        of=lambda point: str(drilldown.data(point) or ""),
+        known=[figures.leads_to(f"{step:g}", which) for step in study.STEP_SIZES for which in ("hard", "easy")],
+    )
+    st.caption(
+        f"{spec['n_tasks']:,} tasks. Every pool image has a selection weight that starts random; one gradient "
+        "step moves it, and the heaviest images become the support set. A tiny step keeps the random order, so "
+        "accuracy is that of random supports; a large one follows the gradient alone. Dotted: from equal "
+        "weights, where any step picks the same images and no step size is needed (the default here). Means with 95% "
+        "intervals over tasks of these images. Click a point for its tasks."
+    )
+    if stepped:
+        step, which = float(stepped.partition("@")[0]), "easy" if stepped.endswith("@easy") else "hard"
+        told = f"{which.capitalize()} supports after one step of {step:g}"
+        drilldown.heading(f"{told}, the {task_table.FIRST[which]} first", "step_of")
+        task_table.of_search(dataset, {**spec, "start": "random", "step": step}, "step_task", which)
+    st.subheader("And how often?", anchor=False)
+    several = compute_with_bar(search_comparison.by_number_of_steps, spec, "Trying numbers of steps")
+    after = drilldown.chart(
+        "Number of steps",
+        figures.plot_number_of_steps(several),
+        key="n_steps_plot",
+        name="steps_of",
+        of=lambda point: f"{drilldown.data(point):g}" if drilldown.data(point) else "",
+        known=[f"{n:g}" for n in several["n_steps"] if n],
+    )
+    st.caption(
+        f"Hard supports of the same {spec['n_tasks']:,} tasks after one step and more, from equal weights; means "
+        "with 95% intervals over tasks of these images. The steps climb the loss of the weighted prototypes: means "
+        "of all pool images, by their weights (appendix K of the paper). The images that are then selected have a loss "
+        f"of their own. {plain(search_comparison.steps_in_words(several))} The paper finds the hardest tasks after "
+        "one step, and gives as the reason that the weights are sparse once projected. Click a point for its tasks."
+    )
+    if after:
+        told = f"{plain(after)} gradient step{'s' * (after != '1')}"
+        drilldown.heading(f"Hard supports after {told}, the hardest first", "steps_of")
+        task_table.of_search(dataset, {**spec, "n_steps": int(after)}, "steps_task")
+    shell.same_from_terminal(study.command({**spec, "search": "fastdiffsel"}, "steps"))

@@ -1,0 +1,215 @@
+"""The page of predicted accuracy: measures against what came out, task by task, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz.difficulty.measures import axis, title
+from fsviz.features.backbones import title_of
+from fsviz.figures import prediction as figures
+from fsviz.records import Dataset
+from fsviz.studies import prediction as study
+from fsviz.studies.prediction import measured
+from fsviz.studies.prediction.measured import Measured
+from fsviz.text import of_split
+from fsviz.ui.pages.predict_accuracy import hard_or_easy, labelling, settings, sweep, task, variance
+from fsviz.ui.parts import controls, export, links, page_links, shell
+from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.run_panel import half_width
+from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.task_list import TASK
+
+MOST_POINTS = 3000
+SECTIONS = ("Task", "Hard or easy", "Shots, ways, queries", "Spread by cause", "What to label next")
+
+
+def show(dataset: Dataset) -> None:
+    known = shell.known_backbones(dataset)
+    spec = settings.pick(dataset, known)
+    result = answer(study.STUDY, spec, "Measuring tasks")
+    if result is None:
+        return
+    found = result.measured[0]
+    _headline(found)
+    left, right = shell.columns_if_wide("measure", [3, 2], gap="large")
+    with left:
+        chosen, name = _scatter(found)
+    with right:
+        _bars(found)
+    _caption(found, name)
+    section = controls.pick_section("Why, and what else?", SECTIONS, "Task")
+    asked = spec
+    if section != "Hard or easy":
+        links.release(hard_or_easy.CALLED.name)
+    if section == "Task":
+        task.show(dataset, found, chosen)
+    elif section == "Hard or easy":
+        asked = hard_or_easy.show(dataset, spec)
+    else:
+        part: Any = {"Shots, ways, queries": sweep, "Spread by cause": variance}.get(str(section), labelling)
+        asked = part.show(dataset, spec)
+    st.divider()
+    shell.same_from_terminal(study.command(asked))
+
+
+def _headline(found: Measured) -> None:
+    what = plain(measured.outcome_name(found.spec))
+    columns = shell.columns_if_wide("headline", 4, "pairs")
+    best = measured.best_measure(cached_call(measured.correlations, found))
+    if best is not None:
+        name, row = best
+        columns[0].metric(
+            "Best, classes unknown",
+            plain(title(name)),
+            f"correlation {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f})",
+            delta_color="off",
+            delta_arrow="off",
+            help=f"Of the measures that need not know which classes a task has, the one that follows the {what} best, "
+            f"with its {plain(measured.intervals_in_words([row]))}.",
+        )
+    mean, half = measured.mean_outcome(found)
+    columns[1].metric(
+        f"Mean {what}", f"{100 * mean:.1f}{half_width(half, 1, 100)}%", help="95% interval over tasks of these images."
+    )
+    if found.spec["setting"] == "semi":
+        error = measured.prediction_error(found)
+        columns[2].metric(
+            "Confidence misses accuracy by",
+            f"{_points(error, 'error')} points",
+            f"a constant: {_points(error, 'constant')}",
+            delta_color="off",
+            delta_arrow="off",
+            help="Mean absolute difference between the accuracy of a task and the mean confidence of the regression on "
+            "its queries, beside always saying the mean accuracy of all tasks; 95% intervals over tasks of these "
+            "images.",
+        )
+    elif best is not None:
+        low, high = sorted(100 * best[1][end] ** 2 for end in ("low", "high"))
+        low = 0.0 if best[1]["low"] < 0 < best[1]["high"] else low
+        columns[2].metric(
+            "Variance it explains",
+            f"{100 * best[1]['pearson'] ** 2:.0f}%",
+            f"{low:.0f} to {high:.0f}%",
+            delta_color="off",
+            delta_arrow="off",
+            help=f"Share of the variance of the {what} that a straight line through the best measure explains.",
+        )
+    columns[3].metric("Tasks", f"{len(found):,}")
+
+
+def _points(error: dict[str, float | None], name: str) -> str:
+    """A mean error in points with its interval."""
+    return f"{100 * (error[name] or 0):.1f}{half_width(error[f'{name}_ci95'], 1, 100)}"
+
+
+def _scatter(found: Measured) -> tuple[int, str]:
+    """The scatter of a measure; returns the task that was clicked, else the one with the lowest outcome, and which
+    measure it is."""
+    titles = {name: title(name) for name in found.measures}
+    expected = "expected" if found.spec["setting"] == "semi" else ""
+    if expected:
+        titles[expected] = "Mean confidence: the predicted accuracy"
+    best = measured.best_measure(cached_call(measured.correlations, found))
+    default = best[0] if best else next(iter(titles))
+    picker = controls.MEASURE.but(choices=titles, default=default)
+    name = controls.pick(picker, about=str(found.spec["setting"]))
+    values = 100 * found.expected if name == expected else found.measures[name]
+    hardest = int(np.argmin(found.outcome))
+    looked_at = TASK.but(kind="int", default=hardest, high=len(found) - 1)
+    clicked = int(links.value_of(looked_at, TASK.name, str(found.cache_key)))
+    shown = np.flatnonzero(np.isfinite(values))
+    if not len(shown):
+        st.info(
+            f"{plain(titles[name])}: {plain(measured.undefined(name, found.spec))}. Choose another measure.", icon="🔍"
+        )
+        return hardest, name
+    few = shown if len(shown) <= MOST_POINTS else shown[:: -(-len(shown) // MOST_POINTS)]
+    what = plain(measured.outcome_name(found.spec))
+    export.chart(
+        "A measure against what came out",
+        figures.plot_scatter(
+            values[few],
+            100 * found.outcome[few],
+            measured.fitted_line(values, 100 * found.outcome),
+            "mean confidence (%)" if name == expected else axis(name),
+            f"{what} (%)",
+            clicked,
+            few,
+            diagonal=name == expected,
+        ),
+        key="scatter",
+        on_select=_clicked_task,
+        selection_mode="points",
+    )
+    return clicked, name
+
+
+def _clicked_task() -> None:
+    task = page_links.data_of("scatter")
+    if task is not None:
+        st.session_state[TASK.name] = int(task)
+
+
+def _clicked_measure() -> None:
+    name = page_links.data_of("correlations")
+    if name is not None:
+        st.session_state[controls.MEASURE.name] = name
+
+
+def _bars(found: Measured) -> None:
+    what = plain(measured.outcome_name(found.spec))
+    best = measured.best_measure(cached_call(measured.correlations, found))
+    rows = []
+    for name, row in cached_call(measured.correlations, found).items():
+        value, low, high = measured.as_expected(name, row)
+        rows.append(
+            {
+                "name": name,
+                "title": title(name),
+                "value": value,
+                "low": low,
+                "high": high,
+                "shown": "" if row["pearson"] is None else f"{row['pearson']:.2f}",
+                "why": row["why"],
+                "best": best is not None and name == best[0],
+            }
+        )
+    st.markdown(f"**Correlation of every measure with the {what}** (to the right: as expected)")
+    export.chart(
+        "Correlation of every measure",
+        figures.plot_correlations(rows, what),
+        key="correlations",
+        on_select=_clicked_measure,
+        selection_mode="points",
+    )
+    st.caption(f"Click a bar to see its measure against the {what}.")
+
+
+def _caption(found: Measured, name: str) -> None:
+    """What the tasks are, and the correlation of the measure that is looked at."""
+    spec = found.spec
+    row: measured.Correlation = cached_call(measured.correlations, found).get(name, {})
+    left_out = cached_call(measured.left_out, found)
+    missing = "; ".join(f"{plain(title(other))}: {plain(why)}" for other, why in left_out.items())
+    seen = {
+        "supervised": "Only the labelled support is seen.",
+        "semi": "Support and unlabelled queries are seen; their features are mixed with those of their neighbours.",
+        "unsupervised": "No label is seen: support and query images together are clustered, and the adjusted Rand "
+        "index says how well clusters and classes agree (100% is perfect, 0 is chance).",
+    }[spec["setting"]]
+    st.caption(
+        f"{len(found):,} {plain(found.tasks.setting)} tasks of {plain(of_split(spec['split']))}, features of "
+        f"{plain(title_of(spec['backbone']))}. {seen} Every point is a task: click one to see it below. Pearson's "
+        f"correlations; {plain(measured.intervals_in_words(cached_call(measured.correlations, found).values()))}."
+        + (
+            f" {plain(title(name))}: {row['pearson']:.2f} ({row['low']:.2f} to {row['high']:.2f}), Spearman's "
+            f"{row['spearman']:.2f}."
+            if row.get("low") is not None
+            else ""
+        )
+        + (f" Not measured: {missing}." if missing else "")
+    )

@@ -1,0 +1,19 @@
+"""Tasks behind a point: some of a question's cell, the hardest first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fsviz.records import Dataset
+from fsviz.studies import prediction as study
+from fsviz.studies.prediction.measured import outcome_name
+from fsviz.ui.parts import drilldown
+
+
+def show(dataset: Dataset, result: study.PredictionResult, value: str, name: str) -> None:
+    """Some tasks of the cell of this value, with their outcomes; `name` is where one is in the link."""
+    tasks, outcome = study.tasks_of_cell(result, value)
+    what = outcome_name(result.spec)
+    order = np.argsort(outcome, kind="stable")
+    notes = {int(t): f"{100 * outcome[t]:.0f}% {what}" for t in order}
+    drilldown.tasks(dataset, tasks, order, notes, f"{result.cache_key} {value}", name)

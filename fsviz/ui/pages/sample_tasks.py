@@ -1,0 +1,704 @@
+"""The Tasks page: sliders, histograms of coarsity, balance of classes, a browser of tasks, testbeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from math import comb
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz.analyses import semantic_sampling as study
+from fsviz.difficulty import measures
+from fsviz.errors import FsvizError
+from fsviz.figures import tasks as figures
+from fsviz.figures import taxonomy as taxonomy_figures
+from fsviz.records import PAD, Dataset, TaskId, Testbed
+from fsviz.sampling import SAMPLERS, testbeds
+from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
+from fsviz.tasks import draw, fitting, task_ids
+from fsviz.tasks.draw import SHOTS, Recipe
+from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
+from fsviz.ui.parts import access, caching, controls, drilldown, export, hover, links, page_links, shell, task_list
+from fsviz.ui.parts.shell import plain
+
+HISTOGRAM = "coarsity_histogram"
+MOST_LISTED = 60  # tasks around a quantile
+MOST_WORK = 1.7e9  # classes x ways x tasks: about five seconds on one core
+MOST_DEALT = 2000  # tasks of a sampler that deals images itself
+MOST_ROWS = 12  # classes of a task shown with images
+COMPARE = Setting("compare", "Compare", "Draw the tasks of a second setting beside the first.", "flag", False)
+QUANTILE = Setting(
+    "quantile",
+    "Quantile of coarsity (%)",
+    "0 is the finest task of the testbed, 50 the median, 100 the coarsest.",
+    "int",
+    5,
+    0,
+    100,
+)
+BAR = Setting("bar", "Bar", "The bar whose tasks are listed: its testbed and a coarsity in it.", "text", "")
+WITH = Setting("with", "With", "The class whose tasks are listed, and their testbed.", "text", "")
+BROWSE = Setting("browse", "Testbed", "The testbed whose tasks are listed.", "choice", "chosen")
+MOST_DEALT_IMAGES = 5_000_000  # images of a testbed that are dealt while somebody waits
+MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": "application/json"}
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes that tasks are drawn from, and how far apart they are (distance "" where nothing is known of it)."""
+
+    dataset: Dataset
+    split: str
+    distance: str = ""
+    dag: str = str(DAG.default)
+    backbone: str = ""
+
+    @property
+    def n(self) -> int:
+        return len(self.dataset.split_class_ids(self.split))
+
+    @property
+    def names(self) -> list[str]:
+        return controls.class_names(self.dataset, self.split)
+
+    @property
+    def distances(self) -> np.ndarray | None:
+        if not self.distance:
+            return None
+        return caching.distances(self.dataset, self.split, self.distance, self.dag, self.backbone)
+
+    @property
+    def graph(self) -> Dag | None:
+        if self.dataset.taxonomy is None:
+            return None
+        return caching.graph(self.dataset, self.split, self.dag)
+
+    def recipe(self, **settings: object) -> Recipe:
+        how = {"distance": self.distance or None, "dag": self.dag, "backbone": self.backbone}
+        return draw.recipe_for(self.dataset, split=self.split, **how, **settings)
+
+
+def show(dataset: Dataset) -> None:
+    split = shell.pick_split(dataset)
+    if draw.at_least_two_classes(dataset, split) < 3:
+        st.info(
+            f"Split {plain(repr(split))} of {plain(dataset.title)} has 2 classes, so all tasks would hold the same. "
+            "Choose a split with more classes, or add images of other classes.",
+            icon="🧩",
+        )
+        return
+    _warm_up()
+    classes = Classes(dataset, split)
+    if draw.possible_distances(dataset):
+        classes = Classes(dataset, split, *controls.pick_distance(dataset))
+        _ = classes.distances  # with its own message while it works
+    else:
+        st.info(
+            f"**{plain(dataset.title)} has no taxonomy** and no features, so how far apart its classes are is not "
+            "known. Give your own copy a taxonomy or extract features on the page Add images.",
+            icon="🧩",
+        )
+    _live(classes)
+    access.deny("upload")
+    if access.may("upload") and not shell.classroom():
+        _bring_testbed(dataset, split)
+
+
+@st.fragment
+@shell.sentences()
+def _live(classes: Classes) -> None:
+    """Everything that follows the sliders: they rerun this part of the page only."""
+    headline = st.container()
+    side, charts = st.columns([2, 7], gap="medium")
+    with side:
+        recipes = _recipes(classes)
+        images = _images(classes, recipes)
+    if any(_is_too_much(classes, recipe) for recipe in recipes.values()):
+        return
+    beds = {name: _testbed(classes, recipe) for name, recipe in recipes.items()}
+    titles = {name: _title(classes, recipe, name == "second") for name, recipe in recipes.items()}
+    full = {name: _with_images(classes, recipe, images) for name, recipe in recipes.items()}
+    if classes.distance:
+        with headline:
+            _headline(classes.dataset, beds)
+    with charts:
+        bar = _histograms(classes, beds, titles) if classes.distance else None
+        listed = _browser(classes, beds, titles, full, bar)
+    if listed is not None:
+        _chosen_task(classes, *listed)
+    _balance(classes, beds, titles)
+    _left_out(classes, recipes)
+    if not shell.classroom():
+        _save(classes, beds, titles, full)
+
+
+def _recipes(classes: Classes) -> dict[str, Recipe]:
+    """What the controls ask for: tasks drawn uniformly to compare with, the chosen ones, and perhaps a second setting.
+
+    Named "uniform", "chosen" and "second"; where the chosen sampler is the uniform one, it is there once.
+    """
+    distance = classes.distance or str(DISTANCE.default)
+    sampler = controls.pick_sampler(classes.dataset, "semantic", distance)
+    drawn_from = (classes.dataset, classes.split)
+    fits = _fit(*drawn_from, sampler)
+    own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, of=drawn_from, **fits.values)
+    n_tasks = controls.pick(N_TASKS.but(default=1000 if SAMPLERS[sampler].deals else 5000))
+    shared = {"n_tasks": n_tasks, "seed": controls.pick(SEED)}
+    chosen = classes.recipe(sampler=sampler, **own, **shared)
+    recipes = {"chosen": chosen}
+    if sampler == "uniform":
+        recipes = {"uniform": chosen}
+    elif classes.distance:
+        n_way = own.get("n_way", min(5, classes.n))
+        recipes = {"uniform": classes.recipe(sampler="uniform", n_way=n_way, **shared), **recipes}
+    if classes.distance and controls.pick(COMPARE):
+        second: dict[str, Any] = {"suffix": "_2", "more": " (second)"}
+        sampler = controls.pick_sampler(classes.dataset, "semantic", distance, **second)
+        alpha = DISTANCES[distance].alpha_most / 2
+        shape = _fit(*drawn_from, sampler).values
+        own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, alpha=alpha, **second, **shape)
+        recipes["second"] = classes.recipe(sampler=sampler, **own, **shared)
+    return recipes
+
+
+@caching.remember(most=24)
+def _fit(dataset: Dataset, split: str, sampler: str) -> fitting.Fit:
+    given = {"split": split, "sampler": sampler}
+    return fitting.fit(dataset, given, draw.PER_CLASS, varied=True)
+
+
+def _title(classes: Classes, recipe: Recipe, second: bool) -> str:
+    """What a testbed is called beside others."""
+    words = {"alpha": "α {:g}", "beta": "β {:g}", "n_way": "{}-way", "max_way": "up to {} ways"}
+    words["follow_hierarchy"] = "one concept each"
+    values = {**recipe.settings, "max_way": min(recipe.settings.get("max_way", 0), classes.n)}
+    told = [words[name].format(values[name]) for name in recipe.settings if name in words]
+    return ", ".join([f"{'Compared: ' if second else ''}{SAMPLERS[recipe.sampler].title}", *told])
+
+
+def _is_too_much(classes: Classes, recipe: Recipe) -> bool:
+    """Draws that would take longer than a page should are left to a terminal."""
+    ways = recipe.settings.get("n_way", recipe.settings.get("max_way", 1))
+    most = min(MOST_WORK, access.limit("draws"))
+    dealt = recipe.n_tasks if SAMPLERS[recipe.sampler].deals else 0
+    if classes.n * ways * recipe.n_tasks <= most and dealt <= min(MOST_DEALT, 5 * access.limit("tasks")):
+        return False
+    st.info(
+        f"{recipe.n_tasks:,} such tasks out of {classes.n:,} classes take too long to follow a slider. Lower the "
+        "number of tasks or of classes per task, or draw them in a terminal:",
+        icon="⏳",
+    )
+    st.code(recipe.command(), language="bash", wrap_lines=True)
+    return True
+
+
+def _names_of(classes: Classes, class_ids: np.ndarray) -> list[str]:
+    order = classes.dataset.split_class_ids(classes.split)
+    named = dict(zip(order.tolist(), classes.names, strict=True))
+    return [named[int(class_id)] for class_id in class_ids]
+
+
+def _headline(dataset: Dataset, beds: dict[str, Testbed]) -> None:
+    uniform, bed = beds["uniform"], beds.get("chosen", beds["uniform"])
+    title = SAMPLERS[str(bed.recipe["sampler"])].title
+    medians = [float(np.median(b.tasks.measures["coarsity"])) for b in (uniform, bed)]
+    counts = study.class_counts(bed, dataset)
+    columns = iter(st.columns(4 if bed is not uniform else 2))
+    next(columns).metric(
+        "Uniform median",
+        _number(medians[0]),
+        help="Median coarsity of uniform sampling. Half of the uniformly drawn tasks have a smaller coarsity.",
+    )
+    if bed is not uniform:
+        same, decimals = _number(medians[0]) == _number(medians[1]), len(_number(medians[1]).partition(".")[2])
+        next(columns).metric(
+            f"{title} median",
+            _number(medians[1]),
+            help="Median coarsity of the tasks drawn with these settings.",
+            delta="as uniform" if same else f"{medians[1] - medians[0]:+.{decimals}f} vs uniform",
+            delta_color="off",
+            delta_arrow="off" if same else "auto",
+        )
+        alike = np.ptp(uniform.tasks.measures["coarsity"]) < 1e-9
+        next(columns).metric(
+            "Fine-grained",
+            "–" if alike else f"{study.share_finer(bed, uniform):.0%}",
+            help="Share of these tasks that are as fine as the finest 5% of the uniform ones.",
+            delta="all tasks are equally coarse"
+            if alike
+            else f"{study.share_finer(uniform, uniform):.0%} when uniform",
+            delta_color="off",
+            delta_arrow="off",
+        )
+    next(columns).metric(
+        "Tasks per class",
+        f"{counts.min():,} to {counts.max():,}",
+        help="From the rarest to the commonest class, in the testbed as it will be saved.",
+        delta=f"{counts.mean():,.0f} when even",
+        delta_color="off",
+        delta_arrow="off",
+    )
+
+
+def _colour(name: str, bed: Testbed) -> str:
+    return figures.colour_of(str(bed.recipe["sampler"]), second=name == "second")
+
+
+def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> tuple[str, int] | None:
+    """The figure; returns the testbed and the bin of the bar that is chosen."""
+    bins = study.coarsity_bins(beds)
+    panels = [
+        figures.Panel(
+            titles[name],
+            100 * bins.counts[name] / len(bed.tasks),
+            bins.counts[name],
+            bins.medians[name],
+            _colour(name, bed),
+        )
+        for name, bed in beds.items()
+    ]
+    bar = _chosen_bar(beds, bins)
+    st.session_state["_bins"] = (bins, list(beds))
+    marked = None if bar is None else (list(beds).index(bar[0]), bar[1])
+    export.graph(
+        "Coarsity of the tasks",
+        figures.plot_histograms(
+            bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), marked
+        ),
+        key=HISTOGRAM,
+        height=330,
+        on_select=_bar_clicked,
+        alt="Histograms of the coarsity of tasks: " + "; ".join(f"{p.title}, median {p.median:.1f}" for p in panels),
+    )
+    bed = beds.get("chosen", beds["uniform"])
+    ways = bed.recipe.get("n_way")
+    repeats = ""
+    if bed.recipe["n_distinct"] == 1 and len(bed.tasks) > 1:
+        repeats = " All tasks have the same classes and differ in their images only: take fewer classes per task."
+    elif bed.recipe["n_distinct"] < len(bed.tasks):
+        possible = comb(classes.n, ways) if ways else 1e6
+        repeats = (
+            f" {bed.recipe['n_distinct']:,} different sets of {f'{ways:,} ' if ways else ''}classes came up"
+            f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
+        )
+    dropped = None if bed.recipe["n_distinct"] == 1 else _repeats(classes.dataset, bed, classes.distances)
+    told = "" if dropped is None else f" {plain(draw.in_words(dropped))}"
+    st.caption(
+        f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{told}{repeats} "
+        "Click a bar for its tasks."
+    )
+    return bar
+
+
+def _bar_clicked() -> None:
+    """Puts the bar that was clicked into the link, by its testbed and the middle of its bin."""
+    selected = st.session_state[HISTOGRAM].selection.selected
+    picked = [(group["series_index"], i) for group in selected for i in group["data_indices"]]
+    bins, names = st.session_state["_bins"]
+    texts = [f"{names[panel]}:{(bins.edges[b] + bins.edges[b + 1]) / 2:g}" for panel, b in picked if panel < len(names)]
+    before = st.session_state.get(BAR.name)
+    new = [text for text in texts if text != before] or texts
+    if new:
+        st.session_state[BAR.name] = new[-1]
+
+
+def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
+    """Testbed and bin of the bar that the link names, None where it names none that is here."""
+    name, _, text = str(links.value_of(BAR, BAR.name)).partition(":")
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    if name not in beds or not 0 <= value <= bins.edges[-1]:
+        return None
+    return name, int(bins.bin_of(np.array([value]))[0])
+
+
+def _forget_bar() -> None:
+    st.session_state[BAR.name] = st.session_state[WITH.name] = ""
+
+
+def _class_clicked(names: list[str], beds: list[str]) -> None:
+    """Puts the class of a point of the balance into the link, with the testbed of its line."""
+    for group in st.session_state["class_balance"].selection.selected:
+        for at in group["data_indices"]:
+            if at < len(names) and group["series_index"] < len(beds):
+                st.session_state[WITH.name] = f"{beds[group['series_index']]}:{names[at]}"
+                st.session_state[BAR.name] = ""
+
+
+def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
+    has_taxonomy = classes.dataset.taxonomy is not None
+    names = classes.names
+    order = caching.class_order(classes.dataset, classes.split, classes.dag) if has_taxonomy else np.arange(len(names))
+    counts = {name: study.class_counts(bed, classes.dataset)[order] for name, bed in beds.items()}
+    last = list(beds)[-1]
+    st.markdown("**Is every class used equally often?**")
+    export.graph(
+        "Share of tasks with each class",
+        figures.plot_balance(
+            [names[i] for i in order],
+            {titles[name]: 100 * count / len(beds[name].tasks) for name, count in counts.items()},
+            {titles[name]: _colour(name, bed) for name, bed in beds.items()},
+            100 * float(counts[last].mean()) / len(beds[last].tasks),
+            has_taxonomy,
+        ),
+        key="class_balance",
+        height=230,
+        on_select=partial(_class_clicked, [names[i] for i in order], list(beds)),
+        alt="Share of tasks that hold each class",
+    )
+    more = (
+        " Raising β flattens it; dropping repeated tasks undoes a little of that, and this shows the testbed as kept."
+    )
+    balanced = any("beta" in bed.recipe for bed in beds.values())
+    st.caption(
+        "A flat line means that every class is in as many tasks as the others. Click a point to list the tasks of its "
+        "class above." + (more if balanced else "")
+    )
+
+
+def _left_out(classes: Classes, recipes: dict[str, Recipe]) -> None:
+    """Names a class that no such task can hold, and how many more there are."""
+    why = list(
+        {c: w for recipe in recipes.values() for c, w in draw.left_out(classes.dataset, recipe).items()}.values()
+    )
+    if why:
+        st.caption(f"Left out: {plain(why[0])}" + (f" {len(why) - 1:,} more are left out too." if why[1:] else ""))
+
+
+def _browser(
+    classes: Classes,
+    beds: dict[str, Testbed],
+    titles: dict[str, str],
+    full: dict[str, Recipe],
+    bar: tuple[str, int] | None,
+) -> tuple[Testbed, int] | None:
+    """The tasks of the chosen bar, or around a quantile; returns the testbed and the position of the chosen one."""
+    left, right = st.columns([3, 2], gap="medium", vertical_alignment="bottom")
+    coarsity: np.ndarray | None
+    of, _, wanted = str(links.value_of(WITH, WITH.name)).partition(":")
+    if bar is None and of in beds and wanted in classes.names:
+        name = of
+        coarsity = beds[name].tasks.measures.get("coarsity")
+        class_id = classes.dataset.split_class_ids(classes.split)[classes.names.index(wanted)]
+        found = np.flatnonzero((beds[name].tasks.class_ids == class_id).any(axis=1))
+        if coarsity is not None:
+            found = found[np.argsort(coarsity[found], kind="stable")]
+        left.markdown(f"**{plain(titles[name])}**: {len(found):,} tasks with {plain(wanted)}, the finest first")
+        right.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
+    elif bar is not None:
+        name = bar[0]
+        coarsity = beds[name].tasks.measures["coarsity"]
+        bins: study.CoarsityBins = st.session_state["_bins"][0]
+        found = np.flatnonzero(bins.bin_of(coarsity) == bar[1])
+        found = found[np.argsort(coarsity[found], kind="stable")]
+        left.markdown(
+            f"**{plain(titles[name])}**: {len(found):,} tasks with a coarsity of {_number(bins.edges[bar[1]])} to "
+            f"{_number(bins.edges[bar[1] + 1])}, the finest first"
+        )
+        right.button("Back to quantiles", on_click=_forget_bar, icon="↩️")
+    else:
+        named = {n: "Second setting" if n == "second" else titles[n].split(",")[0] for n in beds}
+        start = "chosen" if "chosen" in beds else next(iter(beds))
+        name = str(controls.pick(BROWSE.but(choices=named, default=start, title="Tasks of"), left))
+        coarsity = beds[name].tasks.measures.get("coarsity")
+        found = np.arange(min(len(beds[name].tasks), MOST_LISTED))
+        if coarsity is not None:
+            found = study.tasks_near_quantile(
+                beds[name], controls.pick(QUANTILE, right, as_slider=True) / 100, MOST_LISTED
+            )
+    if not len(found):
+        st.info("No task lies in this bar with the present setting. Click another one.", icon="🧩")
+        return None
+    bed = _dealt(classes, full[name]) or beds[name]
+    notes = {int(i): "" if coarsity is None else f"coarsity {_number(float(coarsity[i]))}" for i in found}
+    examples = None if bed.tasks.has_images else partial(_example_images, classes, bed)
+    about = f"{beds[name].name} {bar} {wanted} {st.session_state.get('quantile') if bar is None else ''}"
+    return bed, task_list.pick_task(classes.dataset, bed.tasks, found, notes, about, examples=examples)
+
+
+def _chosen_task(classes: Classes, bed: Testbed, task: int) -> None:
+    pictured = classes.dataset.has_pixels and bed.tasks.has_images
+    st.subheader(f"Task {task:,}: its own images" if pictured else f"Task {task:,}: its classes", anchor=False)
+    if classes.distance:
+        _task(classes, bed, task)
+    elif pictured:
+        task_list.show_task(classes.dataset, bed.tasks, task, "task_images", named=_named(classes, bed, task))
+    else:
+        ids = bed.tasks.class_ids[task]
+        st.markdown(", ".join(plain(n) for n in _names_of(classes, ids[ids != PAD])))
+        page_links.from_task(classes.dataset, bed.tasks, task, named=_named(classes, bed, task))
+
+
+def _named(classes: Classes, bed: Testbed, task: int) -> TaskId | None:
+    """What names the task in links; None for one of classes only whose recipe does not draw it again."""
+    return task_ids.name_task(classes.dataset, bed.tasks, task, bed.recipe)
+
+
+def _example_images(classes: Classes, bed: Testbed, task: int) -> np.ndarray:
+    ids = bed.tasks.class_ids[task]
+    return study.example_images(classes.dataset, ids[ids != PAD], 1)[:, 0]
+
+
+def _dealt(classes: Classes, recipe: Recipe) -> Testbed | None:
+    """The testbed with its images; None where it has none, or too many to deal while somebody waits."""
+    if SAMPLERS[recipe.sampler].deals:
+        return _testbed(classes, recipe)
+    if "n_shot" not in recipe.settings or recipe.n_tasks * draw.most_images({**recipe.values}) > MOST_DEALT_IMAGES:
+        return None
+    return _drawn_with_images(classes.dataset, recipe, classes.distances)
+
+
+def _task(classes: Classes, bed: Testbed, task: int) -> None:
+    dataset, distances, graph = classes.dataset, classes.distances, classes.graph
+    assert distances is not None  # the browser is shown only where they are
+    class_ids = bed.tasks.class_ids[task]
+    class_ids = class_ids[class_ids != PAD]
+    positions = np.searchsorted(dataset.split_class_ids(classes.split), class_ids)
+    shown = _names_of(classes, class_ids)
+    inside = distances[np.ix_(positions, positions)]
+    few = len(class_ids) <= 10  # the tree of more needs the whole width
+    left, right = shell.columns_if_wide("task", [3, 2], gap="medium")
+    with left:
+        if dataset.has_pixels and bed.tasks.has_images:
+            notes = [_mean_note(inside, i) for i in range(len(shown))]
+            task_list.show_task(dataset, bed.tasks, task, "task_images", notes, named=_named(classes, bed, task))
+        else:
+            others = inside.sum(axis=1) / max(len(class_ids) - 1, 1)
+            export.table(
+                "Classes of the task",
+                {
+                    "class": shown,
+                    "its place in the taxonomy": [
+                        " › ".join(maps.class_card(graph, distances, int(p)).path[-3:-1]) if graph else ""
+                        for p in positions
+                    ],
+                    "mean distance to the others": [round(float(v), 2) for v in others],
+                },
+                hide_index=True,
+                height="content" if len(class_ids) <= 12 else 420,
+                column_config={
+                    "class": st.column_config.TextColumn(width=190),
+                    "its place in the taxonomy": st.column_config.TextColumn(width=230),
+                    "mean distance to the others": st.column_config.ProgressColumn(
+                        "mean distance", format="%.2f", min_value=0.0, max_value=float(distances.max()), width=90
+                    ),
+                },
+            )
+            st.caption(
+                "Images are dealt once there is at least one support image per class."
+                if dataset.has_pixels
+                else f"{plain(dataset.title)} comes without images here; its classes are named instead."
+            )
+            page_links.from_task(dataset, bed.tasks, task, named=_named(classes, bed, task))
+        if not dataset.has_pixels and few:
+            _task_tree(graph, positions)
+    with right:
+        name = DISTANCES[classes.distance].title
+        export.chart(
+            "Class distances of the task",
+            taxonomy_figures.plot_task_distances(inside, shown, name, float(distances.max()), 380),
+            key="task_distances",
+        )
+        pictured = bed.tasks.has_images and dataset.has_pixels
+        faces = [int(i) for i in bed.tasks.support[task, : len(class_ids), 0]] if pictured else None
+        hover.answer_cells(dataset, "task_distances", faces, _pair_clicked, len(class_ids))
+        values = inside[np.triu_indices(len(class_ids), 1)]
+        st.caption(
+            f"Coarsity {_number(bed.tasks.measures['coarsity'][task])} is "
+            + (
+                f"the square of the distance between its two classes, {values[0]:.2f} ({name})."
+                if len(values) == 1
+                else f"the mean of the squares of the {len(values):,} distances between its classes ({name}); they run "
+                f"from {values.min():.2f} to {values.max():.2f}."
+            )
+        )
+        if dataset.has_pixels and few:
+            _task_tree(graph, positions)
+    if not few:
+        _task_tree(graph, positions)
+    pair = drilldown.chosen(
+        "cell", [f"{a}-{b}" for a in range(len(shown)) for b in range(len(shown))], f"{bed.name} {task}"
+    )
+    if pair:
+        places = sorted({int(at) for at in pair.split("-")})
+        drilldown.heading(" and ".join(plain(shown[at]) for at in places), "cell")
+        drilldown.classes(dataset, [int(class_ids[at]) for at in places], "cell_classes")
+
+
+def _pair_clicked(row: int, column: int) -> None:
+    st.session_state["cell"] = f"{row}-{column}"
+
+
+def _node_clicked(of_node: list[int]) -> None:
+    """A class of the tree; concepts above them stand for nothing else."""
+    for group in st.session_state["task_tree"].selection.selected:
+        for node in group["data_indices"] if group["data_type"] != "edge" else ():
+            if node < len(of_node) and of_node[node] != PAD:
+                _pair_clicked(of_node[node], of_node[node])
+
+
+def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
+    if graph is None or len(positions) > 25:
+        return
+    st.markdown("**Their place in the taxonomy**, from the smallest concept above all of them; click a class:")
+    drawn = maps.task_map(graph, positions.tolist())
+    export.graph(
+        "The task in the taxonomy",
+        taxonomy_figures.plot_task_tree(drawn),
+        key="task_tree",
+        height=60 + 34 * len(positions),
+        on_select=partial(_node_clicked, [int(at) for at in drawn.class_position]),
+        alt="Tree of concepts above the classes of the task",
+    )
+
+
+def _mean_note(inside: np.ndarray, row: int) -> str:
+    mean = inside[row].sum() / max(len(inside) - 1, 1)
+    return f"{mean:.{1 if inside.max() >= 2 else 2}f} from the others on average"
+
+
+def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], recipes: dict[str, Recipe]) -> None:
+    st.subheader("Keep these tasks as a testbed", anchor=False)
+    st.caption("A testbed is a saved, ordered list of tasks with the recipe that drew it: every method sees the same.")
+    if st.session_state.get("keep") not in beds:
+        st.session_state.pop("keep", None)
+    which_column, rest = shell.columns_if_wide("keep", [3, 8], vertical_alignment="bottom")
+    start = list(beds).index("chosen") if "chosen" in beds else 0
+    which = which_column.selectbox("Tasks", list(beds), index=start, format_func=titles.__getitem__, key="keep")
+    recipe = recipes[which]
+    deals = SAMPLERS[recipe.sampler].deals
+    name = rest.text_input("Name", placeholder=recipe.name, key="testbed_name").strip() or recipe.name
+    has_images = "n_shot" in recipe.settings or deals
+    buttons = st.columns(4)
+    access.deny("save")
+    words: dict[str, Any] = {"type": "primary", "icon": "💾", "width": "stretch", "key": "save_testbed"}
+    if access.may("save") and buttons[0].button("Save testbed", **words):
+        try:
+            testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
+            saved, said = access.do("save", draw.keep, testbed, number=name == recipe.name)
+            st.success(f"{plain(said)} {len(testbed.tasks):,} tasks.", icon="✅")
+            if testbed.tasks.has_images and classes.dataset.has_features:
+                controls.link_to_evaluate(classes.dataset, saved, "Evaluate methods on this testbed")
+        except FsvizError as error:
+            st.error(plain(shell.in_titles(error)), icon="⚠️")
+    tasks = beds[which].tasks
+    per_class = tasks.support.shape[2] + tasks.query.shape[2] if tasks.has_images else 0
+    if not tasks.has_images:
+        per_class = sum(recipe.settings.get(setting, 0) for setting in draw.IMAGES)
+    n_images = tasks.class_ids.size * per_class
+    if n_images > access.limit("exported"):
+        st.caption(f"🔒 {n_images:,} images are too many for a file that visitors of this shared server may ask for.")
+    for column, kind in zip(buttons[1:] if n_images <= access.limit("exported") else (), testbeds.FORMATS):
+        column.download_button(
+            kind.upper() if kind != "parquet" else "Parquet",
+            partial(_file, classes, recipe, name, kind),
+            file_name=f"{name}.{kind}",
+            mime=MIME[kind],
+            key=f"download_{kind}",
+            on_click="ignore",
+            icon="⬇️",
+            width="stretch",
+            disabled=kind == "json" and not has_images,
+            help={
+                "parquet": "The native format: one row per task, the recipe inside.",
+                "csv": "One row per image: task, variance (the coarsity), labels, image_id, support.",
+                "json": "Paths of the support and query images of each task; needs images.",
+            }[kind],
+        )
+    shell.same_from_terminal(recipe.command(f"{name}.parquet"), "The same tasks from a terminal")
+
+
+def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
+    """Images per class that are dealt to tasks of classes, by name: as many as the smallest class has, {} for none.
+
+    A chosen sampler that deals images itself says its own numbers, and they hold for those beside it too.
+    """
+    chosen = recipes.get("chosen", next(iter(recipes.values())))
+    dealt = {name: value for name, value in chosen.settings.items() if name in draw.IMAGES}
+    fits = _fit(classes.dataset, classes.split, chosen.sampler)
+    if SAMPLERS[chosen.sampler].deals:
+        controls.release_images(chosen.sampler)
+    else:
+        smallest = study.smallest_class(classes.dataset, classes.split) or 1
+        most = min(SHOTS.high, smallest - 1)
+        unknown = " How many images its classes have is not known, so only classes can be drawn."
+        told = SHOTS.help + ("" if smallest > 1 else unknown)
+        setting = SHOTS.but(title="Support per class", high=most, default=min(fits.values["n_shot"], most), help=told)
+        n_shot = controls.pick(setting, disabled=most == 0)
+        room = min(N_QUERY.high, max(smallest - n_shot, 1))
+        setting = N_QUERY.but(title="Queries per class", high=room, default=min(fits.values["n_query"], room))
+        n_query = controls.pick(setting, disabled=n_shot == 0)
+        dealt = {"n_shot": n_shot, "n_query": n_query} if n_shot else {}
+    if dealt or SAMPLERS[chosen.sampler].deals:
+        dealt |= controls.pick_groups(classes.dataset)
+    controls.say_fit(fits, {**chosen.settings, **dealt})
+    return dealt
+
+
+def _with_images(classes: Classes, recipe: Recipe, images: dict[str, Value]) -> Recipe:
+    """The recipe with these numbers of images per class."""
+    return draw.recipe_for(classes.dataset, **{**recipe.values, **images})
+
+
+def _file(classes: Classes, recipe: Recipe, name: str, kind: str) -> bytes:
+    testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
+    return testbeds.export(testbed, classes.dataset, kind)
+
+
+def _bring_testbed(dataset: Dataset, split: str) -> None:
+    with st.expander("Bring a testbed of your own (CSV, JSON or Parquet)"):
+        st.caption(
+            "CSV with the columns task, variance, labels, image_id, support; JSON with Support and Query image paths; "
+            "or a Parquet file saved here. Files of Bennequin et al. hold support rows only: queries are then drawn. "
+            "Labels count through the classes of split "
+            f"{plain(repr(split))}. Every row is checked."
+        )
+        uneven = st.checkbox("Allow tasks of different shapes (ways, shots)", key="uneven")
+        file = st.file_uploader("Testbed file", ["csv", "json", "parquet"], key="testbed_file")
+        if file is None:
+            return
+        bed = access.do("upload", testbeds.parse_testbed, file.getvalue(), file.name, dataset, split, uneven)
+        images = "classes only" if not bed.tasks.has_images else "with images"
+        st.success(
+            f"{len(bed.tasks):,} tasks of {bed.tasks.n_way:,} classes, {images}: every row is in order.", icon="✅"
+        )
+        for note in bed.recipe.get("notes", ()):
+            st.info(plain(note), icon="🎲")
+        name = st.text_input("Keep it as", bed.name, key="bring_name")
+        if st.button("Save in the workspace", key="save_brought", icon="💾"):
+            path = access.do("save", testbeds.save_testbed, Testbed(name.strip(), bed.tasks, bed.recipe))
+            st.success(f"Saved to {plain(path)}.", icon="✅")
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
+@caching.remember("Drawing tasks", 24)
+def _drawn(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
+    return draw.draw(dataset, recipe, distances=_distances)
+
+
+@caching.remember("Dealing images", 6)
+def _drawn_with_images(dataset: Dataset, recipe: Recipe, _distances: np.ndarray | None) -> Testbed:
+    return draw.draw(dataset, recipe, distances=_distances)
+
+
+@caching.remember(most=64, hashes={Testbed: lambda bed: bed.name})
+def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> draw.Repeats | None:
+    return draw.repeats_of(dataset, bed, _distances)
+
+
+def _testbed(classes: Classes, recipe: Recipe) -> Testbed:
+    return _drawn(classes.dataset, recipe, classes.distances)
+
+
+@caching.remember("Loading the samplers")
+def _warm_up() -> bool:
+    study.warm_up()
+    return True

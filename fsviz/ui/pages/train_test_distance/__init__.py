@@ -1,0 +1,289 @@
+"""The page of splits: classes and both centroids on a map, how certain it is, other splits, trees, published ones."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from fsviz.analyses import class_splits as study
+from fsviz.errors import FsvizError
+from fsviz.features.backbones import title_of
+from fsviz.figures import class_splits as figures
+from fsviz.records import SIDES, Dataset
+from fsviz.ui.pages.train_test_distance import (
+    accuracy_cost,
+    computed,
+    published,
+    save,
+    settings,
+    stability,
+    superclasses,
+    train,
+    trees,
+)
+from fsviz.ui.parts import controls, drilldown, export, hover, page_links, shell
+from fsviz.ui.parts.image_wall import Tile, gallery
+from fsviz.ui.parts.shell import plain
+
+MAP, PICKED, BESIDE = "split_map", "class", "split_beside"
+SHOWN = 8
+SECTIONS = ("Other divergences", "How certain", "Other splits", "What it costs", "Trees", "Published splits")
+
+
+def show(dataset: Dataset) -> None:
+    if "features" not in dataset.offers:
+        published.show_without_features(dataset)
+        return
+    spec = settings.pick_spec(dataset)
+    key = computed.key(spec)
+    try:
+        classes = computed.classes(dataset, str(spec["backbone"]))
+    except FsvizError as error:
+        st.error(plain(shell.in_titles(error)), icon="⚠️")
+        shell.offer_demo(dataset)
+        return
+    if not computed.fits(study.seconds(classes, spec, study.SEEDS.default)):
+        return
+    found = computed.found(dataset, key)
+    alike = _headline(found, computed.nearest_at_random(dataset, key))
+    _map_and_side(dataset, classes, found)
+    stability.headline(alike, computed.agreement(dataset, key))
+    section = controls.pick_section("What is behind it?", SECTIONS)
+    if section == "Other divergences":
+        _small_multiples(dataset, key, found)
+    elif section == "How certain":
+        stability.show(dataset, spec, found)
+    elif section == "Other splits":
+        _comparisons(dataset, key)
+    elif section == "What it costs":
+        accuracy_cost.show(dataset)
+        train.show(dataset, classes, found)
+    elif section == "Trees":
+        trees.show(dataset, found.split)
+    else:
+        published.show(dataset)
+    save.show(dataset, found)
+
+
+def _headline(found: study.Found, at_random: tuple[float, float]) -> Any:
+    """Four numbers; returns the slot of the last one, which takes a moment longer.
+
+    at_random  between what 95% of random splits have as distance of a test class to the nearest training class
+    """
+    split = found.split
+    asked, sizes, nearest, alike = shell.columns_if_wide("headline", 4, "pairs")
+    if split.asked is not None and split.reached is not None:
+        asked.metric(
+            "Divergence reached",
+            f"{split.reached:.2f}",
+            f"asked for {split.asked:g}",
+            delta_color="off",
+            delta_arrow="off",
+            help="Between the two distributions over classes that the centroids give. In few dimensions the asked one "
+            "is not always reached.",
+        )
+    else:
+        asked.metric("Divergence reached", "none asked", help="This split is not made from centroids.")
+    parts = split.parts
+    sizes.metric(
+        "Train, val and test classes",
+        " / ".join(f"{len(parts[side]):,}" for side in SIDES),
+        help="Val and test take one fifth each, rounded down, in turn: the class that is most of the test side goes to "
+        f"test, the next to val. {study.SIDE_RULE}",
+    )
+    nearest.metric(
+        "Nearest training class",
+        f"{found.nearest:.2f}",
+        f"random splits {at_random[0]:.2f} to {at_random[1]:.2f}",
+        delta_color="off",
+        delta_arrow="off",
+        help="Distance of a test class to the training class that is most like it, mean over test classes; features "
+        "of unit length, all dimensions. 95% of random splits with as many classes on every side are in the range "
+        "below it: a wanted divergence moves the two sides apart as groups, and a test class can still have a training "
+        f"class next to it. Farthest from any training class: {plain(found.farthest)}.",
+    )
+    return alike.empty()
+
+
+def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.Found) -> None:
+    split = found.split
+    left, side = shell.columns_if_wide("map", [2.2, 1], gap="medium")
+    with side:
+        picked = _pick_class(split.names)
+        _in_words(dataset, found)
+        if picked is not None:
+            _class_card(dataset, classes, found, picked)
+        else:
+            _superclasses(dataset, found)
+    with left:
+        faces = study.faces(dataset, split.class_ids) if dataset.has_pixels else split.class_ids
+        st.session_state["_drawn_classes"] = dict(zip(map(int, faces), split.names))
+        figure = figures.plot_split(split, faces.tolist(), picked)
+        export.chart("Map of the split", figure, key=MAP, on_select=_clicked, selection_mode="points")
+        if dataset.has_pixels:
+            hover.thumbnails(dataset, MAP, frozenset(map(int, faces)))
+        axes = split.points.shape[1]
+        st.caption(
+            f"{len(split.names):,} classes by the mean feature of their images under "
+            f"{plain(title_of(classes.backbone))}, on the first two of {axes:,} axes. "
+            + (
+                "Dotted lines lead to the centroids; an arrow head at the frame means that one lies beyond it. "
+                if split.centroids is not None
+                else ""
+            )
+            + "Rest on a class for a picture, click it for more."
+        )
+        if classes.without:
+            st.caption(f"{len(classes.without):,} classes have no features and are on no side.")
+
+
+def _pick_class(names: tuple[str, ...]) -> int | None:
+    """Place of the class picked by name, by click or by link; one of another dataset is forgotten."""
+    if st.session_state.get(PICKED) not in names:
+        st.session_state.pop(PICKED, None)
+    name = st.selectbox(
+        "Find a class, or click the map",
+        sorted(names, key=str.lower),
+        index=None,
+        key=PICKED,
+        bind="query-params",
+        placeholder="Type a class name",
+    )
+    return names.index(name) if name in names else None
+
+
+def _clicked() -> None:
+    points = st.session_state[MAP].selection.points
+    drawn: dict[int, str] = st.session_state.get("_drawn_classes", {})
+    number = points[0].get("customdata") if points else None
+    number = number[0] if isinstance(number, list) else number
+    if isinstance(number, int) and number in drawn:
+        again = st.session_state.get(PICKED) == drawn[number]
+        st.session_state[PICKED] = None if again else drawn[number]
+
+
+def _name(names: tuple[str, ...], place: Any) -> str:
+    return names[place] if isinstance(place, int) and 0 <= place < len(names) else ""
+
+
+def _row_clicked(names: list[str]) -> None:
+    row = page_links.row_of("class_neighbours")
+    if row is not None and row < len(names):
+        st.session_state[PICKED] = names[row]
+
+
+def _in_words(dataset: Dataset, found: study.Found) -> None:
+    """What the sides are made of, and where the divergence that was asked for is not there."""
+    superclasses.say(dataset, found.split)
+    said = study.told(found)
+    if said:
+        st.info(plain(said), icon="🎯")
+    if found.is_at_floor:
+        fewer = (
+            "Fewer dimensions, at the left, let"
+            if found.settings["mode"] == "stable"
+            else ("Mode “stable” with few dimensions lets")
+        )
+        st.warning(
+            f"The objective is at its floor, {found.floor:.3f} (M log M for M = {len(found.split.names):,} classes): "
+            "with so many dimensions nearly any split can have the asked divergence, so the random start chose this "
+            f"one. {fewer} the classes choose.",
+            icon="🎲",
+        )
+
+
+def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Found, place: int) -> None:
+    split = found.split
+    with st.container(border=True):
+        st.markdown(f"**{plain(split.names[place])}** is a **{SIDES[split.sides[place]]}** class.")
+        if split.scores is not None:
+            rank = int((split.scores < split.scores[place]).sum())
+            st.caption(
+                f"log p(train) − log p(test) = {split.scores[place]:.2f}: number {rank + 1:,} of {len(split.names):,} "
+                "from the test end."
+            )
+        if dataset.has_pixels:
+            ids = np.flatnonzero(dataset.image_class_ids() == split.class_ids[place])[:SHOWN]
+            gallery(dataset, [Tile(int(i)) for i in ids], key=f"class_{int(split.class_ids[place])}", tile_px=64)
+        near = study.neighbours(classes, split, place)
+        near["distance"] = near["distance"].round(3)
+        export.table(
+            "Classes most like it",
+            near,
+            hide_index=True,
+            height="content",
+            key="class_neighbours",
+            on_select=partial(_row_clicked, near["class"].tolist()),
+            selection_mode="single-row",
+        )
+        st.caption("The classes most like it, whatever their side; a row leads to its class.")
+
+
+def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.Found) -> None:
+    if found.split.asked is None:
+        st.info("This split asks for no divergence. Choose the mode “stable” at the left to see what others do.")
+        return
+    many = computed.over_targets(dataset, key)
+    export.chart(
+        "Splits as more divergence is asked for",
+        figures.plot_small_multiples([one.split for one in many]),
+        key="small_multiples",
+        on_select=drilldown.clicks(
+            "small_multiples", PICKED, lambda point: _name(found.split.names, drilldown.data(point))
+        ),
+        selection_mode="points",
+    )
+    st.caption(
+        "The same classes as more divergence is asked for, all else as at the left (figure 3 of the paper). The "
+        "centroids move apart: "
+        + ", ".join(f"{study.centroid_distance(one.split):.1f}" for one in many)
+        + " in units of the features, in which a class is about "
+        f"{float(np.linalg.norm(found.split.points, axis=1).mean()):.1f} from the middle. They lie far outside the "
+        "classes, so that the map shows their direction. Click a class to see its images above."
+    )
+
+
+def _superclasses(dataset: Dataset, found: study.Found) -> None:
+    if not study.mixes(dataset, found.split):
+        return
+    superclasses.draw(dataset, found.split, "mix", 80, 28)
+    st.caption(
+        "Classes by superclass and side; click a bar for its classes. The split has not seen them: it knows features "
+        "alone. Superclasses come from the root of the taxonomy down; the largest is replaced by those below it."
+    )
+
+
+def _comparisons(dataset: Dataset, key: computed.Spec) -> None:
+    table = computed.comparisons(dataset, key)
+    table = table.assign(nearest=table["nearest"].round(3), gap=table["gap"].round(3))
+    chosen = drilldown.table(
+        "Splits beside each other",
+        table,
+        key="comparisons",
+        name=BESIDE,
+        texts=table["split"].tolist(),
+        hide_index=True,
+        height="content",
+        column_config={
+            "nearest": st.column_config.NumberColumn(
+                "nearest training class", help="Mean over test classes of the distance to the most similar train class."
+            ),
+            "gap": st.column_config.NumberColumn(
+                "between the means", help="Distance between the mean of all train and of all held-out classes."
+            ),
+        },
+    )
+    st.caption(
+        "Features of unit length, all dimensions. A wanted divergence moves the means of the two sides apart, but a "
+        "test class can still have a training class beside it: read both columns. Whole superclasses keep relatives "
+        "together instead. Choose a row to see its classes."
+    )
+    if chosen:
+        drilldown.heading(f"Train and test classes: {plain(chosen)}", BESIDE)
+        split = computed.beside(dataset, key, chosen)
+        for side in ("train", "test"):
+            st.markdown(f"**{side}**: {len(split.on(side)):,} classes")
+            drilldown.classes(dataset, split.on(side).tolist(), f"beside_{side}")

@@ -1,0 +1,59 @@
+"""Splits that the paper prints, for the datasets that are here as class tables and those that are not."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from fsviz.analyses import class_splits as study
+from fsviz.records import SIDES, Dataset
+from fsviz.ui.pages.train_test_distance import save, superclasses
+from fsviz.ui.parts import export, shell
+from fsviz.ui.parts.controls import pick
+from fsviz.ui.parts.shell import plain
+
+
+def show_without_features(dataset: Dataset) -> None:
+    """What there is for a dataset of which no images are here."""
+    if not study.published_targets(dataset.name):
+        shell.needs(dataset, "features")
+        return
+    how = shell.how_to_add(dataset, "features")
+    st.info(
+        f"**{plain(dataset.title)} has no features here**, so no split of it can be searched for. {how} Below are the "
+        "splits of it that the paper prints.",
+        icon="🧩",
+    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        shell.link_to_what_is_missing(dataset, "features")
+        shell.offer_demo(dataset)
+    show(dataset)
+
+
+def show(dataset: Dataset) -> None:
+    default = dataset.name if dataset.name in study.PUBLISHED else str(study.PRINTED.default)
+    one, two, _ = st.columns(3)
+    name = pick(study.PRINTED.but(default=default), one, about=dataset.name)
+    targets = [f"{target:g}" for target in study.published_targets(name)]
+    choices = {target: f"R = {target}" for target in targets}
+    target = float(pick(study.PRINTED_AT.but(choices=choices, default=targets[-1]), two))
+    parts = study.published_parts(name, target)
+    sizes = " / ".join(f"{len(parts[side]):,}" for side in SIDES)
+    st.markdown(f"**Published: {sizes} train, val and test classes** of {study.PUBLISHED[name]} at R = {target:g}.")
+    split = study.published_split(dataset, target) if name == dataset.name else None
+    if split is not None and superclasses.say(dataset, split):
+        superclasses.draw(dataset, split, "published_mix", 90, 34)
+    names = study.published_names(name)
+    columns = {side: pd.Series([names[i] for i in parts[side]]) for side in SIDES}
+    export.table("Classes of the published split", pd.DataFrame(columns).fillna(""), hide_index=True, height=300)
+    if split is not None:
+        command = study.published_command(dataset, target)
+        recipe = {"mode": "published", "divergence": target}
+        save.offer(dataset, split, recipe, f"published-r{target:g}", command, "published")
+        st.divider()
+    st.markdown("**All that the paper prints**")
+    export.table("Published splits", study.published_overview(), hide_index=True, height="content")
+    st.caption(
+        "Arnold & Sha 2021, tables 6 to 11, as printed: the divergences asked for, and the classes on each side. They "
+        "come from all dimensions of their own backbones and one random start each."
+    )

@@ -1,0 +1,108 @@
+"""Keeping a split: as a split of the dataset, as a file, as a command; and saved ones to look after."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from fsviz.analyses import class_splits as study
+from fsviz.datasets import saved_splits
+from fsviz.errors import FsvizError
+from fsviz.records import SIDES, ClassSplit, Dataset
+from fsviz.settings import Unchecked
+from fsviz.ui.parts import access, shell
+from fsviz.ui.parts.shell import link, load_dataset, plain
+
+
+def show(dataset: Dataset, found: study.Found) -> None:
+    st.divider()
+    command = study.command(dataset, found.settings)
+    offer(dataset, found.split, study.recipe(found), study.fitting_name(found), command, "split")
+    _bring(dataset)
+    _saved(dataset)
+
+
+def offer(dataset: Dataset, split: ClassSplit, recipe: Unchecked, name: str, command: str, key: str) -> None:
+    """Save, JSON, CSV and the command of one split."""
+    st.markdown("**Keep this split**")
+    access.deny("save")
+    given = name
+    if access.may("save"):
+        given = st.text_input(
+            "Name", value=name, key=f"{key}_name_{name}", help="Letters, digits and . _ + = -", width=420
+        )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        asked = access.may("save") and st.button("Save split", type="primary", icon="💾", key=f"save_{key}")
+        _files(dataset, split, recipe, name, key)
+        shell.same_from_terminal(f"{command} --save {name}")
+    if asked:
+        _save(dataset, split, given, recipe)
+    st.caption(
+        "Saved, it is a split of the dataset wherever one is chosen (Tasks, Evaluate, Hard tasks, the terminal): "
+        "NAME followed by _train, _val and _test."
+    )
+
+
+def _files(dataset: Dataset, split: ClassSplit, recipe: Unchecked, name: str, key: str) -> None:
+    for kind, make in (("JSON", partial(study.as_json, dataset, split, recipe)), ("CSV", partial(study.as_csv, split))):
+        st.download_button(
+            kind,
+            data=make,
+            file_name=f"{dataset.name}-{name}.{kind.lower()}",
+            key=f"{key}_{kind}",
+            on_click="ignore",
+            icon="⬇️",
+        )
+
+
+def _save(dataset: Dataset, split: ClassSplit, name: str, recipe: Unchecked) -> None:
+    try:
+        added = access.do("save", study.save, load_dataset(dataset.name), split, name.strip(), recipe)
+    except FsvizError as error:
+        st.error(plain(error), icon="⚠️")
+        return
+    st.success(f"Saved: {plain(', '.join(added))} are splits of {plain(dataset.title)} now.", icon="✅")
+    test = link(dataset, split=added[-1])
+    with st.container(horizontal=True):
+        st.page_link("pages/3_Tasks.py", label="Draw tasks from its test classes", icon="🎚️", query_params=test)
+        st.page_link("pages/4_Evaluate.py", label="Evaluate methods on them", icon="⚖️", query_params=test)
+
+
+def _bring(dataset: Dataset) -> None:
+    with st.expander("Bring a split of your own (JSON or CSV)"):
+        access.deny("upload")
+        if not access.may("upload"):
+            return
+        st.caption(
+            "JSON with the lists train, val and test of class names, or a CSV with columns class_name and split."
+        )
+        file = st.file_uploader("Split file", ["json", "csv"], key="split_file")
+        if file is None:
+            return
+        try:
+            parts = access.do("upload", saved_splits.read_split, dataset, file.getvalue(), file.name)
+        except FsvizError as error:
+            st.error(plain(error), icon="⚠️")
+            return
+        split = study.split_of(dataset, parts)
+        counts = [len(split.on(side)) for side in SIDES]
+        st.markdown(f"{counts[0]:,} train, {counts[1]:,} val and {counts[2]:,} test classes.")
+        name = study.safe_stem(file.name)
+        given = st.text_input("Name", value=name, key="brought_name")
+        if access.may("save") and st.button("Save this split", icon="💾", key="save_brought"):
+            _save(dataset, split, given, {"mode": "file", "file": file.name})
+
+
+def _saved(dataset: Dataset) -> None:
+    names = saved_splits.saved_split_names(dataset.name)
+    if not names:
+        return
+    with st.expander(f"Saved splits of this dataset ({len(names):,})"):
+        for name in names:
+            line, button = st.columns([5, 1], vertical_alignment="center")
+            line.markdown(f"**{plain(name)}**: {plain(study.in_words(saved_splits.split_recipe(dataset.name, name)))}")
+            if access.may("delete") and button.button("Delete", key=f"delete_{name}", width="stretch"):
+                access.do("delete", saved_splits.remove_split, dataset.name, name)
+                st.rerun()
+        access.deny("delete")

@@ -1,0 +1,44 @@
+"""The sidebar of the page: what divergence is asked for, and how the split is found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from fsviz.analyses import class_splits as study
+from fsviz.records import Dataset
+from fsviz.settings import Value
+from fsviz.ui.parts import links, shell
+from fsviz.ui.parts.controls import pick, pick_backbone
+
+
+def pick_spec(dataset: Dataset) -> dict[str, Value]:
+    """Every setting of the study by name, as the sidebar has them; those without effect are at their default."""
+    own = study.SETTINGS
+    spec: dict[str, Any] = {}
+    known = shell.known_backbones(dataset)
+    with st.sidebar:
+        modes = {name: title for name, title in own["mode"].choices.items() if name in study.possible_modes(dataset)}
+        spec["mode"] = pick(own["mode"].but(choices=modes))
+        sought, stable = spec["mode"] in study.SOUGHT, spec["mode"] == "stable"
+        if sought:
+            told = own["divergence"].help
+            spec["divergence"] = pick(own["divergence"], as_slider=True, told=shell.plain(told))
+        if stable:
+            most = study.most_dims(dataset)
+            dims = own["dims"]
+            dims = dims.but(high=most, default=study.default_dims(dataset), usual=min(dims.usual or most, most))
+            spec["dims"] = pick(dims, as_slider=most > 1)
+            spec["starts"] = pick(own["starts"], as_slider=True)
+        spec["seed"] = pick(own["seed"])
+        spec["backbone"] = pick_backbone(known, help=own["backbone"].help)
+        if sought:
+            with st.expander("How the divergence is measured"):
+                told = "\n\n".join(f"**{d.title}**: {d.what}" for d in study.DIVERGENCES.values())
+                spec["divergence_by"] = pick(own["divergence_by"], told=told)
+                usual = study.default_penalty(spec["mode"])
+                spec["penalty"] = pick(own["penalty"].but(default=usual), as_slider=True, about=spec["mode"])
+                spec["solver"] = pick(own["solver"])
+        links.release(*(name for name in own if name not in spec))
+    return study.checked(spec)

@@ -1,0 +1,93 @@
+"""How certain a split is: agreement over seeds, compared with chance, and how the number of dimensions changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from fsviz.analyses import class_splits as study
+from fsviz.figures import class_splits as figures
+from fsviz.records import Dataset
+from fsviz.settings import Value
+from fsviz.text import percent
+from fsviz.ui.pages.train_test_distance import computed
+from fsviz.ui.parts import access, drilldown, export
+from fsviz.ui.parts.caching import compute_with_bar
+from fsviz.ui.parts.shell import plain
+
+
+def headline(where: Any, found: study.Agreement) -> None:
+    where.metric(
+        "Agreement over seeds",
+        plain(percent(found.value)),
+        f"by chance {plain(percent(found.chance))}",
+        delta_color="off",
+        delta_arrow="off",
+        help=f"Share of the classes that two of {found.n_seeds:,} seeds put on the same side (train, val or test). Two "
+        f"seeds share {plain(percent(found.on_test))} of their test classes, two random splits "
+        f"{plain(percent(found.chance_on_test))}. {found.n_splits:,} different "
+        f"split{'s were' if found.n_splits > 1 else ' was'} found.",
+    )
+
+
+def show(dataset: Dataset, spec: Mapping[str, Value], found: study.Found) -> None:
+    if found.split.asked is None:
+        st.info("This split is not searched for, so another seed gives another one. Choose the mode “stable”.")
+        return
+    known = computed.classes(dataset, str(spec["backbone"]))
+    n_seeds = study.SWEEP_SEEDS
+    if study.sweep_seconds(known, spec) > access.limit("seconds"):
+        n_seeds = study.FEW_SEEDS
+    if not computed.fits(study.sweep_seconds(known, spec, n_seeds)):
+        return
+    asked = {"dataset": dataset.name, "n_seeds": n_seeds, **spec}
+    table = compute_with_bar(computed.over_dims, asked, "Splits of several seeds")
+    most = study.most_dims(dataset) if spec["mode"] == "stable" else 0
+    export.chart(
+        "Agreement of seeds by dimensions",
+        figures.plot_agreement(table, found.split.points.shape[1]),
+        key="over_dims",
+        on_select=drilldown.clicks("over_dims", "dims", lambda point: _dims(drilldown.data(point, 2), most)),
+        selection_mode="points",
+    )
+    n, floor = len(found.split.names), found.floor
+    all_dims = table.iloc[-1]
+    st.markdown(
+        f"**What we found.** The objective is never below M log M = {floor:.3f} for these M = {n:,} classes: there the "
+        "two distributions together give every class the same probability. With about as many dimensions as classes "
+        "every start gets there with any divergence, so the published way does not choose between splits: the random "
+        f"start does. Here, with all {int(all_dims['dims']):,} dimensions, the best of {int(spec['starts']):,} starts "
+        f"is {max(0.0, float(all_dims['above_floor'])):.4f} above it, and two seeds put "
+        f"{plain(percent(all_dims['agreement']))} of the classes on the same side (random splits: "
+        f"{plain(percent(all_dims['chance']))}). On few principal axes the classes decide, and seeds agree."
+    )
+    shares = ("agreement", "chance", "on_test", "chance_on_test")
+    rounded = {name: [percent(share) for share in table[name]] for name in shares}
+    shown = table.assign(**rounded, **{name: table[name].round(4) for name in ("reached", "above_floor")})
+    export.table(
+        "Agreement of seeds",
+        shown.rename(
+            columns={
+                "dims": "dimensions",
+                "agreement": "same side",
+                "chance": "by chance",
+                "on_test": "test classes shared",
+                "chance_on_test": "shared by chance",
+                "above_floor": "objective above M log M",
+            }
+        ),
+        hide_index=True,
+        height="content",
+    )
+    st.caption(
+        f"Mode “stable”: for every number of dimensions {n_seeds} seeds, the best of the chosen number of "
+        f"starts each. Reached divergence and objective are means over seeds. {study.SIDE_RULE}"
+        + (" Click a point to see the split of so many dimensions above." if most else "")
+    )
+
+
+def _dims(value: Any, most: int) -> int | None:
+    """The number of dimensions that a point stands for, where the page can show it."""
+    return int(value) if isinstance(value, int | float) and 1 <= value <= most else None

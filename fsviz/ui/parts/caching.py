@@ -1,0 +1,173 @@
+"""What pages compute once and keep: `cached_call` for functions of the engine, `remember` for those of a page.
+
+A function of a dataset is computed again when the dataset changes in the workspace, whatever its record's age. An
+argument of another type that is too large to hash declares `cache_key`, a property that changes when the argument does.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import streamlit as st
+
+from fsviz import datasets
+from fsviz.analyses import headline
+from fsviz.errors import FsvizError
+from fsviz.records import ClassMap, ConceptTree, Dataset
+from fsviz.settings import Unchecked
+from fsviz.tasks import draw, task_ids
+from fsviz.taxonomy import Dag, maps
+from fsviz.ui.parts.shell import plain
+
+Function = TypeVar("Function", bound=Callable)
+Answer = TypeVar("Answer")
+MOST_COMPUTED = 32  # answers kept by compute_with_bar, each a few megabytes at most
+
+
+def identity(dataset: Dataset) -> tuple[str, str]:
+    """Changes when the dataset does: what stands for it in every cache key."""
+    return dataset.name, datasets.stamp(dataset.name)
+
+
+def remember(
+    words: str | bool = False, most: int = 32, hashes: Mapping[type, Callable[[Any], Any]] | None = None
+) -> Callable[[Function], Function]:
+    """Keeps the answers of a function for all visitors; `words` are shown while it computes.
+
+    hashes  what stands in the cache key for arguments of a type that is too large to hash itself
+
+    Answers are shared, not copied: nobody may change them.
+    """
+    known: dict[Any, Callable[[Any], Any]] = {Dataset: identity, **(hashes or {})}
+    return cast(
+        Callable[[Function], Function],
+        st.cache_resource(show_spinner=words, max_entries=most, hash_funcs=known),
+    )
+
+
+def cached_call(function: Callable[..., Answer], *args: Any, words: str = "", keep: int = 32, **more: Any) -> Answer:
+    """The answer of a function of a module, kept for all visitors; `words` are shown while it computes.
+
+    keep  answers of this function that are kept
+    """
+    for value in (*args, *more.values()):
+        if hasattr(type(value), "cache_key"):
+            _HASHES[type(value)] = _cache_key
+    return _kept(function, words, keep)(*args, **more)
+
+
+_HASHES: dict[Any, Callable[[Any], Any]] = {Dataset: identity}
+
+
+def _cache_key(value: Any) -> Any:
+    return value.cache_key
+
+
+@functools.cache
+def _kept(function: Callable[..., Answer], words: str, keep: int) -> Callable[..., Answer]:
+    """Streamlit tells functions by their name and source: each function of the engine needs a name of its own here."""
+
+    def call(*args: Any, **more: Any) -> Answer:
+        return function(*args, **more)
+
+    digest = hashlib.blake2b(inspect.getsource(function).encode(), digest_size=8).hexdigest()
+    call.__qualname__ = f"{function.__module__}.{function.__qualname__}.{digest}"
+    return st.cache_resource(show_spinner=words or False, max_entries=keep, hash_funcs=_HASHES)(call)
+
+
+def compute_with_bar(compute: Callable[..., Answer], spec: Unchecked, words: str) -> Answer:
+    """The answer of a study to a spec, computed once for all visitors with a bar that says how far it is.
+
+    A function kept by `remember` replays what it drew, so a bar cannot live in one. Moving the bar also lets Streamlit
+    stop the computation as soon as the visitor changes a setting or leaves.
+    """
+    memory, key = _computed(), _key(compute, spec)
+    slot = st.empty()
+    if key not in memory:
+        slot.progress(0.0, f"{words} …")
+
+        def say(done: int, total: int, message: str) -> None:
+            slot.progress(min(1.0, done / max(total, 1)), f"{words}: {plain(message)}, {done:,} of {total:,}")
+
+        try:
+            memory[key] = compute(spec, progress=say)
+        except FsvizError:  # the page says why in its place
+            slot.empty()
+            raise
+        while len(memory) > MOST_COMPUTED:
+            memory.popitem(last=False)
+        slot.empty()
+    return memory[key]
+
+
+def is_computed(compute: Callable[..., Any], spec: Unchecked) -> bool:
+    """Whether `compute_with_bar` would answer at once."""
+    return _key(compute, spec) in _computed()
+
+
+def _key(compute: Callable[..., Any], spec: Unchecked) -> tuple[str, str, str]:
+    return compute.__qualname__, json.dumps(spec, sort_keys=True), datasets.stamp(spec["dataset"])
+
+
+@st.cache_resource(show_spinner=False)
+def _computed() -> OrderedDict[tuple[str, str, str], Any]:
+    return OrderedDict()
+
+
+@remember("Measuring distances between classes", 24)
+def distances(dataset: Dataset, split: str, distance: str, dag: str, backbone: str | None) -> np.ndarray:
+    return draw.class_distances(dataset, split, distance, dag, backbone)
+
+
+@remember(most=24)
+def graph(dataset: Dataset, split: str, dag: str) -> Dag:
+    return maps.spanning_graph(dataset, split, dag)
+
+
+@remember(most=48)
+def part(dataset: Dataset, split: str, dag: str, at: str) -> tuple[Dag, np.ndarray]:
+    """The graph below a node, and the places of its classes in the split."""
+    whole = graph(dataset, split, dag)
+    return (whole, np.arange(whole.n_classes)) if at == whole.nodes[0] else maps.below(whole, at)
+
+
+@remember(most=48)
+def class_map(
+    dataset: Dataset, split: str, dag: str, at: str, deepest: int | None, layout: str, reveal: tuple[int, ...] = ()
+) -> ClassMap:
+    """The graph below a node, laid out; `reveal` are places among the classes below it."""
+    return maps.class_map(part(dataset, split, dag, at)[0], deepest, layout, reveal)
+
+
+@remember(most=24)
+def concept_tree(dataset: Dataset, split: str, dag: str) -> ConceptTree:
+    return maps.concept_tree(graph(dataset, split, dag))
+
+
+@remember(most=48)
+def levels_that_fit(dataset: Dataset, split: str, dag: str, at: str, most: int) -> int:
+    return maps.levels_that_fit(part(dataset, split, dag, at)[0], most)
+
+
+@remember(most=24)
+def class_order(dataset: Dataset, split: str, dag: str) -> np.ndarray:
+    return maps.class_order(graph(dataset, split, dag))
+
+
+@remember("Drawing random tasks and classifying them, to find a hard one and an easy one", 16)
+def look(dataset: Dataset) -> headline.Look:
+    return headline.look(dataset)
+
+
+@remember(most=16)
+def look_name(dataset: Dataset) -> str:
+    """What names the tasks of that look in links, "" where only their images do."""
+    found = look(dataset)
+    return task_ids.name_testbed(dataset, found.tasks, found.recipe.values, (found.backbone,) if found.backbone else ())

@@ -1,0 +1,327 @@
+"""Shows figures and tables so that they can be taken along: what `chart`, `graph` and `table` draw, and the commands
+that a page names, are in the list behind the button Share.
+
+Nothing is made before it is asked for: the list is drawn when it is opened, and a file when its button is pressed. PNG
+and SVG are taken by the browser from the figure as it stands there, zoom and theme included; HTML, CSV and LaTeX are
+written here. ECharts draws on a canvas, which gives a PNG alone: for SVG and HTML, Plotly draws its figures again.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
+
+from fsviz import text
+from fsviz.figures import echarts_to_plotly
+from fsviz.figures.palette import QUIET
+from fsviz.reports import html, tables
+from fsviz.ui.parts import access
+
+_SHOWN = "_shown_here"
+BUTTONS_PX = 34  # how far down Plotly's buttons reach
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something that a page shows. kind: "chart" (Plotly), "graph" (ECharts), "table" or "recipe" (a command)."""
+
+    kind: str
+    title: str
+    what: Any
+    key: str = ""
+    fragment: str | None = None
+
+
+@dataclass
+class _Shown:
+    """What a page shows, in its order, and the run that was told of last."""
+
+    question: str
+    items: dict[tuple[str, str], Item] = field(default_factory=dict)
+    run: Any = None
+
+
+def begin(question: str) -> None:
+    """A run of a page begins: nothing is shown yet."""
+    st.session_state[_SHOWN] = _Shown(question)
+
+
+def chart(title: str, figure: Any, *, key: str, where: Any = st, **more: Any) -> Any:
+    """Draws a Plotly figure that can be taken along under this title; `more` as of st.plotly_chart."""
+    _register(Item("chart", title, figure, key))
+    if more.get("on_select"):
+        _stay_visible(figure)
+        _leave_room(figure)
+    return where.plotly_chart(figure, key=key, **more)
+
+
+def _stay_visible(figure: Any) -> None:
+    """What was not clicked steps back a little: as plotly has it, all the rest of the figure would nearly vanish."""
+    for trace in figure.data:
+        if trace.type in ("scatter", "bar") and trace.unselected.marker.opacity is None:
+            now = trace.marker.opacity
+            trace.unselected.marker.opacity = 0.55 * (1.0 if now is None or not isinstance(now, int | float) else now)
+            if trace.text is not None:
+                trace.unselected.textfont.color = trace.textfont.color or QUIET
+
+
+def _leave_room(figure: Any) -> None:
+    """Plotly's buttons come up over the top of a figure that is pointed at: no point may lie below them."""
+    now = figure.layout.margin.t
+    if now is not None and now < BUTTONS_PX:
+        figure.layout.margin.t = BUTTONS_PX
+        if figure.layout.height is not None:
+            figure.layout.height += BUTTONS_PX - now
+
+
+def graph(title: str, option: Mapping[str, Any], *, key: str, where: Any = st, **more: Any) -> Any:
+    """Draws an ECharts option that can be taken along as a picture; `more` as of st.echarts_chart."""
+    _register(Item("graph", title, option, key))
+    return where.echarts_chart(option, key=key, **more)
+
+
+def table(title: str, data: Any, *, where: Any = st, **more: Any) -> Any:
+    """Draws a table that can be taken along under this title; `more` as of st.dataframe."""
+    _register(Item("table", title, (data, more.get("column_config") or {}, bool(more.get("hide_index")))))
+    return where.dataframe(data, **more)
+
+
+def recipe(command: str, title: str = "From a terminal") -> None:
+    """Names a command that gives what the page shows."""
+    _register(Item("recipe", title, command))
+
+
+def command(*said: str) -> None:
+    """The same for the words of a command after `python -m fsviz`."""
+    recipe(shlex.join(["python", "-m", "fsviz", *said]))
+
+
+def forget(key: str) -> None:
+    """A figure that something else took the place of."""
+    state: _Shown | None = st.session_state.get(_SHOWN)
+    if state is not None:
+        state.items = {k: i for k, i in state.items.items() if i.key != key}
+
+
+def shown() -> list[Item]:
+    """What the page shows now."""
+    state: _Shown | None = st.session_state.get(_SHOWN)
+    return list(state.items.values()) if state else []
+
+
+def _register(item: Item) -> None:
+    state: _Shown = st.session_state.setdefault(_SHOWN, _Shown(""))
+    context = get_script_run_ctx()
+    fragment = None
+    if context is not None:
+        again, fragment = context.fragment_ids_this_run or (), ThreadState.get().fragment_id
+        if again and state.run is not context.cursors:  # a part of the page is drawn again: forget what it had
+            state.items = {k: i for k, i in state.items.items() if i.fragment not in again}
+        state.run = context.cursors
+    named = item.key or (item.what if item.kind == "recipe" else item.title)
+    n, name = 1, named
+    while (item.kind, name) in state.items and not item.key and item.kind == "table":
+        n, name = n + 1, f"{named} {n + 1}"
+    told = item.title if n == 1 else f"{item.title} ({n})"
+    state.items[item.kind, name] = Item(item.kind, told, item.what, item.key, fragment)
+
+
+# The list ----------------------------------------------------------------------------------------------------------
+
+
+def button(in_class: bool = False) -> None:
+    """The button Share, in a fragment: what is behind it is drawn when it is opened."""
+    with st.popover("📤 Share", key="share", on_change="rerun"):
+        if st.session_state.get("share"):
+            _list(in_class)
+
+
+def _list(in_class: bool) -> None:
+    items = shown()
+    figures = [item for item in items if item.kind in ("chart", "graph")]
+    for item in figures:
+        _figure(item)
+    for item in (i for i in items if i.kind == "table"):
+        with _row(item.title):
+            name = file_name(item.title)
+            _download("CSV", partial(to_csv, item), f"{name}.csv", "text/csv", f"{item.title}_csv")
+            _download("LaTeX", partial(to_latex, item), f"{name}.tex", "text/x-tex", f"{item.title}_tex")
+    if len(items) > 1:
+        with _row("All of it on one page"):
+            _download("HTML", partial(to_page, items), "fsviz.html", "text/html", "everything_html")
+    if figures:
+        st.caption("PNG and SVG are taken as the figure stands; HTML is interactive and needs no network.")
+    commands = [i for i in items if i.kind == "recipe"]
+    if commands and not in_class:
+        st.markdown("**From a terminal**")
+        for item in commands:
+            st.code(item.what, language="bash", wrap_lines=True)
+    if not items:
+        st.caption("There is no figure or table on this page now. The link of the page can be copied beside.")
+
+
+def _row(title: str) -> Any:
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    row.markdown(_plain(title), width="stretch")
+    return row
+
+
+def _figure(item: Item) -> None:
+    name = file_name(item.title)
+    again = f"redrawn_{item.key}" if item.kind == "graph" else item.key
+    with _row(item.title):
+        _component()(
+            key=f"share_{item.key}",
+            data={"png": _css_class(item.key), "svg": _css_class(again), "name": name},
+            width="content",
+        )
+        _download("HTML", partial(to_html, item), f"{name}.html", "text/html", f"{item.key}_html")
+    if item.kind == "graph":
+        st.plotly_chart(figure_of(item), key=again)
+
+
+def _download(label: str, make: Callable[[], str], name: str, mime: str, key: str) -> None:
+    st.download_button(label, make, name, mime, key=f"share_{key}", on_click="ignore")
+
+
+def _plain(value: str) -> str:
+    return text.plain(access.without_paths(value))
+
+
+def _css_class(key: str) -> str:
+    """The class by which Streamlit marks the element of this key."""
+    return "st-key-" + re.sub(r"[^a-zA-Z0-9_-]", "-", key.strip())
+
+
+def file_name(title: str) -> str:
+    """A title as the name of a file, without its ending."""
+    return re.sub(r"[^\w-]+", "-", title.lower()).strip("-")[:80] or "fsviz"
+
+
+# Files -------------------------------------------------------------------------------------------------------------
+
+
+def figure_of(item: Item) -> Any:
+    """The Plotly figure of a chart, or of a graph drawn again."""
+    return echarts_to_plotly.redraw(item.what) if item.kind == "graph" else item.what
+
+
+def to_html(item: Item) -> str:
+    return str(html.page(item.title, [html.Part(item.title, figure_of(item))]))
+
+
+def to_csv(item: Item) -> str:
+    return text.csv(frame(item))
+
+
+def to_latex(item: Item) -> str:
+    return tables.frame_to_latex(frame(item))
+
+
+def to_page(items: list[Item]) -> str:
+    """Figures, tables and commands of a page as one file."""
+    state: _Shown | None = st.session_state.get(_SHOWN)
+    shown = [i for i in items if i.kind != "recipe"]
+    parts = [html.Part(i.title, frame(i) if i.kind == "table" else figure_of(i)) for i in shown]
+    commands = [i.what for i in items if i.kind == "recipe"]
+    return str(html.page(state.question if state else "fsviz", parts, commands))
+
+
+def frame(item: Item) -> pd.DataFrame:
+    """A table as it is seen: columns under the titles they have on the page, without hidden ones and pictures."""
+    data, config, hide_index = item.what
+    data = getattr(data, "data", data)  # of a pandas Styler
+    found = data if isinstance(data, pd.DataFrame) else pd.DataFrame(data)
+    if not hide_index and not isinstance(found.index, pd.RangeIndex):
+        found = found.reset_index()
+    titles = {}
+    for column in found.columns:
+        told = config.get(column, {})
+        kind = (told.get("type_config") or {}).get("type") if isinstance(told, Mapping) else None
+        if told is None or kind == "image":
+            continue
+        titles[column] = (told if isinstance(told, str) else told.get("label")) or str(column)
+    return found[list(titles)].rename(columns=titles)
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    return st.components.v2.component("fsviz_share", html=_HTML, css=_CSS, js=_JS)
+
+
+_HTML = """
+<div class="take"><button type="button" data-format="png">PNG</button>
+<button type="button" data-format="svg">SVG</button><span role="status"></span></div>
+"""
+
+_CSS = """
+.take { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; font-family: var(--st-font);
+  color: var(--st-text-color); font-size: 0.875rem; }
+button { font: inherit; color: inherit; cursor: pointer; padding: 0.25rem 0.75rem; min-height: 2.5rem;
+  border-radius: var(--st-button-radius, 8px); border: 1px solid var(--st-border-color); background: none; }
+button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+span { font-size: 0.85rem; max-width: 14rem; }
+span:empty { display: none; }
+"""
+
+# Plotly is inside Streamlit's own scripts: its button that saves a picture is the only way to it from outside.
+_JS = """
+const save = (address, name) => {
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+};
+
+// Plotly clicks on a link of its own, which a list that closes by a click outside would take for one.
+const quietly = (event) => { if (event.target.download) event.stopPropagation(); };
+let waiting;
+
+const picture = (place, name, format) => {
+  const figure = place?.querySelector(".js-plotly-plot");
+  if (figure) {
+    const take = figure._fullLayout?._modeBar?.buttons?.flat().find((button) => button.name === "toImage");
+    if (!take || !figure.clientWidth) return false;
+    const before = figure._context.toImageButtonOptions;
+    const { clientWidth: width, clientHeight: height } = figure;
+    figure._context.toImageButtonOptions = { format, filename: name, width, height, scale: format === "png" ? 2 : 1 };
+    window.addEventListener("click", quietly, true);
+    clearTimeout(waiting);
+    waiting = setTimeout(() => window.removeEventListener("click", quietly, true), 20000);
+    take.click(figure);
+    figure._context.toImageButtonOptions = before;
+    return true;
+  }
+  const canvas = place?.querySelector("canvas");
+  if (!canvas?.clientWidth || format !== "png") return false;
+  const page = document.createElement("canvas");  // the background is the page's, which the canvas leaves out
+  page.width = canvas.width;
+  page.height = canvas.height;
+  const brush = page.getContext("2d");
+  brush.fillStyle = getComputedStyle(document.querySelector(".stApp")).backgroundColor;
+  brush.fillRect(0, 0, page.width, page.height);
+  for (const layer of place.querySelectorAll("canvas")) brush.drawImage(layer, 0, 0, page.width, page.height);
+  save(page.toDataURL("image/png"), name + ".png");
+  return true;
+};
+
+export default function ({ data, parentElement }) {
+  const said = parentElement.querySelector("span");
+  for (const button of parentElement.querySelectorAll("button")) {
+    button.onclick = () => {
+      const { format } = button.dataset;
+      const done = picture(document.querySelector("." + data[format]), data.name, format);
+      said.textContent = done ? "" : "It is out of sight: open its section of the page first.";
+    };
+  }
+}
+"""

@@ -1,0 +1,75 @@
+"""What a page shows of a benchmark that has no images here: its published results, and the way to attach images."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from fsviz import text
+from fsviz.datasets import published_images, saved
+from fsviz.datasets.catalog import ENTRIES
+from fsviz.datasets.published import benchmark_title, published_benchmarks, published_table
+from fsviz.errors import FsvizError
+from fsviz.records import Dataset
+from fsviz.ui.parts import export, shell
+from fsviz.ui.parts.shell import plain
+
+
+def stop_without(dataset: Dataset) -> None:
+    """Stops the page for a benchmark without images or features, with what is published and what to do next."""
+    if dataset.name not in ENTRIES or dataset.has_pixels or dataset.has_features:
+        return
+    command = text.code(published_images.command(dataset.name))
+    st.info(
+        f"**{plain(dataset.title)} comes without images**, so nothing can be computed on it here yet. With images on "
+        f"your disk, in folders named by class or by WordNet id, {command} attaches them: classes, splits "
+        "and taxonomy stay the benchmark's, and what is missing is listed.",
+        icon="🧩",
+    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        shell.link_to_add_images("Attach images", shell.link(dataset, like=dataset.name))
+        for name in _copies(dataset):
+            st.page_link("app.py", label=plain(shell.dataset_title(name)), icon="🖼️", query_params={"dataset": name})
+        st.page_link("pages/2_Taxonomy.py", label="Its classes", icon="🌳", query_params=shell.link(dataset))
+        shell.offer_demo(dataset)
+    _published(dataset)
+    st.stop()
+
+
+def _copies(dataset: Dataset) -> list[str]:
+    """The copy of this benchmark that has images, where one was attached under the usual name."""
+    try:
+        return [name for name in saved.workspace_dataset_names() if name == f"my_{dataset.name}"]
+    except FsvizError:
+        return []
+
+
+def _published(dataset: Dataset) -> None:
+    known = published_benchmarks(dataset.name)
+    st.subheader("What papers report on it", anchor=False)
+    if not known:
+        st.caption("None of the papers that fsviz follows prints an accuracy on this benchmark.")
+        return
+    pick = st.selectbox(
+        "Published table",
+        known,
+        format_func=lambda pair: f"{benchmark_title(pair[0])}, {pair[1]}",
+        key="published_without_images",
+    )
+    table = published_table(*pick).drop(columns="fsviz_method").dropna(axis=1, how="all")
+    sources = table.pop("source").dropna().unique().tolist()
+    export.table(
+        "Published accuracies",
+        table.sort_values("accuracy", ascending=False, na_position="last") if "accuracy" in table else table,
+        hide_index=True,
+        height="content",
+        column_config={
+            "method": st.column_config.TextColumn("Method", width=150),
+            "backbone": st.column_config.TextColumn("Backbone", width=80),
+            "accuracy": st.column_config.NumberColumn("Accuracy (%)", format="%.1f", width=90),
+            "ci95": st.column_config.NumberColumn("± 95%", format="%.1f", width=60),
+            "top5": st.column_config.NumberColumn("Top 5 (%)", format="%.1f"),
+            **{q: st.column_config.NumberColumn(f"{q} (%)", format="%.1f", width=60) for q in ("Q1", "Q2", "Q3", "Q4")},
+        },
+    )
+    quarters = " Q1 to Q4 are quarters of the tasks, from fine-grained to coarse." if "Q1" in table else ""
+    st.caption(f"As printed in {plain('; '.join(map(str, sources)))}; nothing of this was computed here.{quarters}")

@@ -1,0 +1,100 @@
+"""What was picked on one page and goes along to the next: classes, and a task.
+
+Only the navigation carries: a link that says something itself decides alone. Pages declare in shell.PAGES what they
+take. What is carried stands in the link of the page it came to, and leaves it like anything else that was picked there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from fsviz.analyses import custom_task
+from fsviz.records import Dataset, TaskId, Tasks
+from fsviz.tasks import draw
+from fsviz.ui.parts import links
+
+_CLASSES = "_picked_classes"
+_TASK = "_picked_task"
+KEY = "classes"  # of the widget, on every page that has one
+
+
+def pick_classes(options: Sequence[str], most: int | None = None) -> None:
+    """Prepares the widget of classes that is about to be drawn under KEY, and keeps what is picked in it."""
+    links.names_of(options, KEY, most)
+    st.session_state[_CLASSES] = (st.session_state.get("_dataset", ""), list(st.session_state[KEY]))
+
+
+def show(dataset: Dataset, tasks: Tasks, at: int, named: TaskId | None, picked: bool = False) -> None:
+    """A page shows this task. It is picked where that is said, or another one of the same testbed was shown before."""
+    before = st.session_state.get(_TASK) or {}
+    page, testbed = st.session_state.get("_page"), named.testbed if named else ""
+    again = before.get("page") == page and before.get("testbed") == testbed and testbed != ""
+    same = again and before.get("named") == named
+    st.session_state[_TASK] = {
+        "page": page,
+        "dataset": dataset.name,
+        "testbed": testbed,
+        "named": named,
+        "picked": picked or (before["picked"] if same else again),
+        "images": (tasks.support[at], tasks.query[at]) if tasks.has_images else None,
+        "class_ids": tasks.class_ids[at],
+    }
+
+
+def task_of(dataset: Dataset) -> TaskId | None:
+    """The task that was last shown anywhere, where it is of this dataset."""
+    shown = st.session_state.get(_TASK) or {}
+    return shown.get("named") if shown.get("dataset") == dataset.name else None
+
+
+def arrive(dataset: Dataset, takes: Sequence[str]) -> None:
+    """On a page that was just come to by a link that says nothing: what it takes of what was picked before.
+
+    takes  "classes" for a widget of classes; "task_of" for the classes or the task that is built; "task" for a task
+           on the map
+    """
+    if not takes or not links.is_bare():
+        return
+    shown = st.session_state.get(_TASK) or {}
+    task = shown if shown.get("picked") and shown.get("dataset") == dataset.name and shown.get("images") else None
+    if task and "task" in takes:
+        support, query = (custom_task.images_text(side[task["class_ids"] >= 0]) for side in task["images"])
+        links.say(testbed=custom_task.LINKED, support=support, query=query)
+    of, names = st.session_state.get(_CLASSES, ("", []))
+    class_ids = _known(dataset, names) if of == dataset.name else []
+    if "task_of" in takes and (task or 2 <= len(class_ids) <= custom_task.MOST_CLASSES):
+        _build(dataset, task, class_ids)
+    if "classes" in takes and class_ids:
+        links.say(classes=names, **({} if "all" in takes else _split(dataset, class_ids)))
+
+
+def _build(dataset: Dataset, task: dict | None, class_ids: list[int]) -> None:
+    if task is None:
+        links.say(**{custom_task.TASK_OF.name: custom_task.classes_text(dataset, class_ids)})
+        return
+    there = task["class_ids"] >= 0
+    if there.sum() > custom_task.MOST_CLASSES:
+        return
+    support, query = (side[there] for side in task["images"])
+    links.say(
+        **{custom_task.TASK_OF.name: custom_task.classes_text(dataset, task["class_ids"][there].tolist())},
+        support=custom_task.images_text(support),
+        query=custom_task.images_text(query),
+        n_shot=str(support.shape[1]),
+        n_query=str(query.shape[1]),
+    )
+
+
+def _known(dataset: Dataset, names: Sequence[str]) -> list[int]:
+    place = {name: i for i, name in enumerate(dataset.distinct_names(np.arange(dataset.n_classes)))}
+    return [place[name] for name in names if name in place]
+
+
+def _split(dataset: Dataset, class_ids: list[int]) -> dict[str, str]:
+    """A split that has all these classes, where the one that a page begins with has not."""
+    splits = (draw.default_split(dataset), *sorted(dataset.splits, key=lambda s: len(dataset.splits[s])), "all")
+    first = next(s for s in splits if np.isin(class_ids, dataset.split_class_ids(s)).all())
+    return {"split": first} if first != splits[0] else {}

@@ -1,0 +1,379 @@
+"""From a folder of images to a dataset: look, guess what the classes mean, let the user correct, save."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fsviz import datasets
+from fsviz.datasets import archives, image_folders
+from fsviz.datasets.preview import Preview
+from fsviz.datasets.published_images import attached
+from fsviz.datasets.saved import (
+    check_new_name,
+    load_workspace_dataset,
+    read_senses,
+    save_dataset,
+    save_senses,
+    workspace_dataset_names,
+)
+from fsviz.datasets.sizes import split_by_size
+from fsviz.datasets.uploads import kept_if_usable
+from fsviz.errors import BadInput
+from fsviz.records import Dataset, Progress
+from fsviz.taxonomy import wordnet
+from fsviz.taxonomy.senses import (
+    FOLDERS,
+    NONE,
+    ROOT,
+    WORDNET,
+    Taxonomy,
+    class_titles,
+    describe,
+    guess_senses,
+    taxonomy_from_edges,
+    taxonomy_from_folders,
+    taxonomy_from_senses,
+)
+from fsviz.text import from_csv
+
+
+def save(
+    name: str,
+    preview: Preview,
+    senses: Mapping[str, str] | None = None,
+    edges: pd.DataFrame | str | None = None,
+    title: str = "",
+    licence: str = "",
+    overwrite: bool = False,
+    upload: Path | None = None,
+    corrected: Collection[str] = (),
+) -> Dataset:
+    """Writes the dataset into the workspace.
+
+    senses     class_name -> WordNet id; edges  a taxonomy of the user's own instead, or FOLDERS
+    corrected  classes whose sense a person chose. What was chosen for a dataset that this one replaces stays, unless
+               it is chosen anew
+    upload  the workspace folder that an uploaded archive was unpacked to; its images move into the dataset
+    """
+    class_names = preview.classes["class_name"].tolist()
+    taxonomy: Taxonomy | None
+    table: pd.DataFrame | None = None
+    if isinstance(edges, str):
+        taxonomy = taxonomy_from_folders(class_names)
+    elif edges is not None:
+        taxonomy = taxonomy_from_edges(edges, class_names)
+    else:
+        senses = senses or {}
+        if senses or corrected:
+            kept = corrections(name, class_names) if overwrite else {}
+            senses = {**senses, **{c: s for c, s in kept.items() if c not in corrected}}
+            table = _table(class_names, senses, {*kept, *corrected})
+        taxonomy = taxonomy_from_senses({c: senses.get(c, "") for c in class_names})
+    preview = replace(preview, class_titles={**_titles(preview), **preview.class_titles})
+    dataset = image_folders.register(
+        name,
+        preview,
+        nodes=taxonomy.nodes if taxonomy else None,
+        taxonomy=taxonomy.edges if taxonomy else None,
+        node_names=taxonomy.names if taxonomy else None,
+        title=title,
+        licence=licence,
+        notes=taxonomy.notes if taxonomy else (),
+        overwrite=overwrite,
+        move_images=preview.root if upload is not None else None,
+        senses=table,
+    )
+    if upload is not None:
+        shutil.rmtree(upload, ignore_errors=True)  # what is left of it: wrapper folders and tables
+    return dataset
+
+
+def add(
+    name: str,
+    path: str,
+    taxonomy_file: str | None = None,
+    senses_file: str | None = None,
+    overwrite: bool = False,
+    title: str = "",
+    progress: Progress | None = None,
+    by_size: bool = False,
+    **options: Any,
+) -> dict[str, Any]:
+    """All of it in one go, for the command line; `options` are those of datasets.folders.inspect.
+
+    taxonomy_file  a CSV child,parent, or one of the words FOLDERS, WORDNET and NONE; where nothing is said, nested
+                   folders are their own taxonomy, as on the page
+    by_size  splits follow the number of images of a class, as in MetaCoCo, whatever the folders say
+    """
+    from fsviz.datasets import tables
+
+    check_new_name(name, overwrite)  # before minutes are spent on looking
+    preview, upload = look_into(path, progress=progress, **options)
+    if by_size:
+        preview = with_splits_by_size(preview)
+    class_names = preview.classes["class_name"].tolist()
+    taken = taxonomy_file or (FOLDERS if is_nested(preview) and not senses_file else WORDNET)
+    edges: pd.DataFrame | str | None = None
+    if taken not in (WORDNET, NONE):
+        edges = FOLDERS if taken == FOLDERS else tables.read_edges(taken)
+    guesses = guess_senses(class_names, progress) if taken == WORDNET else []
+    kept = corrections(name, class_names) if overwrite and guesses else {}
+    given = _checked_senses(tables.read_senses(senses_file), class_names) if senses_file and taken == WORDNET else {}
+    chosen = {guess.class_name: guess.synset_id for guess in guesses} | kept | given
+    dataset = save(name, preview, chosen, edges, title, overwrite=overwrite, upload=upload, corrected=given)
+    return {
+        "name": dataset.name,
+        "source": preview.source,
+        "root": str(dataset.root),
+        "n_classes": dataset.n_classes,
+        "n_images": dataset.n_images,
+        "splits": preview.split_counts,
+        "contexts": 0 if dataset.contexts is None else int(dataset.contexts["context"].nunique()),
+        "attributes": list(dataset.attributes),
+        "groups": _groups(dataset),
+        "classes": [
+            {"class_name": row.class_name, "split": row.split, "n_images": int(row.n_images), "node": row.node or None}
+            for row in dataset.classes.itertuples()
+        ],
+        "problems": [{"kind": p.kind, "message": p.message, "items": list(p.items)} for p in preview.problems],
+        "taxonomy": taken if taken in (WORDNET, FOLDERS, NONE) else "file",
+        "kept": len(set(kept) - set(given)),
+        "guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses],
+        "notes": list(dataset.notes),
+    }
+
+
+def _titles(preview: Preview) -> dict[str, str]:
+    """What classes are called: a folder inside folders by its own name, where that tells it from all others."""
+    names = preview.classes["class_name"].tolist()
+    inner = [name.rstrip("/").rsplit("/", 1)[-1] for name in names]
+    if not preview.source.startswith("folder") or len({name.casefold() for name in inner}) < len(names):
+        inner = names
+    known = class_titles(inner)
+    return {name: known.get(own, own) for name, own in zip(names, inner, strict=True) if known.get(own, own) != name}
+
+
+def is_nested(preview: Preview) -> bool:
+    """Whether every class is a folder in a folder, so that the folders above can be the taxonomy."""
+    return preview.source.startswith("folder") and bool(preview.classes["class_name"].str.contains("/").all())
+
+
+# What the classes of a dataset mean, later -----------------------------------------------------------------------
+
+
+def meanings(dataset: Dataset) -> pd.DataFrame:
+    """What every class of a dataset means, by class_id: class (as in its folder), synset, by ("you", "guess" or "")."""
+    table = read_senses(dataset.name) if dataset.name in workspace_dataset_names() else None
+    if table is not None and len(table) == dataset.n_classes:
+        return table
+    edges = [] if dataset.taxonomy is None else zip(dataset.taxonomy["child"], dataset.taxonomy["parent"])
+    parents = {child: parent for child, parent in edges if str(child).startswith("class: ")}
+    nodes = [str(parents.get(node, node)) for node in dataset.classes["node"]]
+    synsets = [node if re.fullmatch(r"n\d{8}", node) and node != ROOT else "" for node in nodes]
+    named = zip(dataset.classes["node"].astype(str), dataset.classes["class_name"].astype(str))
+    folder = [node.removeprefix("class: ") if node.startswith("class: ") else name for node, name in named]
+    return pd.DataFrame({"class": folder, "synset": synsets, "by": ""})
+
+
+def doubts(table: pd.DataFrame) -> list[str]:
+    """Why a person should look at each row of `meanings`, "" where nothing is in doubt or a person chose the sense."""
+    if not (table["by"] == "guess").any():
+        return [""] * len(table)
+    rows = zip(guess_senses(table["class"]), table["synset"], table["by"], strict=True)
+    return [guess.doubt if by == "guess" and guess.synset_id == synset else "" for guess, synset, by in rows]
+
+
+def correct(name: str, given: Mapping[str, str]) -> Dataset:
+    """Gives classes of a dataset in the workspace another sense (class -> WordNet id, "" for none).
+
+    A dataset that has no senses yet gets a guess for all other classes; a taxonomy of folders or from a file makes way.
+    """
+    dataset = load_workspace_dataset(name)
+    table = meanings(dataset)
+    titles = dict(zip(dataset.classes["class_name"].astype(str), table["class"], strict=True))
+    given = {c if c in set(table["class"]) else titles.get(c, c): s for c, s in given.items()}
+    given = _checked_senses(given, table["class"].tolist())
+    if not (table["synset"] != "").any():
+        guesses = guess_senses(table["class"])
+        table = table.assign(synset=[guess.synset_id for guess in guesses], by="guess")
+    chosen = dict(zip(table["class"], table["synset"], strict=True)) | given
+    by_you = {*given, *table["class"][table["by"] == "you"]}
+    return _with_senses(dataset, chosen, by_you)
+
+
+def corrections(name: str, class_names: Collection[str] | None = None) -> dict[str, str]:
+    """The senses that a person chose for classes of a dataset in the workspace, of all or those that are named."""
+    table = read_senses(name) if name in workspace_dataset_names() else None
+    if table is None:
+        return {}
+    mine = table[table["by"] == "you"]
+    mine = mine if class_names is None else mine[mine["class"].isin(list(class_names))]
+    return dict(zip(mine["class"], mine["synset"], strict=True))
+
+
+def _with_senses(dataset: Dataset, chosen: Mapping[str, str], by_you: Collection[str]) -> Dataset:
+    """The dataset in the workspace with the taxonomy of these senses (one per class, in their order)."""
+    taxonomy = taxonomy_from_senses(chosen)
+    notes = tuple(note for note in dataset.notes if "WordNet sense" not in note)
+    changed = replace(
+        dataset,
+        classes=dataset.classes.assign(node=[taxonomy.nodes[c] if taxonomy else "" for c in chosen]),
+        taxonomy=taxonomy.edges if taxonomy else None,
+        node_names=dict(taxonomy.names) if taxonomy else {},
+        notes=(*notes, *(taxonomy.notes if taxonomy else ())),
+    )
+    return save_senses(changed, _table(list(chosen), chosen, by_you))
+
+
+def _table(class_names: Collection[str], senses: Mapping[str, str], by_you: Collection[str]) -> pd.DataFrame:
+    """The table of senses.csv."""
+    by = ["you" if c in by_you else "guess" for c in class_names]
+    return pd.DataFrame({"class": list(class_names), "synset": [senses.get(c, "") for c in class_names], "by": by})
+
+
+# A benchmark's images --------------------------------------------------------------------------------------------
+
+
+def attach(
+    name: str,
+    benchmark: str,
+    path: str,
+    overwrite: bool = False,
+    title: str = "",
+    progress: Progress | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Images on disk for a benchmark of the catalog; `options` are those of datasets.folders.inspect."""
+    check_new_name(name, overwrite)
+    preview, upload = look_into(path, progress=progress, **options)
+    return attach_found(name, benchmark, preview, overwrite, title, upload)
+
+
+def attach_found(
+    name: str,
+    benchmark: str,
+    preview: Preview,
+    overwrite: bool = False,
+    title: str = "",
+    upload: Path | None = None,
+) -> dict[str, Any]:
+    """Saves the images of a preview as a copy of a benchmark; what is missing is told.
+
+    upload  the workspace folder that images were written to; they move into the dataset
+    """
+    parent = datasets.load(benchmark)
+    dataset, matched = attached(name, parent, preview, title)
+    saved = save_dataset(dataset, overwrite, preview.root if upload is not None else None)
+    if upload is not None:
+        shutil.rmtree(upload, ignore_errors=True)
+    names = parent.classes["class_name"].astype(str)
+    problems = [{"kind": p.kind, "message": p.message, "items": list(p.items)} for p in preview.problems]
+    if matched.unknown:
+        told = f"{len(matched.unknown):,} folders are no class of {parent.title} and are left out."
+        problems.insert(0, {"kind": "unknown", "message": told, "items": list(matched.unknown)})
+    if matched.missing:
+        told = f"{len(matched.missing):,} of {parent.n_classes:,} classes of {parent.title} have no images there."
+        problems.insert(0, {"kind": "missing", "message": told, "items": names.iloc[list(matched.missing)].tolist()})
+    counts = saved.classes["n_images"].astype(int).to_numpy()
+    return {
+        "name": saved.name,
+        "benchmark": benchmark,
+        "source": preview.source,
+        "root": str(saved.root),
+        "n_classes": len(set(matched.class_ids.values())),
+        "n_images": saved.n_images,
+        "splits": {s: {"n_classes": len(i), "n_images": int(counts[i].sum())} for s, i in saved.splits.items()},
+        "missing": names.iloc[list(matched.missing)].tolist(),
+        "unknown": list(matched.unknown),
+        "problems": problems,
+        "guesses": [],
+        "notes": list(saved.notes),
+    }
+
+
+def with_splits_by_size(preview: Preview) -> Preview:
+    """The preview with splits that follow the number of images of a class, as in MetaCoCo."""
+    found = preview.classes
+    split = dict(zip(found["class_name"], split_by_size(found["n_images"].to_numpy()), strict=True))
+    return replace(preview, images=preview.images.assign(split=preview.images["class_name"].map(split)))
+
+
+def _groups(dataset: Dataset) -> dict[str, int]:
+    """How many groups of images there are, how many images they hold, and the size of the largest."""
+    groups = dataset.image_groups()
+    sizes = np.array([], int) if groups is None else np.bincount(groups)
+    sizes = sizes[sizes > 1]
+    return {"n_groups": len(sizes), "n_images": int(sizes.sum()), "largest": int(sizes.max(initial=0))}
+
+
+def look_into(path: str, progress: Progress | None = None, **options: Any) -> tuple[Preview, Path | None]:
+    """A preview of a path and, where images lie in pickles or TFRecords, the workspace folder they were written to."""
+    if not archives.is_packed(path):
+        return find(path, progress, **options), None
+    folder = archives.unpack(path, progress)
+    with kept_if_usable(folder):
+        return image_folders.inspect(folder, progress=progress, **options), folder
+
+
+def find(path: str, progress: Progress | None = None, **options: Any) -> Preview:
+    """A preview of a path, or of a torchvision dataset named as torchvision:NAME."""
+    from fsviz.user import torchvision_sets
+
+    if str(path).lower().startswith("torchvision:"):
+        return torchvision_sets.fetch(str(path).split(":", 1)[1], progress)
+    return image_folders.inspect(path, progress=progress, **options)
+
+
+def _checked_senses(given: Mapping[str, str], class_names: list[str]) -> dict[str, str]:
+    known = set(class_names)
+    given = {name if name in known else from_csv(name): synset for name, synset in given.items()}
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise BadInput(
+            f"The table of senses names {unknown[0]!r}, which is no class of these images. "
+            f"Classes are {', '.join(class_names[:5])}{', ...' if len(class_names) > 5 else ''}."
+        )
+    for synset in given.values():
+        if synset:
+            wordnet.sense(synset)
+    return dict(given)
+
+
+def import_features(name: str, path: str, **options: Any) -> dict[str, Any]:
+    """Features that were made elsewhere, as a dataset; `options` are those of features.import_features.
+
+    The class names of a new dataset are guessed as those of images are; with `like` they mean what they mean there.
+    """
+    from fsviz import features
+    from fsviz.features import importing
+
+    before = corrections(name)
+    imported = features.import_features(name, path, **options)
+    result = importing.describe(imported)
+    guesses = []
+    if imported.joined is None and options.get("like") is None:
+        guesses = guess_senses(imported.dataset.classes["class_name"])
+    if any(guess.synset_id for guess in guesses):
+        kept = {guess.class_name: before[guess.class_name] for guess in guesses if guess.class_name in before}
+        chosen = {guess.class_name: guess.synset_id for guess in guesses} | kept
+        _with_senses(imported.dataset, chosen, kept)
+        return result | {"guesses": [describe(guess, chosen[guess.class_name]) for guess in guesses]}
+    return result | {"guesses": []}
+
+
+def command(path: str, options: Mapping[str, Any], name: str = "NAME") -> str:
+    """The command that adds the images of a path found with these options (see `find`); meanings are guessed."""
+    said = [f"--{part}-column={column}" for part, column in (options.get("columns") or {}).items()]
+    for option, default in (("images", None), ("first_level", "auto"), ("groups", "auto"), ("class_level", 0)):
+        if options.get(option, default) != default:
+            said.append(f"--{option.replace('_', '-')}={options[option]}")
+    return shlex.join(["python", "-m", "fsviz", "add", name, path, *said])

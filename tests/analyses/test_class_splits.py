@@ -1,0 +1,307 @@
+"""Splits of a dataset: found, agreed upon, set beside others, saved as splits of the dataset, and its trees."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fsviz import datasets
+from fsviz.analyses import class_splits as study
+from fsviz.datasets import saved_splits
+from fsviz.datasets.saved import remove_dataset, save_dataset
+from fsviz.errors import BadInput, Missing, UnknownName
+from fsviz.records import SIDES
+from fsviz.splits import fitting_dims
+from fsviz.tasks import draw
+from tests.studies.toy_dataset import make_toy, save_toy_features
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    return tmp_path / "ws"
+
+
+@pytest.fixture
+def toy(home):
+    return make_toy(backbones=("alpha_net", "beta_net"))
+
+
+@pytest.fixture(scope="module")
+def demo():
+    dataset = datasets.load("demo")
+    return dataset, study.class_features(dataset, "efficientnet_lite0")
+
+
+def test_the_demos_stable_split_is_the_same_for_ten_seeds_and_says_what_it_reached(demo) -> None:
+    dataset, classes = demo
+    published = study.find(dataset, classes, divergence=2.0, penalty=1.0)
+    assert published.split.reached == pytest.approx(1.49, abs=0.01) and not published.is_reached
+    assert "divergence of 2 is not reached in 8 dimensions: the nearest" in study.told(published)
+    found = study.find(dataset, classes, divergence=2.0)
+    assert found.split.reached == pytest.approx(1.93, abs=0.01) and found.is_reached and not found.is_at_floor
+    assert {side: len(ids) for side, ids in found.split.parts.items()} == {"train": 65, "val": 21, "test": 21}
+    alike = study.agreement(dataset, classes, divergence=2.0)
+    assert (alike.value, alike.on_test, alike.n_splits, alike.n_seeds) == (1.0, 1.0, 1, 10)
+    assert alike.chance == pytest.approx((65**2 + 2 * 21**2) / 107**2)
+    assert alike.chance_on_test == pytest.approx(21 / 107)
+    animals = study.mixes(dataset, found.split)[1]
+    assert (animals.side, animals.concept, animals.n, animals.of) == ("test", "animal", 21, 21)
+    assert study.mix_table(dataset, found.split).loc["artifact"].tolist() == [30, 0, 0]
+    tiered = datasets.load("tiered_imagenet")
+    published = study.published_split(tiered, 0.96)
+    first, bars = study.mixes(tiered, published)[0], study.mix_table(tiered, published)
+    assert first.concept == "instrumentality" and first.n == bars.loc["instrumentality", "train"]
+
+
+def test_the_default_divergence_is_reached_and_every_seed_finds_the_same_test_classes(demo, toy) -> None:
+    for dataset, classes in (demo, (toy, study.class_features(toy))):
+        found = study.find(dataset, classes)
+        assert found.is_reached and study.told(found) == "" and found.settings["penalty"] == 10
+        seeds = study.over(dataset, classes, [{"seed": seed} for seed in range(4)])
+        assert len({tuple(one.split.on("test")) for one in seeds}) == 1
+    assert study.find(*demo, mode="paper").settings["penalty"] == 1
+
+
+def test_agreement_is_whole_only_if_test_classes_agree(toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    classes = study.class_features(toy, "alpha_net")
+    found = study.find(toy, classes, starts=4)
+    swapped = found.split.sides.copy()
+    test, val = np.flatnonzero(swapped == 2)[0], np.flatnonzero(swapped == 1)[0]
+    swapped[[test, val]] = swapped[[val, test]]
+    other = replace(found, split=replace(found.split, sides=swapped))
+    monkeypatch.setattr(study, "over", lambda *_, **__: [found, other])
+    alike = study.agreement(toy, classes, 2)
+    assert (alike.value, alike.on_test, alike.n_splits) == (14 / 16, 2 / 3, 2)  # the same classes are held out
+
+
+def test_random_splits_say_how_near_training_classes_are_by_chance(demo) -> None:
+    dataset, classes = demo
+    low, high = study.nearest_at_random(classes, study.find(dataset, classes).split)
+    drawn = [study.find(dataset, classes, mode="random", seed=seed).nearest for seed in range(40)]
+    assert low < np.mean(drawn) < high and np.mean([low <= value <= high for value in drawn]) >= 0.8
+    whole = study.find(dataset, classes, mode="superclasses")
+    assert whole.nearest > study.nearest_at_random(classes, whole.split)[1]  # relatives are kept together
+
+
+def test_few_classes_get_few_dimensions_so_that_seeds_still_agree(toy) -> None:
+    classes = study.class_features(toy, "alpha_net")
+    assert len(classes) == 16 and study.find(toy, classes, starts=2).settings["dims"] == 4
+    assert study.agreement(toy, classes, 4).value == 1.0
+    assert study.agreement(toy, classes, 4, dims=12).value < 0.8
+    assert [study.find(toy, classes, dims=dims).is_at_floor for dims in (4, 12)] == [False, True]
+    assert "--dims" not in study.command(toy, study.find(toy, classes, starts=2).settings)
+    assert "--dims 8" in study.command(toy, study.find(toy, classes, starts=2, dims=8).settings)
+    assert [fitting_dims(n) for n in (10, 14, 31, 32, 1604)] == [2, 3, 7, 8, 8]
+
+
+def test_the_published_way_reaches_the_floor_and_agrees_by_chance(demo) -> None:
+    dataset, classes = demo
+    found = study.find(dataset, classes, mode="paper")
+    assert found.is_at_floor and found.is_reached and study.told(found) == ""
+    alike = study.agreement(dataset, classes, 6, mode="paper")
+    assert abs(alike.value - alike.chance) < 0.1 and alike.n_splits == 6
+
+
+def test_a_sweep_over_dimensions_and_over_divergences(toy) -> None:
+    classes = study.class_features(toy, "alpha_net")
+    table = study.agreement_over_dims(toy, classes, n_seeds=3, starts=4, dims=3)
+    assert table["dims"].tolist() == [2, 3, 4, 8, 12] and (table["above_floor"] > -1e-6).all()
+    assert table["agreement"].between(0, 1).all() and table["on_test"].between(0, 1).all()
+    assert table["chance"].iloc[0] == pytest.approx((10**2 + 2 * 3**2) / 16**2)
+    assert table["chance_on_test"].iloc[0] == pytest.approx(3 / 16)
+    many = study.over_targets(toy, classes, [0.1, 1.0], starts=4)
+    assert [one.split.asked for one in many] == [0.1, 1.0] and many[0].split.title.startswith("asked 0.1, reached ")
+    assert study.centroid_distance(many[1].split) > study.centroid_distance(many[0].split)
+    alone = study.find(toy, classes, divergence=1.0, starts=4)
+    assert np.array_equal(alone.split.sides, many[1].split.sides)  # whatever else was found beside it
+
+
+def test_splits_to_compare_with(toy) -> None:
+    classes = study.class_features(toy, "alpha_net")
+    whole = study.find(toy, classes, mode="superclasses")
+    groups = np.array(study.superclasses(toy, classes.class_ids, most=4))
+    assert len(set(groups)) == 4 and all(len(set(whole.split.sides[groups == g])) == 1 for g in set(groups))
+    assert whole.split.asked is None and whole.objective is None
+    own = save_dataset(
+        replace(toy, splits={"train": np.arange(8), "val": np.arange(8, 12), "test": np.arange(12, 16)}), overwrite=True
+    )
+    study.save(own, whole.split, "groups", study.recipe(whole))
+    table = study.comparisons(datasets.load("toy"), classes, study.find(own, classes))
+    rows = ["this split", "at random", "whole superclasses", "the dataset's own", "saved: groups"]
+    assert table["split"].tolist() == rows and (table[["train", "val", "test"]].sum(axis=1) == 16).all()
+    kept, rule = table.set_index("split").loc[["saved: groups", "whole superclasses"], "nearest"]
+    assert kept == rule
+    train, test = whole.split.sides == 0, whole.split.sides == 2
+    by_hand = np.linalg.norm(classes.points[test][:, None] - classes.points[train][None], axis=-1).min(1).mean()
+    assert rule == pytest.approx(by_hand)
+
+
+def test_a_saved_split_is_a_split_of_the_dataset_everywhere(toy, home: Path) -> None:
+    found = study.find(toy, study.class_features(toy, "alpha_net"))
+    before = datasets.stamp("toy")
+    assert study.save(toy, found.split, "hard", study.recipe(found)) == ["hard_train", "hard_val", "hard_test"]
+    assert datasets.stamp("toy") != before
+    again = datasets.load("toy")
+    for side in SIDES:
+        assert np.array_equal(again.split_class_ids(f"hard_{side}"), found.split.on(side))
+    recipe = draw.recipe_for(again, split="hard_test", n_way=3, n_tasks=4, seed=0)
+    tasks = draw.draw(again, recipe).tasks
+    assert set(tasks.class_ids.ravel()) <= set(found.split.on("test"))
+    assert saved_splits.split_recipe("toy", "hard")["divergence"] == 0.96
+    assert "Stable" in study.in_words(saved_splits.split_recipe("toy", "hard"))
+    with pytest.raises(BadInput, match="has a split named 'hard' already"):
+        study.save(again, found.split, "hard", {})
+    study.save(again, found.split, "hard", {}, replace=True)
+    with pytest.raises(BadInput, match="may have letters"):
+        study.save(again, found.split, "../up", {})
+    saved_splits.remove_split("toy", "hard")
+    assert "hard_test" not in datasets.load("toy").splits
+    with pytest.raises(UnknownName, match="no saved split named 'hard'"):
+        saved_splits.remove_split("toy", "hard")
+    study.save(toy, found.split, "hard", {})
+    remove_dataset("toy")
+    assert not (home / "splits" / "toy").exists()
+
+
+def test_a_name_that_the_dataset_has_is_refused() -> None:
+    cifar = datasets.load("cifar100")
+    split = study.published_split(cifar, 0.96)
+    with pytest.raises(BadInput, match="has a split named 'fc100' already"):
+        study.save(cifar, split, "fc100", {})
+
+
+def test_a_split_of_other_classes_is_left_out_and_told(toy, home: Path) -> None:
+    found = study.find(toy, study.class_features(toy, "alpha_net"))
+    study.save(toy, found.split, "hard", {})
+    path = home / "splits" / "toy" / "hard.json"
+    facts = json.loads(path.read_text())
+    facts["test"][0] = "a stranger"
+    path.write_text(json.dumps(facts))
+    path.with_name("broken.json").write_text("{")
+    path.with_name("empty.json").write_text("[]")
+    loaded = datasets.load("toy")
+    assert not any(name.startswith(("hard", "broken", "empty")) for name in loaded.splits)
+    notes = " ".join(loaded.notes)
+    assert "The saved split 'hard' is of other classes: 1 of its 16 classes" in notes and "'a stranger'" in notes
+    assert "broken.json cannot be read" in notes and "'empty' is no split" in notes
+
+
+def test_files_come_back_as_they_were_written(toy) -> None:
+    found = study.find(toy, study.class_features(toy, "alpha_net"))
+    for content in (study.as_json(toy, found.split, {}), study.as_csv(found.split)):
+        parts = saved_splits.read_split(toy, content.encode(), "file")
+        assert all(np.array_equal(parts[side], found.split.on(side)) for side in SIDES)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{", "cannot be read as a split"),
+        (b"\xff\xfe\x00", "cannot be read as a split"),
+        (b"a,b\n1,2\n", "needs the columns class_name and split"),
+        (b"class_name,split\nx,train\n", "is of other classes: 1 of its 1"),
+        (b"class_name,split\nx,dev\n", "train, val or test. Got 'dev'"),
+        (b'{"train": ["x"], "val": [], "test": 3}', "is no split"),
+        (b'{"train": [], "val": [], "test": []}', "has no classes"),
+        (b'{"train": ["group 0 <b>kind</b> 0"], "val": ["group 0 <b>kind</b> 0"], "test": []}', "is there twice"),
+    ],
+)
+def test_files_that_are_no_split_are_one_sentence(toy, content: bytes, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        saved_splits.read_split(toy, content, "mine.csv")
+
+
+def test_what_cannot_be_split_is_one_sentence(toy, home: Path) -> None:
+    few = toy.images[toy.images["class_id"] < 9].reset_index(drop=True)
+    small = save_dataset(
+        replace(toy, name="small", images=few, classes=toy.classes.iloc[:9], splits={"all": np.arange(9)})
+    )
+    save_toy_features(small, "alpha_net")
+    with pytest.raises(BadInput, match=r"at least 10 classes with features.*Small has 9|at least 10 classes.*has 9"):
+        study.class_features(small)
+    save_toy_features(toy, "flat_net", spoil=lambda values: values.__setitem__(slice(None), 1.0))
+    with pytest.raises(BadInput, match="All 16 classes have the same mean feature"):
+        study.class_features(toy, "flat_net")
+    with pytest.raises(Missing, match=r"no features.*--published 0\.96"):
+        study.class_features(datasets.load("cifar100"))
+    with pytest.raises(UnknownName, match="setting of a split named 'divergenc'"):
+        study.checked({"divergenc": 3})
+    with pytest.raises(BadInput, match="divergence must be a number from 0 to 100"):
+        study.checked({"divergence": -1.0})
+
+
+def test_a_dataset_without_taxonomy_or_own_splits_works(toy) -> None:
+    bare = save_dataset(replace(toy, name="bare", taxonomy=None, splits={"all": np.arange(16)}))
+    save_toy_features(bare, "alpha_net")
+    classes = study.class_features(bare)
+    found = study.find(bare, classes)
+    assert study.mixes(bare, found.split) == [] and "superclasses" not in study.possible_modes(bare)
+    assert study.comparisons(bare, classes, found)["split"].tolist() == ["this split", "at random"]
+    with pytest.raises(Missing, match="Two trees are compared"):
+        study.hop_table(bare, study.known_trees(bare), classes.class_ids)
+
+
+def test_trees_of_backbones_and_the_taxonomy(toy) -> None:
+    which = study.known_trees(toy)
+    assert which == ["alpha_net", "beta_net", "taxonomy"]
+    class_ids = study.all_with_features(toy, which)
+    assert np.array_equal(study.hops(toy, "taxonomy", class_ids)[0, [0, 1, 4]], [0, 2, 4])  # same class, group, other
+    table = study.hop_table(toy, which, class_ids)
+    assert len(table) == 3 and (table[["hops", "normalised", "chance"]] > 0).all().all()
+    to_meaning = table[table["second"] == "taxonomy"]
+    assert (to_meaning["normalised"] < to_meaning["chance"]).all()  # features follow the groups
+    facing = study.tanglegram(toy, "alpha_net", "taxonomy", class_ids)
+    assert facing.crossings == 0 and not facing.crossing.any()  # both trees know the groups
+    swapped = toy.classes.assign(node=toy.classes["node"].iloc[[4, *range(1, 4), 0, *range(5, 16)]].to_numpy())
+    crossed = study.tanglegram(replace(toy, classes=swapped), "alpha_net", "taxonomy", class_ids)
+    assert crossed.crossings > 0 and crossed.crossing.sum() == 2  # the two classes that changed places
+    assert [facing.trees[1].names[leaf] for leaf in facing.trees[1].leaves] == toy.classes["class_name"].tolist()
+
+
+def test_classes_that_share_a_node_or_stand_above_others_have_leaves_of_their_own(toy) -> None:
+    nodes = toy.classes["node"].tolist()
+    nodes[1], nodes[2] = nodes[0], "g0"  # a twin, and the group itself
+    odd = replace(toy, classes=toy.classes.assign(node=nodes))
+    tree = study.class_tree(odd, study.TAXONOMY, np.arange(16))
+    assert len(set(tree.leaves.tolist())) == 16 and not set(tree.leaves.tolist()) & set(tree.parents.tolist())
+    assert len(study.superclasses(odd, np.arange(16), most=3)) == 16
+
+
+def test_published_splits_are_whole_and_named() -> None:
+    table = study.published_overview().set_index("dataset")
+    assert table.loc["EMNIST", ["train", "val", "test"]].tolist() == [38, 12, 12]
+    assert table.loc["tieredImageNet", ["train", "val", "test"]].tolist() == [366, 121, 121]
+    for name in study.PUBLISHED:
+        names = study.published_names(name)
+        for target in study.published_targets(name):
+            parts = study.published_parts(name, target)
+            assert np.array_equal(np.sort(np.concatenate(list(parts.values()))), np.arange(len(names)))
+    mini = datasets.load("mini_imagenet")
+    hard = study.mixes(mini, study.published_split(mini, 0.96))[0]
+    assert (hard.concept, hard.n, hard.of, hard.n_rest) == ("artifact", 50, 60, 5)
+    with pytest.raises(UnknownName, match=r"Did you mean 'mini_imagenet 0\.96'"):
+        study.published_split(mini, 0.95)
+
+
+def test_names_and_commands_follow_from_the_settings(demo) -> None:
+    dataset, classes = demo
+    found = study.find(dataset, classes, mode="random", seed=3)
+    assert study.fitting_name(found) == "random-seed3"
+    assert study.command(dataset, found.settings).endswith("split demo --mode random --seed 3")
+    said_of = (("stable", 10.0, ""), ("stable", 1.0, " --penalty 1"), ("paper", 1.0, " --mode paper"))
+    for mode, penalty, words in said_of:
+        spec = study.checked({"divergence": 2.0, "penalty": penalty, "mode": mode, "dims": 8})
+        said = study.command(dataset, spec)
+        assert sorted(said.split()) == sorted(f"python -m fsviz split demo --divergence 2 --seed 0{words}".split())
+    spec = study.checked({"divergence": 2.0, "penalty": 4.0, "mode": "paper", "dims": 30})
+    said = study.command(dataset, spec)
+    assert said.endswith("split demo --divergence 2 --mode paper --seed 0 --penalty 4")
+    assert study.safe_stem("my split (2).json") == "my-split-2" and study.safe_stem("…") == "mine"
+    near = study.neighbours(classes, found.split, 0)
+    assert isinstance(near, pd.DataFrame) and near["distance"].is_monotonic_increasing and len(near) == 6

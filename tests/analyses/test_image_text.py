@@ -1,0 +1,87 @@
+"""M_concept and M_context: held against open_clip itself, prompts, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fsviz import datasets
+from fsviz.analyses import image_text as study
+from fsviz.errors import BadInput, FsvizError, Missing
+from fsviz.features.image_text import DEMO_FOLDER, load_image_text
+
+SPEC = {"dataset": "demo", "split": "test"}
+
+
+@pytest.fixture(scope="module")
+def found() -> study.Similarity:
+    return study.measure(SPEC)
+
+
+def test_similarities_are_those_of_open_clip(found: study.Similarity) -> None:
+    demo, model = datasets.load("demo"), load_image_text("demo_clip", on="cpu")
+    at = np.array([0, 333, 1200])
+    seen = model.encode_images([datasets.open_image(demo, int(i)) for i in found.image_ids[at]])
+    for k, i in enumerate(at):
+        name, context = demo.classes["class_name"][found.class_ids[i]], found.contexts[i]
+        concept = model.encode_texts([f"a photo of a {name}"])[0]
+        both = model.encode_texts([f"a photo of {context}", f"a photo taken in {context}"]).sum(0)
+        assert found.concept[i] == pytest.approx(float(seen[k] @ concept), abs=0.01)
+        assert found.context[i] == pytest.approx(float(seen[k] @ both / np.linalg.norm(both)), abs=0.01)
+
+
+def test_swapping_the_prompts_swaps_the_axes(found: study.Similarity) -> None:
+    spec = found.spec
+    swapped = study.measure(
+        {**SPEC, "concept_prompt": spec["context_prompt"], "context_prompt": spec["concept_prompt"]}
+    )
+    assert np.allclose(swapped.concept, found.context, atol=1e-6)
+    assert np.allclose(swapped.context, found.concept, atol=1e-6)
+    assert swapped.right["concept"] is None and study.summary(swapped)["zero_shot_concept"] is None
+
+
+def test_the_summary_follows_from_the_images(found: study.Similarity) -> None:
+    told = study.summary(found)
+    assert told["n_images"] == 1440
+    assert told["m_context"]["mean"] == pytest.approx(found.context.mean(), abs=1e-6)
+    assert told["nearer_to_context"]["mean"] == pytest.approx((found.context > found.concept).mean())
+    assert (
+        told["zero_shot_context"]["mean"]
+        > 0.9
+        > told["zero_shot_concept"]["mean"]
+        > 20 * told["chance"]["concept"] / 10
+    )
+    assert told["m_concept"]["ci95_classes"] > 1.5 * told["m_concept"]["ci95"]  # images of a class hang together
+    table = study.by_class(found)
+    assert len(table) == 30 and table["n_images"].sum() == 1440
+    assert np.average(table["m_concept"], weights=table["n_images"]) == pytest.approx(found.concept.mean(), abs=1e-5)
+    assert len(study.benchmarks()) == 18
+
+
+def test_task_accuracy_against_closeness_has_its_interval(found: study.Similarity) -> None:
+    against = study.against_accuracy(found, "efficientnet_lite0", n_tasks=100)
+    told = against.summary
+    assert -1 <= told["low"] <= told["pearson"] <= told["high"] <= 1 and told["n_tasks"] == 100
+    assert told["pearson"] == pytest.approx(np.corrcoef(against.closeness, against.accuracy)[0, 1])
+    assert against.line is not None and np.sign(np.diff(against.line[1])) == np.sign(told["pearson"])
+
+
+@pytest.mark.parametrize("prompt", ["", " | ", "a photo", "a photo of {concept}|nothing"])
+def test_a_prompt_without_a_place_for_the_name_is_refused(prompt: str) -> None:
+    with pytest.raises(BadInput, match="must hold"):
+        study.checked_spec({**SPEC, "concept_prompt": prompt})
+
+
+def test_a_model_without_features_and_a_dataset_without_contexts_are_refused() -> None:
+    with pytest.raises(FsvizError, match="extract"):
+        study.measure({**SPEC, "model": "open_clip:ViT-B-32/openai"})
+    with pytest.raises(Missing, match="contexts"):
+        study.checked_spec({"dataset": "digits"})
+
+
+def test_weights_of_a_file_read_the_words_too() -> None:
+    with pytest.raises(Missing, match="--checkpoint FILE"):
+        study._model("demo_clip@2d2855f1", "")
+    with pytest.raises(BadInput, match="are not those"):
+        study._model("demo_clip@00000000", str(DEMO_FOLDER / "model.safetensors"))
+    assert study._model("demo_clip@2d2855f1", str(DEMO_FOLDER / "model.safetensors")).dims == 128

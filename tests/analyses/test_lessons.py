@@ -1,0 +1,177 @@
+"""Lessons: which answer is right follows from the numbers, on numbers made by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fsviz import cli, datasets, evaluation
+from fsviz.analyses import lessons, transfer
+from fsviz.analyses.lessons import Effect, Stop
+from fsviz.records import Features, Predictions, Tasks
+from tests.cli.calling import run_json
+
+N = 40  # tasks
+EVEN = np.tile([-10.0, 10.0], N // 2)  # percent, around a mean: standard deviation 10.13, half-width 3.14
+
+
+def stop(name: str, percent: np.ndarray | float, **facts: float) -> Stop:
+    """A position whose tasks have these accuracies (in percent, multiples of 5: 20 queries each)."""
+    right = np.broadcast_to(np.asarray(percent, dtype=float), (N,)) / 5
+    rank = (np.arange(20)[None, :] >= right[:, None]).astype(np.int16)[:, None, :]
+    tasks = Tasks(np.zeros((N, 1), int), np.zeros((N, 1, 1), int), np.zeros((N, 1, 20), int))
+    shares = np.ones(rank.shape, np.float32)
+    return Stop(name, name, tasks, Predictions(rank, rank, shares, shares), facts)
+
+
+def test_a_stop_knows_its_mean_and_interval() -> None:
+    found = stop("a", 60 + EVEN)
+    assert found.accuracy[:2].tolist() == [50, 70]
+    assert found.mean == pytest.approx((60, 1.96 * np.sqrt(N / (N - 1)) * 10 / np.sqrt(N)), rel=1e-3)
+    assert found.told == "60.0 ± 3.1%"
+
+
+@pytest.mark.parametrize(
+    ("points", "half", "right"),
+    [
+        (8.0, 2.0, "5 to less than 10 points"),  # whatever else the interval touches
+        (4.94, 2.0, "Something, but less than 5 points"),
+        (4.96, 2.0, "5 to less than 10 points"),  # the page shows 5.0
+        (10.0, 1.0, "10 to less than 20 points"),
+        (25.0, 1.0, "20 points or more"),
+        (3.0, 3.0, "Nothing"),  # the interval holds 0
+        (12.0, 15.0, "Nothing"),
+        (-8.0, 2.0, "Nothing"),
+    ],
+)
+def test_one_answer_in_points_holds_the_number_that_is_shown(points: float, half: float, right: str) -> None:
+    options, found = lessons._bands(Effect(points, half))
+    assert options[found] == right and len(set(options)) == 5
+
+
+def test_meaning_costs_what_was_measured_or_nothing() -> None:
+    far, near, same = (
+        stop("0", 65 + EVEN, coarsity=30),
+        stop("1", 50 + EVEN, coarsity=10),
+        stop("2", 65 + EVEN, coarsity=9),
+    )
+    asked = lessons.ask_meaning([far, near])
+    assert asked.options[asked.right] == "10 to less than 20 points"
+    assert "15.0 ± 4.4 points" in asked.why and "coarsity 30 to 10" in asked.why
+    asked = lessons.ask_meaning([far, near, same])
+    assert asked.options[asked.right] == "Nothing" and "Chance would explain it" in asked.why
+
+
+@pytest.mark.parametrize(
+    ("other", "swapped", "right"),
+    [(70, 70, 0), (60, 60, 1), (60, 40, 2), (60, 65, 1), (70, 50, 2), (80, 70, 0)],
+)
+def test_backgrounds_harm_as_far_as_they_were_measured_to(other: float, swapped: float, right: int) -> None:
+    stops = [stop("same", 70 + EVEN), stop("other", other + EVEN), stop("swapped", swapped + EVEN)]
+    asked = lessons.ask_context(stops)
+    assert asked.right == right
+    assert f"costs {70 - other:.1f} ± 0.0 points" in asked.why  # task by task: what the tasks share cancels
+
+
+@pytest.mark.parametrize(("hard", "easy", "right"), [(20, 70, 0), (50, 90, 1), (40, 80, 2)])
+def test_luck_reaches_farther_one_way_or_neither(hard: float, easy: float, right: int) -> None:
+    values = {"hard": hard, "unlucky": 55, "typical": 60, "lucky": 65, "easy": easy}
+    asked = lessons.ask_support([stop(name, value + EVEN) for name, value in values.items()])
+    assert asked.right == right and "makes 10.0 ± 0.0 points" in asked.why
+
+
+def test_the_worst_partner_and_those_that_cannot_be_told_from_it() -> None:
+    a_point_below = 55 + EVEN - 5 * (np.arange(N) < N // 5)
+    values = {"lemon": (90, 0.0), "van": (55 + EVEN, 0.8), "engine": (a_point_below, 0.9), "fox": (80, 0.1)}
+    stops = tuple(stop(name, percent, confusion=bits) for name, (percent, bits) in values.items())
+    asked = lessons.ask_looks(lessons.Pairs("ambulance", 0, (1, 2, 3, 4), stops, (), (), ()))
+    assert asked.options == tuple(values) and asked.options[asked.right] == "engine"
+    assert "van cannot be told from it" in asked.why and "one cloud" in asked.why
+
+
+@pytest.mark.parametrize(("slope", "ci95", "best"), [(-5.0, 2.0, 0), (5.0, 2.0, 1), (-1.0, 5.0, 2), (-1.0, None, 2)])
+def test_a_slope_is_told_only_beyond_its_interval(slope: float, ci95: float | None, best: int) -> None:
+    points = pd.DataFrame({"x": [0.1, 3.0], "accuracy": [60.0, 50.0], "ci95": [4.0, 4.0]})
+    line = transfer.Slope("multiclass", "both", slope, ci95, 60.0, 2, 4)
+    found = tuple(SimpleNamespace(nearest=near) for near in (0.5, 0.6))
+    asked = lessons.ask_divergence(lessons.Trained(found, points, line, 4, "2026-11-17", 60.0))
+    assert asked.right == best
+    assert ("holds 0" in asked.why) == (best == 2)
+
+
+def together(**measures: np.ndarray) -> lessons.Together:
+    accuracy = 5 * np.random.default_rng(0).integers(4, 20, N)
+    one = stop("random", accuracy)
+    table = pd.DataFrame({name: make(accuracy) for name, make in measures.items()})
+    found = {name: evaluation.correlation(one.accuracy, table[name].to_numpy()) for name in table}
+    order = np.argsort(accuracy, kind="stable")
+    return lessons.Together(one, table, found, int(order[0]), int(order[-1]))
+
+
+def test_the_planted_cause_is_named_and_noise_is_not() -> None:
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=(3, N))
+    found = together(
+        coarsity=lambda accuracy: accuracy + 30 * noise[0],  # easier
+        lr_loss=lambda accuracy: -accuracy + noise[1],  # harder
+        similarity=lambda accuracy: noise[2],
+    )
+    asked = lessons.ask_together(found)
+    assert asked.options[asked.right] == "Training loss"
+    assert found.percentile("lr_loss", found.hard) > 90 > 10 > found.percentile("lr_loss", found.easy)
+    gap = found.stop.accuracy[found.easy] - found.stop.accuracy[found.hard]
+    assert found.points("lr_loss") == pytest.approx(gap, rel=0.1)
+    asked = lessons.ask_together(together(coarsity=lambda _: noise[2], lr_loss=lambda _: noise[1]))
+    assert asked.options[asked.right].startswith("None of them")
+
+
+def test_a_cause_that_points_the_wrong_way_is_no_cause() -> None:
+    asked = lessons.ask_together(together(coarsity=lambda accuracy: -accuracy))  # a coarse task should be easier
+    assert asked.options[asked.right].startswith("None of them")
+
+
+def test_the_task_that_is_shown_is_a_usual_one() -> None:
+    odd = np.full(N, 30.0)
+    odd[7] = 90
+    first, second = stop("a", odd), stop("b", np.where(np.arange(N) == 7, 60, 90))
+    assert lessons.typical([first, second], 0, paired=False) != 7
+    assert lessons.typical([first, second], 1, paired=True) != 7
+
+
+def test_random_supports_are_of_the_class_and_never_ask_what_they_show() -> None:
+    image_ids = np.arange(60)
+    table = Features("toy", "b", np.zeros((60, 2)), image_ids, image_ids // 20)
+    query = np.stack([np.arange(20 * c, 20 * c + 10) for c in range(3)])[None].repeat(4, axis=0)
+    tasks = Tasks(np.tile([0, 1, 2], (4, 1)), query[:, :, :2] + 10, query)
+    found = lessons._random_supports(table, tasks)
+    assert found.shape == (lessons.N_SUPPORTS, 4, 3, 2)
+    assert (found // 20 == np.arange(3)[:, None]).all() and (found % 20 >= 10).all()
+    assert (found[..., 0] != found[..., 1]).all() and len(np.unique(found)) == 30
+
+
+def test_the_plane_of_two_directions_keeps_distances() -> None:
+    rng = np.random.default_rng(0)
+    flat = rng.normal(size=(30, 2)) @ np.array([[1.0, 0, 0, 0], [0, 1, 0, 0]]) * 0.1 + [0, 0, 1, 0]
+    flat /= np.linalg.norm(flat, axis=1, keepdims=True)
+    table = Features("toy", "b", flat, np.arange(30), np.zeros(30, int))
+    xy = lessons._plane(table, np.arange(30))
+    apart = np.linalg.norm(flat[:, None] - flat[None], axis=2)
+    assert np.allclose(np.linalg.norm(xy[:, None] - xy[None], axis=2), apart, atol=0.01)
+
+
+def test_the_command_of_a_lesson_measures_what_it_shows(
+    capsys: pytest.CaptureFixture[str], tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path))
+    dataset = datasets.load("demo")
+    shown = lessons.by_meaning(dataset)[-1]
+    said = lessons.command(dataset, 1, shown.name).split()[3:]
+    (result,) = run_json(capsys, *said)["results"]
+    assert result["accuracy"] == pytest.approx(shown.mean[0])
+    parser = cli.build_parser()
+    for place, at in ((2, "half"), (2, "swapped"), (3, "5"), (4, "hard"), (5, "0"), (6, "coarsity")):
+        words = lessons.command(dataset, place, at).split()
+        assert words[:3] == ["python", "-m", "fsviz"] and parser.parse_args(words[3:]).dataset == "demo"

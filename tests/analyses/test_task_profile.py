@@ -1,0 +1,369 @@
+"""Names of tasks lead back to the very same tasks, on another machine too, or say why not; a passport's numbers are the
+engine's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fsviz import datasets, evaluation, features, jobs
+from fsviz.analyses import custom_task, task_measures
+from fsviz.analyses import task_profile as study
+from fsviz.datasets.saved import save_dataset
+from fsviz.difficulty import attribute_gaps
+from fsviz.difficulty.measures import MEASURES
+from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
+from fsviz.records import PAD, Dataset, TaskId, Tasks
+from fsviz.sampling import testbeds
+from fsviz.studies import evaluate
+from fsviz.tasks import draw, task_ids
+from tests.studies.toy_dataset import make_toy, save_toy_features
+
+UNSEEDED = {"sampler": "semantic", "n_way": 4, "n_shot": 3, "n_query": 5, "n_tasks": 30}
+SHAPE = {**UNSEEDED, "seed": 7}
+
+
+@pytest.fixture(autouse=True)
+def _workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+
+
+@pytest.fixture
+def toy() -> Dataset:
+    make_toy("named", noise=2.0)
+    return datasets.load("named")
+
+
+def same(a: Tasks, b: Tasks) -> bool:
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("class_ids", "support", "query"))
+
+
+# Names -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        SHAPE,
+        {**SHAPE, "sampler": "uniform", "repeats": True},
+        {**SHAPE, "distance": "wu_palmer", "alpha": 12.5, "dag": "all_paths"},
+        {**SHAPE, "distance": "features", "backbone": "alpha_net"},
+        {"sampler": "variable", "n_tasks": 12, "max_way": 6, "max_support": 40, "max_query": 4},
+        {"sampler": "uniform", "n_way": 3, "n_tasks": 9},  # of classes only
+    ],
+)
+def test_a_recipe_is_its_own_name(toy: Dataset, asked: dict) -> None:
+    bed = draw.sample(toy, **asked)
+    name = task_ids.name_testbed(toy, bed.tasks, bed.recipe)
+    assert name.startswith("drawn~named~") and set(name) <= set(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!"
+    )
+    found = task_ids.find(name)
+    assert same(found.tasks, bed.tasks) and found.dataset.name == "named"
+    assert task_ids.n_tasks_of(name) == len(bed.tasks) and task_ids.dataset_of(f"{name}:3") == "named"
+
+
+def test_odd_names_of_splits_and_backbones_come_back(toy: Dataset) -> None:
+    odd = "a~b-c:d %é+&?#"
+    save_toy_features(toy, "alpha_net")
+    other = save_dataset(replace(datasets.load("named"), splits={odd: np.arange(9)}), overwrite=True)
+    bed = draw.sample(other, **SHAPE, split=odd)
+    name = task_ids.name_testbed(other, bed.tasks, bed.recipe)
+    assert same(task_ids.find(name).tasks, bed.tasks) and task_ids.task_in(f"{name}:4") == TaskId(name, 4)
+
+
+def test_tasks_of_images_with_features_say_whose(toy: Dataset) -> None:
+    table = features.load(toy, "alpha_net")
+    kept = np.setdiff1d(table.image_ids, np.arange(0, 384, 5))
+    few = replace(table, image_ids=kept, class_ids=table.class_ids[kept], values=table.values[kept])
+    features.store.save(dict(table.key), "some_net", few.values, few.image_ids, few.class_ids)
+    toy = datasets.load("named")
+    bed = evaluate.sample_testbed(toy, UNSEEDED, 7, {"some_net": features.load(toy, "some_net")})
+    assert task_ids.name_testbed(toy, bed.tasks, bed.recipe) == ""  # all images give other tasks
+    name = task_ids.name_testbed(toy, bed.tasks, bed.recipe, ("some_net",))
+    assert "~from-some_net~" in name and same(task_ids.find(name).tasks, bed.tasks)
+
+
+def test_the_same_link_gives_the_same_task_in_another_workspace(
+    toy: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {}
+    for dataset in (toy, datasets.load("demo")):
+        bed = draw.sample(dataset, **SHAPE)
+        names[str(task_ids.name_task(dataset, bed.tasks, 11, bed.recipe))] = bed.tasks.take([11])
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "elsewhere"))
+    make_toy("named", noise=2.0)
+    for text, one in names.items():
+        task = task_ids.task_in(text)
+        assert same(task_ids.find(task.testbed).tasks.take([task.position]), one)
+
+
+def test_a_task_made_by_hand_is_named_by_its_images(toy: Dataset) -> None:
+    tasks = custom_task.build(toy, features.load(toy, "alpha_net"), [3, 1, 9], 2, 3)
+    uneven = replace(tasks, support=np.where(tasks.support == tasks.support[0, 1, 1], PAD, tasks.support))
+    for made in (tasks, uneven):
+        found = task_ids.find(task_ids.by_hand(toy, made, 0))
+        assert same(found.tasks, made) and found.title == "a task made by hand"
+    assert np.isfinite(found.tasks.measures["coarsity"][0])
+
+
+def test_saved_testbeds_that_no_sampler_draws_are_named_by_their_content(toy: Dataset) -> None:
+    bed = draw.sample(toy, **SHAPE)
+    shuffled = bed.tasks.take(np.arange(len(bed.tasks))[::-1])
+    saved = replace(bed, name="mine.1", tasks=shuffled, recipe={**bed.recipe, "sampler": "imported"})
+    testbeds.save_testbed(saved)
+    task = task_ids.name_task(toy, shuffled, 2, saved.recipe, saved="mine.1")
+    assert str(task).startswith("saved~named~mine.1~") and str(task).endswith(":2")
+    assert same(task_ids.find(task.testbed).tasks, shuffled)
+    assert task_ids.task_in("mine.1:2") == task  # as a person writes it
+    testbeds.delete_testbed("mine.1")
+    with pytest.raises(Missing, match=r"testbed 'mine.1' of Named is not in this workspace. Copy the file"):
+        task_ids.find(task.testbed)
+    testbeds.save_testbed(replace(bed, name="mine.1", recipe=saved.recipe))
+    with pytest.raises(BadInput, match="other tasks than the testbed of that name has"):
+        task_ids.find(task.testbed)
+
+
+def test_a_run_names_its_tasks_by_their_recipe_where_that_draws_them(toy: Dataset) -> None:
+    bed = draw.sample(toy, **SHAPE)
+    testbeds.save_testbed(
+        replace(bed, name="odd", tasks=bed.tasks.take(np.arange(29, -1, -1)), recipe={"dataset": "named"})
+    )
+    spec = {"study": "evaluate", "dataset": "named", "backbones": ["alpha_net"], "methods": ["protonet"]}
+    for source, kind in (({"sampler": UNSEEDED, "seed": 7}, "drawn"), ({"testbed": "odd"}, "saved")):
+        run = jobs.run_here({**spec, **source})
+        settled = jobs.spec(run.id)
+        tasks, part = evaluate.entry_tasks(settled, evaluate.entries(settled)[0]), evaluate.run_testbeds(settled)[0]
+        name = partial(
+            task_ids.name_testbed, toy, tasks, part["recipe"], ["alpha_net"], part["testbed_name"], (run.id, 0)
+        )()
+        assert name.partition("~")[0] == kind and same(task_ids.find(name, run_folder=jobs.folder).tasks, tasks)
+    testbeds.delete_testbed("odd")
+    name = task_ids.name_testbed(toy, tasks, part["recipe"], [], "odd ", (run.id, 0))
+    assert name.startswith(f"run~named~{run.id}~0~")
+    assert same(task_ids.find(name, run_folder=jobs.folder).tasks, tasks)
+    jobs.delete(run.id)
+    with pytest.raises(Missing, match=f"run '{run.id}' of 'named', and that run is not in this workspace"):
+        task_ids.find(name, run_folder=jobs.folder)
+
+
+def test_other_images_under_the_same_numbers_are_refused(toy: Dataset) -> None:
+    bed = draw.sample(toy, **SHAPE)
+    drawn, hand = task_ids.name_testbed(toy, bed.tasks, bed.recipe), task_ids.by_hand(toy, bed.tasks, 0)
+    assert toy.images is not None
+    paths = [f"{i}.png" for i in range(len(toy.images))]
+    save_dataset(replace(toy, images=toy.images.assign(path=paths)), overwrite=True)
+    for name in (drawn, hand):
+        with pytest.raises(BadInput, match="with other images or classes than those here"):
+            task_ids.find(name)
+    names = [f"{name}!" for name in toy.classes["class_name"]]
+    save_dataset(replace(toy, classes=toy.classes.assign(class_name=names)), overwrite=True)
+    with pytest.raises(BadInput, match="names other tasks"):
+        task_ids.find(drawn)
+
+
+def test_a_name_that_another_version_drew_otherwise_is_refused(toy: Dataset) -> None:
+    bed = draw.sample(toy, **SHAPE)
+    name = task_ids.name_testbed(toy, bed.tasks, bed.recipe)
+    with pytest.raises(BadInput, match="other tasks than this version of fsviz draws"):
+        task_ids.find(name.replace("seed-7", "seed-8"))
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("", BadInput, "TESTBED:POSITION"),
+        ("mine", BadInput, "TESTBED:POSITION"),
+        ("nowhere:3", BadInput, "Copy the whole link"),
+        ("drawn~demo~split-test~seed-0:3", BadInput, "Copy the whole link"),
+        ("hand~demo~1.2~0123456789ab:0", BadInput, "Copy the whole link"),
+        ("drawn~demo~x-1~0123456789ab:0", UnknownName, "setting of the sampler"),
+        ("drawn~demo~n_way-many~0123456789ab:0", BadInput, "n_way must be a whole number"),
+        ("drawn~nothing_here~n_way-2~0123456789ab:0", Missing, "is of the dataset 'nothing_here', which is not here"),
+        ("hand~demo~1.x_2~3_4~0123456789ab:0", BadInput, "Copy the whole link"),
+        ("hand~demo~1_2~3_999999~0123456789ab:0", BadInput, "this task has image 999,999"),
+        ("run~demo~nothing~0~0123456789ab:0", Missing, "not in this workspace"),
+        ("saved~demo~nothing~0123456789ab:0", Missing, "testbed 'nothing' of EmojiCoCo"),
+    ],
+)
+def test_what_names_no_task_is_one_sentence(text: str, error: type[FsvizError], words: str) -> None:
+    with pytest.raises(error, match=words):
+        task_ids.find(task_ids.task_in(text).testbed, run_folder=jobs.folder)
+
+
+# Passports ---------------------------------------------------------------------------------------------------------
+
+
+def found_in(toy: Dataset, **asked: object) -> study.Found:
+    bed = draw.sample(toy, **{**SHAPE, **asked})
+    return task_ids.find(task_ids.name_testbed(toy, bed.tasks, bed.recipe), toy)
+
+
+def test_a_passport_has_the_numbers_of_the_engine(toy: Dataset) -> None:
+    found = found_in(toy)
+    passport = study.open_task(found, 11)
+    one = found.tasks.take([11])
+    expected = task_measures.measure_tasks(found.tasks, toy, "alpha_net").iloc[11]
+    known = {v.measure.name: v.value for v in passport.values if np.isfinite(v.value)}
+    assert set(known) == set(expected.dropna().index)
+    assert known == pytest.approx(expected[list(known)].to_dict(), rel=1e-4)
+    assert [v.measure.name for v in passport.values] == list(MEASURES)
+    assert all(bool(v.why_not) != np.isfinite(v.value) for v in passport.values)
+    assert {a.method for a in passport.answers} >= {"protonet", "simpleshot"}
+    table = features.load(toy, "alpha_net")
+    for answer in passport.answers:
+        said = evaluate.look(toy, "alpha_net", answer.method, {}, one)
+        assert answer.accuracy == evaluation.task_accuracy(said)[0]
+        counts = study.answered_pairs(answer, 4)
+        assert counts.sum(axis=1).tolist() == [5] * 4 and np.trace(counts) == round(20 * answer.accuracy)
+    pairs = {p.name: p.values for p in study.class_pairs(passport)}
+    whole = draw.class_distances(toy, "test")
+    ids = one.class_ids[0]
+    assert np.array_equal(pairs["jiang_conrath"], whole[np.ix_(ids, ids)])
+    upper = pairs["jiang_conrath"][np.triu_indices(4, 1)]
+    assert known["coarsity"] == pytest.approx(np.mean(upper**2))
+    assert np.triu(pairs["confusion"]).sum() == pytest.approx(known["confusion_sum"])
+    assert pairs["features"].shape == (4, 4) and table.backbone == passport.backbone
+
+
+def test_percentiles_are_counted_among_the_other_tasks() -> None:
+    others = np.array([1.0, 2.0, 2.0, 3.0, np.nan])
+    harder = study.standing(2.0, others, "harder")
+    assert (harder.lower, harder.harder, harder.n) == (0.5, 0.5, 4)  # one below, two the same
+    assert study.standing(3.5, others, "harder").harder == 1 and study.standing(3.5, others, "easier").harder == 0
+    assert study.standing(2.5, others, "easier").harder == 0.25
+    assert np.isnan(study.standing(2.0, np.zeros(0), "harder").lower)
+    assert np.isnan(study.standing(np.nan, others, "harder").lower)
+
+
+def test_standings_and_means_are_those_of_the_whole_testbed(toy: Dataset) -> None:
+    found = found_in(toy)
+    told: list[tuple[int, int]] = []
+    passport = study.open_task(found, 4)
+    among = study.spread(
+        found, "alpha_net", methods=["protonet"], progress=lambda done, total, words: told.append((done, total))
+    )
+    assert among.is_whole and told[0][0] == 0 and all(done <= total for done, total in told)
+    table = task_measures.measure_tasks(found.tasks, toy, "alpha_net")
+    for name, stand in study.standings(passport, among).items():
+        others = np.delete(table[name].to_numpy(), 4)
+        others = others[np.isfinite(others)]
+        value = passport.value(name)
+        lower = np.mean(others < value - 1e-6 * abs(value)), np.mean(others <= value + 1e-6 * abs(value))
+        assert lower[0] <= stand.lower <= lower[1] and stand.n == len(others)
+        up = MEASURES[name].direction == "harder"
+        assert stand.harder == (stand.lower if up else 1 - stand.lower)
+    passport = study.with_spread(passport, among)
+    accuracy = evaluation.task_accuracy(evaluate.look(toy, "alpha_net", "protonet", {}, found.tasks))
+    first = passport.answers[0]
+    assert first.mean == pytest.approx((accuracy.mean(), 1.96 * accuracy.std(ddof=1) / 30**0.5), rel=1e-3)
+    others = np.delete(accuracy, 4)
+    expected = np.mean(others > accuracy[4]) + np.mean(others == accuracy[4]) / 2
+    assert study.answer_standing(passport, first).harder == pytest.approx(expected)
+
+
+def test_a_large_testbed_is_measured_in_part(toy: Dataset) -> None:
+    among = study.spread(found_in(toy, n_tasks=50), "alpha_net", most=10)
+    assert len(among.positions) == len(among.table) == 10 and not among.is_whole
+    assert among.positions[[0, -1]].tolist() == [0, 49]
+
+
+def test_coarsity_is_held_against_coarsity_by_the_same_distance(toy: Dataset) -> None:
+    found = found_in(toy, distance="wu_palmer")
+    passport, among = study.open_task(found, 2), study.spread(found, "alpha_net")
+    assert passport.value("coarsity") == found.tasks.measures["coarsity"][2]
+    assert np.array_equal(among.table["coarsity"], found.tasks.measures["coarsity"])
+    assert study.class_pairs(passport)[0].name == "wu_palmer"
+
+
+def test_tasks_are_gone_through_by_any_value(toy: Dataset) -> None:
+    found = found_in(toy)
+    passport, among = study.open_task(found, 4), study.spread(found, "alpha_net", methods=["protonet"])
+    passport = study.with_spread(passport, among)
+    ways = study.orders(passport, among)
+    assert {"position", "coarsity", "query_loss", "accuracy of ProtoNet · alpha_net"} <= set(ways)
+    assert study.neighbours(passport, *ways["position"], 4.0) == (3, 5)
+    at, seen = study.open_task(found, 0), [0]
+    values = found.tasks.measures["coarsity"]
+    while (after := study.neighbours(at, *ways["coarsity"], values[at.position])[1]) is not None:
+        at = replace(at, position=after)
+        seen.append(after)
+    order = np.lexsort((np.arange(30), values))
+    assert seen == order[order.tolist().index(0) :].tolist()  # equal ones in the order of the testbed
+    before = study.neighbours(replace(at, position=int(order[0])), *ways["coarsity"], values[order[0]])[0]
+    assert before is None
+
+
+def test_runs_of_the_testbed_answer_with_all_their_methods(toy: Dataset) -> None:
+    found = found_in(toy)
+    spec = {"study": "evaluate", "dataset": "named", "backbones": ["alpha_net"], "methods": ["pt_map", "logistic"]}
+    run = jobs.run_here({**spec, "sampler": UNSEEDED, "seed": 7, "chunk": 8})
+    wanted = study.digest(found)
+    assert study.is_of(run.spec, wanted) and not study.is_of(run.spec, "other")
+    assert not study.is_of({"dataset": "named"}, wanted)
+    answers = study.answers_of_run(run.id, jobs.spec(run.id), partial(jobs.chunks, run.id), wanted, 17)
+    assert [a.method for a in answers] == ["pt_map", "logistic"]
+    for answer, result in zip(answers, run.summary["results"], strict=True):
+        said = evaluate.look(toy, "alpha_net", answer.method, {}, found.tasks.take([17]))
+        assert answer.accuracy == evaluation.task_accuracy(said)[0] and answer.source == run.id
+        assert answer.predictions is not None
+        assert np.array_equal(answer.predictions.predicted, said.predicted)
+        assert 100 * answer.mean[0] == pytest.approx(result["accuracy"])
+    passport = study.open_task(found, 17, of_runs=study.newest_of_each([*answers, *answers]))
+    assert [a.method for a in passport.answers] == ["pt_map", "logistic"]
+
+
+def test_hard_and_easy_support_sets_keep_the_queries(toy: Dataset) -> None:
+    passport = study.open_task(found_in(toy), 3)
+    sets = study.support_sets_of(passport)
+    for name in ("hard", "easy"):
+        assert np.array_equal(sets.tasks[name].query, passport.tasks.query)
+        assert np.array_equal(sets.tasks[name].class_ids, passport.tasks.class_ids)
+    assert np.array_equal(sets.tasks["random"].support, passport.tasks.support)
+    assert sets.accuracy("random")[0] == passport.answers[0].accuracy
+    assert sets.loss("hard")[0] > sets.loss("random")[0] > sets.loss("easy")[0]
+
+
+def test_contexts_and_gaps_of_the_demo_by_hand() -> None:
+    demo = datasets.load("demo")
+    found = found_in(demo, n_tasks=5)
+    passport = study.Passport(found, 1, "efficientnet_lite0", found.tasks.take([1]))
+    seen = study.contexts(passport)
+    assert seen is not None
+    of_image = demo.image_contexts()
+    way = 2
+    support, query = of_image[passport.tasks.support[0, way]], of_image[passport.tasks.query[0, way]]
+    assert seen["shared"][way] == sum(context in support for context in query) and seen["n"][way] == 5
+    for side, images in (("support", passport.tasks.support), ("query", passport.tasks.query)):
+        for way in range(passport.tasks.n_way):
+            counts = pd.Series(of_image[images[0, way]]).value_counts()
+            told = {context if n == 1 else f"{context} {n}" for context, n in counts.items()}
+            assert set(seen[side][way].split(", ")) == told
+    assert seen["support"][0] == "grass 2, rock"
+    gaps = {gap.name: gap for gap in study.gaps(passport)}
+    every = attribute_gaps.measure_gaps(demo, found.tasks, by="class")
+    for name, gap in gaps.items():
+        others = np.delete(every[name].gap, 1)
+        assert gap.gap == every[name].gap[1]
+        lower = np.mean(others < gap.gap) + np.mean(others == gap.gap) / 2
+        assert gap.standing.harder == pytest.approx(lower)
+
+
+def test_benchmarks_without_images_have_a_passport_of_their_classes() -> None:
+    cifar = datasets.load("cifar100")
+    task = study.first_task(cifar)
+    found = task_ids.find(task.testbed)
+    passport, among = study.open_task(found, 3), study.spread(found)
+    assert not passport.has_images and not passport.answers and not study.gaps(passport)
+    assert set(study.standings(passport, among)) == {"coarsity"}
+    told = study.in_numbers(passport, among)
+    assert told["support"] is None and told["methods"] == [] and list(told["pairs"]) == ["jiang_conrath"]
+    with pytest.raises(Missing):
+        study.support_sets_of(passport)
+    with pytest.raises(BadInput, match=r"200 tasks, at positions 0 to 199. Got 200. Choose one"):
+        study.open_task(found, 200)

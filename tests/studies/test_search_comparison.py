@@ -1,0 +1,267 @@
+"""Searches side by side, step by step and against filtering; queries of chosen values, then searched."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fsviz import jobs
+from fsviz.analyses import attribute_shifts
+from fsviz.cli import build_parser
+from fsviz.difficulty.fastdiffsel import support_loss
+from fsviz.errors import BadInput, Missing, UnknownName, WorkspaceError
+from fsviz.studies import chunk_data, search_comparison, stress_test, support_sets
+from tests.studies.shifted_dataset import make_shifted
+from tests.studies.toy_dataset import make_toy
+
+SPEC = {"dataset": "shifted", "backbone": "first", "n_tasks": 12, "n_query": 8}
+
+
+@pytest.fixture
+def shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    return make_shifted()
+
+
+def find(spec: dict) -> support_sets.SupportSets:
+    return jobs.compute({"study": "support_sets", **spec})
+
+
+# --- side by side ------------------------------------------------------------------------------------------------
+
+
+def test_every_search_has_both_ends_and_what_the_study_of_it_finds(shifted) -> None:
+    said: list[tuple[int, int, str]] = []
+    spec = {**SPEC, "n_tasks": 6}
+    result = jobs.compute({"study": "search_comparison", **spec}, lambda *now: said.append(now))
+    rows = {(row["search"], row["objective"]): row for row in result["rows"]}
+    assert set(rows) == {("random", "random")} | {(s, o) for s in support_sets.SEARCH.choices for o in ("hard", "easy")}
+    for search in support_sets.SEARCH.choices:
+        alone = support_sets.summary(find({**spec, "search": search}))
+        for objective in ("hard", "easy"):
+            assert rows[search, objective]["accuracy"] == pytest.approx(alone["accuracy"][objective])
+            assert rows[search, objective]["ci95"] == pytest.approx(alone["ci95"][objective])
+            assert rows[search, objective]["seconds"] > 0
+    assert rows["random", "random"]["accuracy"] == pytest.approx(alone["accuracy"]["random"])
+    assert rows["random", "random"]["seconds"] is None
+    for objective, sign in (("hard", 1), ("easy", -1)):  # behind: less hard, or less easy, than greedy
+        gap = rows["fastdiffsel", objective]["accuracy"] - rows["greedy", objective]["accuracy"]
+        assert rows["fastdiffsel", objective]["behind"] == pytest.approx(sign * gap)
+        assert rows["greedy", objective]["behind"] is None
+    assert said[-1][0] == said[-1][1] == len(said) and all(message for *_, message in said)
+
+
+def test_the_comparison_runs_as_a_job_with_the_same_accuracies(shifted) -> None:
+    spec = {"study": "search_comparison", **SPEC, "searches": ["greedy", "fastdiffsel"]}
+    run = jobs.run_here(spec)
+    assert run.n_chunks == 1 + 2 + 2 * 3  # random, FastDiffSel at both ends, greedy five tasks at a time
+    here = jobs.compute(spec | {"searches": ["fastdiffsel", "greedy"]})
+    assert [row["accuracy"] for row in jobs.results(run.id)["rows"]] == [row["accuracy"] for row in here["rows"]]
+    with pytest.raises(UnknownName, match="search"):
+        search_comparison.check({**SPEC, "searches": ["quick"]})
+    assert jobs.find({**spec, "searches": ["fastdiffsel", "greedy"]}).id == run.id  # in any order
+    assert jobs.find({**spec, "searches": []}) is None and jobs.result(run.id) == jobs.results(run.id)
+
+
+def test_a_spec_has_the_settings_of_a_search_but_which_one(shifted) -> None:
+    spec = search_comparison.check({"dataset": "shifted", "backbone": "first"})
+    assert search_comparison.check(spec) == spec and set(spec) == {
+        "dataset",
+        "backbone",
+        *search_comparison.SETTINGS.settings,
+    }
+    assert spec["n_tasks"] == 50 and spec["searches"] == list(support_sets.SEARCH.choices)
+    with pytest.raises(UnknownName, match="setting of the comparison of searches named 'search'"):
+        search_comparison.check({**spec, "search": "greedy"})
+
+
+def test_a_preview_of_all_searches_leaves_out_greedy_if_it_takes_too_long(shifted) -> None:
+    spec = search_comparison.check({**SPEC, "n_tasks": 500})
+    assert [part.n_chunks for part in search_comparison.parts(spec)] == [5] * 7 + [100] * 2
+    assert search_comparison.shorten(spec, 40) == {**spec, "n_tasks": 40}
+    quick = search_comparison.shorten(spec, 2)
+    assert "greedy" not in quick["searches"] and len(quick["searches"]) == 3 and 10 <= quick["n_tasks"] < 500
+    assert search_comparison.work(quick).seconds / quick["n_tasks"] < search_comparison.work(spec).seconds / 500
+    assert search_comparison.shorten({**spec, "n_tasks": 8}, 9) is None
+
+
+def test_studies_that_write_numbers_alone_know_how_much_and_ask_for_room(small_disk, monkeypatch) -> None:
+    small_disk.mount("4m")
+    monkeypatch.setenv("FSVIZ_HOME", str(small_disk.path))
+    make_shifted()
+    specs = (
+        {"study": "search_comparison", **SPEC, "searches": ["fastdiffsel"]},
+        {"study": "stress_test", "dataset": "shifted", "sources": ["first"], "backbones": ["first"], "n_tasks": 12},
+    )
+    for spec, module in zip(specs, (search_comparison, stress_test), strict=True):
+        run = jobs.run_here(spec)
+        chunks = jobs.folder(run.id) / "chunks"
+        written = sum(path.stat().st_size for path in chunks.iterdir())
+        assert written <= module.n_bytes({**run.spec, "folder": str(chunks.parent)}) <= 4 * written
+        shutil.rmtree(chunks)
+        small_disk.fill(leave=4096)
+        with pytest.raises(WorkspaceError, match=r"The results of this run need about .* Make room"):
+            jobs.resume_here(run.id)
+        small_disk.empty()
+        assert jobs.resume_here(run.id).state == "finished"
+
+
+def rows(hard: float, behind: float, half: float) -> list[dict]:
+    base = {"ci95": 1.0, "n_tasks": 9, "behind": None, "behind_ci95": None}
+    return [
+        {**base, "search": "random", "objective": "random", "accuracy": 80.0, "seconds": None},
+        {**base, "search": "fastdiffsel", "objective": "hard", "accuracy": hard, "seconds": 0.002}
+        | {"behind": behind, "behind_ci95": half},
+        {**base, "search": "greedy", "objective": "hard", "accuracy": hard - behind, "seconds": 0.1},
+    ]
+
+
+def test_the_comparison_in_words() -> None:
+    told = search_comparison.compared_in_words(rows(50.0, 3.0, 1.0))
+    assert (
+        told
+        == "FastDiffSel's hard sets are 3.0 ± 1.0 points less hard than greedy's. Greedy search takes 50 times as long."
+    )
+    assert "cannot be told from greedy's (+0.5 ± 1.0 points)" in search_comparison.compared_in_words(
+        rows(50.0, 0.5, 1.0)
+    )
+    assert "2.0 ± 1.0 points harder than greedy's" in search_comparison.compared_in_words(rows(50.0, -2.0, 1.0))
+    assert "no harder than random ones here" in search_comparison.compared_in_words(rows(81.0, 9.0, 1.0))
+    alone = [row for row in rows(50.0, 3.0, 1.0) if row["search"] != "greedy"]
+    assert search_comparison.compared_in_words([{**row, "behind": None} for row in alone]) == ""
+
+
+# --- step by step ------------------------------------------------------------------------------------------------
+
+
+def test_losses_step_by_step(shifted) -> None:
+    table = search_comparison.by_number_of_steps(SPEC, most=3).set_index("n_steps")
+    assert table.index.tolist() == [0, 1, 2, 3]
+    assert table["weighted"].iloc[0] < table["weighted"].iloc[1]  # what a step climbs
+    assert table.loc[0].drop(["weighted", "weighted_ci95"]).isna().all()
+    assert table.loc[1, "change"] == 0
+    found = find(SPEC)
+    features = chunk_data.features_of("shifted", "first")
+    assert table.loc[1, "selected"] == pytest.approx(support_loss(features, found.tasks["hard"]).mean())
+    assert table.loc[1, "accuracy"] == pytest.approx(100 * found.accuracy("hard").mean())
+    assert support_loss(features, found.tasks["hard"]).mean() > support_loss(features, found.tasks["random"]).mean()
+
+
+def steps(change: list[float], half: float, weighted: list[float]) -> pd.DataFrame:
+    n = len(change)
+    after = pd.DataFrame({"n_steps": range(1, n + 1), "change": change, "change_ci95": [0.0] + [half] * (n - 1)})
+    after = after.assign(accuracy=50 + after["change"], selected=2 - after["change"] / 100)
+    return pd.concat([pd.DataFrame({"n_steps": [0]}), after]).assign(weighted=weighted)
+
+
+def test_what_more_steps_do_is_read_off_the_table() -> None:
+    paper = search_comparison.steps_in_words(steps([0, 3, 4], 1.0, [1, 2, 1.5, 1.2]))
+    assert paper == (
+        "Here, as in the paper, one step finds the hardest sets: with two, accuracy is +3.0 ± 1.0 points. The loss of "
+        "the weighted prototypes is highest after 1 step, that of the selected sets after 1 step; accuracy is lowest "
+        "after 1 step."
+    )
+    other = search_comparison.steps_in_words(steps([0, -2, -4], 1.0, [1, 2, 3, 2.5]))
+    assert other.startswith("Here 3 steps find harder sets than one (-4.0 ± 1.0 points).")
+    assert "highest after 2 steps" in other and "lowest after 3 steps" in other
+    # of six tries one is beyond its own interval by luck
+    luck = search_comparison.steps_in_words(steps([0, 0.2, -1.1, 0.3, -0.1, 0.2, 0.4], 1.0, [1, 2, 2, 2, 2, 2, 2, 2]))
+    assert luck.startswith("Here no number of steps finds clearly harder sets than one.")
+
+
+# --- filtered ----------------------------------------------------------------------------------------------------
+
+
+def test_filtering_keeps_the_hardest_and_counts_what_is_as_hard(shifted) -> None:
+    found = search_comparison.filtered_tasks({**SPEC, "n_random": 300})
+    by = dict(tuple(found.tasks.groupby("kind")))
+    assert {kind: len(part) for kind, part in by.items()} == {"random": 300, "filtered": 6, "searched": 12}
+    assert sorted(by["filtered"]["accuracy"]) == sorted(by["random"]["accuracy"])[:6]
+    assert found.as_hard.at_most == pytest.approx(by["searched"]["accuracy"].mean())
+    assert found.as_hard.n_found == (by["random"]["accuracy"] <= found.as_hard.at_most).sum()
+    assert found.second == "coarsity" and set(found.means["kind"]) == set(by)
+    assert f"of {300:,}" in search_comparison.filtered_in_words(found)
+    variable = search_comparison.filtered_tasks({**SPEC, "n_random": 100, "sampler": "variable"})
+    assert variable.second == "n_way" and "classes, searched ones" in search_comparison.filtered_in_words(variable)
+    with pytest.raises(BadInput, match="n_random"):
+        search_comparison.filtered_tasks({**SPEC, "n_random": 3})
+
+
+def test_filtering_in_words_without_a_task_as_hard() -> None:
+    from fsviz.difficulty.rarity import rarity
+
+    tasks = pd.DataFrame({"kind": ["random", "filtered", "searched"], "accuracy": [80.0, 70.0, 30.0], "n_way": 5})
+    found = search_comparison.Filtered(tasks, pd.DataFrame(), rarity(np.full(100, 80.0), 30.0))
+    assert search_comparison.filtered_in_words(found) == (
+        "Tasks with searched supports have a mean accuracy of 30.0%. None of 100 random tasks is as hard (95% "
+        "interval: at most one in 28)."
+    )
+
+
+# --- queries of chosen values ------------------------------------------------------------------------------------
+
+
+def test_restricted_queries_have_the_value_and_supports_come_from_all_images(shifted) -> None:
+    spec = {**SPEC, "n_tasks": 60, "attribute": "context", "values": ["sand"]}
+    found = attribute_shifts.restricted_sets(spec)
+    contexts = shifted.images["context"].to_numpy()
+    assert (contexts[found.tasks["random"].query] == "sand").all()
+    assert {"attribute": "context", "values": ["sand"]}.items() <= found.spec.items()  # no other tasks pass for these
+    shares = attribute_shifts.share_table(found, shifted, "context").set_index(["set", "value"])["share"]
+    assert shares["query"].to_dict() == {"sand": 100.0, "snow": 0.0, "water": 0.0}
+    for name in support_sets.SETS:
+        assert shares[name].sum() == pytest.approx(100)
+        by_hand = 100 * (contexts[found.tasks[name].support] == "sand").mean()
+        assert shares[name]["sand"] == pytest.approx(by_hand)
+        assert not any(np.isin(s, q).any() for s, q in zip(found.tasks[name].support, found.tasks[name].query))
+    shared = attribute_shifts.shared_values(found, shifted, "context", ["sand"])
+    assert shared["share"] == pytest.approx({name: shares[name]["sand"] for name in support_sets.SETS})
+    assert shares["hard"]["sand"] < shares["random"]["sand"] < shares["easy"]["sand"]
+    assert "Hard supports avoid what the queries look like, easy ones seek it" in attribute_shifts.shared_in_words(
+        shared
+    )
+    accuracy = support_sets.summary(found)["accuracy"]
+    assert accuracy["hard"] < accuracy["random"] < accuracy["easy"]
+
+
+def test_what_has_nothing_to_do_with_the_images_is_neither_sought_nor_avoided(shifted) -> None:
+    spec = {**SPEC, "n_tasks": 60, "attribute": "noise", "values": ["low noise", "high noise"]}
+    found = attribute_shifts.restricted_sets(spec)
+    low, high = np.quantile(shifted.images["noise"], [1 / 3, 2 / 3])
+    asked = shifted.images["noise"].to_numpy()[found.tasks["random"].query]
+    assert ((asked <= low) | (asked >= high)).all()
+    told = attribute_shifts.shared_in_words(attribute_shifts.shared_values(found, shifted, "noise", spec["values"]))
+    assert "by more than chance" in told
+
+
+def test_fewer_queries_where_images_are_few_and_a_sentence_where_there_are_none(shifted, tmp_path: Path) -> None:
+    spec = {**SPEC, "attribute": "context", "values": ["sand"]}
+    assert attribute_shifts.restricted_sets({**spec, "n_query": 30}).spec["n_query"] == 5
+    with pytest.raises(BadInput, match=r"need 5 classes with 1 such images and 45 more .* Lower n_query, n_shot"):
+        attribute_shifts.restricted_sets({**spec, "n_shot": 45})
+    with pytest.raises(UnknownName, match="value of context"):
+        attribute_shifts.restricted_sets({**spec, "values": ["moon"]})
+    with pytest.raises(BadInput, match="at least one value"):
+        attribute_shifts.restricted_sets({**spec, "values": []})
+    make_toy()
+    with pytest.raises(Missing, match="has no attributes"):
+        attribute_shifts.restricted_sets({"dataset": "toy", "backbone": "alpha_net", "attribute": "x", "values": ["y"]})
+
+
+def test_commands_ask_the_same_of_the_same_tasks(shifted) -> None:
+    spec = search_comparison.check({**SPEC, "n_sweeps": 2, "loss": "plain"})
+    args = build_parser().parse_args(shlex.split(support_sets.command(spec, "searches"))[3:])
+    said = {s.name: getattr(args, s.name) for s in args.settings if getattr(args, s.name) is not None}
+    assert said == {"n_sweeps": 2, "loss": "plain"} and args.n_tasks == 12
+    spec = support_sets.check({**SPEC, "search": "refined"})
+    own = {"filtered": ["--n-random", "500"], "restricted": ["--attribute", "a b", "--value", "c"], "steps": []}
+    for name, more in own.items():
+        asked = {**spec, "search": "fastdiffsel"} if name == "steps" else spec
+        args = build_parser().parse_args(shlex.split(support_sets.command(asked, name, more))[3:])
+        assert args.command == name and args.dataset == "shifted"
+    assert build_parser().parse_args(["filtered", "demo", "--n-random", "500"]).n_random == 500

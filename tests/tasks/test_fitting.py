@@ -1,0 +1,127 @@
+"""One rule for tasks of small datasets: what was given stays, defaults are lowered, and a sentence says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fsviz import datasets
+from fsviz.errors import BadInput
+from fsviz.records import Dataset
+from fsviz.settings import images_advice, largest_images
+from fsviz.tasks import draw, fitting
+from tests.studies.small_dataset import make_small
+
+USUAL = {"n_way": 5, "n_shot": 5, "n_query": 10}
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "ws"))
+    return lambda *sizes: make_small("small", sizes, tmp_path / "images")
+
+
+def fit(dataset: Dataset, choice: bool = False, varied: bool = False, **given: object) -> fitting.Fit:
+    return fitting.fit(dataset, given, draw.PER_CLASS, ["net"], choice=choice, varied=varied)
+
+
+@pytest.mark.parametrize(
+    ("n_images", "shots", "queries"),
+    [(40, 5, 10), (15, 5, 10), (14, 5, 9), (10, 5, 5), (9, 4, 5), (6, 1, 5), (5, 1, 4), (2, 1, 1)],
+)
+def test_queries_are_lowered_to_five_then_shots_to_one_then_queries(n_images: int, shots: int, queries: int) -> None:
+    assert largest_images(5, 10, lambda s, q: s + q <= n_images) == (shots, queries)
+    assert shots + queries == min(n_images, 15)
+
+
+def test_what_may_not_be_lowered_stays() -> None:
+    def holds_12(s: int, q: int) -> bool:
+        return s + q <= 12
+
+    assert largest_images(9, 10, holds_12, ["n_query"]) == (9, 3)
+    assert largest_images(5, 11, holds_12, ["n_shot"]) == (1, 11)
+    assert largest_images(12, 10, holds_12, ["n_query"]) is None
+    assert largest_images(5, 10, lambda s, q: s + q <= 1) is None
+    assert images_advice(9, 9, 12) == "The largest that fits all classes is n_shot 7 with n_query 5."
+    assert images_advice(5, 10, 1).startswith("Leave the class out")
+
+
+def test_a_large_dataset_takes_the_usual_tasks_without_a_word(small) -> None:
+    found = fit(small(*[15] * 5))
+    assert found.values == USUAL and not found.lowered and found.in_words() == ""
+
+
+def test_defaults_are_lowered_and_said_and_what_was_given_stays(small) -> None:
+    dataset = small(30, 12, 30, 30)
+    found = fit(dataset)
+    assert found.values == {"n_way": 4, "n_shot": 5, "n_query": 7}
+    why = "Split 'test' of Small has 4 classes and class 'class 1' has 12 images"
+    assert found.in_words() == f"{why}, so n_way is 4 instead of 5 and n_query is 7 instead of 10."
+    assert found.in_words({"n_query": 3}) == f"{why}, so n_way is 4 instead of 5."
+    given = fit(dataset, n_way=3, n_shot=9)
+    assert given.values == {"n_way": 3, "n_shot": 9, "n_query": 3} and set(given.lowered) == {"n_query"}
+    assert fit(dataset, n_way=7, n_shot=20, n_query=20).values == {"n_way": 7, "n_shot": 20, "n_query": 20}
+    assert fit(dataset, sampler="variable").values == {} and fit(dataset, n_shot=0).values["n_shot"] == 0
+
+
+def test_a_search_keeps_a_choice_of_support_where_there_can_be_one(small) -> None:
+    found = fit(small(*[12] * 5), choice=True)
+    assert found.values == {"n_way": 5, "n_shot": 3, "n_query": 6}
+    assert "chooses from twice as many as n_shot, so n_shot is 3 instead of 5" in found.in_words()
+    assert fit(small(*[2] * 5), choice=True).values == {"n_way": 5, "n_shot": 1, "n_query": 1}
+    assert fit(small(*[12] * 5), choice=True, skip_small=True).values == USUAL
+
+
+def test_tasks_that_are_compared_by_their_classes_do_not_all_hold_the_same(small) -> None:
+    found = fit(small(*[20] * 6), varied=True)
+    assert found.values["n_way"] == 3 and "6 classes, and tasks of more would hold nearly the same ones" in found.why
+    assert fit(small(*[20] * 6)).values["n_way"] == 5 and fit(small(*[20] * 8), varied=True).values["n_way"] == 5
+
+
+def test_groups_that_stay_together_count(small) -> None:
+    dataset = small(*[12] * 5)
+    assert dataset.images is not None
+    grouped = replace(dataset, images=dataset.images.assign(group=np.arange(60) // 4))  # three groups of four a class
+    found = fit(grouped)
+    assert (found.values["n_shot"], found.values["n_query"]) == (4, 8)  # five shots would leave one group: four queries
+    assert "in 3 groups that stay together" in found.in_words()
+    tasks = draw.sample(grouped, sampler="uniform", n_tasks=5, **found.values).tasks
+    assert tasks.support.shape == (5, 5, 4)
+    assert fit(grouped, keep_groups=False).values["n_query"] == 7
+
+
+def test_fewer_than_two_classes_are_refused_with_advice_that_works(small) -> None:
+    one = small(9)
+    with pytest.raises(BadInput, match=r"at least 2 classes. Split 'test' of Small has 1. Add images of other classes"):
+        fit(one)
+    two = small(9, 9)
+    halves = replace(two, splits={"test": np.array([0]), "val": np.array([1])})
+    with pytest.raises(BadInput, match="Choose split 'all'"):
+        fit(halves)
+    assert fit(halves, split="all").values["n_way"] == 2
+
+
+def test_several_datasets_take_what_fits_the_smallest(small, tmp_path: Path) -> None:
+    large = small(*[20] * 8)
+    few = make_small("few", [30] * 3, tmp_path / "few")
+    tight = make_small("tight", [7] * 9, tmp_path / "tight")
+    found = fitting.smallest([fit(dataset) for dataset in (large, few, tight)])
+    assert found.values == {"n_way": 3, "n_shot": 2, "n_query": 5}
+    told = found.in_words()
+    assert "Few has 3 classes" in told and "of Tight has 7 images" in told and "Small" not in told
+
+
+def test_the_demo_has_enough_for_the_usual_tasks() -> None:
+    demo = datasets.load("demo")
+    assert fitting.fit(demo, {}, draw.PER_CLASS, choice=True, varied=True).values == USUAL
+
+
+def test_samplers_of_contexts_lower_what_few_classes_can_give(small) -> None:
+    dataset = small(*[12] * 6)  # six images of a class in each of two contexts
+    found = fit(dataset, sampler="iid", loss="plain")
+    assert found.values["n_way"] == 5 and found.values["n_shot"] < 5 and "different contexts" in found.in_words()
+    tasks = draw.sample(dataset, sampler="iid", n_tasks=5, **found.values).tasks
+    assert tasks.support.shape == (5, 5, found.values["n_shot"])
