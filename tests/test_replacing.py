@@ -23,7 +23,7 @@ from fsviz.errors import UnknownName, WorkspaceError
 from fsviz.features import store
 from fsviz.user import images as user_images
 from tests.cli.calling import run_json
-from tests.datasets.test_folders import folder_of
+from tests.datasets.test_image_folders import folder_of
 from tests.studies.toy_dataset import make_toy
 
 # A process that kills itself the moment before a folder takes the name it was told: with the old one aside.

@@ -12,8 +12,8 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from tests.browser.conftest import insist, settle, still
-from tests.datasets.test_copies import photograph, video
-from tests.datasets.test_folders import coco_of, hugging_face, picture
+from tests.datasets.test_duplicates import photograph, video
+from tests.datasets.test_image_folders import coco_of, hugging_face, picture
 
 HOSTILE = "<img src=x onerror=document.title='owned'>"
 

@@ -27,8 +27,8 @@ def shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_every_study_prints_the_table_of_its_command(shifted, capsys) -> None:
     asked = {
         "support_sets": ["hard", "shifted", "--backbone", "first", *TASKS],
-        "stress": ["stress", "shifted", "--backbones", "first", "--adaptations", "protonet", *TASKS],
-        "searches": ["searches", "shifted", "--backbone", "first", "--searches", "fastdiffsel", *TASKS],
+        "stress_test": ["stress", "shifted", "--backbones", "first", "--adaptations", "protonet", *TASKS],
+        "search_comparison": ["searches", "shifted", "--backbone", "first", "--searches", "fastdiffsel", *TASKS],
         "prediction": ["predict", "shifted", "--backbone", "first", *TASKS],
         "evaluate": ["evaluate", "shifted", "--backbone", "first", "--sampler", "uniform", *TASKS],
     }

@@ -286,11 +286,11 @@ def laughs(depth: int, width: int) -> list:
 ZEROS = b"\x80\x02cnumpy\nndarray\n)R(K\x01K\x01\x85cnumpy\ndtype\nX\x02\x00\x00\x00u1\x85RI00\nJ\xff\xff\xff\x7ftb."
 PEAK = """
 import resource, sys
-from fsviz.datasets import packed
+from fsviz.datasets import archives
 from fsviz.errors import BadInput
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    packed.unpack(sys.argv[1])
+    archives.unpack(sys.argv[1])
 except BadInput as error:
     print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, error)
 """

@@ -15,7 +15,7 @@ from fsviz.datasets import duplicates, image_folders
 from fsviz.datasets.images import glimpse
 from fsviz.errors import BadInput
 from fsviz.records import PAD
-from tests.datasets.test_folders import home, items, kinds, picture  # noqa: F401
+from tests.datasets.test_image_folders import home, items, kinds, picture  # noqa: F401
 
 RNG = np.random.default_rng(0)
 

@@ -684,12 +684,12 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, home: Path) -> None:
     root = folder_of(tmp_path / "pets", {"dog": 2, "cat": 2})
     code = f"""
 import resource, sys
-from fsviz.datasets import folders
-preview = folders.inspect({str(root)!r})
+from fsviz.datasets import image_folders
+preview = image_folders.inspect({str(root)!r})
 import pyarrow.parquet
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
-    folders.register("pets", preview)
+    image_folders.register("pets", preview)
 except Exception as error:
     print(type(error).__name__, error)
 """

@@ -188,9 +188,9 @@ def test_a_large_transparent_image_takes_little_memory(tmp_path: Path) -> None:
     """7990 x 7990 RGBA: the decoder alone needs 256 MB, and each copy as much again (it was 1.6 GB)."""
     solid_png(tmp_path / "a" / "large.png", 7990, 7990, rgba=True)
     code = (
-        "import re, sys; from fsviz.datasets import folders, images;"
+        "import re, sys; from fsviz.datasets import image_folders, images;"
         "peak = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) // 1024;"
-        "assert len(folders.inspect(sys.argv[1]).images) == 1;"
+        "assert len(image_folders.inspect(sys.argv[1]).images) == 1;"
         "added = peak();"
         "small = images.open_file(sys.argv[1] + '/a/large.png', at_least=96);"
         "assert small.getpixel((50, 50)) == (159, 191, 223) and min(small.size) >= 96;"

@@ -15,7 +15,7 @@ from fsviz.datasets.saved import remove_dataset
 from fsviz.features.decoding import decode
 from fsviz.features.preprocessing import Preprocessing
 from tests.cli.calling import fails, run_json
-from tests.datasets.test_folders import folder_of, home  # noqa: F401
+from tests.datasets.test_image_folders import folder_of, home  # noqa: F401
 
 FLAT = np.full((16, 16, 3), 51, np.uint8)  # 0.2 grey
 BOARD = np.repeat((np.indices((16, 16)).sum(axis=0) % 2 * 255).astype(np.uint8)[..., None], 3, axis=2)

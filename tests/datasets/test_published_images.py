@@ -12,7 +12,7 @@ from fsviz.datasets import published_images
 from fsviz.taxonomy import wordnet
 from fsviz.taxonomy.dag import split_dag
 from tests.cli.calling import fails, run_json
-from tests.datasets.test_folders import home, picture  # noqa: F401
+from tests.datasets.test_image_folders import home, picture  # noqa: F401
 
 
 def folders(root: Path, *names: str, n: int = 2) -> Path:

@@ -12,7 +12,7 @@ from fsviz.analyses import run_comparison
 from fsviz.datasets.published import published_side_by_side, published_table
 from fsviz.figures import runs as figures
 from fsviz.reports import html as report
-from tests.studies.test_comparison import EIGHT, line, two_samplers
+from tests.analyses.test_run_comparison import EIGHT, line, two_samplers
 
 NASTY = '</script><script>alert(1)</script> & "q" <img src=x onerror=alert(2)>'
 

@@ -11,8 +11,8 @@ import pytest
 from fsviz.analyses import run_comparison
 from fsviz.reports import tables
 from fsviz.text import csv
+from tests.analyses.test_run_comparison import line, two_samplers
 from tests.hostile import NAMES
-from tests.studies.test_comparison import line, two_samplers
 
 
 def test_printed_tables_are_bold_and_escaped() -> None:

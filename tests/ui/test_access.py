@@ -18,7 +18,7 @@ from fsviz.records import Tasks, Testbed
 from fsviz.sampling import testbeds
 from fsviz.ui.pages import add_images
 from fsviz.ui.parts import access, answers
-from tests.datasets.test_folders import folder_of, picture
+from tests.datasets.test_image_folders import folder_of, picture
 from tests.sources import ROOT, near, parsed
 from tests.studies.toy_dataset import make_toy
 from tests.ui.test_gallery_pages import texts

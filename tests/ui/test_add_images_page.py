@@ -12,7 +12,7 @@ from fsviz.features import maps
 from fsviz.sampling.testbeds import read_recipe
 from fsviz.user import images as user_images
 from tests.cli.calling import fails, run_json
-from tests.datasets.test_attaching import folders
+from tests.datasets.test_published_images import folders
 from tests.ui.test_gallery_pages import run, texts
 
 

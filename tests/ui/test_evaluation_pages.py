@@ -281,9 +281,9 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     assert "another benchmark" in texts(app)
     run = jobs.list_runs()[0]
     lines = recorded.lines_of(run)
-    table = runs.comparison.with_interval(runs.comparison.result_table(lines), "tasks")
+    table = runs.run_comparison.with_interval(runs.comparison.result_table(lines), "tasks")
     published = runs.published_table("better-tieredImageNet", "5-way 1-shot")
-    different = runs.comparison.differences(lines, over="tasks")
+    different = runs.run_comparison.differences(lines, over="tasks")
     caveat = "Published rows are of another benchmark."
     recipes = [runs._recipe(run)]
     html = report.composed(lines, lines, table, different, recipes, "tasks", {}, published=published, caveat=caveat)

@@ -12,7 +12,7 @@ from fsviz import datasets
 from fsviz.datasets import image_folders
 from fsviz.errors import WorkspaceError
 from fsviz.ui.parts import deferred, image_wall
-from tests.datasets.test_folders import folder_of, home  # noqa: F401
+from tests.datasets.test_image_folders import folder_of, home  # noqa: F401
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

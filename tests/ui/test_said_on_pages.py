@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.browser.digits_workspace import make_digits_workspace
-from tests.datasets.test_folders import folder_of
+from tests.datasets.test_image_folders import folder_of
 from tests.ui.opening import open_link
 from tests.ui.test_gallery_pages import texts
 

@@ -14,7 +14,7 @@ from fsviz.ui.parts import export, shell
 from tests.reports.test_html import loaded
 from tests.sources import ROOT, near, nodes
 
-FILES = sorted(p for p in (ROOT / "fsviz" / "ui").rglob("*.py") if p.name != "showing.py")
+FILES = sorted(p for p in (ROOT / "fsviz" / "ui").rglob("*.py") if p.name != "export.py")
 
 
 def test_every_figure_and_table_is_shown_so_that_it_can_be_taken_along() -> None:
@@ -101,4 +101,4 @@ def test_every_page_names_a_command_that_gives_the_same(label: str) -> None:
     called = {
         ast.unparse(node.func) for path in files if path.exists() for node in nodes(path) if isinstance(node, ast.Call)
     }
-    assert called & {"shell.same_from_terminal", "showing.command", "showing.recipe"}
+    assert called & {"shell.same_from_terminal", "export.command", "export.recipe"}

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from tests.datasets.test_folders import ODD_NAMES, folder_of, home, picture  # noqa: F401
 
 from fsviz import cli, datasets
 from fsviz.datasets import image_folders
@@ -22,6 +21,7 @@ from fsviz.taxonomy import places, senses, wordnet
 from fsviz.taxonomy.dag import split_dag
 from fsviz.user import images as user_images
 from fsviz.user import torchvision_sets
+from tests.datasets.test_image_folders import ODD_NAMES, folder_of, home, picture  # noqa: F401
 
 
 def meaning(class_names: list[str]) -> dict[str, str]:
