@@ -19,7 +19,7 @@ from fsviz.studies import chunk_data
 from fsviz.studies.prediction.tasks import Cell, Spec, confusions_of
 from fsviz.studies.thread_limits import half_the_cores
 
-OF_CLASSES = ("coarsity", "confusion_sum")  # measures that tasks are drawn with, whatever is seen of their images
+OF_CLASSES = ("coarsity", "class_overlap")  # measures that tasks are drawn with, whatever is seen of their images
 _KEPT_EIGENVALUES = 40
 
 
@@ -103,7 +103,7 @@ def left_out(found: Measured) -> dict[str, str]:
     said = {}
     for name in (name for name in measures_of(found.spec) if name not in found.measures):
         said[name] = "it needs a taxonomy of the classes"
-        if name == "confusion_sum":
+        if name == "class_overlap":
             try:
                 confusions_of(found.spec)
                 said[name] = "it was not measured when these tasks were drawn"

@@ -114,7 +114,7 @@ def with_confusion(tasks: Tasks, dataset: Dataset, spec: Spec) -> Tasks:
     except FsvizError:  # too large for now, images that are all the same, classes of one image
         return tasks
     given = Given(positions=tasks.positions(class_ids), confusions=confusions)
-    return tasks.with_measure("confusion_sum", MEASURES["confusion_sum"](given))
+    return tasks.with_measure("class_overlap", MEASURES["class_overlap"](given))
 
 
 def confusions_of(spec: Spec) -> tuple[np.ndarray, np.ndarray]:
