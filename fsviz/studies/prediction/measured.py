@@ -14,7 +14,7 @@ from fsviz.difficulty.measures import MEASURES, Measure
 from fsviz.errors import FsvizError
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Features, Tasks
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.studies import chunk_data
 from fsviz.studies.prediction.tasks import Cell, Spec, confusions_of
 from fsviz.studies.thread_limits import half_the_cores
@@ -76,7 +76,7 @@ class Measured:
         return spec, self.value, len(self), datasets.stamp(self.spec["dataset"])
 
 
-def outcome_name(spec: Unchecked) -> str:
+def outcome_name(spec: RawSettings) -> str:
     """What is predicted, in words; by a spec or a summary."""
     return "adjusted Rand index" if _outcome_setting(spec) == "unsupervised" else "accuracy"
 
@@ -172,7 +172,7 @@ def said_of(found: Measured, task: int) -> dict[str, np.ndarray]:
     return {name: values[0] for name, values in said.items()}
 
 
-def _outcome_setting(spec: Unchecked) -> str:
+def _outcome_setting(spec: RawSettings) -> str:
     """Hard or easy is always a matter of accuracy: without labels, that of a regression on the same mixed features."""
     return "semi" if spec.get("question") == "hard" and spec["setting"] == "unsupervised" else spec["setting"]
 

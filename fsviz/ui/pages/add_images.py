@@ -76,7 +76,7 @@ def show(dataset: Dataset) -> None:
         st.info(access.reason("save"), icon="🔒")
         return
     few = shell.classroom() and st.session_state.get(DO.name, st.query_params.get(DO.name, ADD)) in (ADD, EXTRACT)
-    offered = DO.but(choices={name: name for name in (ADD, EXTRACT)}) if few else DO
+    offered = DO.with_(choices={name: name for name in (ADD, EXTRACT)}) if few else DO
     choice = controls.pick(offered, as_buttons=True, label_visibility="collapsed")
     if choice == EXTRACT:
         _extract(dataset)

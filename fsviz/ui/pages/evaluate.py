@@ -25,7 +25,7 @@ from fsviz.reports.tables import TOP5_FROM
 from fsviz.sampling import SAMPLERS
 from fsviz.sampling.draw import REPEATS
 from fsviz.sampling.testbeds import load_testbed
-from fsviz.settings import N_TASKS, SEED, Setting, Unchecked
+from fsviz.settings import N_TASKS, SEED, RawSettings, Setting
 from fsviz.settings import words as flags
 from fsviz.studies import evaluate, extraction
 from fsviz.tasks import draw, task_ids
@@ -327,7 +327,7 @@ def _sampler(dataset: Dataset, backbone: str) -> Asked:
         links.release(BESIDE.name)
     else:
         beside = controls.pick(BESIDE, slider)
-    settings["n_tasks"] = controls.pick(N_TASKS.but(title="Tasks in the run"), slider)
+    settings["n_tasks"] = controls.pick(N_TASKS.with_(title="Tasks in the run"), slider)
     settings |= controls.pick_groups(dataset, more)
     return {"sampler": cast(draw.TaskSpec, settings), "seed": seed, "beside": BESIDE_SHOTS.get(beside)}
 
@@ -528,7 +528,7 @@ def _pick_whose(named: Mapping[str, run_comparison.Line], best: str) -> str:
     """The line whose mistakes and tasks are shown: the best one, or the one chosen here or in the figure."""
     names = _places(named)
     default = next(key for key, name in names.items() if name == best)
-    return names[controls.pick(WHOSE.but(choices=names, default=default))]
+    return names[controls.pick(WHOSE.with_(choices=names, default=default))]
 
 
 def _point_clicked(places: Mapping[str, str]) -> None:
@@ -741,7 +741,7 @@ def _median_coarsity(dataset: Dataset, recipe: draw.Recipe, n_tasks: int) -> flo
 
 
 @remember(most=256)
-def _look(dataset: Dataset, part: dict[str, Any], backbone: str, method: str, parameters: Unchecked) -> Predictions:
+def _look(dataset: Dataset, part: dict[str, Any], backbone: str, method: str, parameters: RawSettings) -> Predictions:
     return evaluate.look(dataset, backbone, method, parameters, _testbed(dataset, part).tasks)
 
 

@@ -28,7 +28,7 @@ from fsviz.reports import html as report
 from fsviz.reports import runs as run_report
 from fsviz.reports import tables
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import Setting, Unchecked
+from fsviz.settings import RawSettings, Setting
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
 from fsviz.text import csv, drawn
@@ -85,7 +85,7 @@ OVER = Setting(
     advanced=True,
 )
 NEAR = Setting("near", "Tasks around", "A value of the measure: the tasks nearest to it are listed.", "text", "")
-TASK = task_list.TASK.but(kind="int", default=-1, low=-1)  # -1 is the first of the list
+TASK = task_list.TASK.with_(kind="int", default=-1, low=-1)  # -1 is the first of the list
 CURVES = "curves"
 STRIP_PX = 38
 MOST_OFFERED = 6  # datasets with results, beside one that has none
@@ -472,7 +472,7 @@ def _main_group(groups: Mapping[str, list[run_comparison.Line]]) -> list[run_com
         return next(iter(groups.values()))
     order = sorted(groups, key=lambda digest: -len(groups[digest]))
     names = {digest: _group_name(groups[digest][0]) for digest in order}
-    return groups[controls.pick(GROUP.but(choices=names, default=order[0]), st.sidebar)]
+    return groups[controls.pick(GROUP.with_(choices=names, default=order[0]), st.sidebar)]
 
 
 def _group_name(line: run_comparison.Line) -> str:
@@ -482,7 +482,7 @@ def _group_name(line: run_comparison.Line) -> str:
 def _pick_interval(lines: list[run_comparison.Line]) -> str:
     """What intervals are over: every one of the comparison. The widest that is known unless chosen, as in reports and
     commands."""
-    return controls.pick(OVER.but(default=recorded.widest(lines)), st.sidebar, as_buttons=True)
+    return controls.pick(OVER.with_(default=recorded.widest(lines)), st.sidebar, as_buttons=True)
 
 
 def _recipe_of(line: run_comparison.Line, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:
@@ -536,7 +536,11 @@ def _headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_missin
 
 
 def _big_figure(
-    lines: list[run_comparison.Line], main: list[run_comparison.Line], here: pd.DataFrame, recipe: Unchecked, over: str
+    lines: list[run_comparison.Line],
+    main: list[run_comparison.Line],
+    here: pd.DataFrame,
+    recipe: RawSettings,
+    over: str,
 ) -> _Shown:
     """Accuracy against a measure of the tasks, and how closely the two go together."""
     known = run_comparison.measures_of(main)
@@ -611,7 +615,7 @@ def _looked_at(names: list[str], main: list[run_comparison.Line], measure: str) 
     about = f"{main[0].digest} {measure}"
     band = names[0]
     if len(names) > 1:
-        band = controls.pick(BAND.but(choices={name: name for name in names}, default=band), st.sidebar, about=about)
+        band = controls.pick(BAND.with_(choices={name: name for name in names}, default=band), st.sidebar, about=about)
     try:
         at = float(links.value_of(NEAR, NEAR.name, about))
     except ValueError:
@@ -681,7 +685,7 @@ def _around(main: list[run_comparison.Line], measure: str, at: float, band: str)
         },
     )
     st.caption(f"The {len(near):,} tasks nearest to it, those that {plain(band)} finds hardest first. Choose one.")
-    task = int(links.value_of(TASK.but(high=len(line.tasks) - 1), TASK.name, line.digest))
+    task = int(links.value_of(TASK.with_(high=len(line.tasks) - 1), TASK.name, line.digest))
     _one_task(dataset, line, int(near[0]) if task < 0 else task, band)
 
 
@@ -736,7 +740,7 @@ def _curve_settings(known: list[str]) -> tuple[str, int]:
     """The measure of the tasks to draw against, and the share of the tasks (percent) in a rolling window."""
     picked = known[0]
     if len(known) > 1:
-        setting = controls.MEASURE.but(
+        setting = controls.MEASURE.with_(
             title="Accuracy against", choices={name: measures.title(name) for name in known}, default=picked
         )
         picked = controls.pick(setting, st.sidebar)
