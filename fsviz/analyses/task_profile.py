@@ -29,7 +29,7 @@ from fsviz.records import PAD, Dataset, Predictions, Progress, TaskId, Tasks
 from fsviz.studies import evaluate, support_sets
 from fsviz.studies.support_sets import SupportSets
 from fsviz.tasks import draw, snapshot
-from fsviz.tasks.task_ids import Found, name_testbed
+from fsviz.tasks.task_ids import ResolvedTestbed, name_testbed
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 
 MOST_MEASURED = 200  # tasks of a testbed that a passport's numbers are held against at once
@@ -89,7 +89,7 @@ class Passport:
     values   every measure; of a task of classes only those that need no images
     """
 
-    found: Found
+    found: ResolvedTestbed
     position: int
     backbone: str
     tasks: Tasks
@@ -158,7 +158,7 @@ class Standing:
 # Opening -----------------------------------------------------------------------------------------------------------
 
 
-def open_task(found: Found, position: int, backbone: str = "", of_runs: Sequence[Answer] = ()) -> Passport:
+def open_task(found: ResolvedTestbed, position: int, backbone: str = "", of_runs: Sequence[Answer] = ()) -> Passport:
     """What can be known of a task in a moment.
 
     of_runs  what methods of recorded runs said of this task (see `answers_of_run`); others are then not computed
@@ -174,7 +174,7 @@ def open_task(found: Found, position: int, backbone: str = "", of_runs: Sequence
     return replace(passport, values=tuple(_values(passport)))
 
 
-def at(found: Found, position: int) -> Tasks:
+def at(found: ResolvedTestbed, position: int) -> Tasks:
     """One task of a testbed, alone."""
     n = len(found.tasks)
     if not 0 <= position < n:
@@ -200,7 +200,7 @@ def _answers(dataset: Dataset, backbone: str, tasks: Tasks) -> list[Answer]:
     return found
 
 
-def digest(found: Found) -> str:
+def digest(found: ResolvedTestbed) -> str:
     """What runs of exactly these tasks are found by."""
     return snapshot.digest(found.tasks)
 
@@ -272,7 +272,7 @@ def _value(passport: Passport, measure: Measure) -> float:
 
 
 def spread(
-    found: Found,
+    found: ResolvedTestbed,
     backbone: str = "",
     most: int = MOST_MEASURED,
     methods: Sequence[str] = (),

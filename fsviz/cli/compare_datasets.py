@@ -7,7 +7,7 @@ from typing import Any
 
 from fsviz.analyses.compare_datasets import MOST_SIDES, SETTINGS
 from fsviz.cli import add_command, aligned, progress, sampler_flags
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
 
 VERDICTS = {"noise": "not beyond noise"}
 
@@ -38,7 +38,7 @@ def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.analyses import compare_datasets as study
     from fsviz.studies import support_sets
 
-    asked = given(args, SETTINGS.values())
+    asked = from_args(args, SETTINGS.values())
     spec = study.checked_spec({"sides": args.sides, **asked})
     sampler_flags.say_fit(study.fit(study.sides_of(spec["sides"]), asked))
     if args.suite:

@@ -175,7 +175,7 @@ def _from_path() -> tuple[Preview | None, Path | None]:
     if archives.is_packed(allowed):  # pickles of a benchmark, or TFRecords: images are written out first
         with st.spinner("Writing the images out …"):
             folder = access.do("upload", archives.unpack, allowed)
-        with uploads.kept_if_usable(folder):
+        with uploads.delete_if_unusable(folder):
             return _look("upload", str(folder), groups=groups), folder
     shell.same_from_terminal(user_images.command(allowed, options))
     return _look("paths", allowed, **options), None
@@ -206,7 +206,7 @@ def _from_upload() -> tuple[Preview | None, Path | None]:
     groups = _groups_choice()
     with st.spinner("Checking and unpacking the upload …"):
         folder, table = access.do("upload", uploads.collect, files)
-    with uploads.kept_if_usable(folder):
+    with uploads.delete_if_unusable(folder):
         if table is not None:
             return _look("upload", str(table), groups=groups, images=str(table.parent)), folder
         return _look("upload", str(folder), groups=groups), folder
@@ -500,7 +500,7 @@ def _benchmark(preview: Preview) -> str:
 
 def _attach(preview: Preview, like: str, upload: Path | None) -> None:
     benchmark = shell.load_dataset(like)
-    found = published_images.match(benchmark, preview.classes["class_name"])
+    found = published_images.match_folders(benchmark, preview.classes["class_name"])
     n_there = benchmark.n_classes - len(found.missing)
     st.markdown(
         f"**{n_there:,} of {benchmark.n_classes:,} classes** of {plain(benchmark.title)} are among these folders."
@@ -526,7 +526,7 @@ def _attach(preview: Preview, like: str, upload: Path | None) -> None:
         overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="attach_replace")
     if two.button("Attach images", type="primary", key="attach", disabled=not n_there, width="stretch"):
         with st.spinner("Writing the dataset …"):
-            made = access.do("save", user_images.attach_found, name, like, preview, overwrite, "", upload)
+            made = access.do("save", user_images.attach_preview, name, like, preview, overwrite, "", upload)
         _finish(made["name"])
 
 
@@ -677,7 +677,7 @@ def _meaning(dataset: Dataset) -> None:
         st.info("Meanings can be changed for datasets of your own. Pick one in the sidebar.", icon="🧩")
         return
     access.deny("save")
-    now = user_images.meanings(dataset)
+    now = user_images.class_senses(dataset)
     guesses = _guesses(tuple(now["class"]))
     if not (now["synset"] != "").any():
         now = None
@@ -689,7 +689,7 @@ def _meaning(dataset: Dataset) -> None:
     chosen = _sense_table(guesses, now)
     if st.button("Save meanings", type="primary", key="save_meanings", disabled=now is not None and not chosen.changed):
         given = {name: chosen.senses[name] for name in chosen.changed}
-        access.do("save", user_images.correct, dataset.name, given)
+        access.do("save", user_images.correct_senses, dataset.name, given)
         shell.notice(f"Saved. {many(len(given), 'meaning')} changed; images, features and runs stay.")
         st.rerun()
     st.caption("Runs that were made before keep the taxonomy of their time.")
@@ -705,7 +705,7 @@ def _save(preview: Preview, senses: Chosen, edges: pd.DataFrame | str | None, up
     overwrite = False
     if name in image_folders.workspace_dataset_names():
         overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="replace")
-        if edges is None and (kept := user_images.corrections(name, preview.classes["class_name"].tolist())):
+        if edges is None and (kept := user_images.chosen_senses(name, preview.classes["class_name"].tolist())):
             st.caption(f"Meanings that you chose for it before stay, where you choose none here: {len(kept):,}.")
     if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
         with st.spinner("Writing the dataset …"):

@@ -26,7 +26,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.sampling.draw import REPEATS
 from fsviz.sampling.testbeds import load_testbed
 from fsviz.settings import N_TASKS, SEED, RawSettings, Setting
-from fsviz.settings import words as flags
+from fsviz.settings import to_args as flags
 from fsviz.studies import evaluate, extraction
 from fsviz.tasks import draw, task_ids
 from fsviz.text import drawn
@@ -380,7 +380,7 @@ def command(spec: evaluate.Spec) -> str:
             shell.load_dataset(spec["dataset"]), **cast(dict[str, Any], several[0]), seed=spec["seed"]
         )
         beside = ("sampler", "n_shot") if len(several) > 1 else ()  # what --side-by-side says
-        words += flags({name: value for name, value in recipe.said.items() if name not in beside}, draw.KNOWN)
+        words += flags({name: value for name, value in recipe.arguments.items() if name not in beside}, draw.SETTINGS)
         shots = dict.fromkeys(str(sampler["n_shot"]) for sampler in several if beside)
         words += ["--side-by-side", ",".join(shots)] if beside else []
     return shlex.join([*words, "--device", spec["device"]])
@@ -467,7 +467,7 @@ def _first_look(dataset: Dataset, spec: evaluate.Spec) -> _Shown | None:
     part = _task_part(spec)
     if spec.get("sampler"):
         n_tasks = _look_tasks(spec["sampler"])
-        if not access.fits(n_tasks, n_tasks * draw.most_images(spec["sampler"])):
+        if not access.fits(n_tasks, n_tasks * draw.max_images(spec["sampler"])):
             return None
     try:
         testbed = _testbed(dataset, part)
@@ -617,7 +617,7 @@ def _headline(dataset: Dataset, shown: _Shown, table: Any, top: Any, over: str, 
         )
     best, second, fine, coarse = shell.columns_if_wide("headline", 4, "pairs")
     run_panel.show_most_accurate(best, top, over, n, len(shown.waiting))
-    chance = 100 * tasks.chance
+    chance = 100 * tasks.chance_level
     if n > 1:
         nearest = recorded.differences(shown.lines, over=over).iloc[0]
         runner = table[table["name"] == nearest["name"]].iloc[0]
@@ -678,7 +678,7 @@ def _figure(shown: _Shown, table: Any, whose: str, over: str) -> None:
         )
     places = {drawn(name): key for key, name in _places(named).items()}
     top5 = table["top5"] if (table["n_way"] >= TOP5_FROM).any() else None
-    chance = 100 * testbed.tasks.chance
+    chance = 100 * testbed.tasks.chance_level
     export.chart(
         "Accuracy of the methods",
         figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], chance, top5, not shown.waiting),
@@ -722,7 +722,7 @@ def _task_part(spec: evaluate.Spec) -> dict[str, Any]:
 def _look_tasks(sampler: draw.TaskSpec) -> int:
     """Tasks of a first look: fewer, but at least LEAST_TASKS, where all would hold more images than visitors may ask
     for."""
-    return int(max(LEAST_TASKS, min(LOOK_TASKS, access.limit("images") / draw.most_images(sampler))))
+    return int(max(LEAST_TASKS, min(LOOK_TASKS, access.limit("images") / draw.max_images(sampler))))
 
 
 @remember()

@@ -114,7 +114,7 @@ def _classified(found: study.Look) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             st.markdown("No backbone has seen these images yet; one that has sees more than pixels.", width="content")
             shell.link_to_what_is_missing(found.dataset, "features")
-    chance = f"Guessing would get {found.tasks.chance:.0%} right."
+    chance = f"Guessing would get {found.tasks.chance_level:.0%} right."
     st.caption(
         f"{plain(study.rule(found))} They are not typical: all {len(found.tasks):,} tasks have a mean accuracy of "
         f"**{usual}** (95% interval over tasks of these images). {chance} "
@@ -127,7 +127,7 @@ def _to_passport(found: study.Look, task: int) -> None:
     if (testbed := caching.look_name(found.dataset)) != "":
         page_links.to_passport(found.dataset, testbed, task)
     elif found.tasks.has_images:
-        page_links.to_passport(found.dataset, task_ids.by_hand(found.dataset, found.tasks, task), 0)
+        page_links.to_passport(found.dataset, task_ids.images_name(found.dataset, found.tasks, task), 0)
 
 
 def _task(found: study.Look, task: int, key: str, told: bool) -> int | None:
@@ -463,7 +463,7 @@ def _offers(dataset: Dataset) -> None:
     st.subheader("What it offers", anchor=False)
     for offer, (what, _) in shell.OFFERS.items():
         name, _, rest = what.partition(":")
-        if offer in dataset.offers:
+        if offer in dataset.capabilities:
             st.markdown(f"✅ **{name.removeprefix('a ').capitalize()}**:{rest}.")
         else:
             how = shell.how_to_add(dataset, offer)
@@ -478,7 +478,7 @@ def _doors(dataset: Dataset) -> None:
             with column.container(border=True, height="stretch", key=f"card_{door.label.replace(' ', '_')}"):
                 st.page_link(door.file, label=f"**{door.question}**", icon=door.icon, query_params=shell.link(dataset))
                 st.caption(door.answer)
-                missing = [w for w in door.wants if w not in dataset.offers]
+                missing = [w for w in door.wants if w not in dataset.capabilities]
                 if missing:
                     st.caption(f"⬜ {plain(dataset.title)} has no {' or '.join(missing)} yet.")
 

@@ -22,7 +22,7 @@ from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Dataset, Predictions, Progress, TaskId
 from fsviz.settings import RawSettings, Setting
 from fsviz.tasks import task_ids
-from fsviz.tasks.task_ids import TASK_NAME, Found
+from fsviz.tasks.task_ids import TASK_NAME, ResolvedTestbed
 from fsviz.taxonomy import maps
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, selections, shell, task_list
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -102,10 +102,10 @@ def _dataset_of(text: str) -> str:
         return ""
 
 
-def _open(dataset: Dataset, text: str) -> tuple[Found, int] | None:
+def _open(dataset: Dataset, text: str) -> tuple[ResolvedTestbed, int] | None:
     """The testbed of a task that is named, and its position; None after a sentence on why it cannot be shown."""
     try:
-        task = task_ids.task_in(text)
+        task = task_ids.parse_task_id(text)
         if not access.fits(task_ids.n_tasks_of(task.testbed), task_ids.n_images_of(task.testbed)):
             return None
         found = _find(dataset, task.testbed)
@@ -625,13 +625,13 @@ def _leads(passport: Passport) -> None:
 # Kept --------------------------------------------------------------------------------------------------------------
 
 _BY_NAME: dict[type, Any] = {
-    Found: lambda found: found.name,
+    ResolvedTestbed: lambda found: found.name,
     Passport: lambda p: (str(p.task_id), p.backbone, caching.identity(p.dataset)),
 }
 
 
 @caching.remember("Looking for the task", 32)
-def _find(dataset: Dataset, name: str) -> Found:
+def _find(dataset: Dataset, name: str) -> ResolvedTestbed:
     return task_ids.find(name, dataset, jobs.folder)
 
 
@@ -640,7 +640,7 @@ def _first(dataset: Dataset) -> TaskId:
     return study.first_task(dataset)
 
 
-def _passport(found: Found, position: int, backbone: str) -> Passport:
+def _passport(found: ResolvedTestbed, position: int, backbone: str) -> Passport:
     wanted = _digest(found)
     runs = [
         (run.id, run.n_done)
@@ -651,12 +651,12 @@ def _passport(found: Found, position: int, backbone: str) -> Passport:
 
 
 @caching.remember(most=64, hashes=_BY_NAME)
-def _digest(found: Found) -> str:
+def _digest(found: ResolvedTestbed) -> str:
     return study.digest(found)
 
 
 @caching.remember("Naming the queries and measuring the task", 128, _BY_NAME)
-def _opened(found: Found, position: int, backbone: str, runs: tuple, identity: tuple[str, str]) -> Passport:
+def _opened(found: ResolvedTestbed, position: int, backbone: str, runs: tuple, identity: tuple[str, str]) -> Passport:
     of_runs: list[Answer] = []
     for run_id, _ in runs:
         try:
