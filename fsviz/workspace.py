@@ -169,7 +169,7 @@ def require_space(n_bytes: float, what: str) -> None:
     free = shutil.disk_usage(there).free
     if n_bytes > free:
         raise WorkspaceError(
-            f"Not enough disk space: {what} need {format_bytes(n_bytes)}, {format_bytes(free)} free in {home()}. "
+            f"Not enough disk space. {what} need {format_bytes(n_bytes)}; {format_bytes(free)} free in {home()}. "
             "Run fsviz clean or fsviz runs delete ID, ask for less, or set FSVIZ_HOME to a larger disk."
         )
 

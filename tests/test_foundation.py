@@ -205,7 +205,7 @@ def test_leftovers_are_named_with_their_size_and_cleaned_but_not_what_may_be_in_
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("kept")
     found = workspace.leftovers()
-    assert {str(one.path.relative_to(tmp_path)): one.what for one in found} == left
+    assert {str(one.path.relative_to(tmp_path)): one.description for one in found} == left
     assert all(one.n_bytes >= 5000 for one in found)
     assert {one.path for one in workspace.clean()} == {one.path for one in found}
     assert workspace.leftovers() == [] and not any((tmp_path / name).exists() for name in left)
@@ -240,7 +240,7 @@ def test_a_write_is_on_the_disk_before_it_takes_its_name(monkeypatch, tmp_path: 
 def test_room_is_asked_for_before_the_work(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "not" / "yet"))
     workspace.require_space(1000, "The results")
-    with pytest.raises(WorkspaceError, match=r"The results need about 9,000,000,000.0 GB, .* free\. Make room"):
+    with pytest.raises(WorkspaceError, match=r"The results need 9,000,000,000.0 GB; .* free in .* Run fsviz clean"):
         workspace.require_space(9e18, "The results")
     told = {999: "999 bytes", 1600: "2 KB", 2.4e6: "2 MB", 3.21e9: "3.2 GB"}
     assert {n: workspace.format_bytes(n) for n in told} == told
