@@ -8,6 +8,7 @@ from typing import Any
 from fsviz.analyses.compare_datasets import MOST_SIDES, SETTINGS
 from fsviz.cli import add_command, aligned, progress, sampler_flags
 from fsviz.settings import add_flags, given
+from fsviz.studies import support_sets
 
 VERDICTS = {"noise": "not beyond noise"}
 
@@ -106,7 +107,7 @@ def show_compare_datasets(result: dict[str, Any]) -> str:
 
 
 def _show_suite(result: dict[str, Any]) -> str:
-    sets = ("hard", "random", "easy")
+    sets = support_sets.SETS
     rows = [
         {"side": row["title"], "tasks": row["n_tasks"]}
         | {name: f"{row[name]:.1f} ± {row[f'{name}_ci95']:.1f}" for name in sets}

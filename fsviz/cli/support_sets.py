@@ -104,7 +104,7 @@ def _reasons(sets: study.SupportSets, explained: support_attributes.Explained | 
 def show_hard(result: dict[str, Any]) -> str:
     rows = [
         {"support set": name, "accuracy %": result["accuracy"][name], "95% interval": result["ci95"][name]}
-        for name in ("hard", "random", "easy")
+        for name in study.SETS
     ]
     return (
         aligned(rows, ["support set", "accuracy %", "95% interval"])

@@ -15,6 +15,7 @@ from fsviz.analyses import custom_task
 from fsviz.analyses import task_profile as study
 from fsviz.analyses.task_profile import Answer, Passport, Spread
 from fsviz.difficulty.measures import MEASURES
+from fsviz.difficulty.objectives import OBJECTIVES, SUPPORT_SETS
 from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.figures import task_profile as figures
@@ -599,11 +600,11 @@ def _support_sets(passport: Passport, which: int, titled: bool) -> None:
     except FsvizError as error:
         st.caption(plain(error))
         return
-    columns = shell.columns_if_wide(f"sets_{which}", 3, gap="medium")
-    words = {"hard": "Hard", "random": "Its own", "easy": "Easy"}
-    for column, name in zip(columns, words, strict=True):
+    columns = shell.columns_if_wide(f"sets_{which}", len(SUPPORT_SETS), gap="medium")
+    for column, (name, kind) in zip(columns, SUPPORT_SETS.items(), strict=True):
         with column:
-            st.markdown(f"**{words[name]}** · {found.accuracy(name)[0]:.0%} of queries right")
+            title = kind.title if name in OBJECTIVES else "Its own"
+            st.markdown(f"**{title}** · {found.accuracy(name)[0]:.0%} of queries right")
             rows = [
                 Row(class_name, [Tile(int(i)) for i in images if i != PAD], kind="support")
                 for class_name, images in zip(passport.names[:12], found.tasks[name].support[0], strict=False)
