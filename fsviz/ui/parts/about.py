@@ -256,7 +256,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "Evaluate": (*_TASK, "interval", "coarsity", "samplers"),
     "Runs": ("accuracy", "interval", "paired", "correlation", "coarsity"),
     "Hard tasks": ("fastdiffsel", "query_loss", "accuracy", "gap", "interval"),
-    "Confusion": ("pair_confusion", "confusion_sum", "neighbours", "distance:jiang_conrath"),
+    "Confusion": ("pair_confusion", "class_overlap", "neighbours", "distance:jiang_conrath"),
     "Prediction": ("measures", "correlation", "accuracy", "rand"),
     "Contexts": ("loss_of_context", "accuracy", "interval", "cramer", "information", "words"),
     "Splits": ("clustering", "divergences", "nearest_train", "accuracy", "interval"),
