@@ -68,7 +68,8 @@ def plot_distribution(
             + ("; click to see them" if leads else "")
             + "<extra></extra>",
         )
-    for name, anchor, level in _label_places(mean):
+    places = _label_places(mean)
+    for name, anchor, level in places:
         half = f" ± {ci95[name]:.1f}" if ci95[name] is not None else ""
         y = top * (1.06 + 0.14 * level)
         figure.add_scatter(
@@ -88,16 +89,21 @@ def plot_distribution(
             yshift=10,
             font={"color": meaning(name), "size": 13},
         )
+    n_levels = max(1, *(level for _, _, level in places))
     room = 130 if max(mean.values()) > 90 else 70  # for the label at the highest mean
     figure.update_xaxes(title="accuracy of a task (% of its queries right)", range=[-3, 103], ticksuffix="%")
-    figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * 1.32])
+    figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * (1.18 + 0.14 * n_levels)])
     figure.update_layout(height=height, margin=MARGIN | {"t": 10, "r": room}, showlegend=False, hovermode="closest")
     return figure
 
 
 def _label_places(mean: Mapping[str, float], near: float = 17.0) -> list[tuple[str, str, int]]:
-    """Where the labels of three means go so that none covers another: name, anchor, level above the curve."""
-    low, middle, high = sorted(mean, key=lambda name: mean[name])
+    """Places of the labels of means so that none covers another: name, anchor, level above the curve."""
+    low, *between_them, high = sorted(mean, key=lambda name: mean[name])
+    if len(between_them) != 1:
+        middles = [(name, "center", level) for level, name in enumerate(between_them, start=1)]
+        return [(low, "right", 0), *middles, (high, "left", 0)]
+    middle = between_them[0]
     below, above = mean[middle] - mean[low] < near, mean[high] - mean[middle] < near
     crowded = (below or above) and mean[high] - mean[low] < 2.2 * near  # the middle one leans towards the third
     between = {(True, True): "center", (True, False): "left", (False, True): "right"}.get((below, above), "center")
