@@ -213,7 +213,7 @@ def shared_values(found: SupportSets, dataset: Dataset, attribute: str, values: 
     }
 
 
-def shared_in_words(shared: Mapping[str, Any]) -> str:
+def describe_shared(shared: Mapping[str, Any]) -> str:
     """Do hard supports avoid what the queries have, and do easy ones seek it?"""
     share = shared["share"]
     told = (

@@ -116,11 +116,11 @@ def test_the_reason_is_the_attribute_that_costs_accuracy_and_never_the_noise(shi
     asked = support_attributes.explain(replace(found, tasks={**found.tasks, "hard": found.tasks["random"]}), shifted)
     assert asked.real[:, 0].mean() < 0.15
     with_reason, without = (int(np.flatnonzero(explained.real[:, 0] == real)[0]) for real in (True, False))
-    told = support_attributes.explained_in_words(found, explained, with_reason)
+    told = support_attributes.describe_effects(found, explained, with_reason)
     lost = 100 * (found.accuracy("random") - found.accuracy("hard"))[with_reason]
     assert lost == pytest.approx(42.5)
     assert f"{explained.points[with_reason, 0]:.1f} of the {lost:.0f} points" in told
-    assert support_attributes.explained_in_words(found, explained, without).startswith("No attribute explains it")
+    assert support_attributes.describe_effects(found, explained, without).startswith("No attribute explains it")
     of_classes = support_attributes.class_differences(found, shifted, explained, with_reason, "hard")
     assert {d.attribute for d in of_classes if d is not None} <= {"context"} and len(of_classes) == 5
     assert support_attributes.points_of(found, explained, "easy").shape == (60, 2)
