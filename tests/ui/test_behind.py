@@ -14,7 +14,7 @@ from fsviz.figures import runs as run_figures
 from fsviz.records import SIDES
 from fsviz.studies import prediction, search_comparison, stress_test, support_sets
 from fsviz.studies.prediction import measured
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.parts import drilldown
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import open_link
@@ -165,7 +165,7 @@ def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) ->
     page = open_link("5_Runs", "toy", rank_of=f"{name}@Q1", differs=other)
     assert "Tasks of quarter 1" in words(page) and "differ most" in words(page) and not page.toast
     figure = run_figures.plot_ranks(ranks)
-    assert drawn(f"{name}@Q1") in [point[0] for point in figure.data[1].customdata]
+    assert escape_plotly(f"{name}@Q1") in [point[0] for point in figure.data[1].customdata]
 
 
 def test_support_images_of_a_value_are_counted(toy) -> None:

@@ -29,7 +29,7 @@ from fsviz.settings import N_TASKS, SEED, RawSettings, Setting
 from fsviz.settings import words as flags
 from fsviz.studies import evaluate, extraction
 from fsviz.tasks import draw, task_ids
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.parts import (
     access,
     controls,
@@ -667,7 +667,9 @@ def _figure(shown: _Shown, table: Any, whose: str, over: str) -> None:
             "Accuracy against a measure",
             figure,
             key="look_curves",
-            on_select=partial(_curve_clicked, {drawn(name): key for key, name in _places(named).items()}, coarsity),
+            on_select=partial(
+                _curve_clicked, {escape_plotly(name): key for key, name in _places(named).items()}, coarsity
+            ),
             selection_mode="points",
         )
         st.caption(
@@ -676,7 +678,7 @@ def _figure(shown: _Shown, table: Any, whose: str, over: str) -> None:
             + f"Behind them, single tasks of {plain(whose)}: click one, or a line, to see the task there below. "
             + plain(draw.explain(known.name, testbed.recipe))
         )
-    places = {drawn(name): key for key, name in _places(named).items()}
+    places = {escape_plotly(name): key for key, name in _places(named).items()}
     top5 = table["top5"] if (table["n_way"] >= TOP5_FROM).any() else None
     chance = 100 * testbed.tasks.chance
     export.chart(

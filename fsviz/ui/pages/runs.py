@@ -31,7 +31,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import RawSettings, Setting
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
-from fsviz.text import csv, drawn
+from fsviz.text import csv, escape_plotly
 from fsviz.ui.parts import (
     access,
     controls,
@@ -582,7 +582,7 @@ def _big_figure(
     figure = figures.plot_accuracy_by_measure(
         curves, points, list(pairwise(edges)), measures.axis(picked), title, banded=band, at=at
     )
-    st.session_state["_curves"] = {drawn(name): name for name in curves}
+    st.session_state["_curves"] = {escape_plotly(name): name for name in curves}
     export.chart("Accuracy against a measure", figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
     others = len(lines) - len(main)
     caption = (

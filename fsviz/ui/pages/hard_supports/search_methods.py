@@ -62,7 +62,7 @@ def _compared(
         name="search_of",
         of=lambda point: str(drilldown.data(point) or ""),
         known=[
-            figures.leads_to(row["search"], row["objective"]) for row in result["rows"] if row["search"] != "random"
+            figures.selection_of(row["search"], row["objective"]) for row in result["rows"] if row["search"] != "random"
         ],
     )
     st.caption(

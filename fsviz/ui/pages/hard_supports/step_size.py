@@ -49,7 +49,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         key="step_sizes",
         name="step_of",
         of=lambda point: str(drilldown.data(point) or ""),
-        known=[figures.leads_to(f"{step:g}", which) for step in study.STEP_SIZES for which in ("hard", "easy")],
+        known=[figures.selection_of(f"{step:g}", which) for step in study.STEP_SIZES for which in ("hard", "easy")],
     )
     st.caption(
         f"{spec['n_tasks']:,} tasks. Every pool image has a selection weight that starts random; one gradient "
