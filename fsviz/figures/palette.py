@@ -7,6 +7,7 @@ also name the thing in text or by shape.
 from __future__ import annotations
 
 from fsviz import methods
+from fsviz.difficulty.objectives import SUPPORT_SETS
 
 ACCENT = "#3D6FE0"  # what is selected
 QUIET = "#8A94A0"  # the rest
@@ -49,7 +50,12 @@ SERIES: tuple[str, ...] = (
 METHODS: tuple[str, ...] = tuple(m.title for m in sorted(methods.METHODS.values(), key=lambda m: m.place))
 
 
+# The symbols of support sets, from the hardest to the easiest.
+SET_SYMBOLS: dict[str, str] = {name: kind.symbol for name, kind in SUPPORT_SETS.items()}
+
+
 def meaning(name: str) -> str:
     """Colour of a named thing; grey for anything without a fixed meaning."""
+    name = SUPPORT_SETS[name].colour if name in SUPPORT_SETS else name
     base = name.rsplit("_", 1)[-1] if name not in MEANING else name
     return MEANING.get(base, QUIET)

@@ -11,11 +11,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fsviz.figures import significance
-from fsviz.figures.palette import ACCENT, QUIET, meaning
+from fsviz.figures.palette import ACCENT, QUIET, SET_SYMBOLS, meaning
 from fsviz.text import escape_plotly
 
-SETS = ("hard", "random", "easy")
-SYMBOL = {"hard": "triangle-down", "random": "circle", "easy": "triangle-up"}
+SETS = tuple(SET_SYMBOLS)
 MARGIN = {"l": 0, "r": 10, "t": 30, "b": 0}
 
 
@@ -57,7 +56,7 @@ def plot_distribution(
             marker={
                 "size": 9,
                 "color": [ACCENT if i in at else meaning(name) for i in range(len(filled))],
-                "symbol": SYMBOL[name],
+                "symbol": SET_SYMBOLS[name],
                 "line": {"width": [3 if i in at else 0 for i in range(len(filled))], "color": ACCENT},
             },
             selected={"marker": {"opacity": 1}},
@@ -66,7 +65,8 @@ def plot_distribution(
             customdata=[[name, int(bar)] for bar in filled],
             hovertemplate=f"{name} supports, %{{x:.0f}}% correct: %{{y}} tasks<extra></extra>",
         )
-    for name, anchor, level in _label_places(mean):
+    places = _label_places(mean)
+    for name, anchor, level in places:
         interval = f" ± {ci95[name]:.1f}" if ci95[name] is not None else ""
         y = top * (1.06 + 0.14 * level)
         figure.add_scatter(
@@ -86,16 +86,20 @@ def plot_distribution(
             yshift=10,
             font={"color": meaning(name), "size": 13},
         )
+    n_levels = max(1, *(level for _, _, level in places))
     room = 130 if max(mean.values()) > 90 else 70  # for the label at the highest mean
     figure.update_xaxes(title="accuracy of a task (%)", range=[-3, 103], ticksuffix="%")
-    figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * 1.32])
+    figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * (1.18 + 0.14 * n_levels)])
     figure.update_layout(height=height, margin=MARGIN | {"t": 10, "r": room}, showlegend=False, hovermode="closest")
     return figure
 
 
 def _label_places(mean: Mapping[str, float], near: float = 17.0) -> list[tuple[str, str, int]]:
-    """Places of the labels of three means, without overlaps: name, anchor, level above the curve."""
-    low, middle, high = sorted(mean, key=lambda name: mean[name])
+    """Places of the labels of means, without overlaps: name, anchor, level above the curve."""
+    low, *inner, high = sorted(mean, key=lambda name: mean[name])
+    if len(inner) != 1:
+        return [(low, "right", 0), *((name, "center", level) for level, name in enumerate(inner, 1)), (high, "left", 0)]
+    middle = inner[0]
     below, above = mean[middle] - mean[low] < near, mean[high] - mean[middle] < near
     crowded = (below or above) and mean[high] - mean[low] < 2.2 * near  # the middle one leans towards the third
     between = {(True, True): "center", (True, False): "left", (False, True): "right"}.get((below, above), "center")
@@ -138,7 +142,7 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
                 marker={
                     "color": meaning(name),
                     "size": 11,
-                    "symbol": [SYMBOL[name] + ("" if f else "-open") for f in filled],
+                    "symbol": [SET_SYMBOLS[name] + ("" if f else "-open") for f in filled],
                     "line": {"width": 2, "color": meaning(name)},
                 },
                 error_x={"type": "data", "array": rows["ci95"], "thickness": 1.5, "width": 4},
@@ -166,7 +170,7 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
             )
         figure.update_xaxes(title=titles_with_note[kind], rangemode="tozero", row=1, col=column)
         figure.update_yaxes(ticklabelstandoff=8, automargin=True, row=1, col=column)
-    _add_legend(figure, {name: (SYMBOL[name], meaning(name)) for name in SETS})
+    _add_legend(figure, {name: (SET_SYMBOLS[name], meaning(name)) for name in SETS})
     figure.update_layout(
         height=height or 170 + 38 * n_rows,
         margin=MARGIN | {"t": 84},
@@ -194,7 +198,7 @@ def plot_reasons(rows: Sequence[Mapping[str, Any]], height: int | None = None) -
             marker={
                 "size": 12 if hard else 9,
                 "color": meaning(name),
-                "symbol": [SYMBOL[name] + ("" if hard and r["real"] else "-open") for r in rows],
+                "symbol": [SET_SYMBOLS[name] + ("" if hard and r["real"] else "-open") for r in rows],
                 "line": {"width": 2, "color": meaning(name)},
             },
             error_x={"type": "data", "array": [r["ci95"] for r in rows], "thickness": 1.5, "width": 4} if hard else {},
@@ -202,7 +206,7 @@ def plot_reasons(rows: Sequence[Mapping[str, Any]], height: int | None = None) -
             hovertemplate=f"%{{customdata}}, {name} support: costs %{{x:.1f}} points, vs random supports"
             "<extra></extra>",
         )
-        _add_legend(figure, {f"{name} support": (SYMBOL[name] + ("" if hard else "-open"), meaning(name))})
+        _add_legend(figure, {f"{name} support": (SET_SYMBOLS[name] + ("" if hard else "-open"), meaning(name))})
     figure.add_vline(x=0, line={"color": meaning("random"), "width": 1.5, "dash": "dot"})
     note = "Filled: significant cost, and a shift larger than in 95% of random supports."
     figure.update_xaxes(title=significance.with_note("cost of the shift (points), vs random supports", note))
@@ -305,7 +309,7 @@ def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:
             mode="lines+markers",
             name=name,
             line={"color": meaning(name), "width": 2},
-            marker={"symbol": SYMBOL[name], "size": 10},
+            marker={"symbol": SET_SYMBOLS[name], "size": 10},
             customdata=[[100 * half_width, int(b)] for half_width, b in zip(rows["ci95"], rows["bin"], strict=True)],
             hovertemplate=f"{name} supports: %{{y:.1f}} ± %{{customdata[0]:.1f}}% correct<extra></extra>",
         )
@@ -409,7 +413,7 @@ def plot_loss_accuracy(
             y=100 * np.asarray(accuracy[name]),
             mode="markers",
             name=name,
-            marker={"color": meaning(name), "symbol": SYMBOL[name], "size": 6, "opacity": 0.65},
+            marker={"color": meaning(name), "symbol": SET_SYMBOLS[name], "size": 6, "opacity": 0.65},
             customdata=np.arange(len(loss[name])),
             hovertemplate=f"task %{{customdata}}, {name} supports: %{{y:.0f}}% correct, loss %{{x:.2f}}<extra></extra>",
         )

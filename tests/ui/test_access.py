@@ -16,7 +16,7 @@ from fsviz import datasets, jobs, sharing
 from fsviz.datasets import image_folders
 from fsviz.records import Tasks, Testbed
 from fsviz.sampling import testbeds
-from fsviz.ui.pages import add_images
+from fsviz.ui.pages.add_images import sources
 from fsviz.ui.parts import access, answers
 from tests.datasets.test_image_folders import folder_of, picture
 from tests.sources import ROOT, near, parsed
@@ -166,7 +166,7 @@ def test_visitors_find_none_of_them(furnished: Path, monkeypatch: pytest.MonkeyP
 
 def test_session_state_opens_nothing(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     share(monkeypatch, look=True, password=sharing.hashed(WORD))
-    forged = {"source": add_images.FOLDER, "path_0": "/etc", "fetched": "dtd", "added": "pets", "features_file": "/etc"}
+    forged = {"source": sources.FOLDER, "path_0": "/etc", "fetched": "dtd", "added": "pets", "features_file": "/etc"}
     forged |= {"preview": (("/etc", "[]"), None), "compare_next": ["nothing"], "_unlocked": True, "unlocked": True}
     forged |= dict.fromkeys(
         ("save", "save_testbed", "save_brought", "save_curated", "start", "extract", "import"), True
@@ -217,22 +217,22 @@ GUARDED = {
     **{f"jobs.{name}": {"run"} for name in ("submit", "resume", "cancel")},
     "jobs.delete": {"delete"},
     "jobs.set_workers": {"workers"},
-    "folders.remove_dataset": {"delete"},
+    "image_folders.remove_dataset": {"delete"},
     "saved.rename_dataset": {"delete"},
     "store.remove_features": {"delete"},
     "store.rename_features": {"delete"},
     "testbeds.delete_testbed": {"delete"},
     "testbeds.rename_testbed": {"delete"},
-    **{f"own_images.{name}": {"save"} for name in ("save", "import_features", "correct", "attach_found")},
-    "own_images.find": {"action"},
-    **{name: {"upload"} for name in ("uploads.collect", "uploads.keep_weights", "packed.unpack")},
+    **{f"user_images.{name}": {"save"} for name in ("save", "import_features", "correct", "attach_found")},
+    "user_images.find": {"action"},
+    **{name: {"upload"} for name in ("uploads.collect", "uploads.keep_weights", "archives.unpack")},
     "testbeds.parse_testbed": {"upload"},
     "testbeds.save_testbed": {"save"},
     "study.save_sets": {"save"},
     "study.save": {"save"},
     "saved_splits.read_split": {"upload"},
     "saved_splits.remove_split": {"delete"},
-    "shifts.save_curated": {"save"},
+    "attribute_shifts.save_curated": {"save"},
 }
 TEXT_ONLY = {f"study.parse_{what}" for what in ("classes", "images", "swap")}  # read what a visitor typed, and no file
 CHANGES = re.compile(
