@@ -283,12 +283,11 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     assert "another benchmark" in texts(app)
     run = jobs.list_runs()[0]
     lines = recorded.method_runs(run)
-    table = run_comparison.with_interval(run_comparison.result_table(lines), "tasks")
-    published = published_table("better-tieredImageNet", "5-way 1-shot")
-    different = run_comparison.differences(lines, over="tasks")
+    comparison = run_comparison.compare(run_comparison.groups(lines), over="tasks")
     caveat = "Published rows are of another benchmark."
     recipes = [exports._recipe(run)]
-    html = report.composed(lines, lines, table, different, recipes, "tasks", {}, published=published, caveat=caveat)
+    published = report.Published(published_table("better-tieredImageNet", "5-way 1-shot"), caveat)
+    html = report.report(comparison, recipes, published=published)
     own = html.split("</head>", 1)[1]
     assert own.count('<img src="data:image/') == 2 * 6 and caveat in own  # support and query of three and three tasks
     assert len(own) < 600_000 and "http" not in own.replace("http://www.w3.org", "")
