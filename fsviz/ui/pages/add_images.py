@@ -1,4 +1,4 @@
-"""The Add images page: from a folder to a dataset with a taxonomy and features, in three steps.
+"""The page Add images: from a folder to a dataset with a taxonomy and features, in three steps.
 
 1. say where the images are and look at what was found
 2. say what the classes mean
@@ -36,6 +36,7 @@ from fsviz.taxonomy.senses import FOLDERS, Guess, guess_senses, taxonomy_from_ed
 from fsviz.ui.parts import access, controls, export, run_panel, shell
 from fsviz.ui.parts.caching import remember
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
+from fsviz.ui.parts.page import HOME, Page
 from fsviz.ui.parts.shell import plain
 from fsviz.user import images as user_images
 from fsviz.user import torchvision_sets
@@ -88,6 +89,21 @@ def show(dataset: Dataset) -> None:
         _keep()
     else:
         _add(dataset)
+
+
+PAGE = Page(
+    slug="add_images",
+    label="Add images",
+    icon="➕",
+    group="Data",
+    order=3,
+    question="How do I add my own images?",
+    lead="A folder, a table or a zip; your images stay on this computer.",
+    action="save",
+    explains=("features", "senses", "pixels", "copies"),
+    keywords=("upload", "import", "own dataset", "folder", "backbone"),
+    show=show,
+)
 
 
 # 1. Where the images are
@@ -308,7 +324,7 @@ def _mine(title: str = "Added before") -> None:
                 told = f"{mine.n_classes:,} classes, {mine.n_images or 0:,} images"
                 told += ", features" if mine.has_features else ", no features yet"
                 st.markdown(f"**{plain(mine.title)}** · {told}")
-                st.page_link("pages/1_Gallery.py", label="Look", icon="🖼️", query_params=shell.link(mine))
+                shell.page_link("images", "Look", shell.link(mine))
                 if access.may("delete"):
                     with st.popover("Rename"):
                         given = st.text_input("Title", mine.title, key=f"title_{name}")
@@ -754,8 +770,9 @@ def _saved(dataset: Dataset) -> None:
 def _doors(dataset: Dataset) -> None:
     st.markdown("**Go on with this dataset**")
     with st.container(horizontal=True):
-        for page in shell.pages()[1:-1]:
-            st.page_link(page.file, label=page.label, icon=page.icon, query_params=shell.link(dataset))
+        for page in shell.useful_pages():
+            if page.slug not in (HOME, PAGE.slug):
+                shell.page_link(page.slug, query=shell.link(dataset))
 
 
 # Features

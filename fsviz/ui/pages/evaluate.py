@@ -45,6 +45,7 @@ from fsviz.ui.parts import (
     task_list,
 )
 from fsviz.ui.parts.caching import remember
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 from fsviz.ui.parts.task_list import TASK
 
@@ -117,6 +118,22 @@ def show(dataset: Dataset) -> None:
         elif access.may("run"):
             _start(spec, more, shots, stopped.id if stopped is not None else "")
         access.deny("run")
+
+
+PAGE = Page(
+    slug="evaluate",
+    label="Evaluate",
+    icon="⚖️",
+    group="Results",
+    order=0,
+    question="Which method works best here?",
+    lead="Every method classifies the same tasks of {dataset}.",
+    paper="Bennequin et al. (2022), tables 1 to 3",
+    needs=("features",),
+    explains=("accuracy", "protonet", "interval", "coarsity", "samplers"),
+    keywords=("leaderboard", "methods"),
+    show=show,
+)
 
 
 def _no_features(dataset: Dataset) -> None:
@@ -292,8 +309,8 @@ def _tasks(dataset: Dataset, backbone: str) -> Asked:
         key="testbeds",
         format_func=titles.__getitem__,
         **controls.BY_TYPING,
-        help="Saved on the page Tasks, or by 'python -m fsviz sample'. Each one becomes a run of its own; the first "
-        "look is at the first.",
+        help="Saved on the page Sample tasks, or by 'python -m fsviz sample'. Each one becomes a run of its own; the "
+        "first look is at the first.",
     )
     for name in names:
         if titles[name] != name:
@@ -427,7 +444,7 @@ def _just_finished(shown: str) -> None:
 
 def _link_to_runs(run: jobs.Run) -> None:
     asked = {"dataset": str(run.spec.get("dataset", "")), "runs": run.id}
-    st.page_link("pages/5_Runs.py", label="See the whole comparison", icon="📈", query_params=asked)
+    shell.page_link("runs", "See the whole comparison", asked)
 
 
 def _earlier(dataset: Dataset, spec: evaluate.Spec) -> tuple[jobs.Run | None, jobs.Run | None]:

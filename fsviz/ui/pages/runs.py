@@ -46,6 +46,7 @@ from fsviz.ui.parts import (
     task_list,
 )
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 FIRST_RUN = ("protonet", "simpleshot", "ridge", "bd_cspn", "finetune")
@@ -113,6 +114,21 @@ def show(dataset: Dataset) -> None:
         _all_runs(runs)
 
 
+PAGE = Page(
+    slug="runs",
+    label="Runs",
+    icon="📈",
+    group="Results",
+    order=1,
+    question="Is one method significantly better?",
+    lead="Results of finished runs, compared task by task.",
+    paper="Bennequin et al. (2022), figure 5 and tables 1 to 3",
+    explains=("accuracy", "interval", "paired", "correlation", "coarsity"),
+    keywords=("p value", "paired test", "LaTeX"),
+    show=show,
+)
+
+
 # --- nothing yet -------------------------------------------------------------------------------------------------
 
 
@@ -140,12 +156,7 @@ def _first_run(dataset: Dataset) -> None:
             shell.link_to_what_is_missing(dataset, "features")
             shell.offer_demo(dataset)
         return
-    right.page_link(
-        "pages/4_Evaluate.py",
-        label="Choose what to run on the page Evaluate",
-        icon="⚖️",
-        query_params=shell.link(dataset),
-    )
+    shell.page_link("evaluate", "Choose what to run on the page Evaluate", shell.link(dataset), where=right)
 
 
 def _offer_others(runs: Sequence[jobs.Run]) -> None:
@@ -600,7 +611,7 @@ def _big_figure(
     if picked == run_comparison.QUARTERS and recipe.get("distance") != "features":
         ends = correlations[["name", "spearman", "spearman_low", "spearman_high"]].itertuples(index=False)
         found = {name: {"value": value, "ci95": (low, high)} for name, value, low, high in ends}
-        if little := evaluate.no_prediction(found, how="“Distance between classes” on the page Tasks"):
+        if little := evaluate.no_prediction(found, how="“Distance between classes” on the page Sample tasks"):
             st.info(plain(little), icon="🧭")
             correlated = f"{correlated} {little}"
     return _Shown((heading, figure, caption), correlations, told, correlated)

@@ -1,4 +1,4 @@
-"""The Tasks page: sliders, histograms of coarsity, balance of classes, a browser of tasks, testbeds."""
+"""The page Sample tasks: sliders, histograms of coarsity, balance of classes, a browser of tasks, testbeds."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from fsviz.tasks import draw, fitting, task_ids
 from fsviz.tasks.draw import SHOTS, Recipe
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 from fsviz.ui.parts import access, caching, controls, drilldown, export, hover, links, page_links, shell, task_list
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 HISTOGRAM = "coarsity_histogram"
@@ -105,6 +106,21 @@ def show(dataset: Dataset) -> None:
     access.deny("upload")
     if access.may("upload") and not shell.classroom():
         _bring_testbed(dataset, split)
+
+
+PAGE = Page(
+    slug="sample_tasks",
+    label="Sample tasks",
+    icon="🎚️",
+    group="Tasks",
+    order=0,
+    question="How fine-grained are these tasks?",
+    lead="Sample tasks from {dataset} and see how far apart their classes are (coarsity).",
+    paper="Bennequin et al. (2022), figures 1 and 3",
+    explains=("coarsity", "samplers", "distances"),
+    keywords=("coarsity", "episodes", "sampler", "testbed"),
+    show=show,
+)
 
 
 @st.fragment

@@ -1,4 +1,4 @@
-"""The page Passport: one task that a link names, alone or beside another, with everything that is known of it."""
+"""The page One task: one task that a link names, alone or beside another, with everything that is known of it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from fsviz.tasks.task_ids import TASK_NAME, Found
 from fsviz.taxonomy import maps
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, selections, shell, task_list
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 BY = Setting(
@@ -67,6 +68,20 @@ def show(dataset: Dataset) -> None:
         _offer_first(dataset)
         return
     _show(passports)
+
+
+PAGE = Page(
+    slug="task",
+    label="One task",
+    icon="🪪",
+    group="Tasks",
+    order=1,
+    question="Why is this task hard?",
+    lead="Every measure, prediction and image of one task; the link reproduces it.",
+    explains=("accuracy", "percentile", "measures", "pair_confusion", "gap", "fastdiffsel"),
+    keywords=("explain", "why wrong", "verdict", "profile"),
+    show=show,
+)
 
 
 # The task in the link ----------------------------------------------------------------------------------------------
@@ -120,9 +135,7 @@ def _offer_first(dataset: Dataset) -> None:
     """The way on from a link that leads nowhere."""
     with st.container(horizontal=True, gap="medium"):
         st.button("Show a task of this dataset", icon="🪪", on_click=_go, args=(str(_first(dataset)),))
-        st.page_link(
-            "pages/3_Tasks.py", label="Choose one on the page Tasks", icon="🎚️", query_params=shell.link(dataset)
-        )
+        shell.page_link("sample_tasks", "Choose one on the page Sample tasks", shell.link(dataset))
 
 
 def _go(task: str, other: str | None = None) -> None:

@@ -18,6 +18,7 @@ from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import controls, export, links, page_links, selections, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import BY_TYPING, pick
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -62,6 +63,22 @@ def show(dataset: Dataset) -> None:
     if section != "Base classes":
         links.release(base.PAIR.name)
     _keep(*(two or (spec, graph)), None if two else found, more)
+
+
+PAGE = Page(
+    slug="confusion",
+    label="Confusion",
+    icon="🔀",
+    group="Why hard?",
+    order=1,
+    question="Which classes does the backbone confuse?",
+    lead="Classes of {dataset} that overlap in feature space.",
+    paper="Bontonou et al. (2020), section IV-B and figures 1 to 3",
+    takes=("classes",),
+    explains=("pair_confusion", "confusion_sum", "neighbours", "distance:jiang_conrath"),
+    keywords=("mix up", "overlap", "Louvain"),
+    show=show,
+)
 
 
 def _headline(graph: ClassGraph, found: np.ndarray) -> None:
