@@ -15,7 +15,7 @@ import numpy as np
 
 N_TASKS, N_LOOP, MANY = 256, 6, 10_000
 N_WAY, N_SHOT, N_QUERY = 5, 5, 30
-NAMES = ("lr_loss", "similarity", "davies_bouldin", "eigenvalue", "lr_confidence")
+NAMES = ("support_loss", "support_separation", "davies_bouldin", "graph_connectivity", "prediction_uncertainty")
 
 
 def data() -> tuple[Any, Any]:
@@ -64,11 +64,11 @@ def one_task(values: np.ndarray, support: np.ndarray, query: np.ndarray) -> dict
     graph = (graph + graph.T) / 2
     clusters = KMeans(N_WAY, n_init=10, random_state=0).fit_predict(images)
     return {
-        "lr_loss": float(loss),
-        "similarity": float(np.mean(np.subtract(intra, inter))),
+        "support_loss": float(loss),
+        "support_separation": float(np.mean(np.subtract(intra, inter))),
         "davies_bouldin": float(davies_bouldin_score(images, clusters)),
-        "eigenvalue": float(np.linalg.eigvalsh(np.diag(graph.sum(1)) - graph)[N_WAY - 1]),
-        "lr_confidence": float(-probability.max(1).values.log().mean()),
+        "graph_connectivity": float(np.linalg.eigvalsh(np.diag(graph.sum(1)) - graph)[N_WAY - 1]),
+        "prediction_uncertainty": float(-probability.max(1).values.log().mean()),
         "outcome": float((probability.argmax(1).numpy() == np.repeat(np.arange(N_WAY), N_QUERY)).mean()),
     }
 
@@ -126,7 +126,12 @@ def run(progress: Callable[[str], None]) -> dict[str, Any]:
         name: float(np.max(np.abs([one[name] - ours[name][t] for t, one in enumerate(loop)])))
         for name in (*NAMES, "outcome")
     }
-    for name, most in {"lr_loss": 0.01, "similarity": 1e-3, "eigenvalue": 1e-3, "lr_confidence": 0.02}.items():
+    for name, most in {
+        "support_loss": 0.01,
+        "support_separation": 1e-3,
+        "graph_connectivity": 1e-3,
+        "prediction_uncertainty": 0.02,
+    }.items():
         if differences[name] > most:
             raise AssertionError(f"{name} differs from the loop by {differences[name]:.3g}")
     return {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from fsviz.errors import BadInput, Missing, UnknownName
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -298,7 +298,7 @@ class Testbed:
 
     name: str
     tasks: Tasks
-    recipe: Unchecked
+    recipe: RawSettings
 
     @property
     def dataset(self) -> str:

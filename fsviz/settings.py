@@ -16,9 +16,9 @@ from typing import Any, Literal, TypeAlias
 
 from fsviz.errors import BadInput, UnknownName
 
-Unchecked: TypeAlias = Mapping[str, Any]  # settings by name, as somebody asked for them: nothing is checked yet
+RawSettings: TypeAlias = Mapping[str, Any]  # settings by name, as somebody asked for them: nothing is checked yet
 Value: TypeAlias = Any  # int, float, str, bool or list of str: the kind of a setting says which, at run time
-Values: TypeAlias = Mapping[str, Value]  # checked settings by name, of whatever declares them: a method, a sampler
+Settings: TypeAlias = Mapping[str, Value]  # checked settings by name, of whatever declares them: a method, a sampler
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Setting:
     brief: str = ""
     advanced: bool = False
 
-    def but(self, **changes: Any) -> Setting:
+    def with_(self, **changes: Any) -> Setting:
         """The same setting with another default, title or narrower limits: what a page or command says of it."""
         return replace(self, **changes)
 
@@ -162,7 +162,7 @@ class Schema:
     required: tuple[str, ...] = ()
     of: str = ""
 
-    def check(self, spec: Unchecked, **defaults: Value) -> dict[str, Value]:
+    def check(self, spec: RawSettings, **defaults: Value) -> dict[str, Value]:
         """Every setting of a spec, checked; one that is missing or None has its default.
 
         defaults  values that fit the dataset better than those of the declarations
@@ -177,7 +177,7 @@ class Schema:
         values = {name: setting.check(given.get(name, setting.default)) for name, setting in self.settings.items()}
         return {**{name: spec[name] for name in self.required}, **values}
 
-    def pick(self, spec: Unchecked) -> dict[str, Any]:
+    def pick(self, spec: RawSettings) -> dict[str, Any]:
         """The settings of a recorded spec, without what was added when it was prepared."""
         return {name: spec[name] for name in (*self.required, *self.settings) if name in spec}
 

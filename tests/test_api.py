@@ -40,7 +40,7 @@ def test_the_examples_of_the_page_run(home: Path) -> None:
     rows = found.table.set_index("name")
     assert rows.loc["ProtoNet", "accuracy"] == rows.loc["nearest", "accuracy"]  # the same rule, the same answers
     assert sets.accuracy("hard").mean() < sets.accuracy("random").mean()
-    assert list(numbers) == ["coarsity", "similarity"] and len(numbers) == 40
+    assert list(numbers) == ["coarsity", "support_separation"] and len(numbers) == 40
     assert names["figure"].data and names["support"].shape[0] == 25
     assert [run.id for run in jobs.list_runs("evaluate")] == [found.run]
     assert "<table" in found._repr_html_()

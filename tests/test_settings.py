@@ -80,7 +80,7 @@ def test_choices_flags_and_text_name_what_is_possible() -> None:
 
 
 def test_a_narrower_setting_keeps_its_name() -> None:
-    few = N_TASKS.but(default=200, high=500)
+    few = N_TASKS.with_(default=200, high=500)
     assert (few.name, few.default) == ("n_tasks", 200)
     with pytest.raises(BadInput, match="n_tasks must be a whole number from 1 to 500"):
         few.check(501)

@@ -18,7 +18,7 @@ from fsviz.difficulty.shifted_tasks import CuratedPair
 from fsviz.errors import BadInput
 from fsviz.numerics import clustered_mean, holm
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
-from fsviz.settings import Unchecked, brief
+from fsviz.settings import RawSettings, brief
 from fsviz.studies import support_sets
 from fsviz.studies.support_sets import SETS, TASK_SETTINGS, Spec, SupportSets, check
 from fsviz.tasks import draw
@@ -59,7 +59,7 @@ def _with_enough_images(spec: Spec, sample: Callable[[int], Drawn]) -> tuple[Dra
 # --- drawn with and without a shift ------------------------------------------------------------------------------
 
 
-def curated_tasks(spec: Unchecked, attribute: str, query_group: str | None = None) -> CuratedPair:
+def curated_tasks(spec: RawSettings, attribute: str, query_group: str | None = None) -> CuratedPair:
     """Pairs of tasks that share classes and queries, without and with a shift of one attribute (appendix D)."""
     spec = check(spec)
     dataset = datasets.load(spec["dataset"])
@@ -77,7 +77,7 @@ def _curated(
     )
 
 
-def save_curated(spec: Unchecked, attribute: str, pair: CuratedPair, query_group: str | None = None) -> list[str]:
+def save_curated(spec: RawSettings, attribute: str, pair: CuratedPair, query_group: str | None = None) -> list[str]:
     """Saves a pair's tasks as two testbeds of the workspace; returns their names."""
     spec = check(spec)
     names = []
@@ -92,7 +92,7 @@ def save_curated(spec: Unchecked, attribute: str, pair: CuratedPair, query_group
 
 
 def shift_table(
-    spec: Unchecked, attributes: Sequence[str] | None = None, progress: Progress | None = None
+    spec: RawSettings, attributes: Sequence[str] | None = None, progress: Progress | None = None
 ) -> pd.DataFrame:
     """What a shift of each attribute costs: accuracy in percent without and with it, on the same queries.
 
@@ -145,7 +145,7 @@ def query_values(dataset: Dataset, attribute: str) -> dict[str, int]:
     return dict(zip(names, counts.tolist(), strict=True))
 
 
-def restricted_sets(spec: Unchecked, progress: Progress | None = None) -> SupportSets:
+def restricted_sets(spec: RawSettings, progress: Progress | None = None) -> SupportSets:
     """Hard, random and easy supports, out of all images, of tasks whose queries have chosen values of an attribute.
 
     The spec has "attribute" and "values" (a list) beside the settings of the study `support_sets`. That of what is

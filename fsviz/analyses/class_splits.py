@@ -25,13 +25,13 @@ from fsviz.datasets import published, saved_splits
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.features.backbones import title_of
 from fsviz.records import PAD, SIDES, ClassSplit, ClassTree, Dataset, Progress, Tanglegram
-from fsviz.settings import Setting, Unchecked, Value, words
+from fsviz.settings import RawSettings, Setting, Value, words
 from fsviz.splits import SOUGHT, assignment, clustering, trees
 from fsviz.tasks import draw
 from fsviz.taxonomy import Dag
 from fsviz.text import csv
 
-BACKBONE = draw.BACKBONE.but(help="Whose features say which classes are alike: the first that the dataset has.")
+BACKBONE = draw.BACKBONE.with_(help="Whose features say which classes are alike: the first that the dataset has.")
 SETTINGS: dict[str, Setting] = {BACKBONE.name: BACKBONE, **splits.SETTINGS}
 SEEDS = Setting(
     "seeds",
@@ -162,7 +162,7 @@ def class_features(dataset: Dataset, backbone: str = "") -> ClassFeatures:
     )
 
 
-def checked(given: Unchecked) -> dict[str, Value]:
+def checked(given: RawSettings) -> dict[str, Value]:
     """Every setting by name, the given ones (None is not given) checked, the others at their default."""
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:
@@ -748,7 +748,7 @@ def published_overview() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def save(dataset: Dataset, split: ClassSplit, name: str, recipe: Unchecked, replace: bool = False) -> list[str]:
+def save(dataset: Dataset, split: ClassSplit, name: str, recipe: RawSettings, replace: bool = False) -> list[str]:
     """Keeps a split; returns the names of the splits that the dataset has more from now on."""
     saved_splits.save_split(dataset, name, split.parts, recipe, overwrite=replace)
     return [f"{name}_{side}" for side in SIDES]
@@ -762,7 +762,7 @@ def recipe(found: Found) -> dict[str, Any]:
     return {**kept, **({"reached": found.split.reached, "objective": found.objective} if sought else {})}
 
 
-def in_words(recipe: Unchecked) -> str:
+def in_words(recipe: RawSettings) -> str:
     """How a saved split was made, in a line."""
     mode = str(recipe.get("mode", ""))
     told = {"published": "as the paper prints it", "file": f"from the file {recipe.get('file', '')}"}
@@ -780,7 +780,7 @@ def safe_stem(file: str) -> str:
     return stem if stem[:1].isalnum() else "mine"
 
 
-def as_json(dataset: Dataset, split: ClassSplit, recipe: Unchecked) -> str:
+def as_json(dataset: Dataset, split: ClassSplit, recipe: RawSettings) -> str:
     """The split as a file that `split --from` reads: class names by side, and what made it."""
     return json.dumps(saved_splits.as_facts(dataset, split.parts, recipe), indent=2)
 

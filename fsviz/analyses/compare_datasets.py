@@ -33,23 +33,23 @@ from fsviz.features.backbones import title_of
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Progress, Tasks
 from fsviz.sampling import SAMPLER, SAMPLERS
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, SHAPE, Setting, Unchecked, Value, Values, words
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, SHAPE, RawSettings, Setting, Settings, Value, words
 from fsviz.studies import evaluate, support_sets
 from fsviz.tasks import draw, fitting
 from fsviz.taxonomy import DISTANCE, DISTANCES, Dag
 
-METHOD = custom_task.METHOD.but(help="The method whose accuracy is compared.", advanced=True)
-BACKBONE = draw.BACKBONE.but(
+METHOD = custom_task.METHOD.with_(help="The method whose accuracy is compared.", advanced=True)
+BACKBONE = draw.BACKBONE.with_(
     help="Whose features are compared: the one that has features of most of the datasets. Numbers of different "
     "backbones are not comparable.",
     advanced=True,
 )
-BY = DISTANCE.but(choices={name: d.title for name, d in DISTANCES.items() if d.needs == "taxonomy"}, advanced=True)
+BY = DISTANCE.with_(choices={name: d.title for name, d in DISTANCES.items() if d.needs == "taxonomy"}, advanced=True)
 # A side may be classes without images.
 OF_CLASSES = {name: sampler.title for name, sampler in SAMPLERS.items() if set(sampler.needs) <= {"distances"}}
-SAMPLED = SAMPLER.but(choices=OF_CLASSES, default="uniform")
+SAMPLED = SAMPLER.with_(choices=OF_CLASSES, default="uniform")
 SETTINGS: dict[str, Setting] = {
-    s.name: s for s in (N_WAY, N_SHOT, N_QUERY, N_TASKS.but(default=100), SAMPLED, SEED, BY, BACKBONE, METHOD)
+    s.name: s for s in (N_WAY, N_SHOT, N_QUERY, N_TASKS.with_(default=100), SAMPLED, SEED, BY, BACKBONE, METHOD)
 }
 ACCURACY = "accuracy"
 MOST_SIDES = 8
@@ -172,7 +172,7 @@ class Compared:
         return next(side for side in self.sides if side.name == name)
 
 
-def checked_spec(spec: Unchecked) -> Spec:
+def checked_spec(spec: RawSettings) -> Spec:
     """The spec with its defaults; unknown names and impossible values are refused."""
     for name in spec:
         if name not in {"sides", "study", *SETTINGS}:
@@ -189,7 +189,7 @@ def checked_spec(spec: Unchecked) -> Spec:
     return cast(Spec, {"sides": names, **values})
 
 
-def fit(sides: Sequence[Side], given: Unchecked) -> fitting.Fit:
+def fit(sides: Sequence[Side], given: RawSettings) -> fitting.Fit:
     """Ways, shots and queries that every side can give: those given, else the defaults, lowered to the smallest."""
     backbone = common_backbone(sides, str(given.get("backbone") or ""))
     shape = {name: given.get(name) for name in (*SHAPE, SAMPLER.name)}
@@ -225,7 +225,7 @@ def common_backbone(sides: Sequence[Side], asked: str = "") -> str:
     return asked or max(counts, key=lambda name: counts[name], default="")
 
 
-def compare(spec: Unchecked, progress: Progress | None = None, meaning_only: bool = False) -> Compared:
+def compare(spec: RawSettings, progress: Progress | None = None, meaning_only: bool = False) -> Compared:
     """Draws tasks of the same settings from every side and measures them all.
 
     meaning_only  leaves out what needs features, which takes longer
@@ -633,7 +633,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{name: None if pd.isna(v) else v for name, v in row.items()} for row in table.to_dict("records")]
 
 
-def command(spec: Values, suite: bool = False) -> str:
+def command(spec: Settings, suite: bool = False) -> str:
     said = {name: spec[name] for name, s in SETTINGS.items() if name in spec and spec[name] != s.default}
     more = ["--suite"] if suite else []
     return shlex.join(["python", "-m", "fsviz", "compare-datasets", *spec["sides"], *words(said, SETTINGS), *more])

@@ -18,7 +18,7 @@ from fsviz import datasets
 from fsviz.errors import FsvizError, Missing
 from fsviz.numerics import cramers_v, cramers_v_by_chance, finite, pointwise_information
 from fsviz.records import ContextTable, Dataset
-from fsviz.settings import Setting, Unchecked
+from fsviz.settings import RawSettings, Setting
 from fsviz.tasks import draw
 from fsviz.taxonomy import maps
 
@@ -41,7 +41,7 @@ CELL = Setting(
 )
 
 
-def load_with_images(spec: Unchecked) -> Dataset:
+def load_with_images(spec: RawSettings) -> Dataset:
     """The dataset of a spec; refused where it has no images whose contexts are known."""
     dataset = datasets.load(str(spec.get("dataset", "")))
     if dataset.contexts is None or dataset.images is None:

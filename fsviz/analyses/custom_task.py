@@ -27,7 +27,7 @@ from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.methods import METHODS
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import testbed_tables
-from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, Setting, Unchecked
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SEED, RawSettings, Setting
 from fsviz.studies import chunk_data, evaluate
 from fsviz.tasks import draw, fitting
 
@@ -65,7 +65,7 @@ SETTINGS: dict[str, Setting] = {s.name: s for s in (CLASSES, SUPPORT, QUERY, SWA
 MOST_CLASSES = 20
 MOST_IMAGES = 4000  # of a task that is measured while somebody waits
 # What links call its classes: "classes" are those that other pages show, each under a key of its own.
-TASK_OF = CLASSES.but(name="task_of")
+TASK_OF = CLASSES.with_(name="task_of")
 LINKED = "linked"  # what the map calls the task whose images its link names
 _PAIR_IMAGES = 1500  # of two classes together: more take too long to compare along the way
 _PAIR_CLASSES = 10
@@ -244,7 +244,7 @@ def _usable(dataset: Dataset, table: Features, class_id: int) -> np.ndarray:
     return images[~mixed[groups[images]]]
 
 
-def fit(dataset: Dataset, backbone: str, given: Unchecked) -> fitting.Fit:
+def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:
     """Shots and queries of a task: those given, else the defaults, lowered to what the classes to draw from have."""
     images = {name: given.get(name) for name in draw.PER_CLASS}
     shape = {"n_way": 2, "split": drawn_from(dataset)}
@@ -379,7 +379,7 @@ def testbed(dataset: Dataset, tasks: Tasks, name: str = "by_hand") -> Testbed:
 
 
 def answer(
-    dataset: Dataset, backbone: str, tasks: Tasks, method: str = "protonet", parameters: Unchecked | None = None
+    dataset: Dataset, backbone: str, tasks: Tasks, method: str = "protonet", parameters: RawSettings | None = None
 ) -> Answered:
     """What a method says of the queries of a task, and everything that is measured of it."""
     chosen = METHODS[str(METHOD.check(method))].checked(parameters)

@@ -25,7 +25,7 @@ from fsviz.errors import BadInput, Missing
 from fsviz.features import checkpoints, image_text
 from fsviz.numerics import clustered_mean, finite, told_mean
 from fsviz.records import Dataset, Tasks
-from fsviz.settings import Setting, Unchecked, words
+from fsviz.settings import RawSettings, Setting, words
 from fsviz.studies import evaluate
 from fsviz.tasks import draw, fitting
 
@@ -37,7 +37,7 @@ CONCEPT_PROMPT = Setting(
     "text",
     "a photo of a {concept}",
 )
-CONTEXT_PROMPT = CONCEPT_PROMPT.but(
+CONTEXT_PROMPT = CONCEPT_PROMPT.with_(
     name="context_prompt", title="Prompt of the context", default="a photo of {context}|a photo taken in {context}"
 )
 MODEL = Setting(
@@ -84,7 +84,7 @@ class Similarity:
     right: Mapping[str, np.ndarray | None]
 
 
-def checked_spec(spec: Unchecked) -> Spec:
+def checked_spec(spec: RawSettings) -> Spec:
     """The spec with its defaults; prompts without a place for a word are refused."""
     dataset = load_with_images(spec)
     values = {name: s.check(spec.get(name, s.default)) for name, s in SETTINGS.items()}
@@ -105,7 +105,7 @@ def templates(prompt: str) -> list[str]:
     return [part.strip() for part in prompt.split("|") if part.strip()]
 
 
-def measure(spec: Unchecked) -> Similarity:
+def measure(spec: RawSettings) -> Similarity:
     """M_concept and M_context of every image of the split that has a context and features of the model."""
     settled = checked_spec(spec)
     dataset = datasets.load(settled["dataset"])

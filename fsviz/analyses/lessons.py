@@ -26,7 +26,7 @@ from fsviz.errors import FsvizError, Missing
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import Dataset, Features, Predictions, Tasks
 from fsviz.sampling import assign_images
-from fsviz.settings import Unchecked, words
+from fsviz.settings import RawSettings, words
 from fsviz.studies import causes, confusion, evaluate, support_sets
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES
@@ -38,7 +38,7 @@ N_TASKS = 200
 N_SUPPORTS = 41  # random supports of the same queries: so many that the fifth is an unlucky one
 SEED = 0
 ALPHAS = (0.0, 0.1, 0.2, 0.383, 0.7, 1.5)
-CONTEXTS: dict[str, tuple[str, Unchecked]] = {
+CONTEXTS: dict[str, tuple[str, RawSettings]] = {
     "same": ("same", {"sampler": "iid"}),
     "quarter": ("a quarter other", {"sampler": "context", "shift": 0.25}),
     "half": ("half other", {"sampler": "context", "shift": 0.5}),

@@ -26,7 +26,7 @@ from fsviz.datasets import published, saved_splits
 from fsviz.errors import BadInput, Missing, UnknownName
 from fsviz.numerics import finite
 from fsviz.records import ClassSplit, Dataset, Tasks
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.shipped import DATA
 from fsviz.splits import PUBLISHED_PENALTY, assignment, clustering, gaussians
 from fsviz.studies import training
@@ -391,7 +391,7 @@ def task_divergences(classes: ClassFeatures, train: np.ndarray, tasks: Tasks) ->
 
 
 def divergence_correlations(
-    classes: ClassFeatures, spec: Unchecked, chunks: Iterable[Mapping[str, np.ndarray]]
+    classes: ClassFeatures, spec: RawSettings, chunks: Iterable[Mapping[str, np.ndarray]]
 ) -> pd.DataFrame:
     """Pearson's correlation of a task's divergence with its accuracy in a finished run (table 2): columns method,
     divergence, pearson, low, high; 95% intervals over classes where tasks have different ones."""

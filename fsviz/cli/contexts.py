@@ -14,7 +14,7 @@ def register(commands: argparse._SubParsersAction) -> None:
     what = "count concepts against contexts, and how they are tied"
     parser = add_command(commands, "contexts", run_contexts, show_contexts, what, study="context_shift")
     sampler_flags.add_dataset(parser)
-    question = shift.QUESTION.but(choices={"table": "The table", **shift.QUESTION.choices}, default="table")
+    question = shift.QUESTION.with_(choices={"table": "The table", **shift.QUESTION.choices}, default="table")
     add_flags(parser, {**shift.TASKS, **shift.OWN, "question": question}.values())
     engine.add_engine(parser)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from fsviz.cli import add_command, aligned, engine, evaluation, summary_of, told_by
 from fsviz.errors import BadInput
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 
 ACTIONS = ("list", "show", "resume", "cancel", "delete")
 
@@ -83,7 +83,7 @@ def listed(run: Any) -> dict[str, Any]:
     }
 
 
-def _headline(spec: Unchecked, summary: Mapping[str, Any]) -> dict[str, Any]:
+def _headline(spec: RawSettings, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Methods, backbones, sampler and accuracies (name -> percent) of a run, as far as its study has such."""
     methods = spec.get("methods") or spec.get("adaptations") or [spec.get("method") or spec.get("classifier")]
     methods = [m.get("name") if isinstance(m, Mapping) else m for m in methods]

@@ -26,7 +26,7 @@ def add_flags(parser: argparse.ArgumentParser, settings: Mapping[str, Setting] =
         of = [s.name for s in SAMPLERS.values() if name in (own.name for own in s.all_settings)]
         note = f"; sampler {' or '.join(of)}" if of and len(of) < len(SAMPLERS) else ""
         default = defaults.get(name, setting.default)
-        setting.but(default=default, help=f"{setting.help.rstrip('.')}{note}").add_flag(parser)
+        setting.with_(default=default, help=f"{setting.help.rstrip('.')}{note}").add_flag(parser)
 
 
 def asked(args: argparse.Namespace, settings: Mapping[str, Setting] = draw.KNOWN) -> dict[str, Value]:

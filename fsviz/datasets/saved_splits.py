@@ -19,7 +19,7 @@ import pandas as pd
 from fsviz import workspace
 from fsviz.errors import BadInput, FsvizError, UnknownName
 from fsviz.records import SIDES, Dataset
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.text import from_csv
 
 VERSION = 1
@@ -49,7 +49,7 @@ def saved_split_names(dataset: str) -> list[str]:
 
 
 def save_split(
-    dataset: Dataset, name: str, parts: Mapping[str, np.ndarray], recipe: Unchecked, overwrite: bool = False
+    dataset: Dataset, name: str, parts: Mapping[str, np.ndarray], recipe: RawSettings, overwrite: bool = False
 ) -> Path:
     """Keeps train, val and test class_ids under a name, with the recipe that made them."""
     workspace.checked_name(name, "name of a split")
@@ -65,7 +65,7 @@ def save_split(
     return path
 
 
-def as_facts(dataset: Dataset, parts: Mapping[str, np.ndarray], recipe: Unchecked) -> dict[str, Any]:
+def as_facts(dataset: Dataset, parts: Mapping[str, np.ndarray], recipe: RawSettings) -> dict[str, Any]:
     """A split as JSON has it: the names of its classes by side, the dataset, and the recipe."""
     names = np.array(dataset.distinct_names(np.arange(dataset.n_classes)), dtype=object)
     sides = {side: names[np.sort(np.asarray(parts[side], dtype=int))].tolist() for side in SIDES}

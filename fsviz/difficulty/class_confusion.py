@@ -69,7 +69,7 @@ BACKEND = Setting(
     "compiled",
     choices={"compiled": "Compiled", "python_louvain": "python-louvain"},
 )
-RANDOM = SEED.but(help="The same seed finds the same communities.")
+RANDOM = SEED.with_(help="The same seed finds the same communities.")
 SETTINGS: dict[str, Setting] = {s.name: s for s in (PREPROCESS, K, N_RUNS, RANDOM, BACKEND)}
 
 _SAME = 1e-12  # squared length or distance, in those of the features, that is nothing but rounding

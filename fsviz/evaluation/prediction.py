@@ -13,7 +13,7 @@ from fsviz.errors import BadInput, BrokenCode, FsvizError, Missing, NotFinite
 from fsviz.methods.declaration import UNIT_LENGTH, Method
 from fsviz.numerics import LARGE, SEEN, needs_double
 from fsviz.records import PAD, Features, Predictions, Progress, Tasks
-from fsviz.settings import Unchecked, Values, images_advice
+from fsviz.settings import RawSettings, Settings, images_advice
 from fsviz.user import code as user_code
 
 MEMORY = 256 * 2**20  # bytes of work space a chunk may take; a constant, so that the same run has the same chunks
@@ -27,7 +27,7 @@ def evaluate(
     features: Features,
     tasks: Tasks,
     method: str | Method,
-    parameters: Unchecked | None = None,
+    parameters: RawSettings | None = None,
     device: str = "cpu",
     chunk: int | None = None,
     progress: Progress | None = None,
@@ -308,7 +308,9 @@ def _few_per_way(support: Any, mask: np.ndarray) -> np.ndarray:
     return np.where(there[..., None], np.take_along_axis(support.numpy(), places[..., None], axis=2), np.nan)
 
 
-def _scores(predict: Callable[..., Any], images: tuple[Any, ...], double: np.ndarray, on: Any, settings: Values) -> Any:
+def _scores(
+    predict: Callable[..., Any], images: tuple[Any, ...], double: np.ndarray, on: Any, settings: Settings
+) -> Any:
     """Scores (T, W, M) of a chunk: in float32, and for the tasks that need it or overflow there, in float64."""
     import torch
 
@@ -333,7 +335,7 @@ def _own_scores(
     images: tuple[Any, ...],
     double: np.ndarray,
     on: Any,
-    settings: Values,
+    settings: Settings,
     who: str,
     first: int,
 ) -> Any:

@@ -22,7 +22,7 @@ from torch.utils.data import Sampler
 from fsviz import datasets
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Dataset, Tasks, Testbed
-from fsviz.settings import SEED, Unchecked
+from fsviz.settings import SEED, RawSettings
 from fsviz.tasks import draw
 
 
@@ -70,7 +70,7 @@ class TaskBatches(Sampler[list[int]]):
         return cls(len(tasks), tasks.support.shape[2], tasks.query.shape[2], lambda epoch: tasks)
 
     @classmethod
-    def live(cls, dataset: Dataset, settings: Unchecked) -> TaskBatches:
+    def live(cls, dataset: Dataset, settings: RawSettings) -> TaskBatches:
         seed = SEED.check(settings.get("seed", SEED.default))
         recipe = draw.recipe_for(dataset, **settings)
         first = draw.sample(dataset, **{**settings, "n_tasks": 1}).tasks

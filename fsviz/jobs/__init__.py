@@ -19,7 +19,7 @@ from fsviz.jobs.engines import Engine
 from fsviz.jobs.execute import Progress, compute, execute, is_whole, prepare, run_side_by_side
 from fsviz.jobs.local import MAX_WORKERS, n_workers, set_workers
 from fsviz.jobs.store import Chunks, Run, delete
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 
 __all__ = [
     "MAX_WORKERS",
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 
-def submit(spec: Unchecked, engine: Engine | None = None) -> str:
+def submit(spec: RawSettings, engine: Engine | None = None) -> str:
     """Queues a run and starts a worker process when a place is free; returns the run's id."""
     if reason := studies.of(spec).requires_local(spec):
         raise BadInput(f"{reason}: not in the background.")
@@ -55,7 +55,7 @@ def submit(spec: Unchecked, engine: Engine | None = None) -> str:
     return run.id
 
 
-def run_here(spec: Unchecked, progress: Progress | None = None, started=None, engine: Engine | None = None) -> Run:
+def run_here(spec: RawSettings, progress: Progress | None = None, started=None, engine: Engine | None = None) -> Run:
     """Records a run and carries it out, in this process unless another engine is chosen; `started(run)` is told its id
     first."""
     engine = _engine_for(spec, engine or Engine())
@@ -126,7 +126,7 @@ def list_runs(study: str | None = None) -> list[Run]:
     return [run for run in runs if study is None or run.study == study]
 
 
-def find(spec: Unchecked) -> Run | None:
+def find(spec: RawSettings) -> Run | None:
     """The newest run of a spec, finished or not; settings that its study ignores may differ.
 
     A run of another version of the study is not taken: its numbers may differ.
@@ -145,7 +145,7 @@ def result(run_id: str) -> Any:
     return studies.of(run.spec).collect(spec(run_id), chunks(run_id))
 
 
-def asks_the_same(spec: Unchecked, recorded: Unchecked) -> bool:
+def asks_the_same(spec: RawSettings, recorded: RawSettings) -> bool:
     """Whether a run's spec has all these settings with these values."""
     return all(name in recorded and recorded[name] == value for name, value in spec.items())
 
@@ -187,7 +187,7 @@ def wait(run_id: str, seconds: float = 600.0, every: float = 0.05) -> Run:
     return run
 
 
-def _engine_for(spec: Unchecked, engine: Engine) -> Engine:
+def _engine_for(spec: RawSettings, engine: Engine) -> Engine:
     """The engine, checked: it is there, and may run this spec."""
     engine = engines.chosen(engine.name, engine.address)
     if engine != Engine() and (reason := studies.of(spec).requires_local(spec)):

@@ -26,7 +26,7 @@ from fsviz import studies
 from fsviz.errors import BadInput, Cancelled, FsvizError, WorkspaceError
 from fsviz.jobs import store
 from fsviz.records import Progress
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.studies.study import Study
 from fsviz.workspace import plain_json, require_space, write_json
 
@@ -46,7 +46,7 @@ class Stopped(BaseException):
     """The process was asked to end; not an Exception, so that no study swallows it."""
 
 
-def prepare(spec: Unchecked, folder: Path) -> tuple[dict[str, Any], int]:
+def prepare(spec: RawSettings, folder: Path) -> tuple[dict[str, Any], int]:
     """A spec checked and settled, its inputs frozen into the run's folder, and its number of chunks."""
     study = studies.of(spec)
     settled = study.prepare(study.check(spec), folder)
@@ -59,7 +59,7 @@ def prepare(spec: Unchecked, folder: Path) -> tuple[dict[str, Any], int]:
     return settled, n_chunks
 
 
-def compute(spec: Unchecked, progress: Progress | None = None) -> Any:
+def compute(spec: RawSettings, progress: Progress | None = None) -> Any:
     """The result of a spec, computed in this process and not recorded: what `jobs.result` gives for a run of it."""
     study = studies.of(spec)
     with tempfile.TemporaryDirectory(prefix="fsviz-") as folder:
@@ -226,7 +226,7 @@ def is_whole(run: store.Run) -> bool:
     return len(store.chunk_indices(path)) == run.n_chunks and not store.damaged_chunks(path)
 
 
-def check_space(study: Study[Any], spec: Unchecked, share: float = 1.0) -> None:
+def check_space(study: Study[Any], spec: RawSettings, share: float = 1.0) -> None:
     """Raises a sentence when the disk has no room for this share of a run's results."""
     if n_bytes := study.n_bytes(spec):
         require_space(share * n_bytes, "The results of this run")

@@ -29,7 +29,7 @@ import numpy as np
 
 from fsviz.errors import BadInput, UnknownName, WorkspaceError
 from fsviz.jobs import locks
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.workspace import atomic_file, atomic_folder, checked_name, entries, folder, write_json
 
 QUEUED, RUNNING, FINISHED, CANCELLED, FAILED, INTERRUPTED, DAMAGED = (
@@ -152,7 +152,7 @@ def run_ids() -> list[str]:
     return [path.name for path in entries("runs") if path.is_dir()]
 
 
-def create(spec: Unchecked, prepare: Any, state: str, engine: Mapping[str, str] | None = None) -> Run:
+def create(spec: RawSettings, prepare: Any, state: str, engine: Mapping[str, str] | None = None) -> Run:
     """Writes the folder of a new run. `prepare(spec, folder)` freezes inputs; it returns (spec, number of chunks)."""
     try:
         json.dumps(spec)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fsviz.errors import BadInput, UnknownName
-from fsviz.settings import Setting, Unchecked, Values
+from fsviz.settings import RawSettings, Setting, Settings
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Method:
     kind: Literal["inductive", "transductive"]
     what: str
     own_settings: tuple[Setting, ...] = ()
-    presets: Mapping[str, Values] = field(default_factory=dict)
+    presets: Mapping[str, Settings] = field(default_factory=dict)
     wants_centre: bool = False
     pairwise: bool = False
     batch: int | None = None
@@ -66,7 +66,7 @@ class Method:
             return self.function
         return importlib.import_module(f"fsviz.methods.{self.name}").predict
 
-    def checked(self, values: Unchecked | None = None, preset: str = "") -> dict[str, Any]:
+    def checked(self, values: RawSettings | None = None, preset: str = "") -> dict[str, Any]:
         """Every setting with its value: the given ones, tested, over those of the preset, over the defaults."""
         if preset and not self.presets:
             raise BadInput(f"{self.title} {self.without_presets}. Got {preset!r}. Leave the preset out.")
@@ -80,7 +80,7 @@ class Method:
             chosen[name] = known[name].check(value, self.title)
         return chosen
 
-    def invariant_to(self, values: Values | None = None) -> frozenset[str]:
+    def invariant_to(self, values: Settings | None = None) -> frozenset[str]:
         """Which of "scale" and "shift" of the features change no prediction, with these settings."""
         chosen = {setting.name: setting.default for setting in self.settings} | dict(values or {})
         if chosen[UNIT_LENGTH.name]:  # the length is taken off first, and with it the place of the origin matters
@@ -92,7 +92,7 @@ class Method:
             if rule is not None and all(chosen[name] in choices for name, choices in rule.items())
         )
 
-    def invariance(self, values: Values | None = None) -> str:
+    def invariance(self, values: Settings | None = None) -> str:
         """The same in words for whoever brings features of another scale or origin."""
         free = self.invariant_to(values)
         if free == {"scale", "shift"}:

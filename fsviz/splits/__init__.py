@@ -116,7 +116,7 @@ SETTINGS: dict[str, Setting] = {
     s.name: s
     for s in (
         *(DIVERGENCE, MODE, DIMS, STARTS),
-        SEED.but(help="The same seed draws the same random starts."),
+        SEED.with_(help="The same seed draws the same random starts."),
         *(DIVERGENCE_BY, PENALTY, SOLVER),
     )
 }

@@ -29,7 +29,7 @@ from fsviz.evaluation import Correlation, Explained, Share
 from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
-from fsviz.settings import Schema, Setting, Unchecked, Value, words
+from fsviz.settings import RawSettings, Schema, Setting, Value, words
 from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.tasks import draw, fitting, snapshot
@@ -57,12 +57,12 @@ BRUSH = Setting(
     "",
 )
 MOST = Setting("most", "Tasks measured", "Only the first so many tasks; 0 for all of them.", "int", 0, 0, 1_000_000)
-METHODS_EXPLAINED = METHOD_NAMES.but(
+METHODS_EXPLAINED = METHOD_NAMES.with_(
     default=["protonet", "logistic", "bd_cspn"], help="Methods whose accuracy is explained."
 )
 SETTINGS = Schema(
     {s.name: s for s in (METHODS_EXPLAINED, TESTBED, RUN, MOST)}
-    | {name: s.but(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()},
+    | {name: s.with_(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()},
     required=("dataset", "backbone"),
     of="the study of causes",
 )
@@ -142,7 +142,7 @@ class Measured:
     measures: Mapping[str, np.ndarray]
     accuracy: Mapping[str, np.ndarray]
     unknown: Mapping[str, str]
-    recipe: Unchecked
+    recipe: RawSettings
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -576,7 +576,7 @@ def command(spec: Spec) -> str:
         flags = TESTBED.words(spec["testbed"])
     else:
         said = draw.recipe_for(
-            dataset, **{name: cast(Unchecked, spec).get(name) for name in (*TASK_SETTINGS, "backbone")}
+            dataset, **{name: cast(RawSettings, spec).get(name) for name in (*TASK_SETTINGS, "backbone")}
         ).said
         flags = words({name: value for name, value in said.items() if name != "backbone"}, draw.KNOWN)
     methods = ["--methods", ",".join(spec["methods"])] if spec["methods"] != METHODS_EXPLAINED.default else []
@@ -585,12 +585,12 @@ def command(spec: Spec) -> str:
     )
 
 
-def fit(dataset: Dataset, backbone: str, given: Unchecked) -> fitting.Fit:
+def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:
     """Ways, shots and queries of the tasks: those given, else the defaults, lowered to what the dataset has."""
     return fitting.fit(dataset, given, TASK_DEFAULTS, [backbone], varied=True)
 
 
-def check(spec: Unchecked) -> Spec:
+def check(spec: RawSettings) -> Spec:
     """The spec with every setting; shots and queries fit the dataset, and alpha the sampler."""
     given = {name: value for name, value in spec.items() if value not in (None, "")}
     SETTINGS.check(given)

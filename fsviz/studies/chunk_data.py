@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fsviz import datasets, features
 from fsviz.records import Features
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.workspace import home
 
 
@@ -16,7 +16,7 @@ def stamp(dataset: str) -> str:
     return f"{home()} {datasets.stamp(dataset)}"
 
 
-def folder_of_images(spec: Unchecked) -> Path | None:
+def folder_of_images(spec: RawSettings) -> Path | None:
     """Where the images of a spec's dataset lie, None where they come with fsviz."""
     return datasets.load(str(spec["dataset"])).root
 

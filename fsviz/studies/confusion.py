@@ -26,7 +26,7 @@ from fsviz.errors import BadInput, Missing
 from fsviz.evaluation.intervals import Correlation, Estimate
 from fsviz.features.backbones import title_of
 from fsviz.records import ClassGraph, Dataset, Features, Progress, Tasks
-from fsviz.settings import Schema, Setting, Unchecked, Values, words
+from fsviz.settings import RawSettings, Schema, Setting, Settings, words
 from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.study import Arrays, Part, Study, Work
@@ -115,8 +115,8 @@ LIKENESS_SETTING = Setting(
     "confusion",
     choices={name: likeness.title for name, likeness in LIKENESS.items() if likeness.needs != "run"},
 )
-BACKBONE = draw.BACKBONE.but(help="Whose features are looked at: the first that the dataset has.")
-SPLIT = draw.SPLIT.but(help="The classes to compare: test where the dataset has it, else all.")
+BACKBONE = draw.BACKBONE.with_(help="Whose features are looked at: the first that the dataset has.")
+SPLIT = draw.SPLIT.with_(help="The classes to compare: test where the dataset has it, else all.")
 BASE = Setting(
     "base",
     "Base classes",
@@ -177,7 +177,7 @@ class Summary(TypedDict, total=False):
 # --- any likeness at once ----------------------------------------------------------------------------------------
 
 
-def class_graph(spec: Unchecked, progress: Progress | None = None) -> ClassGraph:
+def class_graph(spec: RawSettings, progress: Progress | None = None) -> ClassGraph:
     """The graph of a spec's classes by its "likeness" (confusion where it names none), computed here and now."""
     spec = dict(spec)
     kind = str(LIKENESS_SETTING.check(spec.pop("likeness", "confusion")))
@@ -189,7 +189,7 @@ def class_graph(spec: Unchecked, progress: Progress | None = None) -> ClassGraph
     rows, columns = _classes(dataset, spec)
     pairs = pairs_of(rows, columns)
     if kind == "confusion":
-        how = {name: cast(Unchecked, spec)[name] for name in class_confusion.SETTINGS}
+        how = {name: cast(RawSettings, spec)[name] for name in class_confusion.SETTINGS}
         values = class_confusion.class_confusion(table, pairs, **how, names=_names(dataset), progress=progress)
     elif kind == "error":
         values = 100 * _pair_errors(table, pairs, spec["seed"], progress)
@@ -324,7 +324,7 @@ def _tasks_per_pair(n_pairs: int) -> int:
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def check(spec: Unchecked) -> Spec:
+def check(spec: RawSettings) -> Spec:
     """The spec with every setting; backbone and split are those of the dataset if none is named."""
     values = SCHEMA.check(spec)
     dataset = datasets.load(values["dataset"])
@@ -348,7 +348,7 @@ def prepare(spec: Spec, folder: Path) -> Spec:
     }
 
 
-def seconds(spec: Unchecked, table: Features | None = None) -> float:
+def seconds(spec: RawSettings, table: Features | None = None) -> float:
     """About how long the graph of a spec takes on one core: what decides between at once and a run."""
     spec = dict(spec)
     kind = spec.pop("likeness", "confusion")
@@ -375,7 +375,7 @@ def most_k(dataset: Dataset, backbone: str, *splits: str) -> int:
     return class_confusion.most_k(np.bincount(table.class_ids, minlength=dataset.n_classes)[used])
 
 
-def fitting_k(spec: Unchecked) -> int:
+def fitting_k(spec: RawSettings) -> int:
     """The default of k, or the largest that the classes of a spec allow where that is less."""
     asked = SCHEMA.check({name: value for name, value in spec.items() if name != "likeness"})
     dataset = datasets.load(asked["dataset"])
@@ -406,7 +406,7 @@ def n_bytes(spec: Spec) -> float:
 def run_chunk(spec: Spec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """The confusion of one range of pairs."""
     table = chunk_data.features_of(spec["dataset"], spec["backbone"])
-    how = {name: cast(Unchecked, spec)[name] for name in class_confusion.SETTINGS}
+    how = {name: cast(RawSettings, spec)[name] for name in class_confusion.SETTINGS}
     return {"bits": class_confusion.class_confusion(table, _pairs(spec)[start:stop], **how)}
 
 
@@ -429,7 +429,7 @@ def _pairs(spec: Spec) -> np.ndarray:
     return pairs_of(np.array(spec["rows"]), np.array(spec["columns"]))
 
 
-def command(spec: Values, more: Sequence[str] = ()) -> str:
+def command(spec: Settings, more: Sequence[str] = ()) -> str:
     """The command that gives the same graph, with more words such as `versus_words`."""
     known = {**SETTINGS, "likeness": LIKENESS_SETTING}
     said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}
@@ -587,12 +587,12 @@ def roles(graph: ClassGraph, n_edges: int) -> Roles:
 # --- one pair, two graphs ----------------------------------------------------------------------------------------
 
 
-def pair(spec: Unchecked, a: int, b: int) -> PairCommunities:
+def pair(spec: RawSettings, a: int, b: int) -> PairCommunities:
     """The images of two classes (class_ids) and the communities they fell into, as the spec's confusion sees them."""
     spec = SCHEMA.check({name: value for name, value in spec.items() if name != "likeness"})
     dataset = datasets.load(spec["dataset"])
     table = _features(dataset, spec["backbone"])
-    how = {name: cast(Unchecked, spec)[name] for name in class_confusion.SETTINGS}
+    how = {name: cast(RawSettings, spec)[name] for name in class_confusion.SETTINGS}
     return class_confusion.pair_communities(table, int(a), int(b), **how, names=_names(dataset))
 
 

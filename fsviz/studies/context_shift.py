@@ -24,7 +24,7 @@ from fsviz.errors import BadInput
 from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import clustered_mean
 from fsviz.records import PAD, Dataset, Predictions, Tasks, Testbed
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Schema, Setting, Unchecked, Values, words
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, RawSettings, Schema, Setting, Settings, words
 from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.tasks import draw, fitting, snapshot
@@ -43,9 +43,9 @@ QUESTION = Setting(
         "backbones": "Backbones",
     },
 )
-METHODS_COMPARED = METHOD_NAMES.but(default=["protonet", "ridge", "finetune"])
+METHODS_COMPARED = METHOD_NAMES.with_(default=["protonet", "ridge", "finetune"])
 TASKS: dict[str, Setting] = {
-    s.name: s for s in (draw.SPLIT, N_WAY, N_SHOT, N_QUERY, N_TASKS.but(default=100), SEED, draw.KEEP_GROUPS)
+    s.name: s for s in (draw.SPLIT, N_WAY, N_SHOT, N_QUERY, N_TASKS.with_(default=100), SEED, draw.KEEP_GROUPS)
 }
 OWN: dict[str, Setting] = {s.name: s for s in (QUESTION, draw.BACKBONE, METHODS_COMPARED)}
 SETTINGS = Schema({**OWN, **TASKS}, required=("dataset",), of="the study of contexts")
@@ -111,7 +111,7 @@ class Cell:
     spec: Spec
 
 
-def check(spec: Unchecked) -> Spec:
+def check(spec: RawSettings) -> Spec:
     """The spec with every setting; shape, split and backbone fit the dataset if they are not named."""
     given = {name: value for name, value in spec.items() if value not in (None, "")}
     SETTINGS.check(given)
@@ -157,12 +157,12 @@ def cells(spec: Spec) -> list[Cell]:
     return [Cell(value, cast(Spec, {**spec, name: value}) if name else spec) for value in values]
 
 
-def left_out(dataset: Dataset, spec: Values) -> dict[int, str]:
+def left_out(dataset: Dataset, spec: Settings) -> dict[int, str]:
     """Classes of the split that no such task can hold, with a sentence for each."""
     return draw.left_out(dataset, _recipe(dataset, {**spec, "n_way": 2}, "iid"))  # ways play no part
 
 
-def fit(dataset: Dataset, given: Unchecked) -> fitting.Fit:
+def fit(dataset: Dataset, given: RawSettings) -> fitting.Fit:
     """Ways, shots and queries of the tasks: those given, else the defaults, lowered to what enough classes have."""
     usual = {name: s.default for name, s in TASKS.items()}
     shape = {name: given.get(name) for name in TASKS}
@@ -173,7 +173,7 @@ def _first_reason(dataset: Dataset, spec: Spec) -> str:
     return next(iter(left_out(dataset, spec).values()), "Lower the number of shots or queries.")
 
 
-def _recipe(dataset: Dataset, spec: Values, sampler: str, **more: Any) -> draw.Recipe:
+def _recipe(dataset: Dataset, spec: Settings, sampler: str, **more: Any) -> draw.Recipe:
     return draw.recipe_for(dataset, **{name: spec[name] for name in TASKS}, sampler=sampler, **more)
 
 
@@ -292,7 +292,7 @@ def _mean(values: np.ndarray, tasks: Tasks) -> Mean:
     )
 
 
-def command(spec: Values) -> str:
+def command(spec: Settings) -> str:
     """The command that asks the same."""
     known = SETTINGS.settings
     said = {name: spec[name] for name in known if spec[name] != known[name].default}

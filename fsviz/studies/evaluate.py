@@ -35,7 +35,7 @@ from fsviz.methods import METHODS, Method
 from fsviz.numerics import threads
 from fsviz.records import Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.sampling import SAMPLER, SAMPLERS
-from fsviz.settings import N_SHOT, SEED, Schema, Unchecked, Values
+from fsviz.settings import N_SHOT, SEED, RawSettings, Schema, Settings
 from fsviz.studies.study import Arrays, Part, Study
 from fsviz.studies.thread_limits import half, half_the_cores
 from fsviz.tasks import draw, fitting, snapshot
@@ -188,10 +188,10 @@ class Entry:
     backbone: str
     method: str
     title: str
-    parameters: Values = field(default_factory=dict)
-    changed: Values = field(default_factory=dict)  # parameters that differ from the method's defaults
+    parameters: Settings = field(default_factory=dict)
+    changed: Settings = field(default_factory=dict)  # parameters that differ from the method's defaults
     testbed: int = 0
-    own: Unchecked = field(default_factory=dict)  # what is kept of a method that is not built in
+    own: RawSettings = field(default_factory=dict)  # what is kept of a method that is not built in
 
     @property
     def code(self) -> Method:
@@ -221,7 +221,7 @@ SETTINGS = Schema({SEED.name: SEED}, of="an evaluation")
 _KEYS = frozenset(Spec.__annotations__) - {"testbeds"}
 
 
-def check(spec: Unchecked) -> Spec:
+def check(spec: RawSettings) -> Spec:
     """A spec without unknown names; what its names stand for is looked up when the run is prepared."""
     for name in spec:
         if name not in _KEYS:
@@ -286,7 +286,7 @@ def _prepare_predictions(spec: dict[str, Any], dataset: Dataset, folder: Path) -
     return settled
 
 
-def requires_local(spec: Unchecked) -> str:
+def requires_local(spec: RawSettings) -> str:
     """Why a run must not be left to a worker process, "" where it may be: it has code of the user."""
     asked = spec.get("methods")
     for chosen in asked if isinstance(asked, list | tuple) else ():
@@ -481,7 +481,7 @@ def _summary(
 def entries(spec: Lists) -> list[Entry]:
     """Every method on every backbone and testbed, in the order they are computed."""
     found = []
-    for testbed in range(len(cast(Unchecked, spec).get("testbeds") or [{}])):
+    for testbed in range(len(cast(RawSettings, spec).get("testbeds") or [{}])):
         for backbone in spec["backbones"]:
             for chosen in spec["methods"]:
                 own = chosen.get("own") or {}
@@ -732,7 +732,7 @@ def both_samplers(sampler: draw.TaskSpec, shots: Sequence[int] = ()) -> list[dra
 
 
 def sample_testbed(
-    dataset: Dataset, sampler: Unchecked, seed: int, tables: Mapping[str, Features] | None = None
+    dataset: Dataset, sampler: RawSettings, seed: int, tables: Mapping[str, Features] | None = None
 ) -> Testbed:
     """Draws tasks as `sampler` says (settings of fsviz.tasks.draw), from the images that all these features have."""
     from fsviz.evaluation import check_class_sizes
@@ -808,7 +808,7 @@ def spread_evenly(n_tasks: int, most: int) -> np.ndarray:
     return np.unique(np.linspace(0, n_tasks - 1, min(n_tasks, most)).round().astype(int))
 
 
-def look(dataset: Dataset, backbone: str, method: str, parameters: Unchecked, tasks: Tasks) -> Predictions:
+def look(dataset: Dataset, backbone: str, method: str, parameters: RawSettings, tasks: Tasks) -> Predictions:
     """What one method says of these tasks, computed here and now."""
     from fsviz.evaluation import evaluate
 
@@ -879,14 +879,14 @@ def scale_notes(chosen: Iterable[Chosen]) -> list[str]:
     ]
 
 
-def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: Unchecked, tasks: Tasks) -> float:
+def guess_seconds(dataset: Dataset, backbone: str, method: str, parameters: RawSettings, tasks: Tasks) -> float:
     """About how long these tasks take on one ordinary core, from a count of operations; `estimate` measures it."""
     chosen = METHODS[method]
     entry = Entry(backbone, method, chosen.title, chosen.checked(parameters))
     return len(tasks) * _seconds_per_task(entry, tasks, features.load(dataset, backbone).values.shape[1])
 
 
-def fit(dataset: Dataset, backbones: Sequence[str], given: Unchecked) -> fitting.Fit:
+def fit(dataset: Dataset, backbones: Sequence[str], given: RawSettings) -> fitting.Fit:
     """Ways, shots and queries of an evaluation: those given, else the defaults, lowered to what the dataset has."""
     return fitting.fit(dataset, given, DEFAULTS, backbones)
 
@@ -991,18 +991,18 @@ def devices() -> list[dict[str, str]]:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def _text(spec: Unchecked, name: str) -> str:
+def _text(spec: RawSettings, name: str) -> str:
     value = spec.get(name)
     if not isinstance(value, str) or not value:
         raise BadInput(f'An evaluation\'s spec needs "{name}", a name. Got {value!r}.')
     return value
 
 
-def _seed(spec: Unchecked) -> int:
+def _seed(spec: RawSettings) -> int:
     return SEED.check(spec.get("seed", SEED.default))
 
 
-def _chunk(spec: Unchecked) -> int | None:
+def _chunk(spec: RawSettings) -> int | None:
     chunk = spec.get("chunk")
     if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
         raise BadInput(f"chunk, the number of tasks per chunk, must be a whole number from 1. Got {chunk!r}.")

@@ -23,7 +23,7 @@ from fsviz.errors import BadInput, Missing
 from fsviz.features import maps, store
 from fsviz.records import PAD, Colouring, Dataset, Features, Progress, Shared, TaskId, Tasks
 from fsviz.sampling import testbeds
-from fsviz.settings import Schema, Unchecked
+from fsviz.settings import RawSettings, Schema
 from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study
 from fsviz.tasks import draw
@@ -58,7 +58,7 @@ class Summary(TypedDict, total=False):
     chance: float
 
 
-def fast_map(spec: Unchecked, progress: Progress | None = None) -> maps.FeatureMap:
+def fast_map(spec: RawSettings, progress: Progress | None = None) -> maps.FeatureMap:
     """The map of {"dataset": ..., "backbone": ...} that is stored, or a fast one; kept unless "keep" is False."""
     dataset = datasets.load(_text(spec, "dataset"))
     return maps.make(dataset, _text(spec, "backbone"), maps.FAST, progress, bool(spec.get("keep", True)))
@@ -170,7 +170,7 @@ def _kept(spec: Spec) -> dict[str, np.ndarray] | None:
         return None
 
 
-def _text(spec: Unchecked, name: str) -> str:
+def _text(spec: RawSettings, name: str) -> str:
     value = spec.get(name)
     if not isinstance(value, str) or not value:
         raise BadInput(f"A map's spec needs {name!r}, a name. Got {value!r}.")

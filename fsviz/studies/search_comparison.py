@@ -23,7 +23,7 @@ from fsviz import datasets, evaluation
 from fsviz.difficulty.rarity import PAPER_SHARE, Rarity, draws_needed, hardest, rarity
 from fsviz.numerics import holm, mean_and_ci95
 from fsviz.records import PAD, Progress, Tasks, Testbed
-from fsviz.settings import N_TASKS, Schema, Setting, Unchecked, Values
+from fsviz.settings import N_TASKS, RawSettings, Schema, Setting, Settings
 from fsviz.studies import chunk_data, support_sets
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.studies.support_sets import LOSSES, SEARCH, STEP_SIZES
@@ -51,7 +51,7 @@ SEARCHES = Setting(
 DEFAULT_TASKS = 50
 SETTINGS = Schema(
     {name: s for name, s in support_sets.SETTINGS.settings.items() if s not in (SEARCH, support_sets.OBJECTIVE)}
-    | {N_TASKS.name: N_TASKS.but(default=DEFAULT_TASKS), SEARCHES.name: SEARCHES},
+    | {N_TASKS.name: N_TASKS.with_(default=DEFAULT_TASKS), SEARCHES.name: SEARCHES},
     required=support_sets.SETTINGS.required,
     of="the comparison of searches",
 )
@@ -101,7 +101,7 @@ class Cell:
     objective: str
 
 
-def check(spec: Unchecked) -> Spec:
+def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset, and greedy search comes last."""
     given = {name: value for name, value in spec.items() if value not in (None, "", [])}
     SETTINGS.check(given)
@@ -210,7 +210,7 @@ def _seconds_per_task(spec: Spec) -> float:
     return total
 
 
-def _base(spec: Values, search: str) -> support_sets.Spec:
+def _base(spec: Settings, search: str) -> support_sets.Spec:
     """The spec of the study `support_sets` for one of the searches."""
     own = {"search": SEARCH.default if search == RANDOM else search, "objective": support_sets.OBJECTIVE.default}
     return cast(support_sets.Spec, {**support_sets.SETTINGS.pick(spec), **own})
@@ -272,7 +272,7 @@ def compared_in_words(rows: Sequence[Row]) -> str:
 
 
 def by_step_size(
-    spec: Unchecked,
+    spec: RawSettings,
     steps: Sequence[float] = STEP_SIZES,
     objectives: Sequence[str] = ("hard", "easy"),
     progress: Progress | None = None,
@@ -298,7 +298,7 @@ def by_step_size(
     return pd.DataFrame(rows, columns=["objective", "step", "accuracy", "ci95"])
 
 
-def by_number_of_steps(spec: Unchecked, most: int = 6, progress: Progress | None = None) -> pd.DataFrame:
+def by_number_of_steps(spec: RawSettings, most: int = 6, progress: Progress | None = None) -> pd.DataFrame:
     """Hard sets after one gradient step and more: what the steps raise, and what comes of it (appendix K).
 
     Columns n_steps, and means over tasks, each with its ci95:
@@ -407,7 +407,7 @@ class Filtered:
         return pd.DataFrame(rows)
 
 
-def filtered_tasks(spec: Unchecked, progress: Progress | None = None) -> Filtered:
+def filtered_tasks(spec: RawSettings, progress: Progress | None = None) -> Filtered:
     """The hardest of many random tasks beside tasks with searched supports.
 
     The spec is one of the study `support_sets` with "n_random", the number of random tasks to draw (N_RANDOM); the

@@ -17,7 +17,7 @@ from fsviz import datasets, evaluation
 from fsviz.difficulty.full_finetuning import LEARNING_RATES
 from fsviz.errors import BadInput, Missing, NotFinite
 from fsviz.records import PAD, Dataset, Predictions, Tasks
-from fsviz.settings import SEED, Setting, Values
+from fsviz.settings import SEED, Setting, Settings
 from fsviz.studies import chunk_data, support_sets
 from fsviz.workspace import read_json, write_json
 
@@ -47,7 +47,7 @@ FINETUNING: dict[str, Setting] = {  # of the whole backbone
 }
 
 
-def learning_rate(spec: Values, base: support_sets.Spec, backbone: str) -> float:
+def learning_rate(spec: Settings, base: support_sets.Spec, backbone: str) -> float:
     """The rate of LEARNING_RATES that is best on random validation tasks; found once per run and kept in its folder."""
     from fsviz.difficulty.full_finetuning import choose_learning_rate
 
@@ -67,7 +67,7 @@ def learning_rate(spec: Values, base: support_sets.Spec, backbone: str) -> float
     return chosen
 
 
-def _validation_tasks(spec: Values, base: support_sets.Spec, backbone: str) -> Tasks:
+def _validation_tasks(spec: Settings, base: support_sets.Spec, backbone: str) -> Tasks:
     """Random tasks of split val where it is large enough, else of the same split with another seed."""
     dataset = datasets.load(spec["dataset"])
     table = chunk_data.features_of(spec["dataset"], backbone)
@@ -84,7 +84,7 @@ def _validation_tasks(spec: Values, base: support_sets.Spec, backbone: str) -> T
     return support_sets.draw_tasks(base, dataset, {backbone: table})
 
 
-def finetuned(spec: Values, backbone: str, tasks: Tasks, rate: float, seed: int, first: int = 0) -> Predictions:
+def finetuned(spec: Settings, backbone: str, tasks: Tasks, rate: float, seed: int, first: int = 0) -> Predictions:
     """Predictions after finetuning all weights of a backbone on every task's support images."""
     import torch
 
@@ -153,10 +153,10 @@ def require_trainable(dataset: Dataset, backbones: Sequence[str]) -> None:
             )
 
 
-def _rate_file(spec: Values, backbone: str) -> Path:
+def _rate_file(spec: Settings, backbone: str) -> Path:
     return Path(spec["folder"]) / "inputs" / f"rate{spec['backbones'].index(backbone)}.json"
 
 
-def learning_rates(spec: Values) -> dict[str, Any]:
+def learning_rates(spec: Settings) -> dict[str, Any]:
     """What was chosen so far, per backbone, with the validation accuracies."""
     return {b: read_json(_rate_file(spec, b)) for b in spec["backbones"] if _rate_file(spec, b).exists()}

@@ -25,7 +25,7 @@ from fsviz.features.backbones import title_of
 from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import Features, Predictions, Tasks, Testbed
-from fsviz.settings import Schema, Setting, Unchecked, Values
+from fsviz.settings import RawSettings, Schema, Setting, Settings
 from fsviz.studies import chunk_data, support_sets
 from fsviz.studies.stress_finetuning import FINETUNING, finetuned, learning_rate, learning_rates, require_trainable
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
@@ -460,7 +460,7 @@ def cells(spec: Spec) -> list[Cell]:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def check(spec: Unchecked) -> Spec:
+def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset and the first source."""
     given = {name: value for name, value in spec.items() if value not in (None, "", [])}
     SETTINGS.check(given)
@@ -471,7 +471,7 @@ def check(spec: Unchecked) -> Spec:
     return cast(Spec, SETTINGS.check({**given, **SETTINGS.pick(base), "sources": sources, "backbones": backbones}))
 
 
-def _base(spec: Values) -> support_sets.Spec:
+def _base(spec: Settings) -> support_sets.Spec:
     """The spec of the search for tasks that are hard for the first source."""
     own = {s.name: s.default for s in (support_sets.CLASSIFIER, support_sets.OBJECTIVE)}
     return cast(support_sets.Spec, {**support_sets.SETTINGS.pick(spec), "backbone": spec["sources"][0], **own})

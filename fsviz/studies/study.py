@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from fsviz.settings import Schema, Unchecked
+from fsviz.settings import RawSettings, Schema
 
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 Spec: TypeAlias = Any  # a checked spec, typed by its study
@@ -64,7 +64,7 @@ def _no_bytes(spec: Spec) -> float:
     return 0.0
 
 
-def _no_reason(spec: Unchecked) -> str:
+def _no_reason(spec: RawSettings) -> str:
     return ""
 
 
@@ -101,7 +101,7 @@ class Study(Generic[Result]):
     title: str
     question: str = ""
     settings: Schema
-    check: Callable[[Unchecked], Spec]
+    check: Callable[[RawSettings], Spec]
     prepare: Callable[[Spec, Path], Spec]
     parts: Callable[[Spec], Sequence[Part]]
     run_chunk: Callable[[Spec, int, int, int], Arrays]
@@ -113,7 +113,7 @@ class Study(Generic[Result]):
     finish: Callable[[Spec, Result], Mapping[str, Any]] = _nothing
     message: Callable[[Spec, int, int, int], str] | None = None
     n_bytes: Callable[[Spec], float] = _no_bytes
-    requires_local: Callable[[Unchecked], str] = _no_reason
+    requires_local: Callable[[RawSettings], str] = _no_reason
     ignored: tuple[str, ...] = ()
     version: int = 1
     threads: int = 1

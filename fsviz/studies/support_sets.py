@@ -25,7 +25,7 @@ from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import Schema, Setting, Unchecked, Value, Values, brief, words
+from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, brief, words
 from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
@@ -129,7 +129,7 @@ SEARCH_SETTINGS: dict[str, Setting] = {
 TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_tasks": 200}
 TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
 SETTINGS = Schema(
-    {name: s.but(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()} | SEARCH_SETTINGS,
+    {name: s.with_(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()} | SEARCH_SETTINGS,
     required=("dataset", "backbone"),
     of="the search for hard tasks",
 )
@@ -219,7 +219,7 @@ def sample_tasks(spec: Spec) -> tuple[Tasks, Features]:
     return draw_tasks(spec, dataset, {spec["backbone"]: table}), table
 
 
-def draw_tasks(spec: Values, dataset: Dataset, tables: Mapping[str, Features]) -> Tasks:
+def draw_tasks(spec: Settings, dataset: Dataset, tables: Mapping[str, Features]) -> Tasks:
     """Random tasks from images that all these features have."""
     sampler = {name: spec[name] for name in (*TASK_SETTINGS, "backbone") if name in spec and name != "seed"}
     drawn_from = dataset
@@ -247,7 +247,7 @@ def class_sizes(dataset: Dataset, table: Features) -> np.ndarray:
     return np.bincount(of_class, minlength=dataset.n_classes)
 
 
-def fit(dataset: Dataset, backbone: str, given: Unchecked) -> fitting.Fit:
+def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:
     """Ways, shots and queries of the tasks: those given, else the defaults, lowered to what the dataset has, with a
     choice of support left. Where small classes are left out, shots and queries stay."""
     return fitting.fit(dataset, given, TASK_DEFAULTS, [backbone], choice=True)
@@ -376,12 +376,12 @@ def shorten(spec: Spec, n: int) -> Spec | None:
     return {**fast, "n_tasks": n_tasks} if n_tasks < spec["n_tasks"] or fast is not spec else None
 
 
-def tasks_per_chunk(spec: Values) -> int:
+def tasks_per_chunk(spec: Settings) -> int:
     """How many tasks are searched together, by the spec alone."""
     return int(np.clip(_CHUNK_IMAGES[spec["search"]] // (draw.most_images(spec) * spec["n_steps"]), 1, _LARGEST_CHUNK))
 
 
-def seconds_to_search(spec: Values, dataset: Dataset) -> float:
+def seconds_to_search(spec: Settings, dataset: Dataset) -> float:
     """About how long the search takes for one end of one task on one ordinary core."""
     images = draw.most_images(spec)
     if spec["search"] != "greedy":
@@ -393,7 +393,7 @@ def seconds_to_search(spec: Values, dataset: Dataset) -> float:
     return float(1e-4 * images + spec["n_sweeps"] * task.support.size * slot)
 
 
-def seconds_to_classify(spec: Values, dataset: Dataset) -> float:
+def seconds_to_classify(spec: Settings, dataset: Dataset) -> float:
     """About how long the classifier takes for one task."""
     return evaluation_study.guess_seconds(dataset, spec["backbone"], spec["classifier"], {}, _largest_task(spec))
 
@@ -404,7 +404,7 @@ def _seconds_per_task(spec: Spec) -> float:
     return 2 * seconds_to_search(spec, dataset) + len(SETS) * seconds_to_classify(spec, dataset)
 
 
-def _largest_task(spec: Values) -> Tasks:
+def _largest_task(spec: Settings) -> Tasks:
     """One task of the largest shape that the spec's sampler draws, without images."""
     has = {s.name: spec[s.name] for s in SAMPLERS[spec["sampler"]].all_settings if s.name in spec}
     n_way = int(has["max_way"] if "max_way" in has else spec["n_way"])
@@ -443,7 +443,7 @@ def summary(found: SupportSets) -> Summary:
     }
 
 
-def failed_search(spec: Unchecked, accuracy: Mapping[str, float]) -> str:
+def failed_search(spec: RawSettings, accuracy: Mapping[str, float]) -> str:
     """A sentence if easy sets are harder than random ones or hard sets easier, with what to do; "" otherwise.
 
     accuracy  mean accuracy in percent of hard, random and easy sets
@@ -570,7 +570,7 @@ def save_sets(found: SupportSets, which: str = "hard", name: str | None = None) 
     return draw.keep(to_testbed(found, which, name), number=name is None)
 
 
-def command(spec: Values, name: str = "hard", more: Sequence[str] = ()) -> str:
+def command(spec: Settings, name: str = "hard", more: Sequence[str] = ()) -> str:
     """The command that finds the same sets, or one of another name that asks something of the same tasks.
 
     more  words of that command alone. A spec without "search" is one of all searches.
@@ -581,12 +581,12 @@ def command(spec: Values, name: str = "hard", more: Sequence[str] = ()) -> str:
     return shlex.join(["python", "-m", "fsviz", name, spec["dataset"], *flags, *more])
 
 
-def _recipe(spec: Values) -> draw.Recipe:
+def _recipe(spec: Settings) -> draw.Recipe:
     settings = {name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}
     return draw.recipe_for(datasets.load(spec["dataset"]), **settings)
 
 
-def _search_of(spec: Values) -> dict[str, Value]:
+def _search_of(spec: Settings) -> dict[str, Value]:
     """The settings that had a part in the search: one search has no sweeps, the other no steps."""
     search = spec.get("search")
     unused: tuple[str, ...] = (
@@ -609,7 +609,7 @@ def export_sets(found: SupportSets, which: str, kind: str) -> bytes:
 # --- checking ----------------------------------------------------------------------------------------------------
 
 
-def check(spec: Unchecked) -> Spec:
+def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset, and alpha the sampler."""
     given = {name: value for name, value in spec.items() if value not in (None, "")}
     SETTINGS.check(given)

@@ -28,7 +28,7 @@ from fsviz.errors import BadInput, NotFinite
 from fsviz.features import trained
 from fsviz.numerics import chunk_seed, finite, mean_and_ci95, threads
 from fsviz.records import PAD, SIDES, Dataset, Predictions, Tasks
-from fsviz.settings import SHAPE, Schema, Setting, Unchecked, Values, images_advice, words
+from fsviz.settings import SHAPE, RawSettings, Schema, Setting, Settings, images_advice, words
 from fsviz.studies.study import Arrays, Part, Study
 from fsviz.studies.thread_limits import half
 from fsviz.tasks import fitting
@@ -112,7 +112,7 @@ class Summary(TypedDict, total=False):
 # --- what is asked for -------------------------------------------------------------------------------------------
 
 
-def check(spec: Unchecked) -> Spec:
+def check(spec: RawSettings) -> Spec:
     """The spec with the settings of its method; its split is resolved when the run is prepared."""
     from fsviz.features.extraction import check_pixels
 
@@ -147,7 +147,7 @@ def prepare(spec: Spec, folder: Path) -> Spec:
     }
 
 
-def fit(dataset: Dataset, spec: Unchecked) -> fitting.Fit:
+def fit(dataset: Dataset, spec: RawSettings) -> fitting.Fit:
     """Ways, shots and queries of tasks: those given, else the defaults, lowered to what every side of the split has."""
     trainer = training.get(str(spec.get("method") or METHOD.default))
     parts, _, _ = split_of(dataset, spec.get("split"))
@@ -199,7 +199,7 @@ def read_split(dataset: Dataset, path: Path) -> dict[str, Any]:
     return {**saved_splits.as_facts(dataset, parts, recipe), "name": path.stem}
 
 
-def _check(dataset: Dataset, trainer: Trainer, settings: Values, parts: Mapping[str, np.ndarray], split: str) -> None:
+def _check(dataset: Dataset, trainer: Trainer, settings: Settings, parts: Mapping[str, np.ndarray], split: str) -> None:
     """Refuses, in a sentence, a split that cannot be trained or measured on."""
     n_way = settings["n_way"]
     for side, why in (("train", "to train on"), ("val", "to end training in time"), ("test", "to measure on")):
@@ -220,7 +220,7 @@ def _check(dataset: Dataset, trainer: Trainer, settings: Values, parts: Mapping[
     _check_sizes(dataset, np.concatenate([parts[side] for side in by_tasks]), dataset.image_class_ids(), settings)
 
 
-def _check_sizes(dataset: Dataset, class_ids: np.ndarray, of_image: np.ndarray, spec: Unchecked) -> None:
+def _check_sizes(dataset: Dataset, class_ids: np.ndarray, of_image: np.ndarray, spec: RawSettings) -> None:
     n_shot, n_query = spec["n_shot"], spec["n_query"]
     sizes = np.bincount(of_image[of_image != PAD], minlength=dataset.n_classes)
     smallest = int(class_ids[sizes[class_ids].argmin()])
@@ -232,7 +232,7 @@ def _check_sizes(dataset: Dataset, class_ids: np.ndarray, of_image: np.ndarray, 
         )
 
 
-def command(spec: Values, split: str = "") -> str:
+def command(spec: Settings, split: str = "") -> str:
     """The command that trains the same."""
     trainer = training.get(spec["method"])
     said = {n: spec[n] for n, s in trainer.settings.items() if n in spec and spec[n] != s.default}
@@ -244,7 +244,7 @@ def command(spec: Values, split: str = "") -> str:
 # --- the run -----------------------------------------------------------------------------------------------------
 
 
-def entries(spec: Values) -> list[str]:
+def entries(spec: Settings) -> list[str]:
     """What is measured on the test tasks: the method itself and, with the backbone of Multiclass, Finetune."""
     return [spec["method"], *([FINETUNE] if spec.get("finetune_steps") else [])]
 
@@ -278,7 +278,7 @@ def n_bytes(spec: Spec) -> float:
     return 3.0 * spec["n_images"] * spec["side"] ** 2 + (_KEPT + 1) * 4 * weights
 
 
-def seconds(spec: Values, n_train: int) -> float:
+def seconds(spec: Settings, n_train: int) -> float:
     """About how long a run takes on one core, from what an image cost on one machine: a word for a page, no promise.
 
     n_train  images of the train classes

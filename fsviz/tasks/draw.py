@@ -30,10 +30,10 @@ from fsviz.settings import (
     N_SHOT,
     N_TASKS,
     SEED,
+    RawSettings,
     Setting,
-    Unchecked,
+    Settings,
     Value,
-    Values,
     brief,
     images_advice,
     words,
@@ -41,7 +41,7 @@ from fsviz.settings import (
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 
 SPLIT = Setting("split", "Split", "The classes to draw from: test where the dataset has it, else all.", "text", "")
-SHOTS = N_SHOT.but(low=0, default=0, help="Support images per class; 0 draws classes only.")
+SHOTS = N_SHOT.with_(low=0, default=0, help="Support images per class; 0 draws classes only.")
 BACKBONE = Setting("backbone", "Backbone", "Whose features the distance 'features' compares.", "text", "")
 KEEP_GROUPS = Setting(
     "keep_groups",
@@ -505,7 +505,7 @@ def _deal(dataset: Dataset, tasks: Tasks, recipe: Recipe, usable: np.ndarray | N
     return sampling.assign_images(tasks, of_image, n_shot, n_query, recipe.seed, _groups(dataset, recipe), names)
 
 
-def most_images(settings: Values) -> int:
+def most_images(settings: Settings) -> int:
     """Images of one task at most, support and queries together, by the settings of its sampler."""
     has = {s.name: settings.get(s.name, s.default) for s in SAMPLERS[settings["sampler"]].all_settings}
     ways = has.get("n_way", has.get("max_way", 1))
@@ -606,7 +606,7 @@ def with_coarsity(tasks: Tasks, dataset: Dataset) -> Tasks:
         return tasks
 
 
-def explain(measure: str, recipe: Unchecked) -> str:
+def explain(measure: str, recipe: RawSettings) -> str:
     """What a number that the tasks of a recipe carry is, in sentences for a caption; "" where it came in a file."""
     if measure not in measures.MEASURES:
         return ""
@@ -621,7 +621,7 @@ def explain(measure: str, recipe: Unchecked) -> str:
 # Names and keeping -----------------------------------------------------------------------------------------------
 
 
-def safe_name(parts: Sequence[str], settings: Values, between: str = "_") -> str:
+def safe_name(parts: Sequence[str], settings: Settings, between: str = "_") -> str:
     """The name of a testbed as a file can have it; where it is cut, a digest of all settings keeps it apart."""
     name = between.join(parts)
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_.+=-") else "_" for c in name)
@@ -631,7 +631,7 @@ def safe_name(parts: Sequence[str], settings: Values, between: str = "_") -> str
     return f"{plain[: _LONGEST_NAME - 9]}-{digest}"
 
 
-def title_of(name: str, recipe: Unchecked) -> str:
+def title_of(name: str, recipe: RawSettings) -> str:
     """A readable title of a testbed whose name was made from its recipe; a name that somebody gave stays.
 
     Settings that the title does not say differ between two testbeds of one title: whoever lists them tells by name.

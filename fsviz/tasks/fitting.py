@@ -16,7 +16,7 @@ from fsviz import features
 from fsviz.records import Dataset
 from fsviz.sampling import SAMPLERS
 from fsviz.sampling.draw import most_beside
-from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, Setting, Unchecked, Value, Values, largest_images
+from fsviz.settings import N_QUERY, N_SHOT, N_WAY, SHAPE, RawSettings, Setting, Settings, Value, largest_images
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCE, DISTANCES
 
@@ -32,11 +32,11 @@ class Fit:
     why      the reason, as the start of a sentence
     """
 
-    values: Values
+    values: Settings
     lowered: Mapping[str, int]
     why: str = ""
 
-    def in_words(self, used: Unchecked | None = None) -> str:
+    def in_words(self, used: RawSettings | None = None) -> str:
         """A sentence that says which defaults were lowered and why; "" if none was.
 
         used  the settings in use: one that somebody changed since is left out
@@ -52,8 +52,8 @@ class Fit:
 
 def fit(
     dataset: Dataset,
-    given: Unchecked,
-    usual: Unchecked,
+    given: RawSettings,
+    usual: RawSettings,
     backbones: Sequence[str] = (),
     *,
     choice: bool = False,
@@ -121,8 +121,8 @@ def fit(
 
 def defaults(
     dataset: Dataset,
-    given: Unchecked,
-    usual: Unchecked,
+    given: RawSettings,
+    usual: RawSettings,
     backbones: Sequence[str] = (),
     *,
     drawn: bool = True,
@@ -189,7 +189,7 @@ def _usable(dataset: Dataset, backbones: Sequence[str]) -> np.ndarray | None:
     return usable
 
 
-def _in_contexts(dataset: Dataset, given: Unchecked, usable: np.ndarray | None) -> Callable[[int, int], int]:
+def _in_contexts(dataset: Dataset, given: RawSettings, usable: np.ndarray | None) -> Callable[[int, int], int]:
     """How many classes can give so many images for support and query, by a sampler that looks at contexts."""
     known = {name: value for name, value in given.items() if name in draw.KNOWN}  # studies have settings of their own
     recipe = draw.recipe_for(dataset, **{**known, N_WAY.name: 2})  # ways play no part
@@ -216,4 +216,4 @@ def smallest(fits: Sequence[Fit]) -> Fit:
 
 def fitted(settings: Mapping[str, Setting], found: Fit) -> dict[str, Setting]:
     """These settings with what fits as their defaults."""
-    return {name: s.but(default=found.values.get(name, s.default)) for name, s in settings.items()}
+    return {name: s.with_(default=found.values.get(name, s.default)) for name, s in settings.items()}

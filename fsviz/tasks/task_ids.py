@@ -30,7 +30,7 @@ from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.features.store import fingerprint
 from fsviz.records import PAD, Dataset, TaskId, Tasks, Testbed
 from fsviz.sampling import SAMPLERS, testbed_tables, testbeds
-from fsviz.settings import Setting, Unchecked, Value
+from fsviz.settings import RawSettings, Setting, Value
 from fsviz.tasks import draw, snapshot
 
 TASK_NAME = Setting(
@@ -68,7 +68,7 @@ def name_task(
     dataset: Dataset,
     tasks: Tasks,
     at: int,
-    recipe: Unchecked | None = None,
+    recipe: RawSettings | None = None,
     backbones: Sequence[str] = (),
     saved: str = "",
     run: tuple[str, int] | None = None,
@@ -89,7 +89,7 @@ def name_task(
 def name_testbed(
     dataset: Dataset,
     tasks: Tasks,
-    recipe: Unchecked | None = None,
+    recipe: RawSettings | None = None,
     backbones: Sequence[str] = (),
     saved: str = "",
     run: tuple[str, int] | None = None,
@@ -116,7 +116,7 @@ def name_testbed(
     return _named[known]
 
 
-def _drawn_again(dataset: Dataset, settings: Unchecked, backbones: Sequence[str], check: str) -> str:
+def _drawn_again(dataset: Dataset, settings: RawSettings, backbones: Sequence[str], check: str) -> str:
     """The name of the recipe with these settings where it draws tasks with this check, else ""."""
     if settings.get("sampler") not in SAMPLERS:
         return ""

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from fsviz.errors import UnknownName
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, Setting, Unchecked
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, RawSettings, Setting
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Trainer:
         """Its module, with step and scores; importing it imports torch."""
         return importlib.import_module(f"fsviz.training.{self.name}")
 
-    def checked(self, values: Unchecked | None = None) -> dict[str, Any]:
+    def checked(self, values: RawSettings | None = None) -> dict[str, Any]:
         """Every setting with its value: the given ones (None is not given), tested, over the defaults."""
         given = {name: value for name, value in (values or {}).items() if value is not None}
         for name in given:
@@ -81,12 +81,12 @@ VAL_TASKS = Setting(
     1,
     10_000,
 )
-TEST_TASKS = N_TASKS.but(
+TEST_TASKS = N_TASKS.with_(
     default=600, help="Tasks of test classes that the trained network is measured on.", high=100_000
 )
 SHARED = (
     *(NETWORK, WIDTH, SIDE, EPOCHS, PATIENCE, LR, N_WAY, N_SHOT, N_QUERY, VAL_TASKS, TEST_TASKS),
-    SEED.but(help="The same seed gives the same first weights, the same batches and the same tasks."),
+    SEED.with_(help="The same seed gives the same first weights, the same batches and the same tasks."),
 )
 BATCH = Setting("batch", "Images at once", "Images per step of training.", "int", 64, 2, 4096)
 FINETUNE_STEPS = Setting(

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional as F
 
-from fsviz.settings import Values
+from fsviz.settings import Settings
 from fsviz.training.networks import Images, Learner, Model, labels_of, normalised_by_first, update
 
 Weights = dict[str, Tensor]
@@ -37,7 +37,7 @@ def adapted(
 
 
 def task_scores(
-    model: Model, weights: Mapping[str, Tensor], support: Tensor, query: Tensor, only: str, settings: Values
+    model: Model, weights: Mapping[str, Tensor], support: Tensor, query: Tensor, only: str, settings: Settings
 ) -> Tensor:
     """Scores (m, W) of one task's queries after adapting the weights whose names start with `only` on its support.
 
@@ -72,7 +72,7 @@ def task_scores(
 
 
 def meta_step(
-    learner: Learner, images: Images, batch: tuple[np.ndarray, np.ndarray], only: str, settings: Values
+    learner: Learner, images: Images, batch: tuple[np.ndarray, np.ndarray], only: str, settings: Settings
 ) -> tuple[float, float]:
     """One step of Adam on the loss of the queries after adapting; returns that loss and their accuracy."""
     support, query = (images(_flat(rows)) for rows in batch)
@@ -91,7 +91,7 @@ def meta_step(
 
 @torch.no_grad()
 def adapted_scores(
-    learner: Learner, images: Images, support: np.ndarray, query: np.ndarray, only: str, settings: Values
+    learner: Learner, images: Images, support: np.ndarray, query: np.ndarray, only: str, settings: Settings
 ) -> Tensor:
     """Scores (T, W, W Q) of the queries of test tasks, each after adapting on its support."""
     learner.model.train()  # statistics are those of the task
@@ -110,7 +110,7 @@ def adapted_scores(
     return torch.cat(parts).transpose(1, 2)
 
 
-def _steps(settings: Values) -> dict[str, Any]:
+def _steps(settings: Settings) -> dict[str, Any]:
     return {
         "steps": settings["inner_steps"],
         "lr": settings["inner_lr"],

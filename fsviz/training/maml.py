@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fsviz.settings import Values
+from fsviz.settings import Settings
 from fsviz.training.declaration import ADAPTING, Trainer
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ TRAINER = Trainer(
 ONLY = ""  # the weights that a task changes, by how their names start: all
 
 
-def build(settings: Values, n_classes: int, device: str = "cpu") -> Learner:
+def build(settings: Settings, n_classes: int, device: str = "cpu") -> Learner:
     from fsviz.training import networks
 
     return networks.build(settings, settings["n_way"], by_task=True, device=device)
@@ -37,7 +37,7 @@ def step(
     learner: Learner,
     images: Images,
     batch: tuple[np.ndarray, np.ndarray],
-    settings: Values,
+    settings: Settings,
     only: str = ONLY,
 ) -> tuple[float, float]:
     """A step on the loss of the queries after adapting on the support of their task."""
@@ -51,7 +51,7 @@ def scores(
     images: Images,
     support: np.ndarray,
     query: np.ndarray,
-    settings: Values,
+    settings: Settings,
     only: str = ONLY,
 ) -> Tensor:
     from fsviz.training.inner_loop import adapted_scores

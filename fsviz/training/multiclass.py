@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fsviz.settings import Values
+from fsviz.settings import Settings
 from fsviz.training.declaration import Trainer
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ TRAINER = Trainer(
 )
 
 
-def build(settings: Values, n_classes: int, device: str = "cpu") -> Learner:
+def build(settings: Settings, n_classes: int, device: str = "cpu") -> Learner:
     from fsviz.training import networks
 
     return networks.build(settings, n_classes, device=device)
 
 
 def step(
-    learner: Learner, images: Images, batch: tuple[np.ndarray, np.ndarray], settings: Values
+    learner: Learner, images: Images, batch: tuple[np.ndarray, np.ndarray], settings: Settings
 ) -> tuple[float, float]:
     """A step on the cross-entropy of rows (B,) with labels (B,) among all train classes; loss and accuracy."""
     import torch
@@ -49,7 +49,7 @@ def step(
     return float(loss.detach()), float((said.detach().argmax(1) == labels).float().mean())
 
 
-def scores(learner: Learner, images: Images, support: np.ndarray, query: np.ndarray, settings: Values) -> Tensor:
+def scores(learner: Learner, images: Images, support: np.ndarray, query: np.ndarray, settings: Settings) -> Tensor:
     from fsviz.training import prototypes
 
     return prototypes.scores(learner, images, support, query)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from fsviz.features.fewshot_backbones import sized
-from fsviz.settings import Values
+from fsviz.settings import Settings
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of every weight
 
@@ -119,7 +119,7 @@ class Learner:
                 self.optimiser.state[parameter] = moments
 
 
-def build(settings: Values, n_outputs: int = 0, by_task: bool = False, device: str = "cpu") -> Learner:
+def build(settings: Settings, n_outputs: int = 0, by_task: bool = False, device: str = "cpu") -> Learner:
     """A learner with first weights that follow from the seed alone.
 
     n_outputs  of the linear head; 0: none, the model gives features

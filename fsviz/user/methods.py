@@ -17,7 +17,7 @@ from fsviz.errors import BrokenCode, UnknownName
 from fsviz.features import torchvision_guard
 from fsviz.methods import METHODS
 from fsviz.methods.declaration import UNIT_LENGTH, Method
-from fsviz.settings import Setting, Unchecked
+from fsviz.settings import RawSettings, Setting
 from fsviz.user import code as user_code
 
 GROUP = "fsviz.methods"  # of entry points
@@ -83,7 +83,7 @@ def recorded(code: user_code.Code, method: Method) -> dict[str, Any]:
     }
 
 
-def again(name: str, own: Unchecked) -> Method:
+def again(name: str, own: RawSettings) -> Method:
     """The method that a run recorded, if its code is still the same."""
     return declared(replace(user_code.locate(str(own["code"]), str(own["sha256"])), name=name))
 

@@ -139,7 +139,7 @@ def test_what_is_not_known_says_why() -> None:
     toy = make_toy()
     causes = {c.name: c for c in study.answer(toy, "alpha_net", study.build(toy, table_of(toy), [0, 1, 5])).causes}
     assert "context" in causes["context_overlap"].why_not
-    assert np.isfinite(causes["coarsity"].value) and np.isfinite(causes["confusion_sum"].value)
+    assert np.isfinite(causes["coarsity"].value) and np.isfinite(causes["class_overlap"].value)
 
 
 def test_a_measure_of_a_built_task_is_that_of_the_same_task_in_a_testbed() -> None:

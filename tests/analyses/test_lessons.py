@@ -116,15 +116,15 @@ def test_the_planted_cause_is_named_and_noise_is_not() -> None:
     noise = rng.normal(size=(3, N))
     found = together(
         coarsity=lambda accuracy: accuracy + 30 * noise[0],  # easier
-        lr_loss=lambda accuracy: -accuracy + noise[1],  # harder
-        similarity=lambda accuracy: noise[2],
+        support_loss=lambda accuracy: -accuracy + noise[1],  # harder
+        support_separation=lambda accuracy: noise[2],
     )
     asked = lessons.ask_together(found)
     assert asked.options[asked.right] == "Training loss"
-    assert found.percentile("lr_loss", found.hard) > 90 > 10 > found.percentile("lr_loss", found.easy)
+    assert found.percentile("support_loss", found.hard) > 90 > 10 > found.percentile("support_loss", found.easy)
     gap = found.stop.accuracy[found.easy] - found.stop.accuracy[found.hard]
-    assert found.points("lr_loss") == pytest.approx(gap, rel=0.1)
-    asked = lessons.ask_together(together(coarsity=lambda _: noise[2], lr_loss=lambda _: noise[1]))
+    assert found.points("support_loss") == pytest.approx(gap, rel=0.1)
+    asked = lessons.ask_together(together(coarsity=lambda _: noise[2], support_loss=lambda _: noise[1]))
     assert asked.options[asked.right].startswith("None of them")
 
 

@@ -48,13 +48,13 @@ def test_tasks_of_training_classes_have_no_divergence_from_them() -> None:
     dataset = datasets.load("demo")
     of_train = draw.sample(dataset, sampler="uniform", split="train", n_way=3, n_shot=1, n_query=2, n_tasks=2).tasks
     with pytest.raises(Missing, match="among those to train on"):
-        task_measures.measure_tasks(of_train, dataset, BACKBONE, ["base_divergence"])
+        task_measures.measure_tasks(of_train, dataset, BACKBONE, ["train_distance"])
 
 
 def test_what_a_plain_dataset_lacks_is_said_in_sentences() -> None:
     dataset = make_toy()
     drawn = draw.sample(dataset, sampler="uniform", n_way=3, n_shot=2, n_query=3, n_tasks=3).tasks
     why = task_measures.unknown(drawn, dataset, "alpha_net")
-    assert set(why) == {"attribute_gap", "context_overlap", "context_pull", "base_divergence"}
+    assert set(why) == {"attribute_gap", "context_overlap", "context_bias", "train_distance"}
     assert all(sentence.endswith(".") and sentence[0].isupper() for sentence in why.values())
     assert set(task_measures.measure_tasks(drawn, dataset, "alpha_net")) == set(MEASURES) - set(why)

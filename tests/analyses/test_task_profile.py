@@ -227,7 +227,7 @@ def test_a_passport_has_the_numbers_of_the_engine(toy: Dataset) -> None:
     assert np.array_equal(pairs["jiang_conrath"], whole[np.ix_(ids, ids)])
     upper = pairs["jiang_conrath"][np.triu_indices(4, 1)]
     assert known["coarsity"] == pytest.approx(np.mean(upper**2))
-    assert np.triu(pairs["confusion"]).sum() == pytest.approx(known["confusion_sum"])
+    assert np.triu(pairs["confusion"]).sum() == pytest.approx(known["class_overlap"])
     assert pairs["features"].shape == (4, 4) and table.backbone == passport.backbone
 
 

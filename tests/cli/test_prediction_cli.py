@@ -26,7 +26,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_predict_prints_the_promised_json(toy, capsys, setting: str) -> None:
     answer = run_json(capsys, "predict", "toy", *TASKS, "--setting", setting)
     assert answer["n_tasks"] == 20
-    assert ("lr_confidence" in answer["correlations"]) == (setting == "semi")
+    assert ("prediction_uncertainty" in answer["correlations"]) == (setting == "semi")
     for found in answer["correlations"].values():
         assert {"pearson", "spearman", "low", "high"} <= set(found)
         assert -1 <= found["low"] <= found["pearson"] <= found["high"] <= 1

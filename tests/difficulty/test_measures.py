@@ -32,11 +32,11 @@ def test_the_labels_a_measure_uses_are_said() -> None:
     assert {name for name, labels in used.items() if labels == "none"} == {
         "attribute_gap",
         "davies_bouldin",
-        "eigenvalue",
+        "graph_connectivity",
     }
-    of_support = {"lr_loss", "similarity", "lr_confidence", "context_overlap"}
+    of_support = {"support_loss", "support_separation", "prediction_uncertainty", "context_overlap"}
     assert {name for name, labels in used.items() if "support" in labels} == of_support
-    assert "all their images" in used["confusion_sum"] and "queries" in used["query_loss"]
+    assert "all their images" in used["class_overlap"] and "queries" in used["query_loss"]
 
 
 def test_places_are_distinct_and_nothing_heavy_is_imported() -> None:
@@ -79,9 +79,9 @@ def test_query_loss_by_hand() -> None:
 
 def test_a_measure_is_known_when_the_last_thing_it_needs_is() -> None:
     stages = {name: measure.stage for name, measure in MEASURES.items()}
-    assert {stages[name] for name in ("coarsity", "smallest_distance", "eigenvalue", "attribute_gap")} == {"before"}
-    assert {stages[name] for name in ("lr_loss", "lr_confidence", "similarity")} == {"support"}
-    assert {stages[name] for name in ("confusion_sum", "context_overlap", "base_divergence")} == {"labelled"}
+    assert {stages[name] for name in ("coarsity", "closest_pair", "graph_connectivity", "attribute_gap")} == {"before"}
+    assert {stages[name] for name in ("support_loss", "prediction_uncertainty", "support_separation")} == {"support"}
+    assert {stages[name] for name in ("class_overlap", "context_overlap", "train_distance")} == {"labelled"}
     assert stages["query_loss"] == "answered"
 
 
@@ -89,8 +89,8 @@ def test_the_smallest_distance_and_that_of_features_by_hand() -> None:
     distances = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
     positions = np.array([[0, 1, 2], [1, 2, PAD]])
     given = Given(positions=positions, distances=distances, looks=2 * distances)
-    np.testing.assert_allclose(MEASURES["smallest_distance"](given), [1, 3])
-    np.testing.assert_allclose(MEASURES["looks_distance"](given), [4 * (1 + 4 + 9) / 3, 4 * 9])
+    np.testing.assert_allclose(MEASURES["closest_pair"](given), [1, 3])
+    np.testing.assert_allclose(MEASURES["feature_distance"](given), [4 * (1 + 4 + 9) / 3, 4 * 9])
 
 
 def test_gaps_contexts_and_words_are_means_of_what_is_known() -> None:
@@ -98,4 +98,4 @@ def test_gaps_contexts_and_words_are_means_of_what_is_known() -> None:
     np.testing.assert_allclose(MEASURES["attribute_gap"](Given(attributes=gaps)), [0.3, 0.3, np.nan])
     queries = np.array([[[1.0, 0.0], [1.0, np.nan]], [[np.nan, np.nan], [np.nan, np.nan]]])
     np.testing.assert_allclose(MEASURES["context_overlap"](Given(contexts=queries)), [2 / 3, np.nan])
-    np.testing.assert_allclose(MEASURES["context_pull"](Given(words=-queries)), [-2 / 3, np.nan])
+    np.testing.assert_allclose(MEASURES["context_bias"](Given(words=-queries)), [-2 / 3, np.nan])

@@ -49,14 +49,14 @@ def tasks_of_clusters() -> tuple[Features, Tasks]:
 def test_similarity_by_hand() -> None:
     # cosines: within the first class 0, within the second 1; across 0, 1, 0, 1
     view = one_view([[[1, 0], [0, 1]], [[0, 1], [0, 1]]], [[[1, 0]], [[0, 1]]])
-    np.testing.assert_allclose(MEASURES["similarity"](view), [(0 - 0.5 + 1 - 0.5) / 2], atol=1e-6)
+    np.testing.assert_allclose(MEASURES["support_separation"](view), [(0 - 0.5 + 1 - 0.5) / 2], atol=1e-6)
     one_shot = one_view([[[1, 0]], [[1, 1]]], [[[1, 0]], [[0, 1]]])
-    np.testing.assert_allclose(MEASURES["similarity"](one_shot), [1 - np.sqrt(0.5)], atol=1e-6)
+    np.testing.assert_allclose(MEASURES["support_separation"](one_shot), [1 - np.sqrt(0.5)], atol=1e-6)
 
 
 def test_the_eigenvalue_is_zero_where_the_graph_falls_into_as_many_parts_as_classes() -> None:
     apart = one_view([[[1, 0, 0], [1, 0.1, 0]], [[0, 0, 1], [0, 0.1, 1]]], [[[1, 0, 0]], [[0, 0, 1]]], neighbours=1)
-    assert MEASURES["eigenvalue"](apart)[0] == pytest.approx(0, abs=1e-5)
+    assert MEASURES["graph_connectivity"](apart)[0] == pytest.approx(0, abs=1e-5)
     # three images in a row of equal weight w: eigenvalues 0, w, 3w
     w = 0.5
     weights = torch.tensor([[[0, w, 0], [w, 0, w], [0, w, 0]]])
@@ -85,8 +85,8 @@ def test_diffusion_by_hand() -> None:
 def test_confidence_and_training_loss_by_hand() -> None:
     view = one_view([[[1, 0]], [[0, 1]]], [[[1, 0]], [[0, 1]]], "semi")
     p = torch.softmax(view.scores[0], 0)  # (W, V): support, then queries
-    assert MEASURES["lr_confidence"](view)[0] == pytest.approx(-float(p[:, 2:].amax(0).log().mean()), rel=1e-5)
-    assert MEASURES["lr_loss"](view)[0] == pytest.approx(-float((p[0, 0].log() + p[1, 1].log()) / 2), rel=1e-5)
+    assert MEASURES["prediction_uncertainty"](view)[0] == pytest.approx(-float(p[:, 2:].amax(0).log().mean()), rel=1e-5)
+    assert MEASURES["support_loss"](view)[0] == pytest.approx(-float((p[0, 0].log() + p[1, 1].log()) / 2), rel=1e-5)
     assert float(view.expected[0]) == pytest.approx(float(p[:, 2:].amax(0).mean()), rel=1e-5)
 
 
@@ -129,12 +129,18 @@ def test_outcome_and_measures_move_together_on_clusters_of_many_widths() -> None
         features = clustered_features(n_dims=12, spread=spread)
         ((_, view),) = views(features, random_tasks(features, 12, 4, 5, 8), "semi", neighbours=6)
         made.setdefault("outcome", []).append(float(view.outcome.mean()))
-        for name in ("lr_loss", "similarity", "davies_bouldin", "eigenvalue", "lr_confidence"):
+        for name in (
+            "support_loss",
+            "support_separation",
+            "davies_bouldin",
+            "graph_connectivity",
+            "prediction_uncertainty",
+        ):
             sign = 1 if MEASURES[name].direction == "easier" else -1
             made.setdefault(name, []).append(sign * float(MEASURES[name](view).mean()))
     for name, values in made.items():
         # of noise alone all cosines are small, and with them the eigenvalues
-        assert values[0] > values[1] and (name == "eigenvalue" or values[1] > values[3]), name
+        assert values[0] > values[1] and (name == "graph_connectivity" or values[1] > values[3]), name
 
 
 # --- the same whatever the company, and what is not there does not matter ----------------------------------------
@@ -172,7 +178,13 @@ def test_the_scale_of_the_features_changes_nothing(tasks_of_clusters, scale: flo
     features, tasks = tasks_of_clusters
     larger = Features("large", "none", features.values * scale, features.image_ids, features.class_ids)
     one, other = seen(features, tasks, "semi"), seen(larger, tasks, "semi")
-    for name in ("lr_loss", "similarity", "davies_bouldin", "eigenvalue", "lr_confidence"):
+    for name in (
+        "support_loss",
+        "support_separation",
+        "davies_bouldin",
+        "graph_connectivity",
+        "prediction_uncertainty",
+    ):
         np.testing.assert_allclose(MEASURES[name](one), MEASURES[name](other), rtol=1e-3, atol=1e-5)
 
 
@@ -196,9 +208,9 @@ def test_davies_bouldin_is_not_defined_for_one_shot_nor_for_equal_images() -> No
 
 def test_a_setting_refuses_measures_of_what_it_does_not_show(tasks_of_clusters) -> None:
     with pytest.raises(Missing, match="needs features of the query images"):
-        MEASURES["lr_confidence"](seen(*tasks_of_clusters, "supervised"))
+        MEASURES["prediction_uncertainty"](seen(*tasks_of_clusters, "supervised"))
     with pytest.raises(Missing, match="needs features and labels of the support"):
-        MEASURES["lr_loss"](seen(*tasks_of_clusters, "unsupervised"))
+        MEASURES["support_loss"](seen(*tasks_of_clusters, "unsupervised"))
 
 
 def test_features_that_are_no_numbers_are_named(tasks_of_clusters) -> None:
@@ -215,11 +227,11 @@ def test_measures_take_plain_features_too(tasks_of_clusters) -> None:
     given = Given(
         support=3 * view.support, support_mask=view.support_mask, query=view.query, query_mask=view.query_mask
     )
-    for name in ("similarity", "lr_confidence", "eigenvalue"):
+    for name in ("support_separation", "prediction_uncertainty", "graph_connectivity"):
         np.testing.assert_allclose(MEASURES[name](given), MEASURES[name](view), rtol=1e-4)
 
 
 def test_class_confusion_sums_the_pairs_of_a_task() -> None:
     pairs = np.array([[0, 0.5, 0.1], [0.5, 0, 0.2], [0.1, 0.2, 0]])
     given = Given(positions=np.array([[2, 0, 1], [0, 2, PAD]]), confusions=pairs)
-    np.testing.assert_allclose(MEASURES["confusion_sum"](given), [0.8, 0.1])
+    np.testing.assert_allclose(MEASURES["class_overlap"](given), [0.8, 0.1])

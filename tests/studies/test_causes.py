@@ -91,7 +91,7 @@ def test_the_command_tells_every_number_and_writes_the_table(
     assert rows[0].startswith("task,coarsity,") and rows[0].endswith(",ProtoNet") and len(rows) == 61
 
 
-@pytest.mark.parametrize("name", ["coarsity", "confusion_sum", "attribute_gap", "base_divergence"])
+@pytest.mark.parametrize("name", ["coarsity", "class_overlap", "attribute_gap", "train_distance"])
 def test_the_planted_cause_is_the_one_that_is_named(name: str) -> None:
     found = made(**{name: 0.05})
     known = causes.explained(found, "ProtoNet")
@@ -109,15 +109,18 @@ def test_a_stage_knows_what_those_before_it_know_and_never_the_answers() -> None
     found = made()
     stages = [{n for group in causes.causes_at(found, s).values() for n in group} for s in causes.STAGE.choices]
     assert stages[0] < stages[1] < stages[2] == set(MEASURES) - {"query_loss"}
-    assert stages[0] == {"coarsity", "smallest_distance", "davies_bouldin", "eigenvalue", "attribute_gap"}
+    assert stages[0] == {"coarsity", "closest_pair", "davies_bouldin", "graph_connectivity", "attribute_gap"}
 
 
 def test_families_are_measures_that_say_the_same_whatever_their_direction() -> None:
     found = made()
-    turned = {**found.measures, "similarity": -found.measures["lr_loss"]}  # easier where the other is harder
+    turned = {
+        **found.measures,
+        "support_separation": -found.measures["support_loss"],
+    }  # easier where the other is harder
     matrix, groups = causes.families(replace(found, measures=turned))
-    assert matrix.loc["similarity", "lr_loss"] == pytest.approx(1)
-    assert [set(group) for group in groups if len(group) > 1] == [{"similarity", "lr_loss"}]
+    assert matrix.loc["support_separation", "support_loss"] == pytest.approx(1)
+    assert [set(group) for group in groups if len(group) > 1] == [{"support_separation", "support_loss"}]
     assert list(matrix.columns) == [name for group in groups for name in group]
 
 

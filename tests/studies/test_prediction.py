@@ -49,15 +49,29 @@ def test_harder_tasks_are_told_from_easier_ones(toy, setting: str) -> None:
     found = measure({**SMALL, "setting": setting, "n_tasks": 120})
     result = measured.correlations(found)
     expected = {
-        "supervised": {"coarsity", "confusion_sum", "lr_loss", "similarity", "davies_bouldin", "eigenvalue"},
-        "semi": {"coarsity", "lr_loss", "similarity", "davies_bouldin", "eigenvalue", "lr_confidence"},
-        "unsupervised": {"coarsity", "davies_bouldin", "eigenvalue"},
+        "supervised": {
+            "coarsity",
+            "class_overlap",
+            "support_loss",
+            "support_separation",
+            "davies_bouldin",
+            "graph_connectivity",
+        },
+        "semi": {
+            "coarsity",
+            "support_loss",
+            "support_separation",
+            "davies_bouldin",
+            "graph_connectivity",
+            "prediction_uncertainty",
+        },
+        "unsupervised": {"coarsity", "davies_bouldin", "graph_connectivity"},
     }[setting]
     assert expected <= set(result)
-    best = {"supervised": "lr_loss", "semi": "lr_confidence", "unsupervised": "davies_bouldin"}[setting]
+    best = {"supervised": "support_loss", "semi": "prediction_uncertainty", "unsupervised": "davies_bouldin"}[setting]
     assert -1 <= result[best]["low"] < result[best]["pearson"] < result[best]["high"] < 0
     assert result["coarsity"]["pearson"] > 0.3
-    assert result["confusion_sum"]["pearson"] < -0.3
+    assert result["class_overlap"]["pearson"] < -0.3
     assert finite(result)
 
 
@@ -164,7 +178,7 @@ def test_of_two_classes_the_other_may_be_the_larger(toy) -> None:
 def test_classes_of_few_images_have_their_confusion_by_fewer_edges(toy) -> None:
     make_toy("few", n_images=12)  # 24 images of a pair allow 11 edges each, not 20
     found = measure({**SMALL, "dataset": "few", "n_tasks": 6})
-    assert np.isfinite(found.measures["confusion_sum"]).all()
+    assert np.isfinite(found.measures["class_overlap"]).all()
 
 
 def test_the_best_eigenvalue_is_at_least_as_good_as_the_nth(toy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +187,7 @@ def test_the_best_eigenvalue_is_at_least_as_good_as_the_nth(toy, monkeypatch: py
     for cell in answer["cells"]:
         assert cell["best"] >= 2
         assert cell["best_pearson"] <= cell["nth_pearson"] + 1e-9
-        assert cell["nth_pearson"] == pytest.approx(cell["correlations"]["eigenvalue"]["pearson"], abs=1e-6)
+        assert cell["nth_pearson"] == pytest.approx(cell["correlations"]["graph_connectivity"]["pearson"], abs=1e-6)
 
 
 def test_an_eigenvalue_that_rises_with_the_outcome_is_not_the_best() -> None:
@@ -188,13 +202,13 @@ def test_an_eigenvalue_that_rises_with_the_outcome_is_not_the_best() -> None:
 
 def with_measure(toy, values: list[float], outcome: list[float]) -> Measured:
     found = measure({**SMALL, "setting": "supervised", "n_tasks": len(values)})
-    changed = {**found.measures, "lr_loss": np.array(values), "similarity": -np.array(values)}
+    changed = {**found.measures, "support_loss": np.array(values), "support_separation": -np.array(values)}
     return Measured(found.spec, found.tasks, np.array(outcome), found.expected, changed)
 
 
 def test_roc_and_confusion_by_hand(toy) -> None:
     found = with_measure(toy, [0.1, 0.2, 0.3, 0.4], [0.9, 0.7, 0.95, 0.6])  # hard: the second and the fourth
-    for name, sign in (("lr_loss", 1), ("similarity", -1)):
+    for name, sign in (("support_loss", 1), ("support_separation", -1)):
         curve = thresholds.roc(found, name, 0.8, sensitivity=1.0)
         assert curve.area == pytest.approx(3 / 4)
         assert curve.low < curve.area < curve.high <= 1
@@ -203,27 +217,27 @@ def test_roc_and_confusion_by_hand(toy) -> None:
         half = thresholds.roc(found, name, 0.8, sensitivity=0.5)
         assert half.value == pytest.approx(sign * 0.4) and half.at == (0.0, 0.5)
     with pytest.raises(BadInput, match=r"none are hard\. Raise the accuracy"):
-        thresholds.roc(found, "lr_loss", 0.1, 0.8)
+        thresholds.roc(found, "support_loss", 0.1, 0.8)
     with pytest.raises(BadInput, match=r"all are hard\. Lower the accuracy"):
-        thresholds.roc(found, "lr_loss", 0.99, 0.8)
+        thresholds.roc(found, "support_loss", 0.99, 0.8)
 
 
 def test_the_halves_share_no_class_and_a_threshold_carries_over(toy) -> None:
     first, second = result_of({**SMALL, "question": "hard", "n_tasks": 120}).measured.values()
     assert not np.isin(first.tasks.class_ids, second.tasks.class_ids).any()
     level = float(np.median(first.outcome))
-    curve = thresholds.roc(first, "lr_confidence", level, 0.8)
+    curve = thresholds.roc(first, "prediction_uncertainty", level, 0.8)
     assert curve.area > 0.7
-    (hit, _), (false, true) = thresholds.confusion_table(second, "lr_confidence", level, curve.value)
+    (hit, _), (false, true) = thresholds.confusion_table(second, "prediction_uncertainty", level, curve.value)
     assert hit / 120 > 0 and false + true > 0
     asked = {"question": "hard", "n_tasks": 120, "hard_below": round(100 * level), "found": 80}
-    told = answer_to({**SMALL, **asked})["thresholds"]["lr_confidence"]
+    told = answer_to({**SMALL, **asked})["thresholds"]["prediction_uncertainty"]
     assert told["low"] <= told["area"] <= told["high"] and told["first"]["hard"] >= 0.8
     assert np.sum(told["table"]) == 120 and 0 <= told["second"]["hard"] <= 1
     impossible = answer_to({**SMALL, **asked, "n_tasks": 10, "hard_below": 1})["thresholds"]
     assert all("Raise the accuracy" in row["why"] and row["area"] is None for row in impossible.values())
     without = measure({**SMALL, "question": "hard", "setting": "unsupervised", "n_tasks": 10})
-    assert set(without.measures) == {"coarsity", "confusion_sum", "davies_bouldin", "eigenvalue"}
+    assert set(without.measures) == {"coarsity", "class_overlap", "davies_bouldin", "graph_connectivity"}
     assert np.isfinite(without.expected).all()  # the outcome is the accuracy of a regression, not the Rand index
     with pytest.raises(BadInput, match=r"needs at least 18 classes\. It has 16"):
         answer_to({**SMALL, "question": "hard", "n_way": 9})

@@ -211,7 +211,7 @@ def test_a_new_sampler_needs_its_declaration_and_nothing_else(monkeypatch: pytes
         deals=True,
     )
     monkeypatch.setitem(SAMPLERS, "one_context", new)
-    monkeypatch.setattr(draw, "SAMPLER", draw.SAMPLER.but(choices={**draw.SAMPLER.choices, "one_context": new.title}))
+    monkeypatch.setattr(draw, "SAMPLER", draw.SAMPLER.with_(choices={**draw.SAMPLER.choices, "one_context": new.title}))
     monkeypatch.setitem(draw.KNOWN, "sampler", draw.SAMPLER)
     demo = datasets.load("demo")
     testbed = draw.sample(demo, sampler="one_context", n_way=3, n_shot=1, n_query=1, n_tasks=10)

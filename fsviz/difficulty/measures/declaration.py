@@ -11,7 +11,7 @@ import numpy as np
 
 from fsviz.errors import Missing
 from fsviz.records import Predictions
-from fsviz.settings import Setting, Values
+from fsviz.settings import Setting, Settings
 
 if TYPE_CHECKING:
     import torch
@@ -123,7 +123,7 @@ class Given:
     contexts: np.ndarray = _LACKING
     words: np.ndarray = _LACKING
     predictions: Predictions = _LACKING
-    settings: Values = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
 
     def has(self, need: Need) -> bool:
         holder = {"queries": "query", "images": "support"}.get(need, need)

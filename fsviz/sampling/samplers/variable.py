@@ -17,9 +17,11 @@ from fsviz.sampling.draw import MOST_IMAGES
 from fsviz.sampling.sampler import Pool, Sampler
 from fsviz.settings import N_QUERY, N_TASKS, N_WAY, SEED, Setting
 
-MIN_WAY = N_WAY.but(name="min_way", title="Fewest classes", help="Fewest classes per task.", brief="{}to")
-MAX_WAY = N_WAY.but(name="max_way", title="Most classes", help="Most classes per task.", default=50)
-MAX_QUERY = N_QUERY.but(name="max_query", title="Most queries", help="Most query images per class.", usual=50, brief="")
+MIN_WAY = N_WAY.with_(name="min_way", title="Fewest classes", help="Fewest classes per task.", brief="{}to")
+MAX_WAY = N_WAY.with_(name="max_way", title="Most classes", help="Most classes per task.", default=50)
+MAX_QUERY = N_QUERY.with_(
+    name="max_query", title="Most queries", help="Most query images per class.", usual=50, brief=""
+)
 MAX_SUPPORT = Setting(
     "max_support",
     "Most support",

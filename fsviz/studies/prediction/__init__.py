@@ -23,7 +23,7 @@ from fsviz import datasets, features
 from fsviz.errors import BadInput, UnknownName
 from fsviz.records import Dataset, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import Schema, Setting, Unchecked, Value, Values, words
+from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, words
 from fsviz.studies import chunk_data
 from fsviz.studies.prediction import eigenvalues, labelling, spread, thresholds
 from fsviz.studies.prediction.labelling import POLICIES
@@ -91,7 +91,7 @@ FOUND = Setting(
 OWN_SETTINGS: dict[str, Setting] = {s.name: s for s in (SETTING, NEIGHBOURS, QUESTION, HARD_BELOW, FOUND)}
 TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_query": 30, "n_tasks": 200}
 SETTINGS = Schema(
-    {name: s.but(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()} | OWN_SETTINGS,
+    {name: s.with_(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()} | OWN_SETTINGS,
     required=("dataset", "backbone"),
     of="the prediction study",
 )
@@ -146,12 +146,12 @@ class PredictionResult:
 # --- what is asked -----------------------------------------------------------------------------------------------
 
 
-def fit(dataset: Dataset, backbone: str, given: Unchecked) -> fitting.Fit:
+def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:
     """Ways, shots and queries of the tasks: those given, else the defaults, lowered to what the dataset has."""
     return fitting.fit(dataset, given, TASK_DEFAULTS, [backbone], varied=True)
 
 
-def check(spec: Unchecked) -> Spec:
+def check(spec: RawSettings) -> Spec:
     """The spec with every setting; ways, shots and queries fit the dataset, and alpha the sampler."""
     given = {name: value for name, value in spec.items() if value not in (None, "")}
     SETTINGS.check(given)
@@ -193,7 +193,7 @@ def shorten(spec: Spec, n: int) -> Spec | None:
     return {**spec, "n_tasks": max(n, _FEWEST)} if spec["n_tasks"] > _FEWEST else None
 
 
-def command(spec: Values) -> str:
+def command(spec: Settings) -> str:
     """The command that asks the same."""
     own = {name: spec[name] for name in OWN_SETTINGS if spec[name] != OWN_SETTINGS[name].default}
     settings = {name: spec.get(name) for name in (*TASK_SETTINGS, "backbone")}

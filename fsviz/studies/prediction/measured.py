@@ -14,12 +14,12 @@ from fsviz.difficulty.measures import MEASURES, Measure
 from fsviz.errors import FsvizError
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Features, Tasks
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.studies import chunk_data
 from fsviz.studies.prediction.tasks import Cell, Spec, confusions_of
 from fsviz.studies.thread_limits import half_the_cores
 
-OF_CLASSES = ("coarsity", "confusion_sum")  # measures that tasks are drawn with, whatever is seen of their images
+OF_CLASSES = ("coarsity", "class_overlap")  # measures that tasks are drawn with, whatever is seen of their images
 _KEPT_EIGENVALUES = 40
 
 
@@ -76,7 +76,7 @@ class Measured:
         return spec, self.value, len(self), datasets.stamp(self.spec["dataset"])
 
 
-def outcome_name(spec: Unchecked) -> str:
+def outcome_name(spec: RawSettings) -> str:
     """What is predicted, in words; by a spec or a summary."""
     return "adjusted Rand index" if _outcome_setting(spec) == "unsupervised" else "accuracy"
 
@@ -103,7 +103,7 @@ def left_out(found: Measured) -> dict[str, str]:
     said = {}
     for name in (name for name in measures_of(found.spec) if name not in found.measures):
         said[name] = "it needs a taxonomy of the classes"
-        if name == "confusion_sum":
+        if name == "class_overlap":
             try:
                 confusions_of(found.spec)
                 said[name] = "it was not measured when these tasks were drawn"
@@ -172,7 +172,7 @@ def said_of(found: Measured, task: int) -> dict[str, np.ndarray]:
     return {name: values[0] for name, values in said.items()}
 
 
-def _outcome_setting(spec: Unchecked) -> str:
+def _outcome_setting(spec: RawSettings) -> str:
     """Hard or easy is always a matter of accuracy: without labels, that of a regression on the same mixed features."""
     return "semi" if spec.get("question") == "hard" and spec["setting"] == "unsupervised" else spec["setting"]
 

@@ -16,7 +16,7 @@ from fsviz import datasets
 from fsviz.difficulty.measures import MEASURES, Given
 from fsviz.errors import BadInput, FsvizError, Missing
 from fsviz.records import PAD, Dataset, Features, Tasks
-from fsviz.settings import Setting, Unchecked
+from fsviz.settings import RawSettings, Setting
 from fsviz.studies import chunk_data, confusion
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.prediction import spread
@@ -95,7 +95,9 @@ def draw_cell(spec: Spec, cell: Cell, dataset: Dataset, table: Features) -> Task
         dataset = halved(dataset, spec)
         asked["split"] = cast(str, cell.value)
     sampler = {
-        name: cast(Unchecked, asked)[name] for name in (*TASK_SETTINGS, "backbone") if name in asked and name != "seed"
+        name: cast(RawSettings, asked)[name]
+        for name in (*TASK_SETTINGS, "backbone")
+        if name in asked and name != "seed"
     }
     tasks = evaluation_study.sample_testbed(dataset, sampler, asked["seed"], {spec["backbone"]: table}).tasks
     tasks = with_confusion(draw.with_coarsity(tasks, dataset), dataset, spec)
@@ -114,7 +116,7 @@ def with_confusion(tasks: Tasks, dataset: Dataset, spec: Spec) -> Tasks:
     except FsvizError:  # too large for now, images that are all the same, classes of one image
         return tasks
     given = Given(positions=tasks.positions(class_ids), confusions=confusions)
-    return tasks.with_measure("confusion_sum", MEASURES["confusion_sum"](given))
+    return tasks.with_measure("class_overlap", MEASURES["class_overlap"](given))
 
 
 def confusions_of(spec: Spec) -> tuple[np.ndarray, np.ndarray]:

@@ -60,7 +60,7 @@ def show(dataset: Dataset) -> None:
     names = controls.class_names(dataset, split)
     here = f"{dataset.name} {split} {dag}"
     default = "radial" if len(names) <= FEW else "rings"
-    layout = controls.pick(LAYOUT.but(default=default), st.sidebar, about=f"{dataset.name} {split}")
+    layout = controls.pick(LAYOUT.with_(default=default), st.sidebar, about=f"{dataset.name} {split}")
     graph, tree = caching.graph(dataset, split, dag), caching.concept_tree(dataset, split, dag)
     at = _looked_into(tree, here)
     _headline(caching.class_map(dataset, split, dag, tree.ids[0], None, "radial"), distances, names, distance)
@@ -141,7 +141,7 @@ def _pick_classes(names: list[str]) -> list[int]:
 def _looked_into(tree: ConceptTree, here: str) -> int:
     """The node that is looked into, the root at first; kept in the link by its id."""
     concepts = {tree.ids[v]: tree.names[v] for v in range(len(tree.ids)) if tree.n_nodes[v] > 1 or v == 0}
-    setting = AT.but(choices=concepts, default=tree.ids[0])
+    setting = AT.with_(choices=concepts, default=tree.ids[0])
     return tree.ids.index(str(links.value_of(setting, AT.name, here)))
 
 

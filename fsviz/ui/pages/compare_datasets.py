@@ -17,7 +17,7 @@ from fsviz.features.backbones import title_of
 from fsviz.figures import compare_datasets as figures
 from fsviz.records import Dataset, Progress
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.studies import support_sets
 from fsviz.tasks import draw, fitting
 from fsviz.ui.parts import access, caching, controls, export, links, shell
@@ -135,15 +135,15 @@ def _settings(sides: Sequence[study.Side]) -> study.Spec:
     with st.sidebar:
         for name, setting in settings.items():
             if name == "n_way":
-                setting = setting.but(high=fewest)
+                setting = setting.with_(high=fewest)
             elif name == "sampler" and not all(s.dataset.taxonomy is not None for s in sides):
-                setting = setting.but(choices={k: v for k, v in setting.choices.items() if not SAMPLERS[k].needs})
+                setting = setting.with_(choices={k: v for k, v in setting.choices.items() if not SAMPLERS[k].needs})
             elif name == "backbone":
                 if not backbones:
                     continue
                 best = study.common_backbone(sides)
                 titles = {known: title_of(known) for known in backbones}
-                setting = setting.but(kind="choice", choices=titles, default=best)
+                setting = setting.with_(kind="choice", choices=titles, default=best)
             values[name] = controls.pick(setting)
         controls.say_fit(fits, values)
     values["n_tasks"] = _at_once(values["n_tasks"])
@@ -182,11 +182,11 @@ def _found(spec: study.Spec) -> study.Compared | None:
     return found
 
 
-def _compare(asked: Unchecked, progress: Progress | None = None) -> study.Compared:
+def _compare(asked: RawSettings, progress: Progress | None = None) -> study.Compared:
     return study.compare(asked["spec"], progress)
 
 
-def _compare_meaning(asked: Unchecked, progress: Progress | None = None) -> study.Compared:
+def _compare_meaning(asked: RawSettings, progress: Progress | None = None) -> study.Compared:
     return study.compare(asked["spec"], progress, meaning_only=True)
 
 
@@ -241,7 +241,7 @@ def _picked_measure(found: study.Compared) -> str:
     """The measure that the link names or that was clicked, else the first that most sides have."""
     titles = {name: study.title(name, found.spec) for name in found.measures}
     most = max(titles, key=lambda name: len(found.numbers[name]), default="")
-    setting = controls.MEASURE.but(choices=titles, default=most)
+    setting = controls.MEASURE.with_(choices=titles, default=most)
     return str(links.value_of(setting, setting.name)) if titles else ""
 
 
@@ -257,7 +257,7 @@ def _one_measure(found: study.Compared) -> None:
         return
     titles = {name: study.title(name, found.spec) for name in found.measures}
     most = max(titles, key=lambda name: len(found.numbers[name]))
-    name = controls.pick(controls.MEASURE.but(choices=titles, default=most), st.columns([2, 3])[0])
+    name = controls.pick(controls.MEASURE.with_(choices=titles, default=most), st.columns([2, 3])[0])
     table = study.measure_table(found)
     rows = table[(table["measure"] == name) & np.isfinite(table["mean"])]
     axis = "accuracy of a task (%)" if name == study.ACCURACY else measures.axis(name)

@@ -97,9 +97,9 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
     shots, queries, seed, other = st.columns([3, 3, 3, 4], vertical_alignment="bottom")
     with links.one_step():
         usual = fitting.fitted({s.name: s for s in (N_SHOT, N_QUERY)}, fits)
-        n_shot = controls.pick(usual["n_shot"].but(title="Support per class"), shots)
-        n_query = controls.pick(usual["n_query"].but(title="Queries per class"), queries)
-        dealt = controls.pick(SEED.but(help="Another seed deals other images of the same classes."), seed)
+        n_shot = controls.pick(usual["n_shot"].with_(title="Support per class"), shots)
+        n_query = controls.pick(usual["n_query"].with_(title="Queries per class"), queries)
+        dealt = controls.pick(SEED.with_(help="Another seed deals other images of the same classes."), seed)
         text = str(links.value_of(study.TASK_OF, study.TASK_OF.name, dataset.name))
         about = f"{dataset.name} {n_shot} {n_query} {dealt}"
         rows = [str(links.value_of(s, s.name, about)) for s in (study.SUPPORT, study.QUERY, study.SWAP)]

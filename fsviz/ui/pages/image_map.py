@@ -252,11 +252,11 @@ def _pick_colour(dataset: Dataset) -> tuple[str, str]:
     """What the points are coloured by, and the run, where it is one ("RUN/ENTRY")."""
     runs = _runs(dataset)
     choices = study.colours(dataset) | ({study.BY_RUN: "Right or wrong in a run"} if runs else {})
-    by = str(controls.pick(COLOUR.but(choices=choices, default=study.default_colour(dataset)), about=dataset.name))
+    by = str(controls.pick(COLOUR.with_(choices=choices, default=study.default_colour(dataset)), about=dataset.name))
     if by != study.BY_RUN:
         links.release(RUN.name)
         return by, ""
-    return by, str(controls.pick(RUN.but(choices=runs, default=next(iter(runs))), about=dataset.name))
+    return by, str(controls.pick(RUN.with_(choices=runs, default=next(iter(runs))), about=dataset.name))
 
 
 def _runs(dataset: Dataset) -> dict[str, str]:
@@ -330,7 +330,7 @@ def _pick_task(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks | None, 
     images = [str(links.value_of(s, s.name, dataset.name)) for s in (custom_task.SUPPORT, custom_task.QUERY)]
     choices = {"": "none", DRAWN: "one drawn by settings", **{name: name for name in evaluate.testbeds(dataset)}}
     choices |= {custom_task.LINKED: "the one in the link"} if all(images) else {}
-    source = str(controls.pick(TESTBED.but(choices=choices), about=dataset.name))
+    source = str(controls.pick(TESTBED.with_(choices=choices), about=dataset.name))
     if source != custom_task.LINKED:
         links.release(custom_task.SUPPORT.name, custom_task.QUERY.name)
     if not source:
@@ -362,8 +362,8 @@ def _draw(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks, TaskId | Non
     settings |= controls.pick_images(sampler, controls.pairs(), **fits.values)
     controls.say_fit(fits, settings)
     settings |= controls.pick_groups(dataset)
-    settings |= {"n_tasks": controls.pick(N_TASKS.but(default=100)), "seed": controls.pick(SEED)}
-    position = int(controls.pick(POSITION.but(high=int(settings["n_tasks"]) - 1), about=DRAWN))
+    settings |= {"n_tasks": controls.pick(N_TASKS.with_(default=100)), "seed": controls.pick(SEED)}
+    position = int(controls.pick(POSITION.with_(high=int(settings["n_tasks"]) - 1), about=DRAWN))
     recipe = draw.recipe_for(dataset, split=split, sampler=sampler, **settings)
     tasks = _drawn(dataset, recipe, found.backbone)
     task = study.one_task(tasks, position)

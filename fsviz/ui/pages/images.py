@@ -126,7 +126,7 @@ def _multiselect(setting: Setting, options: list[str], placeholder: str) -> list
 
 
 def _selectbox(setting: Setting, options: list[str]) -> str:
-    links.value_of(setting.but(choices={name: name for name in options}), setting.name)
+    links.value_of(setting.with_(choices={name: name for name in options}), setting.name)
     return st.selectbox(plain(setting.title), options, key=setting.name, format_func=lambda o: o.replace("_", " "))
 
 

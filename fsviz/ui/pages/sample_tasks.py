@@ -161,7 +161,7 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
     drawn_from = (classes.dataset, classes.split)
     fits = _fit(*drawn_from, sampler)
     own = controls.pick_sampler_settings(sampler, classes.n, distance, sliders=True, of=drawn_from, **fits.values)
-    n_tasks = controls.pick(N_TASKS.but(default=1000 if SAMPLERS[sampler].deals else 5000))
+    n_tasks = controls.pick(N_TASKS.with_(default=1000 if SAMPLERS[sampler].deals else 5000))
     shared = {"n_tasks": n_tasks, "seed": controls.pick(SEED)}
     chosen = classes.recipe(sampler=sampler, **own, **shared)
     recipes = {"chosen": chosen}
@@ -420,7 +420,7 @@ def _browser(
     else:
         named = {n: "Second setting" if n == "second" else titles[n].split(",")[0] for n in beds}
         start = "chosen" if "chosen" in beds else next(iter(beds))
-        name = str(controls.pick(BROWSE.but(choices=named, default=start, title="Tasks of"), left))
+        name = str(controls.pick(BROWSE.with_(choices=named, default=start, title="Tasks of"), left))
         coarsity = beds[name].tasks.measures.get("coarsity")
         found = np.arange(min(len(beds[name].tasks), MOST_LISTED))
         if coarsity is not None:
@@ -644,10 +644,10 @@ def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
         most = min(SHOTS.high, smallest - 1)
         unknown = " How many images its classes have is not known, so only classes can be drawn."
         told = SHOTS.help + ("" if smallest > 1 else unknown)
-        setting = SHOTS.but(title="Support per class", high=most, default=min(fits.values["n_shot"], most), help=told)
+        setting = SHOTS.with_(title="Support per class", high=most, default=min(fits.values["n_shot"], most), help=told)
         n_shot = controls.pick(setting, disabled=most == 0)
         room = min(N_QUERY.high, max(smallest - n_shot, 1))
-        setting = N_QUERY.but(title="Queries per class", high=room, default=min(fits.values["n_query"], room))
+        setting = N_QUERY.with_(title="Queries per class", high=room, default=min(fits.values["n_query"], room))
         n_query = controls.pick(setting, disabled=n_shot == 0)
         dealt = {"n_shot": n_shot, "n_query": n_query} if n_shot else {}
     if dealt or SAMPLERS[chosen.sampler].deals:

@@ -20,7 +20,7 @@ from fsviz.features.backbones import title_of
 from fsviz.figures import task_profile as figures
 from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Dataset, Predictions, Progress, TaskId
-from fsviz.settings import Setting, Unchecked
+from fsviz.settings import RawSettings, Setting
 from fsviz.tasks import task_ids
 from fsviz.tasks.task_ids import TASK_NAME, Found
 from fsviz.taxonomy import maps
@@ -197,7 +197,7 @@ def _pick_order(passport: Passport) -> str:
     titles = {study.POSITION: "Position in the testbed"}
     titles |= {v.measure.name: v.measure.title for v in passport.values if np.isfinite(v.value)}
     titles |= {f"{study.ACCURACY}{one.key}": f"Accuracy of {one.key}" for one in passport.answers}
-    return str(controls.pick(BY.but(choices=titles), st.sidebar))
+    return str(controls.pick(BY.with_(choices=titles), st.sidebar))
 
 
 def _pick_whole(passports: Sequence[Passport]) -> bool:
@@ -205,7 +205,7 @@ def _pick_whole(passports: Sequence[Passport]) -> bool:
     if largest <= study.MOST_MEASURED:
         links.release(WHOLE.name)
         return False
-    return bool(controls.pick(WHOLE.but(title=f"Measure all {largest:,} tasks"), st.sidebar))
+    return bool(controls.pick(WHOLE.with_(title=f"Measure all {largest:,} tasks"), st.sidebar))
 
 
 def _headline(passports: Sequence[Passport], spreads: Sequence[Spread], by: str) -> None:
@@ -361,7 +361,7 @@ def _pick_answer(passport: Passport) -> None:
     known = {one.key: one for one in passport.answers if one.predictions is not None}
     if known and passport.dataset.has_pixels:
         titles = {key: f"{one.label}, {one.accuracy:.0%} right" for key, one in known.items()}
-        controls.pick(ANSWERS_OF.but(choices=titles, default=next(iter(titles))), about=passport.backbone)
+        controls.pick(ANSWERS_OF.with_(choices=titles, default=next(iter(titles))), about=passport.backbone)
 
 
 def _picked_answer(passport: Passport) -> Answer | None:
@@ -397,7 +397,7 @@ def _classes(passports: Sequence[Passport]) -> None:
     if not titles:
         st.caption("Nothing is known here of how its classes relate: the dataset has neither a taxonomy nor features.")
         return
-    chosen = str(controls.pick(PAIRS.but(choices=titles, default=next(iter(titles))), st.sidebar))
+    chosen = str(controls.pick(PAIRS.with_(choices=titles, default=next(iter(titles))), st.sidebar))
     if len(passports) == 1:
         left, right = shell.columns_if_wide("classes", [9, 11], gap="large")
         with left:
@@ -695,7 +695,7 @@ def _spread(passport: Passport, whole: bool) -> Spread:
     return caching.compute_with_bar(_measured, spec, "Measuring the other tasks")
 
 
-def _measured(spec: Unchecked, progress: Progress) -> Spread:
+def _measured(spec: RawSettings, progress: Progress) -> Spread:
     found = _find(shell.load_dataset(spec["dataset"]), spec["testbed"])
     return study.spread(found, spec["backbone"], spec["most"], spec["methods"], progress)
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from fsviz import datasets, jobs
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.studies.study import Study, Work
 from fsviz.ui.parts import access, run_panel
 from fsviz.ui.parts.caching import cached_call, compute_with_bar
@@ -18,7 +18,7 @@ WAIT = 10.0  # seconds that whoever looks at a page waits for an answer; what ta
 
 def answer(
     study: Study[Result],
-    spec: Unchecked,
+    spec: RawSettings,
     words: str,
     so_far: run_panel.SoFar = None,
     start: str = run_panel.START,
@@ -63,12 +63,12 @@ def _read(run_id: str, stamp: str) -> Any:
     return jobs.result(run_id)
 
 
-def work_of(study: Study[Any], spec: Unchecked) -> Work:
+def work_of(study: Study[Any], spec: RawSettings) -> Work:
     """How much a spec asks for."""
     return cached_call(_work, study.name, dict(spec), datasets.stamp(str(spec["dataset"])))
 
 
-def _work(study: str, spec: Unchecked, stamp: str) -> Work:
+def _work(study: str, spec: RawSettings, stamp: str) -> Work:
     from fsviz import studies
 
     declared = studies.get(study)
@@ -76,7 +76,7 @@ def _work(study: str, spec: Unchecked, stamp: str) -> Work:
     return declared.work(declared.check(spec))
 
 
-def _preview(study: Study[Any], spec: Unchecked, work: Work) -> Any:
+def _preview(study: Study[Any], spec: RawSettings, work: Work) -> Any:
     """A spec with as many items as there is patience for, None if there is none."""
     if study.shorten is None:
         return None

@@ -21,7 +21,7 @@ from fsviz import datasets
 from fsviz.analyses import headline
 from fsviz.errors import FsvizError
 from fsviz.records import ClassMap, ConceptTree, Dataset
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.tasks import draw, task_ids
 from fsviz.taxonomy import Dag, maps
 from fsviz.ui.parts.shell import plain
@@ -82,7 +82,7 @@ def _kept(function: Callable[..., Answer], words: str, keep: int) -> Callable[..
     return st.cache_resource(show_spinner=words or False, max_entries=keep, hash_funcs=_HASHES)(call)
 
 
-def compute_with_bar(compute: Callable[..., Answer], spec: Unchecked, words: str) -> Answer:
+def compute_with_bar(compute: Callable[..., Answer], spec: RawSettings, words: str) -> Answer:
     """The answer of a study to a spec, computed once for all visitors with a bar that says how far it is.
 
     A function kept by `remember` replays what it drew, so a bar cannot live in one. Moving the bar also lets Streamlit
@@ -107,12 +107,12 @@ def compute_with_bar(compute: Callable[..., Answer], spec: Unchecked, words: str
     return memory[key]
 
 
-def is_computed(compute: Callable[..., Any], spec: Unchecked) -> bool:
+def is_computed(compute: Callable[..., Any], spec: RawSettings) -> bool:
     """Whether `compute_with_bar` would answer at once."""
     return _key(compute, spec) in _computed()
 
 
-def _key(compute: Callable[..., Any], spec: Unchecked) -> tuple[str, str, str]:
+def _key(compute: Callable[..., Any], spec: RawSettings) -> tuple[str, str, str]:
     return compute.__qualname__, json.dumps(spec, sort_keys=True), datasets.stamp(spec["dataset"])
 
 

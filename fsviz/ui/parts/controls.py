@@ -110,7 +110,7 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
     told = "\n\n".join(f"**{DISTANCES[name].title}**: {DISTANCES[name].what}" for name in possible)
     choices = {name: DISTANCES[name].title for name in possible}
     with st.sidebar:
-        distance = pick(DISTANCE.but(choices=choices, default=possible[0]), told=told)
+        distance = pick(DISTANCE.with_(choices=choices, default=possible[0]), told=told)
         backbone = ""
         if DISTANCES[distance].needs == "features":
             backbone = pick_backbone(features.available(dataset), help=draw.BACKBONE.help)
@@ -125,7 +125,7 @@ def pick_distance(dataset: Dataset) -> tuple[str, str, str]:
 
 def pick_backbone(known: list[str], help: str) -> str:
     choices = {name: title_of(name) for name in known}
-    return pick(draw.BACKBONE.but(kind="choice", choices=choices, default=known[0], help=help, advanced=True))
+    return pick(draw.BACKBONE.with_(kind="choice", choices=choices, default=known[0], help=help, advanced=True))
 
 
 # Of a box in which names are found by typing: Enter takes the first match, not all of them, and every choice is shown.
@@ -152,7 +152,7 @@ def pick_sampler(
 ) -> str:
     """How tasks are drawn, of what the dataset can give with this distance; `more` ends the title."""
     possible = draw.possible_samplers(dataset, distance)
-    setting = SAMPLER.but(
+    setting = SAMPLER.with_(
         title=f"{SAMPLER.title}{more}",
         choices={name: SAMPLERS[name].title for name in possible},
         default=default if default in possible else possible[0],
@@ -184,14 +184,14 @@ def pick_sampler_settings(
             continue
         about = ""
         if setting.name in ("n_way", "min_way"):
-            setting = setting.but(high=min(setting.high, n_classes), default=min(setting.default, n_classes))
+            setting = setting.with_(high=min(setting.high, n_classes), default=min(setting.default, n_classes))
         if setting.name == "alpha":
             kind, about = DISTANCES[distance], distance
             step = 0.001 if kind.alpha_most <= 2 else 0.1
             fitted = _fitted(*of, distance, values.get("n_way")) if of else None
             start = fitted.alpha if fitted else kind.alpha
-            setting = setting.but(default=start, usual=max(kind.alpha_most, 2 * start), step=step)
-        setting = setting.but(title=f"{setting.title}{more}", default=defaults.get(setting.name, setting.default))
+            setting = setting.with_(default=start, usual=max(kind.alpha_most, 2 * start), step=step)
+        setting = setting.with_(title=f"{setting.title}{more}", default=defaults.get(setting.name, setting.default))
         values[setting.name] = pick(
             setting,
             where(setting.name),
@@ -221,7 +221,7 @@ def pick_images(sampler: str, places: Iterator[Any], **defaults: Value) -> dict[
     if SAMPLERS[sampler].deals:
         release_images(sampler)
         return {}
-    settings = (s.but(default=defaults.get(s.name, s.default)) for s in (N_SHOT, N_QUERY))
+    settings = (s.with_(default=defaults.get(s.name, s.default)) for s in (N_SHOT, N_QUERY))
     return {s.name: pick(s, next(places)) for s in settings}
 
 

@@ -15,7 +15,7 @@ from fsviz.analyses.run_comparison import OVER
 from fsviz.errors import BadInput
 from fsviz.jobs import engines
 from fsviz.reports.tables import TOP5_FROM
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.text import code
 from fsviz.ui.parts import access
 from fsviz.ui.parts.shell import dataset_title, plain, sentences
@@ -161,7 +161,7 @@ def stopped_in_words(run: jobs.Run) -> str:
     return " ".join(filter(None, (f"Run {run.id} {ended}.", access.without_paths(run.error), kept)))
 
 
-def offer(spec: Unchecked, run: jobs.Run | None, words: str, so_far: SoFar = None, start: str = START) -> None:
+def offer(spec: RawSettings, run: jobs.Run | None, words: str, so_far: SoFar = None, start: str = START) -> None:
     """How far the run of a spec is, or what it would be in Markdown, and the buttons that start it or go on with it.
 
     run     the run of these settings, where there is one

@@ -24,7 +24,7 @@ from fsviz.ui.parts.page import HOME, PAGES, Page
 
 DEFAULT_DATASET = "demo"
 CLASSROOM = links.CLASSROOM
-SPLIT = draw.SPLIT.but(
+SPLIT = draw.SPLIT.with_(
     help="A split is a named set of classes. Few-shot methods train on some classes and are tested on others.",
     kind="choice",
     default="test",
@@ -246,7 +246,7 @@ def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, defau
     """A split of the dataset, kept in the URL; defaults to test where there is one."""
     options = [*dataset.splits, *([] if "all" in dataset.splits else ["all"])]
     start = default if default in options else options[0]
-    links.value_of(SPLIT.but(choices={name: name for name in options}, default=start), key)
+    links.value_of(SPLIT.with_(choices={name: name for name in options}, default=start), key)
     return (where or st.sidebar).selectbox(SPLIT.title, options, key=key, help=SPLIT.help)
 
 

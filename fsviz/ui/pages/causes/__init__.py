@@ -106,7 +106,7 @@ def _name(dataset: Dataset, found: Measured, task: int) -> TaskId | None:
 
 def _pick_method(found: Measured) -> str:
     titles = {label: label for label in found.accuracy}
-    return str(controls.pick(ACCURACY_OF.but(choices=titles, default=next(iter(titles))), st.sidebar))
+    return str(controls.pick(ACCURACY_OF.with_(choices=titles, default=next(iter(titles))), st.sidebar))
 
 
 def _headline(found: Measured, method: str) -> None:
@@ -170,7 +170,7 @@ def _correlations(found: Measured, method: str) -> str:
         return next(iter(found.measures))
     best = max((row for row in own if MEASURES[row["name"]].stage != "answered"), key=lambda row: row["value"])
     titles = {name: title(name) for name in found.measures}
-    picker = controls.MEASURE.but(choices=titles, default=best["name"])
+    picker = controls.MEASURE.with_(choices=titles, default=best["name"])
     st.markdown("**Which measures go with the accuracy?**")
     chosen = str(links.value_of(picker, picker.name, method))
     export.chart(

@@ -49,7 +49,7 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
             images = pick_images(sampler, places, **fits.values)
             controls.say_fit(fits, {**own, **images})
             spec |= {"split": split, "sampler": sampler, **own, **images}
-            spec["n_tasks"] = controls.pick(N_TASKS.but(default=int(study.TASK_DEFAULTS["n_tasks"])))
+            spec["n_tasks"] = controls.pick(N_TASKS.with_(default=int(study.TASK_DEFAULTS["n_tasks"])))
             spec |= pick_groups(dataset)
             spec["seed"] = controls.pick(SEED)
     with st.sidebar:
@@ -67,4 +67,4 @@ def _sources(dataset: Dataset, backbone: str) -> Setting:
             continue
         if backbone in (run.spec.get("backbones") or ()) and len(evaluate.run_testbeds(run.spec)) == 1:
             choices[f"run:{run.id}"] = f"Run of {run_panel.when(run.created)}, {run.spec.get('testbed_name', run.id)}"
-    return TASKS_OF.but(choices=choices)
+    return TASKS_OF.with_(choices=choices)

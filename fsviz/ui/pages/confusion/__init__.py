@@ -75,7 +75,7 @@ PAGE = Page(
     lead="Classes of {dataset} that overlap in feature space.",
     paper="Bontonou et al. (2020), section IV-B and figures 1 to 3",
     takes=("classes",),
-    explains=("pair_confusion", "confusion_sum", "neighbours", "distance:jiang_conrath"),
+    explains=("pair_confusion", "class_overlap", "neighbours", "distance:jiang_conrath"),
     keywords=("mix up", "overlap", "Louvain"),
     show=show,
 )
@@ -121,7 +121,7 @@ def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> t
     n_pairs = len(graph.edges()[2])
     with side:
         usual = max(1, min(n_pairs, round(1.5 * len(graph.rows)), MOST_JOINED))
-        shown = study.N_EDGES.but(high=n_pairs, default=usual, usual=min(n_pairs, max(4 * usual, 10)))
+        shown = study.N_EDGES.with_(high=n_pairs, default=usual, usual=min(n_pairs, max(4 * usual, 10)))
         here = f"{graph.kind} {len(graph.rows)}"
         n_edges = pick(shown, as_slider=True, about=here) if n_pairs > 1 else 1
         names = graph.row_names

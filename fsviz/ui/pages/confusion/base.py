@@ -38,7 +38,7 @@ def show(dataset: Dataset, spec: study.Asked) -> tuple[study.Asked, ClassGraph] 
     left, side = columns_if_wide("base", [2.2, 1], gap="medium")
     with side:
         base = pick(
-            study.BASE.but(
+            study.BASE.with_(
                 kind="choice", choices={s: s for s in others}, default="train" if "train" in others else others[0]
             )
         )
@@ -51,7 +51,7 @@ def show(dataset: Dataset, spec: study.Asked) -> tuple[study.Asked, ClassGraph] 
     n_pairs = len(graph.edges()[2])
     with side:
         usual = max(1, min(n_pairs, round(1.2 * len(graph.columns))))
-        shown = study.N_EDGES.but(name="base_edges", high=n_pairs, default=usual, usual=min(n_pairs, 4 * usual))
+        shown = study.N_EDGES.with_(name="base_edges", high=n_pairs, default=usual, usual=min(n_pairs, 4 * usual))
         n_edges = pick(shown, as_slider=True, about=f"{graph.kind} {base} {spec['split']}") if n_pairs > 1 else 1
     roles = study.roles(graph, n_edges)
     with left:

@@ -82,7 +82,7 @@ def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGrap
         return None
     choices = {kind: study.LIKENESS[kind].title for kind in kinds}
     wanted = [kind for kind in ("jiang_conrath", "confusion", "error") if kind in kinds and kind != first.kind]
-    setting = study.LIKENESS_SETTING.but(
+    setting = study.LIKENESS_SETTING.with_(
         name="versus", title="Compare with", choices=choices, default=(wanted or kinds)[0]
     )
     told = "\n\n".join(f"**{study.LIKENESS[kind].title}**: {study.LIKENESS[kind].what}" for kind in kinds)
@@ -100,7 +100,7 @@ def _second(dataset: Dataset, spec: study.Asked, first: ClassGraph) -> ClassGrap
         links.release("versus_backbone")
     else:
         known = others if kind == first.kind else [first.source, *others] if first.source else backbones
-        backbone = study.BACKBONE.but(
+        backbone = study.BACKBONE.with_(
             name="versus_backbone",
             title="Its backbone",
             kind="choice",

@@ -10,7 +10,7 @@ import streamlit as st
 from fsviz import features
 from fsviz.features.backbones import title_of
 from fsviz.records import Dataset
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.studies import confusion as study
 from fsviz.ui.parts import export, page_links
 from fsviz.ui.parts.caching import remember
@@ -20,7 +20,7 @@ from fsviz.ui.parts.shell import plain
 SHOWN = 24
 
 
-def show(dataset: Dataset, spec: Unchecked, a: int, b: int, key: str = "pair") -> None:
+def show(dataset: Dataset, spec: RawSettings, a: int, b: int, key: str = "pair") -> None:
     """Two classes by their class_ids; how they are confused where the dataset has features."""
     if a == b:
         return

@@ -22,7 +22,7 @@ def pick_spec(dataset: Dataset) -> study.Asked:
     with st.sidebar:
         told = "\n\n".join(f"**{study.LIKENESS[name].title}**: {study.LIKENESS[name].what}" for name in possible)
         choices = {name: study.LIKENESS[name].title for name in possible}
-        kind = pick(study.LIKENESS_SETTING.but(choices=choices, default=possible[0]), told=told)
+        kind = pick(study.LIKENESS_SETTING.with_(choices=choices, default=possible[0]), told=told)
         spec: study.Asked = {"dataset": dataset.name, "split": split, "likeness": kind}
         if study.LIKENESS[kind].needs == "features":
             spec["backbone"] = pick_backbone(features.available(dataset), help="The network that looks at the images.")
@@ -33,7 +33,7 @@ def pick_spec(dataset: Dataset) -> study.Asked:
             with st.expander("How confusion is measured"):
                 for setting in HOW:
                     if setting.name == "k" and most > 0:
-                        setting = setting.but(high=most, default=min(setting.default, most))
+                        setting = setting.with_(high=most, default=min(setting.default, most))
                     cast(dict[str, Any], spec)[setting.name] = pick(setting)
                 if 0 < most < study.SETTINGS["k"].default:
                     st.caption(f"The smallest classes have room for {most:,} edges per image; the paper takes 20.")

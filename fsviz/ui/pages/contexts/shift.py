@@ -58,17 +58,17 @@ def show(dataset: Dataset, split: str) -> None:
 
 def _settings(dataset: Dataset, split: str, known: list[str]) -> study.Spec:
     with st.sidebar:
-        question = pick(study.QUESTION.but(advanced=True))
+        question = pick(study.QUESTION.with_(advanced=True))
         backbone = pick_backbone(known, help="The network whose features are classified.")
         names = pick_methods(study.METHODS_COMPARED.default)
         places = pairs()
         n_classes = len(dataset.split_class_ids(split))
         fits = _fit(dataset, split)
-        images = (N_WAY.but(high=min(N_WAY.high, n_classes)), N_SHOT, N_QUERY)
-        shape = [s.but(default=fits.values[s.name]) for s in images]
-        shape[-1] = shape[-1].but(advanced=True)
+        images = (N_WAY.with_(high=min(N_WAY.high, n_classes)), N_SHOT, N_QUERY)
+        shape = [s.with_(default=fits.values[s.name]) for s in images]
+        shape[-1] = shape[-1].with_(advanced=True)
         tasks = {s.name: pick(s, next(places)) for s in (*shape, SEED)}
-        tasks["n_tasks"] = pick(study.TASKS["n_tasks"].but(advanced=True))
+        tasks["n_tasks"] = pick(study.TASKS["n_tasks"].with_(advanced=True))
         tasks |= pick_groups(dataset)
         say_fit(fits, tasks)
     chosen = names or ["protonet"]
@@ -218,8 +218,8 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
     one, two, three = st.columns([1, 2, 1])
     chosen = spec["methods"]
     titles = {each: METHODS[each].title for each in chosen}
-    method = pick(LOOKED.but(choices=titles, default=chosen[0]), one)
-    shift = pick(SHIFT.but(default=1.0), two, as_slider=True)
+    method = pick(LOOKED.with_(choices=titles, default=chosen[0]), one)
+    shift = pick(SHIFT.with_(default=1.0), two, as_slider=True)
     few: study.Spec = {**spec, "n_tasks": min(spec["n_tasks"], 100), "question": "dial"}
     asked = json.dumps({**few, "methods": [method]}, sort_keys=True)
     (first, said_first), (second, said_second) = (_answered(dataset, asked, method, at) for at in (0.0, shift))
@@ -240,7 +240,7 @@ def _task(dataset: Dataset, spec: study.Spec) -> None:
         "Click a point of a line to turn the dial there."
     )
     worst = np.argsort(-found.loss.sum((1, 2)), kind="stable")
-    place = PLACE.but(high=len(worst))
+    place = PLACE.with_(high=len(worst))
     at = int(worst[pick(place, three) - 1])
     left, right = st.columns(2, gap="medium")
     with left:

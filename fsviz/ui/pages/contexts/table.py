@@ -26,7 +26,7 @@ LONGEST = 12
 def show(dataset: Dataset, split: str, table: ContextTable) -> None:
     with st.sidebar:
         choices = study.orders(dataset)
-        order = pick(study.ORDER.but(choices=choices))
+        order = pick(study.ORDER.with_(choices=choices))
         cell = pick(study.CELL)
         search = pick(FIND, placeholder="part of a name")
     picked = _picks(table)

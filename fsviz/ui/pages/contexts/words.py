@@ -40,12 +40,12 @@ def show(dataset: Dataset, split: str) -> None:
         return
     with st.sidebar:
         model = pick(
-            study.MODEL.but(
+            study.MODEL.with_(
                 kind="choice", choices={name: title_of(name) for name in models}, default=models[0], advanced=True
             )
         )
     left, right = st.columns(2)
-    asked = ((study.CONCEPT_PROMPT.but(advanced=True), left), (study.CONTEXT_PROMPT.but(advanced=True), right))
+    asked = ((study.CONCEPT_PROMPT.with_(advanced=True), left), (study.CONTEXT_PROMPT.with_(advanced=True), right))
     prompts = {s.name: pick(s, where) for s, where in asked}
     spec = study.checked_spec({"dataset": dataset.name, "split": split, "model": model, **prompts})
     found = _measure(dataset, json.dumps(spec, sort_keys=True))

@@ -124,7 +124,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
 def _tasks_of(dataset: Dataset, found: SupportSets) -> None:
     """The hard tasks with the largest gaps in the attribute that was clicked."""
     names = support_attributes.attribute_names(dataset)
-    setting = GAP_IN.but(choices={"": "none", **{name: name for name in names}})
+    setting = GAP_IN.with_(choices={"": "none", **{name: name for name in names}})
     attribute = str(links.value_of(setting, GAP_IN.name, dataset.name))
     if not attribute:
         return
@@ -149,7 +149,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
     st.subheader("Which supports does the search choose for queries of one kind?", anchor=False)
     left, right = st.columns([1, 3])
     with left:
-        attribute = pick(QUERY_ATTRIBUTE.but(choices={a: a for a in attributes}, default=attributes[0]))
+        attribute = pick(QUERY_ATTRIBUTE.with_(choices={a: a for a in attributes}, default=attributes[0]))
     counts = attribute_shifts.query_values(dataset, attribute)
     usual = max(counts, key=lambda value: counts[value])
     links.names_of(list(counts), QUERY_VALUES.name, default=[usual], about=f"{dataset.name} {attribute}")

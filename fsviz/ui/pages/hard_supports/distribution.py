@@ -53,7 +53,7 @@ def correlation(found: SupportSets, before: str) -> str:
 def chosen(found: SupportSets) -> tuple[str, int] | None:
     """The set and the place of the bar that was clicked, or that the link names."""
     every = {f"{name}-{i}": f"{name}-{i}" for name in study.SETS for i in range(N_BINS)}
-    value = str(links.value_of(BAR.but(choices={"": "all tasks", **every}), BAR.name, task_table.about(found)))
+    value = str(links.value_of(BAR.with_(choices={"": "all tasks", **every}), BAR.name, task_table.about(found)))
     name, _, place = value.partition("-")
     return (name, int(place)) if value else None
 

@@ -99,7 +99,7 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
     quick = [n for n in setting.stops if n <= min(most, setting.default, SECONDS * len(found) / seconds)]
     n_random = int(max(quick, default=min(most, setting.stops[0])))
     if most > setting.stops[0]:
-        n_random = pick(setting.but(high=most, default=n_random), st.columns([2, 3])[0])
+        n_random = pick(setting.with_(high=most, default=n_random), st.columns([2, 3])[0])
     filtered = compute_with_bar(
         search_comparison.filtered_tasks, {**spec, "n_random": n_random}, "Filtering random tasks"
     )

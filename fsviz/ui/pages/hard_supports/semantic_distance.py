@@ -42,7 +42,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         f"much at every distance, the two problems add up. Choose {SAMPLERS['semantic'].title} under “{SAMPLER.title}” "
         "in the sidebar for more tasks whose classes are close. Click a point to list its tasks."
     )
-    quarter = int(links.value_of(QUARTER.but(high=int(table["bin"].max())), QUARTER.name, task_table.about(found)))
+    quarter = int(links.value_of(QUARTER.with_(high=int(table["bin"].max())), QUARTER.name, task_table.about(found)))
     if quarter:
         row = table[(table["bin"] == quarter) & (table["set"] == "hard")].iloc[0]
         st.markdown(f"**Tasks with a coarsity of {row['low']:.1f} to {row['high']:.1f}, hardest first**")

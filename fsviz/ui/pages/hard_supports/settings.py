@@ -49,7 +49,7 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
         spec |= pick_images(sampler, places, **fits.values)
         spec["seed"] = pick_setting(SEED, next(places))
         say_fit(fits, spec)
-        spec["n_tasks"] = pick_setting(N_TASKS.but(default=int(study.TASK_DEFAULTS["n_tasks"])))
+        spec["n_tasks"] = pick_setting(N_TASKS.with_(default=int(study.TASK_DEFAULTS["n_tasks"])))
         spec |= pick_groups(dataset)
         with st.expander("Search and classifier"):
             spec |= _search_settings()

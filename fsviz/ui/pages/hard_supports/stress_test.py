@@ -202,7 +202,7 @@ def _full_finetuning(dataset: Dataset, spec: stress_test.Spec) -> None:
             return
         backbone = columns[0].selectbox("Backbone", trainable, key="full_backbone", format_func=title_of)
         finetuning = {
-            name: controls.pick(stress_test.FINETUNING[name].but(default=default), column)
+            name: controls.pick(stress_test.FINETUNING[name].with_(default=default), column)
             for (name, default), column in zip(AT_FIRST.items(), columns[1:], strict=True)
         }
         asked = {"sources": [backbone], "backbones": [backbone], "adaptations": ["protonet", stress_test.FULL]}

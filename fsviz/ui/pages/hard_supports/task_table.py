@@ -14,7 +14,7 @@ from fsviz import jobs
 from fsviz.analyses import support_attributes
 from fsviz.analyses.support_attributes import Explained
 from fsviz.records import PAD, Dataset, Progress
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.studies import support_sets as study
 from fsviz.studies.support_sets import SupportSets
 from fsviz.ui.parts import drilldown, export, links, task_list
@@ -24,7 +24,7 @@ from fsviz.ui.parts.image_wall import strip_uri
 PER_PAGE = 40
 MOST_CLASSES = 5  # of a task that stand in the list with an image
 STRIP_PX = 32
-TASK = task_list.TASK.but(kind="int", default=-1, low=-1)  # -1 is the first of the list
+TASK = task_list.TASK.with_(kind="int", default=-1, low=-1)  # -1 is the first of the list
 NO_ATTRIBUTE = "no attribute"
 SEARCHING = "Searching hard and easy support sets"
 FIRST = {"hard": "hardest", "easy": "easiest"}  # of the tasks of a search
@@ -35,7 +35,7 @@ def about(found: SupportSets) -> str:
     return json.dumps(found.cache_key)
 
 
-def search(spec: Unchecked) -> SupportSets:
+def search(spec: RawSettings) -> SupportSets:
     """Hard, random and easy support sets, searched while the page waits."""
     return compute_with_bar(jobs.compute, {"study": study.STUDY.name, **spec}, SEARCHING)
 
@@ -45,7 +45,7 @@ def explained(found: SupportSets, dataset: Dataset) -> Explained | None:
     if not support_attributes.attribute_names(dataset):
         return None
 
-    def explain(spec: Unchecked, progress: Progress) -> Explained | None:
+    def explain(spec: RawSettings, progress: Progress) -> Explained | None:
         return support_attributes.explain(found, dataset, progress)
 
     asked = {**found.spec, "n_tasks": len(found)}
@@ -54,7 +54,7 @@ def explained(found: SupportSets, dataset: Dataset) -> Explained | None:
 
 def chosen_task(found: SupportSets) -> int | None:
     """The task that was chosen by a row, a point or the link; None where none was."""
-    task = int(links.value_of(TASK.but(high=len(found) - 1), TASK.name, about(found)))
+    task = int(links.value_of(TASK.with_(high=len(found) - 1), TASK.name, about(found)))
     return None if task < 0 else task
 
 
@@ -156,7 +156,7 @@ def point_of(chart: str) -> dict[str, Any]:
     return dict(points[0]) if points else {}
 
 
-def of_search(dataset: Dataset, spec: Unchecked, name: str, which: str = "hard") -> None:
+def of_search(dataset: Dataset, spec: RawSettings, name: str, which: str = "hard") -> None:
     """The tasks of a search with other settings and their hard or easy supports, the hardest or easiest first, with
     what is said of their queries; `name` is where the chosen one is in the link."""
     found = search(spec)

@@ -132,11 +132,11 @@ def _scatter(found: Measured) -> tuple[int, str]:
         titles[expected] = "Mean confidence: the predicted accuracy"
     best = measured.best_measure(cached_call(measured.correlations, found))
     default = best[0] if best else next(iter(titles))
-    picker = controls.MEASURE.but(choices=titles, default=default)
+    picker = controls.MEASURE.with_(choices=titles, default=default)
     name = controls.pick(picker, about=str(found.spec["setting"]))
     values = 100 * found.expected if name == expected else found.measures[name]
     hardest = int(np.argmin(found.outcome))
-    looked_at = TASK.but(kind="int", default=hardest, high=len(found) - 1)
+    looked_at = TASK.with_(kind="int", default=hardest, high=len(found) - 1)
     clicked = int(links.value_of(looked_at, TASK.name, str(found.cache_key)))
     shown = np.flatnonzero(np.isfinite(values))
     if not len(shown):

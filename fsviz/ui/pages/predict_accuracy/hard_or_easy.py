@@ -46,13 +46,13 @@ def show(dataset: Dataset, spec: study.Spec) -> study.Spec:
     best = measured.best_measure(cached_call(measured.correlations, first))
     default = best[0] if best and best[0] in known else next(iter(known))
     name = pick(
-        THRESHOLD_ON.but(choices=known, default=default),
+        THRESHOLD_ON.with_(choices=known, default=default),
         columns[0],
         about=str(spec["setting"]),
     )
     # a level that cuts the tasks in two where the paper's would not
     level = 80 if 0.05 < np.mean(first.outcome < 0.8) < 0.95 else round(100 * float(np.median(first.outcome)))
-    asked |= {"hard_below": pick(study.HARD_BELOW.but(default=level), columns[1], as_slider=True)}
+    asked |= {"hard_below": pick(study.HARD_BELOW.with_(default=level), columns[1], as_slider=True)}
     asked |= {"found": pick(study.FOUND, columns[2], as_slider=True)}
     hard_below = asked["hard_below"] / 100
     curve = thresholds.roc(first, name, hard_below, asked["found"] / 100)

@@ -36,7 +36,7 @@ def pick(dataset: Dataset, known: list[str]) -> study.Spec:
         spec = {"sampler": sampler, **own}
         spec |= pick_images(sampler, places, **fits.values)
         say_fit(fits, spec)
-        spec["n_tasks"] = pick_setting(N_TASKS.but(default=study.TASK_DEFAULTS["n_tasks"]))
+        spec["n_tasks"] = pick_setting(N_TASKS.with_(default=study.TASK_DEFAULTS["n_tasks"]))
         spec |= pick_groups(dataset)
         with st.expander("Graph and seed"):
             spec |= {s.name: pick_setting(s) for s in (study.NEIGHBOURS, SEED)}

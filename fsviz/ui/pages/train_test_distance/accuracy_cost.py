@@ -55,7 +55,7 @@ def show(dataset: Dataset) -> None:
         _published()
         return
     left, right, _ = st.columns([1.4, 1, 0.6])
-    source = pick(SOURCE.but(choices=choices, default=next(iter(choices))), left)
+    source = pick(SOURCE.with_(choices=choices, default=next(iter(choices))), left)
     grid = grids.get(source)
     rows = own if grid is None else grid.rows
     sides = pick(SIDES, right)

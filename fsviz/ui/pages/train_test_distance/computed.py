@@ -10,7 +10,7 @@ import streamlit as st
 
 from fsviz.analyses import class_splits as study
 from fsviz.records import ClassSplit, Dataset, Progress, Tanglegram
-from fsviz.settings import Unchecked, Value
+from fsviz.settings import RawSettings, Value
 from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.caching import remember
 
@@ -65,7 +65,7 @@ def _over_targets(dataset: Dataset, spec: Spec) -> list[study.Found]:
     return study.over_targets(dataset, classes(dataset, str(dict(spec)["backbone"])), **dict(spec))
 
 
-def over_dims(spec: Unchecked, progress: Progress) -> pd.DataFrame:
+def over_dims(spec: RawSettings, progress: Progress) -> pd.DataFrame:
     """For `compute_with_bar`: settings and the dataset's name in one."""
     dataset = shell.load_dataset(str(spec["dataset"]))
     settings = {name: value for name, value in spec.items() if name != "dataset"}

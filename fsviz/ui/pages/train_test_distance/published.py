@@ -33,10 +33,10 @@ def show_without_features(dataset: Dataset) -> None:
 def show(dataset: Dataset) -> None:
     default = dataset.name if dataset.name in study.PUBLISHED else str(study.PRINTED.default)
     one, two, _ = st.columns(3)
-    name = pick(study.PRINTED.but(default=default), one, about=dataset.name)
+    name = pick(study.PRINTED.with_(default=default), one, about=dataset.name)
     targets = [f"{target:g}" for target in study.published_targets(name)]
     choices = {target: f"R = {target}" for target in targets}
-    target = float(pick(study.PRINTED_AT.but(choices=choices, default=targets[-1]), two))
+    target = float(pick(study.PRINTED_AT.with_(choices=choices, default=targets[-1]), two))
     parts = study.published_parts(name, target)
     sizes = " / ".join(f"{len(parts[side]):,}" for side in SIDES)
     st.markdown(f"**Published: {sizes} train, val and test classes** of {study.PUBLISHED[name]} at R = {target:g}.")

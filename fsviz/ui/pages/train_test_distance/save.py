@@ -10,7 +10,7 @@ from fsviz.analyses import class_splits as study
 from fsviz.datasets import saved_splits
 from fsviz.errors import FsvizError
 from fsviz.records import SIDES, ClassSplit, Dataset
-from fsviz.settings import Unchecked
+from fsviz.settings import RawSettings
 from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.shell import link, load_dataset, plain
 
@@ -23,7 +23,7 @@ def show(dataset: Dataset, found: study.Found) -> None:
     _saved(dataset)
 
 
-def offer(dataset: Dataset, split: ClassSplit, recipe: Unchecked, name: str, command: str, key: str) -> None:
+def offer(dataset: Dataset, split: ClassSplit, recipe: RawSettings, name: str, command: str, key: str) -> None:
     """Save, JSON, CSV and the command of one split."""
     st.markdown("**Keep this split**")
     access.deny("save")
@@ -44,7 +44,7 @@ def offer(dataset: Dataset, split: ClassSplit, recipe: Unchecked, name: str, com
     )
 
 
-def _files(dataset: Dataset, split: ClassSplit, recipe: Unchecked, name: str, key: str) -> None:
+def _files(dataset: Dataset, split: ClassSplit, recipe: RawSettings, name: str, key: str) -> None:
     for kind, make in (("JSON", partial(study.as_json, dataset, split, recipe)), ("CSV", partial(study.as_csv, split))):
         st.download_button(
             kind,
@@ -56,7 +56,7 @@ def _files(dataset: Dataset, split: ClassSplit, recipe: Unchecked, name: str, ke
         )
 
 
-def _save(dataset: Dataset, split: ClassSplit, name: str, recipe: Unchecked) -> None:
+def _save(dataset: Dataset, split: ClassSplit, name: str, recipe: RawSettings) -> None:
     try:
         added = access.do("save", study.save, load_dataset(dataset.name), split, name.strip(), recipe)
     except FsvizError as error:

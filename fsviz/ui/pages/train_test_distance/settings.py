@@ -20,7 +20,7 @@ def pick_spec(dataset: Dataset) -> dict[str, Value]:
     known = shell.known_backbones(dataset)
     with st.sidebar:
         modes = {name: title for name, title in own["mode"].choices.items() if name in study.possible_modes(dataset)}
-        spec["mode"] = pick(own["mode"].but(choices=modes))
+        spec["mode"] = pick(own["mode"].with_(choices=modes))
         sought, stable = spec["mode"] in study.SOUGHT, spec["mode"] == "stable"
         if sought:
             told = own["divergence"].help
@@ -28,7 +28,7 @@ def pick_spec(dataset: Dataset) -> dict[str, Value]:
         if stable:
             most = study.most_dims(dataset)
             dims = own["dims"]
-            dims = dims.but(high=most, default=study.default_dims(dataset), usual=min(dims.usual or most, most))
+            dims = dims.with_(high=most, default=study.default_dims(dataset), usual=min(dims.usual or most, most))
             spec["dims"] = pick(dims, as_slider=most > 1)
             spec["starts"] = pick(own["starts"], as_slider=True)
         spec["seed"] = pick(own["seed"])
@@ -38,7 +38,7 @@ def pick_spec(dataset: Dataset) -> dict[str, Value]:
                 told = "\n\n".join(f"**{d.title}**: {d.what}" for d in study.DIVERGENCES.values())
                 spec["divergence_by"] = pick(own["divergence_by"], told=told)
                 usual = study.default_penalty(spec["mode"])
-                spec["penalty"] = pick(own["penalty"].but(default=usual), as_slider=True, about=spec["mode"])
+                spec["penalty"] = pick(own["penalty"].with_(default=usual), as_slider=True, about=spec["mode"])
                 spec["solver"] = pick(own["solver"])
         links.release(*(name for name in own if name not in spec))
     return study.checked(spec)

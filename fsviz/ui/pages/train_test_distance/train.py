@@ -14,7 +14,7 @@ from fsviz.analyses import transfer
 from fsviz.analyses.class_splits import ClassFeatures, Found
 from fsviz.figures import transfer as figures
 from fsviz.records import SIDES, Dataset
-from fsviz.settings import Setting, Values
+from fsviz.settings import Setting, Settings
 from fsviz.studies import training as study
 from fsviz.tasks import fitting
 from fsviz.text import code
@@ -82,7 +82,7 @@ def show(dataset: Dataset, classes: ClassFeatures, found: Found) -> None:
         )
 
 
-def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Values) -> None:
+def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Settings) -> None:
     """The method at every divergence, on both sides, and matched: what the figure above is made of."""
     if found.split.asked is None or not access.may("run"):
         return
@@ -112,7 +112,7 @@ def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: Found, spec: Va
         )
 
 
-def _is_of(spec: Values, run: jobs.Run) -> bool:
+def _is_of(spec: Settings, run: jobs.Run) -> bool:
     """Whether a run asks for this cell of a grid: the same settings, classes and recipe of its split."""
     split = run.spec.get("split")
     same = isinstance(split, Mapping) and split.get("recipe") == spec["split"]["recipe"]
@@ -127,7 +127,7 @@ def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[s
         choices = dict(TRAINED_ON.choices)
         if found.split.scores is None:
             del choices["second"]
-        which = pick(TRAINED_ON.but(choices=choices), two)
+        which = pick(TRAINED_ON.with_(choices=choices), two)
         trainer = training.get(method)
         side = which if which in (transfer.FIRST, transfer.SECOND) else transfer.FIRST
         half = which if which in (transfer.NEAREST, transfer.FARTHEST) else ""
@@ -138,7 +138,7 @@ def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[s
         values: dict[str, Any] = {}
         settings = fitting.fitted(trainer.settings, fits)
         for name in (name for name in SHOWN if name in settings):
-            setting = settings[name].but(high=n_held) if name == "n_way" else settings[name]
+            setting = settings[name].with_(high=n_held) if name == "n_way" else settings[name]
             values[name] = pick(setting, next(slots), key=f"{PREFIX}{name}")
         say_fit(fits, values)
     return {
@@ -150,7 +150,7 @@ def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: Found) -> dict[s
     }
 
 
-def _run_of(spec: Values) -> jobs.Run | None:
+def _run_of(spec: Settings) -> jobs.Run | None:
     """The newest run of these settings on the same classes."""
     settings = {name: value for name, value in spec.items() if name != "split"}
     for run in jobs.list_runs("training"):

@@ -31,12 +31,12 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
         return
     titles = {name: "the taxonomy" if name == study.TAXONOMY else title_of(name) for name in known}
     one, two, three = st.columns(3)
-    left = pick(study.TREE.but(choices=titles, default=known[0]), one, key="left_tree")
+    left = pick(study.TREE.with_(choices=titles, default=known[0]), one, key="left_tree")
     others = {name: title for name, title in titles.items() if name != left}
     default = study.TAXONOMY if study.TAXONOMY in others else next(iter(others))
-    right = pick(study.TREE.but(title="Tree on the right", choices=others, default=default), two, key="right_tree")
+    right = pick(study.TREE.with_(title="Tree on the right", choices=others, default=default), two, key="right_tree")
     few = len(split.on(str(study.PART.default))) < LEAST <= len(split.names) <= MOST
-    part = pick(study.PART.but(default="all") if few else study.PART, three)
+    part = pick(study.PART.with_(default="all") if few else study.PART, three)
     asked = split.class_ids if part == "all" else split.on(part)
     class_ids = np.intersect1d(asked, study.all_with_features(dataset, (left, right)))
     if len(class_ids) < LEAST or len(class_ids) > MOST:

@@ -7,7 +7,7 @@ import numpy as np
 from fsviz.difficulty.measures.declaration import Given, Measure
 
 MEASURE = Measure(
-    "lr_loss",
+    "support_loss",
     "Training loss",
     words="what the loss of a logistic regression is at the end of its training",
     what="A logistic regression is trained on the support for 50 passes in mini-batches of five images. This is its "

@@ -8,7 +8,7 @@ from fsviz.difficulty.measures.coarsity import coarsity
 from fsviz.difficulty.measures.declaration import Given, Measure
 
 MEASURE = Measure(
-    "looks_distance",
+    "feature_distance",
     "Class distance in features",
     words="how far apart the mean features of the classes of a task are",
     what="The mean squared distance between the mean features of the task's classes, over its pairs of classes: "

@@ -7,7 +7,7 @@ import numpy as np
 from fsviz.difficulty.measures.declaration import Given, Measure
 
 MEASURE = Measure(
-    "confusion_sum",
+    "class_overlap",
     "Class confusion",
     words="how much the classes of a task are mixed up by the backbone",
     what="For every pair of the task's classes, the confusion in bits of all their images: those that look alike form "

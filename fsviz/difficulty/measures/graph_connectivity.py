@@ -7,7 +7,7 @@ import numpy as np
 from fsviz.difficulty.measures.declaration import Given, Measure
 
 MEASURE = Measure(
-    "eigenvalue",
+    "graph_connectivity",
     "N-th eigenvalue",
     words="how far the graph of the images is from falling into as many parts as there are classes",
     what="Every image is joined to those nearest to it, and a graph that falls into N parts has N eigenvalues of its "

@@ -8,7 +8,7 @@ from fsviz.difficulty.measures.declaration import Given, Measure
 from fsviz.numerics import mean_of_known
 
 MEASURE = Measure(
-    "context_pull",
+    "context_bias",
     "Pull of the context",
     words="how much nearer the queries are to the words for their contexts than to those for their classes",
     what="An image-text model compares every query with the word for its context and with the word for its class. "

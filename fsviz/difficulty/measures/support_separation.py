@@ -7,7 +7,7 @@ import numpy as np
 from fsviz.difficulty.measures.declaration import Given, Measure
 
 MEASURE = Measure(
-    "similarity",
+    "support_separation",
     "Similarity",
     words="how much more alike support images of one class are than those of two",
     what="For every class the mean cosine among its support images, less the mean cosine with those of the class that "

@@ -7,7 +7,7 @@ import numpy as np
 from fsviz.difficulty.measures.declaration import Given, Measure
 
 MEASURE = Measure(
-    "base_divergence",
+    "train_distance",
     "Divergence from the training classes",
     words="how unlike the classes to train on those of a task are",
     what="Class features are seen from two centres: that of the classes to train on, and that of the task's. Each "

@@ -8,7 +8,7 @@ from fsviz.difficulty.measures.declaration import Given, Measure
 from fsviz.records import PAD
 
 MEASURE = Measure(
-    "smallest_distance",
+    "closest_pair",
     "Smallest class distance",
     words="how near in meaning the two nearest classes of a task are",
     what="Coarsity is a mean over all pairs of classes. One pair that means nearly the same is enough to cost a task "

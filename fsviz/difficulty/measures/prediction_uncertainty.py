@@ -7,7 +7,7 @@ import numpy as np
 from fsviz.difficulty.measures.declaration import Given, Measure
 
 MEASURE = Measure(
-    "lr_confidence",
+    "prediction_uncertainty",
     "Lack of confidence",
     words="how unsure a logistic regression is of the queries",
     what="Minus the logarithm of the largest probability that a logistic regression gives a query, mean over the "
