@@ -53,7 +53,7 @@ class Evaluation:
     """
 
     run: str
-    lines: tuple[run_comparison.Line, ...]
+    lines: tuple[run_comparison.MethodRun, ...]
     failed: tuple[Mapping[str, Any], ...] = ()
 
     @property
@@ -64,7 +64,7 @@ class Evaluation:
     @property
     def accuracy(self) -> pd.DataFrame:
         """Accuracy of every task from 0 to 1, a column per method, beside the measures of the tasks."""
-        columns = {name: line.accuracy for name, line in run_comparison.named(self.lines).items()}
+        columns = {name: line.accuracy for name, line in run_comparison.by_name(self.lines).items()}
         return pd.DataFrame({**self.lines[0].measures, **columns})
 
     def predictions(self, which: int = 0) -> tuple[Predictions, Tasks]:
@@ -168,7 +168,7 @@ def evaluation(run: str) -> Evaluation:
     if found.study != "evaluate":
         raise BadInput(f"Run {run} is no evaluation but {found.study}. Choose another.")
     summary = jobs.results(run)
-    lines = run_comparison.lines_of(
+    lines = run_comparison.method_runs(
         run, jobs.spec(run), jobs.chunks(run), summary if found.state == "finished" else None
     )
     return Evaluation(run, tuple(lines), tuple(summary.get("failed") or ()))

@@ -651,3 +651,24 @@ class Tanglegram:
     middles: tuple[np.ndarray, np.ndarray]
     crossing: np.ndarray
     crossings: int
+
+
+@dataclass(frozen=True)
+class HeadlineNumber:
+    """A number that sums up a result: on a page, in a table, and as a point of the curve of a sweep.
+
+    name       an identifier: numbers of the same name are points of one curve
+    title      the number for people, "Accuracy, hard supports"
+    value      in its unit
+    low, high  the ends of its 95% interval, None if it has none
+    unit       "%", "points", "nats", ... or ""
+    ci_unit    what the interval is over: "tasks", "images" or "classes"
+    """
+
+    name: str
+    title: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    unit: str = "%"
+    ci_unit: str = "tasks"

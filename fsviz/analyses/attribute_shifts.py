@@ -14,6 +14,7 @@ import pandas as pd
 
 from fsviz import datasets, evaluation, features
 from fsviz.difficulty import attribute_gaps, shifted_tasks
+from fsviz.difficulty.objectives import OBJECTIVES
 from fsviz.difficulty.shifted_tasks import CuratedPair
 from fsviz.errors import BadInput
 from fsviz.numerics import clustered_mean, holm
@@ -171,7 +172,7 @@ def restricted_sets(spec: RawSettings, progress: Progress | None = None) -> Supp
 def share_table(found: SupportSets, dataset: Dataset, attribute: str) -> pd.DataFrame:
     """Which values of an attribute support and query images have: columns set, value, share and ci95 (percent).
 
-    set is "hard", "random", "easy" or "query". Numbers are in thirds; images without an entry count as none. Every
+    set is one of SETS or "query". Numbers are in thirds; images without an entry count as none. Every
     class counts once in the interval, however many tasks hold it, because its tasks share images.
     """
     groups, names = shifted_tasks.attribute_groups(attribute_gaps.read_attribute(dataset, attribute))
@@ -186,7 +187,7 @@ def share_table(found: SupportSets, dataset: Dataset, attribute: str) -> pd.Data
 
 
 def images_with(found: SupportSets, dataset: Dataset, attribute: str, name: str, value: str) -> np.ndarray:
-    """The support images of a set ("hard", "random", "easy") that have a value, those chosen most often first."""
+    """The support images of a set, one of SETS, that have a value, those chosen most often first."""
     groups, names = shifted_tasks.attribute_groups(attribute_gaps.read_attribute(dataset, attribute))
     support = found.tasks[name].support
     image_ids, times = np.unique(support[support != PAD], return_counts=True)
@@ -207,12 +208,12 @@ def shared_values(found: SupportSets, dataset: Dataset, attribute: str, values: 
     return {
         "share": {name: clustered_mean(has[name], class_ids)[0] for name in SETS},
         "ci95": {name: clustered_mean(has[name], class_ids)[1] for name in SETS},
-        **{name: clustered_mean(has[name] - has["random"], class_ids)[:2] for name in ("hard", "easy")},
+        **{name: clustered_mean(has[name] - has["random"], class_ids)[:2] for name in OBJECTIVES},
         "n_classes": len(np.unique(class_ids)),
     }
 
 
-def shared_in_words(shared: Mapping[str, Any]) -> str:
+def describe_shared(shared: Mapping[str, Any]) -> str:
     """Do hard supports avoid what the queries have, and do easy ones seek it?"""
     share = shared["share"]
     told = (

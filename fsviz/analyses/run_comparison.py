@@ -41,17 +41,17 @@ CI95 = {"tasks": "ci95", "images": "ci95_images", "classes": "ci95_classes"}  # 
 _SAID = ("n_way", "n_shot", "n_query")  # of a recipe, by what a setting such as "5-way 1-shot" says
 _SIDES = ("semantic", "semantic_ci95", "uniform", "uniform_ci95")
 
-MOST_CORRELATED = 200_000
+MAX_CORRELATED = 200_000
 _ENDS = ((0, "_low"), (1, "_high"))
-MOST_POINTS = 400  # of a curve: a screen shows no more
-MOST_BANDS = 41  # windows of a curve whose intervals are over images or classes: each is computed by itself
-LEAST_COMMON = 20  # tasks that a partial line must have finished to be compared
-LOOK = "look"  # in the place of a run's id, of lines that belong to none
+MAX_POINTS = 400  # of a curve: a screen shows no more
+MAX_BANDS = 41  # windows of a curve whose intervals are over images or classes: each is computed by itself
+MIN_COMMON = 20  # tasks that a partial line must have finished to be compared
+PREVIEW = "look"  # in the place of a run's id, of lines that belong to none
 VERDICTS = ("real", "may be chance", "not known")
 
 
 @dataclass(frozen=True)
-class Line:
+class MethodRun:
     """One method on one backbone of one run.
 
     accuracy, top5, loss  (T,) of every task, fractions and nats, NaN where not done yet
@@ -80,7 +80,7 @@ class Line:
     tasks: Tasks | None = None
     sampler: str = ""
     n_way: int = 0
-    result: evaluate.Result = field(default_factory=evaluate.Result)
+    result: evaluate.EntryResult = field(default_factory=evaluate.EntryResult)
 
     @property
     def key(self) -> str:
@@ -92,12 +92,12 @@ class Line:
         return ~np.isnan(self.accuracy)
 
 
-def lines_of(
+def method_runs(
     run_id: str,
-    spec: evaluate.Settled,
+    spec: evaluate.ResolvedSpec,
     chunks: Sequence[Mapping[str, np.ndarray]],
-    summary: evaluate.Summary | None = None,
-) -> list[Line]:
+    summary: evaluate.EvaluationSummary | None = None,
+) -> list[MethodRun]:
     """The lines of one run, from its spec (with "folder") and its finished chunks; entries not begun are left out.
 
     summary  of the run, where it is finished
@@ -109,14 +109,14 @@ def lines_of(
     if len(results) != sum(begun) or any(set(CI95.values()) - set(one) for one in results):
         results = [{}] * sum(begun)  # only a finished run has all numbers
     kept = iter(results)
-    first = evaluate.first_right(spec, chunks)
+    first = evaluate.first_correct(spec, chunks)
     for which, (entry, values) in enumerate(zip(evaluate.entries(spec), numbers, strict=True)):
         if not begun[which]:
             continue
         part = evaluate.run_testbeds(spec)[entry.testbed]
         shape = part["tasks"]
         found.append(
-            Line(
+            MethodRun(
                 run_id,
                 which,
                 entry.method,
@@ -140,12 +140,14 @@ def lines_of(
     return found
 
 
-def line_of(entry: evaluate.Entry, answer: Predictions, testbed: Testbed, run_id: str = LOOK, which: int = 0) -> Line:
+def preview_run(
+    entry: evaluate.Entry, answer: Predictions, testbed: Testbed, run_id: str = PREVIEW, which: int = 0
+) -> MethodRun:
     """The line of predictions that belong to no recorded run."""
     from fsviz import evaluation
 
     tasks = testbed.tasks
-    return Line(
+    return MethodRun(
         run_id,
         which,
         entry.method,
@@ -166,7 +168,7 @@ def line_of(entry: evaluate.Entry, answer: Predictions, testbed: Testbed, run_id
     )
 
 
-def named(lines: Sequence[Line]) -> dict[str, Line]:
+def by_name(lines: Sequence[MethodRun]) -> dict[str, MethodRun]:
     """The lines under names that tell them apart: the backbone and the run are added only where needed."""
     parts = [[line.label] for line in lines]
     for extra in (_backbone, testbed_title, lambda line: f"run {line.run_id}", lambda line: line.testbed):
@@ -179,26 +181,26 @@ def named(lines: Sequence[Line]) -> dict[str, Line]:
     return {" · ".join(part): line for part, line in zip(parts, lines, strict=True)}
 
 
-def _backbone(line: Line) -> str:
+def _backbone(line: MethodRun) -> str:
     return title_of(line.backbone)
 
 
-def testbed_title(line: Line) -> str:
+def testbed_title(line: MethodRun) -> str:
     """How the tasks of a line were drawn and of what shape, for people; its name where no sampler drew them."""
     if line.sampler not in SAMPLERS:
         return line.testbed
     return f"{SAMPLERS[line.sampler].title}, {line.setting}"
 
 
-def groups(lines: Sequence[Line]) -> dict[str, list[Line]]:
+def groups(lines: Sequence[MethodRun]) -> dict[str, list[MethodRun]]:
     """Lines of the same tasks together, in the order of their first line."""
-    found: dict[str, list[Line]] = {}
+    found: dict[str, list[MethodRun]] = {}
     for line in lines:
         found.setdefault(line.digest, []).append(line)
     return found
 
 
-def compared(lines: Sequence[Line]) -> tuple[dict[str, list[Line]], list[str]]:
+def group_by_tasks(lines: Sequence[MethodRun]) -> tuple[dict[str, list[MethodRun]], list[str]]:
     """Lines of the same tasks together, on the tasks that all of them have finished, the most accurate first; and a
     sentence for every group in which a line has not finished all."""
     found, notes = {}, []
@@ -210,13 +212,13 @@ def compared(lines: Sequence[Line]) -> tuple[dict[str, list[Line]], list[str]]:
     return found, notes
 
 
-def on_common_tasks(lines: Sequence[Line]) -> list[Line]:
+def on_common_tasks(lines: Sequence[MethodRun]) -> list[MethodRun]:
     """Lines of the same tasks, each on the tasks that all of them have finished.
 
     A line that has finished fewer than LEAST_COMMON tasks is left out where others have more: nothing would be left of
     them.
     """
-    enough = [line for line in lines if line.done.sum() >= LEAST_COMMON]
+    enough = [line for line in lines if line.done.sum() >= MIN_COMMON]
     lines = enough or list(lines)
     if not lines:
         return []
@@ -226,7 +228,7 @@ def on_common_tasks(lines: Sequence[Line]) -> list[Line]:
     return [line if common.sum() == line.done.sum() else _masked(line, common) for line in lines]
 
 
-def _masked(line: Line, keep: np.ndarray) -> Line:
+def _masked(line: MethodRun, keep: np.ndarray) -> MethodRun:
     """A line on some of its tasks only; their positions stay what they are."""
     right = line.right
     if right is not None:
@@ -235,24 +237,24 @@ def _masked(line: Line, keep: np.ndarray) -> Line:
     return replace(line, accuracy=accuracy, top5=top5, loss=loss, right=right, result={})
 
 
-def _partial_in_words(group: Sequence[Line], kept: Sequence[Line]) -> str:
+def _partial_in_words(group: Sequence[MethodRun], kept: Sequence[MethodRun]) -> str:
     """Which lines of a group have not finished all tasks, and what follows; "" where all have."""
     total = len(group[0].accuracy)
-    done = {name: int(line.done.sum()) for name, line in named(group).items()}
+    done = {name: int(line.done.sum()) for name, line in by_name(group).items()}
     behind = [f"{name} has finished {n:,}" for name, n in done.items() if n < total]
     if not behind:
         return ""
     told = f"Of {total:,} tasks {', '.join(behind)}."
     left_out = {line.key for line in group} - {line.key for line in kept}
     if left_out:
-        names = [name for name, line in named(group).items() if line.key in left_out]
+        names = [name for name, line in by_name(group).items() if line.key in left_out]
         told += f" Too few to compare, so left out: {', '.join(names)}."
     if len(kept) > 1:
         told += f" All are compared on the {int(kept[0].done.sum()):,} tasks that every one of them has finished."
     return told
 
 
-def widest(lines: Sequence[Line]) -> str:
+def widest(lines: Sequence[MethodRun]) -> str:
     """What intervals are over unless one is chosen: the widest of OVER that is known of all lines."""
     for over in reversed(OVER):
         if lines and all(np.isfinite(_half_width(line, over)) for line in lines):
@@ -260,13 +262,13 @@ def widest(lines: Sequence[Line]) -> str:
     return next(iter(OVER))
 
 
-def _half_width(line: Line, over: str) -> float:
+def _half_width(line: MethodRun, over: str) -> float:
     """Half-width of the interval of a line's accuracy, in points."""
     kept = cast(Any, line.result).get(CI95[over])
     return float(kept) if kept is not None else 100 * _difference(line, None, over).ci95
 
 
-def result_table(lines: Sequence[Line], measure: str = QUARTERS, over: str = "tasks") -> pd.DataFrame:
+def result_table(lines: Sequence[MethodRun], measure: str = QUARTERS, over: str = "tasks") -> pd.DataFrame:
     """One row per line, as papers print it: accuracy with intervals, quartiles of the measure, top-5, loss.
 
     Columns name, method, label, backbone, dataset and testbed with their titles for people (backbone_title,
@@ -276,7 +278,7 @@ def result_table(lines: Sequence[Line], measure: str = QUARTERS, over: str = "ta
     over  what the intervals of the quarters are over
     """
     rows = []
-    for name, line in named(lines).items():
+    for name, line in by_name(lines).items():
         row: dict[str, Any] = {
             "name": name,
             "method": line.method,
@@ -300,14 +302,14 @@ def result_table(lines: Sequence[Line], measure: str = QUARTERS, over: str = "ta
     return pd.DataFrame(rows)
 
 
-def _quarters(result: evaluate.Result) -> dict[str, float]:
+def _quarters(result: evaluate.EntryResult) -> dict[str, float]:
     """The quarters of a result as columns; NaN where the tasks have no measure, or are too few."""
     found = ((end, result.get(name)) for end, name in (("", "quartiles"), ("_ci95", "quartiles_ci95")))
     columns = {end: values if isinstance(values, list) else [np.nan] * 4 for end, values in found}
     return {f"{q}{end}": columns[end][i] for i, q in enumerate(QUARTILES) for end in columns}
 
 
-def _between_quarters(line: Line, row: Mapping[str, Any], measure: str, over: str) -> dict[str, float]:
+def _between_quarters(line: MethodRun, row: Mapping[str, Any], measure: str, over: str) -> dict[str, float]:
     """Accuracy in Q4 minus Q1 (points) with its ci95; and the ci95 of every quarter, where they are not over tasks."""
     found = {"fine_to_coarse": row["Q4"] - row["Q1"]}
     if over == "tasks" or np.isnan(row["Q1"]):  # quarters share no task
@@ -333,7 +335,7 @@ def _between_quarters(line: Line, row: Mapping[str, Any], measure: str, over: st
     return found | {f"{q}_ci95": half for q, half in zip(QUARTILES, halves, strict=True)}
 
 
-def _at(line: Line, tasks: np.ndarray) -> Line:
+def _at(line: MethodRun, tasks: np.ndarray) -> MethodRun:
     """A line of some of its tasks, in this order of positions."""
     found = replace(line, accuracy=line.accuracy[tasks])
     if line.right is None or line.tasks is None:
@@ -351,14 +353,14 @@ def _with_nan(value: Any) -> Any:
     return np.nan if value is None else value
 
 
-def _computed(line: Line, measure: str) -> evaluate.Result:
+def _computed(line: MethodRun, measure: str) -> evaluate.EntryResult:
     """What a finished run keeps of a line, from the numbers of its tasks."""
     numbers = {"accuracy": line.accuracy, "top5": line.top5, "loss": line.loss}
     intervals = {column: 100 * _difference(line, None, over).ci95 for over, column in CI95.items()}
-    return cast(evaluate.Result, {**evaluate.result_of(numbers, line.measures.get(measure)), **intervals})
+    return cast(evaluate.EntryResult, {**evaluate.result_of(numbers, line.measures.get(measure)), **intervals})
 
 
-def summary_table(summary: evaluate.Summary) -> pd.DataFrame:
+def summary_table(summary: evaluate.EvaluationSummary) -> pd.DataFrame:
     """The results of a run's summary as rows like those of `result_table`, as far as `side_by_side` needs them."""
     rows = []
     kept = ("method", "label", "backbone", "sampler", "setting", "n_tasks", "accuracy", "ci95")
@@ -404,7 +406,7 @@ def side_by_side(results: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
 
 
 def curves(
-    lines: Sequence[Line], measure: str = QUARTERS, window: int | None = None, over: str = "tasks"
+    lines: Sequence[MethodRun], measure: str = QUARTERS, window: int | None = None, over: str = "tasks"
 ) -> dict[str, pd.DataFrame]:
     """Rolling mean of accuracy (percent) against a measure, a line each: columns measure, accuracy, ci95.
 
@@ -414,11 +416,11 @@ def curves(
     from fsviz.evaluation import rolling_accuracy, varies
 
     found = {}
-    for name, line in named(lines).items():
+    for name, line in by_name(lines).items():
         values = line.measures.get(measure)
         if values is None or not varies(np.where(line.done, values, np.nan)):
             continue
-        curve = rolling_accuracy(line.accuracy, values, window, MOST_POINTS if over == "tasks" else MOST_BANDS)
+        curve = rolling_accuracy(line.accuracy, values, window, MAX_POINTS if over == "tasks" else MAX_BANDS)
         if over != "tasks":
             curve["ci95"] = _of_windows(line, values, window, over)
         curve[["accuracy", "ci95"]] *= 100
@@ -426,7 +428,7 @@ def curves(
     return found
 
 
-def _of_windows(line: Line, values: np.ndarray, window: int | None, over: str) -> list[float]:
+def _of_windows(line: MethodRun, values: np.ndarray, window: int | None, over: str) -> list[float]:
     """Half-width of the interval of every window of a curve, a fraction."""
     from fsviz.evaluation import window_starts
     from fsviz.numerics import sort_order
@@ -434,18 +436,20 @@ def _of_windows(line: Line, values: np.ndarray, window: int | None, over: str) -
     known = np.flatnonzero(np.isfinite(values) & line.done)
     order = known[sort_order(values[known])]
     window = int(np.clip(window or max(20, len(order) // 10), 1, len(order)))
-    starts = window_starts(len(order), window, MOST_BANDS)
+    starts = window_starts(len(order), window, MAX_BANDS)
     return [_estimate(_at(line, np.sort(order[start : start + window])), over).ci95 for start in starts]
 
 
-def single_tasks(line: Line, measure: str = QUARTERS, most: int = 2000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def single_tasks(
+    line: MethodRun, measure: str = QUARTERS, most: int = 2000
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Measure, accuracy (percent) and position of single tasks, at most so many, evenly taken: a screen shows no
     more."""
     step = slice(None, None, max(1, -(-len(line.accuracy) // most)))
     return line.measures[measure][step], 100 * line.accuracy[step], np.arange(len(line.accuracy))[step]
 
 
-def ranks(lines: Sequence[Line], measure: str = QUARTERS, n_bins: int = 4) -> pd.DataFrame:
+def ranks(lines: Sequence[MethodRun], measure: str = QUARTERS, n_bins: int = 4) -> pd.DataFrame:
     """Rank of every line in each quantile group of a measure: columns method (name), bin, accuracy, ci95, rank.
 
     Lines must be of the same tasks. Accuracies in percent; empty where the tasks do not have the measure.
@@ -456,12 +460,12 @@ def ranks(lines: Sequence[Line], measure: str = QUARTERS, n_bins: int = 4) -> pd
     values = lines[0].measures.get(measure) if lines else None
     if values is None or np.isfinite(values).sum() < n_bins or not varies(values):
         return pd.DataFrame(columns=["method", "bin", "accuracy", "ci95", "rank"])
-    ranked = method_ranks({name: line.accuracy for name, line in named(lines).items()}, values, n_bins)
+    ranked = method_ranks({name: line.accuracy for name, line in by_name(lines).items()}, values, n_bins)
     ranked[["accuracy", "ci95"]] *= 100
     return ranked
 
 
-def of_quarter(line: Line, quarter: int, measure: str = QUARTERS, n_bins: int = 4) -> np.ndarray:
+def tasks_of_quarter(line: MethodRun, quarter: int, measure: str = QUARTERS, n_bins: int = 4) -> np.ndarray:
     """The tasks of a quantile group of a measure (1 is the lowest), as `ranks` cuts them, the worst answered first."""
     from fsviz.evaluation import quantile_groups
 
@@ -469,7 +473,7 @@ def of_quarter(line: Line, quarter: int, measure: str = QUARTERS, n_bins: int = 
     return here[np.argsort(line.accuracy[here], kind="stable")]
 
 
-def differences(lines: Sequence[Line], reference: str | None = None, over: str | None = None) -> pd.DataFrame:
+def differences(lines: Sequence[MethodRun], reference: str | None = None, over: str | None = None) -> pd.DataFrame:
     """Every line against the reference (the most accurate one unless named), on the tasks that all have finished.
 
     over  what the interval and p are over: "tasks", "images" or "classes" (see evaluation.intervals); the widest that
@@ -479,19 +483,19 @@ def differences(lines: Sequence[Line], reference: str | None = None, over: str |
     Holm's method), significant (p_holm below 5%) and verdict (one of VERDICTS).
     """
     _check_same_tasks(lines)
-    by_name = named(on_common_tasks(lines))
-    over = over or widest(list(by_name.values()))
-    if reference is not None and reference not in by_name:
-        raise BadInput(f"The reference must be one of: {', '.join(by_name)}. Got {reference!r}.")
+    runs = by_name(on_common_tasks(lines))
+    over = over or widest(list(runs.values()))
+    if reference is not None and reference not in runs:
+        raise BadInput(f"The reference must be one of: {', '.join(runs)}. Got {reference!r}.")
     if reference is None:
-        reference = max(by_name, key=lambda name: np.nanmean(by_name[name].accuracy))
+        reference = max(runs, key=lambda name: np.nanmean(runs[name].accuracy))
     rows = []
-    for name, line in by_name.items():
+    for name, line in runs.items():
         if name == reference:
             continue
-        apart = _apart(line, by_name[reference])
+        apart = _apart(line, runs[reference])
         apart = apart[~np.isnan(apart)]
-        found = _difference(line, by_name[reference], over)
+        found = _difference(line, runs[reference], over)
         rows.append(
             {
                 "name": name,
@@ -503,7 +507,7 @@ def differences(lines: Sequence[Line], reference: str | None = None, over: str |
                 "wins": int((apart > 0).sum()),
                 "ties": int((apart == 0).sum()),
                 "losses": int((apart < 0).sum()),
-                "p": _p_over_tasks(line, by_name[reference]) if over == "tasks" else found.p,
+                "p": _p_over_tasks(line, runs[reference]) if over == "tasks" else found.p,
             }
         )
     columns = ["name", "reference", "n_tasks", "over", "difference", "ci95", "wins", "ties", "losses", "p"]
@@ -515,20 +519,20 @@ def differences(lines: Sequence[Line], reference: str | None = None, over: str |
     return table.sort_values("difference", ascending=False, ignore_index=True)
 
 
-def _p_over_tasks(line: Line, reference: Line) -> float:
+def _p_over_tasks(line: MethodRun, reference: MethodRun) -> float:
     from fsviz.evaluation import paired_difference
 
     found = paired_difference(line.accuracy, reference.accuracy)
     return float(np.fmax(found.p_t, found.p_wilcoxon))
 
 
-def window_of(lines: Sequence[Line], share: float) -> int:
+def window_of(lines: Sequence[MethodRun], share: float) -> int:
     """Tasks in a rolling window that takes a share (percent) of the shortest line's: at least 20, or all there are."""
     n = min(int(line.done.sum()) for line in lines)
     return min(max(20, round(n * share / 100)), n)
 
 
-def measures_of(lines: Sequence[Line]) -> list[str]:
+def measures_of(lines: Sequence[MethodRun]) -> list[str]:
     """What is known of the tasks of every line and differs between them, that of the quarters first."""
     from fsviz.evaluation import varies
 
@@ -537,7 +541,7 @@ def measures_of(lines: Sequence[Line]) -> list[str]:
     return sorted(varied, key=lambda name: name != QUARTERS)
 
 
-def why_no_curve(lines: Sequence[Line]) -> str:
+def no_curve_reason(lines: Sequence[MethodRun]) -> str:
     """Why accuracy cannot be drawn against a measure of these tasks, in a sentence; "" where it can."""
     if measures_of(lines):
         return ""
@@ -557,13 +561,13 @@ def why_no_curve(lines: Sequence[Line]) -> str:
     return f"{told}: there is nothing to draw accuracy against."
 
 
-def p_in_words(over: str) -> str:
+def describe_p(over: str) -> str:
     """What the p of `differences` is, in a sentence."""
     test = "the larger p of a paired t test and Wilcoxon's signed-rank test" if over == "tasks" else "that of a t test"
     return f"p is {test} {OVER[over].partition(':')[0]}, corrected for the number of comparisons (Holm)."
 
 
-def correlations(lines: Sequence[Line], measure: str = QUARTERS, over: str | None = None) -> pd.DataFrame:
+def correlations(lines: Sequence[MethodRun], measure: str = QUARTERS, over: str | None = None) -> pd.DataFrame:
     """How a measure of the tasks and accuracy go together, a row per line, with 95% intervals.
 
     over  "tasks", "images" or "classes"; unless said, classes, or tasks where classes cannot tell
@@ -575,7 +579,7 @@ def correlations(lines: Sequence[Line], measure: str = QUARTERS, over: str | Non
 
     unknown = dict.fromkeys((f"{kind}{end}" for kind in evaluate.CORRELATIONS for _, end in _ENDS), np.nan)
     rows = []
-    for name, line in named(lines).items():
+    for name, line in by_name(lines).items():
         values = line.measures.get(measure)
         if values is None:
             continue
@@ -585,7 +589,7 @@ def correlations(lines: Sequence[Line], measure: str = QUARTERS, over: str | Non
             both = {kind: kept[kind]["value"] for kind in evaluate.CORRELATIONS}
             rows.append({"name": name, "n_tasks": line.result["n_tasks"], "over": kept["over"], **both, **ends})
             continue
-        taken = slice(None, None, -(-len(values) // MOST_CORRELATED))
+        taken = slice(None, None, -(-len(values) // MAX_CORRELATED))
         values, accuracy = values[taken], line.accuracy[taken]
         class_ids = line.tasks.class_ids[taken] if line.tasks is not None and over in (None, "classes") else None
         row: dict[str, Any] = {"name": name, "n_tasks": int((np.isfinite(values) & np.isfinite(accuracy)).sum())}
@@ -600,7 +604,7 @@ def correlations(lines: Sequence[Line], measure: str = QUARTERS, over: str | Non
 # --- single tasks ------------------------------------------------------------------------------------------------
 
 
-def extremes(line: Line, n: int = 3) -> tuple[np.ndarray, np.ndarray]:
+def extremes(line: MethodRun, n: int = 3) -> tuple[np.ndarray, np.ndarray]:
     """The hardest and the easiest tasks of a line, as many of each, among those whose images are at hand."""
     n_known = len(line.tasks) if line.tasks is not None else 0
     done = np.flatnonzero(np.isfinite(line.accuracy[:n_known]))
@@ -609,7 +613,7 @@ def extremes(line: Line, n: int = 3) -> tuple[np.ndarray, np.ndarray]:
     return order[:n], order[::-1][:n]
 
 
-def around(line: Line, measure: str, at: float, n: int = 40) -> np.ndarray:
+def nearest_tasks(line: MethodRun, measure: str, at: float, n: int = 40) -> np.ndarray:
     """The tasks whose measure is nearest to a value, the hardest first; of those whose images are at hand."""
     n_known = len(line.tasks) if line.tasks is not None else 0
     values = line.measures[measure][:n_known]
@@ -622,7 +626,7 @@ def around(line: Line, measure: str, at: float, n: int = 40) -> np.ndarray:
 # --- how to run it again -----------------------------------------------------------------------------------------
 
 
-def in_words(spec: evaluate.Settled) -> list[tuple[str, str]]:
+def describe(spec: evaluate.ResolvedSpec) -> list[tuple[str, str]]:
     """What a run evaluated, as a person says it: pairs of a title and words."""
     told = [("Dataset", _dataset_title(spec["dataset"]))]
     told.append(
@@ -661,7 +665,7 @@ def _dataset_title(name: str) -> str:
         return name
 
 
-def command(spec: evaluate.Settled) -> str:
+def command(spec: evaluate.ResolvedSpec) -> str:
     """The command that runs the same evaluation; "" where there is none: its dataset or testbed is gone, its method
     was a function of a notebook, or its predictions were made elsewhere."""
     if "predictions" in spec:
@@ -787,7 +791,7 @@ def misclassified(answer: Predictions, tasks: Tasks, class_id: int, taken_for: i
 # --- steps -------------------------------------------------------------------------------------------------------
 
 
-def _difference(line: Line, reference: Line | None, over: str) -> Estimate:
+def _difference(line: MethodRun, reference: MethodRun | None, over: str) -> Estimate:
     """The line's mean accuracy, or its mean difference to the reference, with its error; unknown where queries are."""
     if reference is None:
         return _estimate(line, over)
@@ -800,12 +804,12 @@ def _difference(line: Line, reference: Line | None, over: str) -> Estimate:
     return _estimate(replace(line, accuracy=_apart(line, reference), right=right, tasks=tasks), over)
 
 
-def _apart(line: Line, reference: Line) -> np.ndarray:
+def _apart(line: MethodRun, reference: MethodRun) -> np.ndarray:
     """Difference of accuracy of every task (T,), NaN where one has not finished it."""
     return np.round(line.accuracy - reference.accuracy, 9)  # 0.6 - 0.6 computed two ways is a tie
 
 
-def _estimate(line: Line, over: str) -> Estimate:
+def _estimate(line: MethodRun, over: str) -> Estimate:
     """The mean of a line's accuracies with its error; unknown over images and classes where queries are."""
     from fsviz.evaluation import Estimate, estimate
 
@@ -815,7 +819,7 @@ def _estimate(line: Line, over: str) -> Estimate:
     return estimate(line.accuracy, over, right, line.tasks)
 
 
-def _check_same_tasks(lines: Sequence[Line]) -> None:
+def _check_same_tasks(lines: Sequence[MethodRun]) -> None:
     if len({line.digest for line in lines}) > 1:
         raise BadInput(
             "Runs can be compared task by task only when they are of the same tasks. "

@@ -134,7 +134,7 @@ def look(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import datasets
     from fsviz.analyses import headline
 
-    return headline.summary(headline.look(datasets.load(args.dataset)))
+    return headline.summary(headline.contrast(datasets.load(args.dataset)))
 
 
 def show_look(result: dict[str, Any]) -> str:

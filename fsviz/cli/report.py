@@ -64,8 +64,8 @@ def _of_runs(run_ids: list[str], over: str | None) -> str:
     lines, recipes = [], []
     for run in found:
         summary = run.summary if run.state == "finished" else None
-        lines += run_comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
-        words = [*run_comparison.in_words(run.spec), ("Took", f"{run.seconds:.0f} s")]
+        lines += run_comparison.method_runs(run.id, jobs.spec(run.id), jobs.chunks(run.id), summary)
+        words = [*run_comparison.describe(run.spec), ("Took", f"{run.seconds:.0f} s")]
         recipes.append(html.Recipe(run.id, words, run_comparison.command(run.spec)))
     if not lines:
         raise BadInput("No task of these runs is finished yet. Wait for the first ones.")

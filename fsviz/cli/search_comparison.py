@@ -122,7 +122,7 @@ def run_restricted(args: argparse.Namespace) -> dict[str, Any]:
     kept: dict[str, Any] = {
         name: numbers[name] for name in ("accuracy", "ci95", "drop", "drop_ci95", "n_tasks", "failed")
     }
-    kept |= {"n_query": found.spec["n_query"], "shared": shared, "words": attribute_shifts.shared_in_words(shared)}
+    kept |= {"n_query": found.spec["n_query"], "shared": shared, "words": attribute_shifts.describe_shared(shared)}
     return kept | {"shares": attribute_shifts.share_table(found, dataset, args.attribute).to_dict("records")}
 
 

@@ -88,7 +88,7 @@ def result_of(run: Any) -> dict[str, Any]:
     return {name: found.get(name) for name in names} | {"run": run.id, "understated": understated}
 
 
-def _reasons(sets: study.SupportSets, explained: support_attributes.Explained | None) -> dict[str, Any]:
+def _reasons(sets: study.SupportSets, explained: support_attributes.AttributeEffects | None) -> dict[str, Any]:
     """What gaps cost, how many tasks each attribute explains, and the hardest task in words."""
     if explained is None:
         return {"costs": [], "hardest": "The images have no attributes, so nothing can be said of what differs."}
@@ -97,14 +97,14 @@ def _reasons(sets: study.SupportSets, explained: support_attributes.Explained | 
     costs = explained.costs.assign(explains=explained.real.mean(axis=0))
     columns = ["attribute", "kind", "cost", "ci95", "p_holm", "explains"]
     rows = costs[columns].astype(object).where(costs[columns].notna(), None).to_dict("records")
-    words = " ".join([*told, support_attributes.explained_in_words(sets, explained, hardest)])
+    words = " ".join([*told, support_attributes.describe_effects(sets, explained, hardest)])
     return {"costs": rows, "hardest": f"Task {hardest}: {words}"}
 
 
 def show_hard(result: dict[str, Any]) -> str:
     rows = [
         {"support set": name, "accuracy %": result["accuracy"][name], "95% interval": result["ci95"][name]}
-        for name in ("hard", "random", "easy")
+        for name in study.SETS
     ]
     return (
         aligned(rows, ["support set", "accuracy %", "95% interval"])

@@ -315,11 +315,11 @@ def one_task(args: argparse.Namespace) -> dict[str, Any]:
         study.check(dataset, table, tasks)
         found = study.answer(dataset, backbone, tasks, asked["method"])
         changed = study.change(before, found)
-        result |= {"swap": list(swap), "before": study.in_numbers(dataset, before)}
+        result |= {"swap": list(swap), "before": study.result_dict(dataset, before)}
         result |= {
             name: [int(tasks.query[0, w, q]) for w, q in getattr(changed, name)] for name in ("gained", "lost", "moved")
         }
-    result |= study.in_numbers(dataset, found)
+    result |= study.result_dict(dataset, found)
     if args.out:
         content = testbeds.export(study.testbed(dataset, tasks, args.out.stem), dataset, kind)
         with workspace.atomic_file(args.out) as temporary:

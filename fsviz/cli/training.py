@@ -68,7 +68,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
 def show_train(result: dict[str, Any]) -> str:
     if "results" not in result:
         return f"run {result['run']} is {result['state']}"
-    found = cast(study.Summary, result)
+    found = cast(study.TrainingSummary, result)
     rows = [
         {
             "method": row["label"],
@@ -102,7 +102,7 @@ def run_transfer(args: argparse.Namespace) -> dict[str, Any]:
     dataset = datasets.load(args.dataset)
     facts: dict[str, Any] = {}
     if args.recorded is not None:
-        grids = {grid.name: grid for grid in transfer.recorded(dataset.name)}
+        grids = {grid.name: grid for grid in transfer.training_grid(dataset.name)}
         if not grids:
             raise Missing(
                 f"No grid of training runs comes with fsviz for {dataset.title}. Compute one: "

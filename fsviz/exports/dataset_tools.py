@@ -46,7 +46,7 @@ _OWN = (
     "metadata",
     "media_type",
 )  # of both tools
-Recorded = tuple[str, evaluate.Settled, Sequence[Mapping[str, np.ndarray]]]  # a run's id, its spec and its chunks
+Recorded = tuple[str, evaluate.ResolvedSpec, Sequence[Mapping[str, np.ndarray]]]  # a run's id, its spec and its chunks
 
 
 def images_table(dataset: Dataset, backbone: str = "", runs: Iterable[Recorded] = ()) -> pd.DataFrame:
@@ -80,7 +80,7 @@ def _add_run(
     table: pd.DataFrame,
     dataset: Dataset,
     run_id: str,
-    spec: evaluate.Settled,
+    spec: evaluate.ResolvedSpec,
     chunks: Sequence[Mapping[str, np.ndarray]],
 ) -> None:
     if spec["dataset"] != dataset.name:

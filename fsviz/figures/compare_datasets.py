@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from fsviz.figures.palette import ACCENT, INK, QUIET, SERIES, meaning
+from fsviz.figures.palette import ACCENT, INK, QUIET, SERIES, SET_SYMBOLS, meaning
 from fsviz.text import drawn, short
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "bowtie")
 MEAN = meaning("all")  # seen on light and dark, and on the bars
-SETS = {"hard": "triangle-down", "random": "circle", "easy": "triangle-up"}
 
 
 def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Figure:
@@ -153,7 +152,7 @@ def plot_suite(computed: Sequence[Mapping[str, Any]], published: Sequence[Mappin
     figure = go.Figure()
     rows = [*computed, *published]
     labels = _labels(rows)
-    for name, symbol in SETS.items():
+    for name, symbol in SET_SYMBOLS.items():
         own = [row for row in computed if np.isfinite(row[name])]
         figure.add_scatter(
             x=[row[name] for row in own],

@@ -42,9 +42,9 @@ def made() -> str:
     return f"Made by fsviz on {time.strftime('%d %B %Y, %H:%M')}."
 
 
-def of_lines(lines: Sequence[run_comparison.Line], recipes: Sequence[html.Recipe], over: str | None = None) -> str:
+def of_lines(lines: Sequence[run_comparison.MethodRun], recipes: Sequence[html.Recipe], over: str | None = None) -> str:
     """The report of evaluated methods, with the settings that the page Runs begins with."""
-    groups, notes = run_comparison.compared(lines)
+    groups, notes = run_comparison.group_by_tasks(lines)
     lines = [line for group in groups.values() for line in group]
     main = max(groups.values(), key=len)
     over = over or run_comparison.widest(lines)
@@ -59,7 +59,7 @@ def of_lines(lines: Sequence[run_comparison.Line], recipes: Sequence[html.Recipe
     return composed(lines, main, table, differences, recipes, over, pairs, figure, told, words, notes=notes)
 
 
-def by_measure(main: Sequence[run_comparison.Line], measure: str, over: str) -> Figure:
+def by_measure(main: Sequence[run_comparison.MethodRun], measure: str, over: str) -> Figure:
     """Accuracy against a measure of the tasks, with intervals over tasks, images or classes."""
     window = run_comparison.window_of(main, WINDOW)
     curves = run_comparison.curves(main, measure, window, over)
@@ -97,7 +97,7 @@ def correlated(correlations: pd.DataFrame, measure: str) -> tuple[pd.DataFrame, 
 
 def figures_of(
     table: pd.DataFrame,
-    main: Sequence[run_comparison.Line],
+    main: Sequence[run_comparison.MethodRun],
     differences: pd.DataFrame,
     over: str,
     first: Figure | None = None,
@@ -123,8 +123,8 @@ def figures_of(
 
 
 def composed(
-    lines: Sequence[run_comparison.Line],
-    main: Sequence[run_comparison.Line],
+    lines: Sequence[run_comparison.MethodRun],
+    main: Sequence[run_comparison.MethodRun],
     table: pd.DataFrame,
     differences: pd.DataFrame,
     recipes: Sequence[html.Recipe],
@@ -154,7 +154,7 @@ def composed(
         made(),
         run_comparison.OVER[over],
         {", ".join((_title(key[0]), key[1])): pair for key, pair in pairs.items()},
-        run_comparison.p_in_words(over),
+        run_comparison.describe_p(over),
         told,
         words,
         caveat,
@@ -163,7 +163,7 @@ def composed(
     )
 
 
-def _hardest_and_easiest(line: run_comparison.Line) -> list[html.Shown]:
+def _hardest_and_easiest(line: run_comparison.MethodRun) -> list[html.Shown]:
     """Some tasks of the most accurate method, with the first support and query image of each class."""
     try:
         dataset = datasets.load(line.dataset)

@@ -210,7 +210,9 @@ def guess_seconds(spec: Spec) -> float:
 def _right(spec: Spec, method: str, tasks: Mapping[str, Tasks]) -> dict[str, np.ndarray]:
     """Which queries (T, W, Q) a method names rightly with every support, by its name."""
     dataset = datasets.load(spec["dataset"])
-    return {name: evaluate.look(dataset, spec["backbone"], method, {}, of).rank == 0 for name, of in tasks.items()}
+    return {
+        name: evaluate.predict_tasks(dataset, spec["backbone"], method, {}, of).rank == 0 for name, of in tasks.items()
+    }
 
 
 def accuracy(said: Predictions) -> np.ndarray:
@@ -332,7 +334,7 @@ def answered(spec: Spec, method: str, shift: float) -> tuple[Tasks, Predictions]
     dataset = datasets.load(spec["dataset"])
     usable = features.load(dataset, spec["backbone"]).image_ids
     tasks = draw.draw(dataset, _recipe(dataset, spec, "context", shift=shift), usable=usable).tasks
-    return tasks, evaluate.look(dataset, spec["backbone"], method, {}, tasks)
+    return tasks, evaluate.predict_tasks(dataset, spec["backbone"], method, {}, tasks)
 
 
 def losses(dataset: Dataset, found: Answers, by: str) -> pd.DataFrame:

@@ -53,7 +53,7 @@ _CHUNK_SECONDS = 0.7  # what a chunk should take on one ordinary core
 _LARGEST_CHUNK = 2048
 
 
-class Shape(TypedDict):
+class TasksShape(TypedDict):
     """What a settled spec says of the tasks of one testbed."""
 
     n_tasks: int
@@ -69,10 +69,10 @@ class RunTestbed(TypedDict):
 
     testbed_name: str
     recipe: dict[str, Any]
-    tasks: Shape
+    tasks: TasksShape
 
 
-class Chosen(TypedDict, total=False):
+class MethodChoice(TypedDict, total=False):
     """A method that is asked for: those of a settled spec have all their parameters, and what is not built in says
     what it is."""
 
@@ -82,7 +82,7 @@ class Chosen(TypedDict, total=False):
     own: dict[str, Any]
 
 
-class Failed(TypedDict):
+class FailedMethod(TypedDict):
     """A method of the user that has no results, and why."""
 
     method: str
@@ -91,15 +91,15 @@ class Failed(TypedDict):
     error: str
 
 
-class Lists(TypedDict, total=False):
+class EntryLists(TypedDict, total=False):
     """What the entries of a run are made of."""
 
     backbones: list[str]
-    methods: list[Chosen]
+    methods: list[MethodChoice]
     testbeds: list[RunTestbed]
 
 
-class Spec(Lists, total=False):
+class EvaluationSpec(EntryLists, total=False):
     """What is asked for: of "testbed", "sampler" and "samplers" one."""
 
     study: str
@@ -115,7 +115,7 @@ class Spec(Lists, total=False):
     name: str
 
 
-class Fingerprint(TypedDict):
+class FeaturesFingerprint(TypedDict):
     """What tells the features of a run from others of the same name."""
 
     rows: int
@@ -124,17 +124,17 @@ class Fingerprint(TypedDict):
     key: str
 
 
-class Settled(RunTestbed, Spec, total=False):
+class ResolvedSpec(RunTestbed, EvaluationSpec, total=False):
     """The spec of a run as `prepare` leaves it; who executes the run adds its folder."""
 
-    features: dict[str, Fingerprint]
+    features: dict[str, FeaturesFingerprint]
     chunk_tasks: list[int]
-    failed: list[Failed]
+    failed: list[FailedMethod]
     version: int
     folder: str
 
 
-class Result(TypedDict, total=False):
+class EntryResult(TypedDict, total=False):
     """What the summary of a run says of one entry; percentages but for the loss. Intervals over images and classes,
     and correlations, are there once the run is finished."""
 
@@ -160,18 +160,18 @@ class Result(TypedDict, total=False):
     correlations: dict[str, dict[str, Any]]
 
 
-class Summary(TypedDict):
+class EvaluationSummary(TypedDict):
     """What came out of a run so far."""
 
-    results: list[Result]
-    failed: list[Failed]
+    results: list[EntryResult]
+    failed: list[FailedMethod]
     dataset: str
     testbed: str
     n_tasks: int
     device: str
 
 
-class Timing(TypedDict):
+class EntryTiming(TypedDict):
     """How long one entry would take, in seconds."""
 
     label: str
@@ -218,25 +218,25 @@ class Entry:
 
 
 SETTINGS = Schema({SEED.name: SEED}, of="an evaluation")
-_KEYS = frozenset(Spec.__annotations__) - {"testbeds"}
+_KEYS = frozenset(EvaluationSpec.__annotations__) - {"testbeds"}
 
 
-def check(spec: RawSettings) -> Spec:
+def check(spec: RawSettings) -> EvaluationSpec:
     """A spec without unknown names; what its names stand for is looked up when the run is prepared."""
     for name in spec:
         if name not in _KEYS:
             raise UnknownName("setting of an evaluation", name, sorted(_KEYS - {"study"}))
-    return cast(Spec, dict(spec))
+    return cast(EvaluationSpec, dict(spec))
 
 
-def prepare(spec: dict[str, Any], folder: Path) -> Settled:
+def prepare(spec: dict[str, Any], folder: Path) -> ResolvedSpec:
     """Checks a spec, resolves its names and freezes its tasks into `folder`/inputs."""
     dataset = datasets.load(_text(spec, "dataset"))
     if "predictions" in spec:
         return _prepare_predictions(spec, dataset, folder)
     chosen, failed = _checked_methods(spec.get("methods"))
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
-    testbeds = _resolve_testbeds(cast(Spec, spec), dataset, tables)
+    testbeds = _resolve_testbeds(cast(EvaluationSpec, spec), dataset, tables)
     device = resolved_device(str(spec.get("device", "auto")))
     settled_testbeds = []
     for i, testbed in enumerate(testbeds):
@@ -264,9 +264,9 @@ def prepare(spec: dict[str, Any], folder: Path) -> Settled:
     return settled
 
 
-def _prepare_predictions(spec: dict[str, Any], dataset: Dataset, folder: Path) -> Settled:
+def _prepare_predictions(spec: dict[str, Any], dataset: Dataset, folder: Path) -> ResolvedSpec:
     """Freezes predictions that were made elsewhere beside their tasks: all that is left is to count."""
-    testbed = resolve_testbed(cast(Spec, {**spec, "testbed": _text(spec, "testbed")}), dataset, {})
+    testbed = resolve_testbed(cast(EvaluationSpec, {**spec, "testbed": _text(spec, "testbed")}), dataset, {})
     file = Path(_text(spec, "predictions")).expanduser().absolute()
     answer = user_predictions.read(file, testbed, dataset)
     snapshot.freeze(folder, testbed, snapshot.testbed_file(0))
@@ -300,7 +300,7 @@ def requires_local(spec: RawSettings) -> str:
 def _part(testbed: Testbed) -> RunTestbed:
     """What a spec says of one frozen testbed."""
     tasks = testbed.tasks
-    shape: Shape = {
+    shape: TasksShape = {
         "n_tasks": len(tasks),
         "n_way": tasks.n_way,
         "n_shot": tasks.support.shape[2],
@@ -311,19 +311,19 @@ def _part(testbed: Testbed) -> RunTestbed:
     return {"testbed_name": testbed.name, "recipe": dict(testbed.recipe), "tasks": shape}
 
 
-def run_testbeds(spec: Settled) -> list[RunTestbed]:
+def run_testbeds(spec: ResolvedSpec) -> list[RunTestbed]:
     """The testbeds of a run: testbed_name, recipe and tasks (n_tasks, n_way, ..., digest) of each."""
     return spec.get("testbeds") or [
         {"testbed_name": spec["testbed_name"], "recipe": spec["recipe"], "tasks": spec["tasks"]}
     ]
 
 
-def entry_tasks(spec: Settled, entry: Entry, start: int = 0, stop: int | None = None) -> Tasks:
+def entry_tasks(spec: ResolvedSpec, entry: Entry, start: int = 0, stop: int | None = None) -> Tasks:
     """The tasks of an entry's testbed, all or those from `start` to `stop`."""
     return snapshot.tasks(spec["folder"], snapshot.testbed_file(entry.testbed), start, stop)
 
 
-def parts(spec: Settled) -> list[Part]:
+def parts(spec: ResolvedSpec) -> list[Part]:
     """One part per entry."""
     several = len(run_testbeds(spec)) > 1
     every = []
@@ -334,13 +334,13 @@ def parts(spec: Settled) -> list[Part]:
     return every
 
 
-def n_bytes(spec: Settled) -> float:
+def n_bytes(spec: ResolvedSpec) -> float:
     """About how large the run's results are: twelve bytes per query and entry, and four numbers per task, twice."""
     shape = spec["tasks"]
     return len(entries(spec)) * shape["n_tasks"] * (12 * shape["n_way"] * shape["n_query"] + 64)
 
 
-def run_chunk(spec: Settled, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
+def run_chunk(spec: ResolvedSpec, part: int, start: int, stop: int) -> dict[str, np.ndarray]:
     """The predictions of one entry for the queries of one range of tasks."""
     from fsviz.evaluation import evaluate
 
@@ -373,7 +373,7 @@ def _chunk_of(numbers: np.ndarray, answer: Predictions) -> dict[str, np.ndarray]
     return {"numbers": numbers, **answer.arrays()}
 
 
-def failures(spec: Settled, chunks: Sequence[Arrays]) -> dict[int, str]:
+def failures(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> dict[int, str]:
     """By entry why code of the user gave no answer, from the first task that it failed on."""
     if not any(entry.own for entry in entries(spec)):
         return {}
@@ -399,7 +399,7 @@ class Evaluation:
     failed    sentences by entry, for methods of the user that failed
     """
 
-    spec: Settled
+    spec: ResolvedSpec
     numbers: np.ndarray
     right: np.ndarray
     measures: Sequence[Mapping[str, np.ndarray]]
@@ -407,7 +407,7 @@ class Evaluation:
     failed: Mapping[int, str]
 
 
-def collect(spec: Settled, chunks: Sequence[Arrays]) -> Evaluation:
+def collect(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> Evaluation:
     right = _first_right(spec, chunks)
     files = [snapshot.testbed_file(i) for i in range(len(run_testbeds(spec)))]
     return Evaluation(
@@ -420,18 +420,18 @@ def collect(spec: Settled, chunks: Sequence[Arrays]) -> Evaluation:
     )
 
 
-def partial(spec: Settled, chunks: Sequence[Arrays]) -> Summary:
+def partial(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> EvaluationSummary:
     """Accuracy, interval, top-5 and quartiles of every entry over the tasks finished so far."""
     measures = [snapshot.measures(spec["folder"], snapshot.testbed_file(i)) for i in range(len(run_testbeds(spec)))]
     return _summary(spec, _numbers_in(spec, chunks), measures, failures(spec, chunks))
 
 
-def summarise(result: Evaluation) -> Summary:
+def summarise(result: Evaluation) -> EvaluationSummary:
     """The same with intervals over images and classes, and correlations with the measures of tasks."""
     return _summary(result.spec, result.numbers, result.measures, result.failed, result)
 
 
-def finish(spec: Settled, result: Evaluation) -> dict[str, Any]:
+def finish(spec: ResolvedSpec, result: Evaluation) -> dict[str, Any]:
     """Saves the numbers of every task and which first queries were right: who compares runs need not read chunks."""
     if result.failed and np.isnan(result.numbers[:, 0]).all():
         raise BrokenCode(" ".join(dict.fromkeys(result.failed.values())))
@@ -442,12 +442,12 @@ def finish(spec: Settled, result: Evaluation) -> dict[str, Any]:
 
 
 def _summary(
-    spec: Settled,
+    spec: ResolvedSpec,
     numbers: np.ndarray,
     measures: Sequence[Mapping[str, np.ndarray]],
     failed: Mapping[int, str],
     whole: Evaluation | None = None,
-) -> Summary:
+) -> EvaluationSummary:
     results = []
     for which, (entry, values) in enumerate(zip(entries(spec), numbers, strict=True)):
         done = ~np.isnan(values[0])
@@ -455,7 +455,7 @@ def _summary(
             continue
         testbed = run_testbeds(spec)[entry.testbed]
         of_done = {name: of_task[done] for name, of_task in measures[entry.testbed].items()}
-        result: Result = {"method": entry.method, "label": entry.label, "backbone": entry.backbone}
+        result: EntryResult = {"method": entry.method, "label": entry.label, "backbone": entry.backbone}
         result["parameters"] = dict(entry.parameters)
         result |= result_of(dict(zip(NUMBERS, values[:, done], strict=True)), of_done.get("coarsity"))
         result |= {"testbed": testbed["testbed_name"], "sampler": testbed["recipe"].get("sampler", "")}
@@ -478,7 +478,7 @@ def _summary(
     }
 
 
-def entries(spec: Lists) -> list[Entry]:
+def entries(spec: EntryLists) -> list[Entry]:
     """Every method on every backbone and testbed, in the order they are computed."""
     found = []
     for testbed in range(len(cast(RawSettings, spec).get("testbeds") or [{}])):
@@ -495,13 +495,13 @@ def entries(spec: Lists) -> list[Entry]:
     return found
 
 
-def same_entries(spec: Spec, recorded: Any, dataset: Dataset) -> list[int]:
+def matching_entries(spec: EvaluationSpec, recorded: Any, dataset: Dataset) -> list[int]:
     """Numbers of the recorded run's entries that are what a spec asks for, in the spec's order; none unless all are
     there, on the same tasks and on features that have not changed since.
 
     spec  one testbed or sampler, and methods with all their parameters
     """
-    if not is_whole(recorded) or recorded["dataset"] != dataset.name or "predictions" in recorded:
+    if not is_complete(recorded) or recorded["dataset"] != dataset.name or "predictions" in recorded:
         return []
     if set(recorded["backbones"]) != set(spec["backbones"]):  # the images that all of them have decide the tasks
         return []
@@ -515,7 +515,7 @@ def same_entries(spec: Spec, recorded: Any, dataset: Dataset) -> list[int]:
     return cast(list[int], found) if all(same) else []
 
 
-def _is_testbed(spec: Spec, testbed: RunTestbed, dataset: Dataset) -> bool:
+def _is_testbed(spec: EvaluationSpec, testbed: RunTestbed, dataset: Dataset) -> bool:
     """Whether a recorded testbed is the one that a spec names or would draw: a name follows from all settings."""
     if spec.get("sampler") is not None:
         return testbed["testbed_name"] == _recipe(dataset, spec["sampler"], _seed(spec)).name
@@ -526,7 +526,7 @@ def _is_testbed(spec: Spec, testbed: RunTestbed, dataset: Dataset) -> bool:
     return testbed["tasks"]["digest"] == snapshot.digest(load_testbed(str(spec["testbed"]), dataset).tasks)
 
 
-def is_whole(spec: Any) -> bool:
+def is_complete(spec: Any) -> bool:
     """Whether a recorded spec says all that a page needs of it; one changed by hand or by damage may not."""
     try:
         names, sizes = [str(spec[name]) for name in ("dataset", "device")], []
@@ -542,7 +542,7 @@ def is_whole(spec: Any) -> bool:
 # --- what came out -----------------------------------------------------------------------------------------------
 
 
-def task_numbers(spec: Settled, chunks: Sequence[Arrays]) -> list[dict[str, np.ndarray]]:
+def task_numbers(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> list[dict[str, np.ndarray]]:
     """Per entry the arrays (T,) accuracy, top5, loss and confidence of every task, NaN where it is not done yet.
 
     A finished run has them in one file; where that is missing or damaged, they come from the chunks.
@@ -557,7 +557,7 @@ def task_numbers(spec: Settled, chunks: Sequence[Arrays]) -> list[dict[str, np.n
     return [dict(zip(NUMBERS, values, strict=True)) for values in numbers]
 
 
-def _numbers_in(spec: Settled, chunks: Sequence[Arrays]) -> np.ndarray:
+def _numbers_in(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> np.ndarray:
     """What chunks hold of NUMBERS (entries, 4, T), NaN where a task is in none."""
     numbers = np.full((len(entries(spec)), len(NUMBERS), spec["tasks"]["n_tasks"]), np.nan)
     for chunk in chunks:
@@ -576,11 +576,11 @@ def _numbers_of(answer: Predictions) -> np.ndarray:
     return np.stack([accuracy, top5, loss, confidence])
 
 
-def _numbers_file(spec: Settled) -> Path:
+def _numbers_file(spec: ResolvedSpec) -> Path:
     return Path(spec["folder"]) / "numbers.npy"
 
 
-def first_right(spec: Settled, chunks: Sequence[Arrays]) -> list[tuple[np.ndarray, Tasks]] | None:
+def first_correct(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> list[tuple[np.ndarray, Tasks]] | None:
     """Per entry 1 or 0 for every query of the first tasks (t, W, Q), NaN where there is none, and these tasks.
 
     As many tasks as hold FIRST_QUERIES queries. A finished run has them in a file; of a run under way, or one that was
@@ -595,7 +595,7 @@ def first_right(spec: Settled, chunks: Sequence[Arrays]) -> list[tuple[np.ndarra
     return [(_unpacked(r), entry_tasks(spec, e, stop=len(r))) for r, e in zip(right, entries(spec), strict=True)]
 
 
-def _first_right(spec: Settled, chunks: Sequence[Arrays]) -> np.ndarray:
+def _first_right(spec: ResolvedSpec, chunks: Sequence[Arrays]) -> np.ndarray:
     """1, 0 or -1 (no query, or not done yet) for the queries of the first tasks: (entries, t, W, Q), a byte each."""
     from fsviz import evaluation
 
@@ -618,11 +618,11 @@ def _unpacked(right: np.ndarray) -> np.ndarray:
     return np.where(right < 0, np.nan, right)
 
 
-def _right_file(spec: Settled) -> Path:
+def _right_file(spec: ResolvedSpec) -> Path:
     return Path(spec["folder"]) / "right.npy"
 
 
-def chunks_of(spec: Settled, which: int, most: int | None = None) -> range:
+def chunks_of(spec: ResolvedSpec, which: int, most: int | None = None) -> range:
     """The indices of the chunks that hold entry number `which`, or those of its first `most` tasks."""
     n_tasks = spec["tasks"]["n_tasks"]
     counts = [math.ceil(n_tasks / size) for size in spec["chunk_tasks"]]
@@ -631,7 +631,7 @@ def chunks_of(spec: Settled, which: int, most: int | None = None) -> range:
     return range(first, first + math.ceil(wanted / spec["chunk_tasks"][which]))
 
 
-def predictions(spec: Settled, chunks: Sequence[Arrays], which: int) -> Predictions:
+def predictions(spec: ResolvedSpec, chunks: Sequence[Arrays], which: int) -> Predictions:
     """What entry number `which` said of the queries of its first tasks, up to the first that is not finished."""
     own = sorted(((int(c["start"]), c) for c in chunks if int(c["part"]) == which), key=lambda pair: pair[0])
     found: list[Predictions] = []
@@ -644,7 +644,9 @@ def predictions(spec: Settled, chunks: Sequence[Arrays], which: int) -> Predicti
     return Predictions.join(found)
 
 
-def _intervals(accuracy: np.ndarray, measures: Mapping[str, np.ndarray], right: np.ndarray, tasks: Tasks) -> Result:
+def _intervals(
+    accuracy: np.ndarray, measures: Mapping[str, np.ndarray], right: np.ndarray, tasks: Tasks
+) -> EntryResult:
     """Half-widths over images and classes in percent, and the correlation of every measure with accuracy."""
     from fsviz import evaluation
 
@@ -659,10 +661,10 @@ def _intervals(accuracy: np.ndarray, measures: Mapping[str, np.ndarray], right: 
         if np.isfinite(both["pearson"].value):
             told = {k: {"value": c.value, "ci95": [c.low, c.high]} for k, c in both.items()}
             found["correlations"][name] = {**told, "over": both["pearson"].over}
-    return cast(Result, found)
+    return cast(EntryResult, found)
 
 
-def result_of(numbers: Mapping[str, np.ndarray], measure: np.ndarray | None) -> Result:
+def result_of(numbers: Mapping[str, np.ndarray], measure: np.ndarray | None) -> EntryResult:
     """The means of these NUMBERS (T,) over the tasks that are done (not NaN), and accuracy by quarters of a measure
     (T,), where the tasks have it and differ in it."""
     from fsviz.evaluation import accuracy_by_quantile, varies
@@ -673,7 +675,7 @@ def result_of(numbers: Mapping[str, np.ndarray], measure: np.ndarray | None) -> 
     found = {"n_tasks": int(done.sum()), "accuracy": 100 * float(accuracy), "ci95": 100 * float(half)}
     for name in [name for name in numbers if name != "accuracy"]:
         found[name] = (1 if name == "loss" else 100) * float(np.mean(numbers[name][done]))
-    result = cast(Result, {**found, "quartiles": None})
+    result = cast(EntryResult, {**found, "quartiles": None})
     if measure is not None and np.isfinite(measure[done]).sum() >= 4 and varies(measure[done]):
         table = accuracy_by_quantile(numbers["accuracy"], measure, 4)
         result["quartiles"] = [100 * float(a) for a in table["accuracy"]]
@@ -685,7 +687,7 @@ def result_of(numbers: Mapping[str, np.ndarray], measure: np.ndarray | None) -> 
 # --- the tasks ---------------------------------------------------------------------------------------------------
 
 
-def resolve_testbed(spec: Spec, dataset: Dataset, tables: Mapping[str, Features]) -> Testbed:
+def resolve_testbed(spec: EvaluationSpec, dataset: Dataset, tables: Mapping[str, Features]) -> Testbed:
     """The tasks a spec names: a saved testbed, or drawn here from the images that have features everywhere."""
     named, sampler = spec.get("testbed"), spec.get("sampler")
     if (named is None) == (sampler is None):
@@ -707,7 +709,7 @@ def resolve_testbed(spec: Spec, dataset: Dataset, tables: Mapping[str, Features]
     return Testbed(testbed.name, draw.with_coarsity(testbed.tasks, dataset), testbed.recipe)
 
 
-def _resolve_testbeds(spec: Spec, dataset: Dataset, tables: Mapping[str, Features]) -> list[Testbed]:
+def _resolve_testbeds(spec: EvaluationSpec, dataset: Dataset, tables: Mapping[str, Features]) -> list[Testbed]:
     """The testbeds a spec names: one, or one for each of its samplers."""
     samplers = spec.get("samplers")
     if samplers is None:
@@ -788,7 +790,7 @@ def testbed_titles(names: Iterable[str]) -> dict[str, str]:
     return {name: name if title in shared else title for name, title in titles.items()}
 
 
-def look_testbed(dataset: Dataset, spec: Spec, n_tasks: int = 200) -> Testbed:
+def preview_testbed(dataset: Dataset, spec: EvaluationSpec, n_tasks: int = 200) -> Testbed:
     """A few of the tasks a spec would evaluate: drawn like them, or spread evenly over its testbed."""
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
     if spec.get("sampler") is not None:
@@ -808,7 +810,7 @@ def spread_evenly(n_tasks: int, most: int) -> np.ndarray:
     return np.unique(np.linspace(0, n_tasks - 1, min(n_tasks, most)).round().astype(int))
 
 
-def look(dataset: Dataset, backbone: str, method: str, parameters: RawSettings, tasks: Tasks) -> Predictions:
+def predict_tasks(dataset: Dataset, backbone: str, method: str, parameters: RawSettings, tasks: Tasks) -> Predictions:
     """What one method says of these tasks, computed here and now."""
     from fsviz.evaluation import evaluate
 
@@ -839,7 +841,7 @@ def _centre(dataset: Dataset, table: Features, class_ids: np.ndarray, unit_lengt
     return features_mean(table, train if apart else None, unit_length)
 
 
-def no_prediction(
+def no_coarsity_effect(
     found: Mapping[str, Mapping[str, Any]],
     quarters: Mapping[str, Sequence[float]] | None = None,
     how: str = "--distance features",
@@ -866,7 +868,7 @@ def no_prediction(
     )
 
 
-def scale_notes(chosen: Iterable[Chosen]) -> list[str]:
+def scale_notes(chosen: Iterable[MethodChoice]) -> list[str]:
     """What to know of the methods (name, parameters) whose predictions change with the scale of the features."""
     titles: dict[str, list[str]] = {}  # by reason
     for one in chosen:
@@ -901,7 +903,7 @@ def feasible_sampler(dataset: Dataset, backbone: str, split: str | None = None, 
     return cast(draw.TaskSpec, {**given, **found.values, "n_tasks": wanted["n_tasks"]})
 
 
-def estimate(spec: Spec, seconds: float = 0.25) -> list[Timing]:
+def estimate(spec: EvaluationSpec, seconds: float = 0.25) -> list[EntryTiming]:
     """How long every entry of a spec would take on this machine, from a trial of a few tasks.
 
     seconds  about how long one entry's trial may take
@@ -912,7 +914,7 @@ def estimate(spec: Spec, seconds: float = 0.25) -> list[Timing]:
     tables = {name: features.load(dataset, name) for name in _checked_backbones(spec.get("backbones"))}
     device = resolved_device(str(spec.get("device", "auto")))
     n_tasks, tasks = _trial_tasks(spec, dataset, tables)
-    rows: list[Timing] = []
+    rows: list[EntryTiming] = []
     with threads(int(spec.get("threads") or half())):
         for entry in entries({"backbones": list(tables), "methods": chosen}):
             total = _timed(entry, tables[entry.backbone], tasks, n_tasks, device, seconds)
@@ -963,7 +965,7 @@ def _timed(entry: Entry, table: Features, tasks: Tasks, n_tasks: int, device: st
     return math.sqrt(at_most * max(at_least, at_most / 16))
 
 
-def _trial_tasks(spec: Spec, dataset: Dataset, tables: Mapping[str, Features]) -> tuple[int, Tasks]:
+def _trial_tasks(spec: EvaluationSpec, dataset: Dataset, tables: Mapping[str, Features]) -> tuple[int, Tasks]:
     if spec.get("testbed") is None and spec.get("sampler") is not None:
         n_tasks = _recipe(dataset, spec["sampler"]).n_tasks
         few: draw.TaskSpec = {**spec["sampler"], "n_tasks": min(n_tasks, 256)}
@@ -1009,12 +1011,12 @@ def _chunk(spec: RawSettings) -> int | None:
     return chunk
 
 
-def _checked_methods(chosen: Any) -> tuple[list[Chosen], list[Failed]]:
+def _checked_methods(chosen: Any) -> tuple[list[MethodChoice], list[FailedMethod]]:
     """The methods with all their parameters, and those of the user that cannot be loaded while others can."""
     if not isinstance(chosen, list | tuple) or not chosen:
         raise BadInput('An evaluation needs at least one method: "methods": [{"name": "protonet"}].')
-    found: list[Chosen] = []
-    failed: list[Failed] = []
+    found: list[MethodChoice] = []
+    failed: list[FailedMethod] = []
     for one in chosen:
         one = {"name": one} if isinstance(one, str) else one
         if not isinstance(one, Mapping):
@@ -1028,7 +1030,7 @@ def _checked_methods(chosen: Any) -> tuple[list[Chosen], list[Failed]]:
             failed.append({"method": code.name, "label": code.name, "backbone": "", "error": str(error)})
             continue
         parameters = method.checked(one.get("parameters"), str(one.get("preset") or ""))
-        checked: Chosen = {"name": method.name, "parameters": parameters}
+        checked: MethodChoice = {"name": method.name, "parameters": parameters}
         if code is not None:
             checked["own"] = user_methods.recorded(code, method)
             if any(one["name"] == method.name and one.get("own") != checked["own"] for one in found):
@@ -1060,7 +1062,7 @@ def _check(table: Features, testbed: Testbed) -> None:
         raise type(error)(f"Testbed {testbed.name!r} cannot be evaluated. {error}") from error
 
 
-def _fingerprint(table: Features) -> Fingerprint:
+def _fingerprint(table: Features) -> FeaturesFingerprint:
     """What tells these features from others of the same name: their key, shape and images."""
     ids = hashlib.blake2b(np.ascontiguousarray(table.image_ids, dtype=np.int64).tobytes(), digest_size=8).hexdigest()
     key = hashlib.blake2b(repr(sorted(dict(table.key).items())).encode(), digest_size=8).hexdigest()

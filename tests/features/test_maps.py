@@ -193,13 +193,13 @@ def test_islands_of_one_context_are_told_as_such() -> None:
     first, *others = study.shared(dataset, made(contexts))
     assert first.by == study.BY_CONTEXT and first.share > 0.99 and first.beyond > 0.99
     assert next(one for one in others if one.by == study.BY_CLASS).beyond < 0.05
-    assert "follow context more than class" in study.what_islands_follow([first, *others])
+    assert "follow context more than class" in study.cluster_headline([first, *others])
     group, of_class, other = Shared("superclass", "group", 1.0, 0.2), Shared("class", "class", 0.99, 0.1), others[-1]
-    assert study.what_islands_follow([group, of_class, other]).startswith("The islands follow class: ")
+    assert study.cluster_headline([group, of_class, other]).startswith("The islands follow class: ")
     loose = Shared("class", "class", 0.4, 0.1)
-    assert "follow group more than class" in study.what_islands_follow([group, loose, other])
+    assert "follow group more than class" in study.cluster_headline([group, loose, other])
     by_class = study.shared(dataset, made(dataset.image_class_ids()))
-    assert "hardly more than chance" in study.what_islands_follow(study.shared(dataset, made(np.zeros(len(contexts)))))
+    assert "hardly more than chance" in study.cluster_headline(study.shared(dataset, made(np.zeros(len(contexts)))))
     assert next(one for one in by_class if one.by == study.BY_CLASS).share > 0.99
     scale = pd.factorize(pd.qcut(dataset.images["scale"], 3))[0]
     assert study.shared(dataset, made(scale))[0].title == "scale"

@@ -114,7 +114,7 @@ def test_the_report_says_what_p_is_and_how_closely_accuracy_follows_the_measure(
             [],
             [],
             differences,
-            tested=run_comparison.p_in_words(over),
+            tested=run_comparison.describe_p(over),
             correlations=told,
             correlated="See.",
         ).split("</head>", 1)[1]

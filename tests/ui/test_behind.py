@@ -49,7 +49,7 @@ def test_what_a_point_carries_is_found_by_its_place() -> None:
 
 def test_splits_lead_to_classes_and_runs() -> None:
     page = open_link("train_test_distance", "demo", show="What it costs", runs_of="maml@2")
-    rows = transfer.recorded("demo")[0].rows
+    rows = transfer.training_grid("demo")[0].rows
     behind_it = rows[(rows["method"] == "maml") & (rows["asked"] == 2) & (rows["comparison"] == "divergence")]
     table = next(frame.value for frame in page.dataframe if "R asked" in frame.value)
     assert table["run"].tolist() == behind_it["run"].tolist() and "Runs of MAML, R = 2" in words(page)
@@ -70,8 +70,8 @@ def test_splits_lead_to_classes_and_runs() -> None:
 
 def test_a_bar_of_superclasses_leads_to_its_classes(toy) -> None:
     dataset = datasets.load("demo")
-    found = class_splits.find(dataset, class_splits.class_features(dataset, "efficientnet_lite0"))
-    table = class_splits.mix_table(dataset, found.split)
+    found = class_splits.find_split(dataset, class_splits.class_features(dataset, "efficientnet_lite0"))
+    table = class_splits.superclass_table(dataset, found.split)
     kind = str(table.index[0])
     side = next(side for side in SIDES if table.loc[kind, side])
     page = open_link("train_test_distance", "demo", kind=f"{side}: {kind}")
@@ -154,11 +154,11 @@ def test_runs_lead_to_the_tasks_of_a_quarter_and_to_where_methods_differ(toy) ->
     spec = {"study": "evaluate", "dataset": "toy", "backbones": ["alpha_net"]}
     sampler = {"sampler": "uniform", "n_way": 3, "n_shot": 1, "n_query": 4, "n_tasks": 20}
     run = jobs.run_here({**spec, "methods": [{"name": "protonet"}, {"name": "ridge"}], "sampler": sampler})
-    lines = run_comparison.lines_of(run.id, jobs.spec(run.id), jobs.chunks(run.id), run.summary)
+    lines = run_comparison.method_runs(run.id, jobs.spec(run.id), jobs.chunks(run.id), run.summary)
     ranks = run_comparison.ranks(lines)
-    name, line = next(iter(run_comparison.named(lines).items()))
+    name, line = next(iter(run_comparison.by_name(lines).items()))
     for quarter in range(1, 5):
-        own = run_comparison.of_quarter(line, quarter)
+        own = run_comparison.tasks_of_quarter(line, quarter)
         told = ranks[(ranks["method"] == name) & (ranks["bin"] == quarter)]["accuracy"].iloc[0]
         assert 100 * line.accuracy[own].mean() == pytest.approx(told)
     other = str(run_comparison.differences(lines)["name"].iloc[0])

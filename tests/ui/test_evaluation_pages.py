@@ -282,7 +282,7 @@ def test_the_report_of_the_page_is_whole_small_and_asks_no_network(
     app = open_page("runs")
     assert "another benchmark" in texts(app)
     run = jobs.list_runs()[0]
-    lines = recorded.lines_of(run)
+    lines = recorded.method_runs(run)
     table = run_comparison.with_interval(run_comparison.result_table(lines), "tasks")
     published = published_table("better-tieredImageNet", "5-way 1-shot")
     different = run_comparison.differences(lines, over="tasks")

@@ -153,5 +153,5 @@ def test_what_was_drawn_around_is_in_the_link() -> None:
 def test_a_long_outline_keeps_its_shape_in_few_corners() -> None:
     turn = np.linspace(0, 2 * np.pi, 500)
     corners = study.outline_in(study.outline_text(10 * np.cos(turn), 10 * np.sin(turn)))
-    assert corners is not None and len(corners) == study.MOST_CORNERS
+    assert corners is not None and len(corners) == study.MAX_CORNERS
     assert np.allclose(np.linalg.norm(corners, axis=1), 10, atol=0.01)

@@ -23,8 +23,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def found() -> study.Look:
-    return study.look(datasets.load("demo"))
+def found() -> study.TaskContrast:
+    return study.contrast(datasets.load("demo"))
 
 
 def opened(dataset: str, stands: bool = True, **query: str) -> AppTest:
@@ -91,7 +91,7 @@ def test_what_is_below_the_images_comes_when_they_stand() -> None:
 
 def test_a_class_table_shows_a_fine_and_a_coarse_task_in_names() -> None:
     app = opened("tiered_imagenet")
-    found = study.look(datasets.load("tiered_imagenet"))
+    found = study.contrast(datasets.load("tiered_imagenet"))
     assert [m.label for m in app.metric[:2]] == ["A fine-grained task", "A coarse task"]
     assert all(f"**{name}**" in words(app) for name in found.names_of(found.hard))
     assert "has no images here" in words(app)

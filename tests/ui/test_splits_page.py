@@ -125,7 +125,7 @@ def test_bad_input_is_one_sentence(toy) -> None:
 
 def test_the_recorded_grid_says_what_far_test_classes_cost(home) -> None:
     page = open_page("demo", show="What it costs")
-    grid = transfer.recorded("demo")[0]
+    grid = transfer.training_grid("demo")[0]
     rows, facts = grid.rows, grid.facts
     assert f"{rows['run'].nunique()} networks trained on {facts['date']}" in words(page).replace("\\", "")
     chart = json.loads(page.get("plotly_chart")[-2].proto.spec)

@@ -208,7 +208,7 @@ def test_an_exception_in_task_17_names_the_task(toy, capsys) -> None:
     assert found.summary["failed"][0]["error"] == (
         "seventeen.py fails on task 17: ValueError: no such bird (line 3 of seventeen.py)."
     )
-    lines = run_comparison.lines_of(found.id, jobs.spec(found.id), jobs.chunks(found.id), found.summary)
+    lines = run_comparison.method_runs(found.id, jobs.spec(found.id), jobs.chunks(found.id), found.summary)
     assert [line.label for line in lines] == ["ProtoNet"] and lines[0].result  # what was kept is of the right line
 
 

@@ -132,7 +132,7 @@ def _headline(dataset: Dataset, found: maps.FeatureMap, task: Tasks | None) -> N
 def _islands(dataset: Dataset, found: maps.FeatureMap, by: str) -> None:
     """What lies together on the map, in a sentence, and the way to see it."""
     shared = _shared(dataset, found)
-    told = f"**{plain(study.what_islands_follow(shared))}**"
+    told = f"**{plain(study.cluster_headline(shared))}**"
     if not (shared and shared[0].beyond >= study.LITTLE and shared[0].by != by):
         st.markdown(told)
     else:
@@ -212,7 +212,7 @@ def _drawn_around() -> None:
     selection = st.session_state[CHART].selection
     drawn = [*selection.get("box", []), *selection.get("lasso", [])]
     st.session_state[AROUND] = study.outline_text(drawn[-1]["x"], drawn[-1]["y"]) if drawn else ""
-    st.session_state["around_simpler"] = bool(drawn) and len(drawn[-1]["x"]) > study.MOST_CORNERS
+    st.session_state["around_simpler"] = bool(drawn) and len(drawn[-1]["x"]) > study.MAX_CORNERS
 
 
 def _forget_around() -> None:
@@ -263,7 +263,7 @@ def _runs(dataset: Dataset) -> dict[str, str]:
     """Methods of finished evaluations of the dataset, "RUN/ENTRY" -> title, newest first."""
     found = {}
     for run in jobs.list_runs("evaluate"):
-        if run.state == "finished" and run.spec.get("dataset") == dataset.name and evaluate.is_whole(run.spec):
+        if run.state == "finished" and run.spec.get("dataset") == dataset.name and evaluate.is_complete(run.spec):
             for which, entry in enumerate(evaluate.entries(run.spec)):
                 when = run_panel.when(run.created)
                 part = evaluate.run_testbeds(run.spec)[entry.testbed]
@@ -275,13 +275,13 @@ def _runs(dataset: Dataset) -> dict[str, str]:
 def _pick_classes(dataset: Dataset) -> list[int]:
     """Classes that stand out when points are coloured by class."""
     names = dataset.distinct_names(np.arange(dataset.n_classes))
-    selections.pick_classes(names, study.MOST_NAMES)
+    selections.pick_classes(names, study.MAX_NAMES)
     picked = st.multiselect(
         "Classes to highlight",
         names,
         key="classes",
         placeholder="none",
-        max_selections=study.MOST_NAMES,
+        max_selections=study.MAX_NAMES,
         **controls.BY_TYPING,
         help="They get a colour and a shape each, all other images are grey.",
     )
@@ -366,7 +366,7 @@ def _draw(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks, TaskId | Non
     position = int(controls.pick(POSITION.with_(high=int(settings["n_tasks"]) - 1), about=DRAWN))
     recipe = draw.recipe_for(dataset, split=split, sampler=sampler, **settings)
     tasks = _drawn(dataset, recipe, found.backbone)
-    task = study.one_task(tasks, position)
+    task = study.single_task(tasks, position)
     return task, task_ids.name_task(dataset, tasks, position, recipe.values, (found.backbone,))
 
 
@@ -456,7 +456,7 @@ def _wall(dataset: Dataset, selected: list[int]) -> None:
     if len(few) < len(selected):
         st.caption(f"{len(few):,} of them, spread evenly over all.")
     if st.session_state.get("around_simpler"):
-        st.caption(f"The outline is kept with {study.MOST_CORNERS} corners, so that it fits into the link.")
+        st.caption(f"The outline is kept with {study.MAX_CORNERS} corners, so that it fits into the link.")
     if st.session_state.get(AROUND):
         st.button("Forget the outline", key="forget_around", on_click=_forget_around)
     together = [int(c) for c in np.argsort(-counts, kind="stable")[:N_BUILT] if counts[c]]
@@ -502,7 +502,7 @@ def _card(dataset: Dataset, image_id: int) -> None:
 
 
 def _highlight(name: str) -> None:
-    st.session_state["classes"] = [*st.session_state.get("classes", []), name][-study.MOST_NAMES :]
+    st.session_state["classes"] = [*st.session_state.get("classes", []), name][-study.MAX_NAMES :]
 
 
 def _readable(value: Any) -> str:

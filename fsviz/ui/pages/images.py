@@ -295,7 +295,7 @@ def _detail(dataset: Dataset, image_id: int, chosen: bool, picked: list[int]) ->
     _picture(dataset, image_id)
     st.html(_facts({k: v for k, v in row.items() if k != "class" and v is not None}))
     class_id = int(dataset.image_class_ids()[image_id])
-    if dataset.has_features and class_id not in picked and len(picked) < custom_task.MOST_CLASSES:
+    if dataset.has_features and class_id not in picked and len(picked) < custom_task.MAX_CLASSES:
         st.button(
             "Pick its class for a task",
             icon="🧪",

@@ -114,7 +114,7 @@ def _answer(dataset: Dataset) -> None:
     _classified(found)
 
 
-def _classified(found: study.Look) -> None:
+def _classified(found: study.TaskContrast) -> None:
     assert found.accuracy is not None
     mean, half = found.mean
     usual = f"{100 * mean:.1f}{half_width(half, 1, 100)}%"
@@ -147,14 +147,14 @@ def _classified(found: study.Look) -> None:
     )
 
 
-def _to_passport(found: study.Look, task: int) -> None:
+def _to_passport(found: study.TaskContrast, task: int) -> None:
     if (testbed := caching.look_name(found.dataset)) != "":
         page_links.to_passport(found.dataset, testbed, task)
     elif found.tasks.has_images:
         page_links.to_passport(found.dataset, task_ids.by_hand(found.dataset, found.tasks, task), 0)
 
 
-def _task(found: study.Look, task: int, key: str, told: bool) -> int | None:
+def _task(found: study.TaskContrast, task: int, key: str, told: bool) -> int | None:
     """A task, class by class; `told`: which queries are right. Returns the image that was clicked."""
     tasks, names = found.tasks, found.names_of(task)
     assert found.predictions is not None
@@ -181,7 +181,7 @@ def _task(found: study.Look, task: int, key: str, told: bool) -> int | None:
     return None
 
 
-def _causes(found: study.Look) -> None:
+def _causes(found: study.TaskContrast) -> None:
     """The strongest cause in one sentence, the others after it, each with the page that shows it."""
     assert found.accuracy is not None
     causes = found.explaining()[:MOST_CAUSES]
@@ -193,7 +193,7 @@ def _causes(found: study.Look) -> None:
             "queries differ) does not part these two beyond chance."
         )
         return
-    words = [study.in_words(found, cause) for cause in causes]
+    words = [study.describe(found, cause) for cause in causes]
     st.markdown(f"**Why is the first one harder? Above all, {plain(words[0])}.**")
     for cause, said in zip(causes, words):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -211,7 +211,7 @@ def _causes(found: study.Look) -> None:
     )
 
 
-def _try_it(found: study.Look, cause: study.Cause) -> None:
+def _try_it(found: study.TaskContrast, cause: study.CauseContrast) -> None:
     """The page that shows a cause, with this very task or its setting."""
     shape = {name: str(found.recipe.settings[name]) for name in ("n_way", "n_shot", "n_query")}
     asked: dict[str, object] = {"split": found.recipe.split, "backbone": found.backbone}
@@ -237,11 +237,11 @@ def _try_it(found: study.Look, cause: study.Cause) -> None:
     shell.page_link(page, label, shell.link(found.dataset, **asked), icon="👉")
 
 
-def _this_task(found: study.Look, label: str) -> None:
+def _this_task(found: study.TaskContrast, label: str) -> None:
     page_links.to_task(found.dataset, found.tasks, found.hard, found.backbone, label, study.METHOD)
 
 
-def _by_meaning(found: study.Look) -> None:
+def _by_meaning(found: study.TaskContrast) -> None:
     """Two tasks in names, where nobody can classify images: fine-grained and coarse."""
     dataset, coarsity = found.dataset, found.tasks.measures["coarsity"]
     columns = shell.columns_if_wide("tasks", 2, gap="small")
@@ -290,7 +290,7 @@ def _by_meaning(found: study.Look) -> None:
 
 @st.fragment
 @shell.sentences()
-def _guess(found: study.Look) -> None:
+def _guess(found: study.TaskContrast) -> None:
     """A random task in images: how many of its queries are named rightly? First the guess, then the answer."""
     assert found.accuracy is not None
     with st.container(border=True):

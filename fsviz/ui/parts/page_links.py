@@ -31,7 +31,7 @@ def to_task(dataset: Dataset, tasks: Tasks, at: int, backbone: str, label: str, 
     """The way to the very task, where its support images can be swapped and every cause of it is told."""
     class_ids, support, query = tasks.class_ids[at], tasks.support[at], tasks.query[at]
     there = class_ids != PAD
-    if there.sum() > custom_task.MOST_CLASSES:
+    if there.sum() > custom_task.MAX_CLASSES:
         return
     asked = {
         custom_task.TASK_OF.name: custom_task.classes_text(dataset, class_ids[there].tolist()),
@@ -66,7 +66,7 @@ def from_task(
         named = TaskId(task_ids.by_hand(dataset, tasks, at), 0)
     selections.show(dataset, tasks, at, named)
     swappable = dataset.has_features and tasks.has_images
-    swappable = swappable and (tasks.class_ids[at] != PAD).sum() <= custom_task.MOST_CLASSES
+    swappable = swappable and (tasks.class_ids[at] != PAD).sum() <= custom_task.MAX_CLASSES
     with st.container(horizontal=True, gap="medium"):
         if named is not None:
             to_passport(dataset, named.testbed, named.position)
@@ -91,7 +91,7 @@ def to_map(dataset: Dataset, tasks: Tasks, at: int, backbone: str) -> None:
 
 def to_classes(dataset: Dataset, class_ids: Sequence[int], label: str) -> None:
     """The way to a task of these classes, to be put together by hand; nothing where no method could answer it."""
-    if dataset.has_features and 2 <= len(class_ids) <= custom_task.MOST_CLASSES:
+    if dataset.has_features and 2 <= len(class_ids) <= custom_task.MAX_CLASSES:
         asked = {custom_task.TASK_OF.name: custom_task.classes_text(dataset, [int(c) for c in class_ids])}
         shell.page_link("edit_task", label, shell.link(dataset, **asked))
 

@@ -32,7 +32,7 @@ SECTIONS = ("Images", "Heat map", "Compare", "Base classes")
 
 
 def show(dataset: Dataset) -> None:
-    if not study.possible(dataset):
+    if not study.possible_similarities(dataset):
         shell.needs(dataset, "features")
     spec = settings.pick_spec(dataset)
     if "backbone" not in spec and not dataset.has_features:
@@ -44,7 +44,8 @@ def show(dataset: Dataset) -> None:
     measured = find(spec)
     if measured is None:  # it takes long: until it is done, what takes a moment
         spec = cast(
-            study.Asked, {name: spec[name] for name in ("dataset", "split", "backbone")} | {"likeness": "cosine"}
+            study.ConfusionRequest,
+            {name: spec[name] for name in ("dataset", "split", "backbone")} | {"likeness": "cosine"},
         )
         st.caption("Below, until then: how alike the classes are on average, by the cosine of their mean features.")
     graph = measured or study.class_graph(spec)
@@ -82,7 +83,7 @@ PAGE = Page(
 
 
 def _headline(graph: ClassGraph, found: np.ndarray) -> None:
-    likeness = study.LIKENESS[graph.kind]
+    likeness = study.SIMILARITIES[graph.kind]
     i, j, weights = graph.edges()
     mean = study.mean(graph)
     classes, average, most, groups = shell.columns_if_wide("headline", 4, "pairs")
@@ -226,7 +227,9 @@ def _pair_card(graph: ClassGraph, both: tuple[int, int]) -> None:
             st.caption("These two have no number: they never met.")
             return
         above = int((weights > value).sum())
-        st.markdown(f"{value:.2f} {study.LIKENESS[graph.kind].unit} · number {above + 1:,} of {len(weights):,} pairs")
+        st.markdown(
+            f"{value:.2f} {study.SIMILARITIES[graph.kind].unit} · number {above + 1:,} of {len(weights):,} pairs"
+        )
     n = min(NEIGHBOURS - 2, int((weights > 0).sum()) or len(weights))
     st.markdown("**The pairs at the top**")
     pairs = [[graph.row_names[a], graph.row_names[b]] for a, b in zip(i[:n], j[:n])]
@@ -248,7 +251,7 @@ def _clicked_cell() -> None:
 
 def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pairs: list[list[str]]) -> None:
     """A table with a bar in every row, which leads to a pair of classes; columns of their names come after it."""
-    unit = study.LIKENESS[graph.kind].unit or "likeness"
+    unit = study.SIMILARITIES[graph.kind].unit or "likeness"
     most = float(np.nanmax(graph.weights))
     export.table(
         "Pairs of classes",
@@ -279,7 +282,7 @@ def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
     )
 
 
-def _keep(spec: study.Asked, graph: ClassGraph, found: np.ndarray | None, more: list[str]) -> None:
+def _keep(spec: study.ConfusionRequest, graph: ClassGraph, found: np.ndarray | None, more: list[str]) -> None:
     if shell.classroom():
         return
     st.divider()

@@ -52,9 +52,9 @@ def show(dataset: Dataset) -> None:
         return
     show_results(dataset, spec, shown)
     with start:  # filled after the answer: timing takes a moment
-        wanted = [cast(evaluate.Spec, {**spec, "testbed": name}) for name in more]
+        wanted = [cast(evaluate.EvaluationSpec, {**spec, "testbed": name}) for name in more]
         samplers = evaluate.both_samplers(spec["sampler"], shots) if shots is not None else []
-        wanted += [cast(evaluate.Spec, {**spec, "sampler": sampler}) for sampler in samplers]
+        wanted += [cast(evaluate.EvaluationSpec, {**spec, "sampler": sampler}) for sampler in samplers]
         if shown.run and finished is not None and all(earlier_runs(dataset, one)[0] for one in wanted):
             show_finished(finished, spec)
         elif access.may("run"):
@@ -92,7 +92,7 @@ def _no_features(dataset: Dataset) -> None:
     run_panel.active_runs("extract", "extraction")
     access.deny("run")
     if access.may("run") and st.button("Extract features with EfficientNet-Lite0", type="primary"):
-        spec: extraction.Spec = {
+        spec: extraction.ExtractionSpec = {
             "study": "extraction",
             "dataset": dataset.name,
             "backbone": DEFAULT,

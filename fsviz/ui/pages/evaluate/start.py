@@ -27,7 +27,7 @@ from fsviz.ui.parts.shell import plain
 
 @st.fragment
 @shell.sentences()
-def show_start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | None, stopped: str) -> None:
+def show_start(spec: evaluate.EvaluationSpec, more: list[str], shots: tuple[int, ...] | None, stopped: str) -> None:
     """One line: what the whole run is, how long it would take, and the button.
 
     stopped  a run of these settings that can be resumed, "" for none
@@ -36,7 +36,7 @@ def show_start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | No
     """
     whole = spec
     if shots is not None:
-        whole = cast(evaluate.Spec, {name: value for name, value in spec.items() if name != "sampler"})
+        whole = cast(evaluate.EvaluationSpec, {name: value for name, value in spec.items() if name != "sampler"})
         whole["samplers"] = evaluate.both_samplers(spec["sampler"], shots)
     with st.container(border=True):
         if stopped and stopped not in st.session_state.get(run_panel.WATCHED, ()):  # those have their own place
@@ -71,7 +71,7 @@ def show_start(spec: evaluate.Spec, more: list[str], shots: tuple[int, ...] | No
         line.markdown(f"**The whole run:** {what} on {tasks}, in the background: {told}.")
 
 
-def show_finished(run: jobs.Run, spec: evaluate.Spec) -> None:
+def show_finished(run: jobs.Run, spec: evaluate.EvaluationSpec) -> None:
     """One line in the place of the start: a run of these settings is finished, and the page shows it."""
     export.recipe(command(spec))
     with st.container(border=True):
@@ -84,7 +84,7 @@ def show_finished(run: jobs.Run, spec: evaluate.Spec) -> None:
             st.code(command(spec), language="bash", wrap_lines=True)
 
 
-def _estimate(spec: evaluate.Spec, times: int = 1) -> str:
+def _estimate(spec: evaluate.EvaluationSpec, times: int = 1) -> str:
     """How long so many testbeds would take in words, from a trial of a few tasks with each method."""
     rows = _timed(shell.load_dataset(spec["dataset"]), spec)
     total = times * sum(row["seconds"] for row in rows)
@@ -99,7 +99,7 @@ def _device_name(device: str) -> str:
     return next((d["name"] for d in devices() if d["device"] == device), device)
 
 
-def command(spec: evaluate.Spec) -> str:
+def command(spec: evaluate.EvaluationSpec) -> str:
     """The command line that runs the same."""
     words = ["python", "-m", "fsviz", "evaluate", spec["dataset"]]
     words += ["--backbone", ",".join(spec["backbones"])]
@@ -148,5 +148,5 @@ def _link_to_runs(run: jobs.Run) -> None:
 
 
 @remember(most=128)
-def _timed(dataset: Dataset, spec: evaluate.Spec) -> list[evaluate.Timing]:
+def _timed(dataset: Dataset, spec: evaluate.EvaluationSpec) -> list[evaluate.EntryTiming]:
     return evaluate.estimate(spec, seconds=0.2)

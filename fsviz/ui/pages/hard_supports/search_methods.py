@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from fsviz.difficulty import measures
+from fsviz.difficulty.objectives import OBJECTIVES
 from fsviz.figures import search_comparison as figures
 from fsviz.records import Dataset
 from fsviz.settings import N_WAY
@@ -75,10 +76,11 @@ def _compared(
         "Click a point for the tasks of its search."
     )
     if chosen:
-        search, which = chosen.partition("@")[0], "easy" if chosen.endswith("@easy") else "hard"
+        search, which = figures.parse_lead(chosen)
+        objective = OBJECTIVES[which]
         n_tasks = min(len(found), FEW if search == "greedy" else study.PREVIEW)
         by = plain(study.SEARCH.choices[search])
-        drilldown.heading(f"{which.capitalize()} supports by {by}, the {task_table.FIRST[which]} first", "search_of")
+        drilldown.heading(f"{objective.title} supports by {by}, the {objective.superlative} first", "search_of")
         task_table.of_search(dataset, {**found.spec, "search": search, "n_tasks": n_tasks}, "search_task", which)
 
 

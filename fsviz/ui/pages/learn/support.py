@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fsviz.analyses import lessons as study
-from fsviz.analyses.lessons import Stop
+from fsviz.analyses.lessons import ControlPosition
 from fsviz.records import Dataset
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, same_queries, titles
 from fsviz.ui.parts import page_links, shell
 
 
-def _show(dataset: Dataset, stops: list[Stop], at: int, seen: Sequence[bool]) -> None:
+def _show(dataset: Dataset, stops: list[ControlPosition], at: int, seen: Sequence[bool]) -> None:
     same_queries(dataset, stops, at, seen, "support of the same queries", "support")
 
 
-def _go_on(dataset: Dataset, stops: list[Stop], at: int) -> None:
+def _go_on(dataset: Dataset, stops: list[ControlPosition], at: int) -> None:
     task = study.typical(stops, at, paired=True)
     backbone = draw.default_backbone(dataset)
     page_links.to_task(dataset, stops[at].tasks, task, backbone, "Swap support images of this very task", study.METHOD)

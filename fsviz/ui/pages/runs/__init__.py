@@ -90,18 +90,18 @@ PAGE = Page(
 )
 
 
-def _method_runs(chosen: Sequence[jobs.Run]) -> list[run_comparison.Line]:
-    found: list[run_comparison.Line] = []
+def _method_runs(chosen: Sequence[jobs.Run]) -> list[run_comparison.MethodRun]:
+    found: list[run_comparison.MethodRun] = []
     for run in chosen:
         try:
-            found += recorded.lines_of(run)
+            found += recorded.method_runs(run)
         except FsvizError as error:
             st.error(plain(str(error)), icon="⚠️")
     return found
 
 
-def _show_comparison(lines: list[run_comparison.Line], chosen: Sequence[jobs.Run]) -> None:
-    groups, notes = run_comparison.compared(lines)  # the most accurate first, so that colours and rows agree
+def _show_comparison(lines: list[run_comparison.MethodRun], chosen: Sequence[jobs.Run]) -> None:
+    groups, notes = run_comparison.group_by_tasks(lines)  # the most accurate first, so that colours and rows agree
     every, lines = lines, [line for group in groups.values() for line in group]
     main = _pick_group(groups)
     over = _pick_interval(lines)
@@ -131,7 +131,7 @@ def _show_comparison(lines: list[run_comparison.Line], chosen: Sequence[jobs.Run
 
 
 def _show_unfinished(
-    chosen: Sequence[jobs.Run], lines: Sequence[run_comparison.Line], notes: Sequence[str]
+    chosen: Sequence[jobs.Run], lines: Sequence[run_comparison.MethodRun], notes: Sequence[str]
 ) -> tuple[Sequence[str], int]:
     """What is missing of runs that are not finished, and the way to it; returns sentences beyond the notes, and how
     many methods have no results yet."""
@@ -155,7 +155,7 @@ def _show_unfinished(
     return more, n_missing
 
 
-def _pick_group(groups: Mapping[str, list[run_comparison.Line]]) -> list[run_comparison.Line]:
+def _pick_group(groups: Mapping[str, list[run_comparison.MethodRun]]) -> list[run_comparison.MethodRun]:
     """The lines of the tasks that figures and paired tests are about: the largest group, or one that is picked."""
     if len(groups) == 1:
         return next(iter(groups.values()))
@@ -164,17 +164,17 @@ def _pick_group(groups: Mapping[str, list[run_comparison.Line]]) -> list[run_com
     return groups[controls.pick(GROUP.with_(choices=names, default=order[0]), st.sidebar)]
 
 
-def _group_name(line: run_comparison.Line) -> str:
+def _group_name(line: run_comparison.MethodRun) -> str:
     return f"{run_comparison.testbed_title(line)} ({line.testbed[:40]})"
 
 
-def _pick_interval(lines: list[run_comparison.Line]) -> str:
+def _pick_interval(lines: list[run_comparison.MethodRun]) -> str:
     """What intervals are over: every one of the comparison. The widest that is known unless chosen, as in reports and
     commands."""
     return controls.pick(OVER.with_(default=recorded.widest(lines)), st.sidebar, as_buttons=True)
 
 
-def _recipe_of(line: run_comparison.Line, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:
+def _recipe_of(line: run_comparison.MethodRun, chosen: Sequence[jobs.Run]) -> Mapping[str, Any]:
     for run in chosen:
         if run.id == line.run_id:
             return evaluate.run_testbeds(run.spec)[evaluate.entries(run.spec)[line.entry].testbed]["recipe"]
@@ -213,15 +213,15 @@ def _show_headline(here: pd.DataFrame, differences: pd.DataFrame, over: str, n_m
     tasks.metric("Tasks", f"{int(top['n_tasks']):,}", help=told)
 
 
-def _show_mistakes(lines: list[run_comparison.Line], over: str) -> None:
+def _show_mistakes(lines: list[run_comparison.MethodRun], over: str) -> None:
     st.subheader("What gets confused", anchor=False)
-    named = run_comparison.named(lines)
+    named = run_comparison.by_name(lines)
     who = st.selectbox("Mistakes of", list(named), key="mistakes_of") if len(named) > 1 else next(iter(named))
     line = named[who if who in named else next(iter(named))]
     try:
         dataset = shell.load_dataset(line.dataset)
         done = int(line.done.sum())
-        answer, tasks = recorded.answer_of(line)
+        answer, tasks = recorded.predictions_of(line)
     except FsvizError as error:
         st.caption(f"The images cannot be shown: {plain(str(error))}")
         return

@@ -69,8 +69,8 @@ class PageExports:
 
 
 def show_curves(
-    lines: list[run_comparison.Line],
-    main: list[run_comparison.Line],
+    lines: list[run_comparison.MethodRun],
+    main: list[run_comparison.MethodRun],
     here: pd.DataFrame,
     recipe: RawSettings,
     over: str,
@@ -94,12 +94,12 @@ def show_curves(
             about=main[0].digest,
         )
         st.caption(
-            plain(run_comparison.why_no_curve(main)) + " Mean accuracies, with 95% intervals "
+            plain(run_comparison.no_curve_reason(main)) + " Mean accuracies, with 95% intervals "
             f"{run_comparison.OVER[over]}. Click a point for the tasks of its method."
         )
         if chosen:
             drilldown.heading(f"Tasks of {plain(chosen)}, the hardest first", "bar_of")
-            line = run_comparison.named(main)[chosen]
+            line = run_comparison.by_name(main)[chosen]
             list_tasks(line, np.argsort(line.accuracy, kind="stable"), chosen, "bar_task")
         return PageExports()
     picked, share = _curve_settings(known)
@@ -137,13 +137,13 @@ def show_curves(
     if picked == run_comparison.QUARTERS and recipe.get("distance") != "features":
         ends = correlations[["name", "spearman", "spearman_low", "spearman_high"]].itertuples(index=False)
         found = {name: {"value": value, "ci95": (low, high)} for name, value, low, high in ends}
-        if little := evaluate.no_prediction(found, how="“Distance between classes” on the page Sample tasks"):
+        if little := evaluate.no_coarsity_effect(found, how="“Distance between classes” on the page Sample tasks"):
             st.info(plain(little), icon="🧭")
             correlated = f"{correlated} {little}"
     return PageExports((heading, figure, caption), correlations, told, correlated)
 
 
-def _pick_band(names: list[str], main: list[run_comparison.Line], measure: str) -> tuple[str, float | None]:
+def _pick_band(names: list[str], main: list[run_comparison.MethodRun], measure: str) -> tuple[str, float | None]:
     """The method whose band is drawn, and the value of the measure around which tasks are listed, None for none."""
     about = f"{main[0].digest} {measure}"
     band = names[0]
@@ -177,11 +177,11 @@ def _clear_selection() -> None:
     st.session_state[TASK.name] = -1
 
 
-def _around(main: list[run_comparison.Line], measure: str, at: float, band: str) -> None:
+def _around(main: list[run_comparison.MethodRun], measure: str, at: float, band: str) -> None:
     """The tasks around a value of the measure with their images, and one of them in full."""
-    named = run_comparison.named(main)
+    named = run_comparison.by_name(main)
     line = named[band]
-    near = run_comparison.around(line, measure, at)
+    near = run_comparison.nearest_tasks(line, measure, at)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**Tasks around {plain(measures.title(measure).lower())} {at:.4g}**")
         st.button("Close", key="forget_place", on_click=_clear_selection)
@@ -229,10 +229,10 @@ def _task_chosen() -> None:
         st.session_state[TASK.name] = int(listed[rows[0]])
 
 
-def _show_task(dataset: Dataset, line: run_comparison.Line, task: int, who: str) -> None:
+def _show_task(dataset: Dataset, line: run_comparison.MethodRun, task: int, who: str) -> None:
     """Support and query images of one task, and what a method said of every query."""
     try:
-        answer, tasks = recorded.answer_of(line)
+        answer, tasks = recorded.predictions_of(line)
     except FsvizError as error:
         st.caption(f"The images cannot be shown: {plain(str(error))}")
         return
@@ -253,7 +253,7 @@ def _show_task(dataset: Dataset, line: run_comparison.Line, task: int, who: str)
                 tiles.append(Tile(int(image_id), names[said] if wrong else "", "wrong" if wrong else "right"))
         rows.append(Row(names[way], tiles, kind="query"))
     page_links.to_gallery(dataset, task_rows(dataset, rows, "run_task", tile_px=64) if dataset.has_pixels else None)
-    named = recorded.task_name(dataset, line, task)
+    named = recorded.task_id(dataset, line, task)
     page_links.from_task(dataset, tasks, task, line.backbone, line.method, named=named)
 
 

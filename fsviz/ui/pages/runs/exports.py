@@ -28,8 +28,8 @@ from fsviz.ui.parts.shell import plain
 
 def show_exports(
     table: pd.DataFrame,
-    lines: list[run_comparison.Line],
-    main: list[run_comparison.Line],
+    lines: list[run_comparison.MethodRun],
+    main: list[run_comparison.MethodRun],
     differences: pd.DataFrame,
     published: pd.DataFrame | None,
     chosen: Sequence[jobs.Run],
@@ -111,7 +111,7 @@ def show_exports(
 
 
 def _recipe(run: jobs.Run) -> report.Recipe:
-    words = [*run_comparison.in_words(run.spec), ("Took", run_panel.duration(run.seconds))]
+    words = [*run_comparison.describe(run.spec), ("Took", run_panel.duration(run.seconds))]
     return report.Recipe(run.id, words, access.without_paths(run_comparison.command(run.spec)))
 
 

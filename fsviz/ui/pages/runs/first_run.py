@@ -84,7 +84,7 @@ def show_published() -> None:
 
 
 def _start_first(dataset: Dataset, backbone: str) -> None:
-    spec: evaluate.Spec = {
+    spec: evaluate.EvaluationSpec = {
         "study": "evaluate",
         "dataset": dataset.name,
         "backbones": [backbone],

@@ -24,7 +24,7 @@ NONE = "none"
 
 
 def show_results(
-    table: pd.DataFrame, first: run_comparison.Line, over: str
+    table: pd.DataFrame, first: run_comparison.MethodRun, over: str
 ) -> tuple[pd.DataFrame | None, dict[tuple[str, str], pd.DataFrame], str]:
     """The table with intervals and bold bests, the published rows below it, and both kinds of tasks side by side."""
     st.subheader("Results", anchor=False)
@@ -61,7 +61,7 @@ def only_over_tasks(published: pd.DataFrame | None, over: str) -> pd.DataFrame |
     return published.assign(**{name: np.nan for name in published if name.endswith("ci95")})
 
 
-def _pick_published(first: run_comparison.Line) -> tuple[pd.DataFrame | None, str]:
+def _pick_published(first: run_comparison.MethodRun) -> tuple[pd.DataFrame | None, str]:
     own = published_benchmarks(first.dataset)
     every = published_benchmarks()
     options: list[Any] = [NONE, *own, *[pair for pair in every if pair not in own]]
@@ -89,7 +89,7 @@ def _pick_published(first: run_comparison.Line) -> tuple[pd.DataFrame | None, st
     )
 
 
-def show_ranks(main: list[run_comparison.Line]) -> str:
+def show_ranks(main: list[run_comparison.MethodRun]) -> str:
     """The ranks; returns the cell that was clicked, "" for none."""
     st.subheader("Who is best on which tasks?", anchor=False)
     ranks = recorded.ranks(main)
@@ -112,7 +112,7 @@ def show_ranks(main: list[run_comparison.Line]) -> str:
     return chosen
 
 
-def show_differences(main: list[run_comparison.Line], differences: pd.DataFrame, n_groups: int, over: str) -> str:
+def show_differences(main: list[run_comparison.MethodRun], differences: pd.DataFrame, n_groups: int, over: str) -> str:
     """The differences; returns the method that was clicked, "" for none."""
     st.subheader("Is the difference real?", anchor=False)
     if differences.empty:

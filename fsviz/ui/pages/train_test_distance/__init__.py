@@ -85,7 +85,7 @@ PAGE = Page(
 )
 
 
-def _headline(found: study.Found, at_random: tuple[float, float]) -> Any:
+def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
     """Four numbers; returns the slot of the last one, which takes a moment longer.
 
     at_random  between what 95% of random splits have as distance of a test class to the nearest training class
@@ -125,7 +125,7 @@ def _headline(found: study.Found, at_random: tuple[float, float]) -> Any:
     return alike.empty()
 
 
-def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.Found) -> None:
+def _map_and_side(dataset: Dataset, classes: study.ClassFeatures, found: study.SplitResult) -> None:
     split = found.split
     left, side = shell.columns_if_wide("map", [2.2, 1], gap="medium")
     with side:
@@ -192,10 +192,10 @@ def _row_clicked(names: list[str]) -> None:
         st.session_state[PICKED] = names[row]
 
 
-def _in_words(dataset: Dataset, found: study.Found) -> None:
+def _in_words(dataset: Dataset, found: study.SplitResult) -> None:
     """What the sides are made of, and where the divergence that was asked for is not there."""
     superclasses.say(dataset, found.split)
-    said = study.told(found)
+    said = study.describe_split(found)
     if said:
         st.info(plain(said), icon="🎯")
     if found.is_at_floor:
@@ -212,7 +212,7 @@ def _in_words(dataset: Dataset, found: study.Found) -> None:
         )
 
 
-def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Found, place: int) -> None:
+def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.SplitResult, place: int) -> None:
     split = found.split
     with st.container(border=True):
         st.markdown(f"**{plain(split.names[place])}** is a **{SIDES[split.sides[place]]}** class.")
@@ -239,7 +239,7 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Fou
         st.caption("The classes most like it, whatever their side; a row leads to its class.")
 
 
-def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.Found) -> None:
+def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.SplitResult) -> None:
     if found.split.asked is None:
         st.info("This split asks for no divergence. Choose the mode “stable” at the left to see what others do.")
         return
@@ -263,8 +263,8 @@ def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.Found) -
     )
 
 
-def _superclasses(dataset: Dataset, found: study.Found) -> None:
-    if not study.mixes(dataset, found.split):
+def _superclasses(dataset: Dataset, found: study.SplitResult) -> None:
+    if not study.superclass_shares(dataset, found.split):
         return
     superclasses.draw(dataset, found.split, "mix", 80, 28)
     st.caption(

@@ -15,7 +15,7 @@ from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.shell import link, load_dataset, plain
 
 
-def show(dataset: Dataset, found: study.Found) -> None:
+def show(dataset: Dataset, found: study.SplitResult) -> None:
     st.divider()
     command = study.command(dataset, found.settings)
     offer(dataset, found.split, study.recipe(found), study.fitting_name(found), command, "split")
@@ -101,7 +101,9 @@ def _saved(dataset: Dataset) -> None:
     with st.expander(f"Saved splits of this dataset ({len(names):,})"):
         for name in names:
             line, button = st.columns([5, 1], vertical_alignment="center")
-            line.markdown(f"**{plain(name)}**: {plain(study.in_words(saved_splits.split_recipe(dataset.name, name)))}")
+            line.markdown(
+                f"**{plain(name)}**: {plain(study.describe_recipe(saved_splits.split_recipe(dataset.name, name)))}"
+            )
             if access.may("delete") and button.button("Delete", key=f"delete_{name}", width="stretch"):
                 access.do("delete", saved_splits.remove_split, dataset.name, name)
                 st.rerun()
