@@ -1139,7 +1139,7 @@ def _changed(name: str, value: Any) -> str:
 STUDY = Study(
     name="evaluate",
     title="evaluation",
-    question="Which method suits these images?",
+    question="Which method works best here?",
     settings=SETTINGS,
     check=check,
     prepare=prepare,

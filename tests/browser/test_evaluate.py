@@ -135,4 +135,4 @@ def test_a_run_from_start_to_finish(page, app: str, workspace: Path) -> None:
     half = best["ci95_classes"] if best["ci95_classes"] is not None else best["ci95_images"]
     expect(page.get_by_text(f"{best['accuracy']:.1f} ± {half:.1f}%").first).to_be_visible()
     page.get_by_role("link", name=re.compile("whole comparison")).click()
-    expect(page.get_by_role("heading", name="What came out, and is the difference real?")).to_be_visible()
+    expect(page.get_by_role("heading", name="Is one method significantly better?")).to_be_visible()

@@ -296,7 +296,7 @@ def test_without_the_password_nothing_is_shown(furnished: Path, monkeypatch: pyt
     app = unlock(open_page("add_images", {"dataset": "pets"}), "a wrong word")
     assert "not the password" in app.error[0].value
     app = unlock(app, WORD)
-    assert "How do I bring" in app.title[0].value
+    assert "my own images" in app.title[0].value
 
 
 def test_a_server_that_refuses_everybody_prepares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
