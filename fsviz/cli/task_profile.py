@@ -36,7 +36,7 @@ def opened(name: str, backbone: str = "") -> tuple[TaskProfile, ValuesAmongTasks
     from fsviz.errors import FsvizError
     from fsviz.tasks import task_ids
 
-    task = task_ids.task_in(name)
+    task = task_ids.parse_task_id(name)
     found = task_ids.find(task.testbed, run_folder=jobs.folder)
     wanted, of_runs = study.digest(found), []
     for run in jobs.list_runs("evaluate"):

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, INK, QUIET, SERIES, SET_SYMBOLS, meaning
-from fsviz.text import drawn, short
+from fsviz.text import drawn, shorten
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "bowtie")
 MEAN = meaning("all")  # seen on light and dark, and on the bars
@@ -62,7 +62,7 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
         rows = table[(table["measure"] == measure) & (table["side"] != first)]
         lacking = rows.loc[~np.isfinite(rows["effect"]), "side_title"]
         if len(lacking):
-            words = f"unknown: {', '.join(short(n, 26) for n in lacking)}"
+            words = f"unknown: {', '.join(shorten(n, 26) for n in lacking)}"
             figure.add_annotation(
                 x=reach, y=place, text=drawn(words), showarrow=False, xanchor="right", font={"size": 11, "color": QUIET}
             )
@@ -113,7 +113,7 @@ def plot_measure(table: pd.DataFrame, axis: str, higher_is: str) -> go.Figure:
 
     table  a row per side in which it is known: side_title, q1, median, q3, mean, ci95, n_tasks
     """
-    names = [drawn(short(name, 40)) for name in table["side_title"]]
+    names = [drawn(shorten(name, 40)) for name in table["side_title"]]
     colours = [ACCENT] + [QUIET] * (len(table) - 1)
     figure = go.Figure()
     figure.add_bar(

@@ -44,8 +44,8 @@ from fsviz.user import predictions as user_predictions
 from fsviz.workspace import atomic_file
 
 # How tasks are drawn; those of classes only cannot be evaluated, and "backbones" says whose features are.
-TASK_SETTINGS = {**{name: s for name, s in draw.KNOWN.items() if name != "backbone"}, "n_shot": N_SHOT}
-DEFAULTS: dict[str, Any] = {**draw.PER_CLASS, "n_tasks": 1000}
+TASK_SETTINGS = {**{name: s for name, s in draw.SETTINGS.items() if name != "backbone"}, "n_shot": N_SHOT}
+DEFAULTS: dict[str, Any] = {**draw.IMAGE_DEFAULTS, "n_tasks": 1000}
 CORRELATIONS = ("pearson", "spearman")
 FIRST_QUERIES = 250_000  # queries from which is told how alike tasks are that share images: 5,000 usual tasks
 NUMBERS = ("accuracy", "top5", "loss", "confidence")  # what is kept of every task
@@ -196,7 +196,7 @@ class Entry:
     @property
     def code(self) -> Method:
         """The method itself; that of a user is loaded from where the run found it."""
-        return user_methods.again(self.method, self.own) if self.own else METHODS[self.method]
+        return user_methods.load_recorded(self.method, self.own) if self.own else METHODS[self.method]
 
     @property
     def pairwise(self) -> bool:
@@ -270,7 +270,7 @@ def _prepare_predictions(spec: dict[str, Any], dataset: Dataset, folder: Path) -
     file = Path(_text(spec, "predictions")).expanduser().absolute()
     answer = user_predictions.read(file, testbed, dataset)
     snapshot.freeze(folder, testbed, snapshot.testbed_file(0))
-    user_predictions.freeze(folder, answer)
+    user_predictions.save_snapshot(folder, answer)
     settled: Any = {
         **spec,
         "predictions": file.name,
@@ -292,7 +292,7 @@ def requires_local(spec: RawSettings) -> str:
     for chosen in asked if isinstance(asked, list | tuple) else ():
         own = chosen.get("own") if isinstance(chosen, Mapping) else None
         name = str(chosen.get("name")) if isinstance(chosen, Mapping) else str(chosen)
-        if (own and "code" in own) or (not own and user_methods.is_own(name)):
+        if (own and "code" in own) or (not own and user_methods.is_user_method(name)):
             return f"{name} is your own code, which runs only where you start it, from the command line or a notebook"
     return ""
 
@@ -347,8 +347,8 @@ def run_chunk(spec: ResolvedSpec, part: int, start: int, stop: int) -> dict[str,
     entry = entries(spec)[part]
     tasks = entry_tasks(spec, entry, start, stop)
     if "predictions" in entry.own:
-        answer = user_predictions.frozen(spec["folder"], start, stop)
-        return _chunk_of(user_predictions.known(_numbers_of(answer), answer), answer)
+        answer = user_predictions.load_snapshot(spec["folder"], start, stop)
+        return _chunk_of(user_predictions.only_available(_numbers_of(answer), answer), answer)
     fingerprint = tuple(sorted(spec["features"][entry.backbone].items()))
     stored = (spec["dataset"], entry.backbone, fingerprint, datasets.stamp(spec["dataset"]))
     table = _features_cached(*stored)
@@ -1024,7 +1024,7 @@ def _checked_methods(chosen: Any) -> tuple[list[MethodChoice], list[FailedMethod
         name = str(one.get("name"))
         code = None if name in METHODS else user_methods.code_of(name)
         try:
-            method = METHODS[name] if code is None else user_methods.declared(code)
+            method = METHODS[name] if code is None else user_methods.load_method(code)
         except BrokenCode as error:
             assert code is not None
             failed.append({"method": code.name, "label": code.name, "backbone": "", "error": str(error)})
@@ -1032,7 +1032,7 @@ def _checked_methods(chosen: Any) -> tuple[list[MethodChoice], list[FailedMethod
         parameters = method.checked(one.get("parameters"), str(one.get("preset") or ""))
         checked: MethodChoice = {"name": method.name, "parameters": parameters}
         if code is not None:
-            checked["own"] = user_methods.recorded(code, method)
+            checked["own"] = user_methods.method_record(code, method)
             if any(one["name"] == method.name and one.get("own") != checked["own"] for one in found):
                 raise BadInput(
                     f"Two methods are named {method.name}, and a table could not tell them apart. Rename one."

@@ -151,7 +151,7 @@ def test_top5_is_not_told_where_a_file_cannot_tell_it() -> None:
     from fsviz.records import Predictions
 
     numbers = np.ones((4, 3))
-    few, many = (user_predictions.known(numbers, Predictions.blank((3, ways, 2))) for ways in (5, 6))
+    few, many = (user_predictions.only_available(numbers, Predictions.blank((3, ways, 2))) for ways in (5, 6))
     assert np.isnan(few[2]).all() and np.isnan(many[2]).all()
     assert (few[1] == 1).all() and np.isnan(many[1]).all()
 

@@ -165,7 +165,7 @@ def test_visitors_find_none_of_them(furnished: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_session_state_opens_nothing(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    share(monkeypatch, look=True, password=sharing.hashed(WORD))
+    share(monkeypatch, look=True, password=sharing.hash_password(WORD))
     forged = {"source": sources.FOLDER, "path_0": "/etc", "fetched": "dtd", "added": "pets", "features_file": "/etc"}
     forged |= {"preview": (("/etc", "[]"), None), "compare_next": ["nothing"], "_unlocked": True, "unlocked": True}
     forged |= dict.fromkeys(
@@ -288,7 +288,7 @@ def unlock(app: AppTest, word: str) -> AppTest:
 
 
 def test_without_the_password_nothing_is_shown(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    share(monkeypatch, password=sharing.hashed(WORD))
+    share(monkeypatch, password=sharing.hash_password(WORD))
     for page, query in WALK[::3]:
         app = open_page(page, query)
         assert [title.value for title in app.title] == ["This server is locked"]
@@ -310,7 +310,7 @@ def test_a_server_that_refuses_everybody_prepares_nothing(monkeypatch: pytest.Mo
 
 
 def test_too_many_wrong_passwords_must_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    share(monkeypatch, look=True, password=sharing.hashed(WORD))
+    share(monkeypatch, look=True, password=sharing.hash_password(WORD))
     monkeypatch.setattr(access, "_attempts", sharing.Attempts(all=5, within=1e6))
     app = open_page("classes", {"dataset": "cifar100"})
     for _ in range(5):
@@ -322,7 +322,7 @@ def test_too_many_wrong_passwords_must_wait(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_session_is_unlocked_and_locked_again(furnished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    share(monkeypatch, look=True, password=sharing.hashed(WORD))
+    share(monkeypatch, look=True, password=sharing.hash_password(WORD))
     app = open_page("runs", {"dataset": "toy"})
     assert "Delete" not in controls(app)
     app = unlock(app, WORD)
@@ -330,12 +330,12 @@ def test_a_session_is_unlocked_and_locked_again(furnished: Path, monkeypatch: py
     next(button for button in app.button if button.label == "Lock it again").click()
     assert "Delete" not in controls(app.run())
     assert "Delete" in controls(unlock(app, WORD))
-    share(monkeypatch, look=True, password=sharing.hashed("another password"))
+    share(monkeypatch, look=True, password=sharing.hash_password("another password"))
     assert "Delete" not in controls(app.run()), "the password that was given is not that of the server any more"
 
 
 def unlocked_add_images(monkeypatch: pytest.MonkeyPatch, *allowed: Path, **query: str) -> AppTest:
-    share(monkeypatch, password=sharing.hashed(WORD), folders=allowed)
+    share(monkeypatch, password=sharing.hash_password(WORD), folders=allowed)
     return unlock(open_page("add_images", query), WORD)
 
 

@@ -102,9 +102,9 @@ def test_a_benchmarks_images_are_attached_on_the_page(tmp_path: Path, monkeypatc
 def test_meanings_are_changed_after_saving(pets: str) -> None:
     app = run("add_images", dataset="pets", do="Meanings")
     assert app.button(key="save_meanings").disabled  # nothing was changed yet
-    table = user_images.meanings(datasets.load("pets")).set_index("class")
+    table = user_images.class_senses(datasets.load("pets")).set_index("class")
     assert table["synset"]["dog"] == "n02084071"
-    user_images.correct("pets", {"dog": "n02110341"})
+    user_images.correct_senses("pets", {"dog": "n02110341"})
     app = run("add_images", dataset="pets", do="Meanings")
     shown = app.dataframe[0].value.set_index("class")
     assert shown["doubt"]["dog"] == "you chose this" and "n02110341" in shown["meaning"]["dog"]

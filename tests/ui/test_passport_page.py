@@ -126,7 +126,7 @@ def test_runs_of_the_testbed_are_told() -> None:
 
 def leads_of(app: AppTest, n: int | None = None) -> list:
     links = [link.proto for link in app.main.get("page_link") if link.proto.page == "task"]
-    found = [task_ids.task_in(parse_qs(link.query_string)["task_name"][0]) for link in links]
+    found = [task_ids.parse_task_id(parse_qs(link.query_string)["task_name"][0]) for link in links]
     assert n is None or len(found) == n, found
     return found
 

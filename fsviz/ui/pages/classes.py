@@ -14,7 +14,7 @@ import streamlit as st
 from fsviz.analyses import semantic_sampling as study
 from fsviz.figures import taxonomy as figures
 from fsviz.records import PAD, ClassMap, ConceptTree, Dataset
-from fsviz.settings import Setting, words
+from fsviz.settings import Setting, to_args
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES, Dag, maps
 from fsviz.text import of_split
@@ -55,7 +55,7 @@ def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
     distance, dag, backbone = controls.pick_distance(dataset)
     asked = {"split": split, "distance": distance, "dag": dag, **({"backbone": backbone} if backbone else {})}
-    export.command("distances", dataset.name, *words(asked, draw.KNOWN))
+    export.command("distances", dataset.name, *to_args(asked, draw.SETTINGS))
     distances = caching.distances(dataset, split, distance, dag, backbone)
     names = controls.class_names(dataset, split)
     here = f"{dataset.name} {split} {dag}"

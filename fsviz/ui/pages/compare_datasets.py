@@ -127,10 +127,10 @@ def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[s
 
 
 def _settings(sides: Sequence[study.DatasetSplit]) -> study.ComparisonSpec:
-    fewest = min(draw.at_least_two_classes(side.dataset, side.split) for side in sides)
+    fewest = min(draw.check_n_classes(side.dataset, side.split) for side in sides)
     backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
     fits = study.fit(sides, {})
-    settings = fitting.fitted(study.SETTINGS, fits)
+    settings = fitting.with_defaults(study.SETTINGS, fits)
     values: dict[str, Any] = {}
     with st.sidebar:
         for name, setting in settings.items():
@@ -166,7 +166,7 @@ def _at_once(n_tasks: int) -> int:
 
 def _found(spec: study.ComparisonSpec) -> study.DatasetComparison | None:
     """The comparison; while features are measured, what is known of meaning stands there already."""
-    n_images = len(spec["sides"]) * spec["n_tasks"] * draw.most_images(spec)
+    n_images = len(spec["sides"]) * spec["n_tasks"] * draw.max_images(spec)
     if not access.fits(len(spec["sides"]) * spec["n_tasks"], n_images):
         return None
     names = [name.rpartition(":")[0] for name in spec["sides"]]

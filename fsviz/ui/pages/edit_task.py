@@ -96,7 +96,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
     classes = st.container()
     shots, queries, seed, other = st.columns([3, 3, 3, 4], vertical_alignment="bottom")
     with links.one_step():
-        usual = fitting.fitted({s.name: s for s in (N_SHOT, N_QUERY)}, fits)
+        usual = fitting.with_defaults({s.name: s for s in (N_SHOT, N_QUERY)}, fits)
         n_shot = controls.pick(usual["n_shot"].with_(title="Support per class"), shots)
         n_query = controls.pick(usual["n_query"].with_(title="Queries per class"), queries)
         dealt = controls.pick(SEED.with_(help="Another seed deals other images of the same classes."), seed)
@@ -394,7 +394,7 @@ def _gaps(now: TaskResult, before: TaskResult | None) -> None:
 
 def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tuple[int, int] | None) -> None:
     with st.container(horizontal=True, gap="medium"):
-        page_links.to_passport(dataset, task_ids.by_hand(dataset, tasks, 0), 0)
+        page_links.to_passport(dataset, task_ids.images_name(dataset, tasks, 0), 0)
         page_links.to_map(dataset, tasks, 0, backbone)
     if shell.classroom():
         return
@@ -405,7 +405,7 @@ def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tupl
     access.deny("save")
     if access.may("save") and columns[0].button("Save as a testbed", icon="💾", width="stretch", key="save_built"):
         bed = study.testbed(dataset, tasks, name)
-        saved, said = access.do("save", draw.keep, bed, number=name == "by_hand")
+        saved, said = access.do("save", draw.save, bed, number=name == "by_hand")
         st.success(f"{plain(said)}", icon="✅")
         controls.link_to_evaluate(dataset, saved)
     for column, kind in zip(columns[1:], testbeds.FORMATS, strict=True):

@@ -14,7 +14,7 @@ from fsviz.errors import FsvizError
 from fsviz.features import maps
 from fsviz.features.backbones import title_of
 from fsviz.figures import feature_map as figures
-from fsviz.records import PAD, Colouring, Dataset, Shared, TaskId, Tasks
+from fsviz.records import PAD, Colouring, Dataset, NeighbourAgreement, TaskId, Tasks
 from fsviz.settings import N_TASKS, SEED, Setting
 from fsviz.studies import evaluate
 from fsviz.studies import feature_map as study
@@ -153,7 +153,7 @@ def _colour(by: str) -> None:
 
 
 @_of_map("Looking at neighbours on the map")
-def _shared(dataset: Dataset, found: maps.FeatureMap) -> list[Shared]:
+def _shared(dataset: Dataset, found: maps.FeatureMap) -> list[NeighbourAgreement]:
     return study.shared(dataset, found)
 
 
@@ -334,18 +334,18 @@ def _pick_task(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks | None, 
     if source != custom_task.LINKED:
         links.release(custom_task.SUPPORT.name, custom_task.QUERY.name)
     if not source:
-        links.release(POSITION.name, *draw.KNOWN)
+        links.release(POSITION.name, *draw.SETTINGS)
         return None, None
     try:
         if source == custom_task.LINKED:
-            links.release(POSITION.name, *draw.KNOWN)
+            links.release(POSITION.name, *draw.SETTINGS)
             support, query = map(custom_task.images_in, images)
             return custom_task.of_images(dataset, features.load(dataset, found.backbone), support, query), None
         if source != DRAWN:
-            links.release(*draw.KNOWN)
+            links.release(*draw.SETTINGS)
             position = int(controls.pick(POSITION, about=source))
             task = study.task_at(dataset, f"{source}:{position}")
-            return task, task_ids.task_in(f"{source}:{position}")
+            return task, task_ids.parse_task_id(f"{source}:{position}")
         return _draw(dataset, found)
     except FsvizError as error:
         st.warning(plain(shell.in_titles(error)), icon="⚠️")
@@ -357,7 +357,7 @@ def _draw(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks, TaskId | Non
     n_classes = len(dataset.split_class_ids(split))
     sampler = controls.pick_sampler(dataset, "uniform")
     drawn = {"split": split, "sampler": sampler}
-    fits = fitting.fit(dataset, drawn, draw.PER_CLASS, [found.backbone], varied=True)
+    fits = fitting.fit(dataset, drawn, draw.IMAGE_DEFAULTS, [found.backbone], varied=True)
     settings: dict[str, Any] = controls.pick_sampler_settings(sampler, n_classes, of=(dataset, split), **fits.values)
     settings |= controls.pick_images(sampler, controls.pairs(), **fits.values)
     controls.say_fit(fits, settings)

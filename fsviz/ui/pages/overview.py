@@ -138,7 +138,7 @@ def _classified(found: study.TaskContrast) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             st.markdown("No backbone has seen these images yet; one that has sees more than pixels.", width="content")
             shell.link_to_what_is_missing(found.dataset, "features")
-    chance = f"Guessing would get {found.tasks.chance:.0%} right."
+    chance = f"Guessing would get {found.tasks.chance_level:.0%} right."
     st.caption(
         f"{plain(study.rule(found))} They are not typical: all {len(found.tasks):,} tasks have a mean accuracy of "
         f"**{usual}** (95% interval over tasks of these images). {chance} "
@@ -151,7 +151,7 @@ def _to_passport(found: study.TaskContrast, task: int) -> None:
     if (testbed := caching.look_name(found.dataset)) != "":
         page_links.to_passport(found.dataset, testbed, task)
     elif found.tasks.has_images:
-        page_links.to_passport(found.dataset, task_ids.by_hand(found.dataset, found.tasks, task), 0)
+        page_links.to_passport(found.dataset, task_ids.images_name(found.dataset, found.tasks, task), 0)
 
 
 def _task(found: study.TaskContrast, task: int, key: str, told: bool) -> int | None:
@@ -486,7 +486,7 @@ def _offers(dataset: Dataset) -> None:
     st.subheader("What it offers", anchor=False)
     for offer, (what, _) in shell.OFFERS.items():
         name, _, rest = what.partition(":")
-        if offer in dataset.offers:
+        if offer in dataset.capabilities:
             st.markdown(f"✅ **{name.removeprefix('a ').capitalize()}**:{rest}.")
         else:
             how = shell.how_to_add(dataset, offer)
@@ -501,7 +501,7 @@ def _doors(dataset: Dataset) -> None:
             with column.container(border=True, height="stretch", key=f"card_{door.slug}"):
                 shell.page_link(door.slug, f"**{door.question}**", shell.link(dataset))
                 st.caption(shell.lead(door, dataset))
-                missing = [need for need in door.needs if need not in dataset.offers]
+                missing = [need for need in door.needs if need not in dataset.capabilities]
                 if missing:
                     st.caption(f"⬜ {plain(dataset.title)} has no {' or '.join(missing)} yet.")
 

@@ -63,7 +63,7 @@ def from_task(
     on_map   whether the map is among the ways: it is not where it is shown already
     """
     if named is None and tasks.has_images:
-        named = TaskId(task_ids.by_hand(dataset, tasks, at), 0)
+        named = TaskId(task_ids.images_name(dataset, tasks, at), 0)
     selections.show(dataset, tasks, at, named)
     swappable = dataset.has_features and tasks.has_images
     swappable = swappable and (tasks.class_ids[at] != PAD).sum() <= custom_task.MAX_CLASSES

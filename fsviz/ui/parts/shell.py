@@ -253,7 +253,7 @@ def pick_split(dataset: Dataset, *, key: str = "split", where: Any = None, defau
 def needs(dataset: Dataset, *offers: str) -> None:
     """Stops the page with an explanation and the next steps when the dataset lacks one of these."""
     for offer in offers:
-        if offer in dataset.offers:
+        if offer in dataset.capabilities:
             continue
         name, _, meaning = OFFERS[offer][0].removeprefix("a ").partition(": ")
         how = how_to_add(dataset, offer)

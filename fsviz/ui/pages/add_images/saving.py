@@ -31,7 +31,7 @@ def show_save(
     overwrite = False
     if name in image_folders.workspace_dataset_names():
         overwrite = st.checkbox(f"Replace the dataset {plain(name)} that is there already", key="replace")
-        if edges is None and (kept := user_images.corrections(name, preview.classes["class_name"].tolist())):
+        if edges is None and (kept := user_images.chosen_senses(name, preview.classes["class_name"].tolist())):
             st.caption(f"Meanings that you chose for it before stay, where you choose none here: {len(kept):,}.")
     if three.button("Save dataset", type="primary", key="save", disabled=not ready, width="stretch"):
         with st.spinner("Writing the dataset …"):

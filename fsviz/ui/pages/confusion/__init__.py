@@ -12,7 +12,7 @@ from fsviz.figures import confusion as figures
 from fsviz.records import ClassGraph, Dataset
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
-from fsviz.text import short
+from fsviz.text import shorten
 from fsviz.ui.pages.confusion import base, compare, pair, settings
 from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import controls, export, links, page_links, selections, shell
@@ -103,7 +103,7 @@ def _headline(graph: ClassGraph, found: np.ndarray) -> None:
     most.metric(
         "Most confused" if graph.kind == "confusion" else "Most alike",
         f"{weights[0]:.2f} {likeness.unit}",
-        f"{plain(short(a))} and {plain(short(b))}",
+        f"{plain(shorten(a))} and {plain(shorten(b))}",
         delta_color="off",
         delta_arrow="off",
     )
@@ -122,7 +122,7 @@ def _graph_and_side(dataset: Dataset, graph: ClassGraph, found: np.ndarray) -> t
     n_pairs = len(graph.edges()[2])
     with side:
         usual = max(1, min(n_pairs, round(1.5 * len(graph.rows)), MOST_JOINED))
-        shown = study.N_EDGES.with_(high=n_pairs, default=usual, usual=min(n_pairs, max(4 * usual, 10)))
+        shown = study.N_EDGES.with_(high=n_pairs, default=usual, typical=min(n_pairs, max(4 * usual, 10)))
         here = f"{graph.kind} {len(graph.rows)}"
         n_edges = pick(shown, as_slider=True, about=here) if n_pairs > 1 else 1
         names = graph.row_names

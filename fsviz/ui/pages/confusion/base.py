@@ -51,7 +51,7 @@ def show(dataset: Dataset, spec: study.ConfusionRequest) -> tuple[study.Confusio
     n_pairs = len(graph.edges()[2])
     with side:
         usual = max(1, min(n_pairs, round(1.2 * len(graph.columns))))
-        shown = study.N_EDGES.with_(name="base_edges", high=n_pairs, default=usual, usual=min(n_pairs, 4 * usual))
+        shown = study.N_EDGES.with_(name="base_edges", high=n_pairs, default=usual, typical=min(n_pairs, 4 * usual))
         n_edges = pick(shown, as_slider=True, about=f"{graph.kind} {base} {spec['split']}") if n_pairs > 1 else 1
     roles = study.train_test_matches(graph, n_edges)
     with left:

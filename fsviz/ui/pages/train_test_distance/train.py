@@ -84,7 +84,7 @@ def show(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> None:
 
 def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: SplitResult, spec: Settings) -> None:
     """The method at every divergence, on both sides, and matched: what the figure above is made of."""
-    if found.split.asked is None or not access.may("run"):
+    if found.split.requested is None or not access.may("run"):
         return
     trainer = training.get(spec["method"])
     settings = {name: spec[name] for name in trainer.settings if name != "seed"}
@@ -136,7 +136,7 @@ def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> 
         slots = iter([*rest, *(slot for _ in range(2) for slot in st.columns(4, vertical_alignment="bottom"))])
         n_held = max(2, min(len(found.split.on(held)) for held in ("val", "test")))
         values: dict[str, Any] = {}
-        settings = fitting.fitted(trainer.settings, fits)
+        settings = fitting.with_defaults(trainer.settings, fits)
         for name in (name for name in SHOWN if name in settings):
             setting = settings[name].with_(high=n_held) if name == "n_way" else settings[name]
             values[name] = pick(setting, next(slots), key=f"{PREFIX}{name}")
