@@ -7,7 +7,8 @@ from typing import Any
 
 from fsviz.analyses.compare_datasets import MAX_SPLITS, SETTINGS
 from fsviz.cli import add_command, aligned, progress, sampler_flags
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
+from fsviz.studies import support_sets
 
 VERDICTS = {"noise": "not beyond noise"}
 
@@ -38,7 +39,7 @@ def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.analyses import compare_datasets as study
     from fsviz.studies import support_sets
 
-    asked = given(args, SETTINGS.values())
+    asked = from_args(args, SETTINGS.values())
     spec = study.check({"sides": args.sides, **asked})
     sampler_flags.say_fit(study.fit(study.dataset_splits(spec["sides"]), asked))
     if args.suite:
@@ -106,7 +107,7 @@ def show_compare_datasets(result: dict[str, Any]) -> str:
 
 
 def _show_suite(result: dict[str, Any]) -> str:
-    sets = ("hard", "random", "easy")
+    sets = support_sets.SETS
     rows = [
         {"side": row["title"], "tasks": row["n_tasks"]}
         | {name: f"{row[name]:.1f} ± {row[f'{name}_ci95']:.1f}" for name in sets}

@@ -200,7 +200,7 @@ def strip(dataset: Dataset, image_ids: Sequence[int]) -> str:
     """Images side by side as text that stands in the file; "" where there are no pixels."""
     if not dataset.has_pixels or not len(image_ids):
         return ""
-    return images.data_uri(images.strip(dataset, image_ids, PICTURE_PX), 70)
+    return images.data_uri(images.image_strip(dataset, image_ids, PICTURE_PX), 70)
 
 
 def _title(name: str) -> str:

@@ -13,6 +13,7 @@ from fsviz.analyses import attribute_shifts, support_attributes
 from fsviz.cli import build_parser
 from fsviz.difficulty.fastdiffsel import select_supports
 from fsviz.difficulty.greedy import greedy_supports
+from fsviz.difficulty.search_options import SearchOptions
 from fsviz.errors import BadInput, FsvizError, Missing, NotFinite, UnknownName, WorkspaceError
 from fsviz.features import store
 from fsviz.numerics import holm
@@ -173,7 +174,7 @@ def test_curated_pairs_are_saved_as_testbeds(shifted) -> None:
 
 
 def test_steps_from_random_weights(shifted) -> None:
-    table = search_comparison.by_step_size(SPEC, steps=(0.01, 200.0, 5000.0), objectives=("hard",))
+    table = search_comparison.by_step_size(SPEC, steps=(0.01, 200.0, 5000.0)).query("objective == 'hard'")
     random = support_sets.summary(find(SPEC))["accuracy"]
     assert abs(table["accuracy"].iloc[0] - random["random"]) < 8
     assert table["accuracy"].is_monotonic_decreasing
@@ -480,7 +481,7 @@ def test_the_papers_plain_distance_is_an_option_of_both_searches(shifted) -> Non
     tasks, table = support_sets.sample_tasks(spec)
     for search, direct in (("fastdiffsel", select_supports), ("greedy", greedy_supports)):
         found = support_sets.search({**spec, "search": search}, tasks, table, "hard", 0).support
-        assert (found == direct(table, tasks, "hard", "euclidean", 1.0).support).all()
+        assert (found == direct(table, tasks, "hard", SearchOptions(scale=1.0)).support).all()
         scaled = support_sets.search({**spec, "search": search, "loss": "euclidean"}, tasks, table, "hard", 0).support
         assert (np.sort(found) != np.sort(scaled)).any()
 

@@ -10,7 +10,7 @@ from fsviz.errors import FsvizError
 from fsviz.features.backbones import title_of
 from fsviz.sampling import SAMPLERS
 from fsviz.settings import SEED
-from fsviz.settings import words as flags
+from fsviz.settings import to_args as flags
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
 from fsviz.taxonomy import DAG, DISTANCE
@@ -81,10 +81,10 @@ def command(spec: evaluate.ResolvedSpec) -> str:
         if spec.get("testbed"):
             words += ["--testbed", str(spec["testbed"])]
         else:
-            first = {name: value for name, value in every[0]["recipe"].items() if name in draw.KNOWN}
-            said = draw.recipe_for(dataset, **first).said
+            first = {name: value for name, value in every[0]["recipe"].items() if name in draw.SETTINGS}
+            said = draw.recipe_for(dataset, **first).arguments
             beside = ("sampler", "n_shot") if len(every) > 1 else ()  # what --side-by-side says
-            words += flags({name: value for name, value in said.items() if name not in beside}, draw.KNOWN)
+            words += flags({name: value for name, value in said.items() if name not in beside}, draw.SETTINGS)
             shots = dict.fromkeys(str(part["tasks"]["n_shot"]) for part in every if beside)
             words += ["--side-by-side", ",".join(shots)] if beside else []
     except FsvizError:

@@ -1,4 +1,4 @@
-"""Which method suits these images? Every chosen method on every chosen backbone, on the same tasks.
+"""Which method works best here? Every chosen method on every chosen backbone, on the same tasks.
 
     dataset -> features (backbones) -> tasks (a testbed, or drawn here) -> predictions -> accuracy by coarsity
 
@@ -182,7 +182,7 @@ def _prepare_predictions(spec: dict[str, Any], dataset: Dataset, folder: Path) -
     file = Path(check_text(spec, "predictions")).expanduser().absolute()
     answer = user_predictions.read(file, testbed, dataset)
     snapshot.freeze(folder, testbed, snapshot.testbed_file(0))
-    user_predictions.freeze(folder, answer)
+    user_predictions.save_snapshot(folder, answer)
     settled: Any = {
         **spec,
         "predictions": file.name,
@@ -225,8 +225,8 @@ def run_chunk(spec: ResolvedSpec, part: int, start: int, stop: int) -> dict[str,
     entry = entries(spec)[part]
     tasks = entry_tasks(spec, entry, start, stop)
     if "predictions" in entry.own:
-        answer = user_predictions.frozen(spec["folder"], start, stop)
-        return _chunk_of(user_predictions.known(numbers_of(answer), answer), answer)
+        answer = user_predictions.load_snapshot(spec["folder"], start, stop)
+        return _chunk_of(user_predictions.only_available(numbers_of(answer), answer), answer)
     fingerprint = tuple(sorted(spec["features"][entry.backbone].items()))
     stored = (spec["dataset"], entry.backbone, fingerprint, datasets.stamp(spec["dataset"]))
     table = features_of_run(*stored)
@@ -288,7 +288,7 @@ def finish(spec: ResolvedSpec, result: Evaluation) -> dict[str, Any]:
 STUDY = Study(
     name="evaluate",
     title="evaluation",
-    question="Which method suits these images?",
+    question="Which method works best here?",
     settings=SETTINGS,
     check=check,
     prepare=prepare,

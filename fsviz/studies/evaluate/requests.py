@@ -19,7 +19,7 @@ def requires_local(spec: RawSettings) -> str:
     for chosen in asked if isinstance(asked, list | tuple) else ():
         own = chosen.get("own") if isinstance(chosen, Mapping) else None
         name = str(chosen.get("name")) if isinstance(chosen, Mapping) else str(chosen)
-        if (own and "code" in own) or (not own and user_methods.is_own(name)):
+        if (own and "code" in own) or (not own and user_methods.is_user_method(name)):
             return f"{name} is your own code, which runs only where you start it, from the command line or a notebook"
     return ""
 
@@ -68,7 +68,7 @@ def check_methods(chosen: Any) -> tuple[list[MethodChoice], list[FailedMethod]]:
         name = str(one.get("name"))
         code = None if name in METHODS else user_methods.code_of(name)
         try:
-            method = METHODS[name] if code is None else user_methods.declared(code)
+            method = METHODS[name] if code is None else user_methods.load_method(code)
         except BrokenCode as error:
             assert code is not None
             failed.append({"method": code.name, "label": code.name, "backbone": "", "error": str(error)})
@@ -76,7 +76,7 @@ def check_methods(chosen: Any) -> tuple[list[MethodChoice], list[FailedMethod]]:
         parameters = method.checked(one.get("parameters"), str(one.get("preset") or ""))
         checked: MethodChoice = {"name": method.name, "parameters": parameters}
         if code is not None:
-            checked["own"] = user_methods.recorded(code, method)
+            checked["own"] = user_methods.method_record(code, method)
             if any(one["name"] == method.name and one.get("own") != checked["own"] for one in found):
                 raise BadInput(
                     f"Two methods are named {method.name}, and a table could not tell them apart. Rename one."

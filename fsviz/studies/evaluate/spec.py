@@ -118,7 +118,7 @@ class Entry:
     @property
     def code(self) -> Method:
         """The method itself; that of a user is loaded from where the run found it."""
-        return user_methods.again(self.method, self.own) if self.own else METHODS[self.method]
+        return user_methods.load_recorded(self.method, self.own) if self.own else METHODS[self.method]
 
     @property
     def pairwise(self) -> bool:

@@ -15,8 +15,8 @@ from fsviz.studies.evaluate.spec import EvaluationSpec
 from fsviz.tasks import draw, fitting
 
 # How tasks are drawn; those of classes only cannot be evaluated, and "backbones" says whose features are.
-TASK_SETTINGS = {**{name: s for name, s in draw.KNOWN.items() if name != "backbone"}, "n_shot": N_SHOT}
-DEFAULTS: dict[str, Any] = {**draw.PER_CLASS, "n_tasks": 1000}
+TASK_SETTINGS = {**{name: s for name, s in draw.SETTINGS.items() if name != "backbone"}, "n_shot": N_SHOT}
+DEFAULTS: dict[str, Any] = {**draw.IMAGE_DEFAULTS, "n_tasks": 1000}
 
 
 def resolve_testbed(spec: EvaluationSpec, dataset: Dataset, tables: Mapping[str, Features]) -> Testbed:

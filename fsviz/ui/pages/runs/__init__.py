@@ -30,6 +30,7 @@ from fsviz.ui.parts import (
     run_panel,
     shell,
 )
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 GROUP = Setting(
@@ -71,6 +72,21 @@ def show(dataset: Dataset) -> None:
         show_published()
     if runs and not (lines and shell.classroom()):  # a class looks at what came out
         show_all_runs(runs)
+
+
+PAGE = Page(
+    slug="runs",
+    label="Runs",
+    icon="📈",
+    group="Results",
+    order=1,
+    question="Is one method significantly better?",
+    lead="Results of finished runs, compared task by task.",
+    paper="Bennequin et al. (2022), figure 5 and tables 1 to 3",
+    explains=("accuracy", "interval", "paired", "correlation", "coarsity"),
+    keywords=("p value", "paired test", "LaTeX"),
+    show=show,
+)
 
 
 def _method_runs(chosen: Sequence[jobs.Run]) -> list[run_comparison.MethodRun]:

@@ -135,7 +135,7 @@ def _no_effect_note(measure: str, recipe: RawSettings, correlations: pd.DataFram
         return ""
     ends = correlations[["name", "spearman", "spearman_low", "spearman_high"]].itertuples(index=False)
     by_method = {name: {"value": value, "ci95": (low, high)} for name, value, low, high in ends}
-    return evaluate.no_coarsity_effect(by_method, how="“Distance between classes” on the page Tasks")
+    return evaluate.no_coarsity_effect(by_method, how="“Distance between classes” on the page Sample tasks")
 
 
 def _pick_band(names: list[str], main: Sequence[run_comparison.MethodRun], measure: str) -> tuple[str, float | None]:
