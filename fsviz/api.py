@@ -28,7 +28,7 @@ from fsviz.user import code as user_code
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from fsviz.exports.torch_data import Images, TaskBatches
+    from fsviz.exports.torch_data import TaskBatches, TorchImages
 
 _SHOWN = [
     "name",
@@ -261,11 +261,11 @@ def _plot_map(dataset: Dataset, backbone: str | None = None, by: str = "", **opt
     return plot_map(found.xy, found.image_ids, colouring, names.tolist(), **options)
 
 
-def torch_images(dataset: str | Dataset, transform: Callable[[Any], Any] | None = None) -> Images:
+def torch_images(dataset: str | Dataset, transform: Callable[[Any], Any] | None = None) -> TorchImages:
     """A torch Dataset of (image, class_id) by image_id; `transform` takes a PIL image."""
-    from fsviz.exports.torch_data import Images
+    from fsviz.exports.torch_data import TorchImages
 
-    return Images(_dataset(dataset), transform)
+    return TorchImages(_dataset(dataset), transform)
 
 
 def torch_tasks(source: Testbed | str | Dataset, **settings: Any) -> TaskBatches:
@@ -297,7 +297,7 @@ def _sampled(dataset: Dataset, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _said(found: fitting.Fit, depth: int = 3) -> Mapping[str, int]:
     """The ways, shots and queries that fit; warns if defaults were lowered. The user's line is `depth` calls up."""
-    if told := found.in_words():
+    if told := found.describe():
         warnings.warn(told, stacklevel=depth)
     return found.values
 

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 
 from fsviz.figures.palette import ACCENT, QUIET, meaning
 from fsviz.records import PAD, SIDES, ClassSplit, ClassTree, Tanglegram
-from fsviz.text import escape_plotly, percent, short
+from fsviz.text import escape_plotly, percent, shorten
 
 SYMBOLS = {"train": "circle", "val": "diamond", "test": "triangle-up"}
 MARGIN_FACTOR = 1.18  # size of the frame relative to the classes
@@ -187,7 +187,7 @@ def _free_labels(split: ClassSplit, selected: int | None = None) -> list[str]:
     for i in np.argsort(-np.abs(scaled).max(axis=1), kind="stable"):
         if i == selected:
             continue
-        label = short(split.names[i], 18)
+        label = shorten(split.names[i], 18)
         x, y, half_width = float(scaled[i, 0]), float(scaled[i, 1]) + 0.05, 0.011 * len(label) + 0.01
         free = all(abs(x - kx) > half_width + kh or abs(y - ky) > 0.055 for kx, ky, kh in kept)
         near = (np.abs(scaled[:, 0] - x) < half_width) & (np.abs(scaled[:, 1] - y) < 0.03)
@@ -238,7 +238,7 @@ def plot_agreement(table: pd.DataFrame, chosen: int, height: int = 380) -> go.Fi
 def plot_superclasses(table: pd.DataFrame, height: int = 300) -> go.Figure:
     """Number of classes by superclass and side, as stacked bars."""
     figure = go.Figure()
-    names = [escape_plotly(short(str(name), 24)) for name in table.index]
+    names = [escape_plotly(shorten(str(name), 24)) for name in table.index]
     for side in SIDES:
         figure.add_bar(
             y=list(range(len(table))),
@@ -301,7 +301,7 @@ def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
             mode="markers+text",
             marker={"size": 5, "color": QUIET},
             text=[
-                f"<b>{escape_plotly(short(name, 20))} ×</b>" if crosses else escape_plotly(short(name, 20))
+                f"<b>{escape_plotly(shorten(name, 20))} ×</b>" if crosses else escape_plotly(shorten(name, 20))
                 for name, crosses in zip(names, facing.crossing, strict=True)
             ],
             textposition=anchor,
@@ -319,7 +319,7 @@ def plot_tanglegram(facing: Tanglegram, sides: Sequence[str]) -> go.Figure:
     figure.update_yaxes(range=[n - 0.3, -1.6], **hidden)
     for tree, edge, anchor in ((facing.trees[0], -2, "left"), (facing.trees[1], 2, "right")):
         figure.add_annotation(
-            x=edge, y=-1.2, text=f"<b>{escape_plotly(short(tree.title, 34))}</b>", showarrow=False, xanchor=anchor
+            x=edge, y=-1.2, text=f"<b>{escape_plotly(shorten(tree.title, 34))}</b>", showarrow=False, xanchor=anchor
         )
     figure.update_layout(
         height=max(320, LINE * n + 90),

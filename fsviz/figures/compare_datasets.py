@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from fsviz.figures import significance
 from fsviz.figures.palette import ACCENT, INK, QUIET, SERIES, SET_SYMBOLS, meaning
-from fsviz.text import escape_plotly, short
+from fsviz.text import escape_plotly, shorten
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "bowtie")
 MEAN = meaning("all")  # visible on light, on dark and on the bars
@@ -62,7 +62,7 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
         rows = table[(table["measure"] == measure) & (table["side"] != first)]
         lacking = rows.loc[~np.isfinite(rows["effect"]), "side_title"]
         if len(lacking):
-            note = escape_plotly(f"not available: {', '.join(short(n, 26) for n in lacking)}")
+            note = escape_plotly(f"not available: {', '.join(shorten(n, 26) for n in lacking)}")
             figure.add_annotation(
                 x=reach,
                 y=position,
@@ -118,7 +118,7 @@ def plot_measure(table: pd.DataFrame, axis: str, higher_is: str) -> go.Figure:
 
     table  side_title, q1, median, q3, mean, ci95, n_tasks
     """
-    names = [escape_plotly(short(name, 40)) for name in table["side_title"]]
+    names = [escape_plotly(shorten(name, 40)) for name in table["side_title"]]
     colours = [ACCENT] + [QUIET] * (len(table) - 1)
     figure = go.Figure()
     figure.add_bar(

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
 from fsviz.records import ClassGraph
-from fsviz.text import escape_plotly, short
+from fsviz.text import escape_plotly, shorten
 
 SYMBOLS = ("circle", "diamond", "triangle", "roundRect", "pin")  # of clusters, in addition to their colour
 MANY = 120  # classes in a large graph: labels are smaller
@@ -269,7 +269,7 @@ def plot_similarity_map(graph: ClassGraph, order: np.ndarray, communities: np.nd
     ticks: dict[str, Any] = {"showticklabels": len(order) <= 60, "automargin": True, "constrain": "domain"}
     ticks |= {
         "tickvals": list(range(len(order))),
-        "ticktext": [escape_plotly(short(graph.row_names[i])) for i in order],
+        "ticktext": [escape_plotly(shorten(graph.row_names[i])) for i in order],
     }
     ticks |= {"showgrid": False, "zeroline": False, "range": [-0.5, len(order) - 0.5]}
     figure.update_xaxes(**ticks, tickangle=-60)
@@ -305,7 +305,7 @@ def plot_comparison(
             y=y[which],
             mode="markers" if style else "markers+text",
             marker=style or {"color": ACCENT, "size": 10, "symbol": "diamond"},
-            text=None if style else _free_labels([short(" – ".join(pairs[e]), 34) for e in which], x, y, which),
+            text=None if style else _free_labels([shorten(" – ".join(pairs[e]), 34) for e in which], x, y, which),
             textposition=None if style else _inward(x[which], x),
             customdata=[[int(e), hover[e]] for e in which],
             hovertemplate="%{customdata[1]}<extra></extra>",

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, meaning
 from fsviz.records import ContextTable
-from fsviz.text import escape_plotly, short
+from fsviz.text import escape_plotly, shorten
 
 ROW = 20  # height of a class in pixels
 
@@ -59,7 +59,7 @@ def plot_context_table(
     figure.update_xaxes(
         **ticks,
         tickvals=list(range(len(columns) + 1)),
-        ticktext=[*(escape_plotly(short(table.contexts[k])) for k in columns), "all"],
+        ticktext=[*(escape_plotly(shorten(table.contexts[k])) for k in columns), "all"],
         tickangle=-50 if len(columns) <= 30 else -90,
         side="top",
         range=[-0.5, len(columns) + 0.5],
@@ -67,7 +67,7 @@ def plot_context_table(
     figure.update_yaxes(
         **ticks,
         tickvals=list(range(len(rows) + 1)),
-        ticktext=[*(escape_plotly(short(table.names[i])) for i in rows), "all"],
+        ticktext=[*(escape_plotly(shorten(table.names[i])) for i in rows), "all"],
         range=[len(rows) + 0.5, -0.5],
     )
     figure.update_layout(height=max(320, 130 + ROW * (len(rows) + 1)), margin={"l": 0, "r": 0, "t": 8, "b": 8})
@@ -162,7 +162,7 @@ def plot_losses(
     names: Sequence[str], losses: Sequence[float], half_widths: Sequence[float], max_rows: int = 15
 ) -> go.Figure:
     """Points lost by a context change, with 95% CI, for the classes or contexts that lose most."""
-    labels = [escape_plotly(short(name)) for name in names[:max_rows]]
+    labels = [escape_plotly(shorten(name)) for name in names[:max_rows]]
     figure = go.Figure(
         go.Bar(
             x=list(losses[:max_rows]),
@@ -233,7 +233,7 @@ def plot_benchmarks(
     names: Sequence[str], values: Sequence[float], here: tuple[str, str, float] | None = None
 ) -> go.Figure:
     """M_concept of published datasets, with this dataset: its title, the model, and the value."""
-    own = [(here[2], f"{short(here[0])}, {here[1]}", True)] if here else []
+    own = [(here[2], f"{shorten(here[0])}, {here[1]}", True)] if here else []
     bars = sorted([*zip(values, names, [False] * len(names), strict=True), *own])
     figure = go.Figure(
         go.Bar(
@@ -250,7 +250,7 @@ def plot_benchmarks(
         )
     )
     figure.update_xaxes(title_text="mean M<sub>concept</sub>")
-    labels = [f"<b>{escape_plotly(bar[1])}</b>" if bar[2] else escape_plotly(short(bar[1])) for bar in bars]
+    labels = [f"<b>{escape_plotly(bar[1])}</b>" if bar[2] else escape_plotly(shorten(bar[1])) for bar in bars]
     figure.update_yaxes(tickvals=list(range(len(bars))), ticktext=labels, automargin=True)
     figure.update_layout(height=100 + 22 * len(bars), margin={"l": 0, "r": 0, "t": 8, "b": 0})
     return figure

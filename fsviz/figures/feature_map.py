@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, MEANING, QUIET, SERIES, meaning
-from fsviz.records import PAD, Colouring, Shared
+from fsviz.records import PAD, Colouring, NeighbourAgreement
 from fsviz.text import escape_plotly
 
 SYMBOLS = (
@@ -99,7 +99,7 @@ def plot_map(
     return figure
 
 
-def plot_shared(attributes: Sequence[Shared]) -> go.Figure:
+def plot_shared(attributes: Sequence[NeighbourAgreement]) -> go.Figure:
     """Share of neighbours with the same value of each attribute, with the share expected by chance as a line."""
     names = [escape_plotly(f"{item.title} (third)" if item.thirds else item.title) for item in attributes]
     figure = go.Figure()

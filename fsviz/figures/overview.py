@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import QUIET, meaning
 from fsviz.records import SIDES, Hierarchy, SizeHistogram
-from fsviz.text import escape_plotly, of_split, short
+from fsviz.text import escape_plotly, of_split, shorten
 
 ROOT = "#5B6675"  # dark enough for a white label on both themes
 DARK = "#1C2430"  # for labels on quiet grey
@@ -24,7 +24,7 @@ def plot_hierarchy(hierarchy: Hierarchy, height: int = 480) -> go.Figure:
     figure = go.Figure(
         go.Treemap(
             ids=hierarchy.ids,
-            labels=[escape_plotly(short(label, 28)) for label in hierarchy.labels],
+            labels=[escape_plotly(shorten(label, 28)) for label in hierarchy.labels],
             parents=["" if parent is None else parent for parent in hierarchy.parents],
             values=hierarchy.n_classes,
             branchvalues="total",

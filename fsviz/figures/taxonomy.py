@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
 from fsviz.records import PAD, ClassMap, ConceptTree
-from fsviz.text import escape_plotly, short
+from fsviz.text import escape_plotly, shorten
 
 MANY = 700  # nodes above which a graph has no animation
 ENDS = {"radial": 100, "layered": 48}  # leaves that have room for their names
@@ -289,7 +289,7 @@ def plot_distance_map(
         )
     )
     ticks = {"type": "category", "automargin": True, "constrain": "domain", "showticklabels": len(names) <= 30}
-    ticks |= {"tickvals": labels, "ticktext": [escape_plotly(short(name, 24)) for name in names]}
+    ticks |= {"tickvals": labels, "ticktext": [escape_plotly(shorten(name, 24)) for name in names]}
     figure.update_xaxes(**ticks, tickangle=-45)
     figure.update_yaxes(**ticks, autorange="reversed", scaleanchor="x")
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})
@@ -301,7 +301,7 @@ def plot_task_distances(
 ) -> go.Figure:
     """Heat map of the distances between the classes of a task, with the numbers in the cells for up to ten classes."""
     few = len(names) <= 10
-    labels = [short(name, 18) for name in names]
+    labels = [shorten(name, 18) for name in names]
     figure = go.Figure(
         go.Heatmap(
             z=distances,

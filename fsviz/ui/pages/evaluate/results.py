@@ -124,7 +124,7 @@ def _show_headline(dataset: Dataset, shown: RunView, table: Any, top: Any, over:
         )
     best, second, fine, coarse = shell.columns_if_wide("headline", 4, "pairs")
     run_panel.show_most_accurate(best, top, over, n, len(shown.waiting))
-    chance = 100 * tasks.chance
+    chance = 100 * tasks.chance_level
     if n > 1:
         nearest = recorded.differences(shown.lines, over=over).iloc[0]
         runner = table[table["name"] == nearest["name"]].iloc[0]
@@ -187,7 +187,7 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
         )
     places = {escape_plotly(name): key for key, name in _link_keys(named).items()}
     top5 = table["top5"] if (table["n_way"] >= TOP5_FROM).any() else None
-    chance = 100 * testbed.tasks.chance
+    chance = 100 * testbed.tasks.chance_level
     export.chart(
         "Accuracy of the methods",
         figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], chance, top5, not shown.waiting),
