@@ -391,7 +391,9 @@ def by_divergence(dataset: Dataset) -> TransferLesson:
     """Networks take an hour to train: these were, once, and are told as recorded."""
     grids = transfer.training_grid(dataset.name)
     if not grids:
-        raise Missing(f"No networks were trained on splits of {dataset.title}. The page Splits trains some.")
+        raise Missing(
+            f"No networks were trained on splits of {dataset.title}. The page Train–test distance trains some."
+        )
     grid = grids[0]
     points = transfer.accuracy_points(grid.rows)
     points = points[points["method"] == TRAINED].sort_values("asked", ignore_index=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(commands, "passport", run_passport, show_passport, "everything that is known of one task")
     parser.add_argument(
-        "task", metavar="TASK", help="TESTBED:POSITION, as a link to the page Passport has it, or NAME:17 of a testbed"
+        "task", metavar="TASK", help="TESTBED:POSITION, as a link to the page One task has it, or NAME:17 of a testbed"
     )
     sampler_flags.add_backbone(parser, "compared")
 

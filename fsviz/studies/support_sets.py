@@ -628,7 +628,7 @@ def check(spec: RawSettings) -> Spec:
 STUDY = Study(
     name="support_sets",
     title="hard tasks",
-    question="Which support images make a classifier fail?",
+    question="Which support images hurt accuracy most?",
     settings=SETTINGS,
     check=check,
     prepare=prepare,

@@ -140,7 +140,7 @@ class Recipe:
 
     @property
     def link(self) -> dict[str, str]:
-        """The query of a link to the page Tasks that shows these tasks."""
+        """The query of a link to the page Sample tasks that shows these tasks."""
         return {"dataset": self.dataset} | {name: SETTINGS[name].text(value) for name, value in self.values.items()}
 
 

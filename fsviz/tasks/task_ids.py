@@ -194,7 +194,7 @@ def parse_task_id(text: str) -> TaskId:
     except BadInput:
         raise BadInput(
             f"A task is named TESTBED:POSITION, as a link to its passport has it. Got {text[:60]!r}. Copy the whole "
-            "link again, or choose a task on the page Tasks."
+            "link again, or choose a task on the page Sample tasks."
         ) from None
     return task
 
@@ -289,7 +289,7 @@ def _of_images(parts: list[str], dataset: Dataset) -> Testbed:
     if beyond:
         raise BadInput(
             f"{dataset.title} has {len(of_image):,} images here, numbered from 0, and this task has image "
-            f"{beyond[0]:,}: it was made of other images. Add those, or build a task on the page Build a task."
+            f"{beyond[0]:,}: it was made of other images. Add those, or build a task on the page Edit a task."
         )
     padded = []
     for side in sides:
@@ -314,8 +314,8 @@ def _compare(parts: list[str], dataset: Dataset, testbed: Testbed) -> None:
         )
     how = {"drawn": "this version of fsviz draws", "saved": "the testbed of that name has"}.get(parts[0], "here are")
     raise BadInput(
-        f"This link names other tasks than {how}, so its task cannot be shown. Choose one on the page Tasks, or open "
-        "the link with the copy of fsviz it was made with."
+        f"This link names other tasks than {how}, so its task cannot be shown. Choose one on the page Sample tasks, or "
+        "open the link with the copy of fsviz it was made with."
     )
 
 
@@ -332,7 +332,7 @@ def _parts(name: str) -> list[str]:
     if not fine or (parts[0] != "drawn" and len(parts) != KINDS[parts[0]] + 1):
         raise BadInput(
             f"This is no name of a testbed: {name[:60]!r}. A part of the link seems to be missing. Copy the whole link "
-            "again, or choose a task on the page Tasks."
+            "again, or choose a task on the page Sample tasks."
         )
     return parts
 

@@ -1,4 +1,4 @@
-"""Filters and orders of the Gallery, against a table small enough to check by eye."""
+"""Filters and orders of the page Images, against a table small enough to check by eye."""
 
 from __future__ import annotations
 

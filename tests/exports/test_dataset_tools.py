@@ -101,7 +101,7 @@ def test_imported_predictions_stand_beside_the_others_on_the_page(toy, capsys, m
     predicted_by(run["run"]).drop(columns="confidence").to_csv("theirs.csv", index=False)
     run_json(capsys, "import-predictions", "toy", "theirs.csv", "--testbed", "t.parquet", "--name", "*mine*")
     monkeypatch.chdir(APP.parent)
-    page = open_link("5_Runs", "toy")
+    page = open_link("runs", "toy")
     shown = " ".join(str(e.value) for e in [*page.get("html"), *page.caption, *page.metric, *page.markdown])
     assert "nan%" not in shown and "not known: they were made elsewhere" in shown
     assert "mine" in shown and len(page.get("plotly_chart")) >= 2

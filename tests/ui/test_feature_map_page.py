@@ -1,4 +1,4 @@
-"""The Feature map page without a browser: colours, a task and an image from the link, and features it cannot draw."""
+"""The page Image map without a browser: colours, a task and an image from the link, and features it cannot draw."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.ui.opening import open_link
 from tests.ui.test_gallery_pages import texts
 from tests.ui.test_links import link_of
 
-PAGE = "12_Feature_map"
+PAGE = "image_map"
 
 
 @pytest.fixture(autouse=True)

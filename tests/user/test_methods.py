@@ -252,7 +252,7 @@ def test_a_recorded_run_shows_on_the_page_and_is_resumed_by_a_command_only(toy, 
     file.write_text("raise RuntimeError('it ran')")
     monkeypatch.setattr(user_code, "_allowed", False)
     monkeypatch.chdir(APP.parent)  # whose settings the server reads
-    page = open_link("5_Runs", "toy", runs=answer["run"])
+    page = open_link("runs", "toy", runs=answer["run"])
     assert any("mine.py" in str(e.value) for e in page.get("html") + page.get("markdown") + list(page.dataframe))
     assert any("gives scores that are not finite for task 0" in w.value for w in page.warning)
     for chunk in (jobs.folder(answer["run"]) / "chunks").iterdir():

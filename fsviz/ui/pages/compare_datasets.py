@@ -1,4 +1,4 @@
-"""The page Compare: a split beside others, measure by measure, and the suite of hard, random and easy support sets."""
+"""The page Compare datasets: splits compared measure by measure, and the suite of hard, random and easy supports."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from fsviz.studies import support_sets
 from fsviz.tasks import draw, fitting
 from fsviz.ui.parts import access, caching, controls, export, links, shell
 from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 AGAINST = "against"
@@ -52,6 +53,20 @@ def show(dataset: Dataset) -> None:
         _suite(found)
     st.divider()
     shell.same_from_terminal(study.command(spec, suite=section == SECTIONS[2]))
+
+
+PAGE = Page(
+    slug="compare_datasets",
+    label="Compare datasets",
+    icon="🪞",
+    group="Results",
+    order=2,
+    question="Is this dataset harder than another?",
+    lead="The same measures on tasks with the same settings.",
+    explains=("accuracy", "interval", "percentile", "measures", "fastdiffsel"),
+    keywords=("harder", "benchmark"),
+    show=show,
+)
 
 
 # What is compared --------------------------------------------------------------------------------------------------

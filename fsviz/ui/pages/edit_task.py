@@ -1,4 +1,4 @@
-"""The page Build a task: classes by name, support images by click, answers and causes before and after a swap."""
+"""The page Edit a task: classes by name, support images by click, answers and causes before and after a swap."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from fsviz.tasks import draw, fitting, task_ids
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 MOST_CANDIDATES = 60
@@ -34,6 +35,23 @@ def show(dataset: Dataset) -> None:
         backbone = controls.pick_backbone(known, help="The network whose features the method sees.")
         method = controls.pick(study.METHOD)
     _live(dataset, backbone, method)
+
+
+PAGE = Page(
+    slug="edit_task",
+    label="Edit a task",
+    icon="🧪",
+    group="Tasks",
+    order=2,
+    question="What if I swap a support image?",
+    lead="Choose classes and support images of {dataset}; see which predictions change.",
+    needs=("features",),
+    takes=("task_of",),
+    explains=("accuracy", "protonet", "measures", "gap"),
+    keywords=("swap", "support image", "build"),
+    is_view=True,
+    show=show,
+)
 
 
 @st.fragment

@@ -1,4 +1,4 @@
-"""The Feature map page: all images of a dataset on a map by their features, and the ones that were drawn around."""
+"""The page Image map: all images of a dataset on a map by their features, and the ones that were drawn around."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from fsviz.tasks import draw, fitting, task_ids
 from fsviz.ui.parts import access, caching, controls, export, hover, links, page_links, run_panel, selections, shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 CHART, SHARED, AROUND = "feature_map", "map_shared", "around"
@@ -59,6 +60,23 @@ def show(dataset: Dataset) -> None:
         _better(dataset, backbone, found)
     with right:
         _side(dataset, found, selected, task, named)
+
+
+PAGE = Page(
+    slug="image_map",
+    label="Image map",
+    icon="🗺️",
+    group="Data",
+    order=1,
+    question="Which images look alike to the backbone?",
+    lead="Nearby points have similar features.",
+    needs=("features",),
+    takes=("classes", "task", "all"),
+    explains=("neighbours", "map", "accuracy"),
+    keywords=("t-SNE", "clusters", "features", "map"),
+    is_view=True,
+    show=show,
+)
 
 
 # The map
@@ -147,7 +165,7 @@ def _figure(
     colouring = _colouring(dataset, found, by, title, class_ids)
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()[found.image_ids]
-    words = names[of_image].tolist() if len(of_image) <= figures.MOST_WORDS else None
+    words = names[of_image].tolist() if len(of_image) <= figures.MAX_TEXTS else None
     roles = None if task is None else study.roles(task, found.image_ids)
     spots = [] if task is None else study.names_beside(dataset, found, task)
     figure = figures.plot_map(
@@ -477,12 +495,7 @@ def _card(dataset: Dataset, image_id: int) -> None:
         about.caption(" · ".join(values))
     with about:
         if dataset.has_pixels:
-            st.page_link(
-                "pages/1_Gallery.py",
-                label="All about this image, in the Gallery",
-                icon="🖼️",
-                query_params=shell.link(dataset, image=str(image_id)),
-            )
+            shell.page_link("images", "Open in Images", shell.link(dataset, image=str(image_id)))
         own = dataset.distinct_names(np.arange(dataset.n_classes))[int(dataset.image_class_ids()[image_id])]
         if own not in st.session_state.get("classes", []):
             st.button("Highlight its class", icon="🖍️", key="highlight_class", on_click=_highlight, args=(own,))

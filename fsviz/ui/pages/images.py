@@ -1,4 +1,4 @@
-"""The Gallery page: a wall of images with filters, and everything about the one that was clicked."""
+"""The page Images: a wall of images with filters, and everything about the one that was clicked."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from fsviz.text import code
 from fsviz.ui.parts import caching, controls, export, links, page_links, scroll_state, selections, shell
 from fsviz.ui.parts.image_wall import PER_PAGE, Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 CLASSES_PER_PAGE = 12
@@ -67,6 +68,21 @@ def show(dataset: Dataset) -> None:
         st.html(_STICKY)
         scroll_state.to_top("gallery_detail", f"{dataset.name} {shown}")
         _detail(dataset, shown, shown != walls[1], picked)
+
+
+PAGE = Page(
+    slug="images",
+    label="Images",
+    icon="🖼️",
+    group="Data",
+    order=0,
+    question="What is in this dataset?",
+    lead="Browse {dataset} by class, context and attribute.",
+    takes=("classes", "all"),
+    explains=("neighbours", "distance:jiang_conrath"),
+    keywords=("mislabelled", "duplicates", "nearest neighbours", "gallery"),
+    show=show,
+)
 
 
 # Filters

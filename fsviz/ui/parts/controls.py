@@ -18,7 +18,7 @@ from fsviz.settings import N_QUERY, N_SHOT, Setting, Value
 from fsviz.tasks import draw, fitting
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES
 from fsviz.ui.parts import caching, links
-from fsviz.ui.parts.shell import classroom, in_titles, link, plain
+from fsviz.ui.parts.shell import classroom, in_titles, link, page_link, plain
 
 # What several pages draw under the same key of the link, each with its own choices
 MEASURE = Setting("measure", "Measure", "The measure of the tasks that is looked at.", "choice", "")
@@ -252,4 +252,4 @@ def class_names(dataset: Dataset, split: str) -> list[str]:
 def link_to_evaluate(dataset: Dataset, testbed: str, label: str = "Evaluate methods on it") -> None:
     """Leads to the page Evaluate with this saved testbed chosen."""
     asked = link(dataset, tasks_from="saved", testbeds=testbed)
-    st.page_link("pages/4_Evaluate.py", label=label, icon="⚖️", query_params=asked)
+    page_link("evaluate", label, asked)

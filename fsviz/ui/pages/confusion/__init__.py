@@ -19,6 +19,7 @@ from fsviz.ui.pages.confusion.graph import find
 from fsviz.ui.parts import controls, export, links, page_links, selections, shell
 from fsviz.ui.parts.caching import cached_call
 from fsviz.ui.parts.controls import BY_TYPING, pick
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -64,6 +65,22 @@ def show(dataset: Dataset) -> None:
     if section != "Base classes":
         links.release(base.PAIR.name)
     _keep(*(two or (spec, graph)), None if two else found, more)
+
+
+PAGE = Page(
+    slug="confusion",
+    label="Confusion",
+    icon="🔀",
+    group="Why hard?",
+    order=1,
+    question="Which classes does the backbone confuse?",
+    lead="Classes of {dataset} that overlap in feature space.",
+    paper="Bontonou et al. (2020), section IV-B and figures 1 to 3",
+    takes=("classes",),
+    explains=("pair_confusion", "class_overlap", "neighbours", "distance:jiang_conrath"),
+    keywords=("mix up", "overlap", "Louvain"),
+    show=show,
+)
 
 
 def _headline(graph: ClassGraph, found: np.ndarray) -> None:
@@ -256,13 +273,13 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
 
 def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
     st.session_state["_mapped_classes"] = graph.row_names
-    figure = figures.plot_likeness_map(graph, study.community_order(graph, found), found)
+    figure = figures.plot_similarity_map(graph, study.community_order(graph, found), found)
     export.chart("Map of likeness", figure, key=HEAT_MAP, on_select=_clicked_cell, selection_mode="points")
     st.caption(
         f"{len(graph.rows):,} classes, community by community (lines part them), and in each the class that is most "
         "alike to its fellows first. Bright squares along the diagonal are groups that are confused among themselves; "
         "bright cells beside them join two groups."
-        + (" Click a cell for the images of its two classes." if len(graph.rows) <= figures.MOST_CLICKED else "")
+        + (" Click a cell for the images of its two classes." if len(graph.rows) <= figures.MAX_CLICKED else "")
     )
 
 

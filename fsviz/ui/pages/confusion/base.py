@@ -32,7 +32,7 @@ def show(dataset: Dataset, spec: study.ConfusionRequest) -> tuple[study.Confusio
     if not others:
         st.info(
             f"{plain(dataset.title)} has no classes outside of {plain(of_split(spec['split']))} to compare with. Pick "
-            "a smaller split in the sidebar; the page Splits makes some where there are none.",
+            "a smaller split in the sidebar; the page Train–test distance makes some where there are none.",
             icon="🧩",
         )
         return None

@@ -144,7 +144,7 @@ def show_just_finished(shown: str) -> None:
 
 def _link_to_runs(run: jobs.Run) -> None:
     asked = {"dataset": str(run.spec.get("dataset", "")), "runs": run.id}
-    st.page_link("pages/5_Runs.py", label="See the whole comparison", icon="📈", query_params=asked)
+    shell.page_link("runs", "See the whole comparison", asked)
 
 
 @remember(most=128)

@@ -26,6 +26,7 @@ from fsviz.ui.pages.train_test_distance import (
 )
 from fsviz.ui.parts import controls, drilldown, export, hover, page_links, shell
 from fsviz.ui.parts.image_wall import Tile, gallery
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 MAP, PICKED, BESIDE = "split_map", "class", "split_beside"
@@ -66,6 +67,22 @@ def show(dataset: Dataset) -> None:
     else:
         published.show(dataset)
     save.show(dataset, found)
+
+
+PAGE = Page(
+    slug="train_test_distance",
+    label="Train–test distance",
+    icon="✂️",
+    group="Why hard?",
+    order=3,
+    question="How far are test classes from training classes?",
+    lead="Split the classes of {dataset} at a target distance and measure the cost.",
+    paper="Arnold & Sha (2021), sections 4 and 5, figures 1 and 3",
+    needs=("features",),
+    explains=("clustering", "divergences", "nearest_train", "accuracy", "interval"),
+    keywords=("transfer", "ATG", "domain", "split"),
+    show=show,
+)
 
 
 def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:

@@ -208,12 +208,7 @@ def _correlations(dataset: str, backbone: str, run_id: str) -> pd.DataFrame:
 def _use(dataset: Dataset, backbone: str) -> None:
     """The trained network as a backbone: its features, then every page."""
     if backbone in features.available(dataset):
-        st.page_link(
-            "pages/4_Evaluate.py",
-            label="Evaluate methods on its features",
-            icon="⚖️",
-            query_params=shell.link(dataset, backbone=backbone),
-        )
+        shell.page_link("evaluate", "Evaluate methods on its features", shell.link(dataset, backbone=backbone))
         st.caption("Save the split below to draw tasks from its test classes: the network knows the train classes.")
         return
     spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
