@@ -1,4 +1,4 @@
-"""The same studies from a terminal: python -m fsviz COMMAND.
+"""The same studies from a terminal: fsviz COMMAND.
 
 One module per group of commands; each has `register(commands)`, which adds its commands with `add_command`.
 A command's function takes the parsed arguments and returns one dictionary: with --json it is printed as one JSON
@@ -139,7 +139,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _called() -> str:
     """What a user types: the installed command, or the package run by Python."""
-    return "fsviz" if os.path.basename(sys.argv[0]) in ("fsviz", "fsviz.exe") else "python -m fsviz"
+    return "fsviz" if os.path.basename(sys.argv[0]) in ("fsviz", "fsviz.exe") else "fsviz"
 
 
 def what_can_be_done(parser: argparse.ArgumentParser) -> str:

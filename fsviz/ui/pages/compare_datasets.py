@@ -156,7 +156,7 @@ def _at_once(n_tasks: int) -> int:
     if n_tasks > most:
         st.caption(
             f"Of the {n_tasks:,} tasks that are asked for, {most:,} of every side are compared here. "
-            "`python -m fsviz compare-datasets` draws as many as you say."
+            "`fsviz compare-datasets` draws as many as you say."
         )
     return min(n_tasks, most)
 

@@ -371,7 +371,7 @@ def _neighbours(dataset: Dataset, image_id: int) -> None:
         st.info(
             "A backbone (a trained image network) must look at the images first. "
             f"Extract features on the page Add images, or run: "
-            f"{code(f'python -m fsviz extract {dataset.name}')}",
+            f"{code(f'fsviz extract {dataset.name}')}",
             icon="🧩",
         )
         shell.link_to_add_images("Extract features", shell.link(dataset, do="Extract features"))

@@ -103,8 +103,8 @@ def recipe(command: str, title: str = "From a terminal") -> None:
 
 
 def command(*said: str) -> None:
-    """The same for the words of a command after `python -m fsviz`."""
-    recipe(shlex.join(["python", "-m", "fsviz", *said]))
+    """The same for the words of a command after `fsviz`."""
+    recipe(shlex.join(["fsviz", *said]))
 
 
 def forget(key: str) -> None:

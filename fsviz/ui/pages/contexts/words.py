@@ -35,7 +35,7 @@ def show(dataset: Dataset, split: str) -> None:
             "--checkpoint.",
             icon="🧩",
         )
-        st.code(f"python -m fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai", language="bash")
+        st.code(f"fsviz extract {dataset.name} --backbone open_clip:ViT-B-32/openai", language="bash")
         _benchmarks(dataset)
         return
     with st.sidebar:

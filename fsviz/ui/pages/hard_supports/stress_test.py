@@ -83,7 +83,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
     if len(known) == 1:
         st.caption(
             f"Only {_backbone(known[0])} has features of {plain(dataset.title)}. For a second row extract another "
-            f"backbone, for example with {code(f'python -m fsviz extract {dataset.name} --backbone conv64f')}."
+            f"backbone, for example with {code(f'fsviz extract {dataset.name} --backbone conv64f')}."
         )
     with st.expander("Does the query loss tell how hard a task is?"):
         sets = {name: found.loss(name) for name in study.SETS}
