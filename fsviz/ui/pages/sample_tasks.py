@@ -22,6 +22,7 @@ from fsviz.tasks import draw, fitting, task_ids
 from fsviz.tasks.draw import SHOTS, Recipe
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 from fsviz.ui.parts import access, caching, controls, drilldown, export, hover, links, page_links, shell, task_list
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.shell import plain
 
 HISTOGRAM = "coarsity_histogram"
@@ -41,6 +42,7 @@ QUANTILE = Setting(
 )
 BAR = Setting("bar", "Bar", "The bar whose tasks are listed: its testbed and a coarsity in it.", "text", "")
 WITH = Setting("with", "With", "The class whose tasks are listed, and their testbed.", "text", "")
+CELL = Setting("cell", "Pair", "The two classes of the task that are looked at, by their places.", "choice", "")
 BROWSE = Setting("browse", "Testbed", "The testbed whose tasks are listed.", "choice", "chosen")
 MOST_DEALT_IMAGES = 5_000_000  # images of a testbed that are dealt while somebody waits
 MIME = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv", "json": "application/json"}
@@ -261,7 +263,8 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
         for name, bed in beds.items()
     ]
     bar = _chosen_bar(beds, bins)
-    st.session_state["_bins"] = (bins, list(beds))
+    middles = (bins.edges[:-1] + bins.edges[1:]) / 2
+    texts = {panel: [f"{name}:{middle:g}" for middle in middles] for panel, name in enumerate(beds)}
     marked = None if bar is None else (list(beds).index(bar[0]), bar[1])
     export.graph(
         "Coarsity of the tasks",
@@ -270,7 +273,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
         ),
         key=HISTOGRAM,
         height=330,
-        on_select=_bar_clicked,
+        sets=Click(BAR, texts),
         alt="Histograms of the coarsity of tasks: " + "; ".join(f"{p.title}, median {p.median:.1f}" for p in panels),
     )
     bed = beds.get("chosen", beds["uniform"])
@@ -293,18 +296,6 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     return bar
 
 
-def _bar_clicked() -> None:
-    """Puts the bar that was clicked into the link, by its testbed and the middle of its bin."""
-    selected = st.session_state[HISTOGRAM].selection.selected
-    picked = [(group["series_index"], i) for group in selected for i in group["data_indices"]]
-    bins, names = st.session_state["_bins"]
-    texts = [f"{names[panel]}:{(bins.edges[b] + bins.edges[b + 1]) / 2:g}" for panel, b in picked if panel < len(names)]
-    before = st.session_state.get(BAR.name)
-    new = [text for text in texts if text != before] or texts
-    if new:
-        st.session_state[BAR.name] = new[-1]
-
-
 def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
     """Testbed and bin of the bar that the link names, None where it names none that is here."""
     name, _, text = str(links.value_of(BAR, BAR.name)).partition(":")
@@ -319,15 +310,6 @@ def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str
 
 def _forget_bar() -> None:
     st.session_state[BAR.name] = st.session_state[WITH.name] = ""
-
-
-def _class_clicked(names: list[str], beds: list[str]) -> None:
-    """Puts the class of a point of the balance into the link, with the testbed of its line."""
-    for group in st.session_state["class_balance"].selection.selected:
-        for at in group["data_indices"]:
-            if at < len(names) and group["series_index"] < len(beds):
-                st.session_state[WITH.name] = f"{beds[group['series_index']]}:{names[at]}"
-                st.session_state[BAR.name] = ""
 
 
 def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
@@ -348,7 +330,9 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
         ),
         key="class_balance",
         height=230,
-        on_select=partial(_class_clicked, [names[i] for i in order], list(beds)),
+        sets=Click(
+            WITH, {line: [f"{bed}:{names[i]}" for i in order] for line, bed in enumerate(beds)}, also={BAR.name: ""}
+        ),
         alt="Share of tasks that hold each class",
     )
     more = (
@@ -393,7 +377,7 @@ def _browser(
     elif bar is not None:
         name = bar[0]
         coarsity = beds[name].tasks.measures["coarsity"]
-        bins: study.CoarsityBins = st.session_state["_bins"][0]
+        bins = study.coarsity_bins(beds)
         found = np.flatnonzero(bins.bin_of(coarsity) == bar[1])
         found = found[np.argsort(coarsity[found], kind="stable")]
         left.markdown(
@@ -506,7 +490,7 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
         )
         pictured = bed.tasks.has_images and dataset.has_pixels
         faces = [int(i) for i in bed.tasks.support[task, : len(class_ids), 0]] if pictured else None
-        hover.answer_cells(dataset, "task_distances", faces, _pair_clicked, len(class_ids))
+        hover.answer_cells(dataset, "task_distances", faces, Click(CELL, _pair_of), len(class_ids))
         values = inside[np.triu_indices(len(class_ids), 1)]
         st.caption(
             f"Coarsity {_number(bed.tasks.measures['coarsity'][task])} is "
@@ -522,24 +506,17 @@ def _task(classes: Classes, bed: Testbed, task: int) -> None:
     if not few:
         _task_tree(graph, positions)
     pair = drilldown.chosen(
-        "cell", [f"{a}-{b}" for a in range(len(shown)) for b in range(len(shown))], f"{bed.name} {task}"
+        CELL.name, [f"{a}-{b}" for a in range(len(shown)) for b in range(len(shown))], f"{bed.name} {task}"
     )
     if pair:
         places = sorted({int(at) for at in pair.split("-")})
-        drilldown.heading(" and ".join(plain(shown[at]) for at in places), "cell")
+        drilldown.heading(" and ".join(plain(shown[at]) for at in places), CELL.name)
         drilldown.classes(dataset, [int(class_ids[at]) for at in places], "cell_classes")
 
 
-def _pair_clicked(row: int, column: int) -> None:
-    st.session_state["cell"] = f"{row}-{column}"
-
-
-def _node_clicked(of_node: list[int]) -> None:
-    """A class of the tree; concepts above them stand for nothing else."""
-    for group in st.session_state["task_tree"].selection.selected:
-        for node in group["data_indices"] if group["data_type"] != "edge" else ():
-            if node < len(of_node) and of_node[node] != PAD:
-                _pair_clicked(of_node[node], of_node[node])
+def _pair_of(cell: Point) -> str:
+    """The two classes of a cell, or of a class of the tree the class itself."""
+    return f"{cell.data[0]}-{cell.data[-1]}"
 
 
 def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
@@ -552,7 +529,7 @@ def _task_tree(graph: Dag | None, positions: np.ndarray) -> None:
         taxonomy_figures.plot_task_tree(drawn),
         key="task_tree",
         height=60 + 34 * len(positions),
-        on_select=partial(_node_clicked, [int(at) for at in drawn.class_position]),
+        sets=Click(CELL, [None if at == PAD else f"{at}-{at}" for at in drawn.class_position.tolist()]),
         alt="Tree of concepts above the classes of the task",
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -21,7 +22,6 @@ from fsviz.reports import tables
 from fsviz.settings import RawSettings, Setting
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
-from fsviz.text import drawn
 from fsviz.ui.pages.runs.tasks import dataset_of, list_tasks
 from fsviz.ui.parts import (
     controls,
@@ -32,6 +32,7 @@ from fsviz.ui.parts import (
     recorded,
     task_list,
 )
+from fsviz.ui.parts.clicks import Click, Point
 from fsviz.ui.parts.image_wall import Row, Tile, strip_uri, task_rows
 from fsviz.ui.parts.shell import plain
 
@@ -89,8 +90,8 @@ def show_curves(
             ),
             key="bars",
             name="bar_of",
-            of=lambda point: str(drilldown.data(point, 1) or ""),
-            known=here["name"].tolist(),
+            texts=here["name"].tolist(),
+            place=1,
             about=main[0].digest,
         )
         st.caption(
@@ -115,8 +116,9 @@ def show_curves(
     figure = figures.plot_accuracy_by_measure(
         curves, points, list(pairwise(edges)), measures.axis(picked), title, banded=band, at=at
     )
-    st.session_state["_curves"] = {drawn(name): name for name in curves}
-    export.chart("Accuracy against a measure", figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
+    methods = BAND.with_(choices={name: name for name in curves})
+    sets = Click((methods, NEAR, TASK), partial(_at_point, len(curves) > 1), toggles=(NEAR, TASK))
+    export.chart("Accuracy against a measure", figure, key=CURVES, sets=sets)
     others = len(lines) - len(main)
     caption = (
         f"Rolling mean over {window:,} of {int(main[0].done.sum()):,} tasks sorted by {title}"
@@ -156,20 +158,12 @@ def _pick_band(names: list[str], main: list[run_comparison.Line], measure: str) 
     return band, at if np.isfinite(at) else None
 
 
-def _curve_clicked() -> None:
-    points = st.session_state[CURVES].selection.points
-    if not points or "x" not in points[0]:
-        return
-    known: dict[str, str] = st.session_state.get("_curves", {})
-    data = points[0].get("customdata")
-    name = known.get(str(data[1])) if isinstance(data, list | tuple) and len(data) == 2 else None
-    at, task = f"{float(points[0]['x']):.4g}", data if isinstance(data, int) else -1
-    same_line = name is None or len(known) == 1 or name == st.session_state.get("band")
-    if same_line and (at, task) == (st.session_state.get(NEAR.name), st.session_state.get(TASK.name)):  # clicked again
-        return _clear_selection()
-    if name is not None and len(known) > 1:
-        st.session_state["band"] = name
-    st.session_state[NEAR.name], st.session_state[TASK.name] = at, task
+def _at_point(several: bool, point: Point) -> tuple[str | None, str, int] | None:
+    """The line of a point if there are several, the value of the measure, and the task; -1 is the first one there."""
+    if point.x is None:
+        return None
+    line, task = (point.at(1), -1) if len(point.data) == 2 else (None, point.at(0))
+    return line if several else None, f"{float(point.x):.4g}", task if isinstance(task, int) else -1
 
 
 def _clear_selection() -> None:
@@ -195,14 +189,12 @@ def _around(main: list[run_comparison.Line], measure: str, at: float, band: str)
     for name, other in list(named.items())[:6]:
         rows[name] = 100 * other.accuracy[near]
     rows["classes"] = [", ".join(names.reindex(ids[ids != PAD]).fillna("?")) for ids in line.tasks.class_ids[near]]
-    st.session_state["_listed"] = near.tolist()
     tall = STRIP_PX + 8 if dataset.has_pixels else 35
     export.table(
         "Tasks around",
         rows,
         key="around_table",
-        on_select=_task_chosen,
-        selection_mode="single-row",
+        sets=Click(TASK, near.tolist()),
         hide_index=True,
         row_height=tall,
         height=40 + tall * min(5, len(rows)),
@@ -220,13 +212,6 @@ def _around(main: list[run_comparison.Line], measure: str, at: float, band: str)
     st.caption(f"The {len(near):,} tasks nearest to it, those that {plain(band)} finds hardest first. Choose one.")
     task = int(links.value_of(TASK.with_(high=len(line.tasks) - 1), TASK.name, line.digest))
     _show_task(dataset, line, int(near[0]) if task < 0 else task, band)
-
-
-def _task_chosen() -> None:
-    listed: list[int] = st.session_state.get("_listed", [])
-    rows = [row for row in st.session_state["around_table"].selection.rows if row < len(listed)]
-    if rows:
-        st.session_state[TASK.name] = int(listed[rows[0]])
 
 
 def _show_task(dataset: Dataset, line: run_comparison.Line, task: int, who: str) -> None:

@@ -101,8 +101,7 @@ def show_ranks(main: list[run_comparison.Line]) -> str:
         figures.plot_ranks(ranks),
         key="ranks",
         name="rank_of",
-        of=lambda point: str(drilldown.data(point) or ""),
-        known=[f"{name}@Q{b}" for name, b in ranks[["method", "bin"]].itertuples(index=False)],
+        texts=[f"{name}@Q{b}" for name, b in ranks[["method", "bin"]].itertuples(index=False)],
         about=main[0].digest,
     )
     st.caption(
@@ -125,8 +124,8 @@ def show_differences(main: list[run_comparison.Line], differences: pd.DataFrame,
         figures.plot_differences(differences),
         key="differences",
         name="differs",
-        of=lambda point: str(drilldown.data(point, 2) or ""),
-        known=differences["name"].tolist(),
+        texts=differences["name"].tolist(),
+        place=2,
         about=main[0].digest,
     )
     st.caption(
