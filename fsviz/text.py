@@ -69,7 +69,7 @@ def of_split(split: str) -> str:
     return "all classes" if split == "all" else f"split {split}"
 
 
-def short(name: str, most: int = 22) -> str:
+def shorten(name: str, most: int = 22) -> str:
     """A name where its whole length has no room; whoever cuts it says the whole nearby or on hover."""
     return name if len(name) <= most else name[: most - 1] + "…"
 

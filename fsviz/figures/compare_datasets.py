@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from fsviz.figures.palette import ACCENT, INK, QUIET, SERIES, meaning
-from fsviz.text import drawn, short
+from fsviz.figures.palette import ACCENT, INK, QUIET, SERIES, SET_SYMBOLS, meaning
+from fsviz.text import drawn, shorten
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "bowtie")
 MEAN = meaning("all")  # seen on light and dark, and on the bars
-SETS = {"hard": "triangle-down", "random": "circle", "easy": "triangle-up"}
 
 
 def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Figure:
@@ -63,7 +62,7 @@ def plot_differences(table: pd.DataFrame, first: str, chosen: str = "") -> go.Fi
         rows = table[(table["measure"] == measure) & (table["side"] != first)]
         lacking = rows.loc[~np.isfinite(rows["effect"]), "side_title"]
         if len(lacking):
-            words = f"unknown: {', '.join(short(n, 26) for n in lacking)}"
+            words = f"unknown: {', '.join(shorten(n, 26) for n in lacking)}"
             figure.add_annotation(
                 x=reach, y=place, text=drawn(words), showarrow=False, xanchor="right", font={"size": 11, "color": QUIET}
             )
@@ -114,7 +113,7 @@ def plot_measure(table: pd.DataFrame, axis: str, higher_is: str) -> go.Figure:
 
     table  a row per side in which it is known: side_title, q1, median, q3, mean, ci95, n_tasks
     """
-    names = [drawn(short(name, 40)) for name in table["side_title"]]
+    names = [drawn(shorten(name, 40)) for name in table["side_title"]]
     colours = [ACCENT] + [QUIET] * (len(table) - 1)
     figure = go.Figure()
     figure.add_bar(
@@ -153,7 +152,7 @@ def plot_suite(computed: Sequence[Mapping[str, Any]], published: Sequence[Mappin
     figure = go.Figure()
     rows = [*computed, *published]
     labels = _labels(rows)
-    for name, symbol in SETS.items():
+    for name, symbol in SET_SYMBOLS.items():
         own = [row for row in computed if np.isfinite(row[name])]
         figure.add_scatter(
             x=[row[name] for row in own],

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
 from fsviz.records import ClassGraph
-from fsviz.text import drawn, short
+from fsviz.text import drawn, shorten
 
 SYMBOLS = ("circle", "diamond", "triangle", "roundRect", "pin")  # of communities, beside their colour
 MANY = 120  # classes above which labels that touch are left out and small
@@ -242,7 +242,7 @@ def plot_likeness_map(graph: ClassGraph, order: np.ndarray, communities: np.ndar
             showlegend=False,
         )
     ticks: dict[str, Any] = {"showticklabels": len(order) <= 60, "automargin": True, "constrain": "domain"}
-    ticks |= {"tickvals": list(range(len(order))), "ticktext": [drawn(short(graph.row_names[i])) for i in order]}
+    ticks |= {"tickvals": list(range(len(order))), "ticktext": [drawn(shorten(graph.row_names[i])) for i in order]}
     ticks |= {"showgrid": False, "zeroline": False, "range": [-0.5, len(order) - 0.5]}
     figure.update_xaxes(**ticks, tickangle=-60)
     figure.update_yaxes(**ticks | {"range": [len(order) - 0.5, -0.5]}, scaleanchor="x")
@@ -272,7 +272,7 @@ def plot_comparison(
             y=y[which],
             mode="markers" if style else "markers+text",
             marker=style or {"color": ACCENT, "size": 10, "symbol": "diamond"},
-            text=None if style else _apart([short(" and ".join(pairs[e]), 34) for e in which], x, y, which),
+            text=None if style else _apart([shorten(" and ".join(pairs[e]), 34) for e in which], x, y, which),
             textposition=None if style else _beside(x[which], x),
             customdata=[[int(e), told[e]] for e in which],
             hovertemplate="%{customdata[1]}<extra></extra>",

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, meaning
 from fsviz.records import ContextTable
-from fsviz.text import drawn, short
+from fsviz.text import drawn, shorten
 
 ROW = 20  # height of a concept in pixels
 
@@ -94,7 +94,7 @@ def plot_context_table(
     figure.update_xaxes(
         **ticks,
         tickvals=list(range(len(columns) + 1)),
-        ticktext=[*(short(name) for name in contexts), "all"],
+        ticktext=[*(shorten(name) for name in contexts), "all"],
         tickangle=-50 if len(columns) <= 30 else -90,
         side="top",
         range=[-0.5, len(columns) + 0.5],
@@ -102,7 +102,7 @@ def plot_context_table(
     figure.update_yaxes(
         **ticks,
         tickvals=list(range(len(rows) + 1)),
-        ticktext=[*(short(name) for name in names), "all"],
+        ticktext=[*(shorten(name) for name in names), "all"],
         range=[len(rows) + 0.5, -0.5],
     )
     figure.update_layout(height=max(320, 130 + ROW * (len(rows) + 1)), margin={"l": 0, "r": 0, "t": 8, "b": 8})
@@ -150,7 +150,7 @@ def mark(figure: go.Figure, at: float) -> go.Figure:
 
 def plot_losses(names: Sequence[str], losses: Sequence[float], halves: Sequence[float], most: int = 15) -> go.Figure:
     """Points lost by a change of context, for the `most` classes or contexts that lose most, with 95% intervals."""
-    labels = [drawn(short(name)) for name in names[:most]]
+    labels = [drawn(shorten(name)) for name in names[:most]]
     figure = go.Figure(
         go.Bar(
             x=list(losses[:most]),
@@ -217,7 +217,7 @@ def plot_benchmarks(
     names: Sequence[str], values: Sequence[float], here: tuple[str, str, float] | None = None
 ) -> go.Figure:
     """M_concept of published benchmarks, grey, with this dataset among them: its title, the model, and the value."""
-    own = [(here[2], f"{short(here[0])} by {here[1]}", True)] if here else []
+    own = [(here[2], f"{shorten(here[0])} by {here[1]}", True)] if here else []
     every = sorted([*zip(values, names, [False] * len(names), strict=True), *own])
     figure = go.Figure(
         go.Bar(
@@ -234,7 +234,7 @@ def plot_benchmarks(
         )
     )
     figure.update_xaxes(title_text="mean M<sub>concept</sub>")
-    labels = [f"<b>{drawn(one[1])}</b>" if one[2] else drawn(short(one[1])) for one in every]
+    labels = [f"<b>{drawn(one[1])}</b>" if one[2] else drawn(shorten(one[1])) for one in every]
     figure.update_yaxes(tickvals=list(range(len(every))), ticktext=labels, automargin=True)
     figure.update_layout(height=100 + 22 * len(every), margin={"l": 0, "r": 0, "t": 8, "b": 0})
     return figure

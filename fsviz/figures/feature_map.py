@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, MEANING, QUIET, SERIES, meaning
-from fsviz.records import PAD, Colouring, Shared
+from fsviz.records import PAD, Colouring, NeighbourAgreement
 from fsviz.text import drawn
 
 SYMBOLS = (
@@ -100,7 +100,7 @@ def plot_map(
     return figure
 
 
-def plot_shared(found: Sequence[Shared]) -> go.Figure:
+def plot_shared(found: Sequence[NeighbourAgreement]) -> go.Figure:
     """What neighbours on a map share, the most beyond chance on top: a bar each, and a line where chance is."""
     names = [drawn(f"{one.title} (third)" if one.thirds else one.title) for one in found]
     figure = go.Figure()

@@ -6,6 +6,7 @@ Never colour alone: every figure that uses these also names the thing in text or
 from __future__ import annotations
 
 from fsviz import methods
+from fsviz.difficulty.objectives import SUPPORT_SETS
 
 ACCENT = "#3D6FE0"  # what is selected
 QUIET = "#9AA3AE"  # the rest
@@ -48,7 +49,12 @@ SERIES: tuple[str, ...] = (
 METHODS: tuple[str, ...] = tuple(m.title for m in sorted(methods.METHODS.values(), key=lambda m: m.place))
 
 
+# The symbols of support sets, from the hardest to the easiest.
+SET_SYMBOLS: dict[str, str] = {name: kind.symbol for name, kind in SUPPORT_SETS.items()}
+
+
 def meaning(name: str) -> str:
     """The colour of a named thing; quiet grey for anything without a fixed meaning."""
+    name = SUPPORT_SETS[name].colour if name in SUPPORT_SETS else name
     base = name.rsplit("_", 1)[-1] if name not in MEANING else name
     return MEANING.get(base, QUIET)

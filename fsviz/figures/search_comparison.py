@@ -10,13 +10,16 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from fsviz.figures.palette import ACCENT, QUIET, meaning
-from fsviz.figures.support_sets import MARGIN, SETS, SYMBOL, faint
+from fsviz.difficulty.objectives import OBJECTIVES, SUPPORT_SETS
+from fsviz.figures.palette import ACCENT, QUIET, SET_SYMBOLS, meaning
+from fsviz.figures.support_sets import MARGIN, SETS, faint
 from fsviz.text import drawn
+
+_FIRST = next(iter(OBJECTIVES))  # not written in links
 
 
 def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], height: int | None = None) -> go.Figure:
-    """Left: accuracy with the hard and easy sets of every search, random sets as a line. Right: time per task.
+    """Left: accuracy with the sets of every search and objective, random sets as a line. Right: time per task.
 
     rows have search ("random" for none), objective, accuracy, ci95 and seconds; titles are those of the searches.
     """
@@ -25,7 +28,7 @@ def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], 
     table = table[table["search"] != "random"]
     names = list(dict.fromkeys(table["search"]))[::-1]
     figure = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.05, column_widths=[0.62, 0.38])
-    for objective in ("hard", "easy"):
+    for objective in OBJECTIVES:
         part = table[table["objective"] == objective]
         figure.add_scatter(
             x=part["accuracy"],
@@ -35,7 +38,7 @@ def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], 
             text=[f"{value:.1f}" for value in part["accuracy"]],
             textposition="top center",
             name=f"{objective} supports",
-            marker={"color": meaning(objective), "symbol": SYMBOL[objective], "size": 12},
+            marker={"color": meaning(objective), "symbol": SET_SYMBOLS[objective], "size": 12},
             customdata=[leads_to(name, objective) for name in part["search"]],
             hovertemplate=f"%{{y}}: %{{x:.1f}}% right with its {objective} supports; click for its tasks"
             "<extra></extra>",
@@ -85,8 +88,14 @@ def plot_searches(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], 
 
 
 def leads_to(name: str, objective: str) -> str:
-    """What a point of a search at one end stands for, in the link: hard sets by the name alone."""
-    return name if objective == "hard" else f"{name}@{objective}"
+    """The value of a point in the link: a search or step with an objective; hard sets by the name alone."""
+    return name if objective == _FIRST else f"{name}@{objective}"
+
+
+def parse_lead(value: str) -> tuple[str, str]:
+    """The search or step, and the objective, that `leads_to` wrote."""
+    name, _, objective = value.partition("@")
+    return name, objective or _FIRST
 
 
 def _duration(milliseconds: float) -> str:
@@ -106,7 +115,7 @@ def plot_step_sizes(
             mode="lines+markers",
             name=objective,
             line={"color": meaning(objective), "width": 2},
-            marker={"symbol": SYMBOL[objective], "size": 9},
+            marker={"symbol": SET_SYMBOLS[objective], "size": 9},
             customdata=[leads_to(f"{step:g}", objective) for step in rows["step"]],
             hovertemplate=f"step %{{x:~g}}: {objective} supports reach %{{y:.1f}}%; click for its tasks<extra></extra>",
         )
@@ -126,7 +135,7 @@ def plot_step_sizes(
             y=value,
             line={"dash": "dot", "color": meaning(name.partition(",")[0]), "width": 1.5},
             annotation_text=f"{name} {value:.1f}%",
-            annotation_position="top left" if name.startswith("easy") else "bottom left",
+            annotation_position="top left" if SUPPORT_SETS[name.partition(",")[0]].sign < 0 else "bottom left",
             annotation_font={"color": meaning(name.partition(",")[0]), "size": 12},
         )
     if chosen is not None:
@@ -153,8 +162,8 @@ def plot_number_of_steps(table: pd.DataFrame, height: int = 330) -> go.Figure:
     the weighted prototypes, and the loss of the images that are then selected."""
     figure = make_subplots(rows=1, cols=2, horizontal_spacing=0.12)
     curves = (
-        (1, "accuracy", "selected sets", meaning("hard"), SYMBOL["hard"], "solid", "%{y:.1f}% right"),
-        (2, "selected", "selected sets", meaning("hard"), SYMBOL["hard"], "solid", "a loss of %{y:.2f} nats"),
+        (1, "accuracy", "selected sets", meaning("hard"), SET_SYMBOLS["hard"], "solid", "%{y:.1f}% right"),
+        (2, "selected", "selected sets", meaning("hard"), SET_SYMBOLS["hard"], "solid", "a loss of %{y:.2f} nats"),
         (2, "weighted", "weighted prototypes", QUIET, "circle", "dash", "a loss of %{y:.2f} nats"),
     )
     for column, name, title, colour, symbol, dash, words in curves:
@@ -187,7 +196,7 @@ def plot_number_of_steps(table: pd.DataFrame, height: int = 330) -> go.Figure:
 
 KINDS = {"random": "random tasks", "filtered": "the hardest of them", "searched": "hard supports"}
 _KIND_COLOURS = {"random": meaning("random"), "filtered": QUIET, "searched": meaning("hard")}
-_KIND_SYMBOLS = {"random": SYMBOL["random"], "filtered": "diamond", "searched": SYMBOL["hard"]}
+_KIND_SET_SYMBOLS = {"random": SET_SYMBOLS["random"], "filtered": "diamond", "searched": SET_SYMBOLS["hard"]}
 
 
 def plot_filtered(
@@ -247,7 +256,7 @@ def plot_filtered(
         marker={
             "size": 12,
             "color": [_KIND_COLOURS[kind] for kind in means.index],
-            "symbol": [_KIND_SYMBOLS[kind] for kind in means.index],
+            "symbol": [_KIND_SET_SYMBOLS[kind] for kind in means.index],
         },
         customdata=list(means.index),
         hovertemplate="%{y}: %{x:.1f}; click to see them<extra></extra>",
@@ -277,7 +286,7 @@ def plot_shares(table: pd.DataFrame, values: Sequence[str], height: int | None =
             error_x={"type": "data", "array": rows["ci95"].fillna(0), "thickness": 1.5, "width": 4},
             mode="markers",
             name=f"{name} supports",
-            marker={"color": meaning(name), "size": 11, "symbol": SYMBOL[name]},
+            marker={"color": meaning(name), "size": 11, "symbol": SET_SYMBOLS[name]},
             customdata=[drawn(f"{name}: {value}") for value in order],
             hovertemplate=f"%{{x:.0f}}% of the {name} support images: %{{y}}; click to see them<extra></extra>",
         )

@@ -10,11 +10,10 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from fsviz.figures.palette import ACCENT, QUIET, meaning
+from fsviz.figures.palette import ACCENT, QUIET, SET_SYMBOLS, meaning
 from fsviz.text import drawn
 
-SETS = ("hard", "random", "easy")
-SYMBOL = {"hard": "triangle-down", "random": "circle", "easy": "triangle-up"}
+SETS = tuple(SET_SYMBOLS)
 MARGIN = {"l": 0, "r": 10, "t": 30, "b": 0}
 
 
@@ -58,7 +57,7 @@ def plot_distribution(
             marker={
                 "size": 9,
                 "color": [ACCENT if i in at else meaning(name) for i in range(len(filled))],
-                "symbol": SYMBOL[name],
+                "symbol": SET_SYMBOLS[name],
                 "line": {"width": [3 if i in at else 0 for i in range(len(filled))], "color": ACCENT},
             },
             selected={"marker": {"opacity": 1}},
@@ -69,7 +68,8 @@ def plot_distribution(
             + ("; click to see them" if leads else "")
             + "<extra></extra>",
         )
-    for name, anchor, level in _label_places(mean):
+    places = _label_places(mean)
+    for name, anchor, level in places:
         half = f" ± {ci95[name]:.1f}" if ci95[name] is not None else ""
         y = top * (1.06 + 0.14 * level)
         figure.add_scatter(
@@ -89,16 +89,21 @@ def plot_distribution(
             yshift=10,
             font={"color": meaning(name), "size": 13},
         )
+    n_levels = max(1, *(level for _, _, level in places))
     room = 130 if max(mean.values()) > 90 else 70  # for the label at the highest mean
     figure.update_xaxes(title="accuracy of a task (% of its queries right)", range=[-3, 103], ticksuffix="%")
-    figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * 1.32])
+    figure.update_yaxes(title="tasks", rangemode="tozero", range=[0, top * (1.18 + 0.14 * n_levels)])
     figure.update_layout(height=height, margin=MARGIN | {"t": 10, "r": room}, showlegend=False, hovermode="closest")
     return figure
 
 
 def _label_places(mean: Mapping[str, float], near: float = 17.0) -> list[tuple[str, str, int]]:
-    """Where the labels of three means go so that none covers another: name, anchor, level above the curve."""
-    low, middle, high = sorted(mean, key=lambda name: mean[name])
+    """Places of the labels of means so that none covers another: name, anchor, level above the curve."""
+    low, *between_them, high = sorted(mean, key=lambda name: mean[name])
+    if len(between_them) != 1:
+        middles = [(name, "center", level) for level, name in enumerate(between_them, start=1)]
+        return [(low, "right", 0), *middles, (high, "left", 0)]
+    middle = between_them[0]
     below, above = mean[middle] - mean[low] < near, mean[high] - mean[middle] < near
     crowded = (below or above) and mean[high] - mean[low] < 2.2 * near  # the middle one leans towards the third
     between = {(True, True): "center", (True, False): "left", (False, True): "right"}.get((below, above), "center")
@@ -139,7 +144,7 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
                 marker={
                     "color": meaning(name),
                     "size": 11,
-                    "symbol": [SYMBOL[name] + ("" if f else "-open") for f in filled],
+                    "symbol": [SET_SYMBOLS[name] + ("" if f else "-open") for f in filled],
                     "line": {"width": 2, "color": meaning(name)},
                 },
                 error_x={"type": "data", "array": rows["ci95"], "thickness": 1.5, "width": 4},
@@ -167,7 +172,7 @@ def plot_gaps(table: pd.DataFrame, height: int | None = None) -> go.Figure:
             )
         figure.update_xaxes(title=axes[kind], rangemode="tozero", row=1, col=column)
         figure.update_yaxes(ticklabelstandoff=8, automargin=True, row=1, col=column)
-    _add_legend(figure, {name: (SYMBOL[name], meaning(name)) for name in SETS})
+    _add_legend(figure, {name: (SET_SYMBOLS[name], meaning(name)) for name in SETS})
     figure.update_layout(
         height=height or 150 + 38 * most,
         margin=MARGIN | {"t": 84},
@@ -196,7 +201,7 @@ def plot_reasons(rows: Sequence[Mapping[str, Any]], height: int | None = None) -
             marker={
                 "size": 12 if hard else 9,
                 "color": meaning(name),
-                "symbol": [SYMBOL[name] + ("" if hard and r["real"] else "-open") for r in rows],
+                "symbol": [SET_SYMBOLS[name] + ("" if hard and r["real"] else "-open") for r in rows],
                 "line": {"width": 2, "color": meaning(name)},
             },
             error_x={"type": "data", "array": [r["ci95"] for r in rows], "thickness": 1.5, "width": 4} if hard else {},
@@ -204,7 +209,7 @@ def plot_reasons(rows: Sequence[Mapping[str, Any]], height: int | None = None) -
             hovertemplate=f"%{{customdata}}: the gap of the {name} support costs %{{x:.1f}} points beyond random "
             "ones; click to see the images<extra></extra>",
         )
-        _add_legend(figure, {f"{name} support": (SYMBOL[name] + ("" if hard else "-open"), meaning(name))})
+        _add_legend(figure, {f"{name} support": (SET_SYMBOLS[name] + ("" if hard else "-open"), meaning(name))})
     figure.add_vline(x=0, line={"color": meaning("random"), "width": 1.5, "dash": "dot"})
     figure.update_xaxes(title="points of accuracy that the gap costs<br>beyond random supports of this task")
     figure.update_yaxes(
@@ -305,7 +310,7 @@ def plot_by_coarsity(table: pd.DataFrame, height: int = 380) -> go.Figure:
             mode="lines+markers",
             name=name,
             line={"color": meaning(name), "width": 2},
-            marker={"symbol": SYMBOL[name], "size": 10},
+            marker={"symbol": SET_SYMBOLS[name], "size": 10},
             customdata=[[100 * half, int(b)] for half, b in zip(rows["ci95"], rows["bin"], strict=True)],
             hovertemplate=f"{name} supports reach %{{y:.1f}} ± %{{customdata[0]:.1f}}%; click to see the tasks"
             "<extra></extra>",
@@ -412,7 +417,7 @@ def plot_loss_accuracy(
             y=100 * np.asarray(accuracy[name]),
             mode="markers",
             name=name,
-            marker={"color": meaning(name), "symbol": SYMBOL[name], "size": 6, "opacity": 0.65},
+            marker={"color": meaning(name), "symbol": SET_SYMBOLS[name], "size": 6, "opacity": 0.65},
             customdata=np.arange(len(loss[name])),
             hovertemplate=f"task %{{customdata}}, {name}: loss %{{x:.2f}}, %{{y:.0f}}% right; click to see it"
             "<extra></extra>",

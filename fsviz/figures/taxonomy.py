@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from fsviz.figures.palette import ACCENT, QUIET, SERIES, meaning
 from fsviz.records import PAD, ClassMap, ConceptTree
-from fsviz.text import drawn, short
+from fsviz.text import drawn, shorten
 
 MANY = 700  # above this many nodes a graph is drawn without animation
 ENDS = {"radial": 100, "layered": 48}  # ends of branches that have room for their names
@@ -281,7 +281,7 @@ def plot_distance_map(
         )
     )
     ticks = {"type": "category", "automargin": True, "constrain": "domain", "showticklabels": len(names) <= 30}
-    ticks |= {"tickvals": shown, "ticktext": [drawn(short(name, 24)) for name in names]}
+    ticks |= {"tickvals": shown, "ticktext": [drawn(shorten(name, 24)) for name in names]}
     figure.update_xaxes(**ticks, tickangle=-45)
     figure.update_yaxes(**ticks, autorange="reversed", scaleanchor="x")
     figure.update_layout(height=height, margin={"l": 0, "r": 0, "t": 8, "b": 0})
@@ -293,7 +293,7 @@ def plot_task_distances(
 ) -> go.Figure:
     """Heat map of one task's pairwise distances with the numbers written in, for up to about ten classes."""
     few = len(names) <= 10
-    shown = [short(name, 18) for name in names]
+    shown = [shorten(name, 18) for name in names]
     figure = go.Figure(
         go.Heatmap(
             z=distances,

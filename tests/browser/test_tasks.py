@@ -1,4 +1,4 @@
-"""The Tasks page in a real browser: sliders, histograms, the browser of tasks, testbeds to keep."""
+"""The page Sample tasks in a real browser: sliders, histograms, the browser of tasks, testbeds to keep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HISTOGRAM = ".st-key-coarsity_histogram canvas"
 
 
 def open_page(page, app: str, query: str = "") -> None:
-    page.goto(f"{app}/Tasks{query}")
+    page.goto(f"{app}/sample_tasks{query}")
     page.locator(HISTOGRAM).first.wait_for()
     settle(page)
 

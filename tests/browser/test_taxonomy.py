@@ -1,4 +1,4 @@
-"""The Taxonomy page in a real browser: rings and graphs answer clicks, and so do cells; DF20 stays usable."""
+"""The page Classes in a real browser: rings and graphs answer clicks, and so do cells; DF20 stays usable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLASSES, ROOT = ([int(meaning(what)[i : i + 2], 16) for i in (1, 3, 5)] for what
 
 
 def open_page(page, app: str, query: str = "") -> None:
-    page.goto(f"{app}/Taxonomy{query}")
+    page.goto(f"{app}/classes{query}")
     page.locator(GRAPH).first.wait_for()
     settle(page)
     still(page.locator(GRAPH).first)  # the graph grows into place
@@ -146,9 +146,9 @@ def test_df20_is_fluent(page, app: str) -> None:
 
 
 def test_the_class_of_a_card_arrives_in_the_gallery(page, app: str) -> None:
-    page.goto(f"{app}/Taxonomy?classes=fox")
+    page.goto(f"{app}/classes?classes=fox")
     settle(page)
     page.get_by_text("Its images").first.click()
-    page.wait_for_url("**/Gallery?**")
+    page.wait_for_url("**/images?**")
     settle(page)
     expect(page.locator('[data-testid="stMultiSelect"]').filter(has_text="Class").first).to_contain_text("fox")

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 import pytest
 
 from fsviz import figures
-from fsviz.analyses.transfer import Difference
+from fsviz.analyses.transfer import MatchedDifference
 from fsviz.figures import (
     causes,
     class_splits,
@@ -43,7 +43,7 @@ from fsviz.records import (
     ConceptTree,
     ContextTable,
     Hierarchy,
-    Shared,
+    NeighbourAgreement,
     SizeHistogram,
     Tanglegram,
 )
@@ -180,8 +180,8 @@ DRAWN: dict[Callable[..., Any], tuple[Any, ...]] = {
     class_splits.plot_mix: (pd.DataFrame(1, index=list(N), columns=["train", "val", "test"]),),
     class_splits.plot_tanglegram: (FACING, ["train", "test"]),
     transfer.plot_transfer: (POINTS, {"x": (50.0, -1.0)}, {"x": EVIL}),
-    transfer.plot_matched: ([Difference("x", 60.0, 50.0, 10.0, 1.0, 2, 2)], {"x": EVIL}),
-    feature_map.plot_shared: ([Shared("class", EVIL, 0.5, 0.1)],),
+    transfer.plot_matched: ([MatchedDifference("x", 60.0, 50.0, 10.0, 1.0, 2, 2)], {"x": EVIL}),
+    feature_map.plot_shared: ([NeighbourAgreement("class", EVIL, 0.5, 0.1)],),
     feature_map.plot_map: (SQUARE, np.arange(2), Colouring("class", np.arange(2), N), N),
     causes.plot_correlations: (
         [{"name": "x", "title": "x", "method": n, "value": 0.1, "low": 0.0, "high": 0.2, "shown": "0.1"} for n in N],

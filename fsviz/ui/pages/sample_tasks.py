@@ -1,4 +1,4 @@
-"""The Tasks page: sliders, histograms of coarsity, balance of classes, a browser of tasks, testbeds."""
+"""The page Sample tasks: sliders, histograms of coarsity, balance of classes, a browser of tasks, testbeds."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from fsviz.tasks.draw import SHOTS, Recipe
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 from fsviz.ui.parts import access, caching, controls, drilldown, export, hover, links, page_links, shell, task_list
 from fsviz.ui.parts.clicks import Click, Point
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 HISTOGRAM = "coarsity_histogram"
@@ -85,7 +86,7 @@ class Classes:
 
 def show(dataset: Dataset) -> None:
     split = shell.pick_split(dataset)
-    if draw.at_least_two_classes(dataset, split) < 3:
+    if draw.check_n_classes(dataset, split) < 3:
         st.info(
             f"Split {plain(repr(split))} of {plain(dataset.title)} has 2 classes, so all tasks would hold the same. "
             "Choose a split with more classes, or add images of other classes.",
@@ -107,6 +108,21 @@ def show(dataset: Dataset) -> None:
     access.deny("upload")
     if access.may("upload") and not shell.classroom():
         _bring_testbed(dataset, split)
+
+
+PAGE = Page(
+    slug="sample_tasks",
+    label="Sample tasks",
+    icon="🎚️",
+    group="Tasks",
+    order=0,
+    question="How fine-grained are these tasks?",
+    lead="Sample tasks from {dataset} and see how far apart their classes are (coarsity).",
+    paper="Bennequin et al. (2022), figures 1 and 3",
+    explains=("coarsity", "samplers", "distances"),
+    keywords=("coarsity", "episodes", "sampler", "testbed"),
+    show=show,
+)
 
 
 @st.fragment
@@ -169,7 +185,7 @@ def _recipes(classes: Classes) -> dict[str, Recipe]:
 @caching.remember(most=24)
 def _fit(dataset: Dataset, split: str, sampler: str) -> fitting.Fit:
     given = {"split": split, "sampler": sampler}
-    return fitting.fit(dataset, given, draw.PER_CLASS, varied=True)
+    return fitting.fit(dataset, given, draw.IMAGE_DEFAULTS, varied=True)
 
 
 def _title(classes: Classes, recipe: Recipe, second: bool) -> str:
@@ -288,7 +304,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
             f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
         )
     dropped = None if bed.recipe["n_distinct"] == 1 else _repeats(classes.dataset, bed, classes.distances)
-    told = "" if dropped is None else f" {plain(draw.in_words(dropped))}"
+    told = "" if dropped is None else f" {plain(draw.describe_repeats(dropped))}"
     st.caption(
         f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{told}{repeats} "
         "Click a bar for its tasks."
@@ -348,7 +364,9 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
 def _left_out(classes: Classes, recipes: dict[str, Recipe]) -> None:
     """Names a class that no such task can hold, and how many more there are."""
     why = list(
-        {c: w for recipe in recipes.values() for c, w in draw.left_out(classes.dataset, recipe).items()}.values()
+        {
+            c: w for recipe in recipes.values() for c, w in draw.excluded_classes(classes.dataset, recipe).items()
+        }.values()
     )
     if why:
         st.caption(f"Left out: {plain(why[0])}" + (f" {len(why) - 1:,} more are left out too." if why[1:] else ""))
@@ -432,7 +450,7 @@ def _dealt(classes: Classes, recipe: Recipe) -> Testbed | None:
     """The testbed with its images; None where it has none, or too many to deal while somebody waits."""
     if SAMPLERS[recipe.sampler].deals:
         return _testbed(classes, recipe)
-    if "n_shot" not in recipe.settings or recipe.n_tasks * draw.most_images({**recipe.values}) > MOST_DEALT_IMAGES:
+    if "n_shot" not in recipe.settings or recipe.n_tasks * draw.max_images({**recipe.values}) > MOST_DEALT_IMAGES:
         return None
     return _drawn_with_images(classes.dataset, recipe, classes.distances)
 
@@ -557,7 +575,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     if access.may("save") and buttons[0].button("Save testbed", **words):
         try:
             testbed = draw.draw(classes.dataset, recipe, name=name, distances=classes.distances)
-            saved, said = access.do("save", draw.keep, testbed, number=name == recipe.name)
+            saved, said = access.do("save", draw.save, testbed, number=name == recipe.name)
             st.success(f"{plain(said)} {len(testbed.tasks):,} tasks.", icon="✅")
             if testbed.tasks.has_images and classes.dataset.has_features:
                 controls.link_to_evaluate(classes.dataset, saved, "Evaluate methods on this testbed")
@@ -566,7 +584,7 @@ def _save(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str], re
     tasks = beds[which].tasks
     per_class = tasks.support.shape[2] + tasks.query.shape[2] if tasks.has_images else 0
     if not tasks.has_images:
-        per_class = sum(recipe.settings.get(setting, 0) for setting in draw.IMAGES)
+        per_class = sum(recipe.settings.get(setting, 0) for setting in draw.IMAGE_SETTINGS)
     n_images = tasks.class_ids.size * per_class
     if n_images > access.limit("exported"):
         st.caption(f"🔒 {n_images:,} images are too many for a file that visitors of this shared server may ask for.")
@@ -596,7 +614,7 @@ def _images(classes: Classes, recipes: dict[str, Recipe]) -> dict[str, Value]:
     A chosen sampler that deals images itself says its own numbers, and they hold for those beside it too.
     """
     chosen = recipes.get("chosen", next(iter(recipes.values())))
-    dealt = {name: value for name, value in chosen.settings.items() if name in draw.IMAGES}
+    dealt = {name: value for name, value in chosen.settings.items() if name in draw.IMAGE_SETTINGS}
     fits = _fit(classes.dataset, classes.split, chosen.sampler)
     if SAMPLERS[chosen.sampler].deals:
         controls.release_images(chosen.sampler)
@@ -667,8 +685,8 @@ def _drawn_with_images(dataset: Dataset, recipe: Recipe, _distances: np.ndarray 
 
 
 @caching.remember(most=64, hashes={Testbed: lambda bed: bed.name})
-def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> draw.Repeats | None:
-    return draw.repeats_of(dataset, bed, _distances)
+def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> draw.RepeatCounts | None:
+    return draw.count_repeats(dataset, bed, _distances)
 
 
 def _testbed(classes: Classes, recipe: Recipe) -> Testbed:

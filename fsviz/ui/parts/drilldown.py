@@ -119,12 +119,12 @@ def classes(dataset: Dataset, class_ids: Sequence[int], key: str, notes: Sequenc
         if dataset.has_pixels:
             some = [str(names[class_id]) for class_id in shown]
             words = f"All images of {plain(some[0])}" if len(some) == 1 else "All their images"
-            st.page_link("pages/1_Gallery.py", label=words, icon="🖼️", query_params=shell.link(dataset, classes=some))
+            shell.page_link("images", words, shell.link(dataset, classes=some))
         page_links.to_classes(dataset, shown, "Build a task of them")
 
 
 def images(dataset: Dataset, rows: Sequence[Row], key: str, tile_px: int = 64) -> None:
-    """Rows of images; a click leads to the Gallery."""
+    """Rows of images; a click leads to the page Images."""
     if dataset.has_pixels:
         page_links.to_gallery(dataset, task_rows(dataset, rows, key, tile_px=tile_px))
     else:

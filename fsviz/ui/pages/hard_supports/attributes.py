@@ -180,7 +180,7 @@ def _restrict(dataset: Dataset, spec: dict[str, Any], attributes: list[str]) -> 
         about=f"{dataset.name} {attribute}",
     )
     n_query = restricted.spec["n_query"]
-    told = attribute_shifts.shared_in_words(attribute_shifts.shared_values(restricted, dataset, attribute, values))
+    told = attribute_shifts.describe_shared(attribute_shifts.shared_values(restricted, dataset, attribute, values))
     st.caption(
         f"{len(restricted):,} tasks of {spec['n_way']:,} classes drawn at random, {n_query:,} queries per class"
         + (" (more images with these values there are not)" if n_query < spec["n_query"] else "")
