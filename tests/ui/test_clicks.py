@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 
 from fsviz.settings import Setting
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.parts import clicks, links
 from fsviz.ui.parts.clicks import Area, Click, Point
 
@@ -60,7 +60,7 @@ def point(data: object = None, **more: object) -> dict[str, object]:
 
 
 def test_a_point_sets_one_setting_by_what_it_carries(state) -> None:
-    click(state, METHOD, points=[point([drawn("a&b"), "more"])])
+    click(state, METHOD, points=[point([escape_plotly("a&b"), "more"])])
     assert state["method"] == "a&b"
     click(state, METHOD, points=[point("Ridge")])  # a title stands for its identifier
     assert state["method"] == "ridge"

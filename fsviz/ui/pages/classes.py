@@ -175,7 +175,7 @@ def _rings(dataset: Dataset, split: str, tree: ConceptTree, at: int, picked: lis
         for v, c in zip(shown.tolist(), tree.class_position[shown].tolist(), strict=True)
     ]
     _draw(
-        figures.plot_concept_rings(tree, at, levels, picked, beside),
+        figures.plot_concept_sunburst(tree, at, levels, picked, beside),
         [None, *things],  # a chart of a tree counts a root of its own
         f"rings {dataset.name} {split} {tree.ids[at]}",
         f"Rings of the concepts below {tree.names[at]}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import comb
@@ -280,18 +281,12 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     ]
     bar = _chosen_bar(beds, bins)
     middles = (bins.edges[:-1] + bins.edges[1:]) / 2
-    texts = {panel: [f"{name}:{middle:g}" for middle in middles] for panel, name in enumerate(beds)}
+    texts = [[f"{name}:{middle:g}" for middle in middles] for name in beds]
     marked = None if bar is None else (list(beds).index(bar[0]), bar[1])
-    export.graph(
-        "Coarsity of the tasks",
-        figures.plot_histograms(
-            bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), marked
-        ),
-        key=HISTOGRAM,
-        height=330,
-        sets=Click(BAR, texts),
-        alt="Histograms of the coarsity of tasks: " + "; ".join(f"{p.title}, median {p.median:.1f}" for p in panels),
+    figure = figures.plot_histograms(
+        bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), marked
     )
+    export.chart("Coarsity of the tasks", figure, key=HISTOGRAM, sets=Click(BAR, partial(_entry, texts)))
     bed = beds.get("chosen", beds["uniform"])
     ways = bed.recipe.get("n_way")
     repeats = ""
@@ -310,6 +305,12 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
         "Click a bar for its tasks."
     )
     return bar
+
+
+def _entry(texts: Sequence[Sequence[str]], point: Point) -> str | None:
+    """The text of a mark that carries the number of its panel or line and its place there."""
+    panel, place = point.data if len(point.data) == 2 else (None, None)
+    return None if panel is None else texts[panel][place]
 
 
 def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
@@ -335,7 +336,7 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
     counts = {name: study.class_counts(bed, classes.dataset)[order] for name, bed in beds.items()}
     last = list(beds)[-1]
     st.markdown("**Is every class used equally often?**")
-    export.graph(
+    export.chart(
         "Share of tasks with each class",
         figures.plot_balance(
             [names[i] for i in order],
@@ -345,11 +346,9 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
             has_taxonomy,
         ),
         key="class_balance",
-        height=230,
         sets=Click(
-            WITH, {line: [f"{bed}:{names[i]}" for i in order] for line, bed in enumerate(beds)}, also={BAR.name: ""}
+            WITH, partial(_entry, [[f"{bed}:{names[i]}" for i in order] for bed in beds]), also={BAR.name: BAR.default}
         ),
-        alt="Share of tasks that hold each class",
     )
     more = (
         " Raising β flattens it; dropping repeated tasks undoes a little of that, and this shows the testbed as kept."

@@ -16,7 +16,7 @@ import streamlit as st
 
 from fsviz.errors import FsvizError
 from fsviz.settings import Setting, Value
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.parts import links
 
 _MARKS = "_marks_of_clicks"
@@ -212,8 +212,8 @@ def _checked(setting: Setting, value: Any) -> Value:
     if value is None:
         return None
     if setting.kind == "choice" and setting.choices:
-        known = {drawn(title): name for name, title in setting.choices.items()}
-        known |= {drawn(name): name for name in setting.choices} | {name: name for name in setting.choices}
+        known = {escape_plotly(title): name for name, title in setting.choices.items()}
+        known |= {escape_plotly(name): name for name in setting.choices} | {name: name for name in setting.choices}
         text = known.get(str(value), "")
         if not text:
             raise ValueError

@@ -160,7 +160,7 @@ def _curves(found: study.Summary, at: float | None = None, height: int = 420) ->
     """Accuracy against what is varied: the dial, shots or ways. `at` is where the dial stands."""
     question = found["question"]
     curves = _lines_of(found)
-    figure = plot_curves(curves, AXES[question], "accuracy (%)", percent=True, height=height, leads=True)
+    figure = plot_curves(curves, AXES[question], "accuracy (%)", percent=True, height=height)
     return figure if at is None else figures.mark(figure, at)
 
 

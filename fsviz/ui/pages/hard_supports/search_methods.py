@@ -62,7 +62,7 @@ def _compared(
         key="compared",
         name="search_of",
         texts=[
-            figures.leads_to(row["search"], row["objective"]) for row in result["rows"] if row["search"] != "random"
+            figures.selection_of(row["search"], row["objective"]) for row in result["rows"] if row["search"] != "random"
         ],
     )
     st.caption(
@@ -75,7 +75,7 @@ def _compared(
         "Click a point for the tasks of its search."
     )
     if chosen:
-        search, which = figures.parse_lead(chosen)
+        search, which = figures.parse_selection(chosen)
         objective = OBJECTIVES[which]
         n_tasks = min(len(found), FEW if search == "greedy" else study.PREVIEW)
         by = plain(study.SEARCH.choices[search])
