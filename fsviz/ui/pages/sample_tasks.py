@@ -309,8 +309,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
 
 def _entry(texts: Sequence[Sequence[str]], point: Point) -> str | None:
     """The text of a mark that carries the number of its panel or line and its place there."""
-    panel, place = point.data if len(point.data) == 2 else (None, None)
-    return None if panel is None else texts[panel][place]
+    return texts[point.data[0]][point.data[1]] if len(point.data) == 2 else None
 
 
 def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
