@@ -14,7 +14,7 @@ from fsviz.ui.pages.train_test_distance.settings import CLASS
 from fsviz.ui.parts import export
 from fsviz.ui.parts.clicks import Click
 from fsviz.ui.parts.controls import pick
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 LEFT = study.TREE.with_(name="left_tree")
 RIGHT = study.TREE.with_(name="right_tree", title="Tree on the right")
@@ -25,7 +25,8 @@ def show(dataset: Dataset, split: ClassSplit) -> None:
     known = study.known_trees(dataset)
     if len(known) < 2:
         st.info(
-            f"Two trees are compared, and {plain(dataset.title)} has one: that of {plain(known[0])}. Extract features "
+            f"Two trees are compared, and {escape(dataset.title)} has one: that of {escape(known[0])}. "
+            "Extract features "
             "with another backbone on the page Add images, or give it a taxonomy.",
             icon="🧩",
         )
