@@ -10,11 +10,12 @@ from fsviz.analyses import lessons as study
 from fsviz.analyses.lessons import CombinedLesson
 from fsviz.difficulty.measures import MEASURES
 from fsviz.figures import lessons as figures
-from fsviz.records import Dataset
+from fsviz.records import Dataset, HeadlineNumber
 from fsviz.studies.prediction.measured import fitted_line
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, images
 from fsviz.ui.parts import export, page_links, shell
+from fsviz.ui.parts.headline import show_number
 from fsviz.ui.parts.shell import escape
 
 
@@ -32,12 +33,10 @@ def _show(dataset: Dataset, found: CombinedLesson, at: int, seen: Sequence[bool]
             f"{escape(measure.words)}. {escape(measure.what)}"
         )
     with right:
-        st.metric(
-            "Correlation with the accuracy",
-            f"{how.value:.2f}",
-            f"{how.low:.2f} to {how.high:.2f} over {escape(how.over)}; the higher, the {measure.direction}",
-            delta_color="off",
-            delta_arrow="off",
+        over = f"{how.low:.2f} to {how.high:.2f} over {how.over}"
+        note = f"{over}; the higher, the {measure.direction}"
+        show_number(
+            HeadlineNumber("correlation", "Correlation with the accuracy", how.value, unit="", digits=2, note=note)
         )
         for which, task in (("hard", found.hard), ("easy", found.easy)):
             st.progress(
