@@ -224,11 +224,11 @@ def plot(what: Any, **options: Any) -> Figure:
         told = summary(what)
         return plot_distribution(told["histogram"], told["accuracy"], told["ci95"], **options)
     if isinstance(what, ClassGraph):
-        from fsviz.figures.confusion import plot_likeness_map
+        from fsviz.figures.confusion import plot_similarity_map
         from fsviz.studies import confusion
 
         groups = confusion.communities(what)
-        return plot_likeness_map(what, confusion.community_order(what, groups), groups, **options)
+        return plot_similarity_map(what, confusion.community_order(what, groups), groups, **options)
     if isinstance(what, str | Dataset):
         return _plot_map(_dataset(what), **options)
     raise BadInput(

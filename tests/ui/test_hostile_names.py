@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Selectbox
 
-from fsviz.text import drawn, plain
+from fsviz.text import escape_plotly, plain
 from fsviz.ui.parts import deferred
 from fsviz.ui.parts.page import PAGES
 from tests.hostile import LINK, NAMES, PICTURE, make_hostile, make_hostile_run
@@ -65,7 +65,7 @@ def look(app: AppTest) -> AppTest:
             assert not any(name in text for name in NAMES if "<" in name), text
         elif kind == "plotly_chart" and field == "spec":
             for name in NAMES:
-                assert drawn(name) == name or json.dumps(name)[1:-1] not in text, (name, text)
+                assert escape_plotly(name) == name or json.dumps(name)[1:-1] not in text, (name, text)
         elif not {kind, field} & NO_MARKDOWN:
             for name in MARKS:
                 assert name not in text, f"{kind}.{field}: {text}"

@@ -174,7 +174,7 @@ def _rings(dataset: Dataset, split: str, tree: ConceptTree, at: int, picked: lis
     ]
     st.session_state["_drawn_from"] = 1  # a chart of a tree counts a root of its own
     _draw(
-        figures.plot_concept_rings(tree, at, levels, picked, beside),
+        figures.plot_concept_sunburst(tree, at, levels, picked, beside),
         f"rings {dataset.name} {split} {tree.ids[at]}",
         f"Rings of the concepts below {tree.names[at]}",
     )

@@ -165,7 +165,7 @@ def _figure(
     colouring = _colouring(dataset, found, by, title, class_ids)
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()[found.image_ids]
-    words = names[of_image].tolist() if len(of_image) <= figures.MOST_WORDS else None
+    words = names[of_image].tolist() if len(of_image) <= figures.MAX_TEXTS else None
     roles = None if task is None else study.roles(task, found.image_ids)
     spots = [] if task is None else study.names_beside(dataset, found, task)
     figure = figures.plot_map(

@@ -279,16 +279,10 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
     bar = _chosen_bar(beds, bins)
     st.session_state["_bins"] = (bins, list(beds))
     marked = None if bar is None else (list(beds).index(bar[0]), bar[1])
-    export.graph(
-        "Coarsity of the tasks",
-        figures.plot_histograms(
-            bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), marked
-        ),
-        key=HISTOGRAM,
-        height=330,
-        on_select=_bar_clicked,
-        alt="Histograms of the coarsity of tasks: " + "; ".join(f"{p.title}, median {p.median:.1f}" for p in panels),
+    figure = figures.plot_histograms(
+        bins.edges, panels, measures.title("coarsity").lower(), measures.axis("coarsity"), marked
     )
+    export.chart("Coarsity of the tasks", figure, key=HISTOGRAM, on_select=_bar_clicked, selection_mode="points")
     bed = beds.get("chosen", beds["uniform"])
     ways = bed.recipe.get("n_way")
     repeats = ""
@@ -311,14 +305,11 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
 
 def _bar_clicked() -> None:
     """Puts the bar that was clicked into the link, by its testbed and the middle of its bin."""
-    selected = st.session_state[HISTOGRAM].selection.selected
-    picked = [(group["series_index"], i) for group in selected for i in group["data_indices"]]
     bins, names = st.session_state["_bins"]
-    texts = [f"{names[panel]}:{(bins.edges[b] + bins.edges[b + 1]) / 2:g}" for panel, b in picked if panel < len(names)]
-    before = st.session_state.get(BAR.name)
-    new = [text for text in texts if text != before] or texts
-    if new:
-        st.session_state[BAR.name] = new[-1]
+    for point in st.session_state[HISTOGRAM].selection.points:
+        panel, b = (int(drilldown.data(point, place)) for place in (0, 1))
+        if panel < len(names):
+            st.session_state[BAR.name] = f"{names[panel]}:{(bins.edges[b] + bins.edges[b + 1]) / 2:g}"
 
 
 def _chosen_bar(beds: dict[str, Testbed], bins: study.CoarsityBins) -> tuple[str, int] | None:
@@ -339,11 +330,11 @@ def _forget_bar() -> None:
 
 def _class_clicked(names: list[str], beds: list[str]) -> None:
     """Puts the class of a point of the balance into the link, with the testbed of its line."""
-    for group in st.session_state["class_balance"].selection.selected:
-        for at in group["data_indices"]:
-            if at < len(names) and group["series_index"] < len(beds):
-                st.session_state[WITH.name] = f"{beds[group['series_index']]}:{names[at]}"
-                st.session_state[BAR.name] = ""
+    for point in st.session_state["class_balance"].selection.points:
+        line, position = (drilldown.data(point, place) for place in (0, 1))
+        if line is not None and line < len(beds) and position < len(names):
+            st.session_state[WITH.name] = f"{beds[line]}:{names[position]}"
+            st.session_state[BAR.name] = ""
 
 
 def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str]) -> None:
@@ -353,7 +344,7 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
     counts = {name: study.class_counts(bed, classes.dataset)[order] for name, bed in beds.items()}
     last = list(beds)[-1]
     st.markdown("**Is every class used equally often?**")
-    export.graph(
+    export.chart(
         "Share of tasks with each class",
         figures.plot_balance(
             [names[i] for i in order],
@@ -363,9 +354,8 @@ def _balance(classes: Classes, beds: dict[str, Testbed], titles: dict[str, str])
             has_taxonomy,
         ),
         key="class_balance",
-        height=230,
         on_select=partial(_class_clicked, [names[i] for i in order], list(beds)),
-        alt="Share of tasks that hold each class",
+        selection_mode="points",
     )
     more = (
         " Raising β flattens it; dropping repeated tasks undoes a little of that, and this shows the testbed as kept."

@@ -420,7 +420,7 @@ def _pair_map(passport: TaskProfile, chosen: str, which: int) -> None:
             return
         export.chart(
             "Answers to the queries",
-            figures.plot_answered(study.predicted_pairs(answer, len(passport.names)), passport.names),
+            figures.plot_confusion_matrix(study.predicted_pairs(answer, len(passport.names)), passport.names),
             key=f"answered_{which}",
         )
         st.caption(f"How many queries of a class (rows) {plain(answer.label)} named as which class.")
@@ -472,7 +472,7 @@ def _standings(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTa
                 "value": [s.value if s else np.nan for s in here],
             }
         )
-    figure = figures.plot_standings(rows, BESIDE[: len(passports)])
+    figure = figures.plot_percentiles(rows, BESIDE[: len(passports)])
     export.chart("Every measure beside the other tasks", figure, key="standings")
     st.caption(plain(_held_against(passports, spreads)))
     _values_alone(passports, stands)
@@ -534,7 +534,7 @@ def _answers(passports: Sequence[TaskProfile]) -> None:
                 "n": int(np.isfinite(one.others).sum()),
             }
         )
-    figure = figures.plot_answers(rows, BESIDE[: len(passports)])
+    figure = figures.plot_accuracies(rows, BESIDE[: len(passports)])
     export.chart("What methods get right of it", figure, key="method_answers")
     runs = list(dict.fromkeys(one.source for one in passports[0].answers if one.source))
     n = max(int(np.isfinite(one.others).sum()) for one in passports[0].answers)

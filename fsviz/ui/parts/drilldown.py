@@ -17,7 +17,7 @@ import streamlit as st
 
 from fsviz.records import Dataset, Predictions, TaskId, Tasks
 from fsviz.settings import Setting
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.parts import export, links, page_links, shell, task_list
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
 from fsviz.ui.parts.shell import plain
@@ -49,7 +49,7 @@ def chart(
     """
     texts = list(known)
     found = chosen(name, texts, about) if already is None else already
-    answer = clicks(key, name, of, {drawn(text): text for text in texts}, clears=True)
+    answer = clicks(key, name, of, {escape_plotly(text): text for text in texts}, clears=True)
     figure.update_layout(meta=_times_let_go(name, key))  # Streamlit draws another figure anew, with nothing marked
     export.chart(title, figure, key=key, on_select=answer, selection_mode="points", **more)
     return found

@@ -272,13 +272,13 @@ def _bars(graph: ClassGraph, names: dict[str, list[str]], values: np.ndarray, pa
 
 def _heat_map(graph: ClassGraph, found: np.ndarray) -> None:
     st.session_state["_mapped_classes"] = graph.row_names
-    figure = figures.plot_likeness_map(graph, study.community_order(graph, found), found)
+    figure = figures.plot_similarity_map(graph, study.community_order(graph, found), found)
     export.chart("Map of likeness", figure, key=HEAT_MAP, on_select=_clicked_cell, selection_mode="points")
     st.caption(
         f"{len(graph.rows):,} classes, community by community (lines part them), and in each the class that is most "
         "alike to its fellows first. Bright squares along the diagonal are groups that are confused among themselves; "
         "bright cells beside them join two groups."
-        + (" Click a cell for the images of its two classes." if len(graph.rows) <= figures.MOST_CLICKED else "")
+        + (" Click a cell for the images of its two classes." if len(graph.rows) <= figures.MAX_CLICKED else "")
     )
 
 

@@ -17,7 +17,7 @@ from fsviz.reports.tables import TOP5_FROM
 from fsviz.settings import Setting
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.pages.evaluate.preview import RunView, full_run_note
 from fsviz.ui.parts import (
     controls,
@@ -174,7 +174,9 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
             "Accuracy against a measure",
             figure,
             key="look_curves",
-            on_select=partial(_curve_clicked, {drawn(name): key for key, name in _link_keys(named).items()}, coarsity),
+            on_select=partial(
+                _curve_clicked, {escape_plotly(name): key for key, name in _link_keys(named).items()}, coarsity
+            ),
             selection_mode="points",
         )
         st.caption(
@@ -183,7 +185,7 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
             + f"Behind them, single tasks of {plain(whose)}: click one, or a line, to see the task there below. "
             + plain(draw.explain(known.name, testbed.recipe))
         )
-    places = {drawn(name): key for key, name in _link_keys(named).items()}
+    places = {escape_plotly(name): key for key, name in _link_keys(named).items()}
     top5 = table["top5"] if (table["n_way"] >= TOP5_FROM).any() else None
     chance = 100 * testbed.tasks.chance_level
     export.chart(

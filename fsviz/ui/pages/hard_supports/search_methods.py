@@ -63,7 +63,7 @@ def _compared(
         name="search_of",
         of=lambda point: str(drilldown.data(point) or ""),
         known=[
-            figures.leads_to(row["search"], row["objective"]) for row in result["rows"] if row["search"] != "random"
+            figures.selection_of(row["search"], row["objective"]) for row in result["rows"] if row["search"] != "random"
         ],
     )
     st.caption(
@@ -76,7 +76,7 @@ def _compared(
         "Click a point for the tasks of its search."
     )
     if chosen:
-        search, which = figures.parse_lead(chosen)
+        search, which = figures.parse_selection(chosen)
         objective = OBJECTIVES[which]
         n_tasks = min(len(found), FEW if search == "greedy" else study.PREVIEW)
         by = plain(study.SEARCH.choices[search])

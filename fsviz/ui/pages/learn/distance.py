@@ -24,7 +24,7 @@ def _show(dataset: Dataset, trained: TransferLesson, at: int, seen: Sequence[boo
     left, right = shell.columns_if_wide("distance", 2, gap="large")
     with left:
         points = trained.points
-        figure = figures.plot_stops(
+        figure = figures.plot_positions(
             list(_stops(trained).values()),
             points["accuracy"].tolist(),
             points["ci95"].tolist(),

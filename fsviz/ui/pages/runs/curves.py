@@ -20,7 +20,7 @@ from fsviz.reports import tables
 from fsviz.settings import RawSettings, Setting
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.pages.runs.tasks import dataset_of, list_tasks
 from fsviz.ui.parts import (
     controls,
@@ -76,7 +76,7 @@ def show_curves(comparison: run_comparison.RunComparison, recipe: RawSettings) -
     figure = figures.plot_accuracy_by_measure(
         curves, points, list(pairwise(edges)), measures.axis(measure), title, banded=band, at=at
     )
-    st.session_state["_curves"] = {drawn(name): name for name in curves}
+    st.session_state["_curves"] = {escape_plotly(name): name for name in curves}
     export.chart("Accuracy against a measure", figure, key=CURVES, on_select=_curve_clicked, selection_mode="points")
     n_others = len(comparison.runs) - len(main)
     caption = (
