@@ -13,7 +13,8 @@ from fsviz.analyses.class_splits.hierarchy import spanning
 from fsviz.analyses.class_splits.search import ClassFeatures, class_features, positions_of
 from fsviz.errors import FsvizError, Missing
 from fsviz.features.backbones import title_of
-from fsviz.records import PAD, ClassTree, Dataset, Tanglegram
+from fsviz.records import PAD, Dataset
+from fsviz.records.graphs import ClassTree, Tanglegram
 from fsviz.settings import Setting
 from fsviz.splits import trees
 

@@ -91,18 +91,20 @@ def families(found: MeasuredTasks) -> tuple[pd.DataFrame, list[list[str]]]:
     from scipy.spatial.distance import squareform
     from scipy.stats import spearmanr
 
-    harder = pd.DataFrame({name: harder(name, found.measures[name]) for name in varied(found)})
-    if harder.shape[1] < 2:
-        return pd.DataFrame(np.ones((harder.shape[1],) * 2), harder.columns, harder.columns), [[n] for n in harder]
-    matrix = np.atleast_2d(spearmanr(harder, nan_policy="omit").statistic)
-    if harder.shape[1] == 2:
+    directed = pd.DataFrame({name: harder(name, found.measures[name]) for name in varied(found)})
+    if directed.shape[1] < 2:
+        return pd.DataFrame(np.ones((directed.shape[1],) * 2), directed.columns, directed.columns), [
+            [n] for n in directed
+        ]
+    matrix = np.atleast_2d(spearmanr(directed, nan_policy="omit").statistic)
+    if directed.shape[1] == 2:
         matrix = np.array([[1.0, matrix.ravel()[0]], [matrix.ravel()[0], 1.0]])
     matrix = np.nan_to_num(np.asarray(matrix, dtype=float))
     np.fill_diagonal(matrix, 1.0)
     tree = linkage(squareform(np.clip(1 - np.abs(matrix), 0, 1), checks=False), "average", optimal_ordering=True)
     order = leaves_list(tree)
     of = fcluster(tree, 1 - ALIKE, "distance")[order]
-    names = [harder.columns[i] for i in order]
+    names = [directed.columns[i] for i in order]
     return (
         pd.DataFrame(matrix[np.ix_(order, order)], names, names),
         [[name for name, family in zip(names, of, strict=True) if family == one] for one in dict.fromkeys(of)],

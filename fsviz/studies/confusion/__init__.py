@@ -20,7 +20,8 @@ import numpy as np
 from fsviz import datasets
 from fsviz.difficulty import class_confusion
 from fsviz.difficulty.class_confusion import PairCommunities
-from fsviz.records import ClassGraph, Dataset, Features, Progress
+from fsviz.records import Dataset, Features, Progress
+from fsviz.records.graphs import ClassGraph
 from fsviz.settings import RawSettings, Schema, Setting, Settings, to_args
 from fsviz.studies import chunk_data
 from fsviz.studies.confusion.class_layout import communities, community_order, layout

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from fsviz.difficulty import class_confusion
-from fsviz.records import ClassGraph
+from fsviz.records.graphs import ClassGraph
 
 _MAX_LAID_OUT = 400  # classes: the springs of more take fewer steps
 

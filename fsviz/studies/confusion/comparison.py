@@ -11,7 +11,7 @@ from fsviz import evaluation
 from fsviz.errors import BadInput
 from fsviz.evaluation.intervals import Correlation
 from fsviz.features.backbones import title_of
-from fsviz.records import ClassGraph
+from fsviz.records.graphs import ClassGraph
 from fsviz.studies.confusion.similarities import SIMILARITIES
 
 

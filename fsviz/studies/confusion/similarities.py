@@ -13,7 +13,8 @@ from fsviz.difficulty import class_confusion
 from fsviz.errors import BadInput, Missing
 from fsviz.evaluation.intervals import Estimate
 from fsviz.features.backbones import title_of
-from fsviz.records import ClassGraph, Dataset, Features, Progress, Tasks
+from fsviz.records import Dataset, Features, Progress, Tasks
+from fsviz.records.graphs import ClassGraph
 from fsviz.settings import Setting
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.tasks import draw

@@ -13,7 +13,8 @@ import streamlit as st
 
 from fsviz.analyses import semantic_sampling as study
 from fsviz.figures import taxonomy as figures
-from fsviz.records import PAD, ClassMap, ConceptTree, Dataset
+from fsviz.records import PAD, Dataset
+from fsviz.records.graphs import ClassMap, ConceptTree
 from fsviz.settings import Setting, to_args
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES, Dag, maps

@@ -9,7 +9,8 @@ from fsviz.analyses import headline as study
 from fsviz.datasets import sizes
 from fsviz.errors import FsvizError
 from fsviz.figures import overview as figures
-from fsviz.records import PAD, Dataset, Hierarchy, SizeHistogram
+from fsviz.records import PAD, Dataset, SizeHistogram
+from fsviz.records.graphs import Hierarchy
 from fsviz.settings import Setting
 from fsviz.tasks import task_ids
 from fsviz.taxonomy.hierarchy import class_hierarchy

@@ -20,6 +20,7 @@ from fsviz.sampling import SAMPLERS, testbeds
 from fsviz.settings import N_QUERY, N_TASKS, SEED, Setting, Value
 from fsviz.tasks import draw, fitting, task_ids
 from fsviz.tasks.draw import SHOTS, Recipe
+from fsviz.tasks.repeats import RepeatCounts, count_repeats
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 from fsviz.ui.parts import access, caching, controls, drilldown, export, hover, links, page_links, shell, task_list
 from fsviz.ui.parts.page import Page
@@ -295,7 +296,7 @@ def _histograms(classes: Classes, beds: dict[str, Testbed], titles: dict[str, st
             f"{f' ({possible:,} exist)' if possible < 1e6 else ''}; the other tasks repeat them with other images."
         )
     dropped = None if bed.recipe["n_distinct"] == 1 else _repeats(classes.dataset, bed, classes.distances)
-    told = "" if dropped is None else f" {plain(draw.describe_repeats(dropped))}"
+    told = "" if dropped is None else f" {plain(dropped.describe())}"
     st.caption(
         f"{len(bed.tasks):,} tasks each, on the same axes; dashed: the median.{told}{repeats} "
         "Click a bar for its tasks."
@@ -698,8 +699,8 @@ def _drawn_with_images(dataset: Dataset, recipe: Recipe, _distances: np.ndarray 
 
 
 @caching.remember(most=64, hashes={Testbed: lambda bed: bed.name})
-def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> draw.RepeatCounts | None:
-    return draw.count_repeats(dataset, bed, _distances)
+def _repeats(dataset: Dataset, bed: Testbed, _distances: np.ndarray | None) -> RepeatCounts | None:
+    return count_repeats(dataset, bed, _distances)
 
 
 def _testbed(classes: Classes, recipe: Recipe) -> Testbed:

@@ -20,7 +20,8 @@ import streamlit as st
 from fsviz import datasets
 from fsviz.analyses import headline
 from fsviz.errors import FsvizError
-from fsviz.records import ClassMap, ConceptTree, Dataset
+from fsviz.records import Dataset
+from fsviz.records.graphs import ClassMap, ConceptTree
 from fsviz.settings import RawSettings
 from fsviz.tasks import draw, task_ids
 from fsviz.taxonomy import Dag, maps

@@ -9,7 +9,8 @@ import numpy as np
 import streamlit as st
 
 from fsviz.figures import confusion as figures
-from fsviz.records import ClassGraph, Dataset
+from fsviz.records import Dataset
+from fsviz.records.graphs import ClassGraph
 from fsviz.reports import graphs
 from fsviz.studies import confusion as study
 from fsviz.text import shorten

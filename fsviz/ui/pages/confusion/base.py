@@ -8,7 +8,8 @@ import numpy as np
 import streamlit as st
 
 from fsviz.figures import confusion as figures
-from fsviz.records import ClassGraph, Dataset
+from fsviz.records import Dataset
+from fsviz.records.graphs import ClassGraph
 from fsviz.settings import Setting
 from fsviz.studies import confusion as study
 from fsviz.text import of_split

@@ -11,7 +11,8 @@ import streamlit as st
 from fsviz import datasets, features, jobs
 from fsviz.features.backbones import title_of
 from fsviz.figures import confusion as figures
-from fsviz.records import ClassGraph, Dataset
+from fsviz.records import Dataset
+from fsviz.records.graphs import ClassGraph
 from fsviz.settings import Setting
 from fsviz.studies import confusion as study
 from fsviz.studies import evaluate

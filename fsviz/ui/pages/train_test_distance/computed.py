@@ -9,7 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from fsviz.analyses import class_splits as study
-from fsviz.records import ClassSplit, Dataset, Progress, Tanglegram
+from fsviz.records import ClassSplit, Dataset, Progress
+from fsviz.records.graphs import Tanglegram
 from fsviz.settings import RawSettings, Value
 from fsviz.ui.parts import access, shell
 from fsviz.ui.parts.caching import remember
