@@ -21,7 +21,7 @@ import pandas as pd
 from fsviz.datasets import tables
 from fsviz.datasets.catalog import splits_of
 from fsviz.datasets.images import is_image, path_below
-from fsviz.datasets.preview import Preview, Problem, check_images, excluded_by_suffix, many, raw_table
+from fsviz.datasets.preview import Preview, Problem, check_images, excluded_by_suffix, pluralize, raw_table
 from fsviz.datasets.saved import load_workspace_dataset, remove_dataset, save_dataset, workspace_dataset_names
 from fsviz.errors import BadInput
 from fsviz.records import PAD, Dataset, Progress
@@ -153,7 +153,10 @@ def preview_dataset(
     images.index.name = "image_id"
     if "group" in images and (images["group"] != PAD).any():
         n_together, n_groups = int((images["group"] != PAD).sum()), int(images["group"].max()) + 1
-        together = f"{many(n_together, 'image')} in {many(n_groups, 'group')} (copies of a picture, frames of a video)"
+        together = (
+            f"{pluralize(n_together, 'image')} in {pluralize(n_groups, 'group')} (copies of a "
+            "picture, frames of a video)"
+        )
         notes = (*notes, f"{together}: sampling keeps a group on one side of a task.")
     contexts = None
     if "context" in images:
@@ -326,7 +329,7 @@ def _inspect_folder(
         contexts = sorted({row["context"] for row in rows})
         message = (
             f"The folders inside the class folders have the same names again and again, so they were read as "
-            f"{many(len(contexts), 'context')} (concept/context/image). If they are classes of their own, choose "
+            f"{pluralize(len(contexts), 'context')} (concept/context/image). If they are classes of their own, choose "
             "--first-level class."
         )
         problems.append(Problem("contexts", message, tuple(contexts)))
@@ -399,8 +402,9 @@ def _annotations(root: Path) -> str:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
         return (
-            f"COCO annotations ({path.relative_to(root)}: {many(n_objects, 'object')} of "
-            f"{many(n_categories, 'category', 'categories')} in {many(n_images, 'image')}; an image may show several)"
+            f"COCO annotations ({path.relative_to(root)}: {pluralize(n_objects, 'object')} of "
+            f"{pluralize(n_categories, 'category', 'categories')} in {pluralize(n_images, 'image')}; an "
+            "image may show several)"
         )
     for kind, pattern in (("YOLO's labels", "labels/**/*.txt"), ("Pascal VOC's", "Annotations/*.xml")):
         if (file := next(root.glob(pattern), None)) or (file := next(root.glob(f"*/{pattern}"), None)):
@@ -424,16 +428,16 @@ def _are_contexts(folders: Mapping[tuple[str, ...], int]) -> bool:
 def _folder_problems(root: Path, listing: _FolderListing) -> list[Problem]:
     problems = []
     if listing.closed:
-        message = f"Skipped {many(len(listing.closed), 'folder')} without read permission. Change the permissions."
+        message = f"Skipped {pluralize(len(listing.closed), 'folder')} without read permission. Change the permissions."
         problems.append(Problem("broken", message, tuple(listing.closed)))
     if listing.links:
-        message = f"Skipped {many(len(listing.links), 'linked folder')}: only what lies in {root} itself is read."
+        message = f"Skipped {pluralize(len(listing.links), 'linked folder')}: only what lies in {root} itself is read."
         problems.append(Problem("leaves_root", message, tuple(listing.links)))
     if listing.unreadable:
-        message = f"Skipped {many(len(listing.unreadable), 'file')}: the name is not valid UTF-8."
+        message = f"Skipped {pluralize(len(listing.unreadable), 'file')}: the name is not valid UTF-8."
         problems.append(Problem("broken", message, tuple(listing.unreadable)))
     if listing.loose:
-        message = f"Skipped {many(len(listing.loose), 'image')} outside any class folder."
+        message = f"Skipped {pluralize(len(listing.loose), 'image')} outside any class folder."
         problems.append(Problem("left_out", message, tuple(listing.loose)))
     other = excluded_by_suffix(listing.others)
     return [*problems, other] if other else problems

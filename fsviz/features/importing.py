@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fsviz import datasets, workspace
-from fsviz.datasets.preview import SPELLING_RULE, look_alikes, many
+from fsviz.datasets.preview import SPELLING_RULE, look_alikes, pluralize
 from fsviz.errors import BadInput, FsvizError
 from fsviz.features import store
 from fsviz.features.feature_files import FeatureRows, no_labels_error, read
@@ -115,7 +115,8 @@ def _notes(whole: np.ndarray, values: np.ndarray, precision: str, names: Iterabl
     if twins := look_alikes(names):
         more = f" and {len(twins) - 5:,} more" if len(twins) > 5 else ""
         notes.append(
-            f"{many(len(twins), 'group')} of class names {SPELLING_RULE}: {', '.join(twins[:5])}{more}. They are kept "
+            f"{pluralize(len(twins), 'group')} of class names {SPELLING_RULE}: {', '.join(twins[:5])}{more}. "
+            "They are kept "
             "apart; give them one label and import again (--replace) if they are the same class."
         )
     if not whole.all():
