@@ -28,7 +28,7 @@ from fsviz.studies.thread_limits import half
 from fsviz.studies.training.class_split import METHOD, OWN, check_classes, fit, read_split, split_of
 from fsviz.studies.training.epochs import (
     KEPT_STATES,
-    _next_state,
+    next_state,
     best_learner,
     newest_state,
     save_state,
@@ -176,7 +176,7 @@ def _read(spec: TrainingSpec, place: int) -> dict[str, np.ndarray]:
 
 def _epoch_chunk(spec: TrainingSpec, place: int) -> dict[str, np.ndarray]:
     before = state_after(spec, place)
-    state = _next_state(spec, before)
+    state = next_state(spec, before)
     trained_now = int(state["epoch"]) > int(before["epoch"])
     if trained_now:
         save_state(spec, state)

@@ -35,7 +35,7 @@ def state_after(spec: TrainingSpec, epoch: int) -> State:
     kept = newest_state(spec, epoch)
     state = kept if kept is not None else _first_state(spec)
     while int(state["epoch"]) < epoch and not _is_over(spec, state):
-        state = _next_state(spec, state)
+        state = next_state(spec, state)
     return state
 
 
@@ -49,7 +49,7 @@ def _is_over(spec: TrainingSpec, state: State) -> bool:
     return int(state["epoch"]) - int(state["best_epoch"]) >= spec["patience"] and int(state["epoch"]) > 0
 
 
-def _next_state(spec: TrainingSpec, state: State) -> State:
+def next_state(spec: TrainingSpec, state: State) -> State:
     """One epoch further, measured on the validation tasks; the same state where training is over."""
     if _is_over(spec, state):
         return state
