@@ -28,9 +28,9 @@ from fsviz.studies.thread_limits import half
 from fsviz.studies.training.class_split import METHOD, OWN, check_classes, fit, read_split, split_of
 from fsviz.studies.training.epochs import (
     KEPT_STATES,
-    next_state,
     best_learner,
     newest_state,
+    next_state,
     save_state,
     state_after,
     state_file,
