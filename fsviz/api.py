@@ -29,7 +29,7 @@ from fsviz.user import code as user_code
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from fsviz.exports.torch_data import Images, TaskBatches
+    from fsviz.exports.torch_data import TaskBatches, TorchImages
 
 _SHOWN = [
     "name",
@@ -201,9 +201,7 @@ def hard(dataset: str | Dataset, backbone: str | None = None, **settings: Any) -
     return sets
 
 
-def sweep(
-    study: str, dataset: str | Dataset, vary: str, values: Sequence[Any] = (), **settings: Any
-) -> SweepResult:
+def sweep(study: str, dataset: str | Dataset, vary: str, values: Sequence[Any] = (), **settings: Any) -> SweepResult:
     """The headline numbers of a study at several values of one of its settings; `table` has them in rows.
 
     study     causes, confusion, context_shift, prediction, search_comparison, stress_test or support_sets
@@ -247,11 +245,11 @@ def plot(what: Any, **options: Any) -> Figure:
         told = summary(what)
         return plot_distribution(told["histogram"], told["accuracy"], told["ci95"], **options)
     if isinstance(what, ClassGraph):
-        from fsviz.figures.confusion import plot_likeness_map
+        from fsviz.figures.confusion import plot_similarity_map
         from fsviz.studies import confusion
 
         groups = confusion.communities(what)
-        return plot_likeness_map(what, confusion.community_order(what, groups), groups, **options)
+        return plot_similarity_map(what, confusion.community_order(what, groups), groups, **options)
     if isinstance(what, str | Dataset):
         return _plot_map(_dataset(what), **options)
     raise BadInput(
@@ -284,11 +282,11 @@ def _plot_map(dataset: Dataset, backbone: str | None = None, by: str = "", **opt
     return plot_map(found.xy, found.image_ids, colouring, names.tolist(), **options)
 
 
-def torch_images(dataset: str | Dataset, transform: Callable[[Any], Any] | None = None) -> Images:
+def torch_images(dataset: str | Dataset, transform: Callable[[Any], Any] | None = None) -> TorchImages:
     """A torch Dataset of (image, class_id) by image_id; `transform` takes a PIL image."""
-    from fsviz.exports.torch_data import Images
+    from fsviz.exports.torch_data import TorchImages
 
-    return Images(_dataset(dataset), transform)
+    return TorchImages(_dataset(dataset), transform)
 
 
 def torch_tasks(source: Testbed | str | Dataset, **settings: Any) -> TaskBatches:
@@ -320,7 +318,7 @@ def _sampled(dataset: Dataset, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _said(found: fitting.Fit, depth: int = 3) -> Mapping[str, int]:
     """The ways, shots and queries that fit; warns if defaults were lowered. The user's line is `depth` calls up."""
-    if told := found.in_words():
+    if told := found.describe():
         warnings.warn(told, stacklevel=depth)
     return found.values
 

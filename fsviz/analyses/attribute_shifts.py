@@ -19,7 +19,7 @@ from fsviz.difficulty.shifted_tasks import CuratedPair
 from fsviz.errors import BadInput
 from fsviz.numerics import clustered_mean, holm
 from fsviz.records import PAD, Dataset, Features, Progress, Tasks, Testbed
-from fsviz.settings import RawSettings, brief
+from fsviz.settings import RawSettings, name_parts
 from fsviz.studies import support_sets
 from fsviz.studies.support_sets import SETS, TASK_SETTINGS, Spec, SupportSets, check
 from fsviz.tasks import draw
@@ -87,8 +87,8 @@ def save_curated(spec: RawSettings, attribute: str, pair: CuratedPair, query_gro
         recipe: dict[str, Any] = {k: spec[k] for k in ("dataset", "split", "backbone")} | settings
         recipe |= {"sampler": "curated", "attribute": attribute, "query_group": query_group, "shift": kind == "with"}
         parts = [spec["dataset"], spec["split"], kind, attribute, "shift", *([query_group] if query_group else [])]
-        name = draw.safe_name([*parts, *brief(settings, TASK_SETTINGS)], recipe, "-")
-        names.append(draw.keep(Testbed(name, tasks, recipe), number=True)[0])
+        name = draw.safe_name([*parts, *name_parts(settings, TASK_SETTINGS)], recipe, "-")
+        names.append(draw.save(Testbed(name, tasks, recipe), number=True)[0])
     return names
 
 

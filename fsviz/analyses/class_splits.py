@@ -25,7 +25,7 @@ from fsviz.datasets import published, saved_splits
 from fsviz.errors import BadInput, FsvizError, Missing, UnknownName
 from fsviz.features.backbones import title_of
 from fsviz.records import PAD, SIDES, ClassSplit, ClassTree, Dataset, Progress, Tanglegram
-from fsviz.settings import RawSettings, Setting, Value, words
+from fsviz.settings import RawSettings, Setting, Value, to_args
 from fsviz.splits import SOUGHT, assignment, clustering, trees
 from fsviz.tasks import draw
 from fsviz.taxonomy import Dag
@@ -123,7 +123,7 @@ class SplitResult:
     @property
     def is_reached(self) -> bool:
         """Whether the divergence is the asked one, but for a twentieth of it (or for 0.02, where little is asked)."""
-        asked, reached = self.split.asked, self.split.reached
+        asked, reached = self.split.requested, self.split.reached
         return asked is None or reached is None or abs(reached - asked) <= max(NEAR * asked, 0.02)
 
     @property
@@ -405,7 +405,7 @@ def over_targets(
 
 
 def _title(found: SplitResult) -> str:
-    return f"asked {found.split.asked:g}, reached {found.split.reached:.2f}"
+    return f"asked {found.split.requested:g}, reached {found.split.reached:.2f}"
 
 
 def neighbours(classes: ClassFeatures, split: ClassSplit, position: int, n: int = 6) -> pd.DataFrame:
@@ -440,12 +440,12 @@ def sweep_seconds(classes: ClassFeatures, spec: Mapping[str, Value], n_seeds: in
 def describe_split(found: SplitResult) -> str:
     """One sentence where the asked divergence was not reached: the nearest one, and what comes nearer. Else ""."""
     split = found.split
-    if found.is_reached or split.asked is None or split.reached is None:
+    if found.is_reached or split.requested is None or split.reached is None:
         return ""
     n_dims = split.points.shape[1]
     nearer = "a larger weight λ" if n_dims >= len(split.names) - 1 else "more dimensions, or a larger weight λ,"
     return (
-        f"A divergence of {split.asked:g} is not reached in {n_dims:,} dimensions: the nearest reached, where the "
+        f"A divergence of {split.requested:g} is not reached in {n_dims:,} dimensions: the nearest reached, where the "
         f"centroids still describe the classes, is {split.reached:.2f}. "
         f"{nearer[:1].upper()}{nearer[1:]} would come nearer."
     )
@@ -721,7 +721,7 @@ def published_names(name: str) -> list[str]:
 
 def published_split(dataset: Dataset, divergence: float) -> ClassSplit:
     """A printed split of a dataset that is here; its classes have no features."""
-    return replace(split_of(dataset, published_parts(dataset.name, divergence)), asked=divergence)
+    return replace(split_of(dataset, published_parts(dataset.name, divergence)), requested=divergence)
 
 
 def split_of(dataset: Dataset, parts: Mapping[str, np.ndarray]) -> ClassSplit:
@@ -782,7 +782,7 @@ def safe_stem(file: str) -> str:
 
 def as_json(dataset: Dataset, split: ClassSplit, recipe: RawSettings) -> str:
     """The split as a file that `split --from` reads: class names by side, and what made it."""
-    return json.dumps(saved_splits.as_facts(dataset, split.parts, recipe), indent=2)
+    return json.dumps(saved_splits.split_record(dataset, split.parts, recipe), indent=2)
 
 
 def as_csv(split: ClassSplit) -> str:
@@ -811,7 +811,7 @@ def command(dataset: Dataset, spec: Mapping[str, Value], more: Sequence[str] = (
     always = ("divergence", "seed")
     usual = _usual(dataset.n_classes, spec["mode"])
     said = {n: spec[n] for n in own if (n in always and sought) or spec[n] != usual[n]}
-    return shlex.join(["python", "-m", "fsviz", "split", dataset.name, *words(said, SETTINGS), *more])
+    return shlex.join(["python", "-m", "fsviz", "split", dataset.name, *to_args(said, SETTINGS), *more])
 
 
 def _usual(n_classes: int, mode: str) -> dict[str, Value]:

@@ -33,7 +33,7 @@ from fsviz.features.backbones import title_of
 from fsviz.methods import METHODS
 from fsviz.records import Dataset, Progress, Tasks
 from fsviz.sampling import SAMPLER, SAMPLERS
-from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, SHAPE, RawSettings, Setting, Settings, Value, words
+from fsviz.settings import N_QUERY, N_SHOT, N_TASKS, N_WAY, SEED, SHAPE, RawSettings, Setting, Settings, Value, to_args
 from fsviz.studies import evaluate, support_sets
 from fsviz.tasks import draw, fitting
 from fsviz.taxonomy import DISTANCE, DISTANCES, Dag
@@ -183,7 +183,7 @@ def check(spec: RawSettings) -> ComparisonSpec:
             f"A comparison needs 2 to {MAX_SPLITS} different datasets or splits. Got {len(names)}. Name them as "
             "'demo:test tiered_imagenet:test'."
         )
-    settings = fitting.fitted(SETTINGS, fit(dataset_splits(names), spec))
+    settings = fitting.with_defaults(SETTINGS, fit(dataset_splits(names), spec))
     given = {name: value for name, value in spec.items() if value is not None}
     values = {name: s.check(given.get(name, s.default)) for name, s in settings.items()}
     return cast(ComparisonSpec, {"sides": names, **values})
@@ -193,11 +193,11 @@ def fit(sides: Sequence[DatasetSplit], given: RawSettings) -> fitting.Fit:
     """Ways, shots and queries that every side can give: those given, else the defaults, lowered to the smallest."""
     backbone = common_backbone(sides, str(given.get("backbone") or ""))
     shape = {name: given.get(name) for name in (*SHAPE, SAMPLER.name)}
-    classes_only = {name: value for name, value in shape.items() if name not in draw.IMAGES}
+    classes_only = {name: value for name, value in shape.items() if name not in draw.IMAGE_SETTINGS}
     each = []
     for side in sides:
         has = backbone in features.available(side.dataset)  # without them, tasks of this side are of classes alone
-        own, usual = (shape, draw.PER_CLASS) if has else (classes_only, {})
+        own, usual = (shape, draw.IMAGE_DEFAULTS) if has else (classes_only, {})
         each.append(fitting.fit(side.dataset, {**own, "split": side.split}, usual, [backbone] if has else []))
     return fitting.smallest(each)
 
@@ -584,7 +584,7 @@ def facts(found: DatasetComparison) -> pd.DataFrame:
                 "images_low": float(low),
                 "images_median": float(middle),
                 "images_high": float(high),
-                "has": ", ".join(side.dataset.offers),
+                "has": ", ".join(side.dataset.capabilities),
             }
         )
     return pd.DataFrame(rows).astype({"n_images": "Int64"})
@@ -644,7 +644,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 def command(spec: Settings, suite: bool = False) -> str:
     said = {name: spec[name] for name, s in SETTINGS.items() if name in spec and spec[name] != s.default}
     more = ["--suite"] if suite else []
-    return shlex.join(["python", "-m", "fsviz", "compare-datasets", *spec["sides"], *words(said, SETTINGS), *more])
+    return shlex.join(["python", "-m", "fsviz", "compare-datasets", *spec["sides"], *to_args(said, SETTINGS), *more])
 
 
 # The suite: hard, random and easy support sets over several datasets -----------------------------------------------

@@ -198,7 +198,7 @@ def drawn_from(dataset: Dataset) -> str:
     """The split whose classes are suggested; refused if the dataset has too few."""
     split = draw.default_split(dataset)
     split = split if len(dataset.split_class_ids(split)) >= 2 else "all"
-    draw.at_least_two_classes(dataset, split)
+    draw.check_n_classes(dataset, split)
     return split
 
 
@@ -248,9 +248,9 @@ def _usable(dataset: Dataset, table: Features, class_id: int) -> np.ndarray:
 
 def fit(dataset: Dataset, backbone: str, given: RawSettings) -> fitting.Fit:
     """Shots and queries of a task: those given, else the defaults, lowered to what the classes to draw from have."""
-    images = {name: given.get(name) for name in draw.PER_CLASS}
+    images = {name: given.get(name) for name in draw.IMAGE_DEFAULTS}
     shape = {"n_way": 2, "split": drawn_from(dataset)}
-    return fitting.fit(dataset, {**images, **shape}, draw.PER_CLASS, [backbone])
+    return fitting.fit(dataset, {**images, **shape}, draw.IMAGE_DEFAULTS, [backbone])
 
 
 def build(
@@ -512,6 +512,6 @@ def result_dict(dataset: Dataset, found: TaskResult) -> dict[str, Any]:
 def command(dataset: Dataset, backbone: str, tasks: Tasks, method: str, swap: tuple[int, int] | None = None) -> str:
     """The command that shows the same task."""
     words = ["python", "-m", "fsviz", "task", dataset.name, "--backbone", backbone, "--method", method]
-    words += CLASSES.words(classes_text(dataset, tasks.class_ids[0].tolist()))
-    words += SUPPORT.words(images_text(tasks.support[0])) + QUERY.words(images_text(tasks.query[0]))
-    return shlex.join(words + (SWAP.words(f"{swap[0]}.{swap[1]}") if swap else []))
+    words += CLASSES.to_args(classes_text(dataset, tasks.class_ids[0].tolist()))
+    words += SUPPORT.to_args(images_text(tasks.support[0])) + QUERY.to_args(images_text(tasks.query[0]))
+    return shlex.join(words + (SWAP.to_args(f"{swap[0]}.{swap[1]}") if swap else []))

@@ -23,9 +23,9 @@ from fsviz.analyses.contexts import load_with_images
 from fsviz.datasets.catalog import DATA
 from fsviz.errors import BadInput, Missing
 from fsviz.features import checkpoints, image_text
-from fsviz.numerics import clustered_mean, finite, told_mean
+from fsviz.numerics import clustered_mean, finite, mean_record
 from fsviz.records import Dataset, Tasks
-from fsviz.settings import RawSettings, Setting, words
+from fsviz.settings import RawSettings, Setting, to_args
 from fsviz.studies import evaluate
 from fsviz.tasks import draw, fitting
 
@@ -181,7 +181,7 @@ def summary(found: ImageTextSimilarity) -> dict[str, Any]:
     nearer = found.context > found.concept
 
     def told(values: np.ndarray) -> dict[str, float | None]:
-        return {**told_mean(values), "ci95_classes": finite(clustered_mean(values, found.class_ids)[1])}
+        return {**mean_record(values), "ci95_classes": finite(clustered_mean(values, found.class_ids)[1])}
 
     result: dict[str, Any] = {**found.spec, "n_images": len(found.concept)}
     result["m_concept"], result["m_context"] = told(found.concept), told(found.context)
@@ -225,7 +225,7 @@ def against_accuracy(found: ImageTextSimilarity, backbone: str, n_tasks: int = 3
     usable = np.intersect1d(found.image_ids, table.image_ids)
     split = found.spec["split"]
     try:
-        shape = fitting.fit(dataset, {"split": split, "sampler": "uniform"}, draw.PER_CLASS, [backbone]).values
+        shape = fitting.fit(dataset, {"split": split, "sampler": "uniform"}, draw.IMAGE_DEFAULTS, [backbone]).values
         asked: dict[str, Any] = {"split": split, **shape, "n_tasks": n_tasks}
         tasks = draw.sample(dataset, sampler="uniform", usable=usable, **asked).tasks
     except BadInput:  # too few classes, or images that no task can hold: the rest of the page does not need it
@@ -257,4 +257,4 @@ def possible_models(dataset: Dataset) -> list[str]:
 
 def command(spec: ImageTextSpec) -> str:
     said = {name: value for name, value in spec.items() if name in SETTINGS and value != SETTINGS[name].default}
-    return shlex.join(["python", "-m", "fsviz", "similarity", spec["dataset"], *words(said, SETTINGS)])
+    return shlex.join(["python", "-m", "fsviz", "similarity", spec["dataset"], *to_args(said, SETTINGS)])

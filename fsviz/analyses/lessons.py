@@ -26,7 +26,7 @@ from fsviz.errors import FsvizError, Missing
 from fsviz.numerics import mean_and_ci95
 from fsviz.records import Dataset, Features, Predictions, Tasks
 from fsviz.sampling import assign_images
-from fsviz.settings import RawSettings, words
+from fsviz.settings import RawSettings, to_args
 from fsviz.studies import causes, confusion, evaluate, support_sets
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES
@@ -130,7 +130,7 @@ def command(dataset: Dataset, place: int, stop: str) -> str:
     backbone, split = _features(dataset).backbone, draw.default_split(dataset)
     if place in (1, 2):
         sampler = {"sampler": "semantic", "alpha": float(stop)} if place == 1 else CONTEXTS[stop][1]
-        said = words(_recipe(dataset, **sampler).said | {"backbone": backbone}, draw.KNOWN)
+        said = to_args(_recipe(dataset, **sampler).arguments | {"backbone": backbone}, draw.SETTINGS)
         return shlex.join(["python", "-m", "fsviz", "evaluate", dataset.name, *said, "--methods", METHOD])
     shape = {"dataset": dataset.name, "backbone": backbone, "split": split, **SHAPE, "seed": SEED}
     if place == 3:
@@ -391,7 +391,9 @@ def by_divergence(dataset: Dataset) -> TransferLesson:
     """Networks take an hour to train: these were, once, and are told as recorded."""
     grids = transfer.training_grid(dataset.name)
     if not grids:
-        raise Missing(f"No networks were trained on splits of {dataset.title}. The page Splits trains some.")
+        raise Missing(
+            f"No networks were trained on splits of {dataset.title}. The page Train–test distance trains some."
+        )
     grid = grids[0]
     points = transfer.accuracy_points(grid.rows)
     points = points[points["method"] == TRAINED].sort_values("asked", ignore_index=True)

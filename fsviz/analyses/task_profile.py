@@ -29,7 +29,7 @@ from fsviz.records import PAD, Dataset, Predictions, Progress, TaskId, Tasks
 from fsviz.studies import evaluate, support_sets
 from fsviz.studies.support_sets import SupportSets
 from fsviz.tasks import draw, snapshot
-from fsviz.tasks.task_ids import Found, name_testbed
+from fsviz.tasks.task_ids import ResolvedTestbed, name_testbed
 from fsviz.taxonomy import DAG, DISTANCE, DISTANCES, Dag, maps
 
 MAX_MEASURED = 200  # tasks of a testbed that a passport's numbers are held against at once
@@ -89,7 +89,7 @@ class TaskProfile:
     values   every measure; of a task of classes only those that need no images
     """
 
-    found: Found
+    found: ResolvedTestbed
     position: int
     backbone: str
     tasks: Tasks
@@ -158,7 +158,9 @@ class Percentile:
 # Opening -----------------------------------------------------------------------------------------------------------
 
 
-def open_task(found: Found, position: int, backbone: str = "", of_runs: Sequence[MethodResult] = ()) -> TaskProfile:
+def open_task(
+    found: ResolvedTestbed, position: int, backbone: str = "", of_runs: Sequence[MethodResult] = ()
+) -> TaskProfile:
     """What can be known of a task in a moment.
 
     of_runs  what methods of recorded runs said of this task (see `answers_of_run`); others are then not computed
@@ -174,7 +176,7 @@ def open_task(found: Found, position: int, backbone: str = "", of_runs: Sequence
     return replace(passport, values=tuple(_values(passport)))
 
 
-def task_at(found: Found, position: int) -> Tasks:
+def task_at(found: ResolvedTestbed, position: int) -> Tasks:
     """One task of a testbed, alone."""
     n = len(found.tasks)
     if not 0 <= position < n:
@@ -200,7 +202,7 @@ def _answers(dataset: Dataset, backbone: str, tasks: Tasks) -> list[MethodResult
     return found
 
 
-def digest(found: Found) -> str:
+def digest(found: ResolvedTestbed) -> str:
     """What runs of exactly these tasks are found by."""
     return snapshot.digest(found.tasks)
 
@@ -274,7 +276,7 @@ def _value(passport: TaskProfile, measure: Measure) -> float:
 
 
 def values_among_tasks(
-    found: Found,
+    found: ResolvedTestbed,
     backbone: str = "",
     most: int = MAX_MEASURED,
     methods: Sequence[str] = (),

@@ -117,7 +117,7 @@ def grid(
     for name in compared:
         if name == training.OWN:
             parts, _, recipe = training.split_of(dataset, name)
-            cells.append({**saved_splits.as_facts(dataset, parts, recipe), "name": name})
+            cells.append({**saved_splits.split_record(dataset, parts, recipe), "name": name})
         else:
             cells.append(split_to_train(dataset, classes, splits_study.find_split(dataset, classes, mode=name)))
     return [
@@ -147,7 +147,7 @@ def split_to_train(
     if not sought and not trained_on:
         del recipe["comparison"]  # it has no divergence to stand at
     name = "-".join([first, *([side] if sought else []), *([trained_on] if trained_on else [])])
-    return {**saved_splits.as_facts(dataset, split.parts, recipe), "name": name}
+    return {**saved_splits.split_record(dataset, split.parts, recipe), "name": name}
 
 
 # --- what came out -----------------------------------------------------------------------------------------------

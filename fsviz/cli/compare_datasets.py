@@ -7,7 +7,7 @@ from typing import Any
 
 from fsviz.analyses.compare_datasets import MAX_SPLITS, SETTINGS
 from fsviz.cli import add_command, aligned, progress, sampler_flags
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
 from fsviz.studies import support_sets
 
 VERDICTS = {"noise": "not beyond noise"}
@@ -39,7 +39,7 @@ def run_compare_datasets(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz.analyses import compare_datasets as study
     from fsviz.studies import support_sets
 
-    asked = given(args, SETTINGS.values())
+    asked = from_args(args, SETTINGS.values())
     spec = study.check({"sides": args.sides, **asked})
     sampler_flags.say_fit(study.fit(study.dataset_splits(spec["sides"]), asked))
     if args.suite:

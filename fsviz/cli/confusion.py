@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fsviz.cli import add_command, aligned, engine, progress, sampler_flags, tell
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
 
 
 def register(commands: argparse._SubParsersAction) -> None:
@@ -35,7 +35,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         raise BadInput(f"--out must end in .graphml or .csv. Got {args.out.name!r}.")
     if args.most < 1:
         raise BadInput(f"--most must be at least 1. Got {args.most}.")
-    spec = {"dataset": args.dataset, **given(args, [*study.SETTINGS.values(), study.SIMILARITY])}
+    spec = {"dataset": args.dataset, **from_args(args, [*study.SETTINGS.values(), study.SIMILARITY])}
     if "k" not in spec and spec.get("likeness", "confusion") == "confusion":
         spec["k"] = study.fitting_k(spec)
         if spec["k"] < study.SETTINGS["k"].default:

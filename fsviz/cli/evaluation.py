@@ -109,7 +109,7 @@ def _spec(args: argparse.Namespace) -> EvaluationSpec:
     asked = {name: value for name, value in sampler_flags.asked(args, TASK_SETTINGS).items() if name != "seed"}
     if args.testbed is not None:
         if asked or args.side_by_side is not None:
-            first = draw.KNOWN["sampler" if "sampler" in asked else next(iter(asked))].flag if asked else ""
+            first = draw.SETTINGS["sampler" if "sampler" in asked else next(iter(asked))].flag if asked else ""
             flag = first or "--side-by-side"
             raise BadInput(f"--testbed brings its own tasks, so {flag} has no effect. Leave one of them out.")
         return {**spec, "testbed": args.testbed}
@@ -143,12 +143,12 @@ def _methods(text: str, settings: list[str]) -> list[MethodChoice]:
     own: dict[str, str] = {}  # by name, how it was given
     broken: list[MethodChoice] = []
     for one in asked:
-        if not user_methods.is_own(one):
+        if not user_methods.is_user_method(one):
             name, _, preset = one.partition(":")
             chosen.append((get(name), preset))
             continue
         try:
-            method = user_methods.declared(user_methods.code_of(one))
+            method = user_methods.load_method(user_methods.code_of(one))
             chosen.append((method, ""))
             own[method.name] = one
         except BrokenCode:  # the run says so, and goes on with the others

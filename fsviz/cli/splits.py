@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fsviz.cli import add_command, aligned, names, progress, sampler_flags
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
 from fsviz.text import percent
 
 SWEEPS = ("dims", "divergence")
@@ -46,10 +46,10 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
     kind = args.out.suffix.lower() if args.out else ".json"
     if kind not in (".json", ".csv"):
         raise BadInput(f"--out must end in .json or .csv. Got {args.out.name!r}.")
-    spec = given(args, study.SETTINGS.values())
+    spec = from_args(args, study.SETTINGS.values())
     if args.file is not None or args.published is not None:
         split, recipe = _given(dataset, args)
-        result: dict[str, Any] = {"dataset": dataset.name, **recipe, "asked": split.asked, "reached": None}
+        result: dict[str, Any] = {"dataset": dataset.name, **recipe, "asked": split.requested, "reached": None}
         result["agreement"] = None
     else:
         classes = study.class_features(dataset, str(spec.get("backbone", "")))
@@ -60,7 +60,12 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
         progress(f"agreement over {n_seeds} seeds")
         alike = study.agreement(dataset, classes, n_seeds, **spec)
         result = {"dataset": dataset.name, "backbone": classes.backbone, "mode": found.settings["mode"]}
-        result |= {"asked": split.asked, "reached": split.reached, "objective": found.objective, "floor": found.floor}
+        result |= {
+            "asked": split.requested,
+            "reached": split.reached,
+            "objective": found.objective,
+            "floor": found.floor,
+        }
         result |= {
             "agreement": alike.value,
             "chance": alike.chance,
@@ -79,7 +84,7 @@ def find(args: argparse.Namespace) -> dict[str, Any]:
             result["over"] = swept.to_dict("records")
         elif args.over == "divergence":
             swept_splits = study.over_targets(dataset, classes, **spec)
-            result["over"] = [{"asked": f.split.asked, "reached": f.split.reached} for f in swept_splits]
+            result["over"] = [{"asked": f.split.requested, "reached": f.split.reached} for f in swept_splits]
     result["mix"] = [vars(mix) for mix in study.superclass_shares(dataset, split)]
     name_of = dict(zip(split.class_ids.tolist(), split.names, strict=True))
     result |= {side: [name_of[int(c)] for c in split.on(side)] for side in SIDES}

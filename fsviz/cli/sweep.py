@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from fsviz.cli import TOLD, Told, add_command, aligned, engine, sampler_flags, summary_of, tell
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
 from fsviz.studies import sweep
 
 
@@ -31,7 +31,7 @@ def run_sweep(args: argparse.Namespace) -> dict[str, Any]:
     from fsviz import jobs, studies
 
     study = studies.get(args.swept)
-    spec = {"dataset": args.dataset, **given(args, study.settings.settings.values())}
+    spec = {"dataset": args.dataset, **from_args(args, study.settings.settings.values())}
     if "backbone" in study.settings.required:
         spec["backbone"] = sampler_flags.backbone(args)
     asked = sweep.sweep(study, spec, args.vary, args.values or ())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def register(commands: argparse._SubParsersAction) -> None:
     parser = add_command(commands, "passport", run_passport, show_passport, "everything that is known of one task")
     parser.add_argument(
-        "task", metavar="TASK", help="TESTBED:POSITION, as a link to the page Passport has it, or NAME:17 of a testbed"
+        "task", metavar="TASK", help="TESTBED:POSITION, as a link to the page One task has it, or NAME:17 of a testbed"
     )
     sampler_flags.add_backbone(parser, "compared")
 
@@ -36,7 +36,7 @@ def opened(name: str, backbone: str = "") -> tuple[TaskProfile, ValuesAmongTasks
     from fsviz.errors import FsvizError
     from fsviz.tasks import task_ids
 
-    task = task_ids.task_in(name)
+    task = task_ids.parse_task_id(name)
     found = task_ids.find(task.testbed, run_folder=jobs.folder)
     wanted, of_runs = study.digest(found), []
     for run in jobs.list_runs("evaluate"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fsviz.cli import add_command, aligned, engine, progress, sampler_flags, tell
-from fsviz.settings import add_flags, given
+from fsviz.settings import add_flags, from_args
 from fsviz.studies import training as study
 
 
@@ -55,7 +55,7 @@ def run_train(args: argparse.Namespace) -> dict[str, Any]:
     if Path(args.split).suffix.lower() in (".json", ".csv") or Path(args.split).is_file():
         split = study.read_split(dataset, Path(args.split))
     spec = {"study": "training", "dataset": dataset.name, "method": args.method, "split": split}
-    spec |= {"name": args.name, "device": args.device, **given(args, study.SETTINGS.values())}
+    spec |= {"name": args.name, "device": args.device, **from_args(args, study.SETTINGS.values())}
     sampler_flags.say_fit(study.fit(dataset, spec))
     if args.background:
         run_id = jobs.submit(spec, engine.chosen(args))

@@ -29,7 +29,7 @@ from fsviz.evaluation import Correlation, Explained, Share
 from fsviz.methods import METHOD_NAMES, METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, HeadlineNumber, Predictions, Tasks, Testbed
-from fsviz.settings import RawSettings, Schema, Setting, Value, words
+from fsviz.settings import RawSettings, Schema, Setting, Value, to_args
 from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
 from fsviz.tasks import draw, fitting, snapshot
@@ -38,7 +38,7 @@ from fsviz.workspace import home, plain_json
 __all__ = ["STAGES", "Correlation", "Explained", "MeasuredTasks", "Share"]
 
 TASK_SETTINGS: dict[str, Setting] = evaluate.TASK_SETTINGS
-TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_tasks": 300}
+TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.IMAGE_DEFAULTS, "n_tasks": 300}
 TESTBED = Setting("testbed", "Testbed", "A saved testbed, or a file of one, instead of tasks drawn here.", "text", "")
 RUN = Setting("run", "Run", "An evaluation whose tasks are measured; its accuracies stand beside.", "text", "")
 STAGE = Setting(
@@ -183,7 +183,7 @@ def _size(spec: CausesSpec) -> tuple[int, int]:
     """How many tasks a checked spec measures, and how many images one of them has at most."""
     if not (spec["run"] or spec["testbed"]):
         n_tasks = int(spec["n_tasks"])
-        return min(n_tasks, spec["most"] or n_tasks), draw.most_images(spec)
+        return min(n_tasks, spec["most"] or n_tasks), draw.max_images(spec)
     tasks = tasks_of(spec, *_source(spec)).tasks
     return len(tasks), _images_per_task(tasks)
 
@@ -587,14 +587,14 @@ def command(spec: CausesSpec) -> str:
     dataset = datasets.load(spec["dataset"])
     flags: list[str] = []
     if spec["run"]:
-        flags = RUN.words(spec["run"])
+        flags = RUN.to_args(spec["run"])
     elif spec["testbed"]:
-        flags = TESTBED.words(spec["testbed"])
+        flags = TESTBED.to_args(spec["testbed"])
     else:
         said = draw.recipe_for(
             dataset, **{name: cast(RawSettings, spec).get(name) for name in (*TASK_SETTINGS, "backbone")}
-        ).said
-        flags = words({name: value for name, value in said.items() if name != "backbone"}, draw.KNOWN)
+        ).arguments
+        flags = to_args({name: value for name, value in said.items() if name != "backbone"}, draw.SETTINGS)
     methods = ["--methods", ",".join(spec["methods"])] if spec["methods"] != METHODS_EXPLAINED.default else []
     return shlex.join(
         ["python", "-m", "fsviz", "causes", dataset.name, "--backbone", spec["backbone"], *flags, *methods]

@@ -26,7 +26,7 @@ from fsviz.errors import BadInput, Missing
 from fsviz.evaluation.intervals import Correlation, Estimate
 from fsviz.features.backbones import title_of
 from fsviz.records import ClassGraph, Dataset, Features, HeadlineNumber, Progress, Tasks
-from fsviz.settings import RawSettings, Schema, Setting, Settings, words
+from fsviz.settings import RawSettings, Schema, Setting, Settings, to_args
 from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.study import Arrays, Part, Study, Work
@@ -284,7 +284,7 @@ def _classes(dataset: Dataset, spec: ConfusionSpec) -> tuple[np.ndarray, np.ndar
     columns = dataset.split_class_ids(spec["split"] or draw.default_split(dataset))
     rows = dataset.split_class_ids(spec["base"]) if spec["base"] else columns
     if not spec["base"]:
-        draw.at_least_two_classes(dataset, spec["split"] or draw.default_split(dataset), "A graph of classes")
+        draw.check_n_classes(dataset, spec["split"] or draw.default_split(dataset), "A graph of classes")
     return rows, columns
 
 
@@ -435,7 +435,7 @@ def command(spec: Settings, more: Sequence[str] = ()) -> str:
     """The command that gives the same graph, with more words such as `versus_words`."""
     known = {**SETTINGS, "likeness": SIMILARITY}
     said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}
-    return shlex.join(["python", "-m", "fsviz", "confusion", spec["dataset"], *words(said, known), *more])
+    return shlex.join(["python", "-m", "fsviz", "confusion", spec["dataset"], *to_args(said, known), *more])
 
 
 def describe_versus(first: ClassGraph, second: ClassGraph) -> list[str]:
@@ -474,7 +474,7 @@ def headline(graph: ClassGraph) -> list[HeadlineNumber]:
 STUDY = Study(
     name="confusion",
     title="confusion of classes",
-    question="Which classes does the backbone mix up?",
+    question="Which classes does the backbone confuse?",
     settings=SCHEMA,
     check=check,
     prepare=prepare,

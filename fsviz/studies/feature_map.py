@@ -21,7 +21,7 @@ from fsviz import datasets, features, text, workspace
 from fsviz.analyses.class_splits import superclasses
 from fsviz.errors import BadInput, Missing
 from fsviz.features import maps, store
-from fsviz.records import PAD, Colouring, Dataset, Features, Progress, Shared, TaskId, Tasks
+from fsviz.records import PAD, Colouring, Dataset, Features, NeighbourAgreement, Progress, TaskId, Tasks
 from fsviz.sampling import testbeds
 from fsviz.settings import RawSettings, Schema
 from fsviz.studies import evaluate
@@ -119,7 +119,7 @@ def summarise(result: MapLayout) -> MapSummary:
 
 def finish(spec: MapSpec, result: MapLayout) -> MapSummary:
     """Stores the map; returns how good it is."""
-    made = maps.judged(_stored(spec), maps.BETTER, result.xy)
+    made = maps.with_quality(_stored(spec), maps.BETTER, result.xy)
     maps.save(_stored(spec), made)
     return facts(made)
 
@@ -153,7 +153,7 @@ def _stored(spec: MapSpec) -> Features:
 
 
 @lru_cache(maxsize=1)
-def _layout(dataset: str, backbone: str, digest: str, folder: str) -> maps.Layout:
+def _layout(dataset: str, backbone: str, digest: str, folder: str) -> maps.MapLayout:
     """The layout of a run lives from chunk to chunk."""
     return maps.begin(_stored({"dataset": dataset, "backbone": backbone, "digest": digest}), maps.BETTER)
 
@@ -291,7 +291,7 @@ def accuracy_of_images(
 # --- what neighbours share ------------------------------------------------------------------------------------------
 
 
-def shared(dataset: Dataset, made: maps.FeatureMap) -> list[Shared]:
+def shared(dataset: Dataset, made: maps.FeatureMap) -> list[NeighbourAgreement]:
     """How often an image's nearest on the map share what is known of it, the most beyond chance first.
 
     What all images have in common is left out: nothing can be said of it.
@@ -300,11 +300,11 @@ def shared(dataset: Dataset, made: maps.FeatureMap) -> list[Shared]:
     found = []
     for by, title in colours(dataset).items():
         try:
-            share, chance = maps.shared_share(near, _codes(dataset, made.image_ids, by))
+            share, chance = maps.agreement(near, _codes(dataset, made.image_ids, by))
         except Missing:  # a taxonomy in which no class has a place
             continue
         if chance < 1:
-            found.append(Shared(by, title[:1].lower() + title[1:], share, chance, _in_thirds(dataset, by)))
+            found.append(NeighbourAgreement(by, title[:1].lower() + title[1:], share, chance, _in_thirds(dataset, by)))
     return sorted(found, key=lambda one: -one.beyond)
 
 
@@ -332,7 +332,7 @@ def _in_thirds(dataset: Dataset, by: str) -> bool:
     return by != name and dataset.images is not None and _is_number(dataset.images[name])
 
 
-def cluster_headline(found: Sequence[Shared]) -> str:
+def cluster_headline(found: Sequence[NeighbourAgreement]) -> str:
     """One sentence: what neighbours on the map share most, beside their class."""
     if not found or found[0].beyond < LITTLE:
         return "Neighbours on this map share hardly more than chance of anything that is known of the images."
@@ -351,7 +351,7 @@ def cluster_headline(found: Sequence[Shared]) -> str:
 _NEAREST = f"the {maps.NEIGHBOURS} images nearest to an image on the map"
 
 
-def _told(one: Shared) -> str:
+def _told(one: NeighbourAgreement) -> str:
     what = f"are in its third of {one.title}" if one.thirds else f"share its {one.title}"
     return f"{one.share:.0%} {what} (by chance {percent(one.chance)})"
 

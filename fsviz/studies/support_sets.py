@@ -27,7 +27,7 @@ from fsviz.methods import METHODS
 from fsviz.numerics import finite, mean_and_ci95
 from fsviz.records import PAD, Dataset, Features, HeadlineNumber, Predictions, Progress, Tasks, Testbed
 from fsviz.sampling import SAMPLERS
-from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, brief, words
+from fsviz.settings import RawSettings, Schema, Setting, Settings, Value, name_parts, to_args
 from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
@@ -129,7 +129,7 @@ SKIP_SMALL = Setting(
 SEARCH_SETTINGS: dict[str, Setting] = {
     s.name: s for s in (SEARCH, LOSS, START, STEP, N_STEPS, N_SWEEPS, CLASSIFIER, OBJECTIVE, DEVICE, SKIP_SMALL)
 }
-TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.PER_CLASS, "n_tasks": 200}
+TASK_DEFAULTS: dict[str, Value] = {"sampler": "uniform", **draw.IMAGE_DEFAULTS, "n_tasks": 200}
 TASK_SETTINGS: dict[str, Setting] = evaluation_study.TASK_SETTINGS
 SETTINGS = Schema(
     {name: s.with_(default=TASK_DEFAULTS.get(name, s.default)) for name, s in TASK_SETTINGS.items()} | SEARCH_SETTINGS,
@@ -382,12 +382,12 @@ def shorten(spec: Spec, n: int) -> Spec | None:
 
 def tasks_per_chunk(spec: Settings) -> int:
     """How many tasks are searched together, by the spec alone."""
-    return int(np.clip(_CHUNK_IMAGES[spec["search"]] // (draw.most_images(spec) * spec["n_steps"]), 1, _LARGEST_CHUNK))
+    return int(np.clip(_CHUNK_IMAGES[spec["search"]] // (draw.max_images(spec) * spec["n_steps"]), 1, _LARGEST_CHUNK))
 
 
 def seconds_to_search(spec: Settings, dataset: Dataset) -> float:
     """About how long the search takes for one end of one task on one ordinary core."""
-    images = draw.most_images(spec)
+    images = draw.max_images(spec)
     if spec["search"] != "greedy":
         rounds = 8e-5 if spec["search"] == "refined" else 0.0
         return float(images * (1.2e-5 + 1.5e-5 * spec["n_steps"] + rounds))
@@ -577,7 +577,7 @@ def to_testbed(found: SupportSets, which: str = "hard", name: str | None = None)
         searched = {name: value for name, value in recipe.items() if name in SEARCH_SETTINGS}
         classes = [] if spec["sampler"] == "uniform" else [str(spec["sampler"])]
         parts = [spec["dataset"], spec["split"], which, spec["backbone"], *classes, *drawn.parts]
-        name = draw.safe_name([*parts, *brief(searched, SEARCH_SETTINGS)], recipe, "-")
+        name = draw.safe_name([*parts, *name_parts(searched, SEARCH_SETTINGS)], recipe, "-")
     return Testbed(name, found.tasks[which].with_measure("query_loss", found.loss(which)), recipe)
 
 
@@ -590,7 +590,7 @@ def recipe_of(spec: Spec, which: str) -> dict[str, Any]:
 
 def save_sets(found: SupportSets, which: str = "hard", name: str | None = None) -> tuple[str, str]:
     """Saves one of the sets as a testbed of the workspace: its name, and a sentence. Nothing is replaced."""
-    return draw.keep(to_testbed(found, which, name), number=name is None)
+    return draw.save(to_testbed(found, which, name), number=name is None)
 
 
 def command(spec: Settings, name: str = "hard", more: Sequence[str] = ()) -> str:
@@ -599,8 +599,8 @@ def command(spec: Settings, name: str = "hard", more: Sequence[str] = ()) -> str
     more  words of that command alone. A spec without "search" is one of all searches.
     """
     searched = {name: value for name, value in _search_of(spec).items() if value != SEARCH_SETTINGS[name].default}
-    tasks = _recipe(spec).said | {"backbone": spec["backbone"]}
-    flags = words(tasks, draw.KNOWN) + words(searched, SEARCH_SETTINGS)
+    tasks = _recipe(spec).arguments | {"backbone": spec["backbone"]}
+    flags = to_args(tasks, draw.SETTINGS) + to_args(searched, SEARCH_SETTINGS)
     return shlex.join(["python", "-m", "fsviz", name, spec["dataset"], *flags, *more])
 
 
@@ -645,7 +645,7 @@ def check(spec: RawSettings) -> Spec:
 STUDY = Study(
     name="support_sets",
     title="hard tasks",
-    question="Which support images make a classifier fail?",
+    question="Which support images hurt accuracy most?",
     settings=SETTINGS,
     check=check,
     prepare=prepare,

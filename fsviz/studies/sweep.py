@@ -59,7 +59,7 @@ class SweepSummary(TypedDict):
     """The curve of every headline number, and the summary of the study at every value."""
 
     dataset: str
-    study: str
+    swept: str
     vary: str
     title: str
     values: list[Value]
@@ -289,7 +289,7 @@ def summary(result: SweepResult) -> SweepSummary:
     """The curves as flat rows, and the study's own summary at every value."""
     return {
         "dataset": result.spec["dataset"],
-        "study": result.study.name,
+        "swept": result.study.name,
         "vary": result.setting.name,
         "title": result.setting.title,
         "values": [value for value, _ in result.results],

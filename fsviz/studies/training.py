@@ -28,7 +28,7 @@ from fsviz.errors import BadInput, NotFinite
 from fsviz.features import trained
 from fsviz.numerics import chunk_seed, finite, mean_and_ci95, threads
 from fsviz.records import PAD, SIDES, Dataset, Predictions, Tasks
-from fsviz.settings import SHAPE, RawSettings, Schema, Setting, Settings, images_advice, words
+from fsviz.settings import SHAPE, RawSettings, Schema, Setting, Settings, images_advice, to_args
 from fsviz.studies.study import Arrays, Part, Study
 from fsviz.studies.thread_limits import half
 from fsviz.tasks import fitting
@@ -138,7 +138,7 @@ def prepare(spec: TrainingSpec, folder: Path) -> TrainingSpec:
     used = _images_of(dataset, np.concatenate([parts[side] for side in SIDES]))
     return {
         **spec,
-        "split": {**saved_splits.as_facts(dataset, parts, recipe), "name": split},
+        "split": {**saved_splits.split_record(dataset, parts, recipe), "name": split},
         "device": device.choose(spec["device"]),
         "threads": half(),
         "fingerprint": features.fingerprint(dataset),
@@ -196,7 +196,7 @@ def read_split(dataset: Dataset, path: Path) -> dict[str, Any]:
     if content.lstrip()[:1] == b"{":
         found = json.loads(content.decode("utf-8-sig")).get("recipe")
         recipe = found if isinstance(found, dict) and found else recipe
-    return {**saved_splits.as_facts(dataset, parts, recipe), "name": path.stem}
+    return {**saved_splits.split_record(dataset, parts, recipe), "name": path.stem}
 
 
 def _check(dataset: Dataset, trainer: Trainer, settings: Settings, parts: Mapping[str, np.ndarray], split: str) -> None:
@@ -238,7 +238,7 @@ def command(spec: Settings, split: str = "") -> str:
     said = {n: spec[n] for n, s in trainer.settings.items() if n in spec and spec[n] != s.default}
     name = split or (spec["split"]["name"] if isinstance(spec["split"], Mapping) else str(spec["split"]))
     words_ = ["python", "-m", "fsviz", "train", spec["dataset"], "--method", trainer.name]
-    return shlex.join([*words_, *(["--split", name] if name != OWN else []), *words(said, trainer.settings)])
+    return shlex.join([*words_, *(["--split", name] if name != OWN else []), *to_args(said, trainer.settings)])
 
 
 # --- the run -----------------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def test_a_sweep_over_dimensions_and_over_divergences(toy) -> None:
     assert table["chance"].iloc[0] == pytest.approx((10**2 + 2 * 3**2) / 16**2)
     assert table["chance_on_test"].iloc[0] == pytest.approx(3 / 16)
     many = study.over_targets(toy, classes, [0.1, 1.0], starts=4)
-    assert [one.split.asked for one in many] == [0.1, 1.0] and many[0].split.title.startswith("asked 0.1, reached ")
+    assert [one.split.requested for one in many] == [0.1, 1.0] and many[0].split.title.startswith("asked 0.1, reached ")
     assert study.centroid_distance(many[1].split) > study.centroid_distance(many[0].split)
     alone = study.find_split(toy, classes, divergence=1.0, starts=4)
     assert np.array_equal(alone.split.sides, many[1].split.sides)  # whatever else was found beside it
@@ -127,7 +127,7 @@ def test_splits_to_compare_with(toy) -> None:
     whole = study.find_split(toy, classes, mode="superclasses")
     groups = np.array(study.superclasses(toy, classes.class_ids, most=4))
     assert len(set(groups)) == 4 and all(len(set(whole.split.sides[groups == g])) == 1 for g in set(groups))
-    assert whole.split.asked is None and whole.objective is None
+    assert whole.split.requested is None and whole.objective is None
     own = save_dataset(
         replace(toy, splits={"train": np.arange(8), "val": np.arange(8, 12), "test": np.arange(12, 16)}), overwrite=True
     )

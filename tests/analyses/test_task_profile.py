@@ -74,7 +74,7 @@ def test_odd_names_of_splits_and_backbones_come_back(toy: Dataset) -> None:
     other = save_dataset(replace(datasets.load("named"), splits={odd: np.arange(9)}), overwrite=True)
     bed = draw.sample(other, **SHAPE, split=odd)
     name = task_ids.name_testbed(other, bed.tasks, bed.recipe)
-    assert same(task_ids.find(name).tasks, bed.tasks) and task_ids.task_in(f"{name}:4") == TaskId(name, 4)
+    assert same(task_ids.find(name).tasks, bed.tasks) and task_ids.parse_task_id(f"{name}:4") == TaskId(name, 4)
 
 
 def test_tasks_of_images_with_features_say_whose(toy: Dataset) -> None:
@@ -99,7 +99,7 @@ def test_the_same_link_gives_the_same_task_in_another_workspace(
     monkeypatch.setenv("FSVIZ_HOME", str(tmp_path / "elsewhere"))
     make_toy("named", noise=2.0)
     for text, one in names.items():
-        task = task_ids.task_in(text)
+        task = task_ids.parse_task_id(text)
         assert same(task_ids.find(task.testbed).tasks.take([task.position]), one)
 
 
@@ -107,7 +107,7 @@ def test_a_task_made_by_hand_is_named_by_its_images(toy: Dataset) -> None:
     tasks = custom_task.build(toy, features.load(toy, "alpha_net"), [3, 1, 9], 2, 3)
     uneven = replace(tasks, support=np.where(tasks.support == tasks.support[0, 1, 1], PAD, tasks.support))
     for made in (tasks, uneven):
-        found = task_ids.find(task_ids.by_hand(toy, made, 0))
+        found = task_ids.find(task_ids.images_name(toy, made, 0))
         assert same(found.tasks, made) and found.title == "a task made by hand"
     assert np.isfinite(found.tasks.measures["coarsity"][0])
 
@@ -120,7 +120,7 @@ def test_saved_testbeds_that_no_sampler_draws_are_named_by_their_content(toy: Da
     task = task_ids.name_task(toy, shuffled, 2, saved.recipe, saved="mine.1")
     assert str(task).startswith("saved~named~mine.1~") and str(task).endswith(":2")
     assert same(task_ids.find(task.testbed).tasks, shuffled)
-    assert task_ids.task_in("mine.1:2") == task  # as a person writes it
+    assert task_ids.parse_task_id("mine.1:2") == task  # as a person writes it
     testbeds.delete_testbed("mine.1")
     with pytest.raises(Missing, match=r"testbed 'mine.1' of Named is not in this workspace. Copy the file"):
         task_ids.find(task.testbed)
@@ -154,7 +154,7 @@ def test_a_run_names_its_tasks_by_their_recipe_where_that_draws_them(toy: Datase
 
 def test_other_images_under_the_same_numbers_are_refused(toy: Dataset) -> None:
     bed = draw.sample(toy, **SHAPE)
-    drawn, hand = task_ids.name_testbed(toy, bed.tasks, bed.recipe), task_ids.by_hand(toy, bed.tasks, 0)
+    drawn, hand = task_ids.name_testbed(toy, bed.tasks, bed.recipe), task_ids.images_name(toy, bed.tasks, 0)
     assert toy.images is not None
     paths = [f"{i}.png" for i in range(len(toy.images))]
     save_dataset(replace(toy, images=toy.images.assign(path=paths)), overwrite=True)
@@ -193,7 +193,7 @@ def test_a_name_that_another_version_drew_otherwise_is_refused(toy: Dataset) -> 
 )
 def test_what_names_no_task_is_one_sentence(text: str, error: type[FsvizError], words: str) -> None:
     with pytest.raises(error, match=words):
-        task_ids.find(task_ids.task_in(text).testbed, run_folder=jobs.folder)
+        task_ids.find(task_ids.parse_task_id(text).testbed, run_folder=jobs.folder)
 
 
 # Passports ---------------------------------------------------------------------------------------------------------

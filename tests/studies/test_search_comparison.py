@@ -105,7 +105,7 @@ def test_studies_that_write_numbers_alone_know_how_much_and_ask_for_room(small_d
         assert written <= module.n_bytes({**run.spec, "folder": str(chunks.parent)}) <= 4 * written
         shutil.rmtree(chunks)
         small_disk.fill(leave=4096)
-        with pytest.raises(WorkspaceError, match=r"The results of this run need about .* Make room"):
+        with pytest.raises(WorkspaceError, match=r"The results of this run need .* Run fsviz clean"):
             jobs.resume_here(run.id)
         small_disk.empty()
         assert jobs.resume_here(run.id).state == "finished"

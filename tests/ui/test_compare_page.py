@@ -1,4 +1,4 @@
-"""The page Compare without a browser."""
+"""The page Compare datasets without a browser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fsviz.analyses import compare_datasets as study
 from tests.studies.toy_dataset import make_toy
 from tests.ui.opening import open_link
 
-PAGE = "17_Compare"
+PAGE = "compare_datasets"
 
 
 @pytest.fixture(autouse=True)

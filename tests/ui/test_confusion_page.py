@@ -30,7 +30,7 @@ def toy(home):
     return save_dataset(replace(toy, splits=splits), overwrite=True)
 
 
-open_page = partial(open_link, "7_Confusion")
+open_page = partial(open_link, "confusion")
 
 
 def words(page: AppTest) -> str:

@@ -156,7 +156,7 @@ def fitted(spec: Spec, dataset: Dataset, table: Features) -> Spec:
     spec = cast(Spec, dict(spec))
     question = spec["question"]
     class_ids = dataset.split_class_ids(spec["split"])
-    draw.at_least_two_classes(dataset, spec["split"])
+    draw.check_n_classes(dataset, spec["split"])
     counts = np.bincount(table.class_ids, minlength=dataset.n_classes)[class_ids]
     smallest = int(counts.min())
     limits = {

@@ -1,4 +1,4 @@
-"""The page Compare: a split beside others, measure by measure, and the suite of hard, random and easy support sets."""
+"""The page Compare datasets: splits compared measure by measure, and the suite of hard, random and easy supports."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from fsviz.studies import support_sets
 from fsviz.tasks import draw, fitting
 from fsviz.ui.parts import access, caching, controls, export, links, shell
 from fsviz.ui.parts.answers import answer
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 AGAINST = "against"
@@ -52,6 +53,20 @@ def show(dataset: Dataset) -> None:
         _suite(found)
     st.divider()
     shell.same_from_terminal(study.command(spec, suite=section == SECTIONS[2]))
+
+
+PAGE = Page(
+    slug="compare_datasets",
+    label="Compare datasets",
+    icon="🪞",
+    group="Results",
+    order=2,
+    question="Is this dataset harder than another?",
+    lead="The same measures on tasks with the same settings.",
+    explains=("accuracy", "interval", "percentile", "measures", "fastdiffsel"),
+    keywords=("harder", "benchmark"),
+    show=show,
+)
 
 
 # What is compared --------------------------------------------------------------------------------------------------
@@ -112,10 +127,10 @@ def _default(dataset: Dataset, split: str, choices: Mapping[str, str]) -> list[s
 
 
 def _settings(sides: Sequence[study.DatasetSplit]) -> study.ComparisonSpec:
-    fewest = min(draw.at_least_two_classes(side.dataset, side.split) for side in sides)
+    fewest = min(draw.check_n_classes(side.dataset, side.split) for side in sides)
     backbones = dict.fromkeys(name for side in sides for name in features.available(side.dataset))
     fits = study.fit(sides, {})
-    settings = fitting.fitted(study.SETTINGS, fits)
+    settings = fitting.with_defaults(study.SETTINGS, fits)
     values: dict[str, Any] = {}
     with st.sidebar:
         for name, setting in settings.items():
@@ -151,7 +166,7 @@ def _at_once(n_tasks: int) -> int:
 
 def _found(spec: study.ComparisonSpec) -> study.DatasetComparison | None:
     """The comparison; while features are measured, what is known of meaning stands there already."""
-    n_images = len(spec["sides"]) * spec["n_tasks"] * draw.most_images(spec)
+    n_images = len(spec["sides"]) * spec["n_tasks"] * draw.max_images(spec)
     if not access.fits(len(spec["sides"]) * spec["n_tasks"], n_images):
         return None
     names = [name.rpartition(":")[0] for name in spec["sides"]]

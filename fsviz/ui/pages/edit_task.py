@@ -1,4 +1,4 @@
-"""The page Build a task: classes by name, support images by click, answers and causes before and after a swap."""
+"""The page Edit a task: classes by name, support images by click, answers and causes before and after a swap."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from fsviz.tasks import draw, fitting, task_ids
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 MOST_CANDIDATES = 60
@@ -34,6 +35,23 @@ def show(dataset: Dataset) -> None:
         backbone = controls.pick_backbone(known, help="The network whose features the method sees.")
         method = controls.pick(study.METHOD)
     _live(dataset, backbone, method)
+
+
+PAGE = Page(
+    slug="edit_task",
+    label="Edit a task",
+    icon="🧪",
+    group="Tasks",
+    order=2,
+    question="What if I swap a support image?",
+    lead="Choose classes and support images of {dataset}; see which predictions change.",
+    needs=("features",),
+    takes=("task_of",),
+    explains=("accuracy", "protonet", "measures", "gap"),
+    keywords=("swap", "support image", "build"),
+    is_view=True,
+    show=show,
+)
 
 
 @st.fragment
@@ -78,7 +96,7 @@ def _task(dataset: Dataset, backbone: str) -> tuple[Tasks, tuple[int, int] | Non
     classes = st.container()
     shots, queries, seed, other = st.columns([3, 3, 3, 4], vertical_alignment="bottom")
     with links.one_step():
-        usual = fitting.fitted({s.name: s for s in (N_SHOT, N_QUERY)}, fits)
+        usual = fitting.with_defaults({s.name: s for s in (N_SHOT, N_QUERY)}, fits)
         n_shot = controls.pick(usual["n_shot"].with_(title="Support per class"), shots)
         n_query = controls.pick(usual["n_query"].with_(title="Queries per class"), queries)
         dealt = controls.pick(SEED.with_(help="Another seed deals other images of the same classes."), seed)
@@ -376,7 +394,7 @@ def _gaps(now: TaskResult, before: TaskResult | None) -> None:
 
 def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tuple[int, int] | None) -> None:
     with st.container(horizontal=True, gap="medium"):
-        page_links.to_passport(dataset, task_ids.by_hand(dataset, tasks, 0), 0)
+        page_links.to_passport(dataset, task_ids.images_name(dataset, tasks, 0), 0)
         page_links.to_map(dataset, tasks, 0, backbone)
     if shell.classroom():
         return
@@ -387,7 +405,7 @@ def _keep(dataset: Dataset, backbone: str, method: str, tasks: Tasks, swap: tupl
     access.deny("save")
     if access.may("save") and columns[0].button("Save as a testbed", icon="💾", width="stretch", key="save_built"):
         bed = study.testbed(dataset, tasks, name)
-        saved, said = access.do("save", draw.keep, bed, number=name == "by_hand")
+        saved, said = access.do("save", draw.save, bed, number=name == "by_hand")
         st.success(f"{plain(said)}", icon="✅")
         controls.link_to_evaluate(dataset, saved)
     for column, kind in zip(columns[1:], testbeds.FORMATS, strict=True):

@@ -1,4 +1,4 @@
-"""The Feature map page: all images of a dataset on a map by their features, and the ones that were drawn around."""
+"""The page Image map: all images of a dataset on a map by their features, and the ones that were drawn around."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fsviz.errors import FsvizError
 from fsviz.features import maps
 from fsviz.features.backbones import title_of
 from fsviz.figures import feature_map as figures
-from fsviz.records import PAD, Colouring, Dataset, Shared, TaskId, Tasks
+from fsviz.records import PAD, Colouring, Dataset, NeighbourAgreement, TaskId, Tasks
 from fsviz.settings import N_TASKS, SEED, Setting
 from fsviz.studies import evaluate
 from fsviz.studies import feature_map as study
@@ -22,6 +22,7 @@ from fsviz.tasks import draw, fitting, task_ids
 from fsviz.ui.parts import access, caching, controls, export, hover, links, page_links, run_panel, selections, shell
 from fsviz.ui.parts.image_wall import Row, Tile, gallery, task_rows
 from fsviz.ui.parts.links import IMAGE
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 CHART, SHARED, AROUND = "feature_map", "map_shared", "around"
@@ -59,6 +60,23 @@ def show(dataset: Dataset) -> None:
         _better(dataset, backbone, found)
     with right:
         _side(dataset, found, selected, task, named)
+
+
+PAGE = Page(
+    slug="image_map",
+    label="Image map",
+    icon="🗺️",
+    group="Data",
+    order=1,
+    question="Which images look alike to the backbone?",
+    lead="Nearby points have similar features.",
+    needs=("features",),
+    takes=("classes", "task", "all"),
+    explains=("neighbours", "map", "accuracy"),
+    keywords=("t-SNE", "clusters", "features", "map"),
+    is_view=True,
+    show=show,
+)
 
 
 # The map
@@ -135,7 +153,7 @@ def _colour(by: str) -> None:
 
 
 @_of_map("Looking at neighbours on the map")
-def _shared(dataset: Dataset, found: maps.FeatureMap) -> list[Shared]:
+def _shared(dataset: Dataset, found: maps.FeatureMap) -> list[NeighbourAgreement]:
     return study.shared(dataset, found)
 
 
@@ -147,7 +165,7 @@ def _figure(
     colouring = _colouring(dataset, found, by, title, class_ids)
     names = dataset.classes["class_name"].astype(str).to_numpy()
     of_image = dataset.image_class_ids()[found.image_ids]
-    words = names[of_image].tolist() if len(of_image) <= figures.MOST_WORDS else None
+    words = names[of_image].tolist() if len(of_image) <= figures.MAX_TEXTS else None
     roles = None if task is None else study.roles(task, found.image_ids)
     spots = [] if task is None else study.names_beside(dataset, found, task)
     figure = figures.plot_map(
@@ -316,18 +334,18 @@ def _pick_task(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks | None, 
     if source != custom_task.LINKED:
         links.release(custom_task.SUPPORT.name, custom_task.QUERY.name)
     if not source:
-        links.release(POSITION.name, *draw.KNOWN)
+        links.release(POSITION.name, *draw.SETTINGS)
         return None, None
     try:
         if source == custom_task.LINKED:
-            links.release(POSITION.name, *draw.KNOWN)
+            links.release(POSITION.name, *draw.SETTINGS)
             support, query = map(custom_task.images_in, images)
             return custom_task.of_images(dataset, features.load(dataset, found.backbone), support, query), None
         if source != DRAWN:
-            links.release(*draw.KNOWN)
+            links.release(*draw.SETTINGS)
             position = int(controls.pick(POSITION, about=source))
             task = study.task_at(dataset, f"{source}:{position}")
-            return task, task_ids.task_in(f"{source}:{position}")
+            return task, task_ids.parse_task_id(f"{source}:{position}")
         return _draw(dataset, found)
     except FsvizError as error:
         st.warning(plain(shell.in_titles(error)), icon="⚠️")
@@ -339,7 +357,7 @@ def _draw(dataset: Dataset, found: maps.FeatureMap) -> tuple[Tasks, TaskId | Non
     n_classes = len(dataset.split_class_ids(split))
     sampler = controls.pick_sampler(dataset, "uniform")
     drawn = {"split": split, "sampler": sampler}
-    fits = fitting.fit(dataset, drawn, draw.PER_CLASS, [found.backbone], varied=True)
+    fits = fitting.fit(dataset, drawn, draw.IMAGE_DEFAULTS, [found.backbone], varied=True)
     settings: dict[str, Any] = controls.pick_sampler_settings(sampler, n_classes, of=(dataset, split), **fits.values)
     settings |= controls.pick_images(sampler, controls.pairs(), **fits.values)
     controls.say_fit(fits, settings)
@@ -477,12 +495,7 @@ def _card(dataset: Dataset, image_id: int) -> None:
         about.caption(" · ".join(values))
     with about:
         if dataset.has_pixels:
-            st.page_link(
-                "pages/1_Gallery.py",
-                label="All about this image, in the Gallery",
-                icon="🖼️",
-                query_params=shell.link(dataset, image=str(image_id)),
-            )
+            shell.page_link("images", "Open in Images", shell.link(dataset, image=str(image_id)))
         own = dataset.distinct_names(np.arange(dataset.n_classes))[int(dataset.image_class_ids()[image_id])]
         if own not in st.session_state.get("classes", []):
             st.button("Highlight its class", icon="🖍️", key="highlight_class", on_click=_highlight, args=(own,))

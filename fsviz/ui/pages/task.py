@@ -1,4 +1,4 @@
-"""The page Passport: one task that a link names, alone or beside another, with everything that is known of it."""
+"""The page One task: one task that a link names, alone or beside another, with everything that is known of it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from fsviz.figures import taxonomy as taxonomy_figures
 from fsviz.records import PAD, Dataset, Predictions, Progress, TaskId
 from fsviz.settings import RawSettings, Setting
 from fsviz.tasks import task_ids
-from fsviz.tasks.task_ids import TASK_NAME, Found
+from fsviz.tasks.task_ids import TASK_NAME, ResolvedTestbed
 from fsviz.taxonomy import maps
 from fsviz.ui.parts import access, caching, controls, export, links, page_links, selections, shell, task_list
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 BY = Setting(
@@ -70,6 +71,20 @@ def show(dataset: Dataset) -> None:
     _show(passports)
 
 
+PAGE = Page(
+    slug="task",
+    label="One task",
+    icon="🪪",
+    group="Tasks",
+    order=1,
+    question="Why is this task hard?",
+    lead="Every measure, prediction and image of one task; the link reproduces it.",
+    explains=("accuracy", "percentile", "measures", "pair_confusion", "gap", "fastdiffsel"),
+    keywords=("explain", "why wrong", "verdict", "profile"),
+    show=show,
+)
+
+
 # The task in the link ----------------------------------------------------------------------------------------------
 
 
@@ -103,10 +118,10 @@ def _dataset_of(text: str) -> str:
         return ""
 
 
-def _open(dataset: Dataset, text: str) -> tuple[Found, int] | None:
+def _open(dataset: Dataset, text: str) -> tuple[ResolvedTestbed, int] | None:
     """The testbed of a task that is named, and its position; None after a sentence on why it cannot be shown."""
     try:
-        task = task_ids.task_in(text)
+        task = task_ids.parse_task_id(text)
         if not access.fits(task_ids.n_tasks_of(task.testbed), task_ids.n_images_of(task.testbed)):
             return None
         found = _find(dataset, task.testbed)
@@ -121,9 +136,7 @@ def _offer_first(dataset: Dataset) -> None:
     """The way on from a link that leads nowhere."""
     with st.container(horizontal=True, gap="medium"):
         st.button("Show a task of this dataset", icon="🪪", on_click=_go, args=(str(_first(dataset)),))
-        st.page_link(
-            "pages/3_Tasks.py", label="Choose one on the page Tasks", icon="🎚️", query_params=shell.link(dataset)
-        )
+        shell.page_link("sample_tasks", "Choose one on the page Sample tasks", shell.link(dataset))
 
 
 def _go(task: str, other: str | None = None) -> None:
@@ -407,7 +420,7 @@ def _pair_map(passport: TaskProfile, chosen: str, which: int) -> None:
             return
         export.chart(
             "Answers to the queries",
-            figures.plot_answered(study.predicted_pairs(answer, len(passport.names)), passport.names),
+            figures.plot_confusion_matrix(study.predicted_pairs(answer, len(passport.names)), passport.names),
             key=f"answered_{which}",
         )
         st.caption(f"How many queries of a class (rows) {plain(answer.label)} named as which class.")
@@ -459,7 +472,7 @@ def _standings(passports: Sequence[TaskProfile], spreads: Sequence[ValuesAmongTa
                 "value": [s.value if s else np.nan for s in here],
             }
         )
-    figure = figures.plot_standings(rows, BESIDE[: len(passports)])
+    figure = figures.plot_percentiles(rows, BESIDE[: len(passports)])
     export.chart("Every measure beside the other tasks", figure, key="standings")
     st.caption(plain(_held_against(passports, spreads)))
     _values_alone(passports, stands)
@@ -521,7 +534,7 @@ def _answers(passports: Sequence[TaskProfile]) -> None:
                 "n": int(np.isfinite(one.others).sum()),
             }
         )
-    figure = figures.plot_answers(rows, BESIDE[: len(passports)])
+    figure = figures.plot_accuracies(rows, BESIDE[: len(passports)])
     export.chart("What methods get right of it", figure, key="method_answers")
     runs = list(dict.fromkeys(one.source for one in passports[0].answers if one.source))
     n = max(int(np.isfinite(one.others).sum()) for one in passports[0].answers)
@@ -626,13 +639,13 @@ def _leads(passport: TaskProfile) -> None:
 # Kept --------------------------------------------------------------------------------------------------------------
 
 _BY_NAME: dict[type, Any] = {
-    Found: lambda found: found.name,
+    ResolvedTestbed: lambda found: found.name,
     TaskProfile: lambda p: (str(p.task_id), p.backbone, caching.identity(p.dataset)),
 }
 
 
 @caching.remember("Looking for the task", 32)
-def _find(dataset: Dataset, name: str) -> Found:
+def _find(dataset: Dataset, name: str) -> ResolvedTestbed:
     return task_ids.find(name, dataset, jobs.folder)
 
 
@@ -641,7 +654,7 @@ def _first(dataset: Dataset) -> TaskId:
     return study.first_task(dataset)
 
 
-def _passport(found: Found, position: int, backbone: str) -> TaskProfile:
+def _passport(found: ResolvedTestbed, position: int, backbone: str) -> TaskProfile:
     wanted = _digest(found)
     runs = [
         (run.id, run.n_done)
@@ -652,12 +665,14 @@ def _passport(found: Found, position: int, backbone: str) -> TaskProfile:
 
 
 @caching.remember(most=64, hashes=_BY_NAME)
-def _digest(found: Found) -> str:
+def _digest(found: ResolvedTestbed) -> str:
     return study.digest(found)
 
 
 @caching.remember("Naming the queries and measuring the task", 128, _BY_NAME)
-def _opened(found: Found, position: int, backbone: str, runs: tuple, identity: tuple[str, str]) -> TaskProfile:
+def _opened(
+    found: ResolvedTestbed, position: int, backbone: str, runs: tuple, identity: tuple[str, str]
+) -> TaskProfile:
     of_runs: list[MethodResult] = []
     for run_id, _ in runs:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,13 @@ result_table, differences = (
 )
 ranks, correlations = cache_of_method_runs(run_comparison.ranks), cache_of_method_runs(run_comparison.correlations)
 curves, widest = cache_of_method_runs(run_comparison.curves), cache_of_method_runs(run_comparison.widest)
+
+
+def compare(
+    groups: Mapping[str, Sequence[run_comparison.MethodRun]], main: str, over: str, notes: Sequence[str]
+) -> run_comparison.RunComparison:
+    """The comparison of grouped runs, from cached tables."""
+    return run_comparison.compare(groups, main, over, notes, result_table=result_table, differences=differences)
 
 
 @remember("Reading the run…", 64)

@@ -1,7 +1,7 @@
 """What was picked on one page and goes along to the next: classes, and a task.
 
-Only the navigation carries: a link that says something itself decides alone. Pages declare in shell.PAGES what they
-take. What is carried stands in the link of the page it came to, and leaves it like anything else that was picked there.
+Only the navigation carries: a link that says something itself decides alone. The record of a page says what it
+takes. What is carried stands in the link of the page it came to, and leaves it like anything else picked there.
 """
 
 from __future__ import annotations

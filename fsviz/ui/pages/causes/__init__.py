@@ -22,6 +22,7 @@ from fsviz.ui.pages.causes import settings
 from fsviz.ui.parts import controls, export, links, page_links, shell, task_list
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 from fsviz.ui.parts.task_list import TASK
@@ -58,6 +59,21 @@ def show(dataset: Dataset) -> None:
     _table(found)
     st.divider()
     shell.same_from_terminal(study.command(spec))
+
+
+PAGE = Page(
+    slug="causes",
+    label="Causes",
+    icon="🧭",
+    group="Why hard?",
+    order=0,
+    question="What makes these tasks hard?",
+    lead="How much of the variation in accuracy each cause explains.",
+    needs=("features",),
+    explains=("accuracy", "correlation", "explained", "importance", "measures"),
+    keywords=("importance", "hubness", "difficulty"),
+    show=show,
+)
 
 
 def _find(spec: study.CausesSpec) -> MeasuredTasks | None:

@@ -31,7 +31,7 @@ def show(dataset: Dataset, spec: study.ConfusionRequest) -> tuple[study.Confusio
     if not others:
         st.info(
             f"{plain(dataset.title)} has no classes outside of {plain(of_split(spec['split']))} to compare with. Pick "
-            "a smaller split in the sidebar; the page Splits makes some where there are none.",
+            "a smaller split in the sidebar; the page Train–test distance makes some where there are none.",
             icon="🧩",
         )
         return None
@@ -51,7 +51,7 @@ def show(dataset: Dataset, spec: study.ConfusionRequest) -> tuple[study.Confusio
     n_pairs = len(graph.edges()[2])
     with side:
         usual = max(1, min(n_pairs, round(1.2 * len(graph.columns))))
-        shown = study.N_EDGES.with_(name="base_edges", high=n_pairs, default=usual, usual=min(n_pairs, 4 * usual))
+        shown = study.N_EDGES.with_(name="base_edges", high=n_pairs, default=usual, typical=min(n_pairs, 4 * usual))
         n_edges = pick(shown, as_slider=True, about=f"{graph.kind} {base} {spec['split']}") if n_pairs > 1 else 1
     roles = study.train_test_matches(graph, n_edges)
     with left:

@@ -24,6 +24,7 @@ from fsviz.ui.parts import (
     run_panel,
     shell,
 )
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 
@@ -59,6 +60,22 @@ def show(dataset: Dataset) -> None:
         elif access.may("run"):
             show_start(spec, more, shots, stopped.id if stopped is not None else "")
         access.deny("run")
+
+
+PAGE = Page(
+    slug="evaluate",
+    label="Evaluate",
+    icon="⚖️",
+    group="Results",
+    order=0,
+    question="Which method works best here?",
+    lead="Every method classifies the same tasks of {dataset}.",
+    paper="Bennequin et al. (2022), tables 1 to 3",
+    needs=("features",),
+    explains=("accuracy", "protonet", "interval", "coarsity", "samplers"),
+    keywords=("leaderboard", "methods"),
+    show=show,
+)
 
 
 def _no_features(dataset: Dataset) -> None:

@@ -87,7 +87,7 @@ def preview_of(dataset: Dataset, spec: evaluate.EvaluationSpec) -> RunView | Non
     part = _task_part(spec)
     if spec.get("sampler"):
         n_tasks = _n_preview_tasks(spec["sampler"])
-        if not access.fits(n_tasks, n_tasks * draw.most_images(spec["sampler"])):
+        if not access.fits(n_tasks, n_tasks * draw.max_images(spec["sampler"])):
             return None
     try:
         testbed = _testbed(dataset, part)
@@ -174,7 +174,7 @@ def _task_part(spec: evaluate.EvaluationSpec) -> dict[str, Any]:
 def _n_preview_tasks(sampler: draw.TaskSpec) -> int:
     """Tasks of a first look: fewer, but at least LEAST_TASKS, where all would hold more images than visitors may ask
     for."""
-    return int(max(MIN_TASKS, min(PREVIEW_TASKS, access.limit("images") / draw.most_images(sampler))))
+    return int(max(MIN_TASKS, min(PREVIEW_TASKS, access.limit("images") / draw.max_images(sampler))))
 
 
 @remember()

@@ -17,7 +17,7 @@ from fsviz.reports.tables import TOP5_FROM
 from fsviz.settings import Setting
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
-from fsviz.text import drawn
+from fsviz.text import escape_plotly
 from fsviz.ui.pages.evaluate.preview import RunView, full_run_note
 from fsviz.ui.parts import (
     controls,
@@ -124,7 +124,7 @@ def _show_headline(dataset: Dataset, shown: RunView, table: Any, top: Any, over:
         )
     best, second, fine, coarse = shell.columns_if_wide("headline", 4, "pairs")
     run_panel.show_most_accurate(best, top, over, n, len(shown.waiting))
-    chance = 100 * tasks.chance
+    chance = 100 * tasks.chance_level
     if n > 1:
         nearest = recorded.differences(shown.lines, over=over).iloc[0]
         runner = table[table["name"] == nearest["name"]].iloc[0]
@@ -174,7 +174,9 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
             "Accuracy against a measure",
             figure,
             key="look_curves",
-            on_select=partial(_curve_clicked, {drawn(name): key for key, name in _link_keys(named).items()}, coarsity),
+            on_select=partial(
+                _curve_clicked, {escape_plotly(name): key for key, name in _link_keys(named).items()}, coarsity
+            ),
             selection_mode="points",
         )
         st.caption(
@@ -183,9 +185,9 @@ def _show_figure(shown: RunView, table: Any, whose: str, over: str) -> None:
             + f"Behind them, single tasks of {plain(whose)}: click one, or a line, to see the task there below. "
             + plain(draw.explain(known.name, testbed.recipe))
         )
-    places = {drawn(name): key for key, name in _link_keys(named).items()}
+    places = {escape_plotly(name): key for key, name in _link_keys(named).items()}
     top5 = table["top5"] if (table["n_way"] >= TOP5_FROM).any() else None
-    chance = 100 * testbed.tasks.chance
+    chance = 100 * testbed.tasks.chance_level
     export.chart(
         "Accuracy of the methods",
         figures.plot_accuracies(table["name"], table["accuracy"], table["ci95"], chance, top5, not shown.waiting),

@@ -11,7 +11,7 @@ from fsviz import jobs
 from fsviz.errors import FsvizError
 from fsviz.methods import METHODS
 from fsviz.records import Dataset
-from fsviz.settings import words as flags
+from fsviz.settings import to_args as flags
 from fsviz.studies import evaluate
 from fsviz.tasks import draw
 from fsviz.ui.pages.evaluate.settings import devices
@@ -117,7 +117,7 @@ def command(spec: evaluate.EvaluationSpec) -> str:
             shell.load_dataset(spec["dataset"]), **cast(dict[str, Any], several[0]), seed=spec["seed"]
         )
         beside = ("sampler", "n_shot") if len(several) > 1 else ()  # what --side-by-side says
-        words += flags({name: value for name, value in recipe.said.items() if name not in beside}, draw.KNOWN)
+        words += flags({name: value for name, value in recipe.arguments.items() if name not in beside}, draw.SETTINGS)
         shots = dict.fromkeys(str(sampler["n_shot"]) for sampler in several if beside)
         words += ["--side-by-side", ",".join(shots)] if beside else []
     return shlex.join([*words, "--device", spec["device"]])
@@ -144,7 +144,7 @@ def show_just_finished(shown: str) -> None:
 
 def _link_to_runs(run: jobs.Run) -> None:
     asked = {"dataset": str(run.spec.get("dataset", "")), "runs": run.id}
-    st.page_link("pages/5_Runs.py", label="See the whole comparison", icon="📈", query_params=asked)
+    shell.page_link("runs", "See the whole comparison", asked)
 
 
 @remember(most=128)

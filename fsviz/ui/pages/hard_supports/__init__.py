@@ -27,6 +27,7 @@ from fsviz.ui.pages.hard_supports import (
 from fsviz.ui.parts import access, controls, no_images, shell
 from fsviz.ui.parts.answers import answer
 from fsviz.ui.parts.caching import cached_call
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.run_panel import half_width
 from fsviz.ui.parts.shell import plain
 
@@ -57,6 +58,22 @@ def show(dataset: Dataset) -> None:
     section = controls.pick_section("Why, and what else?", list(SECTIONS), "Tasks")
     SECTIONS[section](dataset, found)
     _keep(found)
+
+
+PAGE = Page(
+    slug="hard_supports",
+    label="Hard supports",
+    icon="🧗",
+    group="Tasks",
+    order=3,
+    question="Which support images hurt accuracy most?",
+    lead="The same queries with hard, random and easy support sets.",
+    paper="Basu et al. (2023), FastDiffSel",
+    needs=("features",),
+    explains=("fastdiffsel", "query_loss", "accuracy", "gap", "interval"),
+    keywords=("bad shots", "worst case", "outliers"),
+    show=show,
+)
 
 
 def _understated(found: SupportSets, dataset: Dataset) -> str:

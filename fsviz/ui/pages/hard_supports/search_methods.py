@@ -63,7 +63,7 @@ def _compared(
         name="search_of",
         of=lambda point: str(drilldown.data(point) or ""),
         known=[
-            figures.leads_to(row["search"], row["objective"]) for row in result["rows"] if row["search"] != "random"
+            figures.selection_of(row["search"], row["objective"]) for row in result["rows"] if row["search"] != "random"
         ],
     )
     st.caption(
@@ -76,7 +76,7 @@ def _compared(
         "Click a point for the tasks of its search."
     )
     if chosen:
-        search, which = figures.parse_lead(chosen)
+        search, which = figures.parse_selection(chosen)
         objective = OBJECTIVES[which]
         n_tasks = min(len(found), FEW if search == "greedy" else study.PREVIEW)
         by = plain(study.SEARCH.choices[search])
@@ -92,7 +92,7 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
     spec: dict[str, Any] = {**found.spec, "n_tasks": min(len(found), study.PREVIEW)}
     if spec["search"] == "greedy":
         spec["search"] = "fastdiffsel"
-    setting, images = search_comparison.N_RANDOM, draw.most_images(spec)
+    setting, images = search_comparison.N_RANDOM, draw.max_images(spec)
     most = min(access.limit("tasks"), access.limit("images") // images, setting.stops[-1])
     if most < setting.low:
         access.fits(int(setting.low), setting.low * images)  # says why not
@@ -134,5 +134,5 @@ def _filtered(dataset: Dataset, found: SupportSets) -> None:
         drilldown.tasks(
             dataset, filtered.sets[kind], order, notes, f"{task_table.about(found)} {chosen}", "filtered_task"
         )
-    own = search_comparison.N_RANDOM.words(n_random)
+    own = search_comparison.N_RANDOM.to_args(n_random)
     shell.same_from_terminal(study.command(spec, "filtered", own))

@@ -48,7 +48,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         key="step_sizes",
         name="step_of",
         of=lambda point: str(drilldown.data(point) or ""),
-        known=[figures.leads_to(f"{step:g}", which) for step in study.STEP_SIZES for which in OBJECTIVES],
+        known=[figures.selection_of(f"{step:g}", which) for step in study.STEP_SIZES for which in OBJECTIVES],
     )
     st.caption(
         f"{spec['n_tasks']:,} tasks. Every pool image has a selection weight that starts random; one gradient "
@@ -58,7 +58,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
         "intervals over tasks of these images. Click a point for its tasks."
     )
     if stepped:
-        size, which = figures.parse_lead(stepped)
+        size, which = figures.parse_selection(stepped)
         objective = OBJECTIVES[which]
         heading = f"{objective.title} supports after one step of {float(size):g}, the {objective.superlative} first"
         drilldown.heading(heading, "step_of")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import streamlit as st
-
 from fsviz.analyses import lessons as study
 from fsviz.analyses.lessons import ControlPosition
 from fsviz.records import Dataset
@@ -23,7 +21,7 @@ def _show(dataset: Dataset, stops: list[ControlPosition], at: int, seen: Sequenc
 def _go_on(dataset: Dataset, stops: list[ControlPosition], at: int) -> None:
     asked = {"split": draw.default_split(dataset), "show": COSTS, "n_shot": str(study.SHAPE["n_shot"])}
     label = "What another context costs every method"
-    st.page_link("pages/9_Contexts.py", label=label, icon="🏜️", query_params=shell.link(dataset, **asked))
+    shell.page_link("contexts", label, shell.link(dataset, **asked))
 
 
 LESSON = Lesson(

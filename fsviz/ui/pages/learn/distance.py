@@ -16,7 +16,7 @@ from fsviz.ui.pages.learn.lesson import Lesson
 from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.shell import plain
 
-COSTS = "What it costs"  # the section of the page Splits
+COSTS = "What it costs"  # the section of the page Train–test distance
 
 
 def _show(dataset: Dataset, trained: TransferLesson, at: int, seen: Sequence[bool]) -> None:
@@ -24,7 +24,7 @@ def _show(dataset: Dataset, trained: TransferLesson, at: int, seen: Sequence[boo
     left, right = shell.columns_if_wide("distance", 2, gap="large")
     with left:
         points = trained.points
-        figure = figures.plot_stops(
+        figure = figures.plot_positions(
             list(_stops(trained).values()),
             points["accuracy"].tolist(),
             points["ci95"].tolist(),
@@ -55,7 +55,7 @@ def _stops(trained: TransferLesson) -> Mapping[str, str]:
 def _go_on(dataset: Dataset, trained: TransferLesson, at: int) -> None:
     asked = {"divergence": f"{trained.points['asked'][at]:g}", "show": COSTS}
     label = "This split, its classes, and all recorded networks"
-    st.page_link("pages/10_Splits.py", label=label, icon="✂️", query_params=shell.link(dataset, **asked))
+    shell.page_link("train_test_distance", label, shell.link(dataset, **asked))
 
 
 LESSON = Lesson(

@@ -64,8 +64,10 @@ def chart(
 ) -> None:
     """Accuracy at the positions that were seen."""
     means, halves = zip(*(stop.mean for stop in stops), strict=True)
-    chance = 100 * stops[0].tasks.chance
-    figure = figures.plot_stops([s.title for s in stops], means, halves, seen, at, x_title, chance, height, in_order)
+    chance = 100 * stops[0].tasks.chance_level
+    figure = figures.plot_positions(
+        [s.title for s in stops], means, halves, seen, at, x_title, chance, height, in_order
+    )
     export.chart("Accuracy at every position", figure, key="lesson_chart")
     tasks = stops[at].tasks
     st.caption(

@@ -39,7 +39,7 @@ def _stops(pairs: ClassPairs) -> Mapping[str, str]:
 def _go_on(dataset: Dataset, pairs: ClassPairs, at: int) -> None:
     asked = {"split": draw.default_split(dataset), "classes": [pairs.name, pairs.stops[at].title]}
     label = f"{plain(pairs.name)} and {plain(pairs.stops[at].title)} among all classes, with the images behind it"
-    st.page_link("pages/7_Confusion.py", label=label, icon="🔀", query_params=shell.link(dataset, **asked))
+    shell.page_link("confusion", label, shell.link(dataset, **asked))
 
 
 LESSON = Lesson(

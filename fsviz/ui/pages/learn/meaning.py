@@ -32,7 +32,7 @@ def _show(dataset: Dataset, stops: list[ControlPosition], at: int, seen: Sequenc
 def _go_on(dataset: Dataset, stops: list[ControlPosition], at: int) -> None:
     asked = {"split": draw.default_split(dataset), "sampler": "semantic", "alpha": stops[at].name}
     label = f"Draw tasks at {plain(stops[at].title)}, see their coarsity"
-    st.page_link("pages/3_Tasks.py", label=label, icon="🎚️", query_params=shell.link(dataset, **asked))
+    shell.page_link("sample_tasks", label, shell.link(dataset, **asked))
 
 
 LESSON = Lesson(

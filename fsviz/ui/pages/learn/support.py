@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import streamlit as st
-
 from fsviz.analyses import lessons as study
 from fsviz.analyses.lessons import ControlPosition
 from fsviz.records import Dataset
@@ -24,7 +22,7 @@ def _go_on(dataset: Dataset, stops: list[ControlPosition], at: int) -> None:
     page_links.to_task(dataset, stops[at].tasks, task, backbone, "Swap support images of this very task", study.METHOD)
     asked = {"split": draw.default_split(dataset), "n_shot": str(study.SHAPE["n_shot"])}
     label = "Hard and easy support of many tasks"
-    st.page_link("pages/6_Hard_tasks.py", label=label, icon="🧗", query_params=shell.link(dataset, **asked))
+    shell.page_link("hard_supports", label, shell.link(dataset, **asked))
 
 
 LESSON = Lesson(

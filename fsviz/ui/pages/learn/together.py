@@ -72,7 +72,7 @@ def _go_on(dataset: Dataset, found: CombinedLesson, at: int) -> None:
     page_links.to_task(dataset, found.stop.tasks, found.hard, backbone, "Take the hard task apart", study.METHOD)
     asked = {"split": draw.default_split(dataset), **{name: str(n) for name, n in study.SHAPE.items()}}
     label = "Every cause of these tasks, weighed against the others"
-    st.page_link("pages/14_Difficulty.py", label=label, icon="🧭", query_params=shell.link(dataset, **asked))
+    shell.page_link("causes", label, shell.link(dataset, **asked))
 
 
 LESSON = Lesson(

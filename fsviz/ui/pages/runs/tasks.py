@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -33,7 +33,7 @@ def dataset_of(line: run_comparison.MethodRun, any_task: bool = True) -> Dataset
         return None
 
 
-def list_tasks_of_quarter(main: list[run_comparison.MethodRun], cell: str) -> None:
+def list_tasks_of_quarter(main: Sequence[run_comparison.MethodRun], cell: str) -> None:
     """The tasks of a quarter, the worst of a method first."""
     name, _, quarter = cell.rpartition("@Q")
     line = run_comparison.by_name(main)[name]
@@ -41,7 +41,7 @@ def list_tasks_of_quarter(main: list[run_comparison.MethodRun], cell: str) -> No
     list_tasks(line, run_comparison.tasks_of_quarter(line, int(quarter)), cell, "rank_task")
 
 
-def list_largest_differences(main: list[run_comparison.MethodRun], reference: str, other: str) -> None:
+def list_largest_differences(main: Sequence[run_comparison.MethodRun], reference: str, other: str) -> None:
     """The tasks on which two methods differ most."""
     named = run_comparison.by_name(main)
     one, two = named[other], named[reference]

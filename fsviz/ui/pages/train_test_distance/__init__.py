@@ -26,6 +26,7 @@ from fsviz.ui.pages.train_test_distance import (
 )
 from fsviz.ui.parts import controls, drilldown, export, hover, page_links, shell
 from fsviz.ui.parts.image_wall import Tile, gallery
+from fsviz.ui.parts.page import Page
 from fsviz.ui.parts.shell import plain
 
 MAP, PICKED, BESIDE = "split_map", "class", "split_beside"
@@ -34,7 +35,7 @@ SECTIONS = ("Other divergences", "How certain", "Other splits", "What it costs",
 
 
 def show(dataset: Dataset) -> None:
-    if "features" not in dataset.offers:
+    if "features" not in dataset.capabilities:
         published.show_without_features(dataset)
         return
     spec = settings.pick_spec(dataset)
@@ -68,6 +69,22 @@ def show(dataset: Dataset) -> None:
     save.show(dataset, found)
 
 
+PAGE = Page(
+    slug="train_test_distance",
+    label="Train–test distance",
+    icon="✂️",
+    group="Why hard?",
+    order=3,
+    question="How far are test classes from training classes?",
+    lead="Split the classes of {dataset} at a target distance and measure the cost.",
+    paper="Arnold & Sha (2021), sections 4 and 5, figures 1 and 3",
+    needs=("features",),
+    explains=("clustering", "divergences", "nearest_train", "accuracy", "interval"),
+    keywords=("transfer", "ATG", "domain", "split"),
+    show=show,
+)
+
+
 def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
     """Four numbers; returns the slot of the last one, which takes a moment longer.
 
@@ -75,11 +92,11 @@ def _headline(found: study.SplitResult, at_random: tuple[float, float]) -> Any:
     """
     split = found.split
     asked, sizes, nearest, alike = shell.columns_if_wide("headline", 4, "pairs")
-    if split.asked is not None and split.reached is not None:
+    if split.requested is not None and split.reached is not None:
         asked.metric(
             "Divergence reached",
             f"{split.reached:.2f}",
-            f"asked for {split.asked:g}",
+            f"asked for {split.requested:g}",
             delta_color="off",
             delta_arrow="off",
             help="Between the two distributions over classes that the centroids give. In few dimensions the asked one "
@@ -223,7 +240,7 @@ def _class_card(dataset: Dataset, classes: study.ClassFeatures, found: study.Spl
 
 
 def _small_multiples(dataset: Dataset, key: computed.Spec, found: study.SplitResult) -> None:
-    if found.split.asked is None:
+    if found.split.requested is None:
         st.info("This split asks for no divergence. Choose the mode “stable” at the left to see what others do.")
         return
     many = computed.over_targets(dataset, key)

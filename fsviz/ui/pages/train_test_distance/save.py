@@ -65,8 +65,8 @@ def _save(dataset: Dataset, split: ClassSplit, name: str, recipe: RawSettings) -
     st.success(f"Saved: {plain(', '.join(added))} are splits of {plain(dataset.title)} now.", icon="✅")
     test = link(dataset, split=added[-1])
     with st.container(horizontal=True):
-        st.page_link("pages/3_Tasks.py", label="Draw tasks from its test classes", icon="🎚️", query_params=test)
-        st.page_link("pages/4_Evaluate.py", label="Evaluate methods on them", icon="⚖️", query_params=test)
+        shell.page_link("sample_tasks", "Draw tasks from its test classes", test)
+        shell.page_link("evaluate", "Evaluate methods on them", test)
 
 
 def _bring(dataset: Dataset) -> None:

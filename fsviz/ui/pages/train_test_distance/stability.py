@@ -33,7 +33,7 @@ def headline(where: Any, found: study.SplitAgreement) -> None:
 
 
 def show(dataset: Dataset, spec: Mapping[str, Value], found: study.SplitResult) -> None:
-    if found.split.asked is None:
+    if found.split.requested is None:
         st.info("This split is not searched for, so another seed gives another one. Choose the mode “stable”.")
         return
     known = computed.classes(dataset, str(spec["backbone"]))

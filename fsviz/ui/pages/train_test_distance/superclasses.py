@@ -29,7 +29,7 @@ def draw(dataset: Dataset, split: ClassSplit, key: str, room: int, row: int) -> 
     kinds = [f"{side}: {kind}" for kind in table.index for side in SIDES if table.loc[kind, side]]
     chosen = drilldown.chart(
         "Superclasses by side",
-        figures.plot_mix(table, room + row * len(table)),
+        figures.plot_superclasses(table, room + row * len(table)),
         key=key,
         name="kind",
         of=lambda point: str(drilldown.data(point, 1) or ""),

@@ -84,7 +84,7 @@ def show(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> None:
 
 def _offer_grid(dataset: Dataset, classes: ClassFeatures, found: SplitResult, spec: Settings) -> None:
     """The method at every divergence, on both sides, and matched: what the figure above is made of."""
-    if found.split.asked is None or not access.may("run"):
+    if found.split.requested is None or not access.may("run"):
         return
     trainer = training.get(spec["method"])
     settings = {name: spec[name] for name in trainer.settings if name != "seed"}
@@ -136,7 +136,7 @@ def _pick_spec(dataset: Dataset, classes: ClassFeatures, found: SplitResult) -> 
         slots = iter([*rest, *(slot for _ in range(2) for slot in st.columns(4, vertical_alignment="bottom"))])
         n_held = max(2, min(len(found.split.on(held)) for held in ("val", "test")))
         values: dict[str, Any] = {}
-        settings = fitting.fitted(trainer.settings, fits)
+        settings = fitting.with_defaults(trainer.settings, fits)
         for name in (name for name in SHOWN if name in settings):
             setting = settings[name].with_(high=n_held) if name == "n_way" else settings[name]
             values[name] = pick(setting, next(slots), key=f"{PREFIX}{name}")
@@ -208,12 +208,7 @@ def _correlations(dataset: str, backbone: str, run_id: str) -> pd.DataFrame:
 def _use(dataset: Dataset, backbone: str) -> None:
     """The trained network as a backbone: its features, then every page."""
     if backbone in features.available(dataset):
-        st.page_link(
-            "pages/4_Evaluate.py",
-            label="Evaluate methods on its features",
-            icon="⚖️",
-            query_params=shell.link(dataset, backbone=backbone),
-        )
+        shell.page_link("evaluate", "Evaluate methods on its features", shell.link(dataset, backbone=backbone))
         st.caption("Save the split below to draw tasks from its test classes: the network knows the train classes.")
         return
     spec = {"study": "extraction", "dataset": dataset.name, "backbone": backbone}
