@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from fsviz.cli import TOLD, Told, add_command, aligned, engine, sampler_flags, summary_of, tell
+from fsviz.cli import TOLD, Told, add_command, aligned, engine, report_progress, sampler_flags, summary_of
 from fsviz.settings import add_flags, from_args
 from fsviz.studies import sweep
 
@@ -35,7 +35,7 @@ def run_sweep(args: argparse.Namespace) -> dict[str, Any]:
     if "backbone" in study.settings.required:
         spec["backbone"] = sampler_flags.backbone(args)
     asked = sweep.sweep(study, spec, args.vary, args.values or ())
-    run = jobs.run_here({"study": sweep.STUDY.name, **asked}, tell, engine=engine.chosen(args))
+    run = jobs.run_in_foreground({"study": sweep.STUDY.name, **asked}, report_progress, engine=engine.chosen(args))
     return jobs.results(run.id) | {"run": run.id}
 
 

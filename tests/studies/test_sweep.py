@@ -51,7 +51,7 @@ def test_the_table_has_a_row_per_value_and_number(toy) -> None:
 
 def test_a_sweep_runs_is_found_resumed_and_shown(toy, capsys) -> None:
     spec = {"study": "sweep", **sweep.sweep(causes.STUDY, SMALL, "n_shot", [1, 2])}
-    run = jobs.run_here(spec)
+    run = jobs.run_in_foreground(spec)
     assert run.state == "finished" and run.n_chunks == 2
     assert jobs.find(spec).id == run.id
     assert jobs.find({**spec, "values": [1, 4]}) is None
@@ -66,14 +66,14 @@ def test_a_sweep_runs_is_found_resumed_and_shown(toy, capsys) -> None:
 
 
 def test_a_run_under_way_has_the_values_that_have_begun(toy) -> None:
-    run = jobs.run_here({"study": "sweep", **sweep.sweep(causes.STUDY, SMALL, "n_shot", [1, 2])})
+    run = jobs.run_in_foreground({"study": "sweep", **sweep.sweep(causes.STUDY, SMALL, "n_shot", [1, 2])})
     partial = sweep.collect(jobs.spec(run.id), jobs.chunks(run.id, only=[1]))
     assert [value for value, _ in partial.results] == [2]
 
 
 def test_the_parts_are_those_of_the_values_one_after_another(toy) -> None:
     spec = sweep.sweep(causes.STUDY, SMALL, "n_shot", [1, 2])
-    run = jobs.run_here({"study": "sweep", **spec})
+    run = jobs.run_in_foreground({"study": "sweep", **spec})
     at_work = jobs.spec(run.id)
     labels = [part.label for part in sweep.parts(at_work)]
     assert labels == ["Support images 1", "Support images 2"]
