@@ -79,7 +79,7 @@ def split_of(dataset: Dataset, parts: Mapping[str, np.ndarray]) -> ClassSplit:
 
 
 def published_command(dataset: Dataset, divergence: float) -> str:
-    return shlex.join(["python", "-m", "fsviz", "split", dataset.name, "--published", f"{divergence:g}"])
+    return shlex.join(["fsviz", "split", dataset.name, "--published", f"{divergence:g}"])
 
 
 def published_overview() -> pd.DataFrame:

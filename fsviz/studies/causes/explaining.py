@@ -13,6 +13,7 @@ from fsviz.difficulty.measures import CAUSES, MEASURES, STAGES, Cause, Stage
 from fsviz.errors import BadInput
 from fsviz.evaluation import Correlation, Explained, Share
 from fsviz.numerics import finite, mean_and_ci95
+from fsviz.records import HeadlineNumber
 from fsviz.studies.causes.spec import STAGE, CausesDict, CausesSummary, MeasuredTasks, MethodCauses
 from fsviz.workspace import plain_json
 
@@ -49,6 +50,22 @@ def summary(found: MeasuredTasks) -> CausesSummary:
             "sentence": headline(found, method, by_stage["labelled"]),
         }
     return plain_json(told)
+
+
+def headline_numbers(found: MeasuredTasks) -> list[HeadlineNumber]:
+    """Per method its mean accuracy, and how much of its variance the measures explain once the support is labelled."""
+    numbers = []
+    for method in found.accuracy:
+        mean, half = mean_accuracy(found, method)
+        numbers.append(HeadlineNumber.around(f"accuracy_{method}", f"Accuracy, {method}", 100 * mean, 100 * half))
+        try:
+            total = explained(found, method, "labelled").whole
+        except BadInput:  # too few tasks for a regression
+            continue
+        share, low, high = (finite(100 * end) for end in (total.value, total.low, total.high))
+        title = f"Variance explained, {method}"
+        numbers.append(HeadlineNumber(f"explained_{method}", title, share, low, high, ci_unit=total.over))
+    return numbers
 
 
 def mean(values: np.ndarray) -> MethodCauses:

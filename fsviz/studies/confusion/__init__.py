@@ -35,6 +35,7 @@ from fsviz.studies.confusion.similarities import (
     features_of,
     graph_of,
     graph_of_predictions,
+    headline,
     mean,
     mean_cosines,
     pair_errors,
@@ -288,7 +289,7 @@ def command(spec: Settings, more: Sequence[str] = ()) -> str:
     """The command that gives the same graph, with more words such as `versus_words`."""
     known = {**SETTINGS, "likeness": SIMILARITY}
     said = {n: spec[n] for n, s in known.items() if spec.get(n, s.default) != s.default}
-    return shlex.join(["python", "-m", "fsviz", "confusion", spec["dataset"], *to_args(said, known), *more])
+    return shlex.join(["fsviz", "confusion", spec["dataset"], *to_args(said, known), *more])
 
 
 def summary(graph: ClassGraph, n: int = 10) -> ConfusionSummary:
@@ -317,6 +318,7 @@ STUDY = Study(
     parts=parts,
     run_chunk=run_chunk,
     collect=collect,
+    headline=headline,
     summarise=summary,
     finish=finish,
     work=work,

@@ -13,7 +13,7 @@ from fsviz.difficulty import class_confusion
 from fsviz.errors import BadInput, Missing
 from fsviz.evaluation.intervals import Estimate
 from fsviz.features.backbones import title_of
-from fsviz.records import Dataset, Features, Progress, Tasks
+from fsviz.records import Dataset, Features, HeadlineNumber, Progress, Tasks
 from fsviz.records.graphs import ClassGraph
 from fsviz.settings import Setting
 from fsviz.studies import evaluate as evaluation_study
@@ -218,6 +218,12 @@ def describe_versus(first: ClassGraph, second: ClassGraph) -> list[str]:
         return []
     kind = ["--versus", second.kind] if second.kind != first.kind else []
     return kind + (["--versus-backbone", second.source] if second.source not in ("", first.source) else [])
+
+
+def headline(graph: ClassGraph) -> list[HeadlineNumber]:
+    """The mean over pairs of classes."""
+    estimate = mean(graph)
+    return [HeadlineNumber.around("mean", "Mean class overlap", estimate.mean, estimate.ci95, "bits", "classes")]
 
 
 def mean(graph: ClassGraph) -> Estimate:

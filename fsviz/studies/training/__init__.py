@@ -103,7 +103,7 @@ def command(spec: Settings, split: str = "") -> str:
     trainer = training.get(spec["method"])
     said = {n: spec[n] for n, s in trainer.settings.items() if n in spec and spec[n] != s.default}
     name = split or (spec["split"]["name"] if isinstance(spec["split"], Mapping) else str(spec["split"]))
-    words_ = ["python", "-m", "fsviz", "train", spec["dataset"], "--method", trainer.name]
+    words_ = ["fsviz", "train", spec["dataset"], "--method", trainer.name]
     return shlex.join([*words_, *(["--split", name] if name != OWN else []), *to_args(said, trainer.settings)])
 
 

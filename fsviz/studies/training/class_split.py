@@ -90,7 +90,7 @@ def check_classes(
         if not len(parts[side]):
             raise BadInput(
                 f"The split {split!r} of {dataset.title} has no {side} classes {why}. "
-                "Make one with 'python -m fsviz split DATASET --save NAME', and give --split NAME."
+                "Make one with 'fsviz split DATASET --save NAME', and give --split NAME."
             )
     by_tasks = _by_tasks(trainer)
     for side in by_tasks:
