@@ -68,7 +68,7 @@ def test_a_cell_a_row_a_column_and_an_empty_cell(open_page) -> None:
 def test_search_and_cells_against_chance(open_page) -> None:
     page = open_page(find="NIGHT", cells="information", table_order="association")
     assert figure(page)["layout"]["xaxis"]["ticktext"] == ["night", "all"]
-    assert "times as" in " ".join(figure(page)["data"][2]["text"])
+    assert "x as often as expected by chance" in " ".join(figure(page)["data"][2]["text"])
     assert "All are shown" in texts(open_page(find="qqq"))
 
 
