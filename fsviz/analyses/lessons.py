@@ -134,14 +134,14 @@ def command(dataset: Dataset, lesson: int, position: str) -> str:
     if lesson in (1, 2):
         sampler = {"sampler": "semantic", "alpha": float(position)} if lesson == 1 else CONTEXTS[position][1]
         arguments = to_args(_recipe(dataset, **sampler).arguments | {"backbone": backbone}, draw.SETTINGS)
-        return shlex.join(["python", "-m", "fsviz", "evaluate", dataset.name, *arguments, "--methods", METHOD])
+        return shlex.join(["fsviz", "evaluate", dataset.name, *arguments, "--methods", METHOD])
     shape = {"dataset": dataset.name, "backbone": backbone, "split": split, **SHAPE, "seed": SEED}
     if lesson == 3:
         return confusion.command(confusion.SCHEMA.check({n: shape[n] for n in ("dataset", "backbone", "split")}))
     if lesson == 4:
         return support_sets.command(support_sets.check({**shape, "n_tasks": N_TASKS // 4}))
     if lesson == 5:
-        return shlex.join(["python", "-m", "fsviz", "transfer", dataset.name, "--recorded"])
+        return shlex.join(["fsviz", "transfer", dataset.name, "--recorded"])
     return causes.command(causes.check({**shape, "n_tasks": N_TASKS, "methods": [METHOD]}))
 
 

@@ -64,16 +64,16 @@ def test_a_lesson_tells_correct_from_incorrect_by_its_measurements(place: int) -
     lesson, found = learn.LESSONS[place], measured(place)
     stops, question = list(lesson.positions(found)), lesson.ask(found)
     assert lesson.paper in app.subheader[0].help and lesson.text == app.markdown[0].value
-    assert shell.plain(question.text) in app.markdown[1].value
+    assert shell.escape(question.text) in app.markdown[1].value
     accepted = {question.correct, *question.tied}
     wrong = next(i for i in range(len(question.options)) if i not in accepted)
     answer(app, place, wrong, stops)
     assert app.warning[0].value.startswith("**Not quite: ") and not app.success
-    assert shell.plain(question.options[question.correct]) in app.warning[0].value
+    assert shell.escape(question.options[question.correct]) in app.warning[0].value
     next(button for button in app.button if button.label == "Try again").click().run()
     assert not app.warning and not app.success
     answer(app, place, question.correct, stops)
-    assert app.success[0].value == f"**Correct.** {shell.plain(question.takeaway)}" and not app.warning
+    assert app.success[0].value == f"**Correct.** {shell.escape(question.takeaway)}" and not app.warning
     assert [link for link in app.main.get("page_link") if "dataset=demo" in link.proto.query_string]
 
 

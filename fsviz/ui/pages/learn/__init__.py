@@ -22,7 +22,7 @@ from fsviz.settings import Setting
 from fsviz.ui.pages.learn.lesson import Lesson
 from fsviz.ui.parts import caching, links, shell
 from fsviz.ui.parts.page import Page
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 _SHARED = {"lesson"}  # modules that are no lesson
 PROGRESS = "progress"  # in the link: lesson.positions.answer~lesson.positions, such as 1.0-3-5.2~2.0-4
@@ -84,7 +84,7 @@ PAGE = Page(
 
 
 @st.fragment
-@shell.sentences()
+@shell.errors_on_page()
 def _lesson(dataset: Dataset) -> None:
     requested = links.asked_for(PROGRESS)
     if _PROGRESS not in st.session_state:  # a new tab, or a reloaded one
@@ -106,7 +106,7 @@ def _lesson(dataset: Dataset) -> None:
         st.markdown(lesson.text)
         measured = _measured(dataset, number)
         positions, question = lesson.positions(measured), lesson.ask(measured)
-        st.markdown(f"**Question:** {plain(question.text)}")
+        st.markdown(f"**Question:** {escape(question.text)}")
         at = _control(lesson, positions)
         progress.visited = {i for i in {*progress.visited, at} if i < len(positions)}
         if progress.answer is not None and progress.answer >= len(question.options):
@@ -119,7 +119,7 @@ def _lesson(dataset: Dataset) -> None:
         st.markdown("**Next steps:**", width="content")
         lesson.next_steps(dataset, measured, at)
     _previous_and_next(number)
-    shell.same_from_terminal(study.command(dataset, number, list(positions)[at]))
+    shell.command_popover(study.command(dataset, number, list(positions)[at]))
 
 
 def _control(lesson: Lesson, positions: Mapping[str, str]) -> int:
@@ -128,10 +128,10 @@ def _control(lesson: Lesson, positions: Mapping[str, str]) -> int:
     setting = Setting("control", lesson.control, lesson.hint, "choice", names[0], choices=dict(positions))
     links.value_of(setting, "control", about=str(lesson.order))
     picked = st.select_slider(
-        f"**{plain(lesson.control)}** · {plain(lesson.hint)}",
+        f"**{escape(lesson.control)}** · {escape(lesson.hint)}",
         names,
         key="control",
-        format_func=lambda name: plain(positions.get(name, name)),
+        format_func=lambda name: escape(positions.get(name, name)),
     )
     return names.index(str(picked))
 
@@ -143,10 +143,10 @@ def _answers(lesson: Lesson, question: Question, at: int, progress: Progress, n_
     if lesson.by_position:  # the control is the answer; further options are next to it
         options = [at, *range(n_positions, len(question.options))] if answer is None else [answer]
     with st.container(border=True):
-        for column, option in zip(shell.columns_if_wide("answers", len(options)), options, strict=True):
+        for column, option in zip(shell.responsive_columns("answers", len(options)), options, strict=True):
             prefix = "Submit: " if lesson.by_position and answer is None and option < n_positions else ""
             column.button(
-                f"{prefix}{plain(question.options[option])}{_mark(question, option, answer)}",
+                f"{prefix}{escape(question.options[option])}{_mark(question, option, answer)}",
                 key=f"answer_{lesson.order}_{option}",
                 type="primary" if answer == option else "secondary",
                 disabled=answer is not None or not progress.has_moved,
@@ -172,7 +172,7 @@ def _mark(question: Question, option: int, answer: int | None) -> str:
 
 def _takeaway(question: Question, answer: int) -> None:
     """Whether the answer is correct, and what the numbers mean."""
-    best, takeaway = plain(question.options[question.correct]), plain(question.takeaway)
+    best, takeaway = escape(question.options[question.correct]), escape(question.takeaway)
     if answer == question.correct:
         st.success(f"**Correct.** {takeaway}", icon="✅")
     elif answer in question.tied:
@@ -255,6 +255,6 @@ def _open(number: int) -> None:
     st.session_state["lesson"] = number
 
 
-@caching.remember("Measuring the lesson", 16)
+@caching.cache_data("Measuring the lesson", 16)
 def _measured(dataset: Dataset, number: int) -> Any:
     return LESSONS[number].measure(dataset)

@@ -15,17 +15,17 @@ from fsviz.studies.prediction.measured import fitted_line
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, images
 from fsviz.ui.parts import export, page_links, shell
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def _show(dataset: Dataset, lesson: CombinedLesson, at: int, visited: Sequence[bool]) -> None:
-    left, right = shell.columns_if_wide("combined", [3, 2], gap="large")
+    left, right = shell.responsive_columns("combined", [3, 2], gap="large")
     with left:
         _chart(lesson, list(lesson.measures)[at])
     with right:
         _numbers(lesson, list(lesson.measures)[at], visited)
     accuracy = lesson.position.accuracy
-    columns = shell.columns_if_wide("two_tasks", 2, gap="small")
+    columns = shell.responsive_columns("two_tasks", 2, gap="small")
     for column, name, task in zip(columns, ("Hard", "Easy"), (lesson.hard, lesson.easy), strict=True):
         with column:
             st.markdown(f"**{name} task**: {accuracy[task]:.0f}% correct")
@@ -38,8 +38,8 @@ def _chart(lesson: CombinedLesson, name: str) -> None:
     figure = figures.plot_cause(values, accuracy, line, lesson.hard, lesson.easy, measure.title)
     export.chart("Accuracy by measure", figure, key="lesson_chart")
     st.caption(
-        f"{len(accuracy):,} random tasks. **{plain(measure.title)}**: {plain(measure.words)}.",
-        help=f"{plain(measure.what)} {plain(lesson.position.tasks.setting)}.",
+        f"{len(accuracy):,} random tasks. **{escape(measure.title)}**: {escape(measure.words)}.",
+        help=f"{escape(measure.what)} {escape(lesson.position.tasks.setting)}.",
     )
 
 
@@ -52,7 +52,7 @@ def _numbers(lesson: CombinedLesson, name: str, visited: Sequence[bool]) -> None
         f"95% CI {correlation.low:.2f} to {correlation.high:.2f}",
         delta_color="off",
         delta_arrow="off",
-        help=f"Higher is {MEASURES[name].direction}. CI over {plain(correlation.over)}.",
+        help=f"Higher is {MEASURES[name].direction}. CI over {escape(correlation.over)}.",
     )
     for which, task in (("Hard", lesson.hard), ("Easy", lesson.easy)):
         percentile = lesson.percentile(name, task)

@@ -13,19 +13,19 @@ from fsviz.records import Dataset
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
 from fsviz.ui.parts import export, shell
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def _show(dataset: Dataset, pairs: ClassPairs, at: int, visited: Sequence[bool]) -> None:
     position = pairs.positions[at]
-    left, right = shell.columns_if_wide("confusion", 2, gap="large")
+    left, right = shell.responsive_columns("confusion", 2, gap="large")
     with left:
         chart(pairs.positions, at, visited, f"second class, with {pairs.name}", height=300, in_order=False)
     with right:
         figure = figures.plot_clouds(pairs.points[at], pairs.labels[at], (pairs.name, position.title), height=300)
         export.chart("Images of both classes", figure, key="lesson_clouds")
         st.caption(
-            f"All images of {plain(pairs.name)} and {plain(position.title)} by their features. Class overlap: "
+            f"All images of {escape(pairs.name)} and {escape(position.title)} by their features. Class overlap: "
             f"**{position.facts['confusion']:.2f} bits** (0: separate, 1: fully mixed)."
         )
     images(dataset, position, study.typical(pairs.positions, at, paired=False), f"confusion_{at}", n_queries=10)
@@ -38,7 +38,7 @@ def _positions(pairs: ClassPairs) -> Mapping[str, str]:
 def _next_steps(dataset: Dataset, pairs: ClassPairs, at: int) -> None:
     partner = pairs.positions[at].title
     settings = {"split": draw.default_split(dataset), "classes": [pairs.name, partner]}
-    label = f"{plain(pairs.name)} and {plain(partner)} among all classes"
+    label = f"{escape(pairs.name)} and {escape(partner)} among all classes"
     shell.page_link("confusion", label, shell.link(dataset, **settings))
 
 

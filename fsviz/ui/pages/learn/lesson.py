@@ -13,7 +13,7 @@ from fsviz.figures import lessons as figures
 from fsviz.records import PAD, Dataset
 from fsviz.ui.parts import export, page_links, shell
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 N_QUERIES = 4  # per class that are shown of a task: with the support, a row
 TILE, LARGE = 60, 72
@@ -72,7 +72,7 @@ def chart(
     export.chart("Accuracy by position", figure, key="lesson_chart")
     st.caption(
         f"{len(positions[at].tasks):,} tasks per position, ProtoNet, 95% CI.",
-        help=f"{plain(positions[at].tasks.setting)}. The interval is over tasks of the same images.",
+        help=f"{escape(positions[at].tasks.setting)}. The interval is over tasks of the same images.",
     )
 
 
@@ -80,13 +80,13 @@ def same_queries(
     dataset: Dataset, positions: Sequence[ControlPosition], at: int, visited: Sequence[bool], x_title: str, key: str
 ) -> None:
     """The chart next to a typical task, if only the support differs between positions."""
-    left, right = shell.columns_if_wide(key, 2, gap="large")
+    left, right = shell.responsive_columns(key, 2, gap="large")
     with left:
         chart(positions, at, visited, x_title)
     with right:
         task = typical(positions, at, paired=True)
         accuracy = positions[at].accuracy[task]
-        st.markdown(f"**Same queries, support: {plain(positions[at].title)}** · {accuracy:.0f}% correct")
+        st.markdown(f"**Same queries, support: {escape(positions[at].title)}** · {accuracy:.0f}% correct")
         images(dataset, positions[at], task, f"{key}_{at}")
 
 

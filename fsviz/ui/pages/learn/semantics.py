@@ -12,19 +12,19 @@ from fsviz.records import Dataset
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, chart, images, titles
 from fsviz.ui.parts import shell
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 
 def _show(dataset: Dataset, positions: list[ControlPosition], at: int, visited: Sequence[bool]) -> None:
     position = positions[at]
-    left, right = shell.columns_if_wide("semantics", 2, gap="large")
+    left, right = shell.responsive_columns("semantics", 2, gap="large")
     with left:
         chart(positions, at, visited, "semantic weight of the sampled classes")
     with right:
         task = study.typical(positions, at, paired=False)
         coarsity = position.tasks.measures["coarsity"][task]
         st.markdown(
-            f"**Typical task at {plain(position.title)}**: coarsity {coarsity:.0f} (mean "
+            f"**Typical task at {escape(position.title)}**: coarsity {coarsity:.0f} (mean "
             f"{position.facts['coarsity']:.0f}), {position.accuracy[task]:.0f}% correct"
         )
         images(dataset, position, task, f"semantics_{at}")
@@ -32,7 +32,7 @@ def _show(dataset: Dataset, positions: list[ControlPosition], at: int, visited: 
 
 def _next_steps(dataset: Dataset, positions: list[ControlPosition], at: int) -> None:
     settings = {"split": draw.default_split(dataset), "sampler": "semantic", "alpha": positions[at].name}
-    shell.page_link("sample_tasks", f"Sample tasks at {plain(positions[at].title)}", shell.link(dataset, **settings))
+    shell.page_link("sample_tasks", f"Sample tasks at {escape(positions[at].title)}", shell.link(dataset, **settings))
 
 
 LESSON = Lesson(

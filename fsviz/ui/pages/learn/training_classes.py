@@ -15,14 +15,14 @@ from fsviz.training import TITLES
 from fsviz.ui.pages.learn.lesson import Lesson
 from fsviz.ui.pages.train_test_distance import SECTIONS
 from fsviz.ui.parts import export, shell
-from fsviz.ui.parts.shell import plain
+from fsviz.ui.parts.shell import escape
 
 COST = SECTIONS[3]
 
 
 def _show(dataset: Dataset, lesson: TransferLesson, at: int, visited: Sequence[bool]) -> None:
     split = lesson.splits[at].split
-    left, right = shell.columns_if_wide("training_classes", 2, gap="large")
+    left, right = shell.responsive_columns("training_classes", 2, gap="large")
     with left:
         points = lesson.points
         figure = figures.plot_positions(
@@ -37,7 +37,7 @@ def _show(dataset: Dataset, lesson: TransferLesson, at: int, visited: Sequence[b
         export.chart("Accuracy by divergence", figure, key="lesson_chart")
         st.caption(
             f"{lesson.n_runs:,} recorded networks ({TITLES[study.TRAINER]}), 95% CI over test classes.",
-            help=f"Trained on {plain(lesson.date)} in {lesson.minutes:.0f} minutes with those of other methods. Mean "
+            help=f"Trained on {escape(lesson.date)} in {lesson.minutes:.0f} minutes with those of other methods. Mean "
             "of every split and its mirror image.",
         )
     with right:
