@@ -25,7 +25,7 @@ from fsviz.difficulty.class_confusion import PairCommunities
 from fsviz.errors import BadInput, Missing
 from fsviz.evaluation.intervals import Correlation, Estimate
 from fsviz.features.backbones import title_of
-from fsviz.records import Dataset, Features, Progress, Tasks
+from fsviz.records import Dataset, Features, HeadlineNumber, Progress, Tasks
 from fsviz.records.graphs import ClassGraph
 from fsviz.settings import RawSettings, Schema, Setting, Settings, to_args
 from fsviz.studies import chunk_data
@@ -466,6 +466,12 @@ def summary(graph: ClassGraph, n: int = 10) -> ConfusionSummary:
     }
 
 
+def headline(graph: ClassGraph) -> list[HeadlineNumber]:
+    """The mean over pairs of classes."""
+    estimate = mean(graph)
+    return [HeadlineNumber.around("mean", "Mean class overlap", estimate.mean, estimate.ci95, "bits", "classes")]
+
+
 STUDY = Study(
     name="confusion",
     title="confusion of classes",
@@ -478,6 +484,7 @@ STUDY = Study(
     collect=collect,
     summarise=summary,
     finish=finish,
+    headline=headline,
     work=work,
     n_bytes=n_bytes,
 )
