@@ -8,11 +8,10 @@ from fsviz.analyses import lessons as study
 from fsviz.analyses.lessons import ControlPosition
 from fsviz.records import Dataset
 from fsviz.tasks import draw
-from fsviz.ui.pages.contexts import SECTIONS
 from fsviz.ui.pages.learn.lesson import Lesson, same_queries, titles
 from fsviz.ui.parts import shell
 
-COST = SECTIONS[1]
+COST = "What another context costs"  # section of the page Contexts
 
 
 def _show(dataset: Dataset, positions: list[ControlPosition], at: int, visited: Sequence[bool]) -> None:

@@ -13,11 +13,10 @@ from fsviz.figures import lessons as figures
 from fsviz.records import Dataset
 from fsviz.training import TITLES
 from fsviz.ui.pages.learn.lesson import Lesson
-from fsviz.ui.pages.train_test_distance import SECTIONS
 from fsviz.ui.parts import export, shell
 from fsviz.ui.parts.shell import escape
 
-COST = SECTIONS[3]
+COST = "What it costs"  # section of the page Train–test distance
 
 
 def _show(dataset: Dataset, lesson: TransferLesson, at: int, visited: Sequence[bool]) -> None:
