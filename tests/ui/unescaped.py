@@ -196,12 +196,12 @@ class Pages:
 
     def _call(self, module: Module, node: ast.Call) -> Iterator[ast.AST]:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name in ("plain", "code") or name in NUMBERS or _capital_root(node.func):
+        if name in ("escape", "escape_markdown", "code") or name in NUMBERS or _capital_root(node.func):
             return
         if name in ESCAPING and [ast.unparse(argument) for argument in node.args] == ["escape"]:
             return
         if name == "map":
-            if ast.unparse(node.args[0]).rpartition(".")[2] not in ("plain", "code"):
+            if ast.unparse(node.args[0]).rpartition(".")[2] not in ("escape", "escape_markdown", "code"):
                 yield from node.args
             return
         if name in OF_SAFE and isinstance(node.func, ast.Name):
@@ -218,7 +218,7 @@ class Pages:
         self._report(module, node)
 
     def _name(self, module: Module, node: ast.Name) -> Iterator[ast.AST]:
-        if node.id.isupper() or node.id == "plain":
+        if node.id.isupper() or node.id == "escape":
             return
         scope = _owner(module, node)
         while True:
