@@ -161,20 +161,29 @@ class Schema:
     required: tuple[str, ...] = ()
     of: str = ""
 
-    def check(self, spec: RawSettings, **defaults: Value) -> dict[str, Value]:
-        """Every setting of a spec, checked; a missing one or None gets its default.
-
-        defaults  values that fit the dataset better than the declared defaults
-        """
+    def requested(self, spec: RawSettings) -> dict[str, Value]:
+        """The values requested in a spec, checked. None and "" are no values; an empty list is one."""
         for name in spec:
             if name not in self.settings and name not in self.required and name != "study":
                 raise UnknownName(f"setting of {self.of}", name, sorted((*self.required, *self.settings)))
         for name in self.required:
             if not spec.get(name) or not isinstance(spec[name], str):
                 raise BadInput(f'{self.of[:1].upper()}{self.of[1:]} needs "{name}", a name. {_got(spec.get(name))}')
-        requested = {**defaults, **{name: value for name, value in spec.items() if value is not None}}
-        values = {name: setting.check(requested.get(name, setting.default)) for name, setting in self.settings.items()}
-        return {**{name: spec[name] for name in self.required}, **values}
+        present = {name: spec[name] for name in self.settings if name in spec and spec[name] not in (None, "")}
+        checked = {name: self.settings[name].check(value) for name, value in present.items()}
+        return {**{name: spec[name] for name in self.required}, **checked}
+
+    def check(self, spec: RawSettings, **defaults: Value) -> dict[str, Value]:
+        """Every setting of a spec, checked; a missing one gets its default.
+
+        defaults  values that fit the dataset better than the declared defaults
+        """
+        requested = self.requested(spec)
+        values = {
+            name: requested[name] if name in requested else setting.check(defaults.get(name, setting.default))
+            for name, setting in self.settings.items()
+        }
+        return {**{name: requested[name] for name in self.required}, **values}
 
     def pick(self, spec: RawSettings) -> dict[str, Any]:
         """The settings of a recorded spec, without what was added when it was prepared."""
