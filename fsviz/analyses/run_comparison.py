@@ -26,6 +26,7 @@ from fsviz.sampling import SAMPLERS
 from fsviz.settings import SEED
 from fsviz.settings import words as flags
 from fsviz.studies import evaluate
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw, snapshot
 from fsviz.taxonomy import DAG, DISTANCE
 from fsviz.user.code import HERE
@@ -709,6 +710,22 @@ def pairs_table(answer: Predictions, tasks: Tasks, dataset: Dataset, n: int = 20
     return worst
 
 
+CLASS_ACCURACIES = Table(
+    "Accuracy of every class",
+    Column("class", "Class"),
+    Column("accuracy", "Accuracy", kind="percent", interval="ci95"),
+    Column("queries", "Queries", kind="count"),
+    Column("tasks", "Tasks", kind="count"),
+)
+MISCLASSIFIED = Table(
+    "Query images predicted as another class",
+    Column("image_id", "Image", kind="count"),
+    Column("task", "Task", kind="count"),
+    Column("confidence", "Confidence", kind="percent"),
+    Column("times", "Times", kind="count"),
+)
+
+
 def class_table(answer: Predictions, tasks: Tasks, dataset: Dataset) -> pd.DataFrame:
     """Accuracy on the queries of every class, lowest first, in percent, with its interval over the class's tasks."""
     from fsviz.evaluation import class_accuracy
@@ -718,8 +735,8 @@ def class_table(answer: Predictions, tasks: Tasks, dataset: Dataset) -> pd.DataF
     return pd.DataFrame(
         {
             "class": names.reindex(found["class_id"]).fillna("?").to_numpy(),
-            "accuracy (%)": 100 * found["accuracy"],
-            "± 95%": 100 * found["ci95"],
+            "accuracy": 100 * found["accuracy"],
+            "ci95": 100 * found["ci95"],
             "queries": found["n_queries"],
             "tasks": found["n_tasks"],
         }

@@ -18,8 +18,9 @@ from fsviz.errors import FsvizError
 from fsviz.figures import runs as figures
 from fsviz.figures import support_sets as support_figures
 from fsviz.records import PAD, Dataset
-from fsviz.reports import html, tables
-from fsviz.studies import evaluate, support_sets
+from fsviz.reports import html
+from fsviz.studies import support_sets
+from fsviz.tables import TableData
 from fsviz.tasks import draw
 from fsviz.text import of_split
 
@@ -50,13 +51,14 @@ def of_lines(lines: Sequence[run_comparison.Line], recipes: Sequence[html.Recipe
     over = over or run_comparison.widest(lines)
     table = run_comparison.with_interval(run_comparison.result_table(lines, over=over), over)
     differences = run_comparison.differences(main, over=over)
-    figure, told, words = None, None, ""
+    figure, correlations, caption = None, None, ""
     known = run_comparison.measures_of(main)
     if known:
         figure = by_measure(main, known[0], over)
-        told, words = correlated(run_comparison.correlations(main, known[0], over), measures.title(known[0]).lower())
+        correlations = run_comparison.correlations(main, known[0], over)
+        caption = describe_correlations(correlations, measures.title(known[0]).lower())
     pairs = run_comparison.side_by_side(table)
-    return composed(lines, main, table, differences, recipes, over, pairs, figure, told, words, notes=notes)
+    return composed(lines, main, table, differences, recipes, over, pairs, figure, correlations, caption, notes=notes)
 
 
 def by_measure(main: Sequence[run_comparison.Line], measure: str, over: str) -> Figure:
@@ -79,16 +81,10 @@ def by_measure(main: Sequence[run_comparison.Line], measure: str, over: str) -> 
     )
 
 
-def correlated(correlations: pd.DataFrame, measure: str) -> tuple[pd.DataFrame, str]:
-    """The correlations with their intervals as text, and a caption."""
-    told = pd.DataFrame({"name": correlations["name"]})
-    for kind in evaluate.CORRELATIONS:
-        told[kind] = [
-            tables.number(value, ".2f") + ("" if np.isnan(low) else f" ({low:.2f} to {high:.2f})")
-            for value, low, high in correlations[[kind, f"{kind}_low", f"{kind}_high"]].itertuples(index=False)
-        ]
+def describe_correlations(correlations: pd.DataFrame, measure: str) -> str:
+    """The caption of a table of correlations."""
     over = correlations["over"].iloc[0] if len(correlations) else "tasks"
-    return told, (
+    return (
         f"How closely {measure} and accuracy go together over {correlations['n_tasks'].max():,} tasks: 0 not at "
         "all, 1 perfectly, -1 perfectly the other way round. Pearson's number is about a straight line, Spearman's "
         "about any steady rise. " + CORRELATED_OVER[over]
@@ -131,8 +127,8 @@ def composed(
     over: str,
     pairs: Mapping[tuple[str, str], pd.DataFrame],
     figure: Figure | None = None,
-    told: pd.DataFrame | None = None,
-    words: str = "",
+    correlations: pd.DataFrame | None = None,
+    correlated: str = "",
     published: pd.DataFrame | None = None,
     caveat: str = "",
     notes: Sequence[str] = (),
@@ -141,7 +137,7 @@ def composed(
 
     main         the lines that figures and paired tests are about
     figure       the one that comes first
-    told, words  correlations as text, and their caption
+    correlations, correlated  rows of tables.CORRELATIONS, and their caption
     notes        what is not finished
     """
     return html.report(
@@ -155,8 +151,8 @@ def composed(
         run_comparison.OVER[over],
         {", ".join((_title(key[0]), key[1])): pair for key, pair in pairs.items()},
         run_comparison.p_in_words(over),
-        told,
-        words,
+        correlations if correlations is not None and len(correlations) else None,
+        correlated,
         caveat,
         _hardest_and_easiest(main[0]),
         notes,
@@ -207,15 +203,6 @@ def _title(name: str) -> str:
 def of_support_sets(found: support_sets.SupportSets, run: str) -> str:
     """The report of hard, random and easy support sets."""
     numbers = support_sets.summary(found)
-    rows = [
-        {
-            "supports": name,
-            "accuracy (%)": numbers["accuracy"][name],
-            "± 95%": numbers["ci95"][name],
-            "tasks": numbers["n_tasks"],
-        }
-        for name in support_sets.SETS
-    ]
     spec = found.spec
     figure = support_figures.plot_distribution(numbers["histogram"], numbers["accuracy"], numbers["ci95"])
     caption = (
@@ -224,7 +211,7 @@ def of_support_sets(found: support_sets.SupportSets, run: str) -> str:
     )
     parts = [
         html.Part("Accuracy with hard, random and easy supports", figure, caption),
-        html.Part("In numbers", pd.DataFrame(rows), f"Run {run}."),
+        html.Part("In numbers", TableData(support_sets.ACCURACIES, support_sets.accuracy_rows(numbers)), f"Run {run}."),
     ]
     title = f"Hard, random and easy support sets of {_title(spec['dataset'])}"
     return str(html.page(title, parts, [support_sets.command(spec)], made()))

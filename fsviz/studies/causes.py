@@ -13,7 +13,7 @@ After all five papers; that causes are weighed against each other is of this pro
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict, cast
@@ -23,6 +23,7 @@ import pandas as pd
 
 from fsviz import datasets, evaluation, features
 from fsviz.analyses import task_measures
+from fsviz.difficulty import measures
 from fsviz.difficulty.measures import CAUSES, EASED, MEASURES, STAGES, Cause, Stage
 from fsviz.errors import BadInput, UnknownName
 from fsviz.evaluation import Correlation, Explained, Share
@@ -32,6 +33,7 @@ from fsviz.records import PAD, Dataset, Features, Predictions, Tasks, Testbed
 from fsviz.settings import RawSettings, Schema, Setting, Value, words
 from fsviz.studies import evaluate
 from fsviz.studies.study import Arrays, Part, Study, Work, joined
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw, fitting, snapshot
 from fsviz.workspace import home, plain_json
 
@@ -556,6 +558,27 @@ def answer(dataset: Dataset, found: Measured, method: str, task: int) -> Predict
         return None
     tasks = found.tasks.take(np.array([task]))
     return evaluate.look(dataset, found.spec["backbone"], name, METHODS[name].checked(), tasks)
+
+
+EXPLAINED = Table(
+    "Accuracy explained by each cause",
+    Column("title", "Cause"),
+    Column("share", "Explains", kind="share", interval=("low", "high")),
+    Column("alone", "Alone", kind="share"),
+)
+
+
+def correlation_table(methods: Iterable[str]) -> Table:
+    """A row per measure: its correlation with the accuracy of every method."""
+    by_method = (Column(method, method, digits=2, kind="number") for method in methods)
+    return Table("Correlation with accuracy", Column("title", "Measure"), *by_method)
+
+
+def task_table(found: Measured) -> Table:
+    """A row per task: every measure, and the accuracy of every method."""
+    accuracies = (Column(method, method, kind="share") for method in found.accuracy)
+    columns = (Column("task", "Task", kind="count"), *map(measures.column, found.measures), *accuracies)
+    return Table("Measures and accuracies of every task", *columns)
 
 
 def as_table(found: Measured) -> pd.DataFrame:

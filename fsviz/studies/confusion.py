@@ -30,6 +30,7 @@ from fsviz.settings import RawSettings, Schema, Setting, Settings, words
 from fsviz.studies import chunk_data
 from fsviz.studies import evaluate as evaluation_study
 from fsviz.studies.study import Arrays, Part, Study, Work
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.taxonomy import DISTANCES
 
@@ -461,6 +462,12 @@ def summary(graph: ClassGraph, n: int = 10) -> Summary:
             for a, b, w in zip(i[:n], j[:n], weights[:n], strict=True)
         ],
     }
+
+
+def pair_table(unit: str, high: float | None = None) -> Table:
+    """Pairs of classes with the number of their edge; the number comes first, so that long names cannot hide it."""
+    number = Column("value", unit or "similarity", digits=2, kind="bar", high=high, width=75)
+    return Table("Pairs of classes", number, Column("a", "Class"), Column("b", "Other class"))
 
 
 STUDY = Study(

@@ -31,6 +31,7 @@ from fsviz.records import PAD, SIDES, Dataset, Predictions, Tasks
 from fsviz.settings import SHAPE, RawSettings, Schema, Setting, Settings, images_advice, words
 from fsviz.studies.study import Arrays, Part, Study
 from fsviz.studies.thread_limits import half
+from fsviz.tables import Column, Table
 from fsviz.tasks import fitting
 from fsviz.training import FINETUNE, TITLES, TRAINERS, Trainer
 from fsviz.workspace import atomic_file
@@ -777,6 +778,14 @@ def _result(spec: Spec, entry: int, parts: list[tuple[int, Arrays]], whole: bool
             finite(100 * evaluation.estimate(accuracy, over, right, tasks).ci95) for over in ("images", "classes")
         )
     return row
+
+
+ACCURACIES = Table(
+    "Accuracy on test tasks",
+    Column("label", "Method"),
+    Column("accuracy", "Accuracy", kind="percent", interval="ci95"),
+    Column("ci95_classes", "± over classes", "points", 1, kind="number"),
+)
 
 
 STUDY = Study(

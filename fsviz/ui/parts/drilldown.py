@@ -17,6 +17,7 @@ import streamlit as st
 
 from fsviz.records import Dataset, Predictions, TaskId, Tasks
 from fsviz.settings import Setting
+from fsviz.tables import Rows, Table
 from fsviz.text import drawn
 from fsviz.ui.parts import export, links, page_links, shell, task_list
 from fsviz.ui.parts.image_wall import Row, Tile, task_rows
@@ -56,8 +57,8 @@ def chart(
 
 
 def table(
-    title: str,
-    data: Any,
+    table: Table,
+    rows: Rows,
     *,
     key: str,
     name: str,
@@ -70,7 +71,7 @@ def table(
     found = chosen(name, texts, about) if already is None else already
     now = _key_now(key, _times_let_go(name, key))
     answer = partial(_row_chosen, key, now, name, tuple(texts))
-    export.table(title, data, key=now, on_select=answer, selection_mode="single-row", **more)
+    export.table(table, rows, key=now, on_select=answer, selection_mode="single-row", **more)
     return found
 
 

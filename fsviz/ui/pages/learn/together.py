@@ -12,10 +12,18 @@ from fsviz.difficulty.measures import MEASURES
 from fsviz.figures import lessons as figures
 from fsviz.records import Dataset
 from fsviz.studies.prediction.measured import fitted_line
+from fsviz.tables import Column, Table
 from fsviz.tasks import draw
 from fsviz.ui.pages.learn.lesson import Lesson, images
 from fsviz.ui.parts import export, page_links, shell
 from fsviz.ui.parts.shell import plain
+
+MEASURES_SEEN = Table(
+    "Measures so far",
+    Column("title", "Measure"),
+    Column("correlation", "Correlation", digits=2, kind="number"),
+    Column("points", "Between the two tasks", kind="points"),
+)
 
 
 def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> None:
@@ -47,14 +55,11 @@ def _show(dataset: Dataset, found: Together, at: int, seen: Sequence[bool]) -> N
             )
         known = [n for n, there in zip(found.measures, seen, strict=True) if there]
         export.table(
-            "Measures that were looked at",
-            {
-                "measure": [MEASURES[n].title for n in known],
-                "correlation": [f"{found.correlations[n].value:.2f}" for n in known],
-                "points between the two": [f"{found.points(n):.1f}" for n in known],
-            },
-            hide_index=True,
-            height="content",
+            MEASURES_SEEN,
+            [
+                {"title": MEASURES[n].title, "correlation": found.correlations[n].value, "points": found.points(n)}
+                for n in known
+            ],
         )
     columns = shell.columns_if_wide("two_tasks", 2, gap="small")
     for column, which, task in zip(columns, ("hard", "easy"), (found.hard, found.easy), strict=True):

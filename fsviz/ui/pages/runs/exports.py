@@ -62,7 +62,8 @@ def show_exports(
 
     def as_report() -> str:
         return run_report.composed(
-            *(lines, main, table, differences, recipes, over, pairs, shown.figure, shown.told, shown.correlated),
+            *(lines, main, table, differences, recipes, over, pairs),
+            *(shown.figure, shown.correlations, shown.correlated),
             only_over_tasks(published, over),
             caveat,
             notes,
