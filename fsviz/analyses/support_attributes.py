@@ -10,14 +10,14 @@ import pandas as pd
 
 from fsviz import evaluation, features
 from fsviz.difficulty import attribute_effects, attribute_gaps
-from fsviz.difficulty.attribute_effects import Explained, Reason
+from fsviz.difficulty.attribute_effects import AttributeEffects, Reason
 from fsviz.difficulty.attribute_gaps import Difference, attribute_names
 from fsviz.records import PAD, Dataset, Progress, Tasks
 from fsviz.studies import evaluate
 from fsviz.studies.support_sets import SupportSets, classify, searched_features
 from fsviz.tables import Column, Table
 
-__all__ = ["Difference", "Explained", "Reason", "attribute_names"]
+__all__ = ["AttributeEffects", "Difference", "Reason", "attribute_names"]
 
 COSTS = Table(
     "What a gap in an attribute costs",
@@ -37,7 +37,7 @@ def gap_table(found: SupportSets, dataset: Dataset, by: str = "task") -> pd.Data
     return attribute_gaps.gap_table(dataset, dict(found.tasks), by)
 
 
-def explain(found: SupportSets, dataset: Dataset, progress: Progress | None = None) -> Explained | None:
+def explain(found: SupportSets, dataset: Dataset, progress: Progress | None = None) -> AttributeEffects | None:
     """Which attributes explain that the hard supports of every task are hard (see difficulty.reasons).
 
     Costs are measured by the study's own classifier on random supports of the first tasks, as many as take a few
@@ -60,13 +60,13 @@ def explain(found: SupportSets, dataset: Dataset, progress: Progress | None = No
     return attribute_effects.explain(attributes, tasks, costs, table, spec["seed"], progress)
 
 
-def points_of(found: SupportSets, explained: Explained, which: str) -> np.ndarray:
+def points_of(found: SupportSets, explained: AttributeEffects, which: str) -> np.ndarray:
     """(T, A) what the gaps of another set cost beyond those of random supports of the same tasks, in points."""
     gaps = [attribute_gaps.measure_gap(a, found.tasks[which], by="class").gap for a in explained.attributes]
     return (np.stack(gaps, axis=1) - explained.by_chance) * explained.costs["cost"].to_numpy(dtype=float)
 
 
-def explained_in_words(found: SupportSets, explained: Explained, task: int) -> str:
+def describe_effects(found: SupportSets, explained: AttributeEffects, task: int) -> str:
     """How much of what the hard support of a task costs its attributes explain, in a sentence."""
     lost = 100 * float(found.accuracy("random")[task] - found.accuracy("hard")[task])
     real = explained.reasons(task)
@@ -86,7 +86,7 @@ def explained_in_words(found: SupportSets, explained: Explained, task: int) -> s
     )
 
 
-def told_values(dataset: Dataset, image_ids: np.ndarray, attribute: str) -> list[tuple[int, str]]:
+def format_values(dataset: Dataset, image_ids: np.ndarray, attribute: str) -> list[tuple[int, str]]:
     """Images in the order of an attribute, each with its value as text."""
     assert dataset.images is not None  # it has attributes
     values = dataset.images[attribute].loc[image_ids].sort_values(kind="stable")
@@ -94,7 +94,7 @@ def told_values(dataset: Dataset, image_ids: np.ndarray, attribute: str) -> list
 
 
 def class_differences(
-    found: SupportSets, dataset: Dataset, explained: Explained | None, task: int, which: str
+    found: SupportSets, dataset: Dataset, explained: AttributeEffects | None, task: int, which: str
 ) -> list[Difference | None]:
     """For every class of one task the difference between its support and query images that costs most beyond what
     random supports of this class show; None where no attribute with a real cost differs more than these."""

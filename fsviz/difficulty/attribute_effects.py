@@ -66,7 +66,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Explained:
+class AttributeEffects:
     """What every attribute means for the supports of every task.
 
     costs      a row per attribute (see cost_table)
@@ -186,7 +186,7 @@ def explain(
     table: Features,
     seed: int,
     progress: Progress | None = None,
-) -> Explained:
+) -> AttributeEffects:
     """Why the tasks' own supports are harder than random ones, attribute by attribute, by these costs."""
     parts = []
     for start in range(0, len(tasks), _TASKS_AT_ONCE):
@@ -203,7 +203,9 @@ def explain(
         smaller = (random < gap[:, None] - 1e-9).sum(axis=1)
     rare = (1 + N_RANDOM - smaller) / (1 + N_RANDOM) <= LEVEL + 1e-9
     costly = (costs["significant"] & (costs["cost"] > 0)).to_numpy(dtype=bool)
-    return Explained(tuple(attributes), costs, gap, by_chance, smaller / N_RANDOM, rare & costly & (gap > by_chance))
+    return AttributeEffects(
+        tuple(attributes), costs, gap, by_chance, smaller / N_RANDOM, rare & costly & (gap > by_chance)
+    )
 
 
 def gaps_of_supports(attributes: Sequence[Attribute], tasks: Tasks, supports: np.ndarray) -> np.ndarray:

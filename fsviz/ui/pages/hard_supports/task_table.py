@@ -12,7 +12,8 @@ import streamlit as st
 
 from fsviz import jobs
 from fsviz.analyses import support_attributes
-from fsviz.analyses.support_attributes import Explained
+from fsviz.analyses.support_attributes import AttributeEffects
+from fsviz.difficulty.objectives import OBJECTIVES
 from fsviz.records import PAD, Dataset, Progress
 from fsviz.settings import RawSettings
 from fsviz.studies import support_sets as study
@@ -28,7 +29,6 @@ STRIP_PX = 32
 TASK = task_list.TASK.with_(kind="int", default=-1, low=-1)  # -1 is the first of the list
 NO_ATTRIBUTE = "no attribute"
 SEARCHING = "Searching hard and easy support sets"
-FIRST = {"hard": "hardest", "easy": "easiest"}  # of the tasks of a search
 
 TASKS = Table(
     "Tasks",
@@ -73,12 +73,12 @@ def search(spec: RawSettings) -> SupportSets:
     return compute_with_bar(jobs.compute, {"study": study.STUDY.name, **spec}, SEARCHING)
 
 
-def explained(found: SupportSets, dataset: Dataset) -> Explained | None:
+def explained(found: SupportSets, dataset: Dataset) -> AttributeEffects | None:
     """What explains that hard supports are hard, measured once with a bar; None where there are no attributes."""
     if not support_attributes.attribute_names(dataset):
         return None
 
-    def explain(spec: RawSettings, progress: Progress) -> Explained | None:
+    def explain(spec: RawSettings, progress: Progress) -> AttributeEffects | None:
         return support_attributes.explain(found, dataset, progress)
 
     asked = {**found.spec, "n_tasks": len(found)}
@@ -96,7 +96,7 @@ def choose(task: int) -> None:
     st.session_state[TASK.name] = int(task)
 
 
-def task_table(dataset: Dataset, found: SupportSets, explained: Explained | None) -> pd.DataFrame:
+def task_table(dataset: Dataset, found: SupportSets, explained: AttributeEffects | None) -> pd.DataFrame:
     """A row per task: accuracies, what explains the hard support, classes."""
     names = dataset.classes["class_name"].astype(str).to_numpy()
     rows = pd.DataFrame({"task": np.arange(len(found))})
@@ -165,11 +165,14 @@ def point_of(chart: str) -> dict[str, Any]:
 
 
 def of_search(dataset: Dataset, spec: RawSettings, name: str, which: str = "hard") -> None:
-    """The tasks of a search with other settings and their hard or easy supports, the hardest or easiest first, with
-    what is said of their queries; `name` is where the chosen one is in the link."""
+    """The tasks of a search with other settings, those of the superlative of an objective first, with predictions.
+
+    name   the key of the chosen task in the link
+    which  the objective
+    """
     found = search(spec)
     right, random = (100 * found.accuracy(each) for each in (which, "random"))
-    order = np.argsort(right if which == "hard" else -right, kind="stable")
+    order = np.argsort(OBJECTIVES[which].sign * right, kind="stable")
     notes = {int(t): f"{right[t]:.0f}% right with {which} supports, {random[t]:.0f}% with random ones" for t in order}
     whose = f"{about(found)} {which}"
     drilldown.tasks(dataset, found.tasks[which], order, notes, whose, name, found.predictions[which])

@@ -10,7 +10,8 @@ import streamlit as st
 
 from fsviz import datasets
 from fsviz.analyses import support_attributes
-from fsviz.analyses.support_attributes import Explained
+from fsviz.analyses.support_attributes import AttributeEffects
+from fsviz.difficulty.objectives import SUPPORT_SETS
 from fsviz.figures import support_sets as figures
 from fsviz.records import PAD, Dataset
 from fsviz.studies import support_sets as study
@@ -29,7 +30,6 @@ MOST_TILES = 40  # support images of one class that are drawn
 MOST_REASONS = 4
 MOST_BARS = 8
 ANY = "anything"
-SET_WORDS = {"hard": "Hard support", "random": "Random support", "easy": "Easy support"}
 
 ATTRIBUTES = Table("Attributes of the image", Column("attribute", "Attribute"), Column("value", "Value"))
 
@@ -46,7 +46,7 @@ def show(dataset: Dataset, found: SupportSets) -> None:
 
 
 def _filtered(
-    dataset: Dataset, found: SupportSets, table: pd.DataFrame, explained: Explained | None
+    dataset: Dataset, found: SupportSets, table: pd.DataFrame, explained: AttributeEffects | None
 ) -> tuple[pd.DataFrame, str]:
     """The tasks that pass the filters, and the order they are in, in words."""
     columns = shell.columns_if_wide("filters", [3, 2, 2, 2], "pairs", vertical_alignment="bottom")
@@ -87,17 +87,19 @@ def _filtered(
     return kept.loc[sorting.sort_values(kind="stable").index], orders[order]
 
 
-def one_task(dataset: Dataset, found: SupportSets, task: int, explained: Explained | None) -> None:
+def one_task(dataset: Dataset, found: SupportSets, task: int, explained: AttributeEffects | None) -> None:
     """The images of one task with all three supports, what explains the hard one, and every query's answer."""
     st.subheader(f"Task {task:,}: the same queries, three support sets", anchor=False)
     clicked: dict[str, int | None] = {}
     if not dataset.has_pixels:
         st.caption(f"{plain(dataset.title)} has no pixels here: images are named by their number.")
     ways = _ways_shown(found, task)
-    columns = st.columns(3, gap="medium")
+    columns = st.columns(len(study.SETS), gap="medium")
     for column, name in zip(columns, study.SETS):
         with column:
-            st.markdown(f"**{SET_WORDS[name]}** · {100 * found.accuracy(name)[task]:.0f}% of queries right")
+            st.markdown(
+                f"**{SUPPORT_SETS[name].title} support** · {100 * found.accuracy(name)[task]:.0f}% of queries right"
+            )
             rows = _support_rows(dataset, found, explained, task, name, ways)
             clicked[name] = task_rows(dataset, rows, f"support_{name}", tile_px=48)
     if explained is not None:
@@ -115,7 +117,7 @@ def one_task(dataset: Dataset, found: SupportSets, task: int, explained: Explain
         default="hard",
         key="queries_of",
         required=True,
-        format_func=lambda name: SET_WORDS[name].lower(),
+        format_func=lambda name: f"{name} support",
     )
     clicked["query"] = task_rows(dataset, _query_rows(dataset, found, task, str(view), ways), "queries", tile_px=76)
     st.caption(
@@ -137,7 +139,7 @@ def _ways_shown(found: SupportSets, task: int) -> list[int]:
 
 
 def _support_rows(
-    dataset: Dataset, found: SupportSets, explained: Explained | None, task: int, name: str, ways: list[int]
+    dataset: Dataset, found: SupportSets, explained: AttributeEffects | None, task: int, name: str, ways: list[int]
 ) -> list[Row]:
     names = dataset.classes["class_name"].astype(str).to_numpy()
     tasks = found.tasks[name]
@@ -179,7 +181,7 @@ def _query_rows(dataset: Dataset, found: SupportSets, task: int, view: str, ways
     return rows
 
 
-def _reasons(dataset: Dataset, found: SupportSets, explained: Explained | None, task: int) -> None:
+def _reasons(dataset: Dataset, found: SupportSets, explained: AttributeEffects | None, task: int) -> None:
     """What explains that the hard support of one task is hard, in words and as points of accuracy."""
     if explained is None:
         st.caption(
@@ -191,7 +193,7 @@ def _reasons(dataset: Dataset, found: SupportSets, explained: Explained | None, 
     st.markdown("**What explains that this support is hard?**")
     if real:
         st.markdown("\n".join(f"- {plain(reason.words)}" for reason in real[:MOST_REASONS]))
-    st.markdown(plain(support_attributes.explained_in_words(found, explained, task)))
+    st.markdown(plain(support_attributes.describe_effects(found, explained, task)))
     every = explained.of_task(task)
     if every:
         easy = cached_call(support_attributes.points_of, found, explained, "easy")[task]
@@ -225,10 +227,10 @@ def _by_attribute(dataset: Dataset, found: SupportSets, task: int, attribute: st
     drilldown.heading(f"Task {task:,} by {plain(attribute)}", "reason")
     rows = []
     for title, images in (
-        *((SET_WORDS[name], found.tasks[name].support[task]) for name in study.SETS),
+        *((f"{SUPPORT_SETS[name].title} support", found.tasks[name].support[task]) for name in study.SETS),
         ("Queries", found.tasks["random"].query[task]),
     ):
-        told = support_attributes.told_values(dataset, images[images != PAD], attribute)
+        told = support_attributes.format_values(dataset, images[images != PAD], attribute)
         rows.append(Row(title, [Tile(image_id, value) for image_id, value in told[:MOST_TILES]]))
     drilldown.images(dataset, rows, "by_attribute", tile_px=48)
 
@@ -265,6 +267,5 @@ def _dialog(dataset: Dataset, found: SupportSets, task: int, image_id: int, wher
             for s in study.SETS:
                 said = int(found.predictions[s].predicted[task, label, query])
                 sure = float(found.predictions[s].confidence[task, label, query])
-                right.markdown(
-                    f"{SET_WORDS[s]}: {'✓' if said == label else '✗'} {plain(names[said])} ({sure:.0%} sure)"
-                )
+                title = f"{SUPPORT_SETS[s].title} support"
+                right.markdown(f"{title}: {'✓' if said == label else '✗'} {plain(names[said])} ({sure:.0%} sure)")
